@@ -1,0 +1,120 @@
+"""The run's one record: append-only JSON lines, each with a checksum.
+
+A line is a JSON object that ends in a `crc32` member computed over the bytes
+before it, so that a torn or altered line is noticed without a parser of our
+own.  Readers skip what does not check and say how many lines they skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from pitstop.events import Event, JsonValue, from_record, to_record
+
+_SUFFIX = ',"crc32":"{:08x}"}}\n'
+_SUFFIX_BYTES = len(_SUFFIX.format(0))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the journal: the event, its attempt, and when it was written."""
+
+    time_seconds: float
+    attempt: int
+    event: Event
+
+
+@dataclass(frozen=True)
+class JournalText:
+    """What a journal file holds: good entries in order, and how many were damaged."""
+
+    entries: tuple[Entry, ...]
+    damaged_lines: int
+
+
+def encode(entry: Entry) -> bytes:
+    """One journal line, newline included."""
+    head = {"time": round(entry.time_seconds, 6), "attempt": entry.attempt}
+    record: dict[str, JsonValue] = {**head, **to_record(entry.event)}
+    body = json.dumps(record, ensure_ascii=True, separators=(",", ":"))[:-1].encode()
+    return body + _SUFFIX.format(zlib.crc32(body)).encode()
+
+
+def decode(line: bytes) -> Entry | None:
+    """The entry of one line, or None when its checksum does not hold."""
+    body, suffix = line[:-_SUFFIX_BYTES], line[-_SUFFIX_BYTES:]
+    if suffix != _SUFFIX.format(zlib.crc32(body)).encode():
+        return None
+    record = json.loads(body + b"}")
+    time_seconds, attempt = float(record.pop("time")), int(record.pop("attempt"))
+    return Entry(time_seconds, attempt, from_record(record))
+
+
+def read(path: Path) -> JournalText:
+    """All entries of a journal; a missing file is an empty journal."""
+    entries: list[Entry] = []
+    damaged = 0
+    for line in _lines(path):
+        entry = decode(line)
+        if entry is None:
+            damaged += 1
+        else:
+            entries.append(entry)
+    return JournalText(tuple(entries), damaged)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            yield from file
+    except FileNotFoundError:
+        return
+
+
+class Journal:
+    """Appends events of one attempt to the run's journal."""
+
+    def __init__(self, path: Path, attempt: int) -> None:
+        self.path = path
+        self.attempt = attempt
+        self._fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._end_torn_line()
+
+    def append(self, event: Event, *, durable: bool = False) -> None:
+        """Writes one line with one `write`; with `durable` also flushes it to disk.
+
+        Raises:
+            OSError: the disk is full or gone; the journal stays readable.
+        """
+        os.write(self._fd, encode(Entry(time.time(), self.attempt, event)))
+        if durable:
+            os.fsync(self._fd)
+
+    def close(self) -> None:
+        """Flushes to disk and closes; further appends fail."""
+        os.fsync(self._fd)
+        os.close(self._fd)
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _end_torn_line(self) -> None:
+        # A crash can leave half a line; a newline keeps it from eating ours.
+        size_bytes = os.fstat(self._fd).st_size
+        if size_bytes and os.pread(self._fd, 1, size_bytes - 1) != b"\n":
+            os.write(self._fd, b"\n")

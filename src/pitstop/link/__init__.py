@@ -1,0 +1,1 @@
+"""How trainer, supervisor, persister and command line talk to each other."""

@@ -1,0 +1,214 @@
+"""One page of shared memory: where the trainer is, and what is asked of it.
+
+The trainer writes its position at every step boundary with one `pack_into`
+(a fraction of a microsecond), and reads the stop word with another; no system
+call, no thread, no message.  The page outlives the trainer, so the step at
+which it was killed is known exactly.
+
+Each field has one writer.  Readers may see a position that is one field ahead
+of another; nothing but display and the stop deadline depends on it.
+"""
+
+from __future__ import annotations
+
+import enum
+import mmap
+import os
+import struct
+import sys
+import tempfile
+from dataclasses import dataclass
+
+SIZE_BYTES = 4096
+_MAGIC = 0x504F545354495031  # "1PITSTOP", little endian
+_VERSION = 1
+
+_HEADER = struct.Struct("<QQ")
+_POSITION = struct.Struct("<QQQqd")  # step, epoch, step_in_epoch, boundary_ns, loss
+_PLAN = struct.Struct("<QQQQ")  # fit, epochs, steps_per_epoch, steps_this_attempt
+_WORD = struct.Struct("<Q")
+_SIGNED = struct.Struct("<q")
+_REAL = struct.Struct("<d")
+
+_AT_POSITION = 64
+_AT_PHASE = 128
+_AT_PLAN = 136
+_AT_STEP_SECONDS = 176
+_AT_SNAPSHOT_STEP = 184
+_AT_STOP = 256
+_AT_CHECKPOINT_REQUESTS = 264
+_AT_PINNED = 320
+
+
+class Phase(enum.IntEnum):
+    """What the trainer is doing; the value is the on-page code."""
+
+    STARTING = 0
+    FIRST_STEP = 1
+    TRAIN = 2
+    VALIDATION = 3
+    PREDICT = 4
+    BETWEEN_FITS = 5
+    RESTORING = 6
+    SAVING = 7
+    ENDED = 8
+
+
+class Stop(enum.IntEnum):
+    """What is asked of the trainer."""
+
+    NONE = 0
+    GRACEFUL = 1
+    NOW = 2
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The trainer's position as last written.
+
+    Attributes:
+        step: steps completed over the whole run.
+        step_in_epoch: steps completed in the current epoch.
+        steps_per_epoch: 0 when the input does not know its length.
+        boundary_ns: CLOCK_MONOTONIC of the last boundary; 0 before the first.
+        loss: the loss reported at that boundary, NaN when none is known.
+        steps_this_attempt: steps executed by this process.
+        step_seconds: smoothed time between boundaries, 0 before the second.
+        snapshot_step: step of the newest complete snapshot, -1 when none.
+    """
+
+    step: int
+    epoch: int
+    step_in_epoch: int
+    boundary_ns: int
+    loss: float
+    phase: Phase
+    fit: int
+    epochs: int
+    steps_per_epoch: int
+    steps_this_attempt: int
+    step_seconds: float
+    snapshot_step: int
+
+
+class Beacon:
+    """The shared page, mapped into this process."""
+
+    def __init__(self, fd: int) -> None:
+        """Maps the page behind `fd`, which stays open and owned by the beacon.
+
+        Raises:
+            ValueError: the page was not made by `create` of this version.
+        """
+        self.fd = fd
+        self._page = mmap.mmap(fd, SIZE_BYTES)
+        if _HEADER.unpack_from(self._page, 0) != (_MAGIC, _VERSION):
+            raise ValueError("not a beacon of this version")
+
+    @classmethod
+    def create(cls) -> Beacon:
+        """A new page, zeroed, with no snapshot and no loss known yet."""
+        fd = anonymous_file("pitstop-beacon")
+        os.ftruncate(fd, SIZE_BYTES)
+        with mmap.mmap(fd, SIZE_BYTES) as page:
+            _HEADER.pack_into(page, 0, _MAGIC, _VERSION)
+            _POSITION.pack_into(page, _AT_POSITION, 0, 0, 0, 0, float("nan"))
+            _SIGNED.pack_into(page, _AT_SNAPSHOT_STEP, -1)
+        return cls(fd)
+
+    # -- the trainer's side --
+
+    def write_position(
+        self, step: int, epoch: int, step_in_epoch: int, boundary_ns: int, loss: float
+    ) -> None:
+        """Publishes the position; called at every step boundary."""
+        _POSITION.pack_into(
+            self._page, _AT_POSITION, step, epoch, step_in_epoch, boundary_ns, loss
+        )
+
+    def write_plan(
+        self, fit: int, epochs: int, steps_per_epoch: int, steps_this_attempt: int
+    ) -> None:
+        """Publishes how much there is to do."""
+        _PLAN.pack_into(self._page, _AT_PLAN, fit, epochs, steps_per_epoch, steps_this_attempt)
+
+    def write_step_seconds(self, seconds: float) -> None:
+        """Publishes the smoothed step time."""
+        _REAL.pack_into(self._page, _AT_STEP_SECONDS, seconds)
+
+    def write_phase(self, phase: Phase) -> None:
+        """Publishes what the trainer is doing."""
+        _WORD.pack_into(self._page, _AT_PHASE, phase)
+
+    def write_snapshot_step(self, step: int) -> None:
+        """Publishes the step of the newest complete snapshot."""
+        _SIGNED.pack_into(self._page, _AT_SNAPSHOT_STEP, step)
+
+    # -- the supervisor's side --
+
+    def request_stop(self, stop: Stop) -> None:
+        """Asks the trainer to stop; never lowers an earlier, more urgent request."""
+        if stop > self.stop():
+            _WORD.pack_into(self._page, _AT_STOP, stop)
+
+    def request_checkpoint(self) -> None:
+        """Asks the trainer for a durable checkpoint at its next boundary."""
+        _WORD.pack_into(self._page, _AT_CHECKPOINT_REQUESTS, self.checkpoint_requests() + 1)
+
+    # -- the persister's side --
+
+    def pin(self, sequence: int) -> None:
+        """Asks the trainer not to overwrite the snapshot with this number; 0 unpins."""
+        _WORD.pack_into(self._page, _AT_PINNED, sequence)
+
+    # -- reading --
+
+    def stop(self) -> int:
+        """The stop word, one of `Stop`."""
+        return int(_WORD.unpack_from(self._page, _AT_STOP)[0])
+
+    def checkpoint_requests(self) -> int:
+        """How many durable checkpoints were asked for so far."""
+        return int(_WORD.unpack_from(self._page, _AT_CHECKPOINT_REQUESTS)[0])
+
+    def pinned(self) -> int:
+        """Number of the snapshot that is being read, 0 when none is."""
+        return int(_WORD.unpack_from(self._page, _AT_PINNED)[0])
+
+    def phase(self) -> Phase:
+        """What the trainer is doing."""
+        return Phase(_WORD.unpack_from(self._page, _AT_PHASE)[0])
+
+    def progress(self) -> Progress:
+        """Everything the trainer published."""
+        step, epoch, step_in_epoch, boundary_ns, loss = _POSITION.unpack_from(
+            self._page, _AT_POSITION
+        )
+        fit, epochs, steps_per_epoch, steps_this_attempt = _PLAN.unpack_from(self._page, _AT_PLAN)
+        return Progress(
+            step=step,
+            epoch=epoch,
+            step_in_epoch=step_in_epoch,
+            boundary_ns=boundary_ns,
+            loss=loss,
+            phase=self.phase(),
+            fit=fit,
+            epochs=epochs,
+            steps_per_epoch=steps_per_epoch,
+            steps_this_attempt=steps_this_attempt,
+            step_seconds=_REAL.unpack_from(self._page, _AT_STEP_SECONDS)[0],
+            snapshot_step=_SIGNED.unpack_from(self._page, _AT_SNAPSHOT_STEP)[0],
+        )
+
+
+def anonymous_file(name: str) -> int:
+    """A file without a name that vanishes with its last descriptor.
+
+    On Linux it lives in memory (`memfd_create`), outside /dev/shm and its size
+    limit; elsewhere it is an unlinked temporary file.
+    """
+    if sys.platform == "linux":
+        return os.memfd_create(name, os.MFD_CLOEXEC)
+    fd, path = tempfile.mkstemp(prefix=name)
+    os.unlink(path)
+    return fd

@@ -1,0 +1,38 @@
+"""What the command line decides and the trainer obeys."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+ENV_SOCKET = "PITSTOP_SOCKET"
+"""Environment variable: path of the supervisor's socket, for instrumented processes."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of one attempt.
+
+    Attributes:
+        overhead: share of the training time that snapshots may cost (0.01 = 1 %).
+        every_steps: a durable checkpoint every so many steps, 0 for automatic.
+        every_seconds: a durable checkpoint every so many seconds, 0 for automatic.
+        snapshot_memory_bytes: most memory the arena may take, 0 for automatic.
+        force: continue where a difference would make Pitstop refuse.
+    """
+
+    overhead: float = 0.01
+    every_steps: int = 0
+    every_seconds: float = 0.0
+    snapshot_memory_bytes: int = 0
+    force: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """For a message."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> Settings:
+        """From a message of the same version."""
+        return cls(**body)

@@ -1,0 +1,138 @@
+"""Messages over a Unix stream socket: a length, a JSON object, open files.
+
+A frame is a 4-byte little-endian length, a 1-byte count of descriptors, and
+the JSON text.  Descriptors travel with the first byte of their frame
+(SCM_RIGHTS), so a receiver that reads in order can pair them with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pitstop.errors import PeerClosed
+
+PROTOCOL = 1
+_HEAD = struct.Struct("<IB")
+_MAX_FDS = 4
+_READ_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message: its type, its members, and descriptors the receiver now owns."""
+
+    type: str
+    body: dict[str, Any]
+    fds: tuple[int, ...] = ()
+
+
+class Connection:
+    """One end of a conversation.  Sending is safe from several threads."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.socket = sock
+        self._sending = threading.Lock()
+        self._received = bytearray()
+        self._fds: deque[int] = deque()
+
+    @classmethod
+    def connect(cls, path: str, timeout_seconds: float = 10.0) -> Connection:
+        """Connects to a listening socket.
+
+        Raises:
+            PeerClosed: nobody listens there.
+        """
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        sock.settimeout(timeout_seconds)
+        try:
+            sock.connect(path)
+        except OSError as error:
+            sock.close()
+            raise PeerClosed(f"Nobody listens at {path} ({error.strerror}).") from error
+        sock.settimeout(None)
+        return cls(sock)
+
+    def fileno(self) -> int:
+        """For selectors."""
+        return self.socket.fileno()
+
+    def send(self, type_: str, body: dict[str, Any] | None = None, fds: Sequence[int] = ()) -> None:
+        """Sends one message and waits until the kernel took it.
+
+        Raises:
+            PeerClosed: the other process closed its end.
+        """
+        text = json.dumps({"type": type_, **(body or {})}, separators=(",", ":")).encode()
+        frame = _HEAD.pack(len(text), len(fds)) + text
+        with self._sending:
+            try:
+                sent = socket.send_fds(self.socket, [frame], list(fds)) if fds else 0
+                self.socket.sendall(frame[sent:])
+            except OSError as error:
+                raise PeerClosed("The other process of the run is gone.") from error
+
+    def receive(self) -> Message:
+        """Waits for the next message.
+
+        Raises:
+            PeerClosed: the other process closed its end.
+        """
+        while (message := self._next_message()) is None:
+            self._read()
+        return message
+
+    def receive_ready(self) -> list[Message]:
+        """Reads what has arrived (at least one byte) and returns the whole messages.
+
+        Raises:
+            PeerClosed: the other process closed its end.
+        """
+        self._read()
+        messages = []
+        while (message := self._next_message()) is not None:
+            messages.append(message)
+        return messages
+
+    def close(self) -> None:
+        """Closes the socket and descriptors nobody asked for."""
+        self.socket.close()
+        while self._fds:
+            os.close(self._fds.popleft())
+
+    def _read(self) -> None:
+        try:
+            data, fds, _, _ = socket.recv_fds(
+                self.socket, _READ_BYTES, _MAX_FDS, getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+            )
+        except ConnectionError as error:
+            raise PeerClosed("The other process of the run is gone.") from error
+        self._fds.extend(fds)
+        if not data:
+            raise PeerClosed("The other process of the run closed the connection.")
+        self._received += data
+
+    def _next_message(self) -> Message | None:
+        if len(self._received) < _HEAD.size:
+            return None
+        length, fd_count = _HEAD.unpack_from(self._received)
+        end = _HEAD.size + length
+        if len(self._received) < end or len(self._fds) < fd_count:
+            return None
+        body = json.loads(self._received[_HEAD.size : end])
+        del self._received[:end]
+        fds = tuple(self._fds.popleft() for _ in range(fd_count))
+        return Message(body.pop("type"), body, fds)
+
+
+def pair() -> tuple[Connection, Connection]:
+    """Two connected ends, for a parent and its child."""
+    left, right = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    return Connection(left), Connection(right)
