@@ -1,0 +1,1 @@
+"""Checkpoints and run folders on disk: their layout, writing, reading and care."""

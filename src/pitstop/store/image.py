@@ -1,0 +1,246 @@
+"""The layout of a tensors file: a safetensors image with aligned tensors.
+
+A safetensors file is an 8-byte little-endian header length, a JSON header
+padded with spaces, and the tensors' bytes back to back without holes
+(https://huggingface.co/docs/safetensors, section "Format").  Two freedoms the
+format leaves are used here: the padding makes the data start at a multiple of
+`DATA_ALIGNMENT_BYTES`, and wide dtypes come first, so that every tensor is
+aligned to its own element width although there are no holes.
+
+This module is imported inside the trainer: standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from types import MappingProxyType
+
+from pitstop.errors import InternalFault
+from pitstop.events import JsonValue
+
+DTYPE_WIDTH_BYTES: Mapping[str, int] = MappingProxyType(
+    {
+        "F64": 8,
+        "I64": 8,
+        "U64": 8,
+        "F32": 4,
+        "I32": 4,
+        "U32": 4,
+        "F16": 2,
+        "BF16": 2,
+        "I16": 2,
+        "U16": 2,
+        "F8_E4M3": 1,
+        "F8_E5M2": 1,
+        "I8": 1,
+        "U8": 1,
+        "BOOL": 1,
+    }
+)
+"""Bytes of one element, by safetensors dtype code."""
+
+DATA_ALIGNMENT_BYTES = 64
+"""The data section starts at a multiple of this: one cache line."""
+
+MAX_HEADER_BYTES = 100_000_000
+"""The safetensors library refuses longer JSON headers."""
+
+LENGTH_BYTES = 8
+"""Size of the header length at the beginning of the file."""
+
+_METADATA_KEY = "__metadata__"
+_NO_METADATA: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """One tensor's name, safetensors dtype code and shape."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the tensor's elements; a scalar has one element."""
+        return math.prod(self.shape) * DTYPE_WIDTH_BYTES[self.dtype]
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a tensor lies.  offset_bytes counts from the start of the image."""
+
+    spec: TensorSpec
+    offset_bytes: int
+    size_bytes: int
+
+    @property
+    def end_bytes(self) -> int:
+        """Offset of the first byte behind the tensor."""
+        return self.offset_bytes + self.size_bytes
+
+
+@dataclass(frozen=True)
+class Image:
+    """A whole tensors file but for its data.
+
+    Attributes:
+        header: the file's first bytes, header length and padding included.
+        placements: all tensors in order of their offsets, without holes.
+        size_bytes: size of the file.
+    """
+
+    header: bytes
+    placements: tuple[Placement, ...]
+    size_bytes: int
+
+
+def plan_image(specs: Sequence[TensorSpec], metadata: Mapping[str, str] = _NO_METADATA) -> Image:
+    """The image that holds `specs`: wide dtypes first, else in the given order.
+
+    Raises:
+        InternalFault: a name is taken twice or cannot be stored, a dtype or a
+            shape is not one of safetensors', or the header grows too long.
+    """
+    _check_specs(specs)
+    ordered = sorted(specs, key=lambda spec: -DTYPE_WIDTH_BYTES[spec.dtype])
+    starts = list(accumulate((spec.size_bytes for spec in ordered), initial=0))
+    header = _encode_header(ordered, starts, metadata)
+    placements = tuple(
+        Placement(spec, len(header) + start, spec.size_bytes)
+        for spec, start in zip(ordered, starts, strict=False)
+    )
+    return Image(header, placements, len(header) + starts[-1])
+
+
+def parse_image(data: bytes | memoryview) -> Image:
+    """The image of a tensors file, from the file's beginning.
+
+    `data` must hold the header; bytes behind it are not looked at, so compare
+    `Image.size_bytes` with the size of the file.
+
+    Raises:
+        ValueError: the header is cut or malformed, with the reason.
+    """
+    header = bytes(data[: header_size_bytes(data)])
+    members = _decode_header(header)
+    _check_metadata(members.pop(_METADATA_KEY, {}))
+    located = (_parse_tensor(name, value, len(header)) for name, value in members.items())
+    placements = tuple(sorted(located, key=lambda p: (p.offset_bytes, p.end_bytes)))
+    _check_no_holes(placements, len(header))
+    return Image(header, placements, placements[-1].end_bytes if placements else len(header))
+
+
+def header_size_bytes(data: bytes | memoryview) -> int:
+    """Size of the header, its length field included, from the file's beginning.
+
+    Raises:
+        ValueError: there are too few bytes for the field, or it is absurd.
+    """
+    if len(data) < LENGTH_BYTES:
+        raise ValueError("the header length is cut off")
+    json_bytes = int.from_bytes(data[:LENGTH_BYTES], "little")
+    if json_bytes > MAX_HEADER_BYTES:
+        raise ValueError(f"the header claims {json_bytes} bytes")
+    return LENGTH_BYTES + json_bytes
+
+
+def _check_specs(specs: Iterable[TensorSpec]) -> None:
+    seen: set[str] = set()
+    for spec in specs:
+        reason = _spec_problem(spec, seen)
+        if reason:
+            raise InternalFault(f"Tensor {spec.name!r} cannot be laid out: {reason}.")
+        seen.add(spec.name)
+
+
+def _spec_problem(spec: TensorSpec, seen: set[str]) -> str:
+    if spec.name in seen:
+        return "its name is taken twice"
+    if spec.name == _METADATA_KEY or not _is_unicode(spec.name):
+        return "its name cannot be stored"
+    if spec.dtype not in DTYPE_WIDTH_BYTES:
+        return f"dtype {spec.dtype!r} is unknown"
+    if not _is_shape(list(spec.shape)):
+        return f"{spec.shape} is no shape"
+    return ""
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= char <= "\udfff" for char in text)
+
+
+def _encode_header(
+    specs: Sequence[TensorSpec], starts: Sequence[int], metadata: Mapping[str, str]
+) -> bytes:
+    members: dict[str, JsonValue] = {_METADATA_KEY: dict(metadata)} if metadata else {}
+    for spec, (start, end) in zip(specs, pairwise(starts), strict=True):
+        shape = list(spec.shape)
+        members[spec.name] = {"dtype": spec.dtype, "shape": shape, "data_offsets": [start, end]}
+    text = json.dumps(members, ensure_ascii=False, separators=(",", ":")).encode()
+    padding = -(LENGTH_BYTES + len(text)) % DATA_ALIGNMENT_BYTES
+    json_bytes = len(text) + padding
+    if json_bytes > MAX_HEADER_BYTES:
+        raise InternalFault(f"{len(specs)} tensors need a header of {json_bytes} bytes.")
+    return json_bytes.to_bytes(LENGTH_BYTES, "little") + text + b" " * padding
+
+
+def _decode_header(header: bytes) -> dict[str, JsonValue]:
+    if len(header) < header_size_bytes(header):
+        raise ValueError("the header is cut off")
+    try:
+        members = json.loads(header[LENGTH_BYTES:], object_pairs_hook=_unique_members)
+    except RecursionError:
+        raise ValueError("the header is nested too deeply") from None
+    if not isinstance(members, dict):
+        raise ValueError("the header is not a JSON object")
+    return members
+
+
+def _unique_members(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("the header names a member twice")
+    return members
+
+
+def _check_metadata(metadata: JsonValue) -> None:
+    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
+        raise ValueError("the header's metadata are not strings by name")
+
+
+def _parse_tensor(name: str, value: JsonValue, header_bytes: int) -> Placement:
+    dtype, shape, (start, end) = _tensor_members(name, value)
+    spec = TensorSpec(name, dtype, shape)
+    if end - start != spec.size_bytes:
+        raise ValueError(f"tensor {name!r} has {end - start} bytes for {dtype} {list(shape)}")
+    return Placement(spec, header_bytes + start, end - start)
+
+
+def _tensor_members(name: str, value: JsonValue) -> tuple[str, tuple[int, ...], tuple[int, int]]:
+    if not isinstance(value, dict) or value.keys() != {"dtype", "shape", "data_offsets"}:
+        raise ValueError(f"tensor {name!r} lacks dtype, shape and data_offsets")
+    dtype, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
+    if not isinstance(dtype, str) or dtype not in DTYPE_WIDTH_BYTES:
+        raise ValueError(f"tensor {name!r} has the unknown dtype {dtype!r}")
+    if not _is_shape(shape):
+        raise ValueError(f"tensor {name!r} has no shape: {shape!r}")
+    if not _is_shape(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
+        raise ValueError(f"tensor {name!r} has no place: {offsets!r}")
+    return dtype, tuple(shape), (offsets[0], offsets[1])
+
+
+def _is_shape(value: JsonValue) -> bool:
+    return isinstance(value, list) and all(type(size) is int and size >= 0 for size in value)
+
+
+def _check_no_holes(placements: Iterable[Placement], data_start_bytes: int) -> None:
+    expected = data_start_bytes
+    for place in placements:
+        if place.offset_bytes != expected:
+            raise ValueError(f"tensor {place.spec.name!r} leaves a hole or overlaps another")
+        expected = place.end_bytes
