@@ -1,1 +1,40 @@
-"""How trainer, supervisor, persister and command line talk to each other."""
+"""How trainer, supervisor, persister and command line talk to each other.
+
+The supervisor listens on one Unix socket (mode 0600).  The first message of a
+client says who it is.
+
+From an instrumented process (the trainer):
+
+    hello     protocol, pid, python, argv
+    event     event: the record of an `events.Event`, to be journaled
+    arena     size_bytes, backing ("memory" or "file"); one descriptor
+    snapshot  sequence, slot, step, epoch, reason, durable: a snapshot is whole
+    restore   checkpoint: asks for the image of a restore point
+
+To the trainer:
+
+    welcome   protocol, run_dir, attempt, settings, lost_from_step, points;
+              one descriptor: the beacon.  `points` are the states to restore,
+              in order: finished fits, then the one to continue.
+    refused   reason: another process of the run trains already, or the
+              protocol differs; the process goes on uninstrumented
+    image     checkpoint; one descriptor: a slot (`snapshot.slot`)
+    no_image  checkpoint, reason
+
+From the command line:
+
+    request   command ("stop", "checkpoint", "status"), and its options
+    reply     the answer
+
+Between the supervisor and the persister, over a socket pair:
+
+    trainer   pid                           to the persister: who trains
+    arena     size_bytes; one descriptor    to the persister: where snapshots are
+    load      checkpoint                    to the persister: verify and load
+    image     checkpoint; one descriptor    its answer, or no_image with a reason
+    persist   sequence, slot, reason        to the persister: make it durable
+    persisted sequence, slot, step, path    its answer, or persist_failed
+    finish    -                             to the persister: no more work
+    finished  -                             its answer, before it exits
+    event     as above                      from the persister, to be journaled
+"""
