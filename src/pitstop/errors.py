@@ -26,6 +26,15 @@ class PitstopError(Exception):
     def __str__(self) -> str:
         return f"{self.message} {self.remedy}".strip()
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # Exceptions unpickle by calling the class with `args`, but subclasses
+        # have parameters of their own.
+        return _revive, (type(self), self.args), self.__dict__
+
+
+def _revive(cls: type[PitstopError], args: tuple[object, ...]) -> PitstopError:
+    return cls.__new__(cls, *args)
+
 
 class UserError(PitstopError):
     """The command, the script or a setting is wrong; the user can mend it."""

@@ -7,6 +7,7 @@ own.  Readers skip what does not check and say how many lines they skipped.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -41,8 +42,11 @@ class JournalText:
 
 def encode(entry: Entry) -> bytes:
     """One journal line, newline included."""
-    head = {"time": round(entry.time_seconds, 6), "attempt": entry.attempt}
-    record: dict[str, JsonValue] = {**head, **to_record(entry.event)}
+    record: dict[str, JsonValue] = {
+        "time": round(entry.time_seconds, 6),
+        "attempt": entry.attempt,
+        "event": to_record(entry.event),
+    }
     body = json.dumps(record, ensure_ascii=True, separators=(",", ":"))[:-1].encode()
     return body + _SUFFIX.format(zlib.crc32(body)).encode()
 
@@ -53,8 +57,7 @@ def decode(line: bytes) -> Entry | None:
     if suffix != _SUFFIX.format(zlib.crc32(body)).encode():
         return None
     record = json.loads(body + b"}")
-    time_seconds, attempt = float(record.pop("time")), int(record.pop("attempt"))
-    return Entry(time_seconds, attempt, from_record(record))
+    return Entry(float(record["time"]), int(record["attempt"]), from_record(record["event"]))
 
 
 def read(path: Path) -> JournalText:
@@ -85,7 +88,7 @@ class Journal:
         self.path = path
         self.attempt = attempt
         self._fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        self._end_torn_line()
+        self._torn = True  # until looked at: a crash can leave half a line
 
     def append(self, event: Event, *, durable: bool = False) -> None:
         """Writes one line with one `write`; with `durable` also flushes it to disk.
@@ -93,7 +96,13 @@ class Journal:
         Raises:
             OSError: the disk is full or gone; the journal stays readable.
         """
-        os.write(self._fd, encode(Entry(time.time(), self.attempt, event)))
+        line = encode(Entry(time.time(), self.attempt, event))
+        if self._torn:
+            self._end_torn_line()
+        written_bytes = os.write(self._fd, line)
+        self._torn = written_bytes < len(line)
+        if self._torn:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
         if durable:
             os.fsync(self._fd)
 
@@ -114,7 +123,8 @@ class Journal:
         self.close()
 
     def _end_torn_line(self) -> None:
-        # A crash can leave half a line; a newline keeps it from eating ours.
+        # A newline keeps the half line from eating the one after it.
         size_bytes = os.fstat(self._fd).st_size
         if size_bytes and os.pread(self._fd, 1, size_bytes - 1) != b"\n":
             os.write(self._fd, b"\n")
+        self._torn = False

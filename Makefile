@@ -1,0 +1,44 @@
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+export TF_CPP_MIN_LOG_LEVEL ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test test-unit test-integration lint bench torture clean
+
+help:  ## Show this list
+	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
+
+venv: $(READY)  ## Make .venv with Pitstop and its tools
+
+$(READY): pyproject.toml tools/venv.sh
+	PYTHON="$(PYTHON)" tools/venv.sh $(VENV)
+	@touch $@
+
+demo: $(READY)  ## Stop a training run half way, resume it, prove the bits equal
+	PATH="$(abspath $(BIN)):$$PATH" examples/demo.sh
+
+test: lint test-unit test-integration  ## Everything a merge needs: lint, unit and integration tests
+
+test-unit: $(READY)  ## The fast tests
+	$(BIN)/python -m pytest -q -m "not integration and not torture"
+
+test-integration: $(READY)  ## The tests that start real processes and TensorFlow
+	$(BIN)/python -m pytest -q -m "integration and not torture" -n 2 --dist loadgroup
+
+lint: $(READY)  ## ruff, mypy, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --cache-dir .import_linter_cache
+
+bench: $(READY)  ## Measure what supervision costs a training run
+	$(BIN)/python benchmarks/overhead.py
+
+torture: $(READY)  ## Kill and stop runs again and again (minutes)
+	$(BIN)/python -m pytest -q -m torture
+
+clean:  ## Remove caches and demo output; keeps .venv and runs
+	rm -rf .demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,67 @@
+"""Events survive the way to JSON and back, those of newer writers included."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitstop import events
+from pitstop.events import Event, UnknownEvent, from_record, to_record
+from tests.strategies import EVENT_CLASSES, instances_of
+
+_KNOWN = [cls for cls in EVENT_CLASSES if cls is not UnknownEvent]
+
+
+@pytest.mark.parametrize("cls", EVENT_CLASSES)
+@given(data=st.data())
+def test_every_event_survives_json(cls: type[Event], data: st.DataObject) -> None:
+    event = data.draw(instances_of(cls))
+    assert from_record(json.loads(json.dumps(to_record(event)))) == event
+
+
+@pytest.mark.parametrize("cls", _KNOWN)
+@given(data=st.data())
+def test_fields_of_a_newer_writer_are_dropped(cls: type[Event], data: st.DataObject) -> None:
+    event = data.draw(instances_of(cls))
+    assert from_record({**to_record(event), "added_in_version_9": 1}) == event
+
+
+def test_nan_survives_json() -> None:
+    event = events.EpochEnded(0, 1, 20, 20, {"loss": math.nan})
+    restored = from_record(json.loads(json.dumps(to_record(event))))
+    assert isinstance(restored, events.EpochEnded)
+    assert math.isnan(restored.logs["loss"])
+
+
+def test_kind_is_the_class_name_in_snake_case() -> None:
+    assert events.AttemptStarted.kind == "attempt_started"
+    assert next(iter(to_record(events.ScriptEnded(step=3)).items())) == ("kind", "script_ended")
+
+
+def test_kinds_are_unique() -> None:
+    assert len({cls.kind for cls in EVENT_CLASSES}) == len(EVENT_CLASSES)
+
+
+@pytest.mark.parametrize("record", [{}, {"kind": ""}, {"kind": "warp_engaged", "factor": 9}])
+def test_an_unknown_kind_is_kept_whole(record: dict[str, object]) -> None:
+    event = from_record(record)
+    assert isinstance(event, UnknownEvent)
+    assert to_record(event) == {"kind": "", **record}
+
+
+def test_a_known_kind_without_a_required_field_becomes_unknown() -> None:
+    record = {"kind": "checkpoint_committed", "step": 7}
+    assert from_record(record) == UnknownEvent("checkpoint_committed", {"step": 7})
+    assert to_record(from_record(record)) == record
+
+
+@pytest.mark.parametrize("cls", EVENT_CLASSES)
+def test_events_are_frozen(cls: type[Event]) -> None:
+    parameters = cls.__dataclass_params__  # type: ignore[attr-defined]
+    assert parameters.frozen
+    assert dataclasses.is_dataclass(cls)
