@@ -1,0 +1,181 @@
+"""The memory cgroup of a process: its counters and the limit in force, v1 and v2.
+
+Sources: the kernel's Documentation/admin-guide/cgroup-v1/memory.rst and
+Documentation/admin-guide/cgroup-v2.rst; proc(5) for the two tables in /proc.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_UNLIMITED_BYTES = 1 << 62
+"""v1 has no word for "no limit"; it shows the largest page-aligned number."""
+
+
+@dataclass(frozen=True)
+class MemoryCgroup:
+    """Where the memory controller keeps the counters of a process.
+
+    Attributes:
+        version: 1 or 2.
+        path: the cgroup as the kernel names it, "/" for the root.
+        folder: its folder in the cgroup file system.
+        top: the folder where the visible hierarchy begins.
+    """
+
+    version: int
+    path: str
+    folder: Path
+    top: Path
+
+
+@dataclass(frozen=True)
+class MemoryCounters:
+    """Counters of one memory cgroup; None where the kernel does not show one.
+
+    Attributes:
+        oom_kills: processes killed for memory in the cgroup since it was made.
+        limit_bytes: the least limit of the cgroup and its ancestors, None when
+            there is none.
+        usage_bytes: memory charged now.
+        peak_bytes: the most that was ever charged.
+    """
+
+    oom_kills: int | None
+    limit_bytes: int | None
+    usage_bytes: int | None
+    peak_bytes: int | None
+
+
+@dataclass(frozen=True)
+class _Names:
+    """How one version of the controller names its files."""
+
+    events: str
+    limit: str
+    usage: str
+    peak: str
+
+
+_NAMES = {
+    1: _Names(
+        "memory.oom_control",
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        "memory.max_usage_in_bytes",
+    ),
+    2: _Names("memory.events", "memory.max", "memory.current", "memory.peak"),
+}
+
+
+@dataclass(frozen=True)
+class _Mount:
+    """One mounted cgroup hierarchy: the part of it that is visible, and where."""
+
+    version: int
+    root: str
+    folder: str
+    controllers: frozenset[str]
+
+
+def find(pid: int, root: Path = Path("/")) -> MemoryCgroup | None:
+    """The memory cgroup of a process, or None when it cannot be found.
+
+    `root` holds the `proc` folder and everything that its mounts name.
+    """
+    memberships = _read_text(root / "proc" / str(pid) / "cgroup")
+    mounts = _read_text(root / "proc/self/mountinfo")
+    if memberships is None or mounts is None:
+        return None
+    # v1 first: where both are mounted, memory is a v1 controller or absent in v2.
+    candidates = (
+        _locate(path, mount, root)
+        for version in (1, 2)
+        for path in _paths(memberships, version)
+        for mount in _mounts(mounts)
+        if mount.version == version and (version == 2 or "memory" in mount.controllers)
+    )
+    return next((each for each in candidates if each is not None), None)
+
+
+def read(group: MemoryCgroup) -> MemoryCounters:
+    """The counters of a cgroup as they are now; all None when it is gone."""
+    names = _NAMES[group.version]
+    limits = [_number(folder / names.limit) for folder in _up(group.folder, group.top)]
+    known = [limit for limit in limits if limit is not None and limit < _UNLIMITED_BYTES]
+    return MemoryCounters(
+        oom_kills=_oom_kills(group.folder / names.events),
+        limit_bytes=min(known, default=None),
+        usage_bytes=_number(group.folder / names.usage),
+        peak_bytes=_number(group.folder / names.peak),
+    )
+
+
+def _paths(memberships: str, version: int) -> Iterator[str]:
+    for line in memberships.splitlines():
+        hierarchy, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if version == 1 and "memory" in controllers.split(","):
+            yield path
+        if version == 2 and hierarchy == "0" and not controllers:
+            yield path
+
+
+def _mounts(mountinfo: str) -> Iterator[_Mount]:
+    # id parent major:minor root mountpoint options [optional...] - type source superoptions
+    for line in mountinfo.splitlines():
+        left, separator, right = line.partition(" - ")
+        fields, kind = left.split(" "), right.split(" ")
+        if separator and kind[0] in ("cgroup", "cgroup2"):
+            version = 1 if kind[0] == "cgroup" else 2
+            controllers = frozenset(kind[-1].split(","))
+            yield _Mount(version, _unescape(fields[3]), _unescape(fields[4]), controllers)
+
+
+def _locate(path: str, mount: _Mount, root: Path) -> MemoryCgroup | None:
+    top = root / mount.folder.lstrip("/")
+    below = path
+    if mount.root != "/" and f"{path}/".startswith(f"{mount.root}/"):
+        below = path[len(mount.root) :]  # a container sees only its own part, mounted at the top
+    folder = top / below.strip("/")
+    if not (folder / _NAMES[mount.version].usage).exists() and not _is_root(folder, mount.version):
+        return None
+    return MemoryCgroup(mount.version, path, folder, top)
+
+
+def _is_root(folder: Path, version: int) -> bool:
+    # The root of v2 has no memory files of its own; its children have them.
+    controllers = _read_text(folder / "cgroup.controllers") if version == 2 else None
+    return controllers is not None and "memory" in controllers.split()
+
+
+def _up(folder: Path, top: Path) -> Iterator[Path]:
+    yield folder
+    while folder != top and top in folder.parents:
+        folder = folder.parent
+        yield folder
+
+
+def _oom_kills(path: Path) -> int | None:
+    match = re.search(r"^oom_kill (\d+)$", _read_text(path) or "", re.MULTILINE)
+    return int(match[1]) if match else None
+
+
+def _number(path: Path) -> int | None:
+    text = (_read_text(path) or "").strip()
+    return int(text) if text.isdigit() else None  # v2 says "max" for no limit
+
+
+def _unescape(field: str) -> str:
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)
+
+
+def _read_text(path: Path) -> str | None:
+    # A process or a cgroup may go away between two reads: that is "not there".
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return None

@@ -1,0 +1,131 @@
+"""Watches a trainer from outside, and says in the end what the machine saw."""
+
+from __future__ import annotations
+
+import resource
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pitstop.events import JsonValue
+from pitstop.supervisor.observation import cgroup, kernel_log, limits
+from pitstop.supervisor.observation.cgroup import MemoryCgroup
+from pitstop.supervisor.observation.kernel_log import KernelLog
+
+NO_OOM_COUNTER = "the kernel's count of out-of-memory kills (no memory cgroup)"
+NO_KERNEL_LOG = "the kernel log (/dev/kmsg cannot be read)"
+OTHER_PID_NUMBERS = "the kernel's process numbers (this is a pid namespace)"
+
+_INITIAL_PID_NAMESPACE = "pid:[4026531836]"
+"""PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h."""
+
+_SHARED_MEMORY = Path("/dev/shm")
+
+
+@dataclass(frozen=True)
+class Observations:
+    """The fields of `TrainerExited` that the machine answers, under the same names."""
+
+    max_rss_bytes: int | None
+    cpu_seconds: float | None
+    oom_kills: int | None
+    memory_limit_bytes: int | None
+    kernel_lines: list[str] | None
+    limits: dict[str, JsonValue]
+    missing: list[str]
+
+
+@dataclass(frozen=True)
+class _Baseline:
+    """A memory cgroup and its count of kills when the trainer came into it."""
+
+    group: MemoryCgroup
+    oom_kills: int | None
+
+
+class Observer:
+    """Watches one trainer; begin, sample now and then, end."""
+
+    def __init__(self, trainer_pid: int, root: Path = Path("/")) -> None:
+        """Takes the counts that the end is compared with; never fails.
+
+        Args:
+            trainer_pid: the process to watch; it must be alive.
+            root: where `proc`, `dev` and the cgroup file systems are found.
+        """
+        self._root = root
+        self._pids = frozenset({trainer_pid})
+        self._log = _open_log(root / "dev/kmsg")
+        self._baseline: _Baseline | None = None
+        self._limits: dict[str, JsonValue] = {}
+        self.sample(trainer_pid)
+
+    @classmethod
+    def begin(cls, trainer_pid: int, root: Path = Path("/")) -> Observer:
+        """Starts to watch a process that has just been started."""
+        return cls(trainer_pid, root)
+
+    @property
+    def cgroup(self) -> str:
+        """The memory cgroup of the trainer as the kernel names it, or empty."""
+        return self._baseline.group.path if self._baseline else ""
+
+    def sample(self, pid: int) -> None:
+        """Reads again what a script may change: limits, cgroup, the process itself.
+
+        Call it with the pid that trains, which under a wrapper differs from the
+        one that was started.
+        """
+        self._pids |= {pid}
+        self._limits = limits.read(pid) or self._limits
+        group = cgroup.find(pid, self._root)
+        if group and (self._baseline is None or group != self._baseline.group):
+            self._baseline = _Baseline(group, cgroup.read(group).oom_kills)
+
+    def end(self, usage: resource.struct_rusage | None) -> Observations:
+        """What was seen; `usage` is what `os.wait4` said about the trainer."""
+        counters = cgroup.read(self._baseline.group) if self._baseline else None
+        facts = Observations(
+            max_rss_bytes=usage.ru_maxrss * 1024 if usage else None,
+            cpu_seconds=usage.ru_utime + usage.ru_stime if usage else None,
+            oom_kills=self._new_kills(counters.oom_kills if counters else None),
+            memory_limit_bytes=counters.limit_bytes if counters else None,
+            kernel_lines=self._kernel_lines(),
+            limits={**self._limits, **self._shared_memory()},
+            missing=[],
+        )
+        return replace(facts, missing=self._missing(facts))
+
+    def _new_kills(self, now: int | None) -> int | None:
+        before = self._baseline.oom_kills if self._baseline else None
+        return None if now is None or before is None else now - before
+
+    def _kernel_lines(self) -> list[str] | None:
+        if self._log is None:
+            return None
+        lines = self._log.read()
+        self._log.close()
+        self._log = None
+        return kernel_log.select(lines, self._pids, self.cgroup)
+
+    def _shared_memory(self) -> dict[str, JsonValue]:
+        space = limits.read_space(self._root / _SHARED_MEMORY.relative_to("/"))
+        return {"dev_shm": space} if space else {}
+
+    def _missing(self, facts: Observations) -> list[str]:
+        checks = {
+            NO_OOM_COUNTER: facts.oom_kills is None,
+            NO_KERNEL_LOG: facts.kernel_lines is None,
+            OTHER_PID_NUMBERS: facts.kernel_lines is not None and not self._sees_all_pids(),
+        }
+        return [name for name, is_missing in checks.items() if is_missing]
+
+    def _sees_all_pids(self) -> bool:
+        link = self._root / "proc/self/ns/pid"
+        return link.is_symlink() and str(link.readlink()) == _INITIAL_PID_NAMESPACE
+
+
+def _open_log(path: Path) -> KernelLog | None:
+    try:
+        return KernelLog(path)
+    except OSError:
+        return None

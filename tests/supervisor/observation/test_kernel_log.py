@@ -1,0 +1,89 @@
+"""Lines of the kernel log, copied from real kernels (6.18; v1 cgroup and whole machine)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pitstop.supervisor.observation.kernel_log import KernelLog, OomKill, parse_oom_kill, select
+
+SUMMARY = (
+    "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,"
+    "oom_memcg=/jobs,task_memcg=/jobs/a,task=python,pid=4225,uid=0"
+)
+KILLED = (
+    "Memory cgroup out of memory: Killed process 4225 (python) total-vm:74228kB, "
+    "anon-rss:64936kB, file-rss:3560kB, shmem-rss:0kB, UID:0 pgtables:188kB oom_score_adj:0"
+)
+GLOBAL_SUMMARY = (
+    "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,"
+    "task_memcg=/user.slice,task=my, odd (name),pid=77,uid=1000"
+)
+GLOBAL_KILLED = "Out of memory: Killed process 77 (my, odd (name)) total-vm:1kB, anon-rss:2kB"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (SUMMARY, OomKill(4225, "python", "/jobs/a", False, None)),
+        (KILLED, OomKill(4225, "python", "", False, 64936 * 1024)),
+        (GLOBAL_SUMMARY, OomKill(77, "my, odd (name)", "/user.slice", True, None)),
+        ("python invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0", None),
+        ("python[77]: segfault at 0 ip 00007f sp 00007f error 4 in libc.so.6", None),
+        ("Tasks in /jobs/a killed as a result of limit of /jobs", None),
+    ],
+)
+def test_parse(line: str, expected: OomKill | None) -> None:
+    assert parse_oom_kill(line) == expected
+
+
+def test_parse_of_a_command_with_brackets_keeps_the_pid() -> None:
+    kill = parse_oom_kill(GLOBAL_KILLED)
+    assert kill is not None
+    assert (kill.pid, kill.whole_machine) == (77, True)
+
+
+LINES = ["noise", SUMMARY, KILLED, GLOBAL_SUMMARY, GLOBAL_KILLED]
+
+
+@pytest.mark.parametrize(
+    ("pids", "cgroup", "expected"),
+    [
+        ({4225}, "", [SUMMARY, KILLED]),
+        ({1}, "/jobs/a", [SUMMARY, KILLED]),
+        ({1}, "/a", [SUMMARY, KILLED]),  # as a container names its own cgroup
+        ({1}, "/jobs", [SUMMARY, KILLED]),  # a child of our cgroup
+        ({1}, "/", []),  # the root would match every kill of the machine
+        ({1}, "/other", []),
+        ({77}, "/other", [GLOBAL_SUMMARY, GLOBAL_KILLED]),
+    ],
+)
+def test_select_by_process_or_cgroup(pids: set[int], cgroup: str, expected: list[str]) -> None:
+    assert select(LINES, frozenset(pids), cgroup) == expected
+
+
+def test_reads_messages_without_prefix_and_continuation_lines(tmp_path: Path) -> None:
+    path = tmp_path / "kmsg"
+    path.write_text("6,1,1,-;before we came\n")
+    log = KernelLog(path)
+    with path.open("a") as file:
+        file.write("3,2,5,-;Killed; really\n SUBSYSTEM=memory\n4,3,6,-;next\n")
+    assert log.read() == ["Killed; really", "next"]
+    assert log.read() == []
+    log.close()
+
+
+def test_a_log_that_cannot_be_opened_is_said(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        KernelLog(tmp_path / "kmsg")
+
+
+@pytest.mark.skipif(not os.access("/dev/kmsg", os.R_OK | os.W_OK), reason="needs /dev/kmsg")
+def test_the_real_log_starts_empty_and_shows_what_comes() -> None:
+    log = KernelLog()
+    marker = f"pitstop test {os.getpid()}"
+    Path("/dev/kmsg").write_text(f"<6>{marker}\n")
+    assert marker in log.read()
+    log.close()
