@@ -1,0 +1,163 @@
+"""The checkpoints of one run: which there are, which are good, which may go."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pitstop.errors import CheckpointCorrupt, EnvironmentFault, RunFolderUnwritable
+from pitstop.store.disk_fault import explain
+from pitstop.store.filesystem import REAL_FILESYSTEM, replace_file
+from pitstop.store.manifest import MANIFEST_FILE, Manifest, decode
+from pitstop.store.names import (
+    QUARANTINE_DIR,
+    expired_name,
+    first_free,
+    is_checkpoint,
+    is_leftover,
+    numbered_names,
+)
+from pitstop.store.reader import opened, read_state, read_tensors
+from pitstop.store.retention import RetentionPolicy, choose_expired
+
+REASON_FILE = "reason.txt"
+
+
+@dataclass(frozen=True)
+class CheckpointEntry:
+    """A checkpoint folder.  problem is empty when its manifest could be read.
+
+    A readable manifest says nothing yet of the files beside it: see
+    `Catalog.verify`.
+    """
+
+    path: Path
+    manifest: Manifest | None
+    problem: str = ""
+
+
+class Catalog:
+    """The checkpoints in one folder.
+
+    Everything but `entries`, `next_sequence` and `verify` changes the folder;
+    the caller holds the run's lock.
+    """
+
+    def __init__(self, checkpoints_dir: Path) -> None:
+        self.checkpoints_dir = checkpoints_dir
+
+    def entries(self) -> tuple[CheckpointEntry, ...]:
+        """All checkpoints, newest first; unreadable ones lead, they may be newer.
+
+        Raises:
+            FormatTooNew: one was written by a newer Pitstop.
+            EnvironmentFault: this process may not read one.
+        """
+        names = sorted((name for name in self._names() if is_checkpoint(name)), reverse=True)
+        found = [_read_entry(self.checkpoints_dir / name) for name in names]
+        return tuple(sorted(found, key=_newest_first))
+
+    def next_sequence(self) -> int:
+        """The sequence number for the next checkpoint; the first is 1."""
+        return 1 + max((_sequence(entry) or 0 for entry in self.entries()), default=0)
+
+    def verify(self, entry: CheckpointEntry) -> Manifest:
+        """Reads every byte of a checkpoint; its manifest when all is good.
+
+        Raises:
+            CheckpointCorrupt: something is not what the manifest promises.
+            EnvironmentFault: this process may not read it.
+        """
+        if entry.manifest is None:
+            raise CheckpointCorrupt(entry.path, entry.problem)
+        read_state(entry.path, entry.manifest)
+        read_tensors(entry.path, entry.manifest, sink=lambda _piece: None)
+        return entry.manifest
+
+    def quarantine(self, entry: CheckpointEntry, reason: str) -> Path:
+        """Sets a damaged checkpoint aside, with the reason in a file; its new place.
+
+        Raises:
+            RunFolderUnwritable: the disk refused.
+        """
+        folder = self.checkpoints_dir / QUARANTINE_DIR
+        with self._changing():
+            folder.mkdir(exist_ok=True)
+            target = first_free(folder, numbered_names(entry.path.name, first=2))
+            replace_file(entry.path / REASON_FILE, f"{reason}\n".encode())
+            entry.path.rename(target)
+            REAL_FILESYSTEM.sync_dir(folder)
+            REAL_FILESYSTEM.sync_dir(self.checkpoints_dir)
+        return target
+
+    def prune(self, policy: RetentionPolicy) -> list[Path]:
+        """Removes the checkpoints that the policy gives up; what they were called.
+
+        Raises:
+            RunFolderUnwritable: the disk refused.
+        """
+        entries = self.entries()
+        manifests = (entry.manifest for entry in entries if entry.manifest)
+        expired = choose_expired(manifests, policy)
+        gone = [entry.path for entry in entries if _sequence(entry) in expired]
+        for path in gone:
+            self._remove(path)
+        return gone
+
+    def sweep_partials(self) -> list[Path]:
+        """Removes what a crash left half written or half removed; what it was called."""
+        leftovers = [self.checkpoints_dir / name for name in self._names() if is_leftover(name)]
+        for path in leftovers:
+            REAL_FILESYSTEM.remove_tree(path)
+        return leftovers
+
+    def _remove(self, path: Path) -> None:
+        # A rename first: a crash in the middle must not leave half a checkpoint
+        # that would be taken for a damaged one.
+        hidden = path.with_name(expired_name(path.name))
+        with self._changing():
+            REAL_FILESYSTEM.remove_tree(hidden)
+            path.rename(hidden)
+            REAL_FILESYSTEM.remove_tree(hidden)
+
+    def _names(self) -> list[str]:
+        try:
+            return sorted(path.name for path in self.checkpoints_dir.iterdir() if path.is_dir())
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            fault = explain(error)
+            raise EnvironmentFault(
+                f"{self.checkpoints_dir} cannot be read: {fault.cause}.", fault.remedy
+            ) from error
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            fault = explain(error)
+            raise RunFolderUnwritable(
+                f"{self.checkpoints_dir} cannot be changed: {fault.cause}.", fault.remedy
+            ) from error
+
+
+def _read_entry(path: Path) -> CheckpointEntry:
+    try:
+        with opened(path, MANIFEST_FILE) as file:
+            return CheckpointEntry(path, decode(file.read()))
+    except CheckpointCorrupt as error:
+        return CheckpointEntry(path, None, error.reason)
+    except ValueError as error:
+        return CheckpointEntry(path, None, f"{MANIFEST_FILE} is unreadable, {error}")
+
+
+def _sequence(entry: CheckpointEntry) -> int | None:
+    return entry.manifest.sequence if entry.manifest else None
+
+
+def _newest_first(entry: CheckpointEntry) -> tuple[bool, int]:
+    sequence = _sequence(entry)
+    return (sequence is not None, -(sequence or 0))

@@ -1,0 +1,64 @@
+"""What an OSError from the disk means, and what to do about it."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class DiskFault:
+    """A cause in plain words, and a remedy as one sentence."""
+
+    cause: str
+    remedy: str
+
+
+_ELSEWHERE = "or put the run on another disk with --run-dir."
+
+_FAULTS: Mapping[int, DiskFault] = {
+    errno.ENOSPC: DiskFault("the disk is full", f"Free space on it, {_ELSEWHERE}"),
+    errno.EDQUOT: DiskFault(
+        "the disk quota of this user is used up", f"Remove files, ask for more, {_ELSEWHERE}"
+    ),
+    errno.EROFS: DiskFault("the file system is read-only", f"Mount it writable, {_ELSEWHERE}"),
+    errno.EACCES: DiskFault(
+        "this user has no permission", f"Change its owner or mode, {_ELSEWHERE}"
+    ),
+    errno.EPERM: DiskFault(
+        "this user has no permission", f"Change its owner or mode, {_ELSEWHERE}"
+    ),
+    errno.EMFILE: DiskFault(
+        "the process has too many open files", "Raise the limit, for example `ulimit -n 65536`."
+    ),
+    errno.ENFILE: DiskFault(
+        "the machine has too many open files", "Raise the limit fs.file-max with sysctl."
+    ),
+    errno.EFBIG: DiskFault(
+        "the file is larger than the file size limit", "Raise it, `ulimit -f unlimited`."
+    ),
+    errno.EIO: DiskFault(
+        "the disk reports an input/output error",
+        f"Look for disk errors in `dmesg`, {_ELSEWHERE}",
+    ),
+    errno.ENOENT: DiskFault(
+        "its folder is gone", "Do not move or remove the folder of a live run."
+    ),
+    errno.ENOTDIR: DiskFault("a part of the path is a file", "Name another folder with --run-dir."),
+    errno.ESTALE: DiskFault(
+        "the network file system lost it", "Check the mount, or use a local disk with --run-dir."
+    ),
+    errno.ENOLCK: DiskFault(
+        "the file system offers no locks", "Put the run on a local disk with --run-dir."
+    ),
+    errno.ENAMETOOLONG: DiskFault("its name is too long", "Name a shorter folder with --run-dir."),
+}
+
+
+def explain(error: OSError) -> DiskFault:
+    """The cause and remedy of an OSError; unknown ones in the system's words."""
+    number = error.errno or 0
+    fallback = DiskFault(os.strerror(number), f"Check the disk, {_ELSEWHERE}")
+    return _FAULTS.get(number, fallback)

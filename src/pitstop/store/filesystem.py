@@ -1,0 +1,100 @@
+"""The few operations on files that durable writing is made of.
+
+They sit behind one object so that a test can record them and rebuild the disk
+as it would be after a power cut between any two of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+
+class Filesystem:
+    """The operating system's files; every operation raises OSError on failure."""
+
+    def make_dir(self, path: Path) -> None:
+        """Makes a folder that does not exist yet."""
+        path.mkdir()
+
+    def create(self, path: Path) -> int:
+        """Makes a file that does not exist yet and opens it for writing."""
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+
+    def allocate(self, fd: int, size_bytes: int) -> None:
+        """Reserves disk space, so that a full disk is noticed before the work."""
+        if size_bytes:
+            os.posix_fallocate(fd, 0, size_bytes)
+
+    def write(self, fd: int, data: memoryview) -> None:
+        """Appends all of `data`."""
+        while data:
+            data = data[os.write(fd, data) :]
+
+    def start_writeback(self, fd: int, start_bytes: int, size_bytes: int) -> None:
+        """Lets the disk begin with bytes just written, and the cache drop them.
+
+        On Linux this advice queues dirty pages for writing at once (mm/fadvise.c),
+        so that the final `sync_file` waits for little, and a checkpoint does not
+        fill the page cache that counts against the job's memory limit.
+        """
+        os.posix_fadvise(fd, start_bytes, size_bytes, os.POSIX_FADV_DONTNEED)
+
+    def sync_file(self, fd: int) -> None:
+        """Returns when the file's bytes and size are on the disk."""
+        os.fsync(fd)
+
+    def close(self, fd: int) -> None:
+        """Closes a file that `create` opened."""
+        os.close(fd)
+
+    def sync_dir(self, path: Path) -> None:
+        """Returns when the names in the folder are on the disk."""
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def rename(self, source: Path, target: Path) -> None:
+        """Gives a file or folder another name, in one step."""
+        source.rename(target)
+
+    def remove_tree(self, path: Path) -> None:
+        """Removes a folder and all in it; what cannot be removed stays."""
+        shutil.rmtree(path, ignore_errors=True)
+
+
+REAL_FILESYSTEM = Filesystem()
+"""The one used everywhere but in tests."""
+
+
+@contextlib.contextmanager
+def created_file(filesystem: Filesystem, path: Path) -> Iterator[int]:
+    """A new file's descriptor; on a normal exit its content is on the disk."""
+    fd = filesystem.create(path)
+    try:
+        yield fd
+        filesystem.sync_file(fd)
+    finally:
+        filesystem.close(fd)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Gives a file new content in one step: readers see the old or the new one.
+
+    Raises:
+        OSError: it could not be written; the old content stays.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.unlink(missing_ok=True)
+    try:
+        with created_file(REAL_FILESYSTEM, temporary) as fd:
+            REAL_FILESYSTEM.write(fd, memoryview(data))
+        temporary.rename(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    REAL_FILESYSTEM.sync_dir(path.parent)

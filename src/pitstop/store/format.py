@@ -1,0 +1,40 @@
+"""The version of the on-disk format, and the check every reader starts with.
+
+Files that carry the format are JSON objects with the members `format` (which
+kind of file) and `version`.  A reader of version N reads all versions up to N,
+ignores members it does not know, and refuses later versions.
+"""
+
+from __future__ import annotations
+
+from pitstop.errors import FormatTooNew
+from pitstop.events import JsonValue
+
+FORMAT_VERSION = 1
+"""Written into every file; the newest version this code reads."""
+
+
+def format_members(kind: str) -> dict[str, JsonValue]:
+    """The members that a file of this kind begins with."""
+    return {"format": kind, "version": FORMAT_VERSION}
+
+
+def check_format(record: JsonValue, kind: str) -> dict[str, JsonValue]:
+    """The record, when it is an object of this kind in a version we read.
+
+    Raises:
+        ValueError: it is something else, with the reason.
+        FormatTooNew: a newer Pitstop wrote it.
+    """
+    if not isinstance(record, dict) or record.get("format") != kind:
+        raise ValueError(f"it is not in the format {kind!r}")
+    version = record.get("version")
+    if type(version) is not int or version < 1:
+        raise ValueError(f"its format version {version!r} is unknown")
+    if version > FORMAT_VERSION:
+        raise FormatTooNew(
+            f"A {kind} of format version {version} was found; this Pitstop reads up to"
+            f" {FORMAT_VERSION}.",
+            "Upgrade Pitstop to the version that wrote the run.",
+        )
+    return record

@@ -1,0 +1,67 @@
+"""The identity of a run: the content of its run.json."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from pitstop.events import JsonValue
+from pitstop.store.format import check_format, format_members
+
+FORMAT_KIND = "pitstop-run"
+
+
+@dataclass(frozen=True)
+class RunIdentity:
+    """What a run is.
+
+    Attributes:
+        run_id: random hex digits, never used for another run.
+        command: the command that the run was created with.
+        cwd: absolute folder it was started in.
+        created_seconds: seconds since the epoch.
+    """
+
+    run_id: str
+    command: tuple[str, ...]
+    cwd: str
+    created_seconds: float
+
+
+def encode(identity: RunIdentity) -> bytes:
+    """The content of run.json."""
+    record = {**format_members(FORMAT_KIND), **asdict(identity)}
+    return (json.dumps(record, indent=2) + "\n").encode()
+
+
+def decode(data: bytes) -> RunIdentity:
+    """The identity that `encode` wrote.
+
+    Raises:
+        ValueError: the content is damaged or not Pitstop's, with the reason.
+        FormatTooNew: a newer Pitstop wrote it.
+    """
+    record = check_format(json.loads(data), FORMAT_KIND)
+    command = record.get("command")
+    if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
+        raise ValueError("its member 'command' is not a list of words")
+    return RunIdentity(
+        run_id=_text(record, "run_id"),
+        command=tuple(command),
+        cwd=_text(record, "cwd"),
+        created_seconds=_number(record, "created_seconds"),
+    )
+
+
+def _text(record: dict[str, JsonValue], member: str) -> str:
+    value = record.get(member)
+    if not isinstance(value, str):
+        raise ValueError(f"its member {member!r} is not a text")
+    return value
+
+
+def _number(record: dict[str, JsonValue], member: str) -> float:
+    value = record.get(member)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise ValueError(f"its member {member!r} is not a number")
+    return float(value)

@@ -1,0 +1,155 @@
+"""The lock of a run: while somebody holds it, the run is live.
+
+The kernel holds the lock (`flock`) for an open file, so it ends with its last
+holder and never stays behind a crash.  An inherited descriptor holds the same
+lock: the persister keeps a run locked when its supervisor has died.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pitstop.errors import RunFolderUnwritable, RunInUse
+from pitstop.store.disk_fault import explain
+
+_TRIES = 5
+_PAUSE_SECONDS = 0.01
+_MAX_RECORD_BYTES = 64 * 1024
+_START_TIME_FIELD = 19
+"""Index of `starttime` behind the command name in /proc/PID/stat (proc(5))."""
+
+
+@dataclass(frozen=True)
+class LockRecord:
+    """Who holds a run.
+
+    Attributes:
+        pid: process id on `host`.
+        host: host name.
+        start_time_ticks: when that process started, in clock ticks since the
+            boot; with the pid it names one process for good.
+        socket: path of its control socket, empty when it has none.
+    """
+
+    pid: int
+    host: str
+    start_time_ticks: int
+    socket: str
+
+
+def own_record(socket_path: str = "") -> LockRecord:
+    """The record of this process."""
+    stat = Path("/proc/self/stat").read_bytes()
+    # The command name may hold anything, but its closing bracket is the last one.
+    fields = stat.rpartition(b")")[2].split()
+    return LockRecord(
+        os.getpid(), socket.gethostname(), int(fields[_START_TIME_FIELD]), socket_path
+    )
+
+
+class RunLock:
+    """The lock of a run, held until closed here and in all that inherited it."""
+
+    def __init__(self, fd: int) -> None:
+        """Takes over an open descriptor that holds the lock already."""
+        self._fd = fd
+
+    @classmethod
+    def acquire(cls, path: Path, record: LockRecord, *, inheritable: bool = False) -> RunLock:
+        """Locks the file at `path`, made when missing, and writes who holds it.
+
+        With `inheritable`, programs that this process starts can hold the lock too.
+
+        Raises:
+            RunInUse: somebody else holds it.
+            RunFolderUnwritable: the file cannot be written or locked.
+        """
+        with _failures_explained(path):
+            lock = cls(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
+            with contextlib.ExitStack() as unless_held:
+                unless_held.callback(lock.close)
+                if lock._try_to_hold():
+                    lock.write_record(record)
+                    os.set_inheritable(lock.fileno(), inheritable)
+                    unless_held.pop_all()
+                    return lock
+        owner = read_lock(path)
+        if owner is None:
+            raise RunInUse(path.parent, None, "this host")
+        raise RunInUse(path.parent, owner.pid, owner.host)
+
+    def fileno(self) -> int:
+        """The descriptor that holds the lock, to be passed to another process."""
+        return self._fd
+
+    def write_record(self, record: LockRecord) -> None:
+        """Says anew who holds the lock, for a holder that outlives another."""
+        data = json.dumps(asdict(record)).encode() + b"\n"
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, data, 0)
+
+    def close(self) -> None:
+        """Lets go; others that inherited the lock still hold it."""
+        # Not LOCK_UN: that would take the lock from every holder.
+        os.close(self._fd)
+
+    def _try_to_hold(self) -> bool:
+        # `is_locked` in another process holds the lock for a moment.
+        for _ in range(_TRIES):
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            time.sleep(_PAUSE_SECONDS)
+        return False
+
+
+@contextlib.contextmanager
+def _failures_explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        fault = explain(error)
+        raise RunFolderUnwritable(
+            f"The lock {path} cannot be taken: {fault.cause}.", fault.remedy
+        ) from error
+
+
+def read_lock(path: Path) -> LockRecord | None:
+    """Who held the lock last; None when nobody ever did or the file is torn.
+
+    The record stays when the holder is gone: see `is_locked`.
+    """
+    try:
+        with path.open("rb") as file:
+            record = json.loads(file.read(_MAX_RECORD_BYTES))
+        return LockRecord(
+            int(record["pid"]),
+            str(record["host"]),
+            int(record["start_time_ticks"]),
+            str(record["socket"]),
+        )
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
+        return None
+
+
+def is_locked(path: Path) -> bool:
+    """Whether somebody holds the lock now."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False

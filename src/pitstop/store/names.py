@@ -1,0 +1,50 @@
+"""The names of checkpoint folders, and which of them mean what."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+QUARANTINE_DIR = "quarantine"
+
+_CHECKPOINT = re.compile(r"\d{8,}(\.\d+)?")
+_PARTIAL_PREFIX = ".partial-"
+_EXPIRED_PREFIX = ".expired-"
+
+
+def checkpoint_names(step: int) -> Iterator[str]:
+    """Names for a checkpoint of this step: 00001234, 00001234.2, 00001234.3, ..."""
+    return numbered_names(f"{step:08d}", first=2)
+
+
+def numbered_names(base: str, first: int) -> Iterator[str]:
+    """`base`, then `base.first`, and so on without end."""
+    return itertools.chain([base], (f"{base}.{number}" for number in itertools.count(first)))
+
+
+def first_free(folder: Path, names: Iterable[str]) -> Path:
+    """The first of the names that does not exist in the folder."""
+    paths = (folder / name for name in names)
+    return next(path for path in paths if not path.is_symlink() and not path.exists())
+
+
+def partial_name(sequence: int) -> str:
+    """Folder in which the checkpoint of this sequence number is being written."""
+    return f"{_PARTIAL_PREFIX}{sequence}"
+
+
+def expired_name(name: str) -> str:
+    """Folder name of a checkpoint that is being removed."""
+    return f"{_EXPIRED_PREFIX}{name}"
+
+
+def is_checkpoint(name: str) -> bool:
+    """Whether a folder of this name is a committed checkpoint."""
+    return _CHECKPOINT.fullmatch(name) is not None
+
+
+def is_leftover(name: str) -> bool:
+    """Whether a folder of this name was being written or removed in a crash."""
+    return name.startswith((_PARTIAL_PREFIX, _EXPIRED_PREFIX))

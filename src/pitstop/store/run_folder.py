@@ -1,0 +1,193 @@
+"""The folder of one run: where everything lies, and whether it is one at all."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pitstop.errors import RunFolderInvalid, RunFolderUnwritable, RunNotFound
+from pitstop.store.disk_fault import explain
+from pitstop.store.filesystem import REAL_FILESYSTEM, replace_file
+from pitstop.store.identity import RunIdentity, decode, encode
+from pitstop.store.names import first_free, numbered_names
+
+RUN_FILE = "run.json"
+JOURNAL_FILE = "journal.jsonl"
+LOCK_FILE = "lock"
+CHECKPOINTS_DIR = "checkpoints"
+ATTEMPTS_DIR = "attempts"
+OUTPUT_FILE = "output.log"
+
+FIND_DEPTH = 3
+"""Folders below its root that `find_runs` looks into."""
+
+_TENSORFLOW_FILES = ("checkpoint", "saved_model.pb", "keras_metadata.pb")
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A run on disk: its place and its identity."""
+
+    path: Path
+    identity: RunIdentity
+
+    @property
+    def run_json(self) -> Path:
+        """The file that makes the folder a run."""
+        return self.path / RUN_FILE
+
+    @property
+    def journal(self) -> Path:
+        """The run's one record, see `pitstop.journal`."""
+        return self.path / JOURNAL_FILE
+
+    @property
+    def lock(self) -> Path:
+        """The file whose lock says that the run is live, see `pitstop.store.lock`."""
+        return self.path / LOCK_FILE
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder of the checkpoints, see `pitstop.store.catalog`."""
+        return self.path / CHECKPOINTS_DIR
+
+    def attempt_dir(self, attempt: int) -> Path:
+        """The folder of one attempt's files."""
+        return self.path / ATTEMPTS_DIR / str(attempt)
+
+    def output_log(self, attempt: int) -> Path:
+        """What the user's command printed in one attempt."""
+        return self.attempt_dir(attempt) / OUTPUT_FILE
+
+    def next_attempt(self) -> int:
+        """Makes the folder of a new attempt; its number, the first is 1.
+
+        Raises:
+            RunFolderUnwritable: the disk refused.
+        """
+        with _writing(self.path):
+            names = (path.name for path in (self.path / ATTEMPTS_DIR).iterdir())
+            attempt = 1 + max((int(name) for name in names if name.isdecimal()), default=0)
+            self.attempt_dir(attempt).mkdir()
+        return attempt
+
+    def archive(self) -> Path:
+        """Moves the run out of the way, to RUN.1, RUN.2, ...; its new place.
+
+        Raises:
+            RunFolderUnwritable: the disk refused.
+        """
+        # A relative path like "." has no name of its own to number.
+        path = self.path.resolve()
+        with _writing(path):
+            target = first_free(path.parent, numbered_names(path.name, first=1))
+            path.rename(target)
+            REAL_FILESYSTEM.sync_dir(target.parent)
+        return target
+
+
+def open_or_create(path: Path, command: Sequence[str], cwd: Path) -> RunFolder:
+    """The run at `path`, made when there is none; an existing one keeps its identity.
+
+    Raises:
+        RunFolderInvalid: something else is there.
+        FormatTooNew: the run was written by a newer Pitstop.
+        RunFolderUnwritable: the disk refused.
+    """
+    with _writing(path):
+        if not (path / RUN_FILE).exists():
+            _check_unused(path)
+            path.mkdir(parents=True, exist_ok=True)
+            replace_file(path / RUN_FILE, encode(_new_identity(command, cwd)))
+        (path / CHECKPOINTS_DIR).mkdir(exist_ok=True)
+        (path / ATTEMPTS_DIR).mkdir(exist_ok=True)
+        _check_writable(path)
+    return open_existing(path)
+
+
+def open_existing(path: Path) -> RunFolder:
+    """The run at `path`, only read.
+
+    Raises:
+        RunNotFound: there is none.
+        RunFolderInvalid: its run.json is damaged or not Pitstop's.
+        FormatTooNew: the run was written by a newer Pitstop.
+    """
+    try:
+        identity = decode((path / RUN_FILE).read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        raise RunNotFound(f"There is no run at {path}.", "List runs with `pitstop ls`.") from None
+    except OSError as error:
+        fault = explain(error)
+        raise RunFolderInvalid(
+            f"{path / RUN_FILE} cannot be read: {fault.cause}.", fault.remedy
+        ) from error
+    except ValueError as error:
+        raise RunFolderInvalid(
+            f"{path / RUN_FILE} is no run's: {error}.",
+            "Move the folder away, or name another one with --run-dir.",
+        ) from error
+    return RunFolder(path, identity)
+
+
+def find_runs(root: Path) -> list[Path]:
+    """All runs at and below `root`, in order of their names.
+
+    Runs are not looked into; hidden folders and links to folders are passed by.
+    """
+    return sorted(_walk(root, FIND_DEPTH))
+
+
+def _walk(path: Path, depth: int) -> Iterator[Path]:
+    if (path / RUN_FILE).is_file():
+        yield path
+        return
+    with contextlib.suppress(PermissionError, FileNotFoundError, NotADirectoryError):
+        for child in path.iterdir() if depth else ():
+            if child.is_dir() and not child.is_symlink() and not child.name.startswith("."):
+                yield from _walk(child, depth - 1)
+
+
+def _new_identity(command: Sequence[str], cwd: Path) -> RunIdentity:
+    return RunIdentity(uuid.uuid4().hex, tuple(command), str(cwd.absolute()), time.time())
+
+
+def _check_unused(path: Path) -> None:
+    if path.exists() and not path.is_dir():
+        raise RunFolderInvalid(f"{path} is a file.", "Name a folder with --run-dir.")
+    # A crash while the run was made may leave the hidden beginning of run.json.
+    names = [n.name for n in path.iterdir()] if path.exists() else []
+    names = [name for name in names if not name.startswith(f".{RUN_FILE}.") and name != LOCK_FILE]
+    if names:
+        raise RunFolderInvalid(
+            f"{path} is no Pitstop run: it holds {_what_it_holds(names)}, and no {RUN_FILE}.",
+            "Name an empty or a new folder with --run-dir.",
+        )
+
+
+def _what_it_holds(names: Sequence[str]) -> str:
+    if any(name in _TENSORFLOW_FILES or name.endswith(".index") for name in names):
+        return "a checkpoint or model of TensorFlow"
+    return f"other files ({', '.join(sorted(names)[:3])})"
+
+
+def _check_writable(path: Path) -> None:
+    for folder in (path, path / CHECKPOINTS_DIR, path / ATTEMPTS_DIR):
+        with tempfile.TemporaryFile(dir=folder, prefix=f".{RUN_FILE}."):
+            pass
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        fault = explain(error)
+        raise RunFolderUnwritable(
+            f"The run folder {path} cannot be written: {fault.cause}.", fault.remedy
+        ) from error
