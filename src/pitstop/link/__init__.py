@@ -8,7 +8,8 @@ From an instrumented process (the trainer):
     hello     protocol, pid, python, argv
     event     event: the record of an `events.Event`, to be journaled
     arena     size_bytes, backing ("memory" or "file"); one descriptor
-    snapshot  sequence, slot, step, epoch, reason, durable: a snapshot is whole
+    snapshot  sequence, step, epoch, reason, durable, size_bytes,
+              blocked_seconds, copy_seconds: a snapshot is whole
     restore   checkpoint: asks for the image of a restore point
 
 To the trainer:
@@ -32,8 +33,9 @@ Between the supervisor and the persister, over a socket pair:
     arena     size_bytes; one descriptor    to the persister: where snapshots are
     load      checkpoint                    to the persister: verify and load
     image     checkpoint; one descriptor    its answer, or no_image with a reason
-    persist   sequence, slot, reason        to the persister: make it durable
-    persisted sequence, slot, step, path    its answer, or persist_failed
+    persist   reason                        make the newest snapshot durable
+    persisted sequence, step, seconds       its answer; sequence 0: nothing newer
+    persist_failed error                    its answer when it could not
     finish    -                             to the persister: no more work
     finished  -                             its answer, before it exits
     event     as above                      from the persister, to be journaled

@@ -1,0 +1,1 @@
+"""The part of Pitstop that lives in the trainer and knows no framework."""

@@ -1,0 +1,81 @@
+"""When the next snapshot is due.  Pure: times and costs come from outside."""
+
+from __future__ import annotations
+
+_SHORTEST_INTERVAL_NS = 200_000_000
+_FIRST_SNAPSHOT_NS = 500_000_000
+_RETRY_NS = 20_000_000
+_SMOOTHING = 0.3
+_NEVER = 1 << 62
+
+
+class Cadence:
+    """Turns a budget, and a fixed interval if there is one, into due times.
+
+    A snapshot that costs c seconds of the trainer's time is taken every
+    c / overhead seconds, so that its share of the run is the budget; c is
+    smoothed over the last snapshots.  A fixed interval asks for durable
+    checkpoints on top of that.
+    """
+
+    def __init__(self, overhead: float, every_steps: int = 0, every_ns: int = 0) -> None:
+        """Plans nothing until `start`.
+
+        Args:
+            overhead: share of the time that snapshots may cost, above 0.
+            every_steps: steps between durable checkpoints, 0 for no fixed number.
+            every_ns: nanoseconds between durable checkpoints, 0 for no fixed time.
+        """
+        self._overhead = overhead
+        self._every_steps = every_steps
+        self._every_ns = every_ns
+        self._cost_seconds = 0.0
+        self._taken_ns = 0
+        self._due_step = _NEVER
+        self._budget_due_ns = _NEVER
+        self._fixed_due_ns = _NEVER
+        self._due_ns = _NEVER
+
+    def start(self, step: int, now_ns: int) -> None:
+        """Steps begin; an attempt that dies early should lose little."""
+        self._taken_ns = now_ns
+        self._budget_due_ns = now_ns + _FIRST_SNAPSHOT_NS
+        self._plan_fixed(step, now_ns)
+
+    def due(self, step: int, now_ns: int) -> bool:
+        """Whether a snapshot should be taken at this boundary."""
+        return step >= self._due_step or now_ns >= self._due_ns
+
+    def fixed_due(self, step: int, now_ns: int) -> bool:
+        """Whether the fixed interval asks for a durable checkpoint here."""
+        return step >= self._due_step or now_ns >= self._fixed_due_ns
+
+    def taken(self, step: int, now_ns: int) -> None:
+        """A snapshot was begun at this boundary."""
+        if self.fixed_due(step, now_ns):
+            self._plan_fixed(step, now_ns)
+        self._taken_ns = now_ns
+        self._plan_budget()
+
+    def cost_measured(self, seconds: float) -> None:
+        """The last snapshot cost the trainer this much time, all in all."""
+        known = self._cost_seconds or seconds
+        self._cost_seconds = known + _SMOOTHING * (seconds - known)
+        self._plan_budget()
+
+    def postponed(self, now_ns: int) -> None:
+        """The snapshot could not be taken now; it is tried again shortly."""
+        self._budget_due_ns = now_ns + _RETRY_NS
+        self._due_ns = min(self._budget_due_ns, self._fixed_due_ns)
+
+    def _plan_budget(self) -> None:
+        interval_ns = int(self._cost_seconds / self._overhead * 1e9)
+        self._budget_due_ns = self._taken_ns + max(interval_ns, _SHORTEST_INTERVAL_NS)
+        self._due_ns = min(self._budget_due_ns, self._fixed_due_ns)
+
+    def _plan_fixed(self, step: int, now_ns: int) -> None:
+        if self._every_steps:
+            self._due_step = (step // self._every_steps + 1) * self._every_steps
+        if self._every_ns:
+            self._fixed_due_ns = now_ns + self._every_ns
+        self._due_ns = min(self._budget_due_ns, self._fixed_due_ns)

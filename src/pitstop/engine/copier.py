@@ -1,0 +1,136 @@
+"""Copies cuts into the arena beside the running step."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pitstop.engine.cut import Cut
+from pitstop.link.beacon import Beacon
+from pitstop.snapshot.arena import Arena, plan_arena
+from pitstop.store.image import Image, plan_image
+
+_PIN_POLL_SECONDS = 0.002
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A snapshot is whole."""
+
+    sequence: int
+    cut: Cut
+    reason: str
+    durable: bool
+    seconds: float
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class _Job:
+    cut: Cut
+    reason: str
+    durable: bool
+
+
+class Copier:
+    """Owns the arena and the thread that fills it; at most one copy at a time."""
+
+    def __init__(
+        self,
+        beacon: Beacon,
+        folder: Path,
+        available_bytes: Callable[[], int],
+        limit_bytes: int,
+        on_arena: Callable[[Arena], None],
+        on_copied: Callable[[Copied], None],
+        on_failed: Callable[[OSError], None],
+    ) -> None:
+        self._beacon = beacon
+        self._folder = folder
+        self._available_bytes = available_bytes
+        self._limit_bytes = limit_bytes
+        self._on_arena = on_arena
+        self._on_copied = on_copied
+        self._on_failed = on_failed
+        self._arena: Arena | None = None
+        self._sequence = 0
+        self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
+        self._idle = threading.Event()
+        self._idle.set()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a copy is under way."""
+        return not self._idle.is_set()
+
+    def wait(self) -> None:
+        """Waits until no copy is under way."""
+        self._idle.wait()
+
+    def submit(self, cut: Cut, reason: str, *, durable: bool) -> None:
+        """Copies a cut in the background; the caller checks `busy` first."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._serve, name="pitstop", daemon=True)
+            self._thread.start()
+        self._idle.clear()
+        self._jobs.put(_Job(cut, reason, durable))
+
+    def copy_now(self, cut: Cut, reason: str) -> None:
+        """Copies a cut in the calling thread, after a copy under way."""
+        self._idle.wait()
+        self._copy(_Job(cut, reason, durable=True))
+
+    def _serve(self) -> None:
+        while True:
+            job = self._jobs.get()
+            self._copy(job)
+            del job  # The held values are let go before the next step is slowed by them.
+            self._idle.set()
+
+    def _copy(self, job: _Job) -> None:
+        try:
+            copied = self._fill(job)
+        except OSError as error:
+            self._on_failed(error)
+            return
+        self._beacon.write_snapshot_step(job.cut.position.step)
+        self._on_copied(copied)
+
+    def _fill(self, job: _Job) -> Copied:
+        state = json.dumps(job.cut.state, separators=(",", ":")).encode()
+        image = plan_image([tensor.spec for tensor in job.cut.tensors])
+        size_bytes = image.size_bytes + len(state)
+        arena = self._arena_for(size_bytes)
+        while (index := arena.choose_slot(self._beacon.pinned())) is None:
+            time.sleep(_PIN_POLL_SECONDS)
+        self._sequence += 1
+        # The time of making the arena is left out: it is paid once.
+        started = time.monotonic()
+        tensors = _in_order(job.cut, image)
+        arena.write(index, self._sequence, job.cut.position.step, image, tensors, state)
+        seconds = time.monotonic() - started
+        return Copied(self._sequence, job.cut, job.reason, job.durable, seconds, size_bytes)
+
+    def _arena_for(self, snapshot_bytes: int) -> Arena:
+        if self._arena is not None and self._arena.fits(snapshot_bytes):
+            return self._arena
+        plan = plan_arena(snapshot_bytes, self._available_bytes(), self._limit_bytes)
+        arena = Arena(plan, self._folder)
+        arena.prefault()
+        self._on_arena(arena)
+        if self._arena is not None:
+            self._arena.close()
+        self._arena = arena
+        return arena
+
+
+def _in_order(cut: Cut, image: Image) -> list[memoryview]:
+    readers: dict[str, Any] = {tensor.spec.name: tensor.read for tensor in cut.tensors}
+    return [readers[place.spec.name]() for place in image.placements]

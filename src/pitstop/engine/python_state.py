@@ -1,0 +1,173 @@
+"""Python values as JSON and arrays, without pickle.
+
+Most values are themselves in JSON.  The rest is a one-member object whose key
+begins with "$":
+
+    {"$tuple": [...]}   {"$set": [...]}   {"$frozenset": [...]}   {"$deque": [..., maxlen]}
+    {"$dict": [[key, value], ...]}        dictionaries whose keys are not all plain strings
+    {"$float": "nan" | "inf" | "-inf"}    {"$bytes": base64}
+    {"$scalar": [dtype, base64]}          NumPy scalars, bit for bit
+    {"$array": [name, dtype, shape]}      NumPy arrays, stored beside the tensors
+    {"$floats": name}                     a long list of floats, stored the same way
+
+Anything else is refused by name: an object that only its class can rebuild has
+no place in a checkpoint.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+_LONG_LIST = 64
+
+
+class NotPortable(TypeError):
+    """A value that JSON and arrays cannot carry.
+
+    Attributes:
+        where: path to it inside the value, e.g. ".table[3]".
+        type_name: its class.
+    """
+
+    def __init__(self, where: str, type_name: str) -> None:
+        super().__init__(f"{where or 'the value'} is a {type_name}")
+        self.where = where
+        self.type_name = type_name
+
+
+class Encoder:
+    """Turns values into JSON, collecting arrays under names with one prefix."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self.arrays: dict[str, np.ndarray[Any, Any]] = {}
+
+    def encode(self, value: Any, where: str = "") -> Any:
+        """The JSON form of a value; `decode` gives an equal one back.
+
+        Raises:
+            NotPortable: the value holds something that cannot be carried.
+        """
+        kind = type(value)
+        if value is None or kind in (bool, int, str):
+            return value
+        encode = _ENCODERS.get(kind)
+        if encode is not None:
+            return encode(self, value, where)
+        if isinstance(value, np.ndarray) and kind is np.ndarray and not value.dtype.hasobject:
+            return {"$array": [self._store(value), value.dtype.str, list(value.shape)]}
+        if isinstance(value, np.generic) and not value.dtype.hasobject:
+            return {"$scalar": [value.dtype.str, base64.b64encode(value.tobytes()).decode()]}
+        raise NotPortable(where, f"{kind.__module__}.{kind.__qualname__}")
+
+    def _store(self, array: np.ndarray[Any, Any]) -> str:
+        name = f"{self._prefix}{len(self.arrays):04d}"
+        # A copy, because the caller goes on changing the array after the cut.
+        self.arrays[name] = np.array(array, order="C", copy=True)
+        return name
+
+    def _float(self, value: float, where: str) -> Any:
+        return value if math.isfinite(value) else {"$float": repr(value)}
+
+    def _bytes(self, value: bytes, where: str) -> Any:
+        return {"$bytes": base64.b64encode(value).decode()}
+
+    def _list(self, value: list[Any], where: str) -> Any:
+        if len(value) >= _LONG_LIST and all(type(item) is float for item in value):
+            return {"$floats": self._store(np.array(value, np.float64))}
+        return self._items(value, where)
+
+    def _items(self, value: Any, where: str) -> list[Any]:
+        if all(type(item) is int for item in value):
+            return list(value)
+        return [self.encode(item, f"{where}[{index}]") for index, item in enumerate(value)]
+
+    def _tuple(self, value: tuple[Any, ...], where: str) -> Any:
+        return {"$tuple": self._items(value, where)}
+
+    def _set(self, value: set[Any], where: str) -> Any:
+        return {"$set": self._items(sorted(value, key=repr), where)}
+
+    def _frozenset(self, value: frozenset[Any], where: str) -> Any:
+        return {"$frozenset": self._items(sorted(value, key=repr), where)}
+
+    def _deque(self, value: deque[Any], where: str) -> Any:
+        return {"$deque": [*self._items(value, where), value.maxlen]}
+
+    def _dict(self, value: dict[Any, Any], where: str) -> Any:
+        if all(type(key) is str and not key.startswith("$") for key in value):
+            return {key: self.encode(item, f"{where}[{key!r}]") for key, item in value.items()}
+        pairs = [
+            [self.encode(key, f"{where} key"), self.encode(item, f"{where}[{key!r}]")]
+            for key, item in value.items()
+        ]
+        return {"$dict": pairs}
+
+
+_ENCODERS: dict[type, Callable[[Encoder, Any, str], Any]] = {
+    float: Encoder._float,
+    bytes: Encoder._bytes,
+    list: Encoder._list,
+    tuple: Encoder._tuple,
+    set: Encoder._set,
+    frozenset: Encoder._frozenset,
+    deque: Encoder._deque,
+    dict: Encoder._dict,
+}
+
+
+def decode(value: Any, arrays: Mapping[str, memoryview]) -> Any:
+    """The value that `Encoder.encode` was given.
+
+    Args:
+        value: its JSON form.
+        arrays: the bytes of each stored array, by name.
+
+    Raises:
+        ValueError: the form is unknown (written by a newer version).
+    """
+    if isinstance(value, list):
+        return [decode(item, arrays) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1 and next(iter(value)).startswith("$"):
+        return _decode_marked(*next(iter(value.items())), arrays)
+    return {key: decode(item, arrays) for key, item in value.items()}
+
+
+def _decode_marked(mark: str, value: Any, arrays: Mapping[str, memoryview]) -> Any:
+    if mark == "$float":
+        return float(value)
+    if mark == "$bytes":
+        return base64.b64decode(value)
+    if mark == "$scalar":
+        return np.frombuffer(base64.b64decode(value[1]), np.dtype(value[0]))[0]
+    if mark == "$array":
+        return _array(arrays[value[0]], value[1]).reshape(value[2])
+    if mark == "$floats":
+        return _array(arrays[value], "<f8").tolist()
+    if mark == "$dict":
+        return {decode(key, arrays): decode(item, arrays) for key, item in value}
+    return _decode_collection(mark, [decode(item, arrays) for item in value])
+
+
+def _array(data: memoryview, dtype: str) -> np.ndarray[Any, Any]:
+    return np.frombuffer(data, np.dtype(dtype)).copy()
+
+
+def _decode_collection(mark: str, items: list[Any]) -> Any:
+    if mark == "$tuple":
+        return tuple(items)
+    if mark == "$set":
+        return set(items)
+    if mark == "$frozenset":
+        return frozenset(items)
+    if mark == "$deque":
+        return deque(items[:-1], maxlen=items[-1])
+    raise ValueError(f"unknown mark {mark}")

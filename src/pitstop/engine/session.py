@@ -1,0 +1,245 @@
+"""The trainer's end of a run: what to restore, what is asked, what is saved."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pitstop.engine.cadence import Cadence
+from pitstop.engine.copier import Copied, Copier
+from pitstop.engine.cut import Cut, Position
+from pitstop.engine.saved_state import SavedState, open_saved_state
+from pitstop.errors import PeerClosed, PeerFault, ProtocolMismatch
+from pitstop.events import Event, Notice, TrainerStopped, to_record
+from pitstop.link.beacon import Beacon, Phase
+from pitstop.link.settings import Settings
+from pitstop.link.wire import PROTOCOL, Connection
+from pitstop.machine.memory import available_bytes
+from pitstop.snapshot.arena import Arena
+
+EXIT_STOPPED = 75
+
+
+class TrainingStopped(SystemExit):
+    """Leaves the script at a step boundary after the state was saved.
+
+    A `SystemExit`, so that `finally` blocks and `atexit` run, `except
+    Exception` does not swallow it, and no traceback is printed.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(EXIT_STOPPED)
+
+
+@dataclass(frozen=True)
+class RestorePoint:
+    """A state to restore: a finished fit, or the one to continue."""
+
+    checkpoint: str
+    step: int
+    fit: int
+    milestone: str
+
+
+class Session:
+    """One trainer process of one attempt.
+
+    Attributes:
+        points: states to restore, in the order of the fits they belong to.
+        lost_from_step: step an earlier attempt had reached, -1 when none.
+    """
+
+    def __init__(self, connection: Connection, beacon: Beacon, welcome: dict[str, Any]) -> None:
+        self.beacon = beacon
+        self.settings = Settings.from_json(welcome["settings"])
+        self.points = [_restore_point(point) for point in welcome["points"]]
+        self.lost_from_step = int(welcome["lost_from_step"])
+        self._connection: Connection | None = connection
+        self._checkpoints_seen = beacon.checkpoint_requests()
+        self._blocked_seconds = 0.0
+        self._cadence = Cadence(
+            self.settings.overhead,
+            self.settings.every_steps,
+            int(self.settings.every_seconds * 1e9),
+        )
+        self._copier = Copier(
+            beacon,
+            Path(welcome["run_dir"]),
+            available_bytes,
+            self.settings.snapshot_memory_bytes,
+            self._offer_arena,
+            self._announce,
+            self._warn_of_failure,
+        )
+
+    @classmethod
+    def open(cls, socket_path: str) -> Session:
+        """Reports to the supervisor and waits for its welcome.
+
+        Raises:
+            PeerClosed: there is no supervisor any more.
+            ProtocolMismatch: the supervisor refuses this process.
+        """
+        connection = Connection.connect(socket_path)
+        connection.send("hello", _introduction())
+        answer = connection.receive()
+        if answer.type != "welcome":
+            connection.close()
+            raise ProtocolMismatch(str(answer.body.get("reason", "The supervisor refused.")))
+        return cls(connection, Beacon(answer.fds[0]), answer.body)
+
+    def report(self, event: Event) -> None:
+        """Sends an event to the journal; silent when the supervisor is gone."""
+        self._send("event", {"event": to_record(event)})
+
+    def fetch(self, point: RestorePoint) -> SavedState:
+        """The verified state of a restore point.
+
+        Raises:
+            PeerFault: the supervisor is gone, or the checkpoint no longer loads.
+        """
+        if self._connection is None:
+            raise PeerClosed("The supervisor of this run is gone.")
+        self._connection.send("restore", {"checkpoint": point.checkpoint})
+        answer = self._connection.receive()
+        if answer.type != "image":
+            raise PeerFault(f"Checkpoint {point.checkpoint}: {answer.body['reason']}.")
+        return open_saved_state(answer.fds[0])
+
+    # -- the step boundary ---------------------------------------------------
+
+    def start_steps(self, step: int) -> None:
+        """The first step of a fit is about to run; the cadence counts from here."""
+        self._cadence.start(step, time.monotonic_ns())
+
+    def stop_requested(self) -> bool:
+        """Whether the run was asked to stop."""
+        return self.beacon.stop() != 0
+
+    def due(self, step: int, now_ns: int) -> bool:
+        """Whether anything is to be done at this boundary; the hot path."""
+        return (
+            self.beacon.stop() != 0
+            or self._cadence.due(step, now_ns)
+            or self.beacon.checkpoint_requests() != self._checkpoints_seen
+        )
+
+    def act(self, step: int, take: Callable[[], Cut]) -> None:
+        """Does what is due at this boundary.
+
+        Raises:
+            TrainingStopped: the run was asked to stop; the state is saved.
+        """
+        if self.stop_requested():
+            self.stop_with(take(), "train")
+        now_ns = time.monotonic_ns()
+        requested = self.beacon.checkpoint_requests()
+        durable = requested != self._checkpoints_seen or self._cadence.fixed_due(step, now_ns)
+        if self._copier.busy and not durable:
+            self._cadence.postponed(now_ns)
+            return
+        self._checkpoints_seen = requested
+        self._snapshot(take, "requested" if durable else "cadence", durable=durable)
+
+    def milestone(self, cut: Cut) -> None:
+        """Saves the outcome of a fit; it is kept for good."""
+        self._copier.copy_now(cut, "fit_end")
+
+    def stop_with(self, cut: Cut | None, phase: str) -> None:
+        """Saves a cut, if there is one, and leaves the script.
+
+        Raises:
+            TrainingStopped: always.
+        """
+        self.beacon.write_phase(Phase.SAVING)
+        if cut is not None:
+            self._copier.copy_now(cut, "stop")
+        progress = self.beacon.progress()
+        position = cut.position if cut is not None else None
+        self.report(
+            TrainerStopped(
+                step=position.step if position else progress.step,
+                epoch=position.epoch if position else progress.epoch,
+                step_in_epoch=position.step_in_epoch if position else progress.step_in_epoch,
+                phase=phase,
+            )
+        )
+        raise TrainingStopped
+
+    def _snapshot(self, take: Callable[[], Cut], reason: str, *, durable: bool) -> None:
+        self._copier.wait()
+        started_ns = time.monotonic_ns()
+        cut = take()
+        self._blocked_seconds = (time.monotonic_ns() - started_ns) / 1e9
+        self._cadence.taken(cut.position.step, started_ns)
+        self._copier.submit(cut, reason, durable=durable)
+
+    # -- what the copier reports ----------------------------------------------
+
+    def _offer_arena(self, arena: Arena) -> None:
+        plan = arena.plan
+        self._send("arena", {"size_bytes": plan.size_bytes, "backing": plan.backing}, arena.fd)
+        if plan.backing == "file":
+            self.report(
+                Notice(
+                    "snapshot_memory_short",
+                    f"Snapshots need {plan.size_bytes >> 20} MB of memory, which is not free; "
+                    "they go through a file in the run folder instead, and are slower.",
+                    "Give the run more memory, or allow it with --snapshot-memory.",
+                )
+            )
+
+    def _announce(self, copied: Copied) -> None:
+        self._cadence.cost_measured(self._blocked_seconds + copied.seconds)
+        position: Position = copied.cut.position
+        self._send(
+            "snapshot",
+            {
+                "sequence": copied.sequence,
+                "step": position.step,
+                "epoch": position.epoch,
+                "reason": copied.reason,
+                "durable": copied.durable,
+                "size_bytes": copied.size_bytes,
+                "blocked_seconds": self._blocked_seconds,
+                "copy_seconds": copied.seconds,
+            },
+        )
+
+    def _warn_of_failure(self, error: OSError) -> None:
+        self.report(
+            Notice(
+                "snapshot_failed",
+                f"A snapshot could not be taken: {error.strerror}. Training goes on.",
+                "Free memory or disk space; the last checkpoint stands.",
+            )
+        )
+
+    def _send(self, type_: str, body: dict[str, Any], *fds: int) -> None:
+        if self._connection is None:
+            return
+        try:
+            self._connection.send(type_, body, fds)
+        except PeerClosed:
+            # The persister notices too, and asks this process to stop.
+            self._connection = None
+
+
+def _introduction() -> dict[str, Any]:
+    return {
+        "protocol": PROTOCOL,
+        "pid": os.getpid(),
+        "python": platform.python_version(),
+        "argv": sys.argv,
+    }
+
+
+def _restore_point(point: dict[str, Any]) -> RestorePoint:
+    info = point["info"]
+    return RestorePoint(point["checkpoint"], info["step"], info["fit"], info["milestone"])

@@ -1,0 +1,146 @@
+"""What only the trainer can know about its end: exceptions and normal exits.
+
+The user's traceback stays as it would be without Pitstop: our frames are cut
+out of it before anybody prints it, and the excepthook that was there prints it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import sysconfig
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from types import FrameType, TracebackType
+
+import pitstop
+from pitstop.events import Event, ExceptionRaised, ScriptEnded
+from pitstop.link.beacon import Beacon, Phase
+
+_OWN = str(Path(pitstop.__file__).parent) + os.sep
+_LIBRARIES = tuple(
+    path + os.sep
+    for key in ("purelib", "platlib", "stdlib", "platstdlib")
+    if (path := sysconfig.get_paths().get(key))
+)
+_TRACEBACK_CHARACTERS = 8000
+
+
+def is_own_file(filename: str) -> bool:
+    """Whether a source file is part of Pitstop."""
+    return filename.startswith(_OWN)
+
+
+def is_user_file(filename: str) -> bool:
+    """Whether a source file is the user's: no library, not generated, not ours."""
+    return not (
+        filename.startswith((*_LIBRARIES, "<"))
+        or is_own_file(filename)
+        or f"{os.sep}site-packages{os.sep}" in filename
+        or "__autograph_generated_file" in filename
+    )
+
+
+def without_own_frames(trace: TracebackType | None) -> TracebackType | None:
+    """The same traceback, our frames unlinked; the frames left are the originals."""
+    kept = [link for link in _links(trace) if not is_own_file(link.tb_frame.f_code.co_filename)]
+    for link, following in zip(kept, [*kept[1:], None], strict=True):
+        link.tb_next = following
+    return kept[0] if kept else None
+
+
+def _links(trace: TracebackType | None) -> Iterator[TracebackType]:
+    while trace is not None:
+        yield trace
+        trace = trace.tb_next
+
+
+def clean(error: BaseException) -> None:
+    """Cuts our frames out of an exception and of those it came from."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        current = waiting.pop()
+        if current is not None and id(current) not in seen:
+            seen.add(id(current))
+            current.__traceback__ = without_own_frames(current.__traceback__)
+            waiting += [current.__cause__, current.__context__]
+
+
+def innermost_user_frame(frames: Iterable[tuple[FrameType, int]]) -> tuple[str, int, str]:
+    """File, line and function of the last frame of the user's code.
+
+    Args:
+        frames: frames with line numbers, outermost first.
+
+    Returns:
+        Empty strings and 0 when no frame is the user's.
+    """
+    found = ("", 0, "")
+    for frame, line in frames:
+        if is_user_file(frame.f_code.co_filename):
+            found = (frame.f_code.co_filename, line, frame.f_code.co_name)
+    return found
+
+
+class Witness:
+    """Reports uncaught exceptions and the normal end of the interpreter."""
+
+    def __init__(
+        self,
+        report: Callable[[Event], None],
+        beacon: Beacon,
+        callback_of: Callable[[FrameType], str],
+    ) -> None:
+        """Args:
+        report: where events go.
+        beacon: for the phase and the step.
+        callback_of: class name of the training callback a frame runs in,
+            or an empty string; the framework's adapter knows.
+        """
+        self._report = report
+        self._beacon = beacon
+        self._callback_of = callback_of
+        self._excepthook = sys.excepthook
+        self._pid = os.getpid()
+
+    def install(self) -> None:
+        """Takes the place of `sys.excepthook` and joins `atexit`."""
+        self._excepthook = sys.excepthook
+        sys.excepthook = self._on_exception
+        atexit.register(self._on_exit)
+
+    def _on_exception(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        clean(error)
+        trace = error.__traceback__
+        if os.getpid() == self._pid:
+            self._report(self._describe(kind, error, trace))
+        self._excepthook(kind, error, trace)
+
+    def _describe(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> ExceptionRaised:
+        frames = list(traceback.walk_tb(trace))
+        file, line, function = innermost_user_frame(frames)
+        callbacks = [name for frame, _ in frames if (name := self._callback_of(frame))]
+        text = "".join(traceback.format_exception(kind, error, trace))
+        return ExceptionRaised(
+            class_name=f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins."),
+            message=str(error)[:_TRACEBACK_CHARACTERS],
+            file=file,
+            line=line,
+            function=function,
+            callback=callbacks[-1] if callbacks else "",
+            phase=self._beacon.phase().name.lower(),
+            traceback=text[-_TRACEBACK_CHARACTERS:],
+            bases=[base.__name__ for base in kind.__mro__[1:-1]],
+        )
+
+    def _on_exit(self) -> None:
+        if os.getpid() == self._pid:
+            self._report(ScriptEnded(step=self._beacon.progress().step))
+            self._beacon.write_phase(Phase.ENDED)

@@ -1,0 +1,1 @@
+"""Keras 3 on TensorFlow: where `fit` is watched, cut and continued."""

@@ -1,0 +1,134 @@
+"""How a `fit` goes on from a saved state, and when it must not."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from pitstop.engine.cut import Position
+from pitstop.engine.saved_state import SavedState
+from pitstop.errors import ResumeRefused
+from pitstop.events import EnvironmentChanged, Notice, Restored
+from pitstop.keras import data_spec
+from pitstop.keras.fit_run import FitRun
+from pitstop.keras.input_state import Level
+
+_LAYOUT = ("adapter", "batch_size", "batches", "steps_per_epoch", "elements", "samples")
+_EXIT_REFUSED = 2
+
+
+class ResumeImpossible(SystemExit):
+    """Leaves the script because the saved state does not fit it; nothing is lost."""
+
+    def __init__(self) -> None:
+        super().__init__(_EXIT_REFUSED)
+
+
+class Continuation:
+    """One saved state and the `fit` that takes it over."""
+
+    def __init__(self, run: FitRun, saved: SavedState) -> None:
+        self._run = run
+        self._saved = saved
+        self._forced: list[str] = []
+        run.prepare_process(saved)
+
+    @property
+    def position(self) -> Position:
+        """Where the state was saved."""
+        return self._saved.position
+
+    @property
+    def finished(self) -> bool:
+        """Whether the `fit` had returned already."""
+        return self.position.milestone == "fit_end"
+
+    def check_input(self) -> None:
+        """Compares the training input with the one that was saved.
+
+        Raises:
+            ResumeImpossible: its layout differs, and `--force` was not given.
+        """
+        for name, before, now in data_spec.differences(
+            self._saved.state["fit"]["data"], self._run.data
+        ):
+            self._run.session.report(
+                EnvironmentChanged(f"training data: {name}", before, now, changes_bits=True)
+            )
+            if name in _LAYOUT and not self.finished:
+                self._refuse_or_force(
+                    ResumeRefused(
+                        f"The training input changed: {name} was {before} and is now {now}, "
+                        f"so step {self.position.step_in_epoch} of epoch "
+                        f"{self.position.epoch} cannot be found again.",
+                        "Undo the change, start over with --new, or restart this epoch "
+                        "with the restored weights by --force.",
+                    )
+                )
+
+    def finish(self) -> Any:
+        """Restores the outcome of a finished `fit`; its History."""
+        self._run.build_missing(self._saved)
+        self._restore_state()
+        history = self._run.callbacks._history
+        self._run.model.history = history
+        return history
+
+    def apply(self) -> Any:
+        """Restores everything inside of the running `fit`; the training iterator.
+
+        Raises:
+            ResumeImpossible: the model differs, and `--force` was not given.
+        """
+        started = time.monotonic()
+        self._run.build_missing(self._saved)
+        restart_epoch = bool(self._forced)
+        iterator = (
+            self._run.create_iterator()
+            if restart_epoch
+            else self._run.restore_input(self._saved)
+        )
+        self._restore_state()
+        if restart_epoch:
+            self._run.restart_epoch()
+        self._report(time.monotonic() - started)
+        return iterator
+
+    def _restore_state(self) -> None:
+        try:
+            self._run.restore(self._saved)
+        except ResumeRefused as refusal:
+            self._refuse_or_force(refusal)
+            skipped = self._run.restore_what_fits(self._saved)
+            if skipped:
+                message = f"{len(skipped)} variables keep their new values: {', '.join(skipped)}."
+                self._run.session.report(Notice("variables_not_restored", message))
+
+    def _refuse_or_force(self, refusal: ResumeRefused) -> None:
+        if self._run.session.settings.force:
+            self._forced.append(refusal.message)
+            return
+        self._run.session.report(Notice("resume_refused", refusal.message, refusal.remedy))
+        raise ResumeImpossible
+
+    def _report(self, seconds: float) -> None:
+        level = self._level()
+        position = self.position
+        session = self._run.session
+        session.report(
+            Restored(
+                step=position.step,
+                epoch=position.epoch,
+                step_in_epoch=self._run.step_in_epoch,
+                level=level.level,
+                reason=level.reason,
+                seconds=round(seconds, 4),
+                lost_steps=max(0, session.lost_from_step - position.step),
+            )
+        )
+
+    def _level(self) -> Level:
+        if self._forced:
+            return Level("not_exact", " ".join(self._forced))
+        saved = self._saved.state["level"]
+        return Level(saved["level"], saved["reason"])

@@ -1,0 +1,303 @@
+"""One running `model.fit`: its position, its cuts, and its continuation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from pitstop.engine.cut import Cut, HeldTensor, Position
+from pitstop.engine.python_state import Encoder, decode
+from pitstop.engine.saved_state import SavedState
+from pitstop.engine.session import Session
+from pitstop.events import LevelKnown
+from pitstop.keras import callback_state, data_spec, input_state, private
+from pitstop.keras.input_state import ITERATOR_TENSOR, InputState, Level
+from pitstop.link.beacon import Phase
+from pitstop.store.image import TensorSpec
+from pitstop.tensorflow import randomness
+from pitstop.tensorflow.variables import VariableRegistry
+
+_STEP_SMOOTHING = 0.1
+
+
+class FitRun:
+    """The `fit` call that is being watched.
+
+    Attributes:
+        index: which `fit` of the process, counted from 0.
+        step: training steps completed over the whole run.
+        epoch: the present epoch.
+        step_in_epoch: steps completed in it.
+        logs: what the last training step returned.
+        held: the cut at the end of the epoch's steps, kept while validation
+            and callbacks run; nothing else can be saved there.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        registry: VariableRegistry,
+        versions: dict[str, str],
+        model: Any,
+        index: int,
+        step: int,
+    ) -> None:
+        self.session = session
+        self.model = model
+        self.index = index
+        self.step = step
+        self.epoch = 0
+        self.step_in_epoch = 0
+        self.steps_this_attempt = 0
+        self.logs: dict[str, Any] = {}
+        self.restored_logs: dict[str, Any] = {}
+        self.held: Cut | None = None
+        self._call_ended = False
+        self._reported_level: Level | None = None
+        self.callbacks: Any = None
+        self.epoch_iterator: Any = None
+        self.data: dict[str, Any] = {}
+        self.input = InputState(native=True)
+        self._iterator: Any = None
+        self._registry = registry
+        self._versions = versions
+        self._paths: dict[int, str] = {}
+        self._fit_random: dict[str, Any] = {}
+        self._last_boundary_ns = 0
+        self._step_seconds = 0.0
+        self._loss = float("nan")
+
+    def begin(self) -> None:
+        """`fit` is about to look at its data; the random streams are as it sees them."""
+        self._fit_random = randomness.capture()
+
+    def use_input(self, epoch_iterator: Any) -> None:
+        """Learns which iterator feeds the training."""
+        adapter = epoch_iterator.data_adapter
+        self.epoch_iterator = epoch_iterator
+        self.input = InputState.of(adapter)
+        self.data = data_spec.describe(
+            adapter, epoch_iterator._distributed_dataset, epoch_iterator.steps_per_epoch
+        )
+
+    @property
+    def level(self) -> Level:
+        """How exact a resume of this fit is."""
+        return self.input.level
+
+    # -- the training steps ----------------------------------------------------
+
+    def create_iterator(self) -> Any:
+        """A new iterator over the training input, counted."""
+        self.input.creating(self.epoch_iterator.data_adapter)
+        self._iterator = iter(self.epoch_iterator._get_iterator())
+        self.input.created_one()
+        return self._iterator
+
+    def begin_steps(self) -> None:
+        """The steps of an epoch begin; the first boundary is before the first of them."""
+        self.held = None
+        self._call_ended = False
+        self.session.beacon.write_phase(
+            Phase.TRAIN if self.steps_this_attempt else Phase.FIRST_STEP
+        )
+        self._last_boundary_ns = 0
+        self._boundary(time.monotonic_ns())
+
+    def step_done(self) -> None:
+        """A call of the train function ended and its callbacks have run."""
+        now_ns = time.monotonic_ns()
+        if self.steps_this_attempt == 0:
+            self.session.beacon.write_phase(Phase.TRAIN)
+        else:
+            self._measure_step(now_ns)
+        self._count_steps()
+        self._last_boundary_ns = now_ns
+        self._boundary(now_ns)
+
+    def _count_steps(self) -> None:
+        # A call of the train function may run several steps, the last call of
+        # an epoch fewer of them.
+        iterator = self.epoch_iterator
+        steps = iterator.steps_per_execution
+        if iterator.num_batches:
+            steps = max(1, min(steps, iterator.num_batches - self.step_in_epoch))
+        self.step += steps
+        self.step_in_epoch += steps
+        self.steps_this_attempt += steps
+        self.input.drawn += steps
+        self._call_ended = False
+
+    def note_loss(self, logs: dict[str, Any]) -> float:
+        """Remembers what a training step returned; the loss as a number."""
+        self.logs = logs
+        self._call_ended = True
+        loss = logs.get("loss") if logs else None
+        self._loss = float("nan") if loss is None else float(loss)
+        return self._loss
+
+    def steps_finished(self) -> None:
+        """The epoch's steps are done: validation and callbacks come next."""
+        if self._call_ended:
+            # `stop_training` broke the loop, so `step_done` was not reached.
+            self._count_steps()
+        if self.held is None:
+            self.held = self.take("epoch_end")
+
+    def _boundary(self, now_ns: int) -> None:
+        session = self.session
+        session.beacon.write_position(
+            self.step, self.epoch, self.step_in_epoch, now_ns, self._loss
+        )
+        if session.due(self.step, now_ns):
+            session.act(self.step, self.take)
+
+    def _measure_step(self, now_ns: int) -> None:
+        if self._last_boundary_ns:
+            seconds = (now_ns - self._last_boundary_ns) / 1e9
+            known = self._step_seconds or seconds
+            self._step_seconds = known + _STEP_SMOOTHING * (seconds - known)
+            self.session.beacon.write_step_seconds(self._step_seconds)
+
+    # -- cuts --------------------------------------------------------------------
+
+    def take(self, stage: str = "steps", milestone: str = "") -> Cut:
+        """A consistent cut of everything, here and now."""
+        private.flush_callbacks(self.callbacks)
+        encoder = Encoder("python/")
+        position = Position(
+            self.step, self.index, self.epoch, self.step_in_epoch, stage, milestone
+        )
+        tensors, variables, refused = self._registry.hold(self._path_of)
+        described, unverified = callback_state.capture(self.callbacks.callbacks, encoder)
+        input_json, input_tensors = self.input.capture(self._iterator, encoder)
+        self._report_level(refused + unverified)
+        state = {
+            "position": dict(vars(position)),
+            "level": {**vars(self.level), "unverified": refused + unverified},
+            "versions": self._versions,
+            "variables": variables,
+            "random": encoder.encode(randomness.capture()),
+            "fit_random": encoder.encode(self._fit_random),
+            "fit": {
+                "stop_training": bool(self.model.stop_training),
+                "callbacks": described,
+                "data": self.data,
+                "input": input_json,
+                "steps_seen": self.epoch_iterator._steps_seen,
+                "num_batches": self.epoch_iterator._num_batches,
+                "logs": encoder.encode(_plain(self.logs)),
+            },
+        }
+        arrays = [_array_tensor(name, array) for name, array in encoder.arrays.items()]
+        return Cut(position, (*tensors, *input_tensors, *arrays), state)
+
+    def _report_level(self, unverified: list[str]) -> None:
+        if self.level != self._reported_level:
+            self._reported_level = self.level
+            self.session.report(LevelKnown(self.level.level, self.level.reason, unverified))
+
+    def _path_of(self, variable: Any) -> str:
+        path = self._paths.get(id(variable))
+        if path is None:
+            self._paths = private.keras_paths(self.model)
+            path = self._paths.setdefault(id(variable), "")
+        return path
+
+    # -- continuing ----------------------------------------------------------------
+
+    def prepare_process(self, saved: SavedState) -> None:
+        """Before `fit` looks at its data: the streams as they were there."""
+        randomness.restore(decode(saved.state["fit_random"], saved.tensors))
+
+    def restore(self, saved: SavedState) -> None:
+        """Inside of `fit`, before its first step: everything but the input.
+
+        Raises:
+            ResumeRefused: the model is not the one that was saved.
+        """
+        self._registry.restore(saved)
+        self._restore_python(saved)
+
+    def restore_what_fits(self, saved: SavedState) -> list[str]:
+        """The same with `--force`: names of the variables that do not fit."""
+        skipped = self._registry.restore_matching(saved, self._path_of)
+        self._restore_python(saved)
+        return skipped
+
+    def build_missing(self, saved: SavedState) -> None:
+        """Creates the variables that only the first training step creates.
+
+        A real step on an iterator of its own: variables are created in the
+        order of the first run, and the step is traced as it will be used.
+        """
+        if self._registry.missing(saved):
+            dataset = self.epoch_iterator._get_iterator()
+            if not self.input.native:
+                dataset = tf.data.Dataset.from_tensors(_zeros(dataset.element_spec))
+            private.train_on_throwaway_batch(self.model, dataset)
+
+    def restore_input(self, saved: SavedState) -> Any:
+        """A training iterator at its saved position."""
+        described = saved.state["fit"]["input"]
+        if described["replay"]:
+            adapter = self.epoch_iterator.data_adapter
+            input_state.prepare_replay(
+                described, saved.tensors, adapter, self.epoch_iterator._get_iterator()
+            )
+        iterator = self.create_iterator()
+        if described["replay"]:
+            input_state.fast_forward(iterator, described["drawn"])
+        else:
+            input_state.restore_iterator(iterator, saved.tensors[ITERATOR_TENSOR])
+        self.input.adopt(described, saved.tensors)
+        return iterator
+
+    def restart_epoch(self) -> None:
+        """Forgets the position inside the epoch; the state stays as restored."""
+        self.step_in_epoch = 0
+        self.epoch_iterator._steps_seen = 0
+        self.epoch_iterator._num_batches = self.epoch_iterator.data_adapter.num_batches
+
+    def _restore_python(self, saved: SavedState) -> None:
+        fit = saved.state["fit"]
+        position = saved.position
+        self.step, self.epoch = position.step, position.epoch
+        self.step_in_epoch = position.step_in_epoch
+        self.restored_logs = decode(fit["logs"], saved.tensors)
+        self.epoch_iterator._steps_seen = fit["steps_seen"]
+        self.epoch_iterator._num_batches = fit["num_batches"]
+        callback_state.restore(self.callbacks.callbacks, fit["callbacks"], saved.tensors)
+        if fit["stop_training"]:
+            self.model.stop_training = True
+        if not fit["input"]["replay"]:
+            # A pipeline in Python has already drawn ahead of the cut from
+            # these streams; the replay has left them where they belong.
+            randomness.restore(decode(saved.state["random"], saved.tensors))
+
+
+def _zeros(element_spec: Any) -> Any:
+    """A batch of zeros of this form; unknown sizes are 1."""
+    return tf.nest.map_structure(
+        lambda spec: tf.zeros([size or 1 for size in spec.shape], spec.dtype), element_spec
+    )
+
+
+def _plain(logs: dict[str, Any]) -> dict[str, Any]:
+    """Logs with tensors as NumPy scalars, which keep every bit."""
+    return {key: value[()] for key, value in _as_arrays(logs)}
+
+
+def _as_arrays(logs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, value in logs.items():
+        array = tf.convert_to_tensor(value).numpy()
+        if getattr(array, "ndim", 0) == 0:
+            yield key, array if hasattr(array, "dtype") else tf.constant(value).numpy()
+
+
+def _array_tensor(name: str, array: Any) -> HeldTensor:
+    view = memoryview(array.reshape(-1)).cast("B") if array.size else memoryview(b"")
+    return HeldTensor(TensorSpec(name, "U8", (view.nbytes,)), lambda: view)

@@ -1,0 +1,265 @@
+"""Puts the watch into Keras: one thin function per hook point, no logic.
+
+`install` runs when Keras has been imported; nothing is reported and nobody is
+waited for until the script calls `fit`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from pitstop.engine.session import Session
+from pitstop.engine.witness import Witness
+from pitstop.errors import PeerFault, UnsupportedVersion
+from pitstop.events import InstrumentationUnavailable, TrainerConnected
+from pitstop.keras import private, stop_training
+from pitstop.keras.training import Training
+from pitstop.tensorflow.variables import VariableRegistry
+
+
+class Instrumentation:
+    """Opens the session at the first `fit`, and leads the hooks to its training."""
+
+    def __init__(self, socket_path: str, registry: VariableRegistry) -> None:
+        self._socket_path = socket_path
+        self._registry = registry
+        self._training: Training | None = None
+        self._refused = False
+        os.register_at_fork(after_in_child=self._forget)
+
+    @property
+    def training(self) -> Training | None:
+        """The training of this process, None before the first `fit` and in children."""
+        return self._training
+
+    def begin(self) -> Training | None:
+        """The training of this process, opened if need be; None when refused."""
+        if self._training is None and not self._refused:
+            try:
+                self._training = self._open()
+            except PeerFault:
+                # Another process of the run trains, or the run is over: this
+                # one goes on as if Pitstop were not there.
+                self._refused = True
+        return self._training
+
+    def _open(self) -> Training:
+        versions = _versions()
+        session = Session.open(self._socket_path)
+        session.report(_connected(versions))
+        Witness(session.report, session.beacon, stop_training.callback_of).install()
+        return Training(session, self._registry, versions)
+
+    def _forget(self) -> None:
+        # A forked data worker shares the descriptors, not the run.
+        self._training = None
+        self._refused = True
+
+
+def install(socket_path: str, registry: VariableRegistry) -> None:
+    """Patches Keras, or reports why it cannot be.
+
+    Raises:
+        UnsupportedVersion: a hook point is missing.
+    """
+    if keras.config.backend() != "tensorflow":
+        raise UnsupportedVersion(
+            f"Keras runs on the {keras.config.backend()} backend; exact resume needs TensorFlow.",
+            "Set KERAS_BACKEND=tensorflow, or run on without snapshots.",
+        )
+    private.check()
+    instrumentation = Instrumentation(socket_path, registry)
+    private.hide_own_frames()
+    private.replace_inner_fit(_fit(instrumentation))
+    for owner, name, wrap in _METHODS:
+        private.replace_method(owner, name, wrap(instrumentation))
+    stop_training.watch(private.Trainer, _stop_training(instrumentation))
+
+
+def report_unavailable(socket_path: str, problem: UnsupportedVersion) -> None:
+    """Tells the supervisor that this process trains without snapshots."""
+    try:
+        session = Session.open(socket_path)
+    except PeerFault:
+        return
+    session.report(InstrumentationUnavailable(problem.message, problem.remedy))
+
+
+_Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def _fit(instrumentation: Instrumentation) -> _Wrap:
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
+            training = instrumentation.begin()
+            if training is None:
+                return original(self, *args, **kwargs)
+            return training.fit(original, self, *args, **kwargs)
+
+        return fit
+
+    return wrap
+
+
+def _enumerate(instrumentation: Instrumentation) -> _Wrap:
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        def _enumerate_iterator(self: Any) -> Iterator[Any]:
+            training = instrumentation.training
+            if training is None:
+                return original(self)
+            return training.enumerate(original, self)
+
+        return _enumerate_iterator
+
+    return wrap
+
+
+def _exhausted(instrumentation: Instrumentation) -> _Wrap:
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        def _interrupted_warning(self: Any) -> None:
+            original(self)
+            if instrumentation.training is not None:
+                instrumentation.training.input_exhausted(self)
+
+        return _interrupted_warning
+
+    return wrap
+
+
+def _iterator_made(instrumentation: Instrumentation) -> _Wrap:
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            original(self, *args, **kwargs)
+            if instrumentation.training is not None:
+                instrumentation.training.iterator_made(self)
+
+        return __init__
+
+    return wrap
+
+
+def _train_begin(instrumentation: Instrumentation) -> _Wrap:
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        def on_train_begin(self: Any, logs: Any = None) -> None:
+            training = instrumentation.training
+            if training is None:
+                original(self, logs)
+            else:
+                training.train_begins(self, lambda: original(self, logs))
+
+        return on_train_begin
+
+    return wrap
+
+
+def _epoch_begin(instrumentation: Instrumentation) -> _Wrap:
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        def on_epoch_begin(self: Any, epoch: int, logs: Any = None) -> None:
+            original(self, epoch, logs)
+            if instrumentation.training is not None:
+                instrumentation.training.epoch_begins(self, epoch)
+
+        return on_epoch_begin
+
+    return wrap
+
+
+def _epoch_end(instrumentation: Instrumentation) -> _Wrap:
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        def on_epoch_end(self: Any, epoch: int, logs: Any = None) -> None:
+            if instrumentation.training is not None:
+                instrumentation.training.epoch_ends(self, epoch, logs)
+            original(self, epoch, logs)
+
+        return on_epoch_end
+
+    return wrap
+
+
+def _batch_end(instrumentation: Instrumentation) -> _Wrap:
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        def on_train_batch_end(self: Any, batch: int, logs: Any = None) -> None:
+            if instrumentation.training is not None:
+                instrumentation.training.step_returned(self, logs)
+            original(self, batch, logs)
+
+        return on_train_batch_end
+
+    return wrap
+
+
+def _test_begin(instrumentation: Instrumentation) -> _Wrap:
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        def on_test_begin(self: Any, logs: Any = None) -> None:
+            if instrumentation.training is not None:
+                instrumentation.training.test_begins(self)
+            original(self, logs)
+
+        return on_test_begin
+
+    return wrap
+
+
+def _test_end(instrumentation: Instrumentation) -> _Wrap:
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        def on_test_end(self: Any, logs: Any = None) -> None:
+            original(self, logs)
+            if instrumentation.training is not None:
+                instrumentation.training.test_ends(self)
+
+        return on_test_end
+
+    return wrap
+
+
+def _metrics_or_logs(instrumentation: Instrumentation) -> _Wrap:
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        def _get_metrics_result_or_logs(self: Any, logs: Any) -> Any:
+            training = instrumentation.training
+            return original(self, logs if training is None else training.logs_or_restored(logs))
+
+        return _get_metrics_result_or_logs
+
+    return wrap
+
+
+_METHODS: tuple[tuple[type, str, Callable[[Instrumentation], _Wrap]], ...] = (
+    (private.EpochIterator, "_enumerate_iterator", _enumerate),
+    (private.EpochIterator, "_interrupted_warning", _exhausted),
+    (private.TFEpochIterator, "__init__", _iterator_made),
+    (private.CallbackList, "on_train_begin", _train_begin),
+    (private.CallbackList, "on_epoch_begin", _epoch_begin),
+    (private.CallbackList, "on_epoch_end", _epoch_end),
+    (private.CallbackList, "on_train_batch_end", _batch_end),
+    (private.CallbackList, "on_test_begin", _test_begin),
+    (private.CallbackList, "on_test_end", _test_end),
+    (private.TensorFlowTrainer, "_get_metrics_result_or_logs", _metrics_or_logs),
+)
+
+
+def _stop_training(instrumentation: Instrumentation) -> Callable[[Any, FrameType], None]:
+    def notify(model: Any, frame: FrameType) -> None:
+        training = instrumentation.training
+        if training is not None and training.run is not None and training.run.model is model:
+            run = training.run
+            training.session.report(stop_training.describe(frame, run.step, run.epoch))
+
+    return notify
+
+
+def _versions() -> dict[str, str]:
+    return {"tensorflow": tf.__version__, "keras": keras.__version__, "numpy": np.__version__}
+
+
+def _connected(versions: dict[str, str]) -> TrainerConnected:
+    import platform
+    import sys
+
+    return TrainerConnected(os.getpid(), platform.python_version(), sys.argv, versions)

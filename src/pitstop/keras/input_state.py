@@ -1,0 +1,166 @@
+"""The position in the training input: saved as iterator state, or counted.
+
+A pipeline of TensorFlow ops alone can serialise its iterator: that is exact and
+quick.  One with Python in it cannot; there the random streams at the creation
+of the iterator are kept, and a resume draws the same batches again and throws
+them away.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pitstop.engine.cut import HeldTensor
+from pitstop.engine.python_state import Encoder, NotPortable, decode
+from pitstop.store.image import TensorSpec
+from pitstop.tensorflow import private, randomness
+
+ITERATOR_TENSOR = "input/iterator"
+_PYTHON_OPS = ("PyFunc", "GeneratorDataset", "does not support checkpointing")
+_NATIVE_ADAPTERS = ("ArrayDataAdapter", "TFDatasetAdapter")
+
+
+@dataclass(frozen=True)
+class Level:
+    """How exact a resume from a cut is, and why not more."""
+
+    level: str
+    reason: str = ""
+
+
+EXACT = Level("exact")
+
+
+@dataclass
+class InputState:
+    """Follows the training input of one `fit`.
+
+    Attributes:
+        drawn: batches drawn from the present iterator.
+        created: iterators created so far; each advances the shuffle's seed stream.
+        random: random streams when the present iterator was created.
+        sequence: attributes of a `PyDataset` at that time.
+        level: exactness of the way this input is saved.
+    """
+
+    native: bool
+    drawn: int = 0
+    created: int = 0
+    random: dict[str, Any] = field(default_factory=dict)
+    sequence: dict[str, Any] = field(default_factory=dict)
+    level: Level = EXACT
+    by_replay: bool = False
+
+    @classmethod
+    def of(cls, adapter: Any) -> InputState:
+        """The state of an input that has not been touched yet."""
+        native = type(adapter).__name__ in _NATIVE_ADAPTERS
+        return cls(native, by_replay=not native, level=EXACT if native else _replay_of(adapter))
+
+    def creating(self, adapter: Any) -> None:
+        """An iterator is about to be created."""
+        self.random = randomness.capture()
+        self.sequence = _sequence_attributes(adapter)
+
+    def created_one(self) -> None:
+        """The iterator was created; nothing is drawn from it yet."""
+        self.created += 1
+        self.drawn = 0
+
+    def capture(self, iterator: Any, encoder: Encoder) -> tuple[dict[str, Any], list[HeldTensor]]:
+        """The JSON form of the position, and the iterator's bytes if there are any."""
+        tensors = [] if self.by_replay else self._serialize(iterator)
+        state = {
+            "replay": self.by_replay,
+            "drawn": self.drawn,
+            "created": self.created,
+            "random": encoder.encode(self.random),
+            "sequence": encoder.encode(self.sequence),
+        }
+        return state, tensors
+
+    def _serialize(self, iterator: Any) -> list[HeldTensor]:
+        try:
+            data = private.serialize_iterator(iterator)
+        except (tf.errors.FailedPreconditionError, tf.errors.UnimplementedError) as error:
+            self.by_replay = True
+            self.level = _level_of_refusal(error)
+            return []
+        view = memoryview(data)
+        return [HeldTensor(TensorSpec(ITERATOR_TENSOR, "U8", (len(data),)), lambda: view)]
+
+    def adopt(self, saved: dict[str, Any], arrays: Mapping[str, memoryview]) -> None:
+        """Takes the counters of a saved position."""
+        self.by_replay = saved["replay"]
+        self.drawn = saved["drawn"]
+        self.created = saved["created"]
+        self.random = decode(saved["random"], arrays)
+        self.sequence = decode(saved["sequence"], arrays)
+
+
+def prepare_replay(
+    saved: dict[str, Any], arrays: Mapping[str, memoryview], adapter: Any, dataset: Any
+) -> None:
+    """Brings streams and shuffles to where they were when the iterator was created."""
+    sequence = getattr(adapter, "py_dataset", None)
+    if sequence is not None:
+        vars(sequence).update(decode(saved["sequence"], arrays))
+    if type(adapter).__name__ in _NATIVE_ADAPTERS:
+        for _ in range(saved["created"] - 1):
+            iter(dataset)
+    randomness.restore(decode(saved["random"], arrays))
+
+
+def restore_iterator(iterator: Any, data: memoryview) -> None:
+    """Brings a native iterator to its saved position."""
+    private.restore_iterator(iterator, bytes(data))
+
+
+def fast_forward(iterator: Any, batches: int) -> None:
+    """Draws batches and throws them away."""
+    for _ in range(batches):
+        next(iterator)
+
+
+def _sequence_attributes(adapter: Any) -> dict[str, Any]:
+    """Copies of what a `PyDataset` may shuffle or count: scalars, lists, index arrays."""
+    sequence = getattr(adapter, "py_dataset", None)
+    attributes = vars(sequence).items() if sequence is not None else ()
+    return {key: copy.deepcopy(value) for key, value in attributes if _is_order(value)}
+
+
+def _is_order(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.ndim < 2 and not value.dtype.hasobject
+    return isinstance(value, int | float | list) and _is_portable(value)
+
+
+def _is_portable(value: Any) -> bool:
+    try:
+        Encoder("").encode(value)
+    except NotPortable:
+        return False
+    return True
+
+
+def _replay_of(adapter: Any) -> Level:
+    return Level("exact_by_replay", f"the input is Python code ({type(adapter).__name__})")
+
+
+def _level_of_refusal(error: tf.errors.OpError) -> Level:
+    message = str(error.message).splitlines()[0]
+    if any(name in message for name in _PYTHON_OPS):
+        return Level("exact_by_replay", f"the pipeline runs Python code: {message}")
+    if private.deterministic_ops():
+        return Level("exact_by_replay", f"the pipeline keeps random state: {message}")
+    return Level(
+        "not_exact",
+        f"the pipeline draws random numbers that cannot be repeated: {message}; "
+        "use stateless random ops, or tf.config.experimental.enable_op_determinism()",
+    )

@@ -1,0 +1,138 @@
+"""Names of Keras that are not public API, each behind one function.
+
+`check` runs before anything is patched and names the first hook point that an
+unknown version has moved.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import keras
+from keras.src.backend.tensorflow.trainer import TensorFlowTrainer, TFEpochIterator
+from keras.src.callbacks.callback_list import CallbackList
+from keras.src.trainers.epoch_iterator import EpochIterator
+from keras.src.trainers.trainer import Trainer
+from keras.src.utils import traceback_utils
+
+import pitstop
+from pitstop.errors import UnsupportedVersion
+
+_METHODS: tuple[tuple[type, str, tuple[str, ...]], ...] = (
+    (EpochIterator, "_enumerate_iterator", ("self",)),
+    (EpochIterator, "_interrupted_warning", ("self",)),
+    (EpochIterator, "_get_iterator", ("self",)),
+    (TFEpochIterator, "__init__", ("self", "distribute_strategy", "args", "kwargs")),
+    (CallbackList, "on_train_begin", ("self", "logs")),
+    (CallbackList, "on_epoch_begin", ("self", "epoch", "logs")),
+    (CallbackList, "on_epoch_end", ("self", "epoch", "logs")),
+    (CallbackList, "on_train_batch_end", ("self", "batch", "logs")),
+    (CallbackList, "on_test_begin", ("self", "logs")),
+    (CallbackList, "on_test_end", ("self", "logs")),
+    (CallbackList, "_flush_futures", ("self",)),
+    (TensorFlowTrainer, "make_train_function", ("self", "force")),
+    (TensorFlowTrainer, "_get_metrics_result_or_logs", ("self", "logs")),
+)
+_ENUMERATE_NEEDS = ("_current_iterator", "_steps_seen", "_num_batches", "steps_per_execution")
+
+
+def check() -> None:
+    """Makes sure that every hook point is where this version expects it.
+
+    Raises:
+        UnsupportedVersion: names the first one that is not.
+    """
+    for owner, name, parameters in _METHODS:
+        method = getattr(owner, name, None)
+        if method is None or tuple(inspect.signature(method).parameters) != parameters:
+            raise _moved(f"{owner.__name__}.{name}")
+    source = inspect.getsource(EpochIterator._enumerate_iterator)
+    for name in _ENUMERATE_NEEDS:
+        if name not in source:
+            raise _moved(f"EpochIterator._enumerate_iterator ({name})")
+    _closure_of_fit()
+
+
+def _moved(name: str) -> UnsupportedVersion:
+    return UnsupportedVersion(
+        f"Keras {keras.__version__} has no {name} as exact resume knows it.",
+        "Use Keras 3.15, or run on without snapshots.",
+    )
+
+
+def replace_method(owner: type, name: str, wrap: Callable[[Any], Any]) -> None:
+    """Puts `wrap(original)` in the place of a method."""
+    setattr(owner, name, wrap(getattr(owner, name)))
+
+
+def replace_inner_fit(wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Puts a wrapper inside of Keras' own traceback filter around `fit`.
+
+    Inside of it, because the filter then removes the wrapper's frame from the
+    user's tracebacks like Keras' own frames.
+    """
+    cell = _closure_of_fit()
+    cell.cell_contents = wrap(cell.cell_contents)
+
+
+def _closure_of_fit() -> Any:
+    fit = TensorFlowTrainer.fit
+    names = fit.__code__.co_freevars if isinstance(fit, FunctionType) else ()
+    if "fn" not in names or fit.__closure__ is None:
+        raise _moved("traceback filter around fit")
+    return fit.__closure__[names.index("fn")]
+
+
+def hide_own_frames() -> None:
+    """Lets Keras' traceback filter treat our frames like its own."""
+    folder = str(Path(pitstop.__file__).parent)
+    traceback_utils._EXCLUDED_PATHS = (*traceback_utils._EXCLUDED_PATHS, folder)
+
+
+def flush_callbacks(callbacks: CallbackList) -> None:
+    """Waits for callbacks that Keras runs in threads of its own."""
+    if callbacks._executor is not None:
+        callbacks._flush_futures()
+
+
+def continue_at_epoch(model: Any, epoch: int) -> None:
+    """Makes the running `fit` begin with this epoch."""
+    model._initial_epoch = epoch
+
+
+def forget_epoch(model: Any) -> None:
+    """Undoes `continue_at_epoch`, so that a later `fit` is not affected."""
+    model._initial_epoch = None
+
+
+def keras_paths(model: Any) -> dict[int, str]:
+    """Readable paths of the model's variables, by identity of the `tf.Variable`."""
+    return {id(variable.value): variable.path for variable in _model_variables(model)}
+
+
+def _model_variables(model: Any) -> Iterator[Any]:
+    yield from model.variables
+    yield from model.metrics_variables
+    if model.optimizer is not None:
+        yield from model.optimizer.variables
+
+
+def train_on_throwaway_batch(model: Any, dataset: Any) -> None:
+    """Runs one training step, so that every variable of it exists.
+
+    Whatever the step changes is restored by the caller afterwards.
+    """
+    model.train_function(iter(dataset))
+
+
+__all__ = [
+    "CallbackList",
+    "EpochIterator",
+    "TFEpochIterator",
+    "TensorFlowTrainer",
+    "Trainer",
+]

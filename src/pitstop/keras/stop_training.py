@@ -1,0 +1,100 @@
+"""Who set `model.stop_training`: the callback, the line, and what it watched."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import keras
+
+from pitstop.engine.witness import is_own_file, is_user_file
+from pitstop.events import StopTrainingSet
+
+_NAME = "stop_training"
+_WATCHED = (
+    "monitor",
+    "mode",
+    "patience",
+    "min_delta",
+    "baseline",
+    "best",
+    "best_epoch",
+    "wait",
+    "stopped_epoch",
+    "restore_best_weights",
+)
+
+
+def watch(owner: type, notify: Callable[[Any, FrameType], None]) -> None:
+    """Turns `stop_training` of a class into a property that tells who sets it.
+
+    The value stays where it was, in the instance's dictionary.
+    """
+
+    def get(self: Any) -> bool:
+        return bool(vars(self).get(_NAME, False))
+
+    def set_(self: Any, value: bool) -> None:
+        before = get(self)
+        vars(self)[_NAME] = value
+        if value and not before:
+            notify(self, sys._getframe(1))
+
+    setattr(owner, _NAME, property(get, set_))
+
+
+def describe(frame: FrameType | None, step: int, epoch: int) -> StopTrainingSet:
+    """The event for an assignment made in a frame or in one of its callers."""
+    setter, callback = _setter(frame), _callback(frame)
+    return StopTrainingSet(
+        step=step,
+        epoch=epoch,
+        callback=type(callback).__name__ if callback is not None else "",
+        file=setter.f_code.co_filename if setter else "",
+        line=setter.f_lineno if setter else 0,
+        function=setter.f_code.co_name if setter else "",
+        watched=_watched(callback),
+    )
+
+
+def callback_of(frame: FrameType) -> str:
+    """Class name of the callback whose method a frame runs, or an empty string."""
+    owner = frame.f_locals.get("self")
+    is_callback = isinstance(owner, keras.callbacks.Callback)
+    if not is_callback or isinstance(owner, keras.callbacks.CallbackList):
+        return ""
+    return type(owner).__name__
+
+
+def _setter(frame: FrameType | None) -> FrameType | None:
+    """The user's frame if there is one, else the innermost that is not plumbing."""
+    first = None
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if is_user_file(name) or callback_of(frame):
+            return frame
+        if first is None and not is_own_file(name):
+            first = frame
+        frame = frame.f_back
+    return first
+
+
+def _callback(frame: FrameType | None) -> Any:
+    while frame is not None:
+        if callback_of(frame):
+            return frame.f_locals["self"]
+        frame = frame.f_back
+    return None
+
+
+def _watched(callback: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in _WATCHED:
+        value = getattr(callback, name, None)
+        if isinstance(value, bool | int | str):
+            found[name] = value
+        elif value is not None and hasattr(value, "__float__"):
+            found[name] = float(value)
+    return found

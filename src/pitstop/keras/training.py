@@ -1,0 +1,247 @@
+"""The training of this process: which `fit` runs, what it continues, who stopped it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pitstop.engine.session import Session
+from pitstop.events import EpochEnded, FitEnded, FitStarted, InputExhausted, NonFiniteLoss
+from pitstop.keras import private
+from pitstop.keras.continuation import Continuation
+from pitstop.keras.fit_run import FitRun
+from pitstop.link.beacon import Phase
+from pitstop.tensorflow import randomness
+from pitstop.tensorflow.variables import VariableRegistry
+
+class FitAlreadyFinished(BaseException):
+    """Leaves a `fit` that an earlier attempt finished.  `history` is its result."""
+
+    def __init__(self, history: Any) -> None:
+        super().__init__()
+        self.history = history
+
+
+class Training:
+    """Watches `fit` calls for one session.
+
+    Attributes:
+        run: the `fit` that is running, None between two of them.
+    """
+
+    def __init__(
+        self, session: Session, registry: VariableRegistry, versions: dict[str, str]
+    ) -> None:
+        self.session = session
+        self.run: FitRun | None = None
+        self._registry = registry
+        self._versions = versions
+        self._fits = 0
+        self._step = 0
+        self._points = list(session.points)
+        self._continuation: Continuation | None = None
+        self._last_finite: float | None = None
+        self._reported_non_finite = False
+
+    # -- a fit begins and ends -----------------------------------------------------
+
+    def fit(self, original: Callable[..., Any], model: Any, *args: Any, **kwargs: Any) -> Any:
+        """Runs `fit` under watch; a `fit` inside of a `fit` is left alone."""
+        if self.run is not None:
+            return original(model, *args, **kwargs)
+        run = self.run = self._begin(model)
+        try:
+            history = original(model, *args, **kwargs)
+        except FitAlreadyFinished as finished:
+            self._step = run.step
+            return finished.history
+        finally:
+            self.run = None
+            private.forget_epoch(model)
+            self.session.beacon.write_phase(Phase.BETWEEN_FITS)
+        self._finish(run, history)
+        return history
+
+    def _begin(self, model: Any) -> FitRun:
+        index, self._fits = self._fits, self._fits + 1
+        run = FitRun(self.session, self._registry, self._versions, model, index, self._step)
+        self._continuation = self._next_continuation(run)
+        if self._continuation is None:
+            randomness.seed_if_unseeded()
+        run.begin()
+        self.session.start_steps(run.step)
+        return run
+
+    def _next_continuation(self, run: FitRun) -> Continuation | None:
+        while self._points and self._points[0].fit < run.index:
+            self._points.pop(0)
+        if not self._points or self._points[0].fit != run.index:
+            return None
+        self.session.beacon.write_phase(Phase.RESTORING)
+        return Continuation(run, self.session.fetch(self._points.pop(0)))
+
+    def _finish(self, run: FitRun, history: Any) -> None:
+        run.steps_finished()
+        self._step = run.step
+        self.session.milestone(run.take(milestone="fit_end"))
+        run.held = None
+        epochs = int(history.params.get("epochs", 0))
+        self.session.report(FitEnded(run.index, run.step, len(history.epoch), epochs))
+
+    # -- what Keras tells while it runs ----------------------------------------------
+
+    def train_begins(self, callbacks: Any, begin: Callable[[], None]) -> None:
+        """`CallbackList.on_train_begin` of the watched fit; `begin` is Keras' own."""
+        run = self.run
+        if run is None or run.callbacks is not None or callbacks.model is not run.model:
+            begin()
+            return
+        run.callbacks = callbacks
+        self._publish_plan(run)
+        if self._continuation is not None:
+            self._continuation.check_input()
+            if self._continuation.finished:
+                raise FitAlreadyFinished(self._continuation.finish())
+        begin()
+        if self._continuation is not None:
+            private.continue_at_epoch(run.model, self._continuation.position.epoch)
+
+    def _publish_plan(self, run: FitRun) -> None:
+        epochs = int(run.callbacks.params.get("epochs") or 0)
+        steps = run.epoch_iterator.num_batches
+        self.session.beacon.write_plan(run.index, epochs, steps or 0, 0)
+        self.session.report(FitStarted(run.index, epochs, steps, run.data))
+
+    def epoch_begins(self, callbacks: Any, epoch: int) -> None:
+        """`CallbackList.on_epoch_begin` has run."""
+        if self.run is not None and callbacks is self.run.callbacks:
+            self.run.epoch = epoch
+            self.run.step_in_epoch = 0
+
+    def epoch_ends(self, callbacks: Any, epoch: int, logs: dict[str, Any]) -> None:
+        """`CallbackList.on_epoch_end` is about to run."""
+        run = self.run
+        if run is None or callbacks is not run.callbacks:
+            return
+        run.steps_finished()
+        numbers = {key: float(value) for key, value in (logs or {}).items() if _is_number(value)}
+        expected = run.epoch_iterator.num_batches
+        self.session.report(EpochEnded(run.index, epoch, run.step_in_epoch, expected, numbers))
+
+    def step_returned(self, callbacks: Any, logs: dict[str, Any]) -> None:
+        """A training step returned its logs; callbacks have not seen them yet."""
+        run = self.run
+        if run is None or callbacks is not run.callbacks:
+            return
+        loss = run.note_loss(logs)
+        if math.isfinite(loss):
+            self._last_finite = loss
+        elif logs and "loss" in logs and not self._reported_non_finite:
+            self._reported_non_finite = True
+            self.session.report(
+                NonFiniteLoss(
+                    run.step + 1,
+                    run.epoch,
+                    run.step_in_epoch + 1,
+                    "loss",
+                    repr(loss),
+                    self._last_finite,
+                )
+            )
+
+    def test_begins(self, callbacks: Any) -> None:
+        """Validation of the watched fit begins; training metrics are still intact."""
+        if self.run is not None and callbacks is self.run.callbacks:
+            self.run.steps_finished()
+            self.session.beacon.write_phase(Phase.VALIDATION)
+
+    def test_ends(self, callbacks: Any) -> None:
+        """Validation of the watched fit ended."""
+        if self.run is not None and callbacks is self.run.callbacks:
+            self.session.beacon.write_phase(Phase.TRAIN)
+
+    def input_exhausted(self, epoch_iterator: Any) -> None:
+        """Keras warned that the input ran out."""
+        run = self.run
+        if run is None or epoch_iterator is not run.epoch_iterator:
+            return
+        expected = epoch_iterator.steps_per_epoch
+        if expected and run.step_in_epoch < expected:
+            self.session.report(
+                InputExhausted(run.index, run.epoch, run.step_in_epoch, int(expected))
+            )
+
+    def iterator_made(self, epoch_iterator: Any) -> None:
+        """An epoch iterator exists; the first one of a fit feeds its training."""
+        if self.run is not None and self.run.epoch_iterator is None:
+            self.run.use_input(epoch_iterator)
+
+    def logs_or_restored(self, logs: dict[str, Any]) -> dict[str, Any]:
+        """The logs of the epoch's last step, also when an earlier attempt ran it."""
+        run = self.run
+        return run.restored_logs if run is not None and not logs else logs
+
+    # -- iterating ---------------------------------------------------------------------
+
+    def enumerate(
+        self, original: Callable[[Any], Iterator[Any]], epoch_iterator: Any
+    ) -> Iterator[Any]:
+        """What `EpochIterator._enumerate_iterator` yields, with a boundary at each step."""
+        run = self.run
+        if run is not None and epoch_iterator is run.epoch_iterator and run.callbacks is not None:
+            yield from self._training_steps(run, epoch_iterator)
+            return
+        for item in original(epoch_iterator):
+            self._obey_stop_outside_training()
+            yield item
+
+    def _training_steps(self, run: FitRun, source: Any) -> Iterator[Any]:
+        source.data_adapter.on_epoch_begin()
+        continuation, self._continuation = self._continuation, None
+        iterator = continuation.apply() if continuation else _iterator_of_epoch(run, source)
+        total = source.steps_per_epoch or source._num_batches or -1
+        if total > 0:
+            source._current_iterator = iterator
+        run.begin_steps()
+        if continuation is None or continuation.position.stage == "steps":
+            yield from _steps(run, source, iterator, total)
+        run.steps_finished()
+        if total > 0 and source._num_batches and source._steps_seen >= source._num_batches:
+            source._current_iterator = run.create_iterator()
+            source._steps_seen = 0
+        source.data_adapter.on_epoch_end()
+
+    def _obey_stop_outside_training(self) -> None:
+        if not self.session.stop_requested():
+            return
+        if self.run is None:
+            self.session.stop_with(None, "predict")
+        elif self.run.held is not None:
+            self.session.stop_with(self.run.held, "validation")
+
+
+def _iterator_of_epoch(run: FitRun, source: Any) -> Any:
+    if source.steps_per_epoch and source._current_iterator is not None:
+        return source._current_iterator
+    source._steps_seen = 0
+    return run.create_iterator()
+
+
+def _steps(run: FitRun, source: Any, iterator: Any, total: int) -> Iterator[Any]:
+    """The steps of one epoch from where the run stands, as Keras counts them."""
+    stride = source.steps_per_execution
+    step = run.step_in_epoch
+    while total < 0 or step < total:
+        if total > 0 and source._num_batches and source._steps_seen >= source._num_batches:
+            if source.steps_per_epoch:
+                source._interrupted_warning()
+            return
+        source._steps_seen = source._steps_seen + stride if total > 0 else step + stride
+        yield step, step + stride - 1, iterator
+        run.step_done()
+        step += stride
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) or getattr(value, "shape", None) == ()

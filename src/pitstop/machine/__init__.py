@@ -1,0 +1,1 @@
+"""Facts about the machine that more than one layer needs."""

@@ -1,0 +1,1 @@
+"""Consistent cuts of the training state in memory, and their way to disk."""

@@ -1,0 +1,157 @@
+"""The shared memory that snapshots are copied into: two slots in one file.
+
+The file has no name and belongs to whoever holds a descriptor: the trainer
+writes it, the persister reads it, and the kernel frees it when both are gone,
+however they went.  Two slots, because the newest whole snapshot must survive
+while the next one is written or the last one is read.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pitstop.link.beacon import anonymous_file
+from pitstop.snapshot import slot
+from pitstop.store.image import Image
+
+SLOTS = 2
+_PREFAULT_BYTES = 16 << 20
+_SPARE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class ArenaPlan:
+    """Size and place of an arena.
+
+    Attributes:
+        slot_bytes: bytes of one slot, a multiple of the page size.
+        backing: "memory", or "file" for a nameless file in the run folder.
+    """
+
+    slot_bytes: int
+    backing: str
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the whole arena."""
+        return SLOTS * self.slot_bytes
+
+
+def plan_arena(snapshot_bytes: int, available_bytes: int, limit_bytes: int) -> ArenaPlan:
+    """How large an arena to make, and where.
+
+    The arena stays in memory when it takes at most half of what is free, or
+    what the user allowed; memory that training would have to fight for is
+    worse than slower snapshots.
+
+    Args:
+        snapshot_bytes: bytes of one snapshot, image and state.
+        available_bytes: memory this process may still take.
+        limit_bytes: the most the user allows, 0 for no word on it.
+    """
+    spare_bytes = max(_SPARE_BYTES, snapshot_bytes // 16)
+    slot_bytes = _page_aligned(slot.HEAD_BYTES + snapshot_bytes + spare_bytes)
+    allowed_bytes = limit_bytes or available_bytes // 2
+    backing = "memory" if slot_bytes * SLOTS <= allowed_bytes else "file"
+    return ArenaPlan(slot_bytes, backing)
+
+
+def choose_slot(sequences: Sequence[int], pinned: int) -> int | None:
+    """Index of the slot the next snapshot may overwrite, None when it must wait.
+
+    The newest whole snapshot is never overwritten, and neither is the one that
+    the persister reads.
+
+    Args:
+        sequences: number of the whole snapshot in each slot, 0 when none.
+        pinned: number of the snapshot being read, 0 when none.
+    """
+    newest = max(sequences)
+    free = [
+        index
+        for index, number in enumerate(sequences)
+        if number == 0 or (number != newest and number != pinned)
+    ]
+    return free[0] if free else None
+
+
+class Arena:
+    """An arena mapped for writing; owned by the trainer."""
+
+    def __init__(self, plan: ArenaPlan, folder: Path) -> None:
+        """Reserves the space.
+
+        Args:
+            plan: size and backing.
+            folder: where the nameless file goes when the backing is "file".
+
+        Raises:
+            OSError: the memory or the disk cannot hold it.
+        """
+        self.plan = plan
+        self.fd = _nameless_file(folder) if plan.backing == "file" else anonymous_file("pitstop")
+        os.ftruncate(self.fd, plan.size_bytes)
+        if plan.backing == "file":
+            os.posix_fallocate(self.fd, 0, plan.size_bytes)
+        self._map = mmap.mmap(self.fd, plan.size_bytes)
+        self._sequences = [0] * SLOTS
+
+    def prefault(self) -> None:
+        """Touches every page once, so that no snapshot pays for page faults."""
+        import numpy as np
+
+        pages = np.frombuffer(self._map, np.uint8)
+        for start in range(0, len(pages), _PREFAULT_BYTES):
+            pages[start : start + _PREFAULT_BYTES] = 0
+
+    def fits(self, snapshot_bytes: int) -> bool:
+        """Whether a snapshot of this size fits into a slot."""
+        return slot.HEAD_BYTES + snapshot_bytes <= self.plan.slot_bytes
+
+    def choose_slot(self, pinned: int) -> int | None:
+        """Index of the slot that may be overwritten now; see `choose_slot`."""
+        return choose_slot(self._sequences, pinned)
+
+    def write(
+        self,
+        index: int,
+        sequence: int,
+        step: int,
+        image: Image,
+        tensors: Sequence[memoryview],
+        state: bytes,
+    ) -> None:
+        """Copies a snapshot into a slot; it is whole when this returns."""
+        start = index * self.plan.slot_bytes
+        self._sequences[index] = 0
+        with memoryview(self._map) as view, view[start : start + self.plan.slot_bytes] as part:
+            slot.write_slot(part, sequence, step, image, tensors, state)
+        self._sequences[index] = sequence
+
+    def close(self) -> None:
+        """Gives the trainer's hold on the arena back."""
+        self._map.close()
+        os.close(self.fd)
+
+
+def newest_slot(fd: int) -> tuple[int, slot.SlotHead] | None:
+    """Offset and head of the newest whole snapshot in an arena's file."""
+    slot_bytes = os.fstat(fd).st_size // SLOTS
+    heads = [(at, slot.read_head(fd, at)) for at in range(0, SLOTS * slot_bytes, slot_bytes)]
+    whole = [(at, head) for at, head in heads if head is not None]
+    return max(whole, key=lambda pair: pair[1].sequence, default=None)
+
+
+def _nameless_file(folder: Path) -> int:
+    fd, path = tempfile.mkstemp(prefix=".arena-", dir=folder)
+    os.unlink(path)
+    return fd
+
+
+def _page_aligned(size_bytes: int) -> int:
+    return -(-size_bytes // mmap.PAGESIZE) * mmap.PAGESIZE

@@ -1,0 +1,188 @@
+"""The process that makes snapshots durable, and outlives the other two.
+
+It holds the arena's descriptor, so a killed trainer's newest snapshot is still
+there; it holds the run's lock, so nobody else can write the folder; and when
+the supervisor itself is gone it asks the trainer to stop, waits for it, saves
+what is newest, and leaves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pitstop.errors import CheckpointCorrupt, PeerClosed, PitstopError
+from pitstop.events import (
+    CheckpointCommitted,
+    CheckpointFailed,
+    CheckpointQuarantined,
+    Event,
+    StopRequested,
+    to_record,
+)
+from pitstop.journal import Journal
+from pitstop.link.beacon import Beacon, Stop
+from pitstop.link.wire import Connection, Message
+from pitstop.snapshot.loading import LoadedImage, load
+from pitstop.snapshot.saving import Saver
+from pitstop.store.catalog import Catalog, CheckpointEntry
+from pitstop.store.run_folder import RunFolder, open_existing
+
+_ORPHAN_GRACE_SECONDS = 30.0
+_NICENESS = 5
+
+
+class Persister:
+    """Obeys the supervisor's messages until `finish`, or until it is gone."""
+
+    def __init__(self, connection: Connection, folder: RunFolder, attempt: int, beacon: Beacon):
+        self._connection = connection
+        self._folder = folder
+        self._attempt = attempt
+        self._beacon = beacon
+        self._catalog = Catalog(folder.checkpoints)
+        self._saver = Saver(folder.checkpoints, beacon, attempt)
+        self._trainer_pid = 0
+        self._orphaned = False
+        self._handlers: dict[str, Callable[[Message], None]] = {
+            "trainer": self._on_trainer,
+            "arena": self._on_arena,
+            "load": self._on_load,
+            "persist": self._on_persist,
+        }
+
+    def run(self) -> None:
+        """Serves until told to finish; afterwards nothing is left to save."""
+        self._catalog.sweep_partials()
+        try:
+            while (message := self._connection.receive()).type != "finish":
+                self._handlers[message.type](message)
+            self._connection.send("finished")
+        except PeerClosed:
+            self._orphaned = True
+            self._save_without_supervisor()
+
+    def _on_trainer(self, message: Message) -> None:
+        self._trainer_pid = int(message.body["pid"])
+
+    def _on_arena(self, message: Message) -> None:
+        self._saver.use_arena(message.fds[0])
+
+    def _on_load(self, message: Message) -> None:
+        wanted = str(message.body["checkpoint"])
+        found = self._load_newest(lambda entry: not wanted or entry.path.name == wanted)
+        if found is None:
+            reason = f"there is no good checkpoint {wanted}".rstrip()
+            self._connection.send("no_image", {"checkpoint": wanted, "reason": reason})
+            return
+        entry, image = found
+        self._connection.send("image", {"checkpoint": entry.path.name}, [image.fd])
+        os.close(image.fd)
+
+    def _load_newest(
+        self, wanted: Callable[[CheckpointEntry], bool]
+    ) -> tuple[CheckpointEntry, LoadedImage] | None:
+        for entry in filter(wanted, self._catalog.entries()):
+            try:
+                if entry.manifest is None:
+                    raise CheckpointCorrupt(entry.path, entry.problem)
+                return entry, load(entry.path, entry.manifest)
+            except CheckpointCorrupt as damage:
+                place = self._catalog.quarantine(entry, damage.reason)
+                self._report(CheckpointQuarantined(str(place), damage.reason))
+        return None
+
+    def _on_persist(self, message: Message) -> None:
+        outcome = self._persist(str(message.body["reason"]))
+        if isinstance(outcome, CheckpointFailed):
+            self._connection.send("persist_failed", {"error": outcome.error})
+        elif outcome is None:
+            self._connection.send("persisted", {"sequence": 0, "step": -1, "seconds": 0.0})
+        else:
+            body = {
+                "sequence": self._saver.saved_sequence,
+                "step": outcome.step,
+                "seconds": outcome.seconds,
+            }
+            self._connection.send("persisted", body)
+
+    def _persist(self, reason: str) -> CheckpointCommitted | CheckpointFailed | None:
+        try:
+            outcome: CheckpointCommitted | CheckpointFailed | None = self._saver.save_newest(reason)
+        except PitstopError as error:
+            step = self._beacon.progress().snapshot_step
+            outcome = CheckpointFailed(step, error.message, error.remedy)
+        if outcome is not None:
+            self._report(outcome)
+        return outcome
+
+    def _report(self, event: Event) -> None:
+        """One journal, one writer: ours only once the supervisor is gone."""
+        if not self._orphaned:
+            self._connection.send("event", {"event": to_record(event)})
+            return
+        with Journal(self._folder.journal, self._attempt) as journal:
+            journal.append(event, durable=True)
+
+    def _save_without_supervisor(self) -> None:
+        self._beacon.request_stop(Stop.GRACEFUL)
+        self._report(StopRequested(source="supervisor_lost", urgency="graceful"))
+        if self._trainer_pid:
+            _end_process_group(self._trainer_pid, _ORPHAN_GRACE_SECONDS)
+        self._persist("supervisor_lost")
+
+
+def _end_process_group(pid: int, grace_seconds: float) -> None:
+    """Waits for a process and kills what is left of its group.
+
+    The trainer leads its own session, so its group holds its data workers too.
+    """
+    if not _wait_for_exit(pid, grace_seconds):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGTERM)
+        _wait_for_exit(pid, 3.0)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _wait_for_exit(pid: int, timeout_seconds: float) -> bool:
+    try:
+        fd = os.pidfd_open(pid)
+    except OSError:
+        return True
+    try:
+        ready, _, _ = select.select([fd], [], [], timeout_seconds)
+        return bool(ready)
+    finally:
+        os.close(fd)
+
+
+def main(argv: list[str]) -> int:
+    """Entry point; see `Persister`."""
+    parser = argparse.ArgumentParser(prog="pitstop-persister")
+    parser.add_argument("--fd", type=int, required=True)
+    parser.add_argument("--beacon-fd", type=int, required=True)
+    parser.add_argument("--lock-fd", type=int, required=True, help="held, never used")
+    parser.add_argument("--run-dir", type=Path, required=True)
+    parser.add_argument("--attempt", type=int, required=True)
+    options = parser.parse_args(argv)
+    # Terminal and scheduler signals are for the supervisor; saving goes on.
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(name, signal.SIG_IGN)
+    os.nice(_NICENESS)
+    connection = Connection(socket.socket(fileno=options.fd))
+    folder = open_existing(options.run_dir)
+    Persister(connection, folder, options.attempt, Beacon(options.beacon_fd)).run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

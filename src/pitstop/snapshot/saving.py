@@ -1,0 +1,150 @@
+"""From the newest whole slot of the arena to a committed checkpoint."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pitstop.events import CheckpointCommitted
+from pitstop.link.beacon import Beacon
+from pitstop.snapshot import slot
+from pitstop.snapshot.arena import newest_slot
+from pitstop.store.catalog import Catalog
+from pitstop.store.image import LENGTH_BYTES, header_size_bytes, parse_image
+from pitstop.store.manifest import CheckpointInfo
+from pitstop.store.retention import RetentionPolicy
+from pitstop.store.writer import CheckpointWriter
+
+
+class SnapshotOverwritten(Exception):
+    """The trainer reused the slot while it was read; a newer snapshot is coming."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A whole slot: the arena it is in, where, and what it says of itself."""
+
+    fd: int
+    offset_bytes: int
+    head: slot.SlotHead
+
+    @property
+    def image_start(self) -> int:
+        return self.offset_bytes + slot.HEAD_BYTES
+
+
+class Saver:
+    """Makes snapshots durable, each at most once."""
+
+    def __init__(
+        self,
+        checkpoints_dir: Path,
+        beacon: Beacon,
+        attempt: int,
+        retention: RetentionPolicy | None = None,
+    ) -> None:
+        self._checkpoints_dir = checkpoints_dir
+        self._catalog = Catalog(checkpoints_dir)
+        self._beacon = beacon
+        self._attempt = attempt
+        self._retention = retention or RetentionPolicy()
+        self._arenas: list[int] = []
+        self.saved_sequence = 0
+
+    def use_arena(self, fd: int) -> None:
+        """Looks for snapshots in this arena too; an older one is let go in time."""
+        self._arenas.append(fd)
+
+    def save_newest(self, reason: str) -> CheckpointCommitted | None:
+        """Commits the newest whole snapshot unless it is durable already.
+
+        Raises:
+            CheckpointWriteFailed: the disk refuses; earlier checkpoints stand.
+        """
+        while (found := self._pin_newest()) is not None:
+            try:
+                return self._save(found, reason)
+            except SnapshotOverwritten:
+                continue
+            finally:
+                self._beacon.pin(0)
+        return None
+
+    def _pin_newest(self) -> _Found | None:
+        # The trainer may start to overwrite between our look and our pin; a
+        # second look after the pin settles who came first.
+        while (found := self._newest()) is not None and found.head.sequence > self.saved_sequence:
+            self._beacon.pin(found.head.sequence)
+            if self._newest() == found:
+                return found
+        self._beacon.pin(0)
+        return None
+
+    def _newest(self) -> _Found | None:
+        found = [
+            _Found(fd, *place) for fd in self._arenas if (place := newest_slot(fd)) is not None
+        ]
+        newest = max(found, key=lambda item: item.head.sequence, default=None)
+        if newest is not None and newest.fd == self._arenas[-1]:
+            self._close_older_arenas()
+        return newest
+
+    def _close_older_arenas(self) -> None:
+        for fd in self._arenas[:-1]:
+            os.close(fd)
+        del self._arenas[:-1]
+
+    def _save(self, found: _Found, reason: str) -> CheckpointCommitted:
+        started = time.monotonic()
+        state = _read_state(found)
+        info = self._describe(json.loads(state), reason)
+        with CheckpointWriter(self._checkpoints_dir, self._catalog.next_sequence()) as writer:
+            writer.write_tensors(parse_image(_read_header(found)), _read_image(found))
+            _check_still(found)
+            path, manifest = writer.commit(state, info)
+        self.saved_sequence = found.head.sequence
+        self._catalog.prune(self._retention)
+        size_bytes = sum(file.size_bytes for file in manifest.files.values())
+        seconds = round(time.monotonic() - started, 4)
+        return CheckpointCommitted(info.step, info.epoch, path.name, size_bytes, seconds, reason)
+
+    def _describe(self, state: dict[str, Any], reason: str) -> CheckpointInfo:
+        position = state["position"]
+        return CheckpointInfo(
+            step=position["step"],
+            epoch=position["epoch"],
+            step_in_epoch=position["step_in_epoch"],
+            fit=position["fit"],
+            milestone=position["milestone"],
+            attempt=self._attempt,
+            reason=reason,
+            level=state["level"]["level"],
+            created_seconds=time.time(),
+            versions=state["versions"],
+        )
+
+
+def _read_state(found: _Found) -> bytes:
+    start = found.image_start + found.head.image_bytes
+    state = b"".join(slot.read_range(found.fd, start, found.head.state_bytes))
+    _check_still(found)
+    return state
+
+
+def _read_header(found: _Found) -> bytes:
+    length = os.pread(found.fd, LENGTH_BYTES, found.image_start)
+    return os.pread(found.fd, header_size_bytes(length), found.image_start)
+
+
+def _read_image(found: _Found) -> Iterator[memoryview]:
+    return slot.read_range(found.fd, found.image_start, found.head.image_bytes)
+
+
+def _check_still(found: _Found) -> None:
+    if slot.read_head(found.fd, found.offset_bytes) != found.head:
+        raise SnapshotOverwritten

@@ -1,0 +1,127 @@
+"""One snapshot in shared memory: a header page, a safetensors image, a state.
+
+    0        header page (4096 bytes, `_HEAD` at its start)
+    4096     safetensors image, exactly the bytes of `tensors.safetensors`
+    +image   state: the JSON text of `state.json`
+
+The header carries the snapshot's number twice.  A writer stores the first
+number, then the contents, then the header's sizes and the second number; a
+slot is whole only when both agree.  A writer that dies in between leaves a
+slot that no reader takes for a snapshot.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pitstop.store.image import Image
+
+HEAD_BYTES = mmap.PAGESIZE
+_MAGIC = b"PITSLOT1"
+_HEAD = struct.Struct("<8sQQQQQI")  # magic, begin, image, state, step, end, crc32
+_READ_BYTES = 8 << 20
+
+
+@dataclass(frozen=True)
+class SlotHead:
+    """What a whole slot says of itself.  `sequence` counts snapshots from 1."""
+
+    sequence: int
+    image_bytes: int
+    state_bytes: int
+    step: int
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes the slot takes, header page included."""
+        return HEAD_BYTES + self.image_bytes + self.state_bytes
+
+
+def pack_head(head: SlotHead) -> bytes:
+    """The header of a whole slot."""
+    text = _HEAD.pack(
+        _MAGIC, head.sequence, head.image_bytes, head.state_bytes, head.step, head.sequence, 0
+    )[:-4]
+    return text + struct.pack("<I", zlib.crc32(text))
+
+
+def pack_unfinished_head(sequence: int) -> bytes:
+    """The header while snapshot number `sequence` is being written."""
+    return _HEAD.pack(_MAGIC, sequence, 0, 0, 0, 0, 0)
+
+
+def unpack_head(data: bytes) -> SlotHead | None:
+    """The head of a slot, or None when no whole snapshot is in it."""
+    if len(data) < _HEAD.size:
+        return None
+    magic, begin, image_bytes, state_bytes, step, end, crc = _HEAD.unpack_from(data)
+    whole = magic == _MAGIC and begin == end != 0 and crc == zlib.crc32(data[: _HEAD.size - 4])
+    return SlotHead(begin, image_bytes, state_bytes, step) if whole else None
+
+
+def read_head(fd: int, offset_bytes: int) -> SlotHead | None:
+    """Reads the head of the slot at an offset of a file."""
+    return unpack_head(os.pread(fd, _HEAD.size, offset_bytes))
+
+
+def write_slot(
+    view: memoryview,
+    sequence: int,
+    step: int,
+    image: Image,
+    tensors: Sequence[memoryview],
+    state: bytes,
+) -> SlotHead:
+    """Fills a mapped slot with a snapshot.
+
+    Args:
+        view: the slot's writable bytes; at least the snapshot's size.
+        image: the layout; its placements are in the order of `tensors`.
+        tensors: the bytes of each tensor, one-dimensional and contiguous.
+        state: the JSON text.
+    """
+    head = SlotHead(sequence, image.size_bytes, len(state), step)
+    _store(view, 0, pack_unfinished_head(sequence))
+    _store(view, HEAD_BYTES, image.header)
+    for placement, data in zip(image.placements, tensors, strict=True):
+        _store(view, HEAD_BYTES + placement.offset_bytes, data)
+    _store(view, HEAD_BYTES + image.size_bytes, state)
+    _store(view, 0, pack_head(head))
+    return head
+
+
+def _store(view: memoryview, offset_bytes: int, data: bytes | memoryview) -> None:
+    # numpy copies large buffers without holding the interpreter's lock;
+    # assignment to a memoryview slice would hold it for the whole copy.
+    if len(data) < 1 << 14:
+        view[offset_bytes : offset_bytes + len(data)] = data
+    else:
+        import numpy as np
+
+        target = np.frombuffer(view, np.uint8, len(data), offset_bytes)
+        np.copyto(target, np.frombuffer(data, np.uint8))
+
+
+def read_range(fd: int, offset_bytes: int, size_bytes: int) -> Iterator[memoryview]:
+    """Reads a part of a file in pieces.  Each piece is valid until the next one.
+
+    Reading instead of mapping keeps the arena out of the persister's resident
+    memory, which the kernel's OOM killer would hold against it.
+
+    Raises:
+        EOFError: the file ends before the range does.
+    """
+    buffer = memoryview(bytearray(min(_READ_BYTES, size_bytes)))
+    done = 0
+    while done < size_bytes:
+        wanted = min(len(buffer), size_bytes - done)
+        count = os.preadv(fd, [buffer[:wanted]], offset_bytes + done)
+        if count == 0:
+            raise EOFError(f"the file ends {size_bytes - done} bytes early")
+        done += count
+        yield buffer[:count]

@@ -1,0 +1,1 @@
+"""What a TensorFlow process holds, and the few private names needed to reach it."""

@@ -1,0 +1,40 @@
+"""The global random streams of a process: Python, NumPy, TensorFlow."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pitstop.tensorflow import private
+
+
+def capture() -> dict[str, Any]:
+    """The state of the three global streams, as plain values."""
+    seed, eager = private.eager_seed()
+    return {
+        "python": random.getstate(),
+        "numpy": np.random.get_state(),
+        "tensorflow_seed": seed,
+        "tensorflow_eager": eager,
+    }
+
+
+def restore(state: dict[str, Any]) -> None:
+    """Brings the global streams to a captured state."""
+    random.setstate(state["python"])
+    np.random.set_state(state["numpy"])
+    private.set_eager_seed(state["tensorflow_seed"], state["tensorflow_eager"])
+
+
+def seed_if_unseeded() -> None:
+    """Gives TensorFlow a random global seed if the script gave none.
+
+    Ops without any seed draw from a stream inside their kernel that nobody can
+    read; with a seed, however random, a resume can repeat what they draw.
+    """
+    if private.eager_seed()[0] is None:
+        tf.random.set_seed(secrets.randbits(31))

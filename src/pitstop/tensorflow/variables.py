@@ -1,0 +1,211 @@
+"""Every variable of the process: held at a cut, assigned at a resume.
+
+Variables are known by the order of their creation, which a script repeats when
+it is run again; no model has to be named.  At a cut each value is held by
+reference: TensorFlow copies a variable's buffer before it updates it while
+somebody else holds it (`PrepareToUpdateVariable` in
+tensorflow/core/kernels/training_op_helpers.h), so that a hold costs a few
+microseconds and the copy happens beside the next step.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import tensorflow as tf
+
+from pitstop.engine.cut import HeldTensor
+from pitstop.engine.saved_state import SavedState
+from pitstop.errors import ResumeRefused
+from pitstop.store.image import TensorSpec
+from pitstop.tensorflow import private
+
+_CODES: Mapping[Any, str] = {
+    np.dtype(np.float64): "F64",
+    np.dtype(np.float32): "F32",
+    np.dtype(np.float16): "F16",
+    np.dtype(np.int64): "I64",
+    np.dtype(np.int32): "I32",
+    np.dtype(np.int16): "I16",
+    np.dtype(np.int8): "I8",
+    np.dtype(np.uint64): "U64",
+    np.dtype(np.uint32): "U32",
+    np.dtype(np.uint16): "U16",
+    np.dtype(np.uint8): "U8",
+    np.dtype(np.bool_): "BOOL",
+    np.dtype(ml_dtypes.bfloat16): "BF16",
+    np.dtype(ml_dtypes.float8_e4m3fn): "F8_E4M3",
+    np.dtype(ml_dtypes.float8_e5m2): "F8_E5M2",
+}
+
+
+@dataclass(frozen=True)
+class SavedVariable:
+    """A variable as a saved state describes it; `tensor` is its name in the image."""
+
+    index: int
+    path: str
+    dtype: str
+    shape: tuple[int, ...]
+    tensor: str
+
+    @property
+    def label(self) -> str:
+        """For messages: path, dtype and shape."""
+        return f"{self.path} {self.dtype}{list(self.shape)}"
+
+
+class VariableRegistry:
+    """The variables of this process in the order of their creation."""
+
+    def __init__(self) -> None:
+        self._created: list[weakref.ref[Any]] = []
+        self._awaited: dict[int, Callable[[Any], None]] = {}
+
+    def install(self) -> None:
+        """Learns of every variable created from now on."""
+        private.on_variable_created(self._add)
+
+    def _add(self, variable: Any) -> None:
+        index = len(self._created)
+        self._created.append(weakref.ref(variable))
+        restore = self._awaited.pop(index, None)
+        if restore is not None:
+            restore(variable)
+
+    def _living(self) -> Iterator[tuple[int, Any]]:
+        for index, reference in enumerate(self._created):
+            variable = reference()
+            if variable is not None and private.is_eager_variable(variable):
+                yield index, variable
+
+    def hold(
+        self, path_of: Callable[[Any], str]
+    ) -> tuple[list[HeldTensor], list[dict[str, Any]], list[str]]:
+        """Holds the present value of every variable.
+
+        Args:
+            path_of: a readable name for a `tf.Variable`, or an empty string.
+
+        Returns:
+            The held values, their descriptions for `saved_variables`, and the
+            names of variables that cannot be saved (strings, resources).
+        """
+        tensors, described, refused = [], [], []
+        for index, variable in self._living():
+            path = path_of(variable) or variable.name.removesuffix(":0")
+            if not _is_plain(variable.dtype):
+                refused.append(f"{path} ({variable.dtype.name})")
+                continue
+            name = f"variables/{index:05d}/{path}"
+            value = private.hold_value(variable)
+            shape = tuple(value.shape.as_list())
+            tensors.append(HeldTensor(_spec(name, variable.dtype, shape), _reader(value)))
+            described.append(
+                {
+                    "index": index,
+                    "path": path,
+                    "dtype": variable.dtype.name,
+                    "shape": list(shape),
+                    "tensor": name,
+                }
+            )
+        return tensors, described, refused
+
+    def missing(self, saved: SavedState) -> bool:
+        """Whether the state holds variables that this process has not created yet."""
+        return any(item.index >= len(self._created) for item in saved_variables(saved))
+
+    def restore(self, saved: SavedState) -> None:
+        """Assigns every saved value; variables still to come get theirs at creation.
+
+        Raises:
+            ResumeRefused: a variable has another shape or dtype than it had.
+        """
+        pairs = [(item, self._find(item)) for item in saved_variables(saved)]
+        for item, variable in pairs:
+            if variable is not None:
+                _check_fits(item, variable)
+        for item, variable in pairs:
+            if variable is not None:
+                _assign(variable, item, saved)
+            elif item.index >= len(self._created):
+                self._awaited[item.index] = _later(item, saved)
+
+    def restore_matching(self, saved: SavedState, path_of: Callable[[Any], str]) -> list[str]:
+        """Assigns what still fits, by path and shape, and names what does not."""
+        living = {path_of(v) or v.name.removesuffix(":0"): v for _, v in self._living()}
+        skipped = []
+        for item in saved_variables(saved):
+            variable = living.get(item.path)
+            if variable is None or _misfit(item, variable):
+                skipped.append(item.label)
+            else:
+                _assign(variable, item, saved)
+        return skipped
+
+    def _find(self, item: SavedVariable) -> Any:
+        return self._created[item.index]() if item.index < len(self._created) else None
+
+
+def saved_variables(saved: SavedState) -> list[SavedVariable]:
+    """The variables that a saved state describes."""
+    return [
+        SavedVariable(v["index"], v["path"], v["dtype"], tuple(v["shape"]), v["tensor"])
+        for v in saved.state["variables"]
+    ]
+
+
+def _is_plain(dtype: tf.DType) -> bool:
+    return dtype not in (tf.string, tf.resource, tf.variant)
+
+
+def _spec(name: str, dtype: tf.DType, shape: tuple[int, ...]) -> TensorSpec:
+    numpy_dtype = np.dtype(dtype.as_numpy_dtype)
+    code = _CODES.get(numpy_dtype)
+    if code is None:
+        # safetensors has no code for it: its bytes are kept as they are.
+        return TensorSpec(name, "U8", (int(np.prod(shape)) * numpy_dtype.itemsize,))
+    return TensorSpec(name, code, shape)
+
+
+def _reader(value: Any) -> Callable[[], memoryview]:
+    def read() -> memoryview:
+        array = np.ascontiguousarray(private.as_numpy(value))
+        return array.reshape(-1).view(np.uint8).data
+
+    return read
+
+
+def _misfit(item: SavedVariable, variable: Any) -> bool:
+    shape = tuple(variable.shape.as_list())
+    known = all(size is not None for size in shape)
+    return item.dtype != variable.dtype.name or (known and shape != item.shape)
+
+
+def _check_fits(item: SavedVariable, variable: Any) -> None:
+    if _misfit(item, variable):
+        now = f"{variable.name} {variable.dtype.name}{variable.shape.as_list()}"
+        raise ResumeRefused(
+            f"The model changed: variable {item.index} was {item.label} and is now {now}.",
+            "Undo the change, start over with --new, or restore what fits with --force.",
+        )
+
+
+def _assign(variable: Any, item: SavedVariable, saved: SavedState) -> None:
+    dtype = np.dtype(variable.dtype.as_numpy_dtype)
+    value = np.frombuffer(saved.tensors[item.tensor], dtype).reshape(item.shape)
+    variable.assign(value)
+
+
+def _later(item: SavedVariable, saved: SavedState) -> Callable[[Any], None]:
+    def restore(variable: Any) -> None:
+        _check_fits(item, variable)
+        _assign(variable, item, saved)
+
+    return restore
