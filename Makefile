@@ -31,7 +31,7 @@ lint: $(READY)  ## ruff, mypy, import-linter
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports --cache-dir .import_linter_cache
+	$(BIN)/lint-imports --no-logo --cache-dir .import_linter_cache
 
 bench: $(READY)  ## Measure what supervision costs a training run
 	$(BIN)/python benchmarks/overhead.py

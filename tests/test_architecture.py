@@ -1,0 +1,183 @@
+"""The shape of the code: layers, sizes, and which process imports what."""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import os
+import re
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.source_tree import SOURCE, Module, layers, modules, project, third_party
+
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 40
+MAX_MEDIAN_FUNCTION_LINES = 8
+
+WITHOUT_TENSORFLOW = (
+    "cli",
+    "diagnosis",
+    "errors",
+    "events",
+    "journal",
+    "link",
+    "machine",
+    "report",
+    "snapshot",
+    "store",
+    "supervisor",
+)
+"""Units whose every module can be imported where no TensorFlow is."""
+
+IN_THE_TRAINER = (
+    "pitstop.errors",
+    "pitstop.events",
+    "pitstop.link",
+    "pitstop.engine",
+    "pitstop.inject",
+    "pitstop.snapshot.arena",
+    "pitstop.store.image",
+)
+"""Imported into the user's process before TensorFlow is: must be light."""
+
+ADAPTERS = ("keras", "tensorflow")
+
+_MODULES = modules()
+_RANK = {unit: rank for rank, units in enumerate(layers()) for unit in units}
+
+
+def _named(module: Module) -> str:
+    return module.name
+
+
+def _lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of the body, docstring not counted."""
+    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    return (function.end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+# -- layers --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", _MODULES, ids=_named)
+def test_imports_point_down(module: Module) -> None:
+    if not module.unit:
+        return  # the root package is where names are re-exported, above all layers
+    own_rank = _RANK[module.unit]
+    units = {Module(_path_of(name)).unit for name in module.imports if name.startswith("pitstop.")}
+    wrong = {unit for unit in units - {module.unit, ""} if _RANK[unit] <= own_rank}
+    assert not wrong, f"{module.name} (layer {own_rank}) imports up or sideways: {sorted(wrong)}"
+
+
+def test_modules_import_each_other_without_cycles() -> None:
+    graph = {module.name: module.imports - {module.name} for module in _MODULES}
+    order = graphlib.TopologicalSorter(graph)
+    order.prepare()  # raises CycleError, which names the cycle
+
+
+def test_every_unit_has_a_layer_and_every_layer_a_unit() -> None:
+    assert {module.unit for module in _MODULES} - {""} == set(_RANK)
+
+
+@pytest.mark.parametrize("module", _MODULES, ids=_named)
+def test_third_party_imports_are_declared(module: Module) -> None:
+    requirements = project()["project"]["dependencies"]
+    if module.unit in {*ADAPTERS, "inject"}:
+        extras = project()["project"]["optional-dependencies"]["tensorflow"]
+        requirements = [*requirements, *extras]
+    names = {_import_name(requirement) for requirement in requirements}
+    assert third_party(module) <= names
+
+
+def _import_name(requirement: str) -> str:
+    name = re.split(r"[<>=!~\[ ;]", requirement)[0].replace("-", "_")
+    return "tensorflow" if name == "tensorflow_cpu" else name
+
+
+def _path_of(name: str) -> Path:
+    plain = SOURCE.joinpath(*name.split("."))
+    return plain / "__init__.py" if plain.is_dir() else plain.with_suffix(".py")
+
+
+# -- sizes and form ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", _MODULES, ids=_named)
+def test_a_file_fits_one_sitting(module: Module) -> None:
+    assert len(module.text.splitlines()) < MAX_FILE_LINES
+
+
+@pytest.mark.parametrize("module", _MODULES, ids=_named)
+def test_a_function_fits_one_screen(module: Module) -> None:
+    sizes = {function.name: _lines(function) for function in module.functions()}
+    assert not {name: size for name, size in sizes.items() if size > MAX_FUNCTION_LINES}
+
+
+def test_functions_are_short_in_the_median() -> None:
+    sizes = [_lines(function) for module in _MODULES for function in module.functions()]
+    assert statistics.median(sizes) <= MAX_MEDIAN_FUNCTION_LINES
+
+
+@pytest.mark.parametrize("module", _MODULES, ids=_named)
+def test_a_module_says_what_it_is(module: Module) -> None:
+    assert ast.get_docstring(module.tree)
+
+
+@pytest.mark.parametrize(
+    "module", [module for module in _MODULES if module.path.name == "__init__.py"], ids=_named
+)
+def test_a_package_init_only_re_exports(module: Module) -> None:
+    others = [node for node in module.tree.body[1:] if not _is_re_export(node)]
+    assert not [ast.unparse(node) for node in others]
+
+
+def _is_re_export(node: ast.stmt) -> bool:
+    """An import, `__all__ = ...`, `__version__ = ...`, or a lazy `__getattr__`."""
+    if isinstance(node, ast.Assign):
+        return all(isinstance(name, ast.Name) and name.id[:2] == "__" for name in node.targets)
+    if isinstance(node, ast.FunctionDef):
+        return node.name == "__getattr__"
+    if isinstance(node, ast.If):
+        return ast.unparse(node.test) == "TYPE_CHECKING"
+    return isinstance(node, ast.Import | ast.ImportFrom)
+
+
+# -- what a process really imports ---------------------------------------------
+
+
+def _loaded_by(names: list[str]) -> set[str]:
+    """Top-level modules that a fresh interpreter holds more after importing `names`."""
+    program = (
+        "import sys, importlib; before = set(sys.modules)\n"
+        f"for name in {names!r}: importlib.import_module(name)\n"
+        "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    command = [sys.executable, "-c", program]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return set(result.stdout.split())
+
+
+@pytest.mark.parametrize("unit", WITHOUT_TENSORFLOW)
+def test_it_runs_without_tensorflow(unit: str) -> None:
+    names = [module.name for module in _MODULES if module.unit == unit]
+    assert names
+    assert not _loaded_by(names) & {"tensorflow", "keras"}
+
+
+def test_the_trainer_is_given_only_the_standard_library_and_numpy() -> None:
+    names = [
+        module.name
+        for module in _MODULES
+        if f"{module.name}.".startswith(tuple(f"{name}." for name in IN_THE_TRAINER))
+    ]
+    allowed = sys.stdlib_module_names | {"pitstop", "numpy"}
+    others = _loaded_by(names) - allowed
+    # The last one is the standard library's record of how Python was built.
+    assert not {name for name in others if not name.startswith("_sysconfigdata")}
