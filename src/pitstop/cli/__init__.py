@@ -1,0 +1,1 @@
+"""The command line: thin, and the only place that prints."""

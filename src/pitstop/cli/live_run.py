@@ -1,0 +1,106 @@
+"""Talking to the supervisor of a run, if there is one."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+from typing import Any
+
+from pitstop.errors import EnvironmentFault, PeerClosed, RunNotFound
+from pitstop.link.wire import Connection
+from pitstop.store.lock import is_locked, read_lock
+from pitstop.store.run_folder import RunFolder, find_runs, open_existing
+from pitstop.supervisor.status import Status
+from pitstop.supervisor.stored_status import stored_status
+
+RUNS = Path("runs")
+_POLL_SECONDS = 0.05
+
+
+class LiveRun:
+    """A connection to the supervisor of a run."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @classmethod
+    def find(cls, folder: RunFolder) -> LiveRun | None:
+        """The live run in a folder, None when nobody supervises it now."""
+        record = read_lock(folder.lock) if is_locked(folder.lock) else None
+        if record is None or not record.socket:
+            return None
+        try:
+            return cls(Connection.connect(record.socket))
+        except PeerClosed:
+            return None
+
+    def ask(self, command: str, **options: Any) -> dict[str, Any]:
+        """Sends a request and waits for the answer.
+
+        Raises:
+            PeerClosed: the supervisor ended before it answered.
+            EnvironmentFault: it refuses, and says why.
+        """
+        self._connection.send("request", {"command": command, **options})
+        answer = self._connection.receive().body
+        if "refused" in answer:
+            raise EnvironmentFault(str(answer["refused"]))
+        return answer
+
+    def status(self) -> Status:
+        """What the supervisor says now.
+
+        Raises:
+            PeerClosed: it has ended.
+        """
+        return Status.from_json(self.ask("status")["status"])
+
+    def wait_for_end(self) -> None:
+        """Returns when the supervisor has closed everything."""
+        with contextlib.suppress(PeerClosed):
+            while True:
+                self._connection.receive()
+
+    def close(self) -> None:
+        """Ends the conversation."""
+        self._connection.close()
+
+
+def find_run(path: Path | None) -> RunFolder:
+    """The run that the user means: the one named, or the only one under runs/.
+
+    Raises:
+        RunNotFound: there is none, or more than one to choose from.
+    """
+    if path is not None:
+        return open_existing(path)
+    found = find_runs(RUNS)
+    if len(found) == 1:
+        return open_existing(found[0])
+    if not found:
+        raise RunNotFound(f"There is no run under {RUNS}/.", "Name the run's folder.")
+    names = ", ".join(str(each) for each in found)
+    raise RunNotFound("There is more than one run here.", f"Name one of {names}.")
+
+
+def status_of(folder: RunFolder) -> Status:
+    """The status of a run, from its supervisor or else from its folder."""
+    live = LiveRun.find(folder)
+    if live is not None:
+        with contextlib.suppress(PeerClosed):
+            return live.status()
+    return stored_status(folder)
+
+
+def wait_until_free(folder: RunFolder, timeout_seconds: float) -> bool:
+    """Waits until nobody holds the run any more; whether that came in time.
+
+    A persister may hold it longer than the supervisor it has lost.
+    """
+    give_up_at = time.monotonic() + timeout_seconds
+    while is_locked(folder.lock):
+        if time.monotonic() > give_up_at:
+            return False
+        time.sleep(_POLL_SECONDS)
+    return True

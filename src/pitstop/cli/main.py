@@ -1,0 +1,64 @@
+"""The `pitstop` command: its sub-commands, and the one place that prints errors."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+import pitstop
+from pitstop.cli.checkpoint import checkpoint
+from pitstop.cli.checkpoints import checkpoints
+from pitstop.cli.ls import ls
+from pitstop.cli.run import run
+from pitstop.cli.status import status
+from pitstop.cli.stop import stop
+from pitstop.cli.why import why
+from pitstop.errors import PitstopError, UserError
+from pitstop.supervisor.process import CommandNotExecutable, CommandNotFound
+from pitstop.supervisor.screen import PREFIX
+
+_EXIT_INTERRUPTED = 130
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(pitstop.__version__, prog_name="pitstop")
+def cli() -> None:
+    """Stop TensorFlow training anywhere, resume it bit for bit, know why it stopped."""
+
+
+for _command in (run, stop, checkpoint, status, ls, why, checkpoints):
+    cli.add_command(_command)
+
+
+def exit_code_of(error: PitstopError) -> int:
+    """What a shell is told about an error."""
+    match error:
+        case CommandNotFound():
+            return 127
+        case CommandNotExecutable():
+            return 126
+        case UserError():
+            return 2
+        case _:
+            return 1
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command line and exits."""
+    try:
+        code = cli.main(arguments, prog_name="pitstop", standalone_mode=False)
+    except PitstopError as error:
+        click.echo(f"{PREFIX}{error}", err=True)
+        code = exit_code_of(error)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except click.Abort:
+        code = _EXIT_INTERRUPTED
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""Amounts as a person writes them: `10min`, `500steps`, `2GB`, `1%`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import click
+
+_AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z%]*)\s*$")
+_SECONDS: Mapping[str, float] = {
+    "": 1, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "hours": 3600, "ms": 1e-3
+}  # fmt: skip
+_BYTES: Mapping[str, float] = {
+    "": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
+    "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40, "k": 2**10, "m": 2**20, "g": 2**30,
+}  # fmt: skip
+_STEPS = frozenset({"step", "steps"})
+_MOST_OVERHEAD = 0.5
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A fixed interval; the other one is 0."""
+
+    steps: int = 0
+    seconds: float = 0.0
+
+
+def parse_seconds(text: str) -> float:
+    """`30s`, `10min`, `1.5h`; a bare number is seconds.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    amount, unit = _split(text)
+    if unit not in _SECONDS:
+        raise ValueError(f"{text!r} is not a time; write for example 30s, 10min or 1h")
+    return amount * _SECONDS[unit]
+
+
+def parse_bytes(text: str) -> int:
+    """`2GB`, `512MiB`; a bare number is bytes.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    amount, unit = _split(text)
+    if unit not in _BYTES:
+        raise ValueError(f"{text!r} is not a size; write for example 2GB or 512MiB")
+    return int(amount * _BYTES[unit])
+
+
+def parse_share(text: str) -> float:
+    """`1%` or `0.01`, above 0 and at most one half.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    amount, unit = _split(text)
+    share = amount / 100 if unit == "%" else amount
+    if unit not in ("", "%") or not 0 < share <= _MOST_OVERHEAD:
+        raise ValueError(f"{text!r} is not a share between 0% and 50%; write for example 1%")
+    return share
+
+
+def parse_interval(text: str) -> Interval:
+    """`500steps`, `10min`; the unit must be given.
+
+    Raises:
+        ValueError: it is neither, or zero.
+    """
+    amount, unit = _split(text)
+    steps = unit in _STEPS
+    if not unit or amount <= 0 or (steps and amount != int(amount)):
+        raise ValueError(f"{text!r} is not an interval; write for example 500steps or 10min")
+    return Interval(steps=int(amount)) if steps else Interval(seconds=parse_seconds(text))
+
+
+def _split(text: str) -> tuple[float, str]:
+    match = _AMOUNT.match(text)
+    return (float(match[1]), match[2].lower()) if match else (0.0, "not an amount")
+
+
+class Quantity(click.ParamType[object]):
+    """A click type made of a parser: what it refuses is a usage error."""
+
+    def __init__(self, name: str, parse: Callable[[str], object]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> object:
+        """Part of click's protocol."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+SECONDS = Quantity("time", parse_seconds)
+BYTES = Quantity("size", parse_bytes)
+SHARE = Quantity("share", parse_share)
+INTERVAL = Quantity("interval", parse_interval)

@@ -1,0 +1,99 @@
+"""`pitstop run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pitstop.cli.quantities import BYTES, INTERVAL, SECONDS, SHARE, Interval
+from pitstop.link.settings import Settings
+from pitstop.supervisor.command_line import run_name
+from pitstop.supervisor.lifecycle import State
+from pitstop.supervisor.notices import completed_line
+from pitstop.supervisor.run_request import RunRequest
+from pitstop.supervisor.screen import PREFIX
+from pitstop.supervisor.supervise import supervise
+
+_CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+
+
+@click.command(context_settings=_CONTEXT)
+@click.option(
+    "--run-dir",
+    type=click.Path(path_type=Path),
+    help="The run's folder.  [default: runs/<script name>]",
+)
+@click.option("--new", is_flag=True, help="Put an existing run aside (DIR.1, ...) and start over.")
+@click.option("--force", is_flag=True, help="Continue where a difference would make it refuse.")
+@click.option(
+    "--every",
+    type=INTERVAL,
+    default=Interval(),
+    help="A durable checkpoint every so often: 500steps, 10min.  [default: by cost]",
+)
+@click.option(
+    "--overhead",
+    type=SHARE,
+    default=0.01,
+    help="Share of the training time that snapshots may cost.  [default: 1%]",
+)
+@click.option(
+    "--grace",
+    type=SECONDS,
+    default=30.0,
+    help="The longest wait for a step to end after a stop request.  [default: 30s]",
+)
+@click.option(
+    "--snapshot-memory",
+    type=BYTES,
+    default=0,
+    help="The most memory that snapshots may take: 2GB.  [default: half of what is free]",
+)
+@click.option("--no-status-line", is_flag=True, help="No status line at the bottom of a terminal.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
+@click.pass_context
+def run(
+    context: click.Context,
+    *,
+    run_dir: Path | None,
+    new: bool,
+    force: bool,
+    every: Interval,
+    overhead: float,
+    grace: float,
+    snapshot_memory: int,
+    no_status_line: bool,
+    command: tuple[str, ...],
+) -> None:
+    r"""Run COMMAND under supervision; an unfinished run is resumed.
+
+    Ctrl-C, SIGTERM or `pitstop stop` finish the step and save it; a second
+    Ctrl-C stops at once, at the last snapshot.
+
+    \b
+    Exit codes:
+      0    training complete
+      75   stopped safely; run the same command again to go on
+      2    wrong usage, or a run folder that cannot be used
+      126  COMMAND cannot be executed
+      127  COMMAND does not exist
+      else the script's own code, 128 + signal when it was killed
+    """
+    settings = Settings(overhead, every.steps, every.seconds, snapshot_memory, force)
+    request = RunRequest(
+        run_dir=run_dir or Path("runs") / run_name(command),
+        command=command,
+        settings=settings,
+        grace_seconds=grace,
+        new=new,
+        status_line=not no_status_line,
+    )
+    outcome = supervise(request, _say)
+    if outcome.state == State.COMPLETED.value and not outcome.attempt:
+        _say(completed_line(request.run_dir))
+    context.exit(outcome.exit_code)
+
+
+def _say(line: str) -> None:
+    click.echo(f"{PREFIX}{line}", err=True)

@@ -1,0 +1,86 @@
+"""`pitstop status`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from pitstop.cli.live_run import RUNS, find_run, status_of
+from pitstop.cli.ls import print_table
+from pitstop.store.run_folder import find_runs, open_existing
+from pitstop.supervisor.notices import level_text
+from pitstop.supervisor.status import Status
+from pitstop.supervisor.status_line import format_seconds
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def status(run: Path | None, *, as_json: bool) -> None:
+    """Show where RUN is; without RUN, the only run under runs/, or all of them."""
+    found = [] if run is not None else find_runs(RUNS)
+    if len(found) > 1 and not as_json:
+        print_table([status_of(open_existing(path)) for path in found])
+        return
+    now = status_of(find_run(run))
+    if as_json:
+        click.echo(json.dumps(now.to_json(), indent=2, allow_nan=False))
+    else:
+        click.echo("\n".join(f"{name:<12}{text}" for name, text in describe(now) if text))
+
+
+def describe(status: Status) -> list[tuple[str, str]]:
+    """The rows of the table; a row without text is not known."""
+    return [
+        ("run", status.run_dir),
+        ("state", _state(status)),
+        ("step", _position(status)),
+        ("rate", _rate(status)),
+        ("loss", "" if status.loss is None else f"{status.loss}"),
+        ("saved", _saved(status)),
+        ("resume", level_text(status.level, status.level_reason)),
+        ("memory", _memory(status)),
+        ("attempt", f"{status.attempt}" if status.attempt else ""),
+    ]
+
+
+def _state(status: Status) -> str:
+    details = [f"pid {status.pid}" if status.pid else "", status.phase.replace("_", " ")]
+    if status.exit_code is not None:
+        details.append(f"exit code {status.exit_code}")
+    text = ", ".join(detail for detail in details if detail)
+    return f"{status.state} ({text})" if text else status.state
+
+
+def _position(status: Status) -> str:
+    if status.step is None:
+        return ""
+    epoch = "" if status.epoch is None else f", epoch {status.epoch + 1}"
+    of_epochs = f" of {status.epochs}" if epoch and status.epochs else ""
+    inside = "" if status.step_in_epoch is None else f", step {status.step_in_epoch} in it"
+    return f"{status.step}{epoch}{of_epochs}{inside}"
+
+
+def _rate(status: Status) -> str:
+    if status.rate is None:
+        return ""
+    left = status.eta_seconds
+    return f"{status.rate:.3g} steps/s" + ("" if left is None else f", {format_seconds(left)} left")
+
+
+def _saved(status: Status) -> str:
+    if status.checkpoint_step is None:
+        return "nothing yet"
+    age = status.checkpoint_age_seconds
+    return f"step {status.checkpoint_step}" + (
+        "" if age is None else f", {format_seconds(age)} ago"
+    )
+
+
+def _memory(status: Status) -> str:
+    own, snapshots = status.rss_bytes, status.snapshot_memory_bytes
+    parts = ["" if own is None else f"{own >> 20} MiB"]
+    parts.append("" if snapshots is None else f"{snapshots >> 20} MiB for snapshots")
+    return ", ".join(part for part in parts if part)

@@ -1,0 +1,42 @@
+"""`pitstop stop`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pitstop.cli.live_run import LiveRun, find_run, wait_until_free
+from pitstop.store.run_folder import RunFolder
+from pitstop.supervisor.status import Status
+from pitstop.supervisor.stored_status import stored_status
+
+_ORPHAN_SECONDS = 60.0
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.option("--now", is_flag=True, help="Do not finish the step: stop at the last snapshot.")
+@click.option("--no-wait", is_flag=True, help="Return when the request has arrived.")
+def stop(run: Path | None, *, now: bool, no_wait: bool) -> None:
+    """Stop RUN so that it can go on: finish the step, save, exit 75."""
+    folder = find_run(run)
+    live = LiveRun.find(folder)
+    if live is not None:
+        live.ask("stop", now=now)
+        if no_wait:
+            click.echo(f"{folder.path} is stopping.")
+            return
+        live.wait_for_end()
+    if not wait_until_free(folder, _ORPHAN_SECONDS):
+        click.echo(f"{folder.path} is still being saved by a process that lost its supervisor.")
+        return
+    click.echo(describe_end(folder, stored_status(folder), was_live=live is not None))
+
+
+def describe_end(folder: RunFolder, status: Status, *, was_live: bool) -> str:
+    """One sentence: what state the run is in, and where it will go on."""
+    state = status.state if was_live else f"not running ({status.state})"
+    if status.checkpoint_step is None:
+        return f"{folder.path} is {state}; nothing was saved."
+    return f"{folder.path} is {state}; saved at step {status.checkpoint_step}."

@@ -1,0 +1,1 @@
+"""`pitstop run`: owns signals, socket, journal and the processes of a run."""

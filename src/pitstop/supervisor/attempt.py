@@ -1,0 +1,89 @@
+"""One attempt at a run: what it is to do, and what it works with."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pitstop.events import AttemptStarted, EnvironmentChanged, JsonValue
+from pitstop.link.beacon import Beacon
+from pitstop.store.catalog import Catalog
+from pitstop.supervisor.chronicle import Chronicle
+from pitstop.supervisor.control import ControlSocket
+from pitstop.supervisor.history import History
+from pitstop.supervisor.output import Tee
+from pitstop.supervisor.persister_link import PersisterLink
+from pitstop.supervisor.run_request import RunRequest
+from pitstop.supervisor.screen import Screen
+from pitstop.supervisor.seat import Invitation
+from pitstop.supervisor.signals import SignalQueue
+
+
+@dataclass(frozen=True)
+class AttemptPlan:
+    """What an attempt is to do.
+
+    Attributes:
+        request: what the user asked for.
+        program: the file that the command's first word names.
+        environment: the variables that the command gets.
+        attempt: its number, from 1.
+        history: the attempts before.
+        fingerprint: what the attempt runs with, see `fingerprint`.
+        started_seconds: seconds since the epoch.
+    """
+
+    request: RunRequest
+    program: str
+    environment: Mapping[str, str]
+    attempt: int
+    history: History
+    fingerprint: Mapping[str, JsonValue]
+    started_seconds: float
+
+    @property
+    def grace_seconds(self) -> float:
+        """The longest wait for a boundary after a stop request."""
+        return self.request.grace_seconds
+
+    def invitation(self, beacon_fd: int) -> Invitation:
+        """What a process that trains is told."""
+        return Invitation(
+            run_dir=str(self.request.run_dir.absolute()),
+            attempt=self.attempt,
+            settings=self.request.settings.to_json(),
+            lost_from_step=self.history.reached_step,
+            beacon_fd=beacon_fd,
+        )
+
+    def started(self, trainer_pid: int, cgroup: str) -> AttemptStarted:
+        """The event of its start."""
+        return AttemptStarted(
+            attempt=self.attempt,
+            command=list(self.request.command),
+            supervisor_pid=os.getpid(),
+            trainer_pid=trainer_pid,
+            host=socket.gethostname(),
+            environment=dict(self.fingerprint),
+            cgroup=cgroup,
+        )
+
+    def environment_changes(self) -> tuple[EnvironmentChanged, ...]:
+        """What differs from the last attempt."""
+        return self.history.environment_changes(self.fingerprint)
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What an attempt works with, opened and closed by `supervise`."""
+
+    signals: SignalQueue
+    control: ControlSocket
+    beacon: Beacon
+    chronicle: Chronicle
+    screen: Screen
+    tee: Tee
+    persister: PersisterLink
+    catalog: Catalog

@@ -1,0 +1,95 @@
+"""The socket of a run: where trainers report and commands arrive."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import stat
+import struct
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pitstop.link.wire import Connection
+
+_CREDENTIALS = struct.Struct("iII")  # struct ucred: pid, uid, gid
+_LONGEST_PATH_BYTES = 107
+_BACKLOG = 16
+
+
+@dataclass(frozen=True)
+class Peer:
+    """The process at the other end of a connection, as the kernel knows it."""
+
+    pid: int
+    uid: int
+
+
+class ControlSocket:
+    """Listens in a folder that only this user can enter.
+
+    The folder is outside the run's, because the path of a socket may have 107
+    bytes at most, and a run folder's may be longer or on a network disk.
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        """Starts to listen.
+
+        Raises:
+            OSError: no folder for the socket can be made.
+        """
+        name = f"{os.getpid()}-{secrets.token_hex(4)}.sock"
+        self.path = _socket_folder(environment, len(name)) / name
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.bind(str(self.path))
+        self.path.chmod(0o600)
+        self._socket.listen(_BACKLOG)
+        self._socket.setblocking(False)
+
+    def fileno(self) -> int:
+        """For selectors."""
+        return self._socket.fileno()
+
+    def accept(self) -> Connection | None:
+        """The next client, None when it has gone again."""
+        try:
+            sock, _ = self._socket.accept()
+        except OSError:
+            return None
+        sock.setblocking(True)
+        return Connection(sock)
+
+    def close(self) -> None:
+        """Stops listening and removes the socket."""
+        self._socket.close()
+        self.path.unlink(missing_ok=True)
+
+
+def peer_of(connection: Connection) -> Peer:
+    """Who is at the other end."""
+    data = connection.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid, uid, _ = _CREDENTIALS.unpack(data)
+    return Peer(pid, uid)
+
+
+def _socket_folder(environment: Mapping[str, str], name_bytes: int) -> Path:
+    runtime = environment.get("XDG_RUNTIME_DIR", "")
+    folders = [Path(runtime) / "pitstop"] if runtime else []
+    folders.append(Path(tempfile.gettempdir()) / f"pitstop-{os.getuid()}")
+    for folder in folders:
+        short = len(os.fsencode(folder)) + 1 + name_bytes <= _LONGEST_PATH_BYTES
+        if short and _make_private(folder):
+            return folder
+    return Path(tempfile.mkdtemp(prefix="pitstop-", dir="/tmp"))
+
+
+def _make_private(folder: Path) -> bool:
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        state = folder.lstat()
+    except OSError:
+        return False
+    ours = state.st_uid == os.getuid() and not state.st_mode & 0o077
+    return stat.S_ISDIR(state.st_mode) and ours and os.access(folder, os.W_OK | os.X_OK)

@@ -1,0 +1,70 @@
+"""How long to wait for the trainer to reach a boundary after a stop request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pitstop.events import StopDeadlinePassed
+from pitstop.link.beacon import Phase, Progress
+
+TERMINATE_GRACE_SECONDS = 3.0
+"""Between SIGTERM and SIGKILL."""
+
+_UNCONNECTED_SECONDS = 0.5
+_FIRST_STEP_SECONDS = 1.0
+_LEAST_STEP_SECONDS = 5.0
+_STEPS_OF_PATIENCE = 20
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to wait for the trainer, counted from the stop request, and why.
+
+    Attributes:
+        seconds: the wait.
+        reason: what is waited for, for the journal.
+    """
+
+    seconds: float
+    reason: str
+
+
+def patience(
+    progress: Progress, *, connected: bool, stopped: bool, grace_seconds: float
+) -> Patience:
+    """The wait that the trainer's present position deserves.
+
+    Where nothing can be lost the wait is short; where a step is under way it
+    follows the measured step time; where a boundary may be far (validation, a
+    checkpoint being taken) it is the whole grace.  A script that has stopped
+    training gets the grace once more, for what it does before it exits.
+
+    Args:
+        progress: where the trainer is.
+        connected: an instrumented process is there to see the request.
+        stopped: it said that it has stopped.
+        grace_seconds: the longest wait for a boundary.
+    """
+    if stopped:
+        return Patience(2 * grace_seconds, "the script did not exit after its training stopped")
+    if not connected or progress.phase is Phase.STARTING:
+        return Patience(min(_UNCONNECTED_SECONDS, grace_seconds), "no training was under way")
+    if progress.phase is Phase.FIRST_STEP and progress.steps_this_attempt == 0:
+        seconds = min(_FIRST_STEP_SECONDS, grace_seconds)
+        return Patience(seconds, "the first step was still being prepared; nothing is lost")
+    if progress.phase is Phase.TRAIN:
+        return Patience(_step_patience_seconds(progress, grace_seconds), "the step did not end")
+    name = progress.phase.name.lower().replace("_", " ")
+    return Patience(grace_seconds, f"no boundary was reached ({name})")
+
+
+def _step_patience_seconds(progress: Progress, grace_seconds: float) -> float:
+    steps_seconds = _STEPS_OF_PATIENCE * progress.step_seconds
+    return min(max(_LEAST_STEP_SECONDS, steps_seconds), grace_seconds)
+
+
+def overdue(wait: Patience, waited_seconds: float, progress: Progress) -> StopDeadlinePassed | None:
+    """The event of a trainer that did not stop in time, None while it still may."""
+    if waited_seconds < wait.seconds:
+        return None
+    return StopDeadlinePassed(round(waited_seconds, 3), progress.phase.name.lower(), wait.reason)

@@ -1,0 +1,79 @@
+"""The processes that the user's command started, however far they ran away.
+
+The supervisor is their subreaper, so every one of them stays its descendant,
+also the ones that made a session of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Collection
+from pathlib import Path
+
+import psutil
+
+
+def living_descendants(excluding: Collection[int]) -> list[int]:
+    """Process ids of our living descendants, without those given and theirs."""
+    return [
+        pid
+        for child in _children(psutil.Process())
+        if child.pid not in excluding
+        for pid in [child.pid, *(each.pid for each in _children(child, recursive=True))]
+        if is_alive(pid)
+    ]
+
+
+def send(number: signal.Signals, pids: Collection[int]) -> None:
+    """Sends a signal to each; those that are gone by then are passed over."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def send_to_group(number: signal.Signals, leader_pid: int) -> None:
+    """Sends a signal to a whole process group at once."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(leader_pid, number)
+
+
+def group_of(pid: int) -> int | None:
+    """Leader of the process group that a process is in, None when it is gone."""
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return None
+
+
+def command_of(pid: int) -> str:
+    """The command line of a process, empty when it is gone or hidden."""
+    try:
+        text = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return ""
+    return text.replace(b"\0", b" ").decode(errors="replace").strip()
+
+
+def resident_bytes(pid: int) -> int | None:
+    """Memory that a process occupies, None when it is gone."""
+    try:
+        return int(psutil.Process(pid).memory_info().rss)
+    except psutil.Error:
+        return None
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process exists and has not ended."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
+
+
+def _children(process: psutil.Process, *, recursive: bool = False) -> list[psutil.Process]:
+    try:
+        return process.children(recursive=recursive)
+    except psutil.Error:
+        return []

@@ -1,0 +1,110 @@
+"""What an attempt runs with, and what changed since the attempt before."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pitstop.events import EnvironmentChanged, JsonValue
+
+_PREFIXES = ("TF_", "OMP_", "KERAS_", "MKL_")
+_NAMES = ("XLA_FLAGS", "CUDA_VISIBLE_DEVICES", "PYTHONHASHSEED")
+
+# What a change of the item means, and whether it can change bits.
+_MEANINGS: Mapping[str, tuple[str, bool]] = {
+    "command": ("the command", True),
+    "script": ("the script's path", False),
+    "script_sha256": ("the script's text", True),
+    "cpus": ("the number of CPUs it may use", True),
+    "cpu_flags_sha256": ("the CPU's instruction set", True),
+    "python": ("Python's version", False),
+    "tensorflow": ("TensorFlow's version", True),
+    "keras": ("Keras's version", True),
+    "numpy": ("NumPy's version", True),
+}
+
+
+def collect(command: Sequence[str], environment: Mapping[str, str]) -> dict[str, JsonValue]:
+    """The fingerprint of an attempt about to start; what cannot be read is left out."""
+    script = find_script(command)
+    found: dict[str, JsonValue] = {
+        "command": list(command),
+        "cpus": len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count(),
+        "cpu_flags_sha256": _digest(_cpu_flags(Path("/proc/cpuinfo"))),
+        "env": relevant_variables(environment),
+    }
+    if script is not None:
+        found |= {"script": str(script.resolve()), "script_sha256": _digest(_content(script))}
+    return found
+
+
+def find_script(command: Sequence[str]) -> Path | None:
+    """The first word after the interpreter that is a file; else the program itself."""
+    files = [Path(word) for word in command[1:] if Path(word).is_file()]
+    program = Path(command[0])
+    return files[0] if files else program if program.is_file() else None
+
+
+def relevant_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment variables that steer TensorFlow, its threads, and hashing."""
+    return {
+        name: value
+        for name, value in sorted(environment.items())
+        if name.startswith(_PREFIXES) or name in _NAMES
+    }
+
+
+def compare(
+    before: Mapping[str, JsonValue], now: Mapping[str, JsonValue]
+) -> tuple[EnvironmentChanged, ...]:
+    """What differs; an item that one side does not know is not compared."""
+    shared = [name for name in _MEANINGS if name in before and name in now]
+    changes = [_change(name, before[name], now[name]) for name in shared]
+    changes += _variable_changes(before.get("env"), now.get("env"))
+    return tuple(change for change in changes if change.before != change.now)
+
+
+def describe(change: EnvironmentChanged) -> str:
+    """One line for the user."""
+    if change.what == _MEANINGS["script_sha256"][0]:
+        return "the script has changed since the last attempt; the saved state is used with it."
+    consequence = "results may differ in the last bits" if change.changes_bits else "no effect"
+    values = f"{change.before or 'unset'} -> {change.now or 'unset'}"
+    return f"{change.what} has changed since the last attempt ({values}): {consequence}."
+
+
+def _change(name: str, before: JsonValue, now: JsonValue) -> EnvironmentChanged:
+    what, changes_bits = _MEANINGS[name]
+    return EnvironmentChanged(what, _text(before), _text(now), changes_bits)
+
+
+def _variable_changes(before: JsonValue, now: JsonValue) -> list[EnvironmentChanged]:
+    if not isinstance(before, dict) or not isinstance(now, dict):
+        return []
+    return [
+        EnvironmentChanged(f"variable {name}", before.get(name, ""), now.get(name, ""), True)
+        for name in sorted(before.keys() | now.keys())
+    ]
+
+
+def _text(value: JsonValue) -> str:
+    return " ".join(value) if isinstance(value, list) else str(value)
+
+
+def _cpu_flags(cpuinfo: Path) -> bytes:
+    lines = _content(cpuinfo).splitlines()
+    return next((line for line in lines if line.startswith((b"flags", b"Features"))), b"")
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,51 @@
+"""What the attempts before left behind that a new one needs.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pitstop.events import AttemptStarted, EnvironmentChanged, JsonValue, TrainerConnected
+from pitstop.journal import Entry
+from pitstop.supervisor import fingerprint
+from pitstop.supervisor.resume import reached_step
+
+
+@dataclass(frozen=True)
+class History:
+    """The attempts before this one, as far as they matter to it.
+
+    Attributes:
+        reached_step: step that the last one had reached, -1 when not known.
+        environment: its fingerprint.
+        versions: library versions of the last one that trained.
+    """
+
+    reached_step: int = -1
+    environment: Mapping[str, JsonValue] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_entries(cls, entries: Sequence[Entry]) -> History:
+        """From the journal as it is before the attempt."""
+        started = [each.event for each in entries if isinstance(each.event, AttemptStarted)]
+        connected = [each.event for each in entries if isinstance(each.event, TrainerConnected)]
+        return cls(
+            reached_step=reached_step(entries),
+            environment=started[-1].environment if started else {},
+            versions=_all_versions(connected[-1]) if connected else {},
+        )
+
+    def environment_changes(
+        self, environment: Mapping[str, JsonValue]
+    ) -> tuple[EnvironmentChanged, ...]:
+        """What differs from the last attempt."""
+        return fingerprint.compare(self.environment, environment)
+
+    def version_changes(self, event: TrainerConnected) -> tuple[EnvironmentChanged, ...]:
+        """Which libraries differ from those of the last attempt that trained."""
+        return fingerprint.compare(self.versions, _all_versions(event))
+
+
+def _all_versions(event: TrainerConnected) -> dict[str, str]:
+    return {"python": event.python, **event.versions}

@@ -1,0 +1,51 @@
+"""The status of an attempt that is under way.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pitstop.link.beacon import Progress
+from pitstop.supervisor.lifecycle import State
+from pitstop.supervisor.status import Status, with_progress
+from pitstop.supervisor.story import Story
+
+# Users see three states of a live run; ending and saving are how it stops.
+_PUBLIC: Mapping[State, str] = {
+    State.STARTING: "starting",
+    State.RUNNING: "running",
+    State.STOPPING: "stopping",
+    State.ENDING: "stopping",
+    State.SAVING: "stopping",
+    State.SAVED: "stopping",
+    State.COMPLETED: "completed",
+    State.STOPPED: "stopped",
+    State.FAILED: "failed",
+}
+
+
+def live_status(
+    identity: Status, state: State, story: Story, progress: Progress, now_seconds: float
+) -> Status:
+    """The status from what is known.
+
+    Args:
+        identity: run, attempt, processes and sizes; everything else is filled in.
+        state: of the lifecycle.
+        story: of the attempt so far.
+        progress: what the trainer published.
+        now_seconds: seconds since the epoch.
+    """
+    saved_seconds = story.checkpoint_seconds
+    status = replace(
+        identity,
+        state=_PUBLIC[state],
+        step=story.checkpoint_step,
+        epoch=story.checkpoint_epoch,
+        checkpoint_step=story.checkpoint_step,
+        checkpoint_age_seconds=None if saved_seconds is None else now_seconds - saved_seconds,
+        level=story.level,
+        level_reason=story.level_reason,
+        resumed_from_step=story.resumed_from_step,
+    )
+    return with_progress(status, progress)

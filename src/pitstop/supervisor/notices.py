@@ -1,0 +1,104 @@
+"""The few lines that Pitstop itself says while a run goes on.  Pure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pitstop.events import (
+    CheckpointFailed,
+    CheckpointQuarantined,
+    EnvironmentChanged,
+    Event,
+    InstrumentationUnavailable,
+    LevelKnown,
+    Notice,
+    Restored,
+    StopDeadlinePassed,
+    StopRequested,
+)
+from pitstop.supervisor import fingerprint
+from pitstop.supervisor.lifecycle import State
+from pitstop.supervisor.story import Story
+
+NO_TRAINING = Notice(
+    "no_training",
+    "No Keras training was seen; stop and why work, snapshots do not.",
+)
+DAEMONIZED = Notice(
+    "daemonized",
+    "The script went into the background; it is supervised until its last process ends.",
+)
+NO_PERSISTER = Notice(
+    "no_persister",
+    "The process that saves checkpoints keeps dying; training goes on without new ones.",
+    "Free memory or disk space; the last checkpoint stands.",
+)
+
+_LEVELS = {"exact": "exact", "exact_by_replay": "exact by replay", "not_exact": "not exact"}
+
+
+def line_for(event: Event) -> str:
+    """What to tell the user about an event, empty for most."""
+    match event:
+        case StopRequested():
+            return _stop_line(event)
+        case StopDeadlinePassed():
+            return f"ended after {event.waited_seconds:.1f} s of waiting: {event.reason}."
+        case Restored():
+            return _restored_line(event)
+        case LevelKnown(level="not_exact"):
+            return f"a resume of this run will not be exact: {event.reason}"
+        case EnvironmentChanged():
+            return fingerprint.describe(event)
+        case CheckpointFailed():
+            text = f"step {event.step} could not be saved: {event.error} {event.remedy}"
+            return f"{text.strip()} Training goes on."
+        case CheckpointQuarantined():
+            return f"a damaged checkpoint was set aside as {event.path}: {event.reason}."
+        case InstrumentationUnavailable():
+            return f"no snapshots in this attempt: {event.reason} {event.remedy}".strip()
+        case Notice():
+            return f"{event.message} {event.remedy}".strip()
+        case _:
+            return ""
+
+
+def level_text(level: str, reason: str = "") -> str:
+    """A level in the user's words."""
+    text = _LEVELS.get(level, level)
+    return f"{text}: {reason}" if level == "not_exact" and reason else text
+
+
+def final_lines(state: State, exit_code: int, story: Story, run_dir: Path) -> tuple[str, ...]:
+    """The last words of an attempt; a completed one needs none."""
+    if state is State.COMPLETED:
+        return ()
+    saved = _saved_text(story)
+    again = "run the same command again to go on" if story.checkpoint else "run it again"
+    if state is State.STOPPED:
+        return (f"stopped; {saved}; {again} (`pitstop why {run_dir}` tells more).",)
+    return (
+        f"the script failed with exit code {exit_code}; {saved}.",
+        f"`pitstop why {run_dir}` tells why; {again}.",
+    )
+
+
+def completed_line(run_dir: Path) -> str:
+    """For a run that needs no more training."""
+    return f"{run_dir} is complete; --new puts it aside and starts over."
+
+
+def _stop_line(event: StopRequested) -> str:
+    if event.urgency == "now":
+        return "stopping at once, at the last snapshot."
+    return "stopping (once more: stop at once)."
+
+
+def _restored_line(event: Restored) -> str:
+    place = f"step {event.step} (epoch {event.epoch + 1}, step {event.step_in_epoch})"
+    return f"resuming at {place}: {level_text(event.level, event.reason)}"
+
+
+def _saved_text(story: Story) -> str:
+    step = story.checkpoint_step
+    return "nothing was saved" if step is None else f"saved at step {step}"

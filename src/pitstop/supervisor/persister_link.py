@@ -1,0 +1,177 @@
+"""The supervisor's end of the persister: started, asked, and started again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pitstop.errors import PeerClosed
+from pitstop.link.settings import ENV_SOCKET
+from pitstop.link.wire import Connection, Message, pair
+from pitstop.supervisor import process
+from pitstop.supervisor.process import Streams
+
+_MODULE = "pitstop.snapshot.persister"
+_MOST_STARTS = 4
+
+
+@dataclass(frozen=True)
+class PersisterPlan:
+    """What a persister is started with.
+
+    Attributes:
+        run_dir: the run's folder.
+        attempt: number of the attempt.
+        lock_fd: descriptor of the run's lock, which the persister keeps too.
+        beacon_fd: descriptor of the shared page.
+        log: where its own words go, which should be none.
+        signal_mask: signals it blocks: it is told by messages, not by signals.
+    """
+
+    run_dir: Path
+    attempt: int
+    lock_fd: int
+    beacon_fd: int
+    log: Path
+    signal_mask: frozenset[signal.Signals]
+
+
+@dataclass
+class _Arena:
+    body: dict[str, Any]
+    fd: int
+
+
+class PersisterLink:
+    """One persister at a time, replaced when it dies.
+
+    Attributes:
+        connection: to the present one, None when it is gone.
+        pid: of the present or last one.
+        finished: it said that it is done.
+    """
+
+    def __init__(self, plan: PersisterPlan) -> None:
+        self._plan = plan
+        self._starts = 0
+        self._trainer_pid = 0
+        self._arena: _Arena | None = None
+        self.connection: Connection | None = None
+        self.pid = 0
+        self.finished = False
+
+    @property
+    def arena_bytes(self) -> int | None:
+        """Size of the shared memory for snapshots, None before there is one."""
+        return int(self._arena.body["size_bytes"]) if self._arena else None
+
+    def start(self) -> Connection:
+        """Starts a persister and tells it what the one before knew.
+
+        Raises:
+            OSError: the kernel refuses another process.
+        """
+        ours, theirs = pair()
+        try:
+            self.pid = self._spawn(theirs.fileno())
+        finally:
+            theirs.close()
+        self._starts += 1
+        self.connection = ours
+        if self._trainer_pid:
+            self.set_trainer(self._trainer_pid)
+        if self._arena is not None:
+            self._send("arena", self._arena.body, self._arena.fd)
+        return ours
+
+    @property
+    def may_restart(self) -> bool:
+        """Whether another one should be tried after a death."""
+        return self._starts < _MOST_STARTS
+
+    def set_trainer(self, pid: int) -> None:
+        """Tells whom to wait for when the supervisor itself is gone."""
+        self._trainer_pid = pid
+        self._send("trainer", {"pid": pid})
+
+    def set_arena(self, body: dict[str, Any], fd: int) -> None:
+        """Hands a trainer's arena over; the descriptor is ours from now on."""
+        if self._arena is not None:
+            os.close(self._arena.fd)
+        self._arena = _Arena(body, fd)
+        self._send("arena", body, fd)
+
+    def load(self, checkpoint: str) -> None:
+        """Asks for a verified image; an empty name asks for the newest good one."""
+        self._send("load", {"checkpoint": checkpoint})
+
+    def persist(self, reason: str) -> None:
+        """Asks to make the newest whole snapshot durable."""
+        self._send("persist", {"reason": reason})
+
+    def finish(self) -> None:
+        """Asks it to end when all that was asked before is done."""
+        self._send("finish", {})
+
+    def receive(self) -> list[Message]:
+        """What it said.
+
+        Raises:
+            PeerClosed: it has ended.
+        """
+        if self.connection is None:
+            return []
+        messages = self.connection.receive_ready()
+        self.finished |= any(message.type == "finished" for message in messages)
+        return messages
+
+    def lost(self) -> None:
+        """The connection has ended."""
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+    def close(self) -> None:
+        """Gives back what is held for it."""
+        self.lost()
+        if self._arena is not None:
+            os.close(self._arena.fd)
+            self._arena = None
+
+    def _send(self, type_: str, body: dict[str, Any], *fds: int) -> None:
+        # A persister that is gone is noticed by the end of its connection.
+        if self.connection is not None:
+            with contextlib.suppress(PeerClosed):
+                self.connection.send(type_, body, fds)
+
+    def _spawn(self, fd: int) -> int:
+        plan = self._plan
+        options = {
+            "--fd": fd,
+            "--beacon-fd": plan.beacon_fd,
+            "--lock-fd": plan.lock_fd,
+            "--run-dir": plan.run_dir,
+            "--attempt": plan.attempt,
+        }
+        words = [str(word) for option in options.items() for word in option]
+        with plan.log.open("ab") as log:
+            return process.spawn(
+                sys.executable,
+                [sys.executable, "-P", "-m", _MODULE, *words],
+                _own_environment(os.environ),
+                streams=Streams(log.fileno(), log.fileno()),
+                inherit=[fd, plan.beacon_fd, plan.lock_fd],
+                signal_mask=plan.signal_mask,
+            )
+
+
+def _own_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    # Exactly our own modules: the script's folder must not shadow them.
+    kept = {name: value for name, value in environment.items() if name != ENV_SOCKET}
+    return {**kept, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

@@ -1,0 +1,64 @@
+"""Keeps the journal of an attempt, also when the disk is full for a while."""
+
+from __future__ import annotations
+
+from collections import deque
+from pathlib import Path
+
+from pitstop.events import (
+    AttemptEnded,
+    AttemptStarted,
+    CheckpointCommitted,
+    Event,
+    ExceptionRaised,
+    ResumeChosen,
+    StopRequested,
+    TrainerExited,
+    TrainerStopped,
+)
+from pitstop.journal import Journal
+
+_MOST_KEPT = 1000
+# What a diagnosis cannot do without is on disk before anything else happens.
+_DURABLE = (
+    AttemptEnded,
+    AttemptStarted,
+    CheckpointCommitted,
+    ExceptionRaised,
+    ResumeChosen,
+    StopRequested,
+    TrainerExited,
+    TrainerStopped,
+)
+
+
+class Recorder:
+    """Appends events in order; those the disk refuses are tried again later."""
+
+    def __init__(self, path: Path, attempt: int) -> None:
+        """Opens the journal.
+
+        Raises:
+            OSError: it cannot be opened.
+        """
+        self._journal = Journal(path, attempt)
+        self._waiting: deque[Event] = deque(maxlen=_MOST_KEPT)
+        self.problem = ""
+
+    def record(self, event: Event) -> None:
+        """Writes an event, after those that could not be written before."""
+        self._waiting.append(event)
+        try:
+            while self._waiting:
+                self._journal.append(self._waiting[0], durable=isinstance(event, _DURABLE))
+                self._waiting.popleft()
+            self.problem = ""
+        except OSError as error:
+            self.problem = error.strerror or str(error)
+
+    def close(self) -> None:
+        """Closes the journal."""
+        try:
+            self._journal.close()
+        except OSError as error:
+            self.problem = error.strerror or str(error)

@@ -1,0 +1,98 @@
+"""What the command line asks of a live run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pitstop.errors import PeerClosed
+from pitstop.events import CheckpointCommitted, CheckpointFailed, StopRequested
+from pitstop.link.wire import Connection
+from pitstop.supervisor import family
+from pitstop.supervisor.control import Peer, peer_of
+from pitstop.supervisor.status import Status
+
+_NOTHING_TO_SAVE = "No Keras training is under way in this run, so there is nothing to save."
+
+
+@dataclass(frozen=True)
+class RequestHandlers:
+    """What the supervision offers to the command line.
+
+    `checkpoint` asks the trainer and returns the step it had completed then,
+    None when nobody trains.
+    """
+
+    status: Callable[[], Status]
+    stop: Callable[[StopRequested], None]
+    checkpoint: Callable[[], int | None]
+
+
+def stop_request(peer: Peer, sender_command: str, *, now: bool) -> StopRequested:
+    """The event of a `pitstop stop`."""
+    return StopRequested(
+        source="command",
+        urgency="now" if now else "graceful",
+        sender_pid=peer.pid,
+        sender_uid=peer.uid,
+        sender_command=sender_command,
+    )
+
+
+class RequestDesk:
+    """Answers requests; some wait for a checkpoint, some for the end of the run."""
+
+    def __init__(self, handlers: RequestHandlers) -> None:
+        self._handlers = handlers
+        self._waiting: dict[Connection, int] = {}
+
+    def serve(self, connection: Connection, body: dict[str, Any]) -> None:
+        """Answers one request."""
+        command = str(body.get("command", ""))
+        if command == "status":
+            _reply(connection, {"status": self._handlers.status().to_json()})
+        elif command == "stop":
+            self._stop(connection, now=bool(body.get("now", False)))
+        elif command == "checkpoint":
+            self._checkpoint(connection)
+        else:
+            _reply(connection, {"refused": f"This version knows no request {command!r}."})
+
+    def saved(self, event: CheckpointCommitted) -> None:
+        """Tells those that wait for a checkpoint of this step or an earlier one."""
+        answer = {"checkpoint": event.path, "checkpoint_step": event.step}
+        self._answer(answer, lambda step: step <= event.step)
+
+    def not_saved(self, event: CheckpointFailed) -> None:
+        """Tells all that wait for a checkpoint that there will be none."""
+        answer = {"refused": f"{event.error} {event.remedy}".strip()}
+        self._answer(answer, lambda _: True)
+
+    def forget(self, connection: Connection) -> None:
+        """A client has gone."""
+        self._waiting.pop(connection, None)
+
+    def _answer(self, answer: dict[str, Any], concerns: Callable[[int], bool]) -> None:
+        for connection, step in list(self._waiting.items()):
+            if concerns(step):
+                _reply(connection, answer)
+                del self._waiting[connection]
+
+    def _stop(self, connection: Connection, *, now: bool) -> None:
+        peer = peer_of(connection)
+        self._handlers.stop(stop_request(peer, family.command_of(peer.pid), now=now))
+        _reply(connection, {"status": self._handlers.status().to_json()})
+
+    def _checkpoint(self, connection: Connection) -> None:
+        step = self._handlers.checkpoint()
+        if step is None:
+            _reply(connection, {"refused": _NOTHING_TO_SAVE})
+        else:
+            self._waiting[connection] = step
+
+
+def _reply(connection: Connection, body: dict[str, Any]) -> None:
+    with contextlib.suppress(PeerClosed):
+        connection.send("reply", body)

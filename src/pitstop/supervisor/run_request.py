@@ -1,0 +1,44 @@
+"""What `pitstop run` is asked to do, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pitstop.link.settings import Settings
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """One call of `pitstop run`.
+
+    Attributes:
+        run_dir: the run's folder, made when missing.
+        command: the user's command and its arguments.
+        settings: what the trainer obeys.
+        grace_seconds: the longest wait for a boundary after a stop request.
+        new: put an existing run aside and start over.
+        status_line: show one on a terminal that can.
+    """
+
+    run_dir: Path
+    command: tuple[str, ...]
+    settings: Settings = field(default_factory=Settings)
+    grace_seconds: float = 30.0
+    new: bool = False
+    status_line: bool = True
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How a call of `pitstop run` ended.
+
+    Attributes:
+        state: "completed", "stopped" or "failed".
+        exit_code: for the shell.
+        attempt: the attempt that was made, 0 when none was needed.
+    """
+
+    state: str
+    exit_code: int
+    attempt: int

@@ -1,0 +1,116 @@
+"""Getting snapshots to disk through the persister, whatever becomes of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from pitstop.errors import PeerClosed
+from pitstop.events import Event, from_record
+from pitstop.link.wire import Message
+from pitstop.supervisor.lifecycle import Signal
+from pitstop.supervisor.notices import NO_PERSISTER
+from pitstop.supervisor.persister_link import PersisterLink
+from pitstop.supervisor.persisting import Persisting, Snapshot
+from pitstop.supervisor.reactor import Reactor
+from pitstop.supervisor.restoring import Restoring
+
+
+class Saving:
+    """The persister of an attempt, and when it is asked for what."""
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        persister: PersisterLink,
+        restoring: Restoring,
+        on_event: Callable[[Event], None],
+        feed: Callable[[Signal], None],
+    ) -> None:
+        self._reactor = reactor
+        self._persister = persister
+        self._restoring = restoring
+        self._on_event = on_event
+        self._feed = feed
+        self._policy = Persisting.start(time.monotonic())
+
+    def start(self) -> None:
+        """Starts the persister.
+
+        Raises:
+            OSError: the kernel refuses another process.
+        """
+        self._reactor.watch(self._persister.start(), self._receive)
+
+    def restart(self) -> None:
+        """Starts another persister in place of one that died."""
+        self._policy = self._policy.failed(time.monotonic())
+        try:
+            self.start()
+        except OSError:
+            self.give_up()
+        else:
+            self._restoring.persister_restarted()
+
+    def give_up(self) -> None:
+        """Goes on without a persister."""
+        self._on_event(NO_PERSISTER)
+        self._restoring.persister_given_up()
+
+    def taken(self, snapshot: Snapshot) -> None:
+        """A snapshot is whole."""
+        self._policy = self._policy.taken(snapshot)
+
+    def tick(self) -> None:
+        """Asks for a checkpoint when one is due."""
+        reason = self._policy.due(time.monotonic())
+        if reason and self._persister.connection is not None:
+            self._policy = self._policy.asked()
+            self._persister.persist(reason)
+
+    def persist_last(self, reason: str) -> None:
+        """Asks for what the trainer has left; the persister knows what is durable.
+
+        Args:
+            reason: why, unless the newest snapshot has a reason of its own.
+        """
+        self._persister.persist(self._policy.urgent or reason)
+
+    def finish(self) -> None:
+        """Asks the persister to end; without one, there is nothing to wait for."""
+        if self._persister.connection is None:
+            self._feed(Signal.PERSISTER_GIVEN_UP)
+        else:
+            self._persister.finish()
+
+    def _receive(self) -> None:
+        try:
+            messages = self._persister.receive()
+        except PeerClosed:
+            self._ended()
+            return
+        for message in messages:
+            self._handle(message)
+
+    def _handle(self, message: Message) -> None:
+        body = message.body
+        if message.type == "event":
+            self._on_event(from_record(body["event"]))
+        elif message.type in ("image", "no_image"):
+            self._restoring.answered(message)
+        elif message.type == "persisted":
+            sequence, took_seconds = int(body["sequence"]), float(body["seconds"])
+            self._policy = self._policy.answered(sequence, time.monotonic(), took_seconds)
+        elif message.type == "persist_failed":
+            self._policy = self._policy.failed(time.monotonic())
+
+    def _ended(self) -> None:
+        if self._persister.connection is not None:
+            self._reactor.forget(self._persister.connection)
+        self._persister.lost()
+        if self._persister.finished:
+            self._feed(Signal.PERSISTER_FINISHED)
+        elif self._persister.may_restart:
+            self._feed(Signal.PERSISTER_LOST)
+        else:
+            self._feed(Signal.PERSISTER_GIVEN_UP)

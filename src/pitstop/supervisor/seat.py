@@ -1,0 +1,120 @@
+"""The one place for a training process in an attempt."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pitstop.errors import PeerClosed
+from pitstop.events import TrainerConnected
+from pitstop.link.wire import Connection
+from pitstop.supervisor.reactor import Reactor
+from pitstop.supervisor.resume import RestorePoint
+from pitstop.supervisor.trainer_link import Introduction, TrainerHandlers, TrainerLink, refusal
+
+
+@dataclass(frozen=True)
+class Invitation:
+    """What every trainer of the attempt is told, but for the restore points.
+
+    Attributes:
+        run_dir: the run's folder, absolute.
+        attempt: number of the attempt.
+        settings: as `link.settings.Settings.to_json` gives them.
+        lost_from_step: step that the attempt before had reached, -1 if unknown.
+        beacon_fd: descriptor of the shared page.
+    """
+
+    run_dir: str
+    attempt: int
+    settings: dict[str, Any]
+    lost_from_step: int
+    beacon_fd: int
+
+
+class Seat:
+    """Taken by the first process that says hello, until it is gone.
+
+    Attributes:
+        link: the conversation with the trainer, None before there was one.
+        pid: process id of the trainer, 0 before there was one.
+    """
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        invitation: Invitation,
+        handlers: TrainerHandlers,
+        on_connected: Callable[[TrainerConnected], None],
+    ) -> None:
+        self._reactor = reactor
+        self._invitation = invitation
+        self._handlers = handlers
+        self._on_connected = on_connected
+        self._welcomed = False
+        self.link: TrainerLink | None = None
+        self.pid = 0
+
+    @property
+    def connected(self) -> bool:
+        """Whether a trainer is there now."""
+        return self.link is not None and self.link.open
+
+    def offer(self, connection: Connection, body: dict[str, Any], *, closed: bool) -> bool:
+        """A process wants to train; whether it got the seat.
+
+        Args:
+            connection: to the process; ours to close.
+            body: its hello.
+            closed: no process but the present one may train any more.
+        """
+        hello = Introduction.from_body(body)
+        reason = refusal(hello, self.pid, seat_taken=self.connected or closed)
+        if reason:
+            with contextlib.suppress(PeerClosed):
+                connection.send("refused", {"reason": reason})
+            connection.close()
+            return False
+        self._take(connection, hello)
+        return True
+
+    def welcome(self, points: tuple[RestorePoint, ...]) -> None:
+        """Lets the trainer begin, once it is there and the restore points are known."""
+        if self._welcomed or self.link is None:
+            return
+        self._welcomed = True
+        invitation = self._invitation
+        body = {
+            "run_dir": invitation.run_dir,
+            "attempt": invitation.attempt,
+            "settings": invitation.settings,
+            "lost_from_step": invitation.lost_from_step,
+            "points": [point.to_json() for point in points],
+        }
+        self.link.welcome(body, invitation.beacon_fd)
+
+    def drain(self) -> None:
+        """Handles everything that a trainer which is gone has said."""
+        if self.link is not None:
+            self.link.drain()
+            self._leave()
+
+    def _take(self, connection: Connection, hello: Introduction) -> None:
+        self.link = TrainerLink(connection, hello.pid, self._handlers)
+        self.pid = hello.pid
+        self._welcomed = False
+        self._reactor.watch(connection, self._receive)
+        self._on_connected(hello.connected())
+
+    def _receive(self) -> None:
+        if self.link is not None:
+            self.link.receive()
+            if self.link.lost:
+                self._leave()
+
+    def _leave(self) -> None:
+        if self.link is not None and self.link.open:
+            self._reactor.forget(self.link.connection)
+            self.link.close()

@@ -1,0 +1,108 @@
+"""What there is to say about a run at one moment; times in seconds, sizes in bytes."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+from pitstop.events import JsonValue
+from pitstop.link.beacon import Phase, Progress
+
+
+@dataclass(frozen=True)
+class Status:
+    """A run's status; None where a thing is not known (yet).
+
+    Attributes:
+        state: starting, running, stopping, stopped, completed or failed.
+        step: training steps completed over the whole run.
+        epoch: epoch under way, counted from 0 as Keras counts.
+        pid: process id of the trainer.
+        attempt: how many times the command was started.
+        checkpoint_step: step of the newest durable checkpoint.
+        checkpoint_age_seconds: time since it was written.
+        snapshot_step: step of the newest snapshot in memory.
+        level: how exact a resume will be, as in `events.LevelKnown`.
+        rate: steps per second, smoothed.
+        eta_seconds: time to the end of the fit at that rate.
+        loss: loss at the last boundary; NaN and infinities as text.
+        rss_bytes: memory that the trainer occupies.
+        snapshot_memory_bytes: memory that snapshots occupy.
+        started_seconds: when the attempt started, seconds since the epoch.
+        resumed_from_step: step that the attempt continued from.
+    """
+
+    state: str
+    run_dir: str = ""
+    step: int | None = None
+    epoch: int | None = None
+    epochs: int | None = None
+    step_in_epoch: int | None = None
+    steps_per_epoch: int | None = None
+    pid: int | None = None
+    supervisor_pid: int | None = None
+    attempt: int = 0
+    checkpoint_step: int | None = None
+    checkpoint_age_seconds: float | None = None
+    snapshot_step: int | None = None
+    level: str = ""
+    level_reason: str = ""
+    phase: str = ""
+    rate: float | None = None
+    eta_seconds: float | None = None
+    loss: float | str | None = None
+    rss_bytes: int | None = None
+    snapshot_memory_bytes: int | None = None
+    started_seconds: float | None = None
+    resumed_from_step: int | None = None
+    exit_code: int | None = None
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """For a message, or for `status --json`."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, body: dict[str, JsonValue]) -> Status:
+        """From a reply of the same or a newer version."""
+        known = {field.name for field in dataclasses.fields(cls)}
+        return cls(**{key: value for key, value in body.items() if key in known})
+
+
+def with_progress(status: Status, progress: Progress) -> Status:
+    """The status with the trainer's position, once there is one."""
+    if progress.phase is Phase.STARTING:
+        return dataclasses.replace(status, phase=_phase_name(progress))
+    rate = 1.0 / progress.step_seconds if progress.step_seconds > 0 else None
+    return dataclasses.replace(
+        status,
+        phase=_phase_name(progress),
+        step=progress.step,
+        epoch=progress.epoch,
+        epochs=progress.epochs or None,
+        step_in_epoch=progress.step_in_epoch,
+        steps_per_epoch=progress.steps_per_epoch or None,
+        snapshot_step=progress.snapshot_step if progress.snapshot_step >= 0 else None,
+        rate=rate,
+        eta_seconds=eta_seconds(progress, rate),
+        loss=_json_loss(progress.loss),
+    )
+
+
+def eta_seconds(progress: Progress, rate: float | None) -> float | None:
+    """Time to the end of the fit, None when its length or the rate is unknown."""
+    if rate is None or not progress.epochs or not progress.steps_per_epoch:
+        return None
+    total = progress.epochs * progress.steps_per_epoch
+    done = progress.epoch * progress.steps_per_epoch + progress.step_in_epoch
+    return max(0, total - done) / rate
+
+
+def _phase_name(progress: Progress) -> str:
+    return progress.phase.name.lower()
+
+
+def _json_loss(loss: float) -> float | str | None:
+    # NaN is "no loss yet" before the first boundary and a diverged loss after
+    # it; strict JSON has no number for either.
+    return loss if math.isfinite(loss) else (None if math.isnan(loss) else str(loss))

@@ -1,0 +1,71 @@
+"""What the supervisor remembers of an attempt: a fold over its events.  Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pitstop.events import (
+    CheckpointCommitted,
+    Event,
+    FitStarted,
+    LevelKnown,
+    Restored,
+    ResumeChosen,
+    ScriptEnded,
+    StopRequested,
+    TrainerStopped,
+)
+
+
+@dataclass(frozen=True)
+class Story:
+    """The facts that later decisions and the status need.
+
+    Attributes:
+        fits_started: `fit` calls seen in this attempt.
+        checkpoint_step: step of the newest durable checkpoint.
+        checkpoint: its folder's name.
+        checkpoint_seconds: when it was written, seconds since the epoch.
+    """
+
+    stop_requested: bool = False
+    script_ended: bool = False
+    trainer_stopped: bool = False
+    fits_started: int = 0
+    level: str = ""
+    level_reason: str = ""
+    resumed_from_step: int | None = None
+    checkpoint_step: int | None = None
+    checkpoint_epoch: int | None = None
+    checkpoint: str = ""
+    checkpoint_seconds: float | None = None
+
+
+def tell(story: Story, event: Event, now_seconds: float) -> Story:
+    """The story with one more event."""
+    match event:
+        case StopRequested():
+            return replace(story, stop_requested=True)
+        case ScriptEnded():
+            return replace(story, script_ended=True)
+        case TrainerStopped():
+            return replace(story, trainer_stopped=True)
+        case FitStarted():
+            return replace(story, fits_started=story.fits_started + 1)
+        case LevelKnown():
+            return replace(story, level=event.level, level_reason=event.reason)
+        case Restored():
+            return replace(story, resumed_from_step=event.step)
+        case ResumeChosen():
+            return replace(
+                _saved(story, event.step, event.epoch, event.checkpoint), level=event.level
+            )
+        case CheckpointCommitted():
+            saved = _saved(story, event.step, event.epoch, event.path)
+            return replace(saved, checkpoint_seconds=now_seconds)
+        case _:
+            return story
+
+
+def _saved(story: Story, step: int, epoch: int, name: str) -> Story:
+    return replace(story, checkpoint_step=step, checkpoint_epoch=epoch, checkpoint=name)

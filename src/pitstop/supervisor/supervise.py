@@ -1,0 +1,189 @@
+"""`pitstop run`: everything that is opened for an attempt, and closed after it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
+
+from pitstop import journal
+from pitstop.errors import EnvironmentFault, RunFolderUnwritable, RunInUse
+from pitstop.link.beacon import Beacon
+from pitstop.store.catalog import Catalog
+from pitstop.store.lock import RunLock, own_record
+from pitstop.store.run_folder import RunFolder, open_or_create
+from pitstop.supervisor import family, fingerprint, process, status_line
+from pitstop.supervisor.attempt import AttemptPlan, Tools
+from pitstop.supervisor.chronicle import Chronicle
+from pitstop.supervisor.control import ControlSocket
+from pitstop.supervisor.history import History
+from pitstop.supervisor.lifecycle import State
+from pitstop.supervisor.output import Tee, our_channels
+from pitstop.supervisor.output_log import OutputLog
+from pitstop.supervisor.persister_link import PersisterLink, PersisterPlan
+from pitstop.supervisor.recorder import Recorder
+from pitstop.supervisor.run_request import RunOutcome, RunRequest
+from pitstop.supervisor.screen import Screen
+from pitstop.supervisor.signals import SignalQueue
+from pitstop.supervisor.stored_status import is_completed
+from pitstop.supervisor.supervision import Supervision
+
+PERSISTER_LOG = "persister.log"
+_RETRY_SECONDS = 0.1
+_LAST_SAVE_SECONDS = 60.0
+
+
+def supervise(request: RunRequest, say: Callable[[str], None]) -> RunOutcome:
+    """Runs the command once, to its end or to a stop.
+
+    Must be called in the main thread of a process that does nothing else: it
+    blocks signals, adopts orphans and collects every child.
+
+    Args:
+        request: what to run, where and how.
+        say: tells the user a line before the attempt has begun.
+
+    Raises:
+        UserError: the command or the run folder cannot be used.
+        EnvironmentFault: the machine refuses a folder, a process or a socket.
+    """
+    program = process.find_program(request.command)
+    with ExitStack() as stack:
+        # The first to be opened is the last to be closed: `pitstop stop` waits
+        # for the end of this socket, and then the run must be free again.
+        control = stack.enter_context(closing(_open_control()))
+        folder, lock = _claim(request, str(control.path), say)
+        stack.enter_context(closing(lock))
+        entries = journal.read(folder.journal).entries
+        if is_completed(entries):
+            return RunOutcome(State.COMPLETED.value, 0, 0)
+        plan = _plan(request, program, folder, str(control.path), History.from_entries(entries))
+        tools = _open_tools(stack, plan, folder, lock, control)
+        return _attempt(stack, plan, tools)
+
+
+def _plan(
+    request: RunRequest, program: str, folder: RunFolder, socket_path: str, history: History
+) -> AttemptPlan:
+    return AttemptPlan(
+        request=request,
+        program=program,
+        environment=process.instrumented_environment(os.environ, socket_path),
+        attempt=folder.next_attempt(),
+        history=history,
+        fingerprint=fingerprint.collect(request.command, os.environ),
+        started_seconds=time.time(),
+    )
+
+
+def _open_tools(
+    stack: ExitStack,
+    plan: AttemptPlan,
+    folder: RunFolder,
+    lock: RunLock,
+    control: ControlSocket,
+) -> Tools:
+    process.adopt_orphans()
+    beacon = Beacon.create()
+    recorder = stack.enter_context(closing(_open_recorder(folder, plan.attempt)))
+    # Before any thread: all threads must have the signals blocked.
+    signals = stack.enter_context(closing(SignalQueue()))
+    screen = stack.enter_context(closing(Screen(status_row=_shows_status(plan.request))))
+    log = OutputLog(folder.output_log(plan.attempt))
+    persister_plan = PersisterPlan(
+        folder.path,
+        plan.attempt,
+        lock.fileno(),
+        beacon.fd,
+        folder.attempt_dir(plan.attempt) / PERSISTER_LOG,
+        signals.blocked_mask,
+    )
+    return Tools(
+        signals=signals,
+        control=control,
+        beacon=beacon,
+        chronicle=Chronicle(recorder, screen.say),
+        screen=screen,
+        tee=stack.enter_context(closing(Tee(our_channels(), log, screen))),
+        persister=stack.enter_context(closing(PersisterLink(persister_plan))),
+        catalog=Catalog(folder.checkpoints),
+    )
+
+
+def _attempt(stack: ExitStack, plan: AttemptPlan, tools: Tools) -> RunOutcome:
+    supervision = stack.enter_context(closing(Supervision(plan, tools)))
+    exit_code = supervision.run()
+    tools.tee.close()
+    for line in supervision.last_words():
+        tools.screen.say(line)
+    return RunOutcome(supervision.state.value, exit_code, plan.attempt)
+
+
+def _claim(
+    request: RunRequest, socket_path: str, say: Callable[[str], None]
+) -> tuple[RunFolder, RunLock]:
+    """The run's folder, made or put aside as asked, and locked for us."""
+    folder = open_or_create(request.run_dir, request.command, Path.cwd())
+    lock = _lock(folder, socket_path, say)
+    if not request.new or not folder.journal.exists():
+        return folder, lock
+    folder.archive()
+    lock.close()
+    return _claim(replace(request, new=False), socket_path, say)
+
+
+def _lock(folder: RunFolder, socket_path: str, say: Callable[[str], None]) -> RunLock:
+    """Takes the run's lock; waits while a supervisor that died is being cleaned up after."""
+    give_up_at = time.monotonic() + _LAST_SAVE_SECONDS
+    told = False
+    while (lock := _try_lock(folder, socket_path, patient=time.monotonic() < give_up_at)) is None:
+        if not told:
+            say("waiting for the last attempt to be saved.")
+        told = True
+        time.sleep(_RETRY_SECONDS)
+    return lock
+
+
+def _try_lock(folder: RunFolder, socket_path: str, *, patient: bool) -> RunLock | None:
+    try:
+        return RunLock.acquire(folder.lock, own_record(socket_path))
+    except RunInUse as owner:
+        if patient and not _is_alive(owner):
+            return None
+        raise
+
+
+def _is_alive(owner: RunInUse) -> bool:
+    elsewhere = owner.host != socket.gethostname()
+    return elsewhere or owner.pid is None or family.is_alive(owner.pid)
+
+
+def _open_control() -> ControlSocket:
+    try:
+        return ControlSocket(os.environ)
+    except OSError as error:
+        raise EnvironmentFault(
+            f"No socket for the run can be made: {error.strerror}.",
+            "Set XDG_RUNTIME_DIR or TMPDIR to a folder of yours on a local disk.",
+        ) from error
+
+
+def _open_recorder(folder: RunFolder, attempt: int) -> Recorder:
+    try:
+        return Recorder(folder.journal, attempt)
+    except OSError as error:
+        raise RunFolderUnwritable(
+            f"{folder.journal} cannot be written: {error.strerror}.",
+            "Free disk space or mend the folder's permissions.",
+        ) from error
+
+
+def _shows_status(request: RunRequest) -> bool:
+    size = status_line.window_size(2)
+    terminals = os.isatty(1) and os.isatty(2) and size is not None
+    rows = size.rows if size else 0
+    return request.status_line and status_line.wanted(os.environ, terminals=terminals, rows=rows)

@@ -1,0 +1,365 @@
+"""The loop of one attempt: feeds the lifecycle and performs what it says."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from pitstop.events import (
+    AttemptEnded,
+    CheckpointCommitted,
+    CheckpointFailed,
+    Event,
+    StopRequested,
+    TrainerConnected,
+)
+from pitstop.link.beacon import Phase, Stop
+from pitstop.link.wire import Connection
+from pitstop.supervisor import deadline, family, lifecycle, notices, process
+from pitstop.supervisor.attempt import AttemptPlan, Tools
+from pitstop.supervisor.command_line import is_python
+from pitstop.supervisor.ending import Ending, decide, trainer_exited
+from pitstop.supervisor.lifecycle import FINAL, Instruction, Signal, State
+from pitstop.supervisor.live_status import live_status
+from pitstop.supervisor.observation.observer import Observer
+from pitstop.supervisor.reactor import Reactor
+from pitstop.supervisor.reception import Reception
+from pitstop.supervisor.requests import RequestDesk, RequestHandlers
+from pitstop.supervisor.restoring import Restoring
+from pitstop.supervisor.saving import Saving
+from pitstop.supervisor.seat import Seat
+from pitstop.supervisor.signals import Received, stop_request, suspend_self
+from pitstop.supervisor.status import Status
+from pitstop.supervisor.story import Story
+from pitstop.supervisor.trainer_link import TrainerHandlers
+from pitstop.supervisor.trainer_process import TrainerProcess
+
+_IDLE_SECONDS = 0.5
+_WATCHFUL_SECONDS = 0.05
+_NOBODY_SECONDS = 60.0
+_CALM = frozenset({State.STARTING, State.RUNNING})
+_LIVE = frozenset({State.STARTING, State.RUNNING, State.STOPPING, State.ENDING})
+_NEVER = float("inf")
+
+
+class Supervision:
+    """One attempt, from the start of the command to the end of its last process."""
+
+    def __init__(self, plan: AttemptPlan, tools: Tools) -> None:
+        """Connects the parts and starts the persister, and the command beside it.
+
+        Raises:
+            CommandNotExecutable: the kernel cannot execute the program.
+            EnvironmentFault: the kernel refuses another process.
+        """
+        self._plan = plan
+        self._tools = tools
+        self._state = State.STARTING
+        self._exit_code = 0
+        self._stop_at = self._kill_at = _NEVER
+        self._nobody_at = time.monotonic() + _NOBODY_SECONDS
+        self._killed = self._daemonized = self._told = False
+        self._ending: Ending | None = None
+        self._reactor = Reactor()
+        self._restoring = Restoring(tools.catalog, tools.persister, self._on_restore_ready)
+        self._saving = Saving(
+            self._reactor, tools.persister, self._restoring, self._record, self._feed
+        )
+        self._desk = RequestDesk(
+            RequestHandlers(self.status, self._request_stop, self._request_checkpoint)
+        )
+        handlers = TrainerHandlers(
+            self._record, tools.persister.set_arena, self._saving.taken, self._on_restore
+        )
+        invitation = plan.invitation(tools.beacon.fd)
+        self._seat = Seat(self._reactor, invitation, handlers, self._on_connected)
+        self._reception = Reception(self._reactor, tools.control, self._desk, self._on_hello)
+        self._reactor.watch(tools.signals, self._on_signals)
+        self._perform = self._instruction_table()
+        self._trainer = self._start()
+        self._observer = Observer.begin(self._trainer.pid)
+        self._record(plan.started(self._trainer.pid, self._observer.cgroup))
+
+    def run(self) -> int:
+        """Supervises until the last process is gone; the exit code of the attempt."""
+        if self._tools.catalog.entries():
+            for change in self._plan.environment_changes():
+                self._record(change)
+        while self._state not in FINAL:
+            self._reactor.turn(_IDLE_SECONDS if self._state in _CALM else _WATCHFUL_SECONDS)
+            self._tick()
+        return self._exit_code
+
+    @property
+    def state(self) -> State:
+        """Where the attempt is."""
+        return self._state
+
+    def status(self) -> Status:
+        """What there is to say now."""
+        pid = self._seat.pid or self._trainer.pid
+        identity = Status(
+            state="",
+            run_dir=str(self._plan.request.run_dir),
+            pid=pid,
+            supervisor_pid=os.getpid(),
+            attempt=self._plan.attempt,
+            rss_bytes=family.resident_bytes(pid),
+            snapshot_memory_bytes=self._tools.persister.arena_bytes,
+            started_seconds=self._plan.started_seconds,
+        )
+        progress = self._tools.beacon.progress()
+        return live_status(identity, self._state, self._story, progress, time.time())
+
+    def last_words(self) -> tuple[str, ...]:
+        """What to tell the user at the end."""
+        run_dir = self._plan.request.run_dir
+        return notices.final_lines(self._state, self._exit_code, self._story, run_dir)
+
+    def close(self) -> None:
+        """Says good-bye to waiting clients and gives the memory back."""
+        self._reception.close()
+        self._restoring.close()
+        self._reactor.close()
+
+    # -- the lifecycle ---------------------------------------------------------
+
+    def _feed(self, happened: Signal) -> None:
+        transition = lifecycle.advance(self._state, happened)
+        self._state = transition.state
+        # An instruction that feeds in turn stands last in its transition.
+        for instruction in transition.instructions:
+            self._perform[instruction]()
+
+    def _instruction_table(self) -> dict[Instruction, Callable[[], None]]:
+        beacon = self._tools.beacon
+        return {
+            Instruction.RAISE_GRACEFUL: lambda: beacon.request_stop(Stop.GRACEFUL),
+            Instruction.RAISE_NOW: lambda: beacon.request_stop(Stop.NOW),
+            Instruction.ARM_DEADLINE: self._arm_deadline,
+            Instruction.TERMINATE_TRAINER: self._terminate,
+            Instruction.KILL_TRAINER: self._kill,
+            Instruction.TELL_DAEMONIZED: lambda: self._record(notices.DAEMONIZED),
+            Instruction.RESTART_PERSISTER: self._saving.restart,
+            Instruction.GIVE_UP_PERSISTER: self._saving.give_up,
+            Instruction.PERSIST_NEWEST: self._persist_newest,
+            Instruction.FINISH_PERSISTER: self._saving.finish,
+            Instruction.CONCLUDE: self._conclude,
+            Instruction.FINISH: self._finish,
+        }
+
+    def _arm_deadline(self) -> None:
+        self._stop_at = time.monotonic()
+
+    def _terminate(self) -> None:
+        self._kill_at = time.monotonic() + deadline.TERMINATE_GRACE_SECONDS
+        self._trainer.send(signal.SIGTERM, self._descendants())
+
+    def _kill(self) -> None:
+        self._kill_at = _NEVER
+        self._killed = True
+        self._trainer.send(signal.SIGKILL, self._descendants())
+
+    def _persist_newest(self) -> None:
+        succeeded = self._ending is not None and self._ending.exit_code == 0
+        self._saving.persist_last("cadence" if succeeded else "trainer_lost")
+
+    def _conclude(self) -> None:
+        verdict = decide(self._ending or self._final_ending())
+        self._exit_code = verdict.exit_code
+        self._feed(verdict.signal)
+
+    def _finish(self) -> None:
+        ended = AttemptEnded(
+            attempt=self._plan.attempt,
+            state=self._state.value,
+            exit_code=self._exit_code,
+            step=self._tools.beacon.progress().step,
+            checkpoint_step=self._story.checkpoint_step,
+        )
+        self._record(ended)
+
+    # -- time --------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        self._saving.tick()
+        if self._state is State.STOPPING:
+            self._check_deadline(now)
+        if self._state is State.ENDING:
+            self._check_end(now)
+        if self._state is State.STARTING and now >= self._nobody_at:
+            self._tell_no_training()
+            self._feed(Signal.NOBODY_CONNECTED)
+        if self._tools.screen.due(now):
+            self._tools.screen.show(self.status())
+
+    def _check_deadline(self, now: float) -> None:
+        progress = self._tools.beacon.progress()
+        wait = deadline.patience(
+            progress,
+            connected=self._seat.connected,
+            stopped=self._story.trainer_stopped,
+            grace_seconds=self._plan.request.grace_seconds,
+        )
+        event = deadline.overdue(wait, now - self._stop_at, progress)
+        if event is not None:
+            self._record(event)
+            self._feed(Signal.DEADLINE_PASSED)
+
+    def _check_end(self, now: float) -> None:
+        if now >= self._kill_at:
+            self._feed(Signal.TERMINATE_GRACE_PASSED)
+        if self._killed:
+            # Whatever was forked between our look and our signal.
+            family.send(signal.SIGKILL, self._descendants())
+
+    def _suspend(self) -> None:
+        stopped_at = time.monotonic()
+        self._trainer.suspend()
+        self._tools.screen.suspend()
+        suspend_self()
+        self._resize()
+        self._trainer.resume()
+        away_seconds = time.monotonic() - stopped_at
+        self._stop_at += away_seconds
+        self._kill_at += away_seconds
+        self._nobody_at += away_seconds
+
+    # -- processes -----------------------------------------------------------------
+
+    def _start(self) -> TrainerProcess:
+        tools, plan = self._tools, self._plan
+        self._saving.start()
+        self._restoring.begin()
+        self._resize()
+        trainer = TrainerProcess(
+            plan.program,
+            plan.request.command,
+            plan.environment,
+            tools.tee.streams,
+            tools.signals.original_mask,
+        )
+        tools.tee.script_started()
+        tools.persister.set_trainer(trainer.pid)
+        return trainer
+
+    def _on_signals(self) -> None:
+        for received in self._tools.signals.take():
+            if received.asks_to_stop:
+                self._request_stop(self._stop_request(received))
+            elif received.signal is signal.SIGTSTP:
+                self._suspend()
+            elif received.signal is signal.SIGWINCH:
+                self._resize()
+        self._on_children()
+
+    def _stop_request(self, received: Received) -> StopRequested:
+        sender_pid = received.sender_pid
+        command = family.command_of(sender_pid) if sender_pid else ""
+        return stop_request(received, command, again=self._story.stop_requested)
+
+    def _resize(self) -> None:
+        self._tools.screen.resize()
+        self._tools.tee.resize(self._tools.screen.script_size())
+
+    def _on_children(self) -> None:
+        for ended in process.reap():
+            self._trainer.collected(ended, self._seat.pid)
+        if self._trainer.exit is not None and self._state in _LIVE:
+            self._check_survivors(self._descendants())
+
+    def _descendants(self) -> list[int]:
+        return family.living_descendants({self._tools.persister.pid})
+
+    def _check_survivors(self, survivors: list[int]) -> None:
+        if not survivors:
+            self._trainer_gone()
+        elif self._state is State.ENDING:
+            return
+        elif self._trainer.goes_on(self._seat.pid, survivors) and not self._story.stop_requested:
+            self._tell_daemonized()
+        elif self._seat.pid not in survivors:
+            self._feed(Signal.LEFTOVERS)
+
+    def _tell_daemonized(self) -> None:
+        if not self._daemonized:
+            self._daemonized = True
+            self._feed(Signal.DAEMONIZED)
+
+    def _trainer_gone(self) -> None:
+        self._seat.drain()
+        self._ending = self._final_ending()
+        usage = self._trainer.exit.usage if self._trainer.exit else None
+        machine = asdict(self._observer.end(usage))
+        progress = self._tools.beacon.progress()
+        self._record(trainer_exited(self._ending, progress, machine, time.monotonic_ns()))
+        if decide(self._ending).signal is not Signal.ENDED_FAILED:
+            self._tell_no_training()
+        self._feed(Signal.TRAINER_GONE)
+
+    def _final_ending(self) -> Ending:
+        return Ending(
+            wait_status=self._trainer.exit.wait_status if self._trainer.exit else 0,
+            stop_requested=self._story.stop_requested,
+            script_ended=self._story.script_ended,
+            trainer_stopped=self._story.trainer_stopped,
+        )
+
+    def _tell_no_training(self) -> None:
+        if not self._seat.pid and not self._told and is_python(self._plan.request.command):
+            self._told = True
+            self._record(notices.NO_TRAINING)
+
+    # -- conversations ---------------------------------------------------------------
+
+    @property
+    def _story(self) -> Story:
+        return self._tools.chronicle.story
+
+    def _record(self, event: Event) -> None:
+        self._tools.chronicle.record(event)
+        if isinstance(event, CheckpointCommitted):
+            self._desk.saved(event)
+        elif isinstance(event, CheckpointFailed):
+            self._desk.not_saved(event)
+
+    def _on_hello(self, connection: Connection, body: dict[str, Any]) -> None:
+        closed = self._state not in _LIVE or self._story.fits_started > 0
+        if self._seat.offer(connection, body, closed=closed):
+            self._observer.sample(self._seat.pid)
+            self._feed(Signal.TRAINER_CONNECTED)
+            if self._restoring.ready:
+                self._seat.welcome(self._restoring.points)
+
+    def _on_connected(self, event: TrainerConnected) -> None:
+        self._record(event)
+        if self._tools.catalog.entries():
+            for change in self._plan.history.version_changes(event):
+                self._record(change)
+
+    def _on_restore_ready(self) -> None:
+        if self._restoring.points:
+            self._record(self._restoring.points[-1].chosen())
+        self._seat.welcome(self._restoring.points)
+
+    def _on_restore(self, checkpoint: str) -> None:
+        if self._seat.link is not None:
+            self._restoring.requested(self._seat.link, checkpoint)
+
+    def _request_stop(self, event: StopRequested) -> None:
+        if self._state in (*_LIVE, State.SAVING):
+            self._record(event)
+            now = event.urgency == "now"
+            self._feed(Signal.STOP_NOW if now else Signal.STOP_GRACEFUL)
+
+    def _request_checkpoint(self) -> int | None:
+        progress = self._tools.beacon.progress()
+        if not self._seat.connected or progress.phase is Phase.STARTING:
+            return None
+        self._tools.beacon.request_checkpoint()
+        return progress.step
