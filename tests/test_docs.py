@@ -9,7 +9,7 @@ import click
 import pytest
 
 from pitstop import __version__
-from pitstop.cli.main import main
+from pitstop.cli.main import cli
 from tests.source_tree import ROOT
 
 _PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -49,10 +49,10 @@ def test_the_pages_a_reader_looks_for_exist(name: str) -> None:
 
 
 def test_every_command_is_documented() -> None:
-    assert isinstance(main, click.Group)
+    assert isinstance(cli, click.Group)
     text = "\n".join(page.read_text(encoding="utf-8") for page in _PAGES)
-    missing = [name for name in main.commands if f"pitstop {name}" not in text]
-    assert main.commands
+    missing = [name for name in cli.commands if f"pitstop {name}" not in text]
+    assert cli.commands
     assert not missing
 
 
