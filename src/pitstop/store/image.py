@@ -193,7 +193,8 @@ def _decode_header(header: bytes) -> dict[str, JsonValue]:
     if len(header) < header_size_bytes(header):
         raise ValueError("the header is cut off")
     try:
-        members = json.loads(header[LENGTH_BYTES:], object_pairs_hook=_unique_members)
+        text = header[LENGTH_BYTES:].decode("utf-8")
+        members = json.loads(text, object_pairs_hook=_unique_members)
     except RecursionError:
         raise ValueError("the header is nested too deeply") from None
     if not isinstance(members, dict):

@@ -1,0 +1,48 @@
+"""The operations that durable writing is made of."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pitstop.store.filesystem import REAL_FILESYSTEM, created_file, replace_file
+
+
+def test_replacing_leaves_the_new_content_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    replace_file(path, b"a longer old content")
+    replace_file(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failed_replacement_leaves_the_old_content(tmp_path: Path) -> None:
+    path = tmp_path / "taken"
+    path.mkdir()
+    with pytest.raises(IsADirectoryError):
+        replace_file(path, b"new")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_is_never_written_over(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("mine")
+    with pytest.raises(FileExistsError), created_file(REAL_FILESYSTEM, tmp_path / "a"):
+        pass
+    assert (tmp_path / "a").read_text() == "mine"
+
+
+def test_a_failure_while_writing_closes_the_file(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), created_file(REAL_FILESYSTEM, tmp_path / "a") as fd:
+        raise KeyError
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(fd)
+
+
+def test_space_is_reserved_and_then_filled_from_the_start(tmp_path: Path) -> None:
+    with created_file(REAL_FILESYSTEM, tmp_path / "a") as fd:
+        REAL_FILESYSTEM.allocate(fd, 10_000)
+        assert os.fstat(fd).st_blocks * 512 >= 10_000
+        REAL_FILESYSTEM.write(fd, memoryview(b"abc"))
+    assert (tmp_path / "a").read_bytes() == b"abc" + bytes(9_997)

@@ -1,0 +1,135 @@
+"""The manifest: readable, the same bytes for the same content, and sealed."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from xxhash import xxh3_64_hexdigest
+
+from pitstop.errors import FormatTooNew
+from pitstop.store.manifest import (
+    CheckpointInfo,
+    FileEntry,
+    Manifest,
+    TensorEntry,
+    decode,
+    encode,
+)
+from tests.store.samples import SHAPES, info
+
+COUNTS = st.integers(0, 2**60)
+DIGESTS = st.from_regex(r"[0-9a-f]{16}", fullmatch=True)
+TEXTS = st.text(max_size=8)
+MANIFESTS = st.builds(
+    Manifest,
+    COUNTS,
+    st.builds(
+        CheckpointInfo,
+        COUNTS,
+        COUNTS,
+        COUNTS,
+        COUNTS,
+        st.sampled_from(["", "fit_end"]),
+        COUNTS,
+        TEXTS,
+        TEXTS,
+        st.floats(0, 1e11),
+        st.dictionaries(TEXTS, TEXTS, max_size=3),
+    ),
+    st.dictionaries(TEXTS, st.builds(FileEntry, COUNTS, DIGESTS), max_size=3),
+    st.dictionaries(
+        TEXTS, st.builds(TensorEntry, TEXTS, SHAPES, COUNTS, COUNTS, DIGESTS), max_size=3
+    ),
+)
+SAMPLE = Manifest(
+    7,
+    info(1234),
+    {"state.json": FileEntry(5, "0" * 16)},
+    {"kernel": TensorEntry("F32", (2, 3), 64, 24, "f" * 16)},
+)
+
+
+def sealed(record: dict[str, Any]) -> bytes:
+    """A manifest of this content with a checksum that holds."""
+    body = json.dumps(record)[:-1].encode()
+    return body + f',\n  "xxh3_64": "{xxh3_64_hexdigest(body)}"\n}}\n'.encode()
+
+
+def sample_record() -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(encode(SAMPLE))
+    del record["xxh3_64"]
+    return record
+
+
+@given(MANIFESTS)
+def test_decoding_gives_what_was_encoded(manifest: Manifest) -> None:
+    assert decode(encode(manifest)) == manifest
+
+
+def test_equal_manifests_give_equal_bytes() -> None:
+    two = {"a": FileEntry(1, "1" * 16), "b": FileEntry(2, "2" * 16)}
+    other_order = dict(reversed(two.items()))
+    assert encode(replace(SAMPLE, files=two)) == encode(replace(SAMPLE, files=other_order))
+
+
+def test_a_person_can_read_it_one_tensor_per_line() -> None:
+    lines = encode(SAMPLE).decode().splitlines()
+    [line] = [line for line in lines if "kernel" in line]
+    assert re.search(r'"dtype": "F32", "shape": \[2, 3\]', line)
+    assert json.loads(encode(SAMPLE))["info"]["step"] == 1234
+
+
+def test_every_flipped_bit_is_noticed() -> None:
+    good = encode(SAMPLE)
+    for position in range(len(good)):
+        damaged = bytearray(good)
+        damaged[position] ^= 1 << position % 8
+        with pytest.raises(ValueError, match="checksum"):
+            decode(bytes(damaged))
+
+
+def test_every_truncation_is_noticed() -> None:
+    good = encode(SAMPLE)
+    for size in range(len(good)):
+        with pytest.raises(ValueError, match="checksum"):
+            decode(good[:size])
+
+
+def test_a_newer_format_is_not_taken_for_damage() -> None:
+    with pytest.raises(FormatTooNew, match="version 2"):
+        decode(sealed({**sample_record(), "version": 2}))
+
+
+def test_unknown_members_are_ignored() -> None:
+    record = sample_record()
+    record["later"] = 1
+    record["info"]["later"] = [2]
+    record["tensors"]["kernel"]["later"] = {}
+    assert decode(sealed(record)) == SAMPLE
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "reason"),
+    [
+        ("format", "else", "not in the format"),
+        ("version", 0, "version 0"),
+        ("version", "1", "version '1'"),
+        ("sequence", None, "sequence"),
+        ("sequence", True, "sequence"),
+        ("info", {}, "info.step"),
+        ("info", [], "info"),
+        ("files", None, "files"),
+        ("files", {"state.json": 7}, "state.json"),
+        ("tensors", {"a": {}}, "a.dtype"),
+        ("tensors", {"a": {"dtype": "F32", "shape": ["2"]}}, "a.shape"),
+    ],
+)
+def test_sealed_nonsense_is_refused_by_member(member: str, value: Any, reason: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(reason)):
+        decode(sealed({**sample_record(), member: value}))

@@ -1,0 +1,217 @@
+"""Writing a checkpoint: whole or not at all, and why not."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import safetensors
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pitstop.errors import CheckpointWriteFailed, InternalFault
+from pitstop.store import writer as writer_module
+from pitstop.store.catalog import Catalog
+from pitstop.store.image import TensorSpec, plan_image
+from pitstop.store.manifest import MANIFEST_FILE, STATE_FILE, TENSORS_FILE, decode
+from pitstop.store.reader import read_state, read_tensors
+from pitstop.store.writer import CheckpointWriter
+from tests.store.samples import SPEC_LISTS, SPECS, cut, image_bytes, info, save, state_of
+
+BIG = [TensorSpec("big", "U8", (1 << 20,))]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(SPEC_LISTS, st.lists(st.integers(0, 50), max_size=6))
+def test_what_was_written_is_read_back(
+    tmp_path: Path, specs: list[TensorSpec], cuts: list[int]
+) -> None:
+    image = plan_image(specs)
+    data = image_bytes(image)
+    with CheckpointWriter(tmp_path, 1) as writer:
+        writer.write_tensors(image, cut(data, cuts))
+        path, manifest = writer.commit(b"{}", info(1))
+    received = bytearray()
+    read_tensors(path, manifest, received.extend)
+    assert received == data
+    assert len(safetensors.deserialize(data)) == len(manifest.tensors)
+
+
+def test_a_checkpoint_is_three_files_named_by_its_step(tmp_path: Path) -> None:
+    path, manifest = save(tmp_path, 1234, 1)
+    assert path == tmp_path / "00001234"
+    assert {file.name for file in path.iterdir()} == {MANIFEST_FILE, STATE_FILE, TENSORS_FILE}
+    assert decode((path / MANIFEST_FILE).read_bytes()) == manifest
+    assert read_state(path, manifest) == state_of(1234)
+
+
+def test_chunks_larger_than_a_piece_are_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "PIECE_BYTES", 7)
+    path, manifest = save(tmp_path, 1, 1)
+    received = bytearray()
+    read_tensors(path, manifest, received.extend)
+    assert received == image_bytes(plan_image(SPECS), 1)
+
+
+def test_a_taken_name_gets_a_number(tmp_path: Path) -> None:
+    names = [save(tmp_path, 8, sequence)[0].name for sequence in (1, 2, 3)]
+    assert names == ["00000008", "00000008.2", "00000008.3"]
+
+
+def test_a_leftover_of_a_crash_is_in_nobody_s_way(tmp_path: Path) -> None:
+    leftover = tmp_path / ".partial-1"
+    leftover.mkdir()
+    (leftover / "junk").write_text("half")
+    path, _ = save(tmp_path, 1, 1)
+    assert not (path / "junk").exists()
+
+
+def test_an_exception_inside_leaves_nothing(tmp_path: Path) -> None:
+    image = plan_image(SPECS)
+
+    def chunks() -> Iterator[memoryview]:
+        yield memoryview(image_bytes(image))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), CheckpointWriter(tmp_path, 1) as writer:
+        writer.write_tensors(image, chunks())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_leaving_without_a_commit_leaves_nothing(tmp_path: Path) -> None:
+    with CheckpointWriter(tmp_path, 1):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_commit_needs_tensors(tmp_path: Path) -> None:
+    with pytest.raises(InternalFault, match="without its tensors"):  # noqa: SIM117
+        with CheckpointWriter(tmp_path, 1) as writer:
+            writer.commit(b"{}", info(1))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda data: data[:-1], "promises"),
+        (lambda data: data + b"x", "promises"),
+        (lambda data: b"x" + data[1:], "own header"),
+        (lambda data: data[:20], "own header"),
+        (lambda _data: b"", "own header"),
+    ],
+)
+def test_bytes_that_are_not_the_image_are_never_committed(
+    tmp_path: Path, spoil: type[bytes], reason: str
+) -> None:
+    image = plan_image(SPECS)
+    with pytest.raises(InternalFault, match=reason), CheckpointWriter(tmp_path, 1) as writer:
+        writer.write_tensors(image, [memoryview(spoil(image_bytes(image)))])
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- the disk refuses ---------------------------------------------------------
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A real file system of 256 KiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]
+    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small disk needs privileges")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk_is_named_and_the_checkpoint_before_is_intact(small_disk: Path) -> None:
+    save(small_disk, 1, 1)
+    with pytest.raises(CheckpointWriteFailed, match="the disk is full") as caught:
+        save(small_disk, 2, 2, specs=BIG)
+    assert "Free space" in caught.value.remedy
+    assert [path.name for path in small_disk.iterdir()] == ["00000001"]
+    [entry] = Catalog(small_disk).entries()
+    Catalog(small_disk).verify(entry)
+
+
+def test_a_full_disk_is_noticed_before_any_byte_is_copied(small_disk: Path) -> None:
+    image = plan_image(BIG)
+
+    def chunks() -> Iterator[memoryview]:
+        raise AssertionError("the snapshot was read although there is no room for it")
+        yield
+
+    with pytest.raises(CheckpointWriteFailed), CheckpointWriter(small_disk, 1) as writer:
+        writer.write_tensors(image, chunks())
+
+
+def test_a_read_only_file_system_is_named(small_disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    with pytest.raises(CheckpointWriteFailed, match="read-only"):
+        save(small_disk, 1, 1)
+
+
+@contextlib.contextmanager
+def lowered(kind: int, limit: int) -> Iterator[None]:
+    """A limit of this process, lowered for a while."""
+    before = resource.getrlimit(kind)
+    resource.setrlimit(kind, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(kind, before)
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit", "reason"),
+    [
+        (resource.RLIMIT_FSIZE, 1 << 16, "file size limit"),
+        (resource.RLIMIT_NOFILE, 3, "too many open files"),
+    ],
+)
+def test_a_limit_of_the_process_is_named(
+    tmp_path: Path, kind: int, limit: int, reason: str
+) -> None:
+    with lowered(kind, limit), pytest.raises(CheckpointWriteFailed, match=reason):
+        save(tmp_path, 1, 1, specs=BIG)
+    assert Catalog(tmp_path).entries() == ()
+    save(tmp_path, 1, 1, specs=BIG)
+    assert [path.name for path in tmp_path.iterdir()] == ["00000001"]
+
+
+_AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from tests.store.samples import save
+os.chdir(sys.argv[1])
+if os.geteuid() == 0:
+    os.setuid(65534)
+save(Path("."), 1, 1)
+"""
+
+
+def test_a_folder_without_permission_is_named(tmp_path: Path) -> None:
+    tmp_path.chmod(0o555)
+    done = subprocess.run(
+        [sys.executable, "-c", _AS_NOBODY, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    tmp_path.chmod(0o755)
+    assert "CheckpointWriteFailed" in done.stderr
+    assert "no permission" in done.stderr
+
+
+def test_a_folder_that_is_gone_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointWriteFailed, match="folder is gone"):
+        save(tmp_path / "moved away", 1, 1)
