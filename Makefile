@@ -31,7 +31,7 @@ lint: $(READY)  ## ruff, mypy, import-linter
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-logo --cache-dir .import_linter_cache
+	$(BIN)/lint-imports --no-logo --no-cache
 
 bench: $(READY)  ## Measure what supervision costs a training run
 	$(BIN)/python benchmarks/overhead.py
@@ -40,5 +40,5 @@ torture: $(READY)  ## Kill and stop runs again and again (minutes)
 	$(BIN)/python -m pytest -q -m torture
 
 clean:  ## Remove caches and demo output; keeps .venv and runs
-	rm -rf .demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
