@@ -14,6 +14,13 @@ mkdir -p "$demo"
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 
+# Runs a command with its output in file $1; shows the end of it on failure.
+logged() {
+    local log=$1
+    shift
+    "$@" >"$log" 2>&1 || { tail -n 20 "$log" >&2; return 1; }
+}
+
 step() {
     pitstop status "$run" --json 2>/dev/null |
         python -c 'import json, sys; print(json.load(sys.stdin).get("step") or 0)' 2>/dev/null ||
@@ -21,7 +28,7 @@ step() {
 }
 
 say "1. Train without Pitstop"
-python "$script" --out "$demo/plain" >"$demo/plain.log" 2>&1
+logged "$demo/plain.log" python "$script" --out "$demo/plain"
 echo "wrote $demo/plain"
 
 say "2. Train the same script under Pitstop, and stop it half way"
@@ -40,7 +47,7 @@ say "3. Why did it stop?"
 pitstop why "$run"
 
 say "4. The same command again: it goes on at the next step"
-pitstop run --run-dir "$run" -- python "$script" --out "$demo/resumed" >"$demo/second.log" 2>&1
+logged "$demo/second.log" pitstop run --run-dir "$run" -- python "$script" --out "$demo/resumed"
 pitstop status "$run"
 
 say "5. Compare the files of both runs"
