@@ -1,0 +1,182 @@
+"""Everything known about one attempt, in one frozen value that rules read."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from pitstop.diagnosis import raised
+from pitstop.diagnosis.raised import Raised
+from pitstop.events import (
+    AttemptEnded,
+    AttemptStarted,
+    CheckpointCommitted,
+    Event,
+    ExceptionRaised,
+    FitEnded,
+    FitStarted,
+    JsonValue,
+    Restored,
+    ResumeChosen,
+    StopRequested,
+    TrainerConnected,
+    TrainerExited,
+)
+from pitstop.journal import Entry
+
+E = TypeVar("E", bound=Event)
+
+_SHELL_SIGNAL_BASE = 128
+"""A shell returns 128 + N for a child that signal N ended."""
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where the training was: steps completed, epoch from 0, steps in the epoch."""
+
+    step: int
+    epoch: int
+    step_in_epoch: int
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One attempt: its journal entries in order, and the end of its output.
+
+    Attributes:
+        attempt: its number, 0 for a bare log file.
+        entries: of this attempt only.
+        output: the end of what the command printed, cleaned.
+        is_live: its supervisor is still there.
+    """
+
+    attempt: int
+    entries: tuple[Entry, ...]
+    output: str = ""
+    is_live: bool = False
+
+    @classmethod
+    def from_entries(
+        cls, entries: Iterable[Entry], output_tail: str = "", *, is_live: bool = False
+    ) -> Evidence:
+        """The evidence of the attempt that the last of `entries` belongs to."""
+        known = tuple(entries)
+        attempt = known[-1].attempt if known else 0
+        own = tuple(entry for entry in known if entry.attempt == attempt)
+        return cls(attempt, own, output_tail, is_live)
+
+    def all(self, kind: type[E]) -> tuple[E, ...]:
+        """All events of a type, in order."""
+        return tuple(entry.event for entry in self.entries if isinstance(entry.event, kind))
+
+    def first(self, kind: type[E]) -> E | None:
+        """The first event of a type."""
+        return next(iter(self.all(kind)), None)
+
+    def last(self, kind: type[E]) -> E | None:
+        """The last event of a type."""
+        return next(reversed(self.all(kind)), None)
+
+    @cached_property
+    def exit(self) -> TrainerExited | None:
+        """How the trainer's process ended."""
+        return self.last(TrainerExited)
+
+    @cached_property
+    def state(self) -> str:
+        """The state of the attempt: running, completed, stopped or failed.
+
+        A bare log file does not tell: unknown.
+        """
+        ended = self.last(AttemptEnded)
+        if ended:
+            return ended.state
+        if self.is_live:
+            return "running"
+        if self.exit is None and not self.attempt:
+            return "unknown"
+        return "completed" if self.exit_code == 0 else "failed"
+
+    @property
+    def exit_code(self) -> int | None:
+        """What the command returned, None when a signal ended it or it is unknown."""
+        return self.exit.exit_code if self.exit else None
+
+    @cached_property
+    def signal(self) -> str:
+        """The signal that ended the command, or that its shell reports of a child."""
+        if self.exit and self.exit.signal:
+            return self.exit.signal
+        return _signal_of_shell(self.exit_code) if self.exit_code else ""
+
+    @property
+    def is_signal_of_child(self) -> bool:
+        """The command itself returned, and told by its exit code of a child's signal."""
+        return bool(self.signal and self.exit and not self.exit.signal)
+
+    @cached_property
+    def raised(self) -> Raised | None:
+        """The exception that ended the script.
+
+        One that was printed counts only where nothing was reported and nothing
+        else explains the end: scripts print exceptions that they survive.
+        """
+        event = self.last(ExceptionRaised)
+        if event:
+            return raised.from_event(event)
+        failed_by_itself = self.exit is None or ((self.exit_code or 0) > 0 and not self.signal)
+        return raised.from_output(self.output) if failed_by_itself else None
+
+    @cached_property
+    def stop(self) -> StopRequested | None:
+        """The first request to stop that somebody made."""
+        stops = self.all(StopRequested)
+        return next((stop for stop in stops if stop.source != "supervisor_lost"), None)
+
+    @property
+    def trainer_pids(self) -> frozenset[int]:
+        """The process that was started and those that reported."""
+        started = {event.trainer_pid for event in self.all(AttemptStarted)}
+        return frozenset(started | {event.pid for event in self.all(TrainerConnected)})
+
+    @cached_property
+    def position(self) -> Position | None:
+        """The last known place in the training, None when no training was seen."""
+        if self.exit and (self.exit.step or self.last(FitStarted)):
+            return Position(self.exit.step, self.exit.epoch, self.exit.step_in_epoch)
+        restored = self.last(Restored)
+        if restored:
+            return Position(restored.step, restored.epoch, restored.step_in_epoch)
+        return None
+
+    @cached_property
+    def checkpoint_step(self) -> int | None:
+        """Step of the newest checkpoint, of this attempt or the one it started from."""
+        committed, ended = self.last(CheckpointCommitted), self.last(AttemptEnded)
+        chosen = self.last(ResumeChosen)
+        if committed:
+            return committed.step
+        if ended and ended.checkpoint_step is not None:
+            return ended.checkpoint_step
+        return chosen.step if chosen else None
+
+    @cached_property
+    def open_fit(self) -> FitStarted | None:
+        """The `model.fit` that began and did not return."""
+        ended = {event.fit for event in self.all(FitEnded)}
+        return next((fit for fit in self.all(FitStarted) if fit.fit not in ended), None)
+
+    def limit(self, name: str) -> dict[str, JsonValue]:
+        """One of the trainer's limits, see `TrainerExited.limits`; empty when unknown."""
+        value = self.exit.limits.get(name) if self.exit else None
+        return value if isinstance(value, dict) else {}
+
+
+def _signal_of_shell(exit_code: int) -> str:
+    number = exit_code - _SHELL_SIGNAL_BASE
+    if number in signal.valid_signals() and number < signal.SIGRTMIN:
+        return signal.Signals(number).name
+    return ""

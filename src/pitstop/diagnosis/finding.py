@@ -1,0 +1,134 @@
+"""What a diagnosis says: a cause, how sure it is, why, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from pitstop.events import JsonValue
+
+CauseId = Literal[
+    "completed_normally",
+    "stop_requested",
+    "user_interrupt",
+    "preempted_or_terminated",
+    "time_limit",
+    "killed_from_outside",
+    "early_stopping_or_callback_stop",
+    "nan_loss",
+    "dataset_exhausted",
+    "host_oom_killed",
+    "host_alloc_failure",
+    "gpu_oom",
+    "disk_full",
+    "shm_exhausted",
+    "too_many_open_files",
+    "thread_or_process_limit",
+    "permission_or_readonly",
+    "native_crash",
+    "illegal_instruction",
+    "gpu_driver_or_library",
+    "worker_lost",
+    "ps_or_server_never_stops",
+    "hang_or_stall",
+    "data_error",
+    "network_or_download_failure",
+    "checkpoint_corrupt_or_mismatch",
+    "callback_error",
+    "user_code_error",
+    "dependency_or_import_error",
+    "unknown",
+]
+"""The causes that a report can name; part of the command line's contract."""
+
+CAUSES: tuple[CauseId, ...] = get_args(CauseId)
+
+
+@dataclass(frozen=True)
+class EvidenceItem:
+    """One thing that was seen.
+
+    Attributes:
+        source: where, e.g. "kernel log", "exit status", "output".
+        text: what, as recorded where that is possible.
+    """
+
+    source: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One explanation of the end of an attempt.
+
+    Attributes:
+        cause: its id.
+        confidence: from 0 to 1, how sure it is that this ended the attempt.
+        summary: one sentence with the numbers of this run.
+        evidence: what speaks for it, the strongest first.
+        advice: what to do, the best first.
+        missing: what could not be observed.
+    """
+
+    cause: CauseId
+    confidence: float
+    summary: str
+    evidence: tuple[EvidenceItem, ...] = ()
+    advice: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The finding as a JSON object, under the names of its attributes."""
+        return {
+            "cause": self.cause,
+            "confidence": round(self.confidence, 2),
+            "summary": self.summary,
+            "evidence": [{"source": item.source, "text": item.text} for item in self.evidence],
+            "missing": list(self.missing),
+            "advice": list(self.advice),
+        }
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Why one attempt ended.
+
+    Attributes:
+        attempt: its number, 0 for a bare log file.
+        state: "running", "completed", "stopped", "failed"; "unknown" of a bare log.
+        finding: the most likely explanation; None while it is running.
+        others: what else was found, the likeliest first.
+        step: training steps completed over the whole run, None when unknown.
+        checkpoint_step: step of the newest checkpoint, None when there is none.
+        looked_at: the sources that were read.
+    """
+
+    attempt: int
+    state: str
+    finding: Finding | None
+    others: tuple[Finding, ...] = ()
+    step: int | None = None
+    checkpoint_step: int | None = None
+    looked_at: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The diagnosis as one flat JSON object; `cause` is null while running."""
+        return {
+            "attempt": self.attempt,
+            "state": self.state,
+            **(self.finding.to_json() if self.finding else _NOTHING_YET),
+            "others": [other.to_json() for other in self.others],
+            "step": self.step,
+            "checkpoint_step": self.checkpoint_step,
+            "looked_at": list(self.looked_at),
+        }
+
+
+_NOTHING_YET: dict[str, JsonValue] = {
+    "cause": None,
+    "confidence": None,
+    "summary": "The run is going on.",
+    "evidence": [],
+    "missing": [],
+    "advice": [],
+}

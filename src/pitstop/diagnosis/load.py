@@ -1,0 +1,83 @@
+"""Evidence from disk: a run's folder, or nothing but a log file."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from pitstop import journal
+from pitstop.diagnosis import output
+from pitstop.diagnosis.evidence import Evidence
+from pitstop.errors import RunNotFound
+from pitstop.events import TrainerExited
+from pitstop.journal import Entry
+from pitstop.store.run_folder import ATTEMPTS_DIR, JOURNAL_FILE, OUTPUT_FILE
+
+TAIL_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True)
+class RunEvidence:
+    """The evidence of all attempts of a run, in order, and damaged journal lines."""
+
+    attempts: tuple[Evidence, ...]
+    damaged_lines: int
+
+
+def from_run(run_dir: Path, *, is_live: bool) -> RunEvidence:
+    """What a run's folder holds; `is_live`: its supervisor is still there.
+
+    Raises:
+        RunNotFound: the folder holds no journal, or an empty one.
+    """
+    path = run_dir / JOURNAL_FILE
+    if not path.is_file():
+        raise RunNotFound(
+            f"{run_dir} holds no run.", "Name the folder of a run (see `pitstop ls`)."
+        )
+    text = journal.read(path)
+    if not text.entries:
+        raise RunNotFound(f"The journal of {run_dir} is empty.", "Start the run first.")
+    # The persister of one attempt may still write when the next one has begun.
+    entries = sorted(text.entries, key=lambda entry: entry.attempt)
+    newest = entries[-1].attempt
+    attempts = tuple(
+        Evidence(attempt, tuple(own), _tail_of(run_dir, attempt), is_live and attempt == newest)
+        for attempt, own in itertools.groupby(entries, key=lambda entry: entry.attempt)
+    )
+    return RunEvidence(attempts, text.damaged_lines)
+
+
+def from_log(path: Path, *, exit_code: int | None = None, signal: str = "") -> Evidence:
+    """Evidence from a log file, and from how its process ended where that is known.
+
+    Raises:
+        RunNotFound: the file cannot be read.
+    """
+    if not path.is_file():
+        raise RunNotFound(f"{path} is no file.", "Name the log file of a training script.")
+    tail = read_tail(path)
+    if exit_code is None and not signal:
+        return Evidence(0, (), tail)
+    ended = TrainerExited(exit_code, signal, 0, 0, 0, "", None)
+    return Evidence(0, (Entry(path.stat().st_mtime, 0, ended),), tail)
+
+
+def read_tail(path: Path) -> str:
+    """The last 64 KiB of a log as text, cleaned; empty when there is no log."""
+    try:
+        with path.open("rb") as file:
+            size_bytes = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size_bytes - TAIL_BYTES))
+            data = file.read()
+    except FileNotFoundError:
+        return ""
+    if size_bytes > TAIL_BYTES:
+        data = data.partition(b"\n")[2]  # the first line is a part of one
+    return output.clean(data.decode(errors="replace"))
+
+
+def _tail_of(run_dir: Path, attempt: int) -> str:
+    return read_tail(run_dir / ATTEMPTS_DIR / str(attempt) / OUTPUT_FILE)

@@ -1,0 +1,1 @@
+"""One file per family of causes; a rule is a pure function from evidence to a finding."""

@@ -1,0 +1,196 @@
+"""Ends that somebody or something asked for, and the natural end."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from pitstop.diagnosis import output, phrases
+from pitstop.diagnosis.evidence import Evidence
+from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
+from pitstop.events import (
+    AttemptStarted,
+    EpochEnded,
+    FitEnded,
+    FitStarted,
+    StopDeadlinePassed,
+    StopRequested,
+    TrainerStopped,
+)
+
+_TIMEOUT_EXIT_CODE = 124
+"""What timeout(1) of the GNU coreutils returns when the time is up."""
+
+_SCHEDULER_LINES: dict[str, CauseId] = {
+    "DUE TO TIME LIMIT": "time_limit",
+    "DUE TO PREEMPTION": "preempted_or_terminated",
+}
+"""Words of slurmstepd, which says why it cancels a job in the job's own output."""
+
+_SIGNAL_CAUSES: dict[str, CauseId] = {
+    "SIGINT": "user_interrupt",
+    "SIGTERM": "preempted_or_terminated",
+    "SIGHUP": "preempted_or_terminated",
+    "SIGQUIT": "user_interrupt",
+    "SIGXCPU": "time_limit",
+}
+
+_SIGNAL_ADVICE = {
+    "SIGHUP": "The terminal or ssh session was closed: start the run inside tmux or with nohup.",
+    "SIGTERM": "Ask the scheduler (sacct, kubectl describe, the cloud's event log) who ended it.",
+    "SIGXCPU": "Raise the limit (`ulimit -t`, or ask for more time), or run in shorter pieces.",
+}
+
+
+def completed_normally(evidence: Evidence) -> Finding | None:
+    """The script ran to its end, and every `fit` in it returned."""
+    if evidence.state != "completed" or evidence.exit is None or evidence.open_fit:
+        return None
+    exit_status = EvidenceItem("exit status", "exit code 0")
+    started, ended = evidence.last(FitStarted), evidence.last(FitEnded)
+    if started is None or ended is None:
+        text = "The script ended with exit code 0; no model.fit was seen in it."
+        return Finding("completed_normally", 0.9, text, (exit_status,))
+    epochs = max(ended.epochs_run, _epochs_seen(evidence, ended.fit))
+    fits = EvidenceItem("journal", f"model.fit returned after {epochs} of {ended.epochs} epochs")
+    text = f"Training finished: {epochs} of {ended.epochs} epochs, {phrases.steps(ended.step)}."
+    confidence = 0.97 if epochs >= ended.epochs else 0.6
+    return Finding("completed_normally", confidence, text, (exit_status, fits))
+
+
+def _epochs_seen(evidence: Evidence, fit: int) -> int:
+    # A resumed fit runs fewer epochs itself than the training has.
+    epochs = (event.epoch + 1 for event in evidence.all(EpochEnded) if event.fit == fit)
+    return max(epochs, default=0)
+
+
+def asked_to_stop(evidence: Evidence) -> Finding | None:
+    """Somebody asked Pitstop to stop the run, by command or by signal."""
+    stop = evidence.stop
+    if stop is None or evidence.state == "completed":
+        return None
+    request = _read_request(stop)
+    seen = (EvidenceItem("journal", _describe(stop)), *_how_it_went(evidence))
+    confidence = 0.98 if evidence.state == "stopped" else 0.7
+    advice = (request.advice,) if request.advice else ()
+    return Finding(request.cause, confidence, _headline(evidence, request), seen, advice)
+
+
+@dataclass(frozen=True)
+class _Request:
+    """A stop request in words."""
+
+    cause: CauseId
+    words: str
+    advice: str = ""
+
+
+def _read_request(stop: StopRequested) -> _Request:
+    if stop.source == "command":
+        return _Request("stop_requested", "Stopped on request (`pitstop stop`)")
+    if _is_timeout(stop.sender_command.split()):
+        advice = f"Give `{phrases.shorten(stop.sender_command, 60)}` more time."
+        return _Request("time_limit", "The time limit of timeout(1) passed", advice)
+    if stop.signal == "SIGINT" and stop.from_terminal:
+        return _Request("user_interrupt", "Ctrl-C in the terminal")
+    cause = _SIGNAL_CAUSES.get(stop.signal, "preempted_or_terminated")
+    words = f"Pitstop was sent {stop.signal or 'a signal'}{_sender(stop)}"
+    return _Request(cause, words, _SIGNAL_ADVICE.get(stop.signal, ""))
+
+
+def _sender(stop: StopRequested) -> str:
+    if stop.sender_command:
+        return f" by `{phrases.shorten(stop.sender_command, 60)}` (process {stop.sender_pid})"
+    return f" by process {stop.sender_pid}" if stop.sender_pid else ""
+
+
+def _describe(stop: StopRequested) -> str:
+    what = stop.signal or ("`pitstop stop`" if stop.source == "command" else "a signal")
+    user = f", user id {stop.sender_uid}" if stop.sender_uid is not None else ""
+    return f"stop requested ({stop.urgency}) by {what}{_sender(stop)}{user}"
+
+
+def _headline(evidence: Evidence, request: _Request) -> str:
+    where = evidence.last(TrainerStopped)
+    if where:
+        at = phrases.place(where.step, where.epoch, where.step_in_epoch)
+        return f"{request.words}; the trainer stopped cleanly after {at}."
+    late = evidence.last(StopDeadlinePassed)
+    if late:
+        return f"{request.words}; {late.reason} in {late.waited_seconds:.0f} s: ended by force."
+    if evidence.position and evidence.position.step:
+        return f"{request.words}; the trainer ended at step {evidence.position.step:,}."
+    return f"{request.words}, before the first step."
+
+
+def _how_it_went(evidence: Evidence) -> tuple[EvidenceItem, ...]:
+    late = evidence.last(StopDeadlinePassed)
+    if late is None:
+        return ()
+    text = f"ended by force after {late.waited_seconds:.0f} s in phase {late.phase}: {late.reason}"
+    return (EvidenceItem("journal", text),)
+
+
+def trainer_signalled(evidence: Evidence) -> Finding | None:
+    """A signal that asks to end reached the trainer itself, past Pitstop."""
+    cause = _SIGNAL_CAUSES.get(evidence.signal)
+    if cause is None or cause == "time_limit" or evidence.stop:
+        return None
+    seen = (EvidenceItem("exit status", f"ended by {evidence.signal}"),)
+    text = f"Somebody sent {evidence.signal} to the training process itself, not to Pitstop."
+    advice = (
+        "Signal the `pitstop run` process instead, or use `pitstop stop`: no step is lost then."
+    )
+    more = (_SIGNAL_ADVICE[evidence.signal],) if evidence.signal in _SIGNAL_ADVICE else ()
+    return Finding(cause, 0.85, text, seen, (advice, *more), ("who sent the signal",))
+
+
+def cpu_time_limit(evidence: Evidence) -> Finding | None:
+    """The processor time limit (RLIMIT_CPU) ended the trainer; see setrlimit(2).
+
+    At the soft limit the kernel sends SIGXCPU, at the hard limit SIGKILL.
+    """
+    limit = evidence.limit("cpu_seconds")
+    hard, used = limit.get("hard"), evidence.exit.cpu_seconds if evidence.exit else None
+    at_hard = evidence.signal == "SIGKILL" and hard and used and used >= hard - 1
+    if evidence.signal != "SIGXCPU" and not at_hard:
+        return None
+    seconds = hard if at_hard else limit.get("soft")
+    of_limit = f" of {seconds} s" if seconds else ""
+    used_text = f" after {used:.0f} s of processor time" if used else ""
+    text = f"The processor time limit{of_limit} (ulimit -t) ended the trainer{used_text}."
+    seen = (
+        EvidenceItem("exit status", f"ended by {evidence.signal}"),
+        EvidenceItem("limits", f"cpu_seconds: {phrases.limit(limit)}; used {used or '?'}"),
+    )
+    advice = "Raise it with `ulimit -t unlimited` in the shell that starts the run."
+    return Finding("time_limit", 0.95, text, seen, (advice,))
+
+
+def timeout_wrapper(evidence: Evidence) -> Finding | None:
+    """The command ran under timeout(1), whose time was up."""
+    started = evidence.last(AttemptStarted)
+    if evidence.exit_code != _TIMEOUT_EXIT_CODE or not started or not _is_timeout(started.command):
+        return None
+    command = phrases.shorten(" ".join(started.command), 60)
+    text = f"timeout(1) ended the script: `{command}`."
+    advice = "Put timeout around Pitstop: `timeout ... pitstop run -- ...`; no step is lost then."
+    seen = (EvidenceItem("exit status", "exit code 124, as timeout returns when time is up"),)
+    return Finding("time_limit", 0.93, text, seen, (advice,))
+
+
+def scheduler_said(evidence: Evidence) -> Finding | None:
+    """The batch scheduler wrote into the output why it cancels the job."""
+    if evidence.state == "completed":
+        return None
+    for line in reversed(output.last_lines(evidence.output, 50)):
+        for words, cause in _SCHEDULER_LINES.items():
+            if "CANCELLED" in line and words in line:
+                text = f"The scheduler ended the job: {phrases.shorten(line)}"
+                advice = ("Ask for more time, or submit the same command again.",)
+                return Finding(cause, 0.99, text, (EvidenceItem("output", line),), advice)
+    return None
+
+
+def _is_timeout(command: list[str]) -> bool:
+    return bool(command) and os.path.basename(command[0]) == "timeout"  # noqa: PTH119

@@ -1,0 +1,120 @@
+"""Exceptions that left the script, and exit codes that it chose."""
+
+from __future__ import annotations
+
+import re
+
+from pitstop.diagnosis import output, phrases
+from pitstop.diagnosis.evidence import Evidence
+from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
+from pitstop.diagnosis.raised import Raised
+from pitstop.diagnosis.rules.numerics import NAN_MESSAGE
+from pitstop.diagnosis.rules.signatures import Signature, classify
+from pitstop.events import FitStarted
+
+_PRINTED_FACTOR = 0.95
+"""An exception that was only printed may have been handled."""
+
+_HINT = re.compile(r"\s*Hint: .*", re.DOTALL)
+"""TensorFlow adds one about "OOM" to errors that have nothing to do with memory."""
+
+_USAGE_ERROR = 2
+_ARGPARSE = re.compile(r"^\S+: error: .+$", re.MULTILINE)
+
+
+def uncaught_exception(evidence: Evidence) -> Finding | None:
+    """The exception that ended the script, classified by its class and message."""
+    raised = evidence.raised
+    if raised is None or NAN_MESSAGE.search(raised.message):
+        return None
+    if "KeyboardInterrupt" in raised.names:
+        return _keyboard_interrupt(evidence, raised)
+    known = classify(raised)
+    row = known or _own_code(raised)
+    confidence = row.confidence * (_PRINTED_FACTOR if raised.printed else 1)
+    text = f"{row.headline}{_at(evidence, raised)}: {_title(raised)}"
+    seen = (
+        EvidenceItem("output" if raised.printed else "exception", _quote(raised)),
+        EvidenceItem("exception", _where(raised)),
+        *_limit(evidence, row),
+    )
+    return Finding(
+        row.cause, confidence, text, seen, (*row.advice, *(_look(raised) if known else ()))
+    )
+
+
+def _own_code(raised: Raised) -> Signature:
+    where = phrases.source_line(raised.file, raised.line, raised.function)
+    if raised.callback:
+        advice = f"Mend {raised.callback} at {where}, or run without this callback."
+        return _plain("callback_error", "Training failed", advice)
+    if "SyntaxError" in raised.names:
+        advice = f"Mend {where}; `python -m py_compile FILE` checks a file without running it."
+        return _plain("user_code_error", "The script is no valid Python", advice)
+    return _plain("user_code_error", "The script failed", f"Mend {where}.")
+
+
+def _plain(cause: CauseId, headline: str, advice: str) -> Signature:
+    return Signature(cause, headline, (advice,), confidence=0.9)
+
+
+def _keyboard_interrupt(evidence: Evidence, raised: Raised) -> Finding:
+    text = f"The script was interrupted (SIGINT, Ctrl-C){_at(evidence, raised)}."
+    seen = (EvidenceItem("exception", _quote(raised)), EvidenceItem("exception", _where(raised)))
+    advice = "Send Ctrl-C to `pitstop run`, or use `pitstop stop`: no step is lost then."
+    return Finding("user_interrupt", 0.92, text, seen, (advice,))
+
+
+def _at(evidence: Evidence, raised: Raised) -> str:
+    callback = f" in callback {raised.callback}" if raised.callback else ""
+    if evidence.position is None or evidence.last(FitStarted) is None:
+        return callback
+    at = evidence.position
+    return f"{callback} at {phrases.place(at.step, at.epoch, at.step_in_epoch)}"
+
+
+def _title(raised: Raised) -> str:
+    message = phrases.shorten(_HINT.sub("", raised.message))
+    return f"{raised.name}: {message}" if message else raised.name
+
+
+def _quote(raised: Raised) -> str:
+    message = "\n".join(output.last_lines(raised.message, 6)) or "(no message)"
+    return f"{raised.name}: {message}"
+
+
+def _where(raised: Raised) -> str:
+    return f"raised at {phrases.source_line(raised.file, raised.line, raised.function)}"
+
+
+def _look(raised: Raised) -> tuple[str, ...]:
+    if not raised.file:
+        return ()
+    return (
+        f"It was raised from {phrases.source_line(raised.file, raised.line, raised.function)}.",
+    )
+
+
+def _limit(evidence: Evidence, row: Signature) -> tuple[EvidenceItem, ...]:
+    pair = evidence.limit(row.limit)
+    return (EvidenceItem("limits", f"{row.limit}: {phrases.limit(pair)}"),) if pair else ()
+
+
+def exit_code(evidence: Evidence) -> Finding | None:
+    """The script chose an exit code that says failure, and no exception left it."""
+    code = evidence.exit_code
+    if not code or evidence.signal or evidence.raised:
+        return None
+    lines = output.last_lines(evidence.output, 3)
+    seen = (EvidenceItem("exit status", f"exit code {code}"), *_output(lines))
+    usage = _ARGPARSE.search(evidence.output) if code == _USAGE_ERROR else None
+    if usage:
+        text = f"The script refused its arguments: {phrases.shorten(usage[0])}"
+        return Finding("user_code_error", 0.9, text, seen, ("Mend the arguments after `--`.",))
+    text = f"The script ended itself with exit code {code}; no exception left it."
+    advice = (f"Search the script for sys.exit and exit({code}); its last output may say why.",)
+    return Finding("user_code_error", 0.6, text, seen, advice)
+
+
+def _output(lines: list[str]) -> tuple[EvidenceItem, ...]:
+    return (EvidenceItem("output", "\n".join(lines)),) if lines else ()

@@ -1,0 +1,181 @@
+"""SIGKILL: by the kernel for memory where that is proved, else by nobody we could name."""
+
+from __future__ import annotations
+
+import re
+
+from pitstop.diagnosis import phrases
+from pitstop.diagnosis.evidence import Evidence
+from pitstop.diagnosis.finding import EvidenceItem, Finding
+from pitstop.events import (
+    AttemptEnded,
+    AttemptStarted,
+    CheckpointCommitted,
+    StopDeadlinePassed,
+    StopRequested,
+    TrainerExited,
+)
+from pitstop.supervisor.observation.kernel_log import OomKill, parse_oom_kill
+from pitstop.supervisor.observation.observer import OTHER_PID_NUMBERS
+
+_USE_LESS = (
+    "Use less host memory: a smaller batch or shuffle buffer, `.cache(FILE)` instead of "
+    "`.cache()`, fewer data workers, no growing lists in callbacks."
+)
+
+_ASK_WHO = (
+    "Ask who ran `kill -9`, a container or job manager, or a memory watcher "
+    "(`journalctl -u systemd-oomd -u earlyoom`)."
+)
+_MEMORY_SUSPECTED = "As root look for `Out of memory` in `dmesg`: it cannot be ruled out."
+
+_SLURM_OOM = re.compile(r"^slurmstepd: error: Detected \d+ oom[_-]kill event.*$", re.MULTILINE)
+_SHELL_KILLED = re.compile(r"^(?:\S+: line \d+: +\d+ )?Killed\b.*\s*\Z", re.MULTILINE)
+
+
+def host_oom_killed(evidence: Evidence) -> Finding | None:
+    """The kernel killed the trainer for memory: its log or its counter says so."""
+    ended = evidence.exit
+    if ended is None:
+        return None
+    kills = _kills(ended)
+    confidence = _confidence(evidence, ended, kills)
+    if confidence is None:
+        return None
+    text = f"The kernel killed the trainer for memory{_usage(ended)}."
+    seen = (*_lines(ended), *_counter(ended), EvidenceItem("exit status", _status(evidence)))
+    return Finding("host_oom_killed", confidence, text, seen, _oom_advice(ended, kills))
+
+
+def _confidence(
+    evidence: Evidence, ended: TrainerExited, kills: tuple[OomKill, ...]
+) -> float | None:
+    if any(kill.pid in evidence.trainer_pids for kill in kills):
+        return 0.99
+    if evidence.signal != "SIGKILL":
+        return None
+    numbers_differ = OTHER_PID_NUMBERS in ended.missing
+    if kills and numbers_differ:
+        return 0.95
+    if kills:
+        # Another process of the cgroup; ours only if a shell hides which one it ran.
+        return 0.85 if evidence.is_signal_of_child else None
+    if not ended.oom_kills:
+        return None
+    return 0.9 if ended.kernel_lines is None or numbers_differ else 0.8
+
+
+def other_process_oom_killed(evidence: Evidence) -> Finding | None:
+    """The kernel killed a process beside the trainer for memory, say a data worker."""
+    ended = evidence.exit
+    if ended is None or not (ended.oom_kills or _kills(ended)) or host_oom_killed(evidence):
+        return None
+    text = "The kernel killed another process of the run for memory, not the trainer itself."
+    advice = ("A data worker killed like this leaves `fit` waiting: use fewer workers.",)
+    return Finding("host_oom_killed", 0.4, text, (*_lines(ended), *_counter(ended)), advice)
+
+
+def killed_from_outside(evidence: Evidence) -> Finding | None:
+    """SIGKILL without a proof of what sent it."""
+    ended = evidence.exit
+    if ended is None or evidence.signal != "SIGKILL" or evidence.last(StopDeadlinePassed):
+        return None
+    memory = "no memory kill was counted" if ended.oom_kills == 0 else "its sender is not known"
+    text = f"The trainer was killed from outside with SIGKILL; {memory}."
+    seen = (EvidenceItem("exit status", _status(evidence)), *_counter(ended), *_memory(ended))
+    is_blind = ended.oom_kills is None and ended.kernel_lines is None
+    advice = (_MEMORY_SUSPECTED, _ASK_WHO) if is_blind else (_ASK_WHO,)
+    confidence = 0.6 if is_blind else 0.9
+    return Finding("killed_from_outside", confidence, text, seen, advice, ("who sent SIGKILL",))
+
+
+def kill_printed(evidence: Evidence) -> Finding | None:
+    """A shell or Slurm wrote about a kill; only the log is there."""
+    if evidence.exit or evidence.entries:
+        return None
+    slurm, shell = _SLURM_OOM.search(evidence.output), _SHELL_KILLED.search(evidence.output)
+    if slurm:
+        seen = (EvidenceItem("output", slurm[0].strip()),)
+        text = "Slurm says that the kernel killed the job for memory."
+        advice = ("Ask for more memory (`--mem`).", _USE_LESS)
+        return Finding("host_oom_killed", 0.9, text, seen, advice)
+    if shell is None:
+        return None
+    text = "The shell says that the script was killed (SIGKILL); why is not in the log."
+    seen = (EvidenceItem("output", shell[0].strip()),)
+    advice = (_MEMORY_SUSPECTED, _ASK_WHO)
+    return Finding("killed_from_outside", 0.6, text, seen, advice, ("who sent SIGKILL",))
+
+
+def supervisor_lost(evidence: Evidence) -> Finding | None:
+    """The supervisor vanished without a word: the attempt has no end."""
+    is_over = evidence.is_live or evidence.last(AttemptEnded)
+    if is_over or not evidence.last(AttemptStarted):
+        return None
+    if evidence.exit:
+        return None  # the trainer's own end explains more
+    last = evidence.entries[-1]
+    text = "Pitstop itself was killed or the machine went down: the attempt has no recorded end."
+    seen = (
+        EvidenceItem("journal", f"the last entry is {last.event.kind}; no attempt_ended"),
+        *_saved_by_persister(evidence),
+    )
+    advice = ("Look whether the machine restarted (`uptime -s`, `last -x`).",)
+    missing = ("who ended the supervisor",)
+    return Finding("killed_from_outside", 0.7, text, seen, advice, missing)
+
+
+def _saved_by_persister(evidence: Evidence) -> tuple[EvidenceItem, ...]:
+    items = [
+        EvidenceItem("journal", f"step {event.step:,} was saved when the supervisor was gone")
+        for event in evidence.all(CheckpointCommitted)
+        if event.reason == "supervisor_lost"
+    ]
+    stops = (event.source for event in evidence.all(StopRequested))
+    if "supervisor_lost" in stops:
+        items.append(EvidenceItem("journal", "the trainer was stopped: its supervisor was gone"))
+    return tuple(items)
+
+
+def _status(evidence: Evidence) -> str:
+    if evidence.is_signal_of_child:
+        return f"exit code {evidence.exit_code}: a process that the command ran got SIGKILL"
+    return f"ended by {evidence.signal}" if evidence.signal else f"exit code {evidence.exit_code}"
+
+
+def _kills(ended: TrainerExited) -> tuple[OomKill, ...]:
+    parsed = (parse_oom_kill(line) for line in ended.kernel_lines or ())
+    return tuple(kill for kill in parsed if kill)
+
+
+def _lines(ended: TrainerExited) -> tuple[EvidenceItem, ...]:
+    return tuple(EvidenceItem("kernel log", line) for line in ended.kernel_lines or ())
+
+
+def _counter(ended: TrainerExited) -> tuple[EvidenceItem, ...]:
+    if ended.oom_kills is None:
+        return ()
+    text = f"processes of the cgroup killed for memory during the attempt: {ended.oom_kills}"
+    return (EvidenceItem("memory cgroup", text),)
+
+
+def _memory(ended: TrainerExited) -> tuple[EvidenceItem, ...]:
+    usage = _usage(ended)
+    return (EvidenceItem("memory", usage.strip(" :")),) if usage else ()
+
+
+def _usage(ended: TrainerExited) -> str:
+    peak = f"{phrases.size(ended.max_rss_bytes)} at its peak" if ended.max_rss_bytes else ""
+    limit = ended.memory_limit_bytes
+    of = f"a cgroup limit of {phrases.size(limit)}" if limit else ""
+    words = ", ".join(part for part in (peak, of) if part)
+    return f": {words}" if words else ""
+
+
+def _oom_advice(ended: TrainerExited, kills: tuple[OomKill, ...]) -> tuple[str, ...]:
+    if any(kill.whole_machine for kill in kills):
+        return ("The whole machine was out of memory: look what else ran on it.", _USE_LESS)
+    if ended.memory_limit_bytes:
+        more = phrases.size(int(ended.memory_limit_bytes * 1.5))
+        return (f"Raise the memory limit of the container or job, say to {more}.", _USE_LESS)
+    return (_USE_LESS,)

@@ -1,0 +1,149 @@
+"""Deaths inside native code: the signals that a program brings upon itself."""
+
+from __future__ import annotations
+
+import re
+
+from pitstop.diagnosis import phrases
+from pitstop.diagnosis.evidence import Evidence
+from pitstop.diagnosis.finding import EvidenceItem, Finding
+
+_SIGNALS = {
+    "SIGSEGV": "touched memory that is not its own",
+    "SIGABRT": "gave up on an internal check",
+    "SIGBUS": "touched memory whose file or shared memory is gone or full",
+    "SIGFPE": "divided integers by zero",
+    "SIGILL": "ran an instruction that this processor does not have",
+    "SIGTRAP": "ran into a trap",
+    "SIGSYS": "made a system call that is forbidden here",
+}
+
+# What faulthandler of CPython prints; in a bare log it is the only sign.
+_FAULTHANDLER = {
+    "Segmentation fault": "SIGSEGV",
+    "Aborted": "SIGABRT",
+    "Bus error": "SIGBUS",
+    "Floating-point exception": "SIGFPE",
+    "Floating point exception": "SIGFPE",
+    "Illegal instruction": "SIGILL",
+}
+_FATAL = re.compile(r"^Fatal Python error: (?P<what>.+)$", re.MULTILINE)
+_FRAME = re.compile(
+    r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<function>.+)$', re.MULTILINE
+)
+_NO_THREAD = re.compile(
+    r"^.*(?:pthread_create\(?\)? failed|can't start new thread).*$", re.MULTILINE
+)
+_NO_MEMORY = re.compile(r"^.*(?:std::bad_alloc|Cannot allocate memory).*$", re.MULTILINE)
+_CHECK = re.compile(r"^.*Check failed: .*$", re.MULTILINE)
+_NEARLY_FULL = 0.02
+
+
+def native_crash(evidence: Evidence) -> Finding | None:
+    """A crash in native code, with the Python frame that was running."""
+    name = _signal(evidence)
+    if name not in _SIGNALS or name == "SIGILL":
+        return None
+    frame, check = _FRAME.search(_fault_text(evidence)), _CHECK.search(evidence.output)
+    where = ""
+    if frame:
+        where = f" in {phrases.source_line(frame['file'], int(frame['line']), frame['function'])}"
+    text = f"The trainer crashed in native code ({name}, it {_SIGNALS[name]}){where}."
+    missing = () if frame else ("the Python frame that crashed",)
+    seen = _seen(evidence, name, check[0] if check else "")
+    return Finding("native_crash", 0.9, text, seen, _advice(name, has_frame=bool(frame)), missing)
+
+
+def illegal_instruction(evidence: Evidence) -> Finding | None:
+    """A library was built for another processor."""
+    if _signal(evidence) != "SIGILL":
+        return None
+    text = f"The trainer {_SIGNALS['SIGILL']} (SIGILL): a library was built for another one."
+    advice = (
+        (
+            "Compare `grep -m1 flags /proc/cpuinfo` (avx, avx2, fma) with what the package needs, "
+            "and install a build for this machine."
+        ),
+    )
+    return Finding("illegal_instruction", 0.93, text, _seen(evidence, "SIGILL"), advice)
+
+
+def shared_memory_full(evidence: Evidence) -> Finding | None:
+    """SIGBUS while /dev/shm is full: a page of shared memory could not be had."""
+    space = evidence.limit("dev_shm")
+    size, free = space.get("size_bytes"), space.get("free_bytes")
+    if _signal(evidence) != "SIGBUS" or not size or free is None or free > size * _NEARLY_FULL:
+        return None
+    text = f"Shared memory ran out: /dev/shm has {phrases.size(free)} of {phrases.size(size)} free."
+    seen = (EvidenceItem("limits", f"/dev/shm: {free} of {size} bytes free"),)
+    advice = (
+        "Give the container more (`docker run --shm-size=8g`), or delete old files in /dev/shm.",
+    )
+    return Finding("shm_exhausted", 0.93, text, (*_seen(evidence, "SIGBUS"), *seen), advice)
+
+
+def native_no_thread(evidence: Evidence) -> Finding | None:
+    """A thread could not be created; TensorFlow aborts then."""
+    line = _NO_THREAD.search(evidence.output)
+    if line is None or _signal(evidence) not in ("SIGABRT", "SIGSEGV"):
+        return None
+    seen = _seen(evidence, evidence.signal, line[0])
+    space = evidence.limit("address_space_bytes").get("soft")
+    if space is not None:
+        # Each thread reserves a stack: a small address space looks like a thread limit.
+        text = (
+            f"A thread could not be created in an address space limited to {phrases.size(space)}."
+        )
+        advice = ("Lift the limit with `ulimit -v unlimited` in the shell that starts the run.",)
+        return Finding("host_alloc_failure", 0.93, text, seen, advice)
+    count = evidence.limit("processes").get("soft")
+    of = f" (limit of this user: {count})" if count else ""
+    text = f"No more threads could be created{of}."
+    advice = (
+        (
+            "Raise `ulimit -u` or the pids limit of the container, or lower OMP_NUM_THREADS and "
+            "the number of data workers."
+        ),
+    )
+    return Finding("thread_or_process_limit", 0.93, text, seen, advice)
+
+
+def native_no_memory(evidence: Evidence) -> Finding | None:
+    """Native code asked for memory and was refused."""
+    line = _NO_MEMORY.search(evidence.output)
+    if line is None or _signal(evidence) not in ("SIGABRT", "SIGSEGV"):
+        return None
+    space = evidence.limit("address_space_bytes").get("soft")
+    of = f" (address space limited to {phrases.size(space)})" if space is not None else ""
+    text = f"Native code asked for memory and got none{of}."
+    advice = ("Lift `ulimit -v`, or use less memory: smaller batches, fewer data workers.",)
+    return Finding("host_alloc_failure", 0.93, text, _seen(evidence, "SIGABRT", line[0]), advice)
+
+
+def _signal(evidence: Evidence) -> str:
+    if evidence.signal or evidence.exit:
+        return evidence.signal
+    fatal = _FATAL.search(evidence.output)
+    return _FAULTHANDLER.get(fatal["what"].strip(), "") if fatal else ""
+
+
+def _fault_text(evidence: Evidence) -> str:
+    # The thread that crashed comes first, or is marked "Current thread".
+    fatal = _FATAL.search(evidence.output)
+    text = evidence.output[fatal.end() :] if fatal else ""
+    return text[max(0, text.find("Current thread")) :]
+
+
+def _seen(evidence: Evidence, name: str, line: str = "") -> tuple[EvidenceItem, ...]:
+    fatal = _FATAL.search(evidence.output)
+    quoted = (line, fatal[0] if fatal else "")
+    items = tuple(EvidenceItem("output", text.strip()) for text in quoted if text)
+    return (EvidenceItem("exit status", f"ended by {name}"), *items) if evidence.exit else items
+
+
+def _advice(name: str, *, has_frame: bool) -> tuple[str, ...]:
+    look = () if has_frame else ("Run with `python -X faulthandler` to see which line crashes.",)
+    if name == "SIGBUS":
+        shm = "Check `df -h /dev/shm`, and that no file was cut short while it was mapped."
+        return (shm, *look)
+    return (*look, "Update or pin the library that is named in the frames; report it with them.")

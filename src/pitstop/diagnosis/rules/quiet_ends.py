@@ -1,0 +1,182 @@
+"""Ends without an error: callbacks that stop a fit, inputs that run out, early exits."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from pitstop.diagnosis import phrases
+from pitstop.diagnosis.evidence import Evidence
+from pitstop.diagnosis.finding import EvidenceItem, Finding
+from pitstop.events import (
+    EpochEnded,
+    FitEnded,
+    FitStarted,
+    InputExhausted,
+    Restored,
+    ScriptEnded,
+    StopTrainingSet,
+)
+
+TERMINATE_ON_NAN = "TerminateOnNaN"
+"""The callback of Keras whose stop is about the loss, not about progress."""
+
+_EARLY_STOPPING_LINE = re.compile(r"^Epoch (?P<epoch>\d+): early stopping$", re.MULTILINE)
+_RAN_OUT = re.compile(r"^.*[Yy]our input ran out of data.*$", re.MULTILINE)
+_NEEDED = re.compile(r"in this case, (?P<batches>\d+) batches")
+_BLOWN_UP_FACTOR = 2.0
+
+
+def callback_stop(evidence: Evidence) -> Finding | None:
+    """A callback, or the user's own code, set `model.stop_training`."""
+    stop, ended = evidence.last(StopTrainingSet), evidence.last(FitEnded)
+    if stop is None or stop.callback == TERMINATE_ON_NAN:
+        return None
+    where = phrases.source_line(stop.file, stop.line, stop.function)
+    who = stop.callback or f"the code at {where}"
+    epochs = ended.epochs if ended else None
+    of = f" of {epochs}" if epochs else ""
+    watched = _watched(evidence, stop)
+    text = (
+        f"{who} ended the training in epoch {stop.epoch + 1}{of}{': ' if watched else '.'}{watched}"
+    )
+    seen = (
+        EvidenceItem("journal", f"stop_training was set at step {stop.step:,} by {who} ({where})"),
+        *_watched_items(stop),
+    )
+    is_last_epoch = epochs is not None and stop.epoch + 1 >= epochs
+    is_end = evidence.state == "completed" and not is_last_epoch
+    advice = _stop_advice(stop, where)
+    return Finding("early_stopping_or_callback_stop", 0.95 if is_end else 0.3, text, seen, advice)
+
+
+def _watched(evidence: Evidence, stop: StopTrainingSet) -> str:
+    monitor, best = stop.watched.get("monitor"), stop.watched.get("best")
+    if not monitor or not isinstance(best, int | float):
+        return ""
+    patience = stop.watched.get("patience", "?")
+    text = f"{monitor} did not improve on {phrases.number(float(best))} for {patience} epochs"
+    last = _last_value(evidence, str(monitor))
+    if last is None:
+        return f"{text}."
+    if "loss" in monitor and (not math.isfinite(last) or last > _BLOWN_UP_FACTOR * abs(best)):
+        return f"{text}; it did not level off, it blew up to {phrases.number(last)}."
+    return f"{text}; its last value is {phrases.number(last)}."
+
+
+def _last_value(evidence: Evidence, metric: str) -> float | None:
+    values = [event.logs[metric] for event in evidence.all(EpochEnded) if metric in event.logs]
+    return values[-1] if values else None
+
+
+def _watched_items(stop: StopTrainingSet) -> tuple[EvidenceItem, ...]:
+    pairs = (f"{name}={phrases.number(value)}" for name, value in stop.watched.items())
+    return (
+        (EvidenceItem("journal", f"{stop.callback}: {', '.join(pairs)}"),) if stop.watched else ()
+    )
+
+
+def _stop_advice(stop: StopTrainingSet, where: str) -> tuple[str, ...]:
+    if stop.callback == "EarlyStopping":
+        patience = stop.watched.get("patience")
+        more = patience * 2 if isinstance(patience, int) and patience else 5
+        return (
+            f"If this was too early: EarlyStopping(patience={more}), or a larger start_from_epoch.",
+            "Set restore_best_weights=True to end with the best weights, not the last.",
+        )
+    return (f"If this was not meant, look at {where}.",)
+
+
+def early_stopping_printed(evidence: Evidence) -> Finding | None:
+    """EarlyStopping said so in the output; only it is known of a bare log."""
+    line = _EARLY_STOPPING_LINE.search(evidence.output)
+    if line is None or evidence.last(FitStarted) or evidence.exit_code or evidence.signal:
+        return None
+    text = f"EarlyStopping ended the training in epoch {line['epoch']}."
+    advice = ("If this was too early, raise the patience of EarlyStopping.",)
+    seen = (EvidenceItem("output", line[0]),)
+    return Finding("early_stopping_or_callback_stop", 0.9, text, seen, advice)
+
+
+def dataset_exhausted(evidence: Evidence) -> Finding | None:
+    """The input had fewer batches than `steps_per_epoch` asked for.
+
+    Keras 3 goes on with short epochs; Keras 2 ends the fit.
+    """
+    printed = _RAN_OUT.search(evidence.output)
+    epochs = _short_epochs(evidence)
+    if not epochs and printed is None:
+        return None
+    is_end = evidence.state in ("completed", "unknown")
+    lines = (EvidenceItem("output", printed[0].strip()),) if printed else ()
+    told = tuple(EvidenceItem("journal", _short_words(epoch)) for epoch in epochs[:3])
+    advice = _exhausted_advice(epochs, printed[0] if printed else "")
+    text = _exhausted_headline(evidence, epochs)
+    return Finding("dataset_exhausted", 0.93 if is_end else 0.35, text, (*told, *lines), advice)
+
+
+ShortEpoch = tuple[int, int, int]
+"""An epoch counted from 0, the steps it had, the steps it was to have."""
+
+
+def _short_epochs(evidence: Evidence) -> list[ShortEpoch]:
+    exhausted = [(e.epoch, e.steps, e.expected_steps) for e in evidence.all(InputExhausted)]
+    cut = {event.epoch for event in evidence.all(StopTrainingSet)}
+    cut |= {event.epoch for event in evidence.all(Restored)}  # began in another attempt
+    ended = [
+        (event.epoch, event.steps, event.expected_steps)
+        for event in evidence.all(EpochEnded)
+        if event.expected_steps and event.steps < event.expected_steps and event.epoch not in cut
+    ]
+    return exhausted or ended
+
+
+def _short_words(short: ShortEpoch) -> str:
+    epoch, steps, expected = short
+    return f"epoch {epoch + 1} had {steps} of {expected} steps"
+
+
+def _exhausted_headline(evidence: Evidence, epochs: list[ShortEpoch]) -> str:
+    ended = evidence.last(FitEnded)
+    which = (
+        f"epoch {epochs[0][0] + 1} had only {epochs[0][1]} of {epochs[0][2]} steps"
+        if epochs
+        else ""
+    )
+    if ended and ended.epochs_run < ended.epochs:
+        end = f"fit ended after {ended.epochs_run} of {ended.epochs} epochs"
+    elif ended:
+        end = f"fit went on quietly to the end of {ended.epochs} epochs"
+    else:
+        end = ""
+    details = "; ".join(part for part in (which, end) if part)
+    return f"The dataset ran out of batches{': ' if details else ''}{details}."
+
+
+def _exhausted_advice(epochs: list[ShortEpoch], printed: str) -> tuple[str, ...]:
+    needed = _NEEDED.search(printed)
+    if epochs:
+        _, steps, expected = max(epochs, key=lambda short: short[1])
+        mismatch = f"steps_per_epoch={expected} but the dataset has {steps} batches: "
+    else:
+        mismatch = f"The fit needs {needed['batches']} batches: " if needed else ""
+    fix = "add .repeat() to the dataset or drop steps_per_epoch."
+    later = "A Python generator cannot start again: wrap it in tf.data.Dataset.from_generator."
+    return (f"{mismatch}{fix}" if mismatch else fix.capitalize(), later)
+
+
+def left_during_fit(evidence: Evidence) -> Finding | None:
+    """The process went away with exit code 0 inside `fit`: it left on purpose."""
+    fit = evidence.open_fit
+    if fit is None or evidence.exit_code != 0 or evidence.stop:
+        return None
+    at = f" at step {evidence.position.step:,}" if evidence.position else ""
+    by_exit = evidence.last(ScriptEnded) is not None
+    how = "sys.exit(0)" if by_exit else "os._exit(0), or the end of a process it left behind"
+    text = f"The script left model.fit{at} with exit code 0 and no exception ({how})."
+    seen = (
+        EvidenceItem("exit status", "exit code 0"),
+        EvidenceItem("journal", f"fit {fit.fit} began ({fit.epochs} epochs) and never returned"),
+    )
+    advice = ("Search the script and its callbacks for sys.exit, exit( and os._exit.",)
+    return Finding("user_code_error", 0.75, text, seen, advice)

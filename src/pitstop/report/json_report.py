@@ -1,0 +1,33 @@
+"""The report as strict JSON, for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+
+from pitstop.events import JsonValue
+from pitstop.report.why import WhyReport
+
+
+def to_json(report: WhyReport) -> dict[str, JsonValue]:
+    """One object about the last attempt; the earlier ones under `attempts`."""
+    return {
+        "run": report.name,
+        **report.last.to_json(),
+        "attempts": [attempt.to_json() for attempt in report.earlier],
+        "damaged_lines": report.damaged_lines,
+    }
+
+
+def render(report: WhyReport) -> str:
+    """The object as text that every JSON parser reads, newline included."""
+    return json.dumps(strict(to_json(report)), indent=2, allow_nan=False) + "\n"
+
+
+def strict(value: JsonValue) -> JsonValue:
+    """The value with NaN and infinities, which JSON lacks, as null."""
+    if isinstance(value, dict):
+        return {key: strict(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [strict(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

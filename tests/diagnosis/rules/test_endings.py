@@ -1,0 +1,177 @@
+"""Ends that were asked for, next to those that only look like it."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitstop.diagnosis import CauseId, Evidence
+from pitstop.events import (
+    AttemptStarted,
+    ScriptEnded,
+    StopDeadlinePassed,
+    StopRequested,
+)
+from tests.diagnosis.attempts import (
+    FINISHED,
+    STARTED,
+    STOPPED_CLEANLY,
+    Case,
+    advice_of,
+    as_parameters,
+    attempt_of,
+    check,
+    completed,
+    epoch,
+    exited,
+    failed,
+    finding_of,
+    fit_ended,
+    killed,
+    raised,
+    stop_by_signal,
+    stopped,
+)
+
+CASES: list[Case] = [
+    ("all epochs done", completed(epoch(4), *FINISHED), "completed_normally"),
+    (
+        "exit 0 without fit",
+        attempt_of(STARTED, ScriptEnded(0), exited(0), state="completed"),
+        "completed_normally",
+    ),
+    (
+        "natural end of a dataset of unknown length",
+        completed(epoch(0, 15, None), epoch(1, 15, None), *FINISHED),
+        "completed_normally",
+    ),
+    (
+        "stop came too late",
+        completed(StopRequested("command", "graceful"), *FINISHED),
+        "completed_normally",
+    ),
+    ("sys.exit(0) in fit", completed(ScriptEnded(47), exited(0)), "user_code_error"),
+    ("os._exit(0) in fit", completed(exited(0)), "user_code_error"),
+    ("sys.exit(3)", failed(ScriptEnded(47), exited(3)), "user_code_error"),
+    (
+        "pitstop stop",
+        stopped(StopRequested("command", "graceful"), *STOPPED_CLEANLY),
+        "stop_requested",
+    ),
+    (
+        "stop had to be forced",
+        stopped(
+            StopRequested("command", "graceful"),
+            StopDeadlinePassed(20.0, "validation", "no boundary"),
+            killed(),
+        ),
+        "stop_requested",
+    ),
+    (
+        "Ctrl-C",
+        stopped(stop_by_signal("SIGINT", from_terminal=True), *STOPPED_CLEANLY),
+        "user_interrupt",
+    ),
+    (
+        "KeyboardInterrupt in the script",
+        failed(raised("KeyboardInterrupt"), killed("SIGINT")),
+        "user_interrupt",
+    ),
+    ("SIGINT to the trainer", failed(killed("SIGINT")), "user_interrupt"),
+    (
+        "SIGTERM to pitstop",
+        stopped(stop_by_signal("SIGTERM", sender_pid=1), *STOPPED_CLEANLY),
+        "preempted_or_terminated",
+    ),
+    ("SIGTERM to the trainer", failed(killed("SIGTERM")), "preempted_or_terminated"),
+    ("exit code 143 of a shell", failed(exited(143)), "preempted_or_terminated"),
+    (
+        "terminal closed",
+        stopped(stop_by_signal("SIGHUP"), *STOPPED_CLEANLY),
+        "preempted_or_terminated",
+    ),
+    (
+        "timeout(1) around pitstop",
+        stopped(
+            stop_by_signal("SIGTERM", sender_pid=9, sender_command="timeout 60 pitstop run"),
+            *STOPPED_CLEANLY,
+        ),
+        "time_limit",
+    ),
+    (
+        "timeout(1) inside pitstop",
+        attempt_of(
+            AttemptStarted(1, ["timeout", "9", "python", "t.py"], 1, 2, "box"),
+            exited(124),
+            state="failed",
+        ),
+        "time_limit",
+    ),
+    ("exit code 124 without timeout", failed(exited(124)), "user_code_error"),
+    (
+        "Slurm time limit",
+        stopped(
+            stop_by_signal("SIGTERM"),
+            *STOPPED_CLEANLY,
+            output="slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01 DUE TO TIME LIMIT",
+        ),
+        "time_limit",
+    ),
+    (
+        "Slurm preemption",
+        stopped(
+            stop_by_signal("SIGTERM"),
+            *STOPPED_CLEANLY,
+            output="slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01 DUE TO PREEMPTION",
+        ),
+        "preempted_or_terminated",
+    ),
+    (
+        "soft processor limit",
+        failed(killed("SIGXCPU", limits={"cpu_seconds": {"soft": 12, "hard": 20}})),
+        "time_limit",
+    ),
+    (
+        "hard processor limit",
+        failed(killed(limits={"cpu_seconds": {"soft": 12, "hard": 12}})),
+        "time_limit",
+    ),
+    (
+        "killed well below the processor limit",
+        failed(killed(limits={"cpu_seconds": {"soft": 60, "hard": 60}})),
+        "killed_from_outside",
+    ),
+]
+
+
+@pytest.mark.parametrize(("evidence", "cause"), as_parameters(CASES))
+def test_cause(evidence: Evidence, cause: CauseId) -> None:
+    check(evidence, cause)
+
+
+def test_the_summary_says_where_it_stopped() -> None:
+    stop = StopRequested("command", "graceful", sender_uid=1000)
+    finding = finding_of(stopped(stop, *STOPPED_CLEANLY))
+    assert "step 47 (epoch 3, batch 7)" in finding.summary
+    assert any("user id 1000" in item.text for item in finding.evidence)
+
+
+def test_a_forced_stop_says_what_was_waited_for() -> None:
+    late = StopDeadlinePassed(20.0, "validation", "no boundary was reached (validation)")
+    finding = finding_of(stopped(StopRequested("command", "graceful"), late, killed()))
+    assert "no boundary was reached (validation) in 20 s: ended by force" in finding.summary
+
+
+def test_a_closed_terminal_gets_the_advice_for_it() -> None:
+    evidence = stopped(stop_by_signal("SIGHUP"), *STOPPED_CLEANLY)
+    assert any("tmux" in line for line in advice_of(evidence))
+
+
+def test_the_sender_of_a_signal_is_named() -> None:
+    stop = stop_by_signal("SIGTERM", sender_pid=812, sender_command="slurmstepd: [7.batch]")
+    finding = finding_of(stopped(stop, *STOPPED_CLEANLY))
+    assert "`slurmstepd: [7.batch]` (process 812)" in finding.summary
+
+
+def test_a_resumed_fit_counts_the_epochs_of_earlier_attempts() -> None:
+    evidence = completed(epoch(4), fit_ended(2), exited(0))
+    assert "5 of 5 epochs" in finding_of(evidence).summary

@@ -1,0 +1,202 @@
+"""Exceptions and exit codes; the same class with different meanings."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitstop.diagnosis import CauseId, Evidence
+from tests.diagnosis.attempts import (
+    FINISHED,
+    STARTED,
+    Case,
+    as_parameters,
+    attempt_of,
+    check,
+    completed,
+    epoch,
+    exited,
+    failed,
+    finding_of,
+    killed,
+    printed,
+    raised,
+)
+
+TF = "OpError Exception BaseException"
+OOM_HINT = (
+    "Hint: If you want to see a list of allocated tensors when OOM happens, add "
+    "report_tensor_allocations_upon_oom to RunOptions for current allocation info."
+)
+TF = "OpError Exception BaseException"
+
+
+def os_error(number: int, text: str) -> Evidence:
+    return failed(raised("OSError", f"[Errno {number}] {text}: 'm.keras'", "Exception"), exited(1))
+
+
+def tf_error(name: str, message: str) -> Evidence:
+    return failed(raised(f"tensorflow.errors.{name}", message, TF), exited(1))
+
+
+CASES: list[Case] = [
+    ("own code", failed(raised("ValueError", "bad"), exited(1)), "user_code_error"),
+    (
+        "own callback",
+        failed(raised("ValueError", "bad", callback="Plot"), exited(1)),
+        "callback_error",
+    ),
+    ("disk full", os_error(28, "No space left on device"), "disk_full"),
+    (
+        "disk full in a callback is not the callback's fault",
+        failed(
+            raised("OSError", "[Errno 28] No space left on device", callback="ModelCheckpoint"),
+            exited(1),
+        ),
+        "disk_full",
+    ),
+    (
+        "disk full, as TensorFlow says it",
+        tf_error("ResourceExhaustedError", f"c/x.tempstate; No space left on device {OOM_HINT}"),
+        "disk_full",
+    ),
+    ("quota", os_error(122, "Disk quota exceeded"), "disk_full"),
+    ("/dev/shm full", os_error(28, "No space left on device: '/dev/shm/x'"), "shm_exhausted"),
+    (
+        "too many open files, with the hint about OOM",
+        tf_error("ResourceExhaustedError", f"d/1.tfrecord; Too many open files {OOM_HINT}"),
+        "too_many_open_files",
+    ),
+    (
+        "host memory, TensorFlow",
+        tf_error(
+            "ResourceExhaustedError",
+            "OOM when allocating tensor with shape[99999,99999] and type float on "
+            f"/job:localhost/replica:0/task:0/device:CPU:0 by allocator mklcpu {OOM_HINT}",
+        ),
+        "host_alloc_failure",
+    ),
+    (
+        "GPU memory",
+        tf_error(
+            "ResourceExhaustedError",
+            "OOM when allocating tensor with shape[512,512] and type float on "
+            f"/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc {OOM_HINT}",
+        ),
+        "gpu_oom",
+    ),
+    (
+        "host memory, NumPy",
+        failed(raised("_ArrayMemoryError", "Unable to allocate 128. MiB", "MemoryError")),
+        "host_alloc_failure",
+    ),
+    ("MemoryError without a message", failed(raised("MemoryError")), "host_alloc_failure"),
+    ("cuDNN", tf_error("InternalError", "CUDNN_STATUS_NOT_INITIALIZED"), "gpu_driver_or_library"),
+    ("read-only", os_error(30, "Read-only file system"), "permission_or_readonly"),
+    ("permission", os_error(13, "Permission denied"), "permission_or_readonly"),
+    (
+        "no thread",
+        failed(raised("RuntimeError", "can't start new thread"), exited(1)),
+        "thread_or_process_limit",
+    ),
+    (
+        "peer lost",
+        tf_error("UnavailableError", "Collective ops is aborted by: task:1 heartbeat timeout."),
+        "worker_lost",
+    ),
+    (
+        "no network",
+        failed(
+            raised("Exception", "URL fetch failure on x: [Errno -2] Name or service "),
+            exited(1),
+        ),
+        "network_or_download_failure",
+    ),
+    (
+        "import",
+        failed(raised("ModuleNotFoundError", "No module named 'x'"), exited(1)),
+        "dependency_or_import_error",
+    ),
+    ("damaged record", tf_error("DataLossError", "corrupted record at 1536"), "data_error"),
+    (
+        "generator of the user",
+        tf_error("InvalidArgumentError", "ValueError: x\n [[{{node PyFunc}}]]"),
+        "data_error",
+    ),
+    (
+        "label out of range",
+        tf_error("InvalidArgumentError", "Received a label value of 7 which is outside the valid"),
+        "data_error",
+    ),
+    (
+        "missing data file",
+        failed(raised("FileNotFoundError", "[Errno 2] No such file or directory: 'a.csv'")),
+        "data_error",
+    ),
+    (
+        "weights of another model",
+        failed(raised("ValueError", "Layer 'dense' weights shape mismatch: expected 2 variables")),
+        "checkpoint_corrupt_or_mismatch",
+    ),
+    (
+        "died before Pitstop was in it",
+        attempt_of(STARTED, exited(1), output=printed("KeyError: 'lr'"), state="failed"),
+        "user_code_error",
+    ),
+    (
+        "syntax error",
+        attempt_of(
+            STARTED,
+            exited(1),
+            output='  File "/app/train.py", line 3\n    x = = 1\n        ^\n'
+            "SyntaxError: invalid syntax\n",
+            state="failed",
+        ),
+        "user_code_error",
+    ),
+    (
+        "usage error",
+        failed(exited(2), output="usage: train.py [-h]\ntrain.py: error: unrecognized: --x\n"),
+        "user_code_error",
+    ),
+    (
+        "a printed exception that was survived",
+        completed(epoch(4), *FINISHED, output=printed("KeyError: 'lr'")),
+        "completed_normally",
+    ),
+    (
+        "a printed exception before kill -9",
+        failed(killed(), output=printed("KeyError: 'lr'")),
+        "killed_from_outside",
+    ),
+    (
+        "benign noise of TensorFlow",
+        completed(
+            *FINISHED,
+            output="W local_rendezvous.cc:404] Local rendezvous is aborting with status: "
+            "OUT_OF_RANGE: End of sequence\nUnable to register cuDNN factory\n",
+        ),
+        "completed_normally",
+    ),
+]
+
+
+@pytest.mark.parametrize(("evidence", "cause"), as_parameters(CASES))
+def test_cause(evidence: Evidence, cause: CauseId) -> None:
+    check(evidence, cause)
+
+
+def test_file_line_and_place_are_named() -> None:
+    finding = finding_of(failed(raised("ValueError", "bad\nsecond line"), exited(1)))
+    assert finding.summary == "The script failed at step 47 (epoch 3, batch 7): ValueError: bad"
+    assert finding.evidence[0].text == "ValueError: bad\nsecond line"
+    assert "train.py:42 in main()" in finding.advice[0]
+
+
+def test_the_limit_that_was_hit_is_shown_with_its_value() -> None:
+    evidence = finding_of(os_error(24, "Too many open files")).evidence
+    assert "open_files: soft 256, hard 4096" in [item.text for item in evidence]
+
+
+def test_the_hint_about_oom_is_not_in_the_headline() -> None:
+    finding = finding_of(tf_error("ResourceExhaustedError", f"a; Too many open files {OOM_HINT}"))
+    assert "OOM" not in finding.summary

@@ -1,0 +1,137 @@
+"""SIGKILL: memory kills need proof, everything else names no author."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitstop.diagnosis import CauseId, Evidence, diagnose
+from pitstop.events import (
+    AttemptStarted,
+    CheckpointCommitted,
+    StopRequested,
+)
+from pitstop.supervisor.observation.observer import OTHER_PID_NUMBERS
+from tests.diagnosis.attempts import (
+    CONNECTED,
+    OOM_LINES,
+    STARTED,
+    TRAINER_PID,
+    Case,
+    advice_of,
+    as_parameters,
+    attempt_of,
+    check,
+    completed,
+    exited,
+    failed,
+    finding_of,
+    killed,
+    stopped,
+)
+
+NUMBERED_ELSEWHERE = [line.replace("4225", "99") for line in OOM_LINES]
+
+CASES: list[Case] = [
+    (
+        "kernel line names the trainer",
+        failed(killed(oom_kills=1, kernel_lines=OOM_LINES)),
+        "host_oom_killed",
+    ),
+    ("kill -9, no memory kill counted", failed(killed()), "killed_from_outside"),
+    (
+        "kill -9, nothing observable",
+        failed(killed(oom_kills=None, kernel_lines=None)),
+        "killed_from_outside",
+    ),
+    (
+        "counter only, log unreadable",
+        failed(killed(oom_kills=1, kernel_lines=None)),
+        "host_oom_killed",
+    ),
+    (
+        "another process of the cgroup was killed for memory, then kill -9",
+        failed(killed(oom_kills=1, kernel_lines=NUMBERED_ELSEWHERE)),
+        "killed_from_outside",
+    ),
+    (
+        "the same lines inside a pid namespace",
+        failed(killed(oom_kills=1, kernel_lines=NUMBERED_ELSEWHERE, missing=[OTHER_PID_NUMBERS])),
+        "host_oom_killed",
+    ),
+    (
+        "a worker was killed for memory, the user stopped the hang",
+        stopped(StopRequested("command", "graceful"), exited(75, oom_kills=1, kernel_lines=None)),
+        "stop_requested",
+    ),
+    ("137 of a shell without memory kill", failed(exited(137)), "killed_from_outside"),
+    (
+        "137 of a shell, kernel names its child",
+        attempt_of(
+            STARTED,
+            exited(137, oom_kills=1, kernel_lines=NUMBERED_ELSEWHERE),
+            state="failed",
+        ),
+        "host_oom_killed",
+    ),
+    (
+        "a daemonized trainer killed for memory",
+        completed(exited(0, oom_kills=1, kernel_lines=OOM_LINES)),
+        "host_oom_killed",
+    ),
+    (
+        "supervisor killed, persister saved the rest",
+        attempt_of(
+            STARTED,
+            CONNECTED,
+            StopRequested("supervisor_lost", "graceful"),
+            CheckpointCommitted(47, 2, "c/47", 10, 0.1, "supervisor_lost"),
+        ),
+        "killed_from_outside",
+    ),
+]
+
+
+@pytest.mark.parametrize(("evidence", "cause"), as_parameters(CASES))
+def test_cause(evidence: Evidence, cause: CauseId) -> None:
+    check(evidence, cause)
+
+
+def test_what_could_not_be_observed_is_said() -> None:
+    blind = killed(oom_kills=None, kernel_lines=None, missing=["the kernel log"])
+    finding = finding_of(failed(blind))
+    assert finding.confidence <= 0.6
+    assert "the kernel log" in finding.missing
+    assert any("dmesg" in line for line in finding.advice)
+
+
+def test_no_author_is_guessed() -> None:
+    finding = finding_of(failed(killed()))
+    assert "who sent SIGKILL" in finding.missing
+    assert finding.summary.endswith("with SIGKILL; no memory kill was counted.")
+
+
+def test_a_memory_kill_quotes_the_kernel_and_names_the_limit() -> None:
+    ended = killed(oom_kills=1, kernel_lines=OOM_LINES, memory_limit_bytes=1_000_000_000)
+    finding = finding_of(failed(ended))
+    assert [item.text for item in finding.evidence[:2]] == OOM_LINES
+    assert "900.0 MB at its peak, a cgroup limit of 1.0 GB" in finding.summary
+    assert "1.5 GB" in finding.advice[0]
+
+
+def test_a_whole_machine_out_of_memory_gets_other_advice() -> None:
+    line = f"Out of memory: Killed process {TRAINER_PID} (python) total-vm:1kB, anon-rss:1kB"
+    assert "whole machine" in advice_of(failed(killed(oom_kills=1, kernel_lines=[line])))[0]
+
+
+def test_a_killed_worker_is_told_beside_the_cause() -> None:
+    stop = StopRequested("command", "graceful")
+    others = diagnose(stopped(stop, exited(75, oom_kills=1, kernel_lines=None))).others
+    assert [other.cause for other in others] == ["host_oom_killed"]
+
+
+def test_the_pid_that_connected_counts_as_the_trainer() -> None:
+    # `sh -c "python train.py; true"`: the shell was started, its child trains.
+    shell = AttemptStarted(1, ["sh"], 4200, 4201, "box")
+    ended = exited(137, oom_kills=1, kernel_lines=OOM_LINES)
+    evidence = attempt_of(shell, CONNECTED, ended, state="failed")
+    assert finding_of(evidence).confidence > 0.95

@@ -1,0 +1,89 @@
+"""Crashes in native code, and the limits that look like crashes."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitstop.diagnosis import CauseId, Evidence
+from tests.diagnosis.attempts import (
+    LIMITS,
+    Case,
+    as_parameters,
+    check,
+    exited,
+    failed,
+    finding_of,
+    killed,
+)
+
+PTHREAD = (
+    "2026-01-01 10:00:00.1: F external/local_tsl/tsl/platform/default/env.cc:74] Check failed: "
+    "ret == 0 (11 vs. 0) Thread tf_data creation via pthread_create() failed."
+)
+SEGV = (
+    "Fatal Python error: Segmentation fault\n\n"
+    'Thread 0x00007f (most recent call first):\n  File "/usr/lib/threading.py", line 3 in wait\n\n'
+    'Current thread 0x00007e (most recent call first):\n  File "train.py", line 9 in crash\n'
+)
+
+CASES: list[Case] = [
+    (
+        "segfault",
+        failed(killed("SIGSEGV"), output=SEGV),
+        "native_crash",
+    ),
+    ("139 of a shell", failed(exited(139)), "native_crash"),
+    ("illegal instruction", failed(killed("SIGILL")), "illegal_instruction"),
+    ("bus error with room in /dev/shm", failed(killed("SIGBUS")), "native_crash"),
+    (
+        "bus error with /dev/shm full",
+        failed(killed("SIGBUS", limits={"dev_shm": {"size_bytes": 67108864, "free_bytes": 4096}})),
+        "shm_exhausted",
+    ),
+    (
+        "abort of a check",
+        failed(killed("SIGABRT"), output="F tensor.cc:733] Check failed: 1 == NumElements()"),
+        "native_crash",
+    ),
+    ("abort: no thread", failed(killed("SIGABRT"), output=PTHREAD), "thread_or_process_limit"),
+    (
+        "abort: no thread, because of the address space",
+        failed(
+            killed(
+                "SIGABRT",
+                limits=LIMITS | {"address_space_bytes": {"soft": 4 << 30, "hard": 4 << 30}},
+            ),
+            output=PTHREAD,
+        ),
+        "host_alloc_failure",
+    ),
+    (
+        "abort: bad_alloc",
+        failed(
+            killed("SIGABRT"),
+            output="terminate called after throwing an instance of 'std::bad_alloc'",
+        ),
+        "host_alloc_failure",
+    ),
+]
+
+
+@pytest.mark.parametrize(("evidence", "cause"), as_parameters(CASES))
+def test_cause(evidence: Evidence, cause: CauseId) -> None:
+    check(evidence, cause)
+
+
+def test_the_python_frame_of_the_crashed_thread_is_named() -> None:
+    assert "train.py:9 in crash()" in finding_of(failed(killed("SIGSEGV"), output=SEGV)).summary
+
+
+def test_a_failed_check_is_quoted() -> None:
+    line = "F tensor.cc:733] Check failed: 1 == NumElements()"
+    evidence = finding_of(failed(killed("SIGABRT"), output=f"noise\n{line}\nmore")).evidence
+    assert line in [item.text for item in evidence]
+
+
+def test_a_crash_without_frames_says_how_to_get_them() -> None:
+    finding = finding_of(failed(killed("SIGSEGV")))
+    assert "faulthandler" in finding.advice[0]
+    assert "the Python frame that crashed" in finding.missing

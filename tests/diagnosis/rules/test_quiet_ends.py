@@ -1,0 +1,114 @@
+"""Ends without an error, which leave no trace in the exit code."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitstop.diagnosis import CauseId, Evidence
+from pitstop.events import (
+    Restored,
+    StopTrainingSet,
+)
+from tests.diagnosis.attempts import (
+    FINISHED,
+    PLATEAU,
+    RAN_OUT_AT_15,
+    Case,
+    advice_of,
+    as_parameters,
+    check,
+    completed,
+    early_stopping,
+    epoch,
+    exited,
+    failed,
+    finding_of,
+    fit_ended,
+    killed,
+    raised,
+)
+
+OWN_STOP = StopTrainingSet(30, 1, "Budget", "train.py", 17, "on_train_batch_end")
+
+CASES: list[Case] = [
+    (
+        "EarlyStopping",
+        completed(epoch(2), PLATEAU, fit_ended(3), exited(0)),
+        "early_stopping_or_callback_stop",
+    ),
+    (
+        "EarlyStopping in the last epoch",
+        completed(early_stopping(4, monitor="val_loss"), *FINISHED),
+        "completed_normally",
+    ),
+    (
+        "own callback stops",
+        completed(OWN_STOP, fit_ended(2), exited(0)),
+        "early_stopping_or_callback_stop",
+    ),
+    (
+        "EarlyStopping, and then the script fails",
+        failed(PLATEAU, fit_ended(3), raised("KeyError", "'a'", "LookupError"), exited(1)),
+        "user_code_error",
+    ),
+    ("short epochs (Keras 3)", completed(RAN_OUT_AT_15, *FINISHED), "dataset_exhausted"),
+    (
+        "short epochs seen by their length only",
+        completed(epoch(0, 20), epoch(1, 7), *FINISHED),
+        "dataset_exhausted",
+    ),
+    (
+        "fit ended early (Keras 2)",
+        completed(
+            fit_ended(1),
+            exited(0),
+            output="WARNING:tensorflow:Your input ran out of data; interrupting training. Make "
+            "sure that your dataset or generator can generate at least "
+            "`steps_per_epoch * epochs` batches (in this case, 100 batches).",
+        ),
+        "dataset_exhausted",
+    ),
+    (
+        "short epochs, then kill -9",
+        failed(RAN_OUT_AT_15, killed()),
+        "killed_from_outside",
+    ),
+    (
+        "an epoch cut by a stop of a callback is not short",
+        completed(OWN_STOP, epoch(1, 10), fit_ended(2), exited(0)),
+        "early_stopping_or_callback_stop",
+    ),
+]
+
+
+@pytest.mark.parametrize(("evidence", "cause"), as_parameters(CASES))
+def test_cause(evidence: Evidence, cause: CauseId) -> None:
+    check(evidence, cause)
+
+
+def test_early_stopping_says_what_it_watched() -> None:
+    summary = finding_of(completed(epoch(2), PLATEAU, fit_ended(3), exited(0))).summary
+    assert "epoch 3 of 5" in summary
+    assert "val_loss did not improve on 0.4 for 2 epochs" in summary
+    assert "its last value is 0.6" in summary
+
+
+def test_a_loss_that_blew_up_is_told_from_a_plateau() -> None:
+    evidence = completed(epoch(2, val_loss=9.5), PLATEAU, fit_ended(3), exited(0))
+    assert "it blew up to 9.5" in finding_of(evidence).summary
+
+
+def test_the_line_that_stopped_the_training_is_named() -> None:
+    finding = finding_of(completed(OWN_STOP, fit_ended(2), exited(0)))
+    assert "train.py:17" in finding.evidence[0].text
+    assert "train.py:17" in finding.advice[0]
+
+
+def test_the_numbers_of_a_short_dataset_are_in_the_advice() -> None:
+    advice = advice_of(completed(RAN_OUT_AT_15, *FINISHED))[0]
+    assert advice.startswith("steps_per_epoch=20 but the dataset has 15 batches: add .repeat()")
+
+
+def test_an_epoch_that_began_in_another_attempt_is_not_short() -> None:
+    restored = Restored(45, 2, 5, "exact", "", 0.1, 0)
+    check(completed(restored, epoch(2, 15), epoch(3), epoch(4), *FINISHED), "completed_normally")

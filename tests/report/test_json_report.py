@@ -1,0 +1,37 @@
+"""The JSON report: the contract's keys, and JSON that every parser takes."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import NoReturn
+
+from pitstop.report import json_report
+from tests.report.samples import REPORT, RUNNING
+
+
+def refuse(constant: str) -> NoReturn:
+    raise AssertionError(f"{constant} is no JSON")
+
+
+def test_the_last_attempt_is_the_object_and_earlier_ones_lie_below() -> None:
+    found = json.loads(json_report.render(REPORT), parse_constant=refuse)
+    assert found["cause"] == "disk_full"
+    assert found["confidence"] == 0.95
+    assert found["missing"] == ["the kernel log"]
+    assert found["evidence"][1]["source"] == "output"
+    assert len(found["advice"]) == 2
+    assert found["others"][0]["cause"] == "nan_loss"
+    assert [(each["attempt"], each["cause"]) for each in found["attempts"]] == [
+        (1, "killed_from_outside")
+    ]
+
+
+def test_a_running_run_has_no_cause() -> None:
+    found = json.loads(json_report.render(RUNNING))
+    assert (found["state"], found["cause"], found["evidence"]) == ("running", None, [])
+
+
+def test_numbers_that_json_lacks_become_null() -> None:
+    value = {"a": [math.nan, 1.5], "b": (math.inf, "nan"), "c": -math.inf}
+    assert json_report.strict(value) == {"a": [None, 1.5], "b": [None, "nan"], "c": None}
