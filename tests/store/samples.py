@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+import resource
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -72,3 +74,14 @@ def save(
     with CheckpointWriter(checkpoints_dir, sequence, filesystem) as writer:
         writer.write_tensors(image, [memoryview(image_bytes(image, step))])
         return writer.commit(state_of(step), info(step, milestone))
+
+
+@contextlib.contextmanager
+def lowered(kind: int, limit: int) -> Iterator[None]:
+    """A limit of this process, lowered for a while."""
+    before = resource.getrlimit(kind)
+    resource.setrlimit(kind, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(kind, before)

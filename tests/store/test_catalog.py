@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pitstop.errors import CheckpointCorrupt, EnvironmentFault, FormatTooNew, RunFolderUnwritable
 from pitstop.store.catalog import Catalog, CheckpointEntry
+from pitstop.store.filesystem import Filesystem
 from pitstop.store.manifest import MANIFEST_FILE, TENSORS_FILE, encode
 from pitstop.store.names import is_checkpoint, is_leftover
 from pitstop.store.retention import RetentionPolicy
@@ -117,6 +118,29 @@ def test_pruning_does_not_count_the_unreadable(tmp_path: Path) -> None:
         save(tmp_path, step, step)
     (tmp_path / "00000002" / MANIFEST_FILE).unlink()
     assert Catalog(tmp_path).prune(RetentionPolicy(keep_last=1)) == []
+
+
+class _PowerCut(BaseException):
+    """Ends a removal in the middle."""
+
+
+class _FailingFilesystem(Filesystem):
+    def remove_tree(self, path: Path) -> None:
+        if path.exists():
+            (path / TENSORS_FILE).unlink()
+            raise _PowerCut
+
+
+def test_a_power_cut_while_pruning_leaves_no_half_checkpoint(tmp_path: Path) -> None:
+    for step in (1, 2):
+        save(tmp_path, step, step)
+    with pytest.raises(_PowerCut):
+        Catalog(tmp_path, _FailingFilesystem()).prune(RetentionPolicy(keep_last=1))
+    catalog = Catalog(tmp_path)
+    [entry] = catalog.entries()
+    assert catalog.verify(entry).info.step == 2
+    catalog.sweep_partials()
+    assert [path.name for path in tmp_path.iterdir()] == ["00000002"]
 
 
 def test_leftovers_of_crashes_are_swept(tmp_path: Path) -> None:

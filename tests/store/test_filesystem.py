@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import resource
 from pathlib import Path
 
 import pytest
 
 from pitstop.store.filesystem import REAL_FILESYSTEM, created_file, replace_file
+from tests.store.crash_disk import RecordingFilesystem
+from tests.store.samples import lowered
 
 
 def test_replacing_leaves_the_new_content_and_nothing_else(tmp_path: Path) -> None:
@@ -16,6 +19,15 @@ def test_replacing_leaves_the_new_content_and_nothing_else(tmp_path: Path) -> No
     replace_file(path, b"new")
     assert path.read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_replacement_is_on_the_disk_before_it_is_named_and_so_is_its_name(
+    tmp_path: Path,
+) -> None:
+    recording = RecordingFilesystem()
+    replace_file(tmp_path / "run.json", b"new", recording)
+    kinds = [operation.kind for operation in recording.operations]
+    assert kinds == ["create", "write", "sync_file", "rename", "sync_dir"]
 
 
 def test_a_failed_replacement_leaves_the_old_content(tmp_path: Path) -> None:
@@ -38,6 +50,17 @@ def test_a_failure_while_writing_closes_the_file(tmp_path: Path) -> None:
         raise KeyError
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(fd)
+
+
+def test_a_write_that_is_cut_short_goes_on_until_it_fails(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    with (
+        lowered(resource.RLIMIT_FSIZE, 100),
+        pytest.raises(OSError, match="File too large"),
+        created_file(REAL_FILESYSTEM, path) as fd,
+    ):
+        REAL_FILESYSTEM.write(fd, memoryview(bytes(150)))
+    assert path.stat().st_size == 100
 
 
 def test_space_is_reserved_and_then_filled_from_the_start(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,18 @@ def test_looking_does_not_lock(tmp_path: Path) -> None:
     assert not path.exists()
     path.touch()
     assert not is_locked(path)
+    RunLock.acquire(path, RECORD).close()
+
+
+def test_somebody_who_looks_at_the_same_moment_is_no_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "lock"
+    path.touch()
+    looking = os.open(path, os.O_RDONLY)
+    fcntl.flock(looking, fcntl.LOCK_SH)
+    # While `acquire` waits a moment, the other one is done looking.
+    monkeypatch.setattr(time, "sleep", lambda _seconds: os.close(looking))
     RunLock.acquire(path, RECORD).close()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import resource
 import subprocess
@@ -22,7 +21,7 @@ from pitstop.store.image import TensorSpec, plan_image
 from pitstop.store.manifest import MANIFEST_FILE, STATE_FILE, TENSORS_FILE, decode
 from pitstop.store.reader import read_state, read_tensors
 from pitstop.store.writer import CheckpointWriter
-from tests.store.samples import SPEC_LISTS, SPECS, cut, image_bytes, info, save, state_of
+from tests.store.samples import SPEC_LISTS, SPECS, cut, image_bytes, info, lowered, save, state_of
 
 BIG = [TensorSpec("big", "U8", (1 << 20,))]
 
@@ -64,6 +63,11 @@ def test_chunks_larger_than_a_piece_are_cut(
 def test_a_taken_name_gets_a_number(tmp_path: Path) -> None:
     names = [save(tmp_path, 8, sequence)[0].name for sequence in (1, 2, 3)]
     assert names == ["00000008", "00000008.2", "00000008.3"]
+
+
+def test_a_dead_link_takes_a_name_too(tmp_path: Path) -> None:
+    (tmp_path / "00000008").symlink_to(tmp_path / "gone")
+    assert save(tmp_path, 8, 1)[0].name == "00000008.2"
 
 
 def test_a_leftover_of_a_crash_is_in_nobody_s_way(tmp_path: Path) -> None:
@@ -157,17 +161,6 @@ def test_a_read_only_file_system_is_named(small_disk: Path) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     with pytest.raises(CheckpointWriteFailed, match="read-only"):
         save(small_disk, 1, 1)
-
-
-@contextlib.contextmanager
-def lowered(kind: int, limit: int) -> Iterator[None]:
-    """A limit of this process, lowered for a while."""
-    before = resource.getrlimit(kind)
-    resource.setrlimit(kind, (limit, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(kind, before)
 
 
 @pytest.mark.parametrize(

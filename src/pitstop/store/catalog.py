@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pitstop.errors import CheckpointCorrupt, EnvironmentFault, RunFolderUnwritable
 from pitstop.store.disk_fault import explain
-from pitstop.store.filesystem import REAL_FILESYSTEM, replace_file
+from pitstop.store.filesystem import REAL_FILESYSTEM, Filesystem, replace_file
 from pitstop.store.manifest import MANIFEST_FILE, Manifest, decode
 from pitstop.store.names import (
     QUARANTINE_DIR,
@@ -45,8 +45,9 @@ class Catalog:
     the caller holds the run's lock.
     """
 
-    def __init__(self, checkpoints_dir: Path) -> None:
+    def __init__(self, checkpoints_dir: Path, filesystem: Filesystem = REAL_FILESYSTEM) -> None:
         self.checkpoints_dir = checkpoints_dir
+        self._filesystem = filesystem
 
     def entries(self) -> tuple[CheckpointEntry, ...]:
         """All checkpoints, newest first; unreadable ones lead, they may be newer.
@@ -84,12 +85,13 @@ class Catalog:
         """
         folder = self.checkpoints_dir / QUARANTINE_DIR
         with self._changing():
-            folder.mkdir(exist_ok=True)
+            if not folder.exists():
+                self._filesystem.make_dir(folder)
             target = first_free(folder, numbered_names(entry.path.name, first=2))
-            replace_file(entry.path / REASON_FILE, f"{reason}\n".encode())
-            entry.path.rename(target)
-            REAL_FILESYSTEM.sync_dir(folder)
-            REAL_FILESYSTEM.sync_dir(self.checkpoints_dir)
+            replace_file(entry.path / REASON_FILE, f"{reason}\n".encode(), self._filesystem)
+            self._filesystem.rename(entry.path, target)
+            self._filesystem.sync_dir(folder)
+            self._filesystem.sync_dir(self.checkpoints_dir)
         return target
 
     def prune(self, policy: RetentionPolicy) -> list[Path]:
@@ -110,7 +112,7 @@ class Catalog:
         """Removes what a crash left half written or half removed; what it was called."""
         leftovers = [self.checkpoints_dir / name for name in self._names() if is_leftover(name)]
         for path in leftovers:
-            REAL_FILESYSTEM.remove_tree(path)
+            self._filesystem.remove_tree(path)
         return leftovers
 
     def _remove(self, path: Path) -> None:
@@ -118,9 +120,9 @@ class Catalog:
         # that would be taken for a damaged one.
         hidden = path.with_name(expired_name(path.name))
         with self._changing():
-            REAL_FILESYSTEM.remove_tree(hidden)
-            path.rename(hidden)
-            REAL_FILESYSTEM.remove_tree(hidden)
+            self._filesystem.remove_tree(hidden)
+            self._filesystem.rename(path, hidden)
+            self._filesystem.remove_tree(hidden)
 
     def _names(self) -> list[str]:
         try:

@@ -52,5 +52,5 @@ class SpanHasher:
     def _update_part(self, span: Span, data: memoryview, data_start_bytes: int) -> None:
         low = max(span.start_bytes - data_start_bytes, 0)
         high = span.end_bytes - data_start_bytes
-        if low < len(data) and low < high:
+        if low < high:
             self._part.update(data[low:high])

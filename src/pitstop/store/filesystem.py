@@ -83,7 +83,7 @@ def created_file(filesystem: Filesystem, path: Path) -> Iterator[int]:
         filesystem.close(fd)
 
 
-def replace_file(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes, filesystem: Filesystem = REAL_FILESYSTEM) -> None:
     """Gives a file new content in one step: readers see the old or the new one.
 
     Raises:
@@ -92,9 +92,9 @@ def replace_file(path: Path, data: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.unlink(missing_ok=True)
     try:
-        with created_file(REAL_FILESYSTEM, temporary) as fd:
-            REAL_FILESYSTEM.write(fd, memoryview(data))
-        temporary.rename(path)
+        with created_file(filesystem, temporary) as fd:
+            filesystem.write(fd, memoryview(data))
+        filesystem.rename(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
-    REAL_FILESYSTEM.sync_dir(path.parent)
+    filesystem.sync_dir(path.parent)
