@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pitstop.errors import EnvironmentFault, PeerClosed, RunNotFound
+from pitstop.errors import EnvironmentFault, PeerClosed, PitstopError, RunNotFound
 from pitstop.link.wire import Connection
 from pitstop.store.lock import is_locked, read_lock
 from pitstop.store.run_folder import RunFolder, find_runs, open_existing
@@ -91,6 +91,14 @@ def status_of(folder: RunFolder) -> Status:
         with contextlib.suppress(PeerClosed):
             return live.status()
     return stored_status(folder)
+
+
+def status_at(path: Path) -> Status:
+    """The status of the run at a path, in a list: one that is damaged stays in it."""
+    try:
+        return status_of(open_existing(path))
+    except PitstopError:
+        return Status(state="unreadable", run_dir=str(path))
 
 
 def wait_until_free(folder: RunFolder, timeout_seconds: float) -> bool:

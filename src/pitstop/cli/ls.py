@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from pitstop.cli.live_run import RUNS, status_of
-from pitstop.store.run_folder import find_runs, open_existing
+from pitstop.cli.live_run import RUNS, status_at
+from pitstop.store.run_folder import find_runs
 from pitstop.supervisor.status import Status
 
 _COLUMNS = ("run", "state", "step", "epoch", "saved", "attempt")
@@ -20,7 +20,7 @@ _COLUMNS = ("run", "state", "step", "epoch", "saved", "attempt")
 @click.option("--json", "as_json", is_flag=True, help="A JSON list, one object per run.")
 def ls(folder: Path, *, as_json: bool) -> None:
     """List the runs below FOLDER (default: runs/)."""
-    found = [status_of(open_existing(path)) for path in find_runs(folder)]
+    found = [status_at(path) for path in find_runs(folder)]
     if as_json:
         objects = [status.to_json() for status in found]
         click.echo(json.dumps(objects, indent=2, allow_nan=False))

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from pitstop.cli.live_run import RUNS, find_run, status_of
+from pitstop.cli.live_run import RUNS, find_run, status_at, status_of
 from pitstop.cli.ls import print_table
-from pitstop.store.run_folder import find_runs, open_existing
+from pitstop.store.run_folder import find_runs
 from pitstop.supervisor.notices import level_text
 from pitstop.supervisor.status import Status
 from pitstop.supervisor.status_line import format_seconds
@@ -22,7 +22,7 @@ def status(run: Path | None, *, as_json: bool) -> None:
     """Show where RUN is; without RUN, the only run under runs/, or all of them."""
     found = [] if run is not None else find_runs(RUNS)
     if len(found) > 1 and not as_json:
-        print_table([status_of(open_existing(path)) for path in found])
+        print_table([status_at(path) for path in found])
         return
     now = status_of(find_run(run))
     if as_json:

@@ -16,14 +16,14 @@ import psutil
 
 
 def living_descendants(excluding: Collection[int]) -> list[int]:
-    """Process ids of our living descendants, without those given and theirs."""
-    return [
-        pid
-        for child in _children(psutil.Process())
-        if child.pid not in excluding
-        for pid in [child.pid, *(each.pid for each in _children(child, recursive=True))]
-        if is_alive(pid)
-    ]
+    """Process ids of our living descendants, without those given and theirs.
+
+    A child of ours that has ended counts until it is collected: it may have
+    left us children of its own after we looked for them.
+    """
+    children = [child for child in _children(psutil.Process()) if child.pid not in excluding]
+    further = [each.pid for child in children for each in _children(child, recursive=True)]
+    return [*(child.pid for child in children), *filter(is_alive, further)]
 
 
 def send(number: signal.Signals, pids: Collection[int]) -> None:

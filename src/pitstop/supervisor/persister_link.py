@@ -60,6 +60,7 @@ class PersisterLink:
     def __init__(self, plan: PersisterPlan) -> None:
         self._plan = plan
         self._starts = 0
+        self._finishing = False
         self._trainer_pid = 0
         self._arena: _Arena | None = None
         self.connection: Connection | None = None
@@ -117,6 +118,7 @@ class PersisterLink:
 
     def finish(self) -> None:
         """Asks it to end when all that was asked before is done."""
+        self._finishing = True
         self._send("finish", {})
 
     def receive(self) -> list[Message]:
@@ -138,7 +140,14 @@ class PersisterLink:
             self.connection = None
 
     def close(self) -> None:
-        """Gives back what is held for it."""
+        """Gives back what is held for it; waits for one that was asked to finish.
+
+        One that was not asked takes the end of its connection for the death of
+        its supervisor, and ends the run in its stead.
+        """
+        if self._finishing:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self.pid, 0)
         self.lost()
         if self._arena is not None:
             os.close(self._arena.fd)

@@ -49,7 +49,8 @@ def supervise(request: RunRequest, say: Callable[[str], None]) -> RunOutcome:
 
     Raises:
         UserError: the command or the run folder cannot be used.
-        EnvironmentFault: the machine refuses a folder, a process or a socket.
+        EnvironmentFault: the machine refuses a folder, a process or a socket,
+            or a checkpoint was written by a newer Pitstop.
     """
     program = process.find_program(request.command)
     with ExitStack() as stack:
@@ -61,6 +62,8 @@ def supervise(request: RunRequest, say: Callable[[str], None]) -> RunOutcome:
         entries = journal.read(folder.journal).entries
         if is_completed(entries):
             return RunOutcome(State.COMPLETED.value, 0, 0)
+        # Checkpoints of a newer version end it here, before anything has begun.
+        Catalog(folder.checkpoints).entries()
         plan = _plan(request, program, folder, str(control.path), History.from_entries(entries))
         tools = _open_tools(stack, plan, folder, lock, control)
         return _attempt(stack, plan, tools)

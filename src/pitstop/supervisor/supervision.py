@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from pitstop.errors import PitstopError
 from pitstop.events import (
     AttemptEnded,
     CheckpointCommitted,
@@ -233,19 +234,22 @@ class Supervision:
     # -- processes -----------------------------------------------------------------
 
     def _start(self) -> TrainerProcess:
-        tools, plan = self._tools, self._plan
         self._saving.start()
         self._restoring.begin()
         self._resize()
-        trainer = TrainerProcess(
-            plan.program,
-            plan.request.command,
-            plan.environment,
-            tools.tee.streams,
-            tools.signals.original_mask,
-        )
-        tools.tee.script_started()
-        tools.persister.set_trainer(trainer.pid)
+        try:
+            trainer = TrainerProcess(
+                self._plan.program,
+                self._plan.request.command,
+                self._plan.environment,
+                self._tools.tee.streams,
+                self._tools.signals.original_mask,
+            )
+        except PitstopError:
+            self._tools.persister.finish()
+            raise
+        self._tools.tee.script_started()
+        self._tools.persister.set_trainer(trainer.pid)
         return trainer
 
     def _on_signals(self) -> None:

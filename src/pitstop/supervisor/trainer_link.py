@@ -29,10 +29,10 @@ class Introduction:
     def from_body(cls, body: dict[str, Any]) -> Introduction:
         """From a `hello`."""
         return cls(
-            int(body["protocol"]),
-            int(body["pid"]),
-            str(body["python"]),
-            tuple(body["argv"]),
+            int(body.get("protocol", 0)),
+            int(body.get("pid", 0)),
+            str(body.get("python", "")),
+            tuple(body.get("argv", ())),
             dict(body.get("versions", {})),
         )
 

@@ -1,0 +1,112 @@
+"""Starts `pitstop` as a user does, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psutil
+
+from pitstop.events import Event
+from pitstop.journal import read
+from pitstop.store.run_folder import open_existing
+
+HERE = Path(__file__).parent
+SOURCE = HERE.parents[2] / "src"
+TRAINER = HERE / "protocol_trainer.py"
+PITSTOP = (sys.executable, "-m", "pitstop.cli.main")
+LONGEST_SECONDS = 30.0
+
+T = TypeVar("T")
+E = TypeVar("E", bound=Event)
+
+
+def environment(**extra: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(SOURCE), **extra}
+
+
+def start(folder: Path, *arguments: object, **extra: str) -> subprocess.Popen[bytes]:
+    words = [*PITSTOP, *(str(word) for word in arguments)]
+    return subprocess.Popen(
+        words,
+        cwd=folder,
+        env=environment(**extra),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def call(folder: Path, *arguments: object, **extra: str) -> subprocess.CompletedProcess[bytes]:
+    process = start(folder, *arguments, **extra)
+    return finish(process)
+
+
+def finish(process: subprocess.Popen[bytes]) -> subprocess.CompletedProcess[bytes]:
+    out, err = process.communicate(timeout=LONGEST_SECONDS)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def run_script(folder: Path, text: str, *options: object) -> subprocess.Popen[bytes]:
+    (folder / "script.py").write_text(text)
+    return start(folder, "run", "--run-dir", "run", *options, "--", sys.executable, "script.py")
+
+
+def run_trainer(folder: Path, *options: object, **extra: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, TRAINER, *options]
+    return start(folder, "run", "--run-dir", "run", "--", *command, **extra)
+
+
+def status(folder: Path) -> dict[str, Any]:
+    answer = call(folder, "status", "run", "--json")
+    assert answer.returncode == 0, answer.stderr
+    found: dict[str, Any] = json.loads(answer.stdout)
+    return found
+
+
+def until(look: Callable[[], T | None]) -> T:
+    """Looks until there is something to see; what it saw."""
+    give_up_at = time.monotonic() + LONGEST_SECONDS
+    while time.monotonic() < give_up_at:
+        seen = look()
+        if seen:
+            return seen
+        time.sleep(0.02)
+    raise AssertionError("waited in vain")
+
+
+def until_line(process: subprocess.Popen[bytes], text: bytes) -> None:
+    """Reads the output up to a line that holds `text`."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if text in line:
+            return
+    raise AssertionError(f"no line with {text!r}")
+
+
+def events(folder: Path, kind: type[E]) -> list[E]:
+    entries = read(open_existing(folder / "run").journal).entries
+    return [entry.event for entry in entries if isinstance(entry.event, kind)]
+
+
+def last(folder: Path, kind: type[E]) -> E:
+    return events(folder, kind)[-1]
+
+
+def processes_in(folder: Path) -> list[psutil.Process]:
+    """Living processes that work in a folder."""
+    return [process for process in psutil.process_iter() if _works_in(process, folder)]
+
+
+def _works_in(process: psutil.Process, folder: Path) -> bool:
+    try:
+        alive = process.status() != psutil.STATUS_ZOMBIE
+        return alive and Path(process.cwd()) == folder.resolve()
+    except psutil.Error:
+        return False

@@ -1,0 +1,141 @@
+"""A trainer without TensorFlow: speaks the protocol with the real arena and beacon.
+
+    protocol_trainer.py [--steps N] [--step-seconds S] [--durable-at N] [--die-at N]
+                        [--phase NAME] [--deaf]
+
+Its whole state is the number of steps it has done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from pitstop.engine.saved_state import open_saved_state
+from pitstop.events import (
+    Event,
+    FitEnded,
+    FitStarted,
+    LevelKnown,
+    Restored,
+    ScriptEnded,
+    TrainerStopped,
+    to_record,
+)
+from pitstop.link.beacon import Beacon, Phase
+from pitstop.link.wire import PROTOCOL, Connection
+from pitstop.snapshot.arena import Arena, plan_arena
+from pitstop.store.image import TensorSpec, plan_image
+
+_STATE_BYTES = 1 << 16
+
+
+class Trainer:
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.connection = Connection.connect(os.environ["PITSTOP_SOCKET"])
+        self.connection.send("hello", hello())
+        answer = self.connection.receive()
+        if answer.type != "welcome":
+            sys.exit(f"refused: {answer.body['reason']}")
+        self.beacon = Beacon(answer.fds[0])
+        self.welcome = answer.body
+        self.arena = Arena(plan_arena(_STATE_BYTES, 1 << 30, 0), Path(answer.body["run_dir"]))
+        self.connection.send("arena", self.arena_body(), [self.arena.fd])
+        self.sequence = 0
+        self.requests = self.beacon.checkpoint_requests()
+
+    def arena_body(self) -> dict[str, object]:
+        return {"size_bytes": self.arena.plan.size_bytes, "backing": "memory"}
+
+    def restore(self) -> int:
+        if not self.welcome["points"]:
+            return 0
+        point = self.welcome["points"][-1]
+        self.connection.send("restore", {"checkpoint": point["checkpoint"]})
+        saved = open_saved_state(self.connection.receive().fds[0])
+        step = int(np.frombuffer(saved.tensors["step"], np.int64)[0])
+        lost = max(0, self.welcome["lost_from_step"] - step)
+        self.event(Restored(step, 0, step, "exact", "", 0.0, lost))
+        return step
+
+    def event(self, event: Event) -> None:
+        self.connection.send("event", {"event": to_record(event)})
+
+    def snapshot(self, step: int, reason: str, *, durable: bool) -> None:
+        values = np.array([step], np.int64)
+        image = plan_image([TensorSpec("step", "I64", (1,))])
+        position = {"step": step, "epoch": 0, "step_in_epoch": step, "fit": 0, "milestone": ""}
+        state = {"position": position, "level": {"level": "exact"}, "versions": {}}
+        self.sequence += 1
+        while (index := self.arena.choose_slot(self.beacon.pinned())) is None:
+            time.sleep(0.001)
+        data = [memoryview(values.tobytes())]
+        self.arena.write(index, self.sequence, step, image, data, json.dumps(state).encode())
+        self.beacon.write_snapshot_step(step)
+        body = {"sequence": self.sequence, "step": step, "epoch": 0}
+        self.connection.send("snapshot", {**body, "reason": reason, "durable": durable})
+
+    def train(self) -> None:
+        options = self.options
+        first = self.restore()
+        self.event(FitStarted(0, 1, options.steps))
+        self.event(LevelKnown("exact"))
+        self.beacon.write_plan(0, 1, options.steps, 0)
+        self.beacon.write_phase(Phase[options.phase])
+        for step in range(first + 1, options.steps + 1):
+            time.sleep(options.step_seconds)
+            self.boundary(step, first)
+        self.event(FitEnded(0, options.steps, 1, 1))
+        self.event(ScriptEnded(options.steps))
+
+    def boundary(self, step: int, first: int) -> None:
+        options = self.options
+        sys.stdout.write(f"step {step}\n")
+        sys.stdout.flush()
+        self.beacon.write_position(step, 0, step, time.monotonic_ns(), 1.0 / step)
+        self.beacon.write_plan(0, 1, options.steps, step - first)
+        self.beacon.write_step_seconds(options.step_seconds)
+        requested = self.beacon.checkpoint_requests() > self.requests
+        self.requests = self.beacon.checkpoint_requests()
+        durable = step == options.durable_at or requested
+        self.snapshot(step, "requested" if durable else "cadence", durable=durable)
+        if step == options.die_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.beacon.stop() and not options.deaf:
+            self.snapshot(step, "stop", durable=True)
+            self.event(TrainerStopped(step, 0, step, "train"))
+            sys.exit(75)
+
+
+def hello() -> dict[str, object]:
+    return {
+        "protocol": PROTOCOL,
+        "pid": os.getpid(),
+        "python": platform.python_version(),
+        "argv": sys.argv,
+        "versions": {"tensorflow": os.environ.get("SAMPLE_VERSION", "1.0")},
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int, default=1_000_000)
+    parser.add_argument("--step-seconds", type=float, default=0.01)
+    parser.add_argument("--durable-at", type=int, default=0)
+    parser.add_argument("--die-at", type=int, default=0)
+    parser.add_argument("--phase", default="TRAIN")
+    parser.add_argument("--deaf", action="store_true")
+    Trainer(parser.parse_args()).train()
+
+
+if __name__ == "__main__":
+    main()
