@@ -17,6 +17,7 @@ from tests.diagnosis.attempts import (
     exited,
     failed,
     finding_of,
+    fit_ended,
     killed,
     printed,
     raised,
@@ -200,3 +201,10 @@ def test_the_limit_that_was_hit_is_shown_with_its_value() -> None:
 def test_the_hint_about_oom_is_not_in_the_headline() -> None:
     finding = finding_of(tf_error("ResourceExhaustedError", f"a; Too many open files {OOM_HINT}"))
     assert "OOM" not in finding.summary
+
+
+def test_a_failure_after_training_says_so() -> None:
+    evidence = failed(fit_ended(), raised("KeyError", "'accuracy'"), exited(1))
+    assert finding_of(evidence).summary == (
+        "The script failed after training (step 47): KeyError: 'accuracy'"
+    )

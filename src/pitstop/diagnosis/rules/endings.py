@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from pitstop.diagnosis import output, phrases
 from pitstop.diagnosis.evidence import Evidence
@@ -88,8 +88,9 @@ class _Request:
 def _read_request(stop: StopRequested) -> _Request:
     if stop.source == "command":
         return _Request("stop_requested", "Stopped on request (`pitstop stop`)")
-    if _is_timeout(stop.sender_command.split()):
-        advice = f"Give `{phrases.shorten(stop.sender_command, 60)}` more time."
+    sender = stop.sender_command.split()
+    if _is_timeout(sender):
+        advice = f"Give it more time: `{' '.join(sender[:2])}` was too short."
         return _Request("time_limit", "The time limit of timeout(1) passed", advice)
     if stop.signal == "SIGINT" and stop.from_terminal:
         return _Request("user_interrupt", "Ctrl-C in the terminal")
@@ -107,7 +108,7 @@ def _sender(stop: StopRequested) -> str:
 def _describe(stop: StopRequested) -> str:
     what = stop.signal or ("`pitstop stop`" if stop.source == "command" else "a signal")
     user = f", user id {stop.sender_uid}" if stop.sender_uid is not None else ""
-    return f"stop requested ({stop.urgency}) by {what}{_sender(stop)}{user}"
+    return f"stop requested ({stop.urgency}): {what}{_sender(stop)}{user}"
 
 
 def _headline(evidence: Evidence, request: _Request) -> str:
@@ -161,7 +162,9 @@ def cpu_time_limit(evidence: Evidence) -> Finding | None:
     text = f"The processor time limit{of_limit} (ulimit -t) ended the trainer{used_text}."
     seen = (
         EvidenceItem("exit status", f"ended by {evidence.signal}"),
-        EvidenceItem("limits", f"cpu_seconds: {phrases.limit(limit)}; used {used or '?'}"),
+        EvidenceItem(
+            "limits", f"cpu_seconds: {phrases.limit(limit)}; used {f'{used:.1f}' if used else '?'}"
+        ),
     )
     advice = "Raise it with `ulimit -t unlimited` in the shell that starts the run."
     return Finding("time_limit", 0.95, text, seen, (advice,))
@@ -193,4 +196,4 @@ def scheduler_said(evidence: Evidence) -> Finding | None:
 
 
 def _is_timeout(command: list[str]) -> bool:
-    return bool(command) and os.path.basename(command[0]) == "timeout"  # noqa: PTH119
+    return bool(command) and PurePath(command[0]).name == "timeout"

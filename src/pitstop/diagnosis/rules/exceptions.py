@@ -49,7 +49,7 @@ def _own_code(raised: Raised) -> Signature:
         advice = f"Mend {raised.callback} at {where}, or run without this callback."
         return _plain("callback_error", "Training failed", advice)
     if "SyntaxError" in raised.names:
-        advice = f"Mend {where}; `python -m py_compile FILE` checks a file without running it."
+        advice = f"Mend {where}; `python -m py_compile {raised.file}` checks it without running."
         return _plain("user_code_error", "The script is no valid Python", advice)
     return _plain("user_code_error", "The script failed", f"Mend {where}.")
 
@@ -70,6 +70,8 @@ def _at(evidence: Evidence, raised: Raised) -> str:
     if evidence.position is None or evidence.last(FitStarted) is None:
         return callback
     at = evidence.position
+    if evidence.open_fit is None:
+        return f"{callback} after training (step {at.step:,})"
     return f"{callback} at {phrases.place(at.step, at.epoch, at.step_in_epoch)}"
 
 

@@ -11,7 +11,7 @@ from pitstop.supervisor.observation import cgroup, kernel_log, limits
 from pitstop.supervisor.observation.cgroup import MemoryCgroup
 from pitstop.supervisor.observation.kernel_log import KernelLog
 
-NO_OOM_COUNTER = "the kernel's count of out-of-memory kills (no memory cgroup)"
+NO_OOM_COUNTER = "the kernel's count of out-of-memory kills (its memory cgroup cannot be read)"
 NO_KERNEL_LOG = "the kernel log (/dev/kmsg cannot be read)"
 OTHER_PID_NUMBERS = "the kernel's process numbers (this is a pid namespace)"
 
