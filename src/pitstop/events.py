@@ -242,6 +242,16 @@ class Restored(Event):
 
 
 @dataclass(frozen=True)
+class FitRestored(Event):
+    """A `fit` that an earlier attempt finished was not run again."""
+
+    fit: int
+    step: int
+    epochs_run: int
+    seconds: float
+
+
+@dataclass(frozen=True)
 class EpochEnded(Event):
     """An epoch ended.
 

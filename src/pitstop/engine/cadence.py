@@ -30,6 +30,7 @@ class Cadence:
         self._every_steps = every_steps
         self._every_ns = every_ns
         self._cost_seconds = 0.0
+        self._measured = 0
         self._taken_ns = 0
         self._due_step = _NEVER
         self._budget_due_ns = _NEVER
@@ -59,8 +60,13 @@ class Cadence:
 
     def cost_measured(self, seconds: float) -> None:
         """The last snapshot cost the trainer this much time, all in all."""
-        known = self._cost_seconds or seconds
-        self._cost_seconds = known + _SMOOTHING * (seconds - known)
+        self._measured += 1
+        if self._measured <= 2:
+            # The first snapshot pays for lazy imports and traces; the second
+            # is the first that tells what one costs.
+            self._cost_seconds = seconds
+        else:
+            self._cost_seconds += _SMOOTHING * (seconds - self._cost_seconds)
         self._plan_budget()
 
     def postponed(self, now_ns: int) -> None:

@@ -6,6 +6,8 @@ importing them here would cost every Python process of the run seconds.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -33,10 +35,15 @@ class _NotifyingLoader(importlib.abc.Loader):
 
 
 class ImportWatcher(importlib.abc.MetaPathFinder):
-    """Finds the watched modules through the other finders, once each."""
+    """Finds the watched modules through the other finders, and wraps their loaders.
+
+    A module may be looked for (`importlib.util.find_spec`) without being
+    imported, so that finding it must have no effect.
+    """
 
     def __init__(self, watched: dict[str, Callable[[], None]]) -> None:
         self._watched = watched
+        self._finding: set[str] = set()
 
     def find_spec(
         self,
@@ -45,56 +52,60 @@ class ImportWatcher(importlib.abc.MetaPathFinder):
         target: ModuleType | None = None,
     ) -> importlib.machinery.ModuleSpec | None:
         """Part of the import protocol."""
-        notify = self._watched.pop(fullname, None)
-        if notify is None:
+        if fullname not in self._watched or fullname in self._finding:
             return None
-        spec = importlib.util.find_spec(fullname)
-        if spec is None or spec.loader is None:
-            return None
-        spec.loader = _NotifyingLoader(spec.loader, notify)
+        self._finding.add(fullname)
+        try:
+            spec = importlib.util.find_spec(fullname)
+        finally:
+            self._finding.discard(fullname)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _NotifyingLoader(spec.loader, self._watched[fullname])
         return spec
 
 
 class _Autoload:
-    """Installs the adapters as their frameworks appear."""
+    """Installs the adapters once both frameworks are there.
+
+    Either may import the other while it is itself being imported; nothing is
+    touched before both have finished.
+    """
 
     def __init__(self, socket_path: str) -> None:
         self._socket_path = socket_path
-        self._registry: object = None
+        self._awaited = {"tensorflow", "keras"}
 
-    def tensorflow_imported(self) -> None:
+    def imported(self, name: str) -> None:
+        """One of the frameworks has been imported."""
+        self._awaited.discard(name)
+        if name == "tensorflow":
+            self._install_variables()
+        if not self._awaited:
+            self._install_keras()
+
+    def _install_variables(self) -> None:
+        # At once: variables may be created before Keras is imported.
         from pitstop.errors import UnsupportedVersion
-        from pitstop.tensorflow import private
-        from pitstop.tensorflow.variables import VariableRegistry
+        from pitstop.tensorflow import private, variables
 
-        try:
+        with contextlib.suppress(UnsupportedVersion):  # said when Keras comes
             private.check()
-        except UnsupportedVersion:
-            # Said when Keras comes, which needs it.
-            return
-        self._registry = VariableRegistry()
-        self._registry.install()
+            variables.REGISTRY.install()
 
-    def keras_imported(self) -> None:
+    def _install_keras(self) -> None:
         from pitstop.errors import UnsupportedVersion
         from pitstop.keras import hooks
-        from pitstop.tensorflow import private
-        from pitstop.tensorflow.variables import VariableRegistry
+        from pitstop.tensorflow import private, variables
 
         try:
             private.check()
-            if not isinstance(self._registry, VariableRegistry):
-                raise UnsupportedVersion("TensorFlow was not imported before Keras.")
-            hooks.install(self._socket_path, self._registry)
+            hooks.install(self._socket_path, variables.REGISTRY)
         except UnsupportedVersion as problem:
             hooks.report_unavailable(self._socket_path, problem)
 
 
 def install(socket_path: str) -> None:
     """Waits for TensorFlow and Keras in this process."""
-    autoload = _Autoload(socket_path)
-    watched = {
-        "tensorflow": autoload.tensorflow_imported,
-        "keras": autoload.keras_imported,
-    }
+    imported = _Autoload(socket_path).imported
+    watched = {name: functools.partial(imported, name) for name in ("tensorflow", "keras")}
     sys.meta_path.insert(0, ImportWatcher(watched))

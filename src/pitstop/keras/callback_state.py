@@ -2,24 +2,30 @@
 
 Lists, dictionaries and sets are refilled, not replaced: a script that keeps a
 reference to a callback's list goes on seeing what the callback appends.
+
+Functions that a module names are saved by that name (Keras' `monitor_op` is
+chosen late, together with the sign of `min_delta`); a function without one is
+left to the script, which makes it again.
 """
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Mapping
 from typing import Any
 
 import keras
+import numpy as np
 
 from pitstop.engine.python_state import Encoder, NotPortable, decode
 
 _NOT_STATE = frozenset({"_model", "model", "params", "progbar"})
 _DISPLAY_ONLY = ("ProgbarLogger",)
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, np.ufunc)
+_FUNCTION_MARK = "$function"
 _IDENTITIES = (
-    types.FunctionType,
     types.MethodType,
-    types.BuiltinFunctionType,
     types.ModuleType,
     type,
     keras.Model,
@@ -36,14 +42,42 @@ def capture(callbacks: list[Any], encoder: Encoder) -> tuple[list[dict[str, Any]
         name = type(callback).__name__
         attributes: dict[str, Any] = {}
         for key, value in () if name in _DISPLAY_ONLY else vars(callback).items():
-            if key in _NOT_STATE or callable(value) or isinstance(value, _IDENTITIES):
-                continue
             try:
-                attributes[key] = encoder.encode(value)
+                if _is_state(key, value):
+                    attributes[key] = _encode(value, encoder)
             except NotPortable as problem:
                 unverified.append(f"{name}.{key}{problem.where} ({problem.type_name})")
         described.append({"class": name, "attributes": attributes})
     return described, unverified
+
+
+def _is_state(key: str, value: Any) -> bool:
+    if isinstance(value, _FUNCTIONS):
+        return _named_function(_function_name(value)) is value
+    return key not in _NOT_STATE and not callable(value) and not isinstance(value, _IDENTITIES)
+
+
+def _encode(value: Any, encoder: Encoder) -> Any:
+    if isinstance(value, _FUNCTIONS):
+        return {_FUNCTION_MARK: _function_name(value)}
+    return encoder.encode(value)
+
+
+def _decode(value: Any, arrays: Mapping[str, memoryview]) -> Any:
+    if isinstance(value, dict) and _FUNCTION_MARK in value:
+        return _named_function(value[_FUNCTION_MARK])
+    return decode(value, arrays)
+
+
+def _function_name(function: Any) -> str:
+    module = getattr(function, "__module__", None) or "numpy"
+    return f"{module}:{function.__name__}"
+
+
+def _named_function(name: str) -> Any:
+    # Only modules that the script has imported: nothing is loaded by name.
+    module, _, function = name.partition(":")
+    return getattr(sys.modules.get(module), function, None)
 
 
 def restore(
@@ -62,7 +96,7 @@ def restore(
             problems.append(f"callback {index} was {saved['class']} and is {now}")
             continue
         for key, value in saved["attributes"].items():
-            _restore_attribute(callback, key, decode(value, arrays))
+            _restore_attribute(callback, key, _decode(value, arrays))
     return problems
 
 

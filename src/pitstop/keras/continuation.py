@@ -8,7 +8,7 @@ from typing import Any
 from pitstop.engine.cut import Position
 from pitstop.engine.saved_state import SavedState
 from pitstop.errors import ResumeRefused
-from pitstop.events import EnvironmentChanged, Notice, Restored
+from pitstop.events import EnvironmentChanged, FitRestored, Notice, Restored
 from pitstop.keras import data_spec
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.input_state import Level
@@ -31,6 +31,7 @@ class Continuation:
         self._run = run
         self._saved = saved
         self._forced: list[str] = []
+        self._started = 0.0
         run.prepare_process(saved)
 
     @property
@@ -68,11 +69,27 @@ class Continuation:
 
     def finish(self) -> Any:
         """Restores the outcome of a finished `fit`; its History."""
+        started = time.monotonic()
         self._run.build_missing(self._saved)
         self._restore_state()
         history = self._run.callbacks._history
         self._run.model.history = history
+        seconds = round(time.monotonic() - started, 4)
+        self._run.session.report(
+            FitRestored(self.position.fit, self.position.step, len(history.epoch), seconds)
+        )
         return history
+
+    def prepare(self) -> None:
+        """Before the epoch begins: variables and the input's streams.
+
+        The state is restored after this by `apply`; between the two, Keras
+        starts the readers of the input.
+        """
+        self._started = time.monotonic()
+        self._run.build_missing(self._saved)
+        if not self._forced:
+            self._run.prepare_input(self._saved)
 
     def apply(self) -> Any:
         """Restores everything inside of the running `fit`; the training iterator.
@@ -80,8 +97,6 @@ class Continuation:
         Raises:
             ResumeImpossible: the model differs, and `--force` was not given.
         """
-        started = time.monotonic()
-        self._run.build_missing(self._saved)
         restart_epoch = bool(self._forced)
         iterator = (
             self._run.create_iterator()
@@ -91,7 +106,7 @@ class Continuation:
         self._restore_state()
         if restart_epoch:
             self._run.restart_epoch()
-        self._report(time.monotonic() - started)
+        self._report(time.monotonic() - self._started)
         return iterator
 
     def _restore_state(self) -> None:

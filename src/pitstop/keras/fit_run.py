@@ -13,7 +13,7 @@ from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
 from pitstop.events import LevelKnown
-from pitstop.keras import callback_state, data_spec, input_state, private
+from pitstop.keras import callback_state, data_spec, input_state, private, stop_training
 from pitstop.keras.input_state import ITERATOR_TENSOR, InputState, Level
 from pitstop.link.beacon import Phase
 from pitstop.store.image import TensorSpec
@@ -90,9 +90,12 @@ class FitRun:
 
     # -- the training steps ----------------------------------------------------
 
+    def before_iterator(self) -> None:
+        """An iterator is about to be created, and readers to be started for it."""
+        self.input.creating(self.epoch_iterator.data_adapter)
+
     def create_iterator(self) -> Any:
         """A new iterator over the training input, counted."""
-        self.input.creating(self.epoch_iterator.data_adapter)
         self._iterator = iter(self.epoch_iterator._get_iterator())
         self.input.created_one()
         return self._iterator
@@ -232,22 +235,29 @@ class FitRun:
         """Creates the variables that only the first training step creates.
 
         A real step on an iterator of its own: variables are created in the
-        order of the first run, and the step is traced as it will be used.
+        order of the first run, and the step is traced as it will be used.  An
+        input that is replayed must not be touched; a batch of zeros does there.
         """
         if self._registry.missing(saved):
             dataset = self.epoch_iterator._get_iterator()
-            if not self.input.native:
+            if saved.state["fit"]["input"]["replay"]:
                 dataset = tf.data.Dataset.from_tensors(_zeros(dataset.element_spec))
             private.train_on_throwaway_batch(self.model, dataset)
+
+    def prepare_input(self, saved: SavedState) -> None:
+        """Before readers start: what a replayed input will read from."""
+        described = saved.state["fit"]["input"]
+        if described["replay"]:
+            input_state.prepare_replay(
+                described,
+                saved.tensors,
+                self.epoch_iterator.data_adapter,
+                self.epoch_iterator._get_iterator(),
+            )
 
     def restore_input(self, saved: SavedState) -> Any:
         """A training iterator at its saved position."""
         described = saved.state["fit"]["input"]
-        if described["replay"]:
-            adapter = self.epoch_iterator.data_adapter
-            input_state.prepare_replay(
-                described, saved.tensors, adapter, self.epoch_iterator._get_iterator()
-            )
         iterator = self.create_iterator()
         if described["replay"]:
             input_state.fast_forward(iterator, described["drawn"])
@@ -271,8 +281,10 @@ class FitRun:
         self.epoch_iterator._steps_seen = fit["steps_seen"]
         self.epoch_iterator._num_batches = fit["num_batches"]
         callback_state.restore(self.callbacks.callbacks, fit["callbacks"], saved.tensors)
-        if fit["stop_training"]:
-            self.model.stop_training = True
+        stop_training.set_silently(self.model, value=fit["stop_training"])
+        self.session.beacon.write_position(
+            self.step, self.epoch, self.step_in_epoch, time.monotonic_ns(), self._loss
+        )
         if not fit["input"]["replay"]:
             # A pipeline in Python has already drawn ahead of the cut from
             # these streams; the replay has left them where they belong.

@@ -150,7 +150,11 @@ def _is_portable(value: Any) -> bool:
 
 
 def _replay_of(adapter: Any) -> Level:
-    return Level("exact_by_replay", f"the input is Python code ({type(adapter).__name__})")
+    reason = f"the input is Python code ({type(adapter).__name__})"
+    sequence = getattr(adapter, "py_dataset", None)
+    if getattr(sequence, "workers", 1) > 1:
+        reason += f", read by {sequence.workers} workers: its items must not draw random numbers"
+    return Level("exact_by_replay", reason)
 
 
 def _level_of_refusal(error: tf.errors.OpError) -> Level:

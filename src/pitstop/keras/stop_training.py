@@ -45,6 +45,11 @@ def watch(owner: type, notify: Callable[[Any, FrameType], None]) -> None:
     setattr(owner, _NAME, property(get, set_))
 
 
+def set_silently(model: Any, *, value: bool) -> None:
+    """Restores the flag; whoever set it was reported when it was set."""
+    vars(model)[_NAME] = value
+
+
 def describe(frame: FrameType | None, step: int, epoch: int) -> StopTrainingSet:
     """The event for an assignment made in a frame or in one of its callers."""
     setter, callback = _setter(frame), _callback(frame)

@@ -197,9 +197,17 @@ class Training:
             yield item
 
     def _training_steps(self, run: FitRun, source: Any) -> Iterator[Any]:
-        source.data_adapter.on_epoch_begin()
         continuation, self._continuation = self._continuation, None
-        iterator = continuation.apply() if continuation else _iterator_of_epoch(run, source)
+        fresh = not source.steps_per_epoch or source._current_iterator is None
+        if continuation is not None:
+            continuation.prepare()
+        elif fresh:
+            run.before_iterator()
+        source.data_adapter.on_epoch_begin()
+        if continuation is not None:
+            iterator = continuation.apply()
+        else:
+            iterator = _fresh_iterator(run, source) if fresh else source._current_iterator
         total = source.steps_per_epoch or source._num_batches or -1
         if total > 0:
             source._current_iterator = iterator
@@ -208,8 +216,8 @@ class Training:
             yield from _steps(run, source, iterator, total)
         run.steps_finished()
         if total > 0 and source._num_batches and source._steps_seen >= source._num_batches:
-            source._current_iterator = run.create_iterator()
-            source._steps_seen = 0
+            run.before_iterator()
+            source._current_iterator = _fresh_iterator(run, source)
         source.data_adapter.on_epoch_end()
 
     def _obey_stop_outside_training(self) -> None:
@@ -221,9 +229,7 @@ class Training:
             self.session.stop_with(self.run.held, "validation")
 
 
-def _iterator_of_epoch(run: FitRun, source: Any) -> Any:
-    if source.steps_per_epoch and source._current_iterator is not None:
-        return source._current_iterator
+def _fresh_iterator(run: FitRun, source: Any) -> Any:
     source._steps_seen = 0
     return run.create_iterator()
 

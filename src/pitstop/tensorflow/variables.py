@@ -153,6 +153,10 @@ class VariableRegistry:
         return self._created[item.index]() if item.index < len(self._created) else None
 
 
+REGISTRY = VariableRegistry()
+"""The registry of this process; variables are global, so is their list."""
+
+
 def saved_variables(saved: SavedState) -> list[SavedVariable]:
     """The variables that a saved state describes."""
     return [
