@@ -17,6 +17,7 @@ from pitstop.events import (
     Event,
     ExceptionRaised,
     FitEnded,
+    FitRestored,
     FitStarted,
     JsonValue,
     Restored,
@@ -167,6 +168,7 @@ class Evidence:
     def open_fit(self) -> FitStarted | None:
         """The `model.fit` that began and did not return."""
         ended = {event.fit for event in self.all(FitEnded)}
+        ended |= {event.fit for event in self.all(FitRestored)}
         return next((fit for fit in self.all(FitStarted) if fit.fit not in ended), None)
 
     def limit(self, name: str) -> dict[str, JsonValue]:

@@ -7,6 +7,7 @@ import pytest
 from pitstop.diagnosis import CauseId, Evidence
 from pitstop.events import (
     AttemptStarted,
+    FitRestored,
     ScriptEnded,
     StopDeadlinePassed,
     StopRequested,
@@ -42,6 +43,11 @@ CASES: list[Case] = [
     (
         "natural end of a dataset of unknown length",
         completed(epoch(0, 15, None), epoch(1, 15, None), *FINISHED),
+        "completed_normally",
+    ),
+    (
+        "every fit was finished by an earlier attempt",
+        completed(FitRestored(0, 100, 5, 0.1), ScriptEnded(100), exited(0)),
         "completed_normally",
     ),
     (
