@@ -1,0 +1,105 @@
+"""Commands on runs that nobody supervises."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitstop.cli.main import main
+from pitstop.events import AttemptEnded, AttemptStarted, TrainerExited
+from pitstop.journal import Journal
+from pitstop.store.run_folder import open_or_create
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _run(name: str, state: str = "stopped") -> None:
+    folder = open_or_create(Path("runs") / name, ["python", "train.py"], Path.cwd())
+    attempt = folder.next_attempt()
+    with Journal(folder.journal, attempt) as journal:
+        journal.append(AttemptStarted(attempt, ["python"], 1, 2, "host"))
+        journal.append(TrainerExited(75, "", 12, 1, 2, "saving", 0.1))
+        journal.append(AttemptEnded(attempt, state, 75, 12, None))
+
+
+def _call(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+    captured = capsys.readouterr()
+    return int(exit_.value.code or 0), captured.out + captured.err
+
+
+def _json(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    code, text = _call(capsys, *arguments)
+    assert code == 0
+    return json.loads(text)
+
+
+def test_status_finds_the_only_run(capsys: pytest.CaptureFixture[str]) -> None:
+    _run("only")
+    found = _json(capsys, "status", "--json")
+    assert (found["state"], found["step"], found["run_dir"]) == ("stopped", 12, "runs/only")
+    _, text = _call(capsys, "status")
+    assert "12, epoch 2, step 2 in it" in text
+
+
+def test_status_with_several_runs_lists_them_or_asks(capsys: pytest.CaptureFixture[str]) -> None:
+    _run("a")
+    _run("b", "completed")
+    _, text = _call(capsys, "status")
+    assert [line.split()[:2] for line in text.splitlines()[1:]] == [
+        ["runs/a", "stopped"],
+        ["runs/b", "completed"],
+    ]
+    code, text = _call(capsys, "status", "--json")
+    assert code == 2
+    assert "runs/a, runs/b" in text
+
+
+def test_ls_keeps_a_damaged_run_in_the_list(capsys: pytest.CaptureFixture[str]) -> None:
+    _run("a")
+    _run("b")
+    Path("runs/b/run.json").write_text("{")
+    found = _json(capsys, "ls", "--json")
+    assert [each["state"] for each in found] == ["stopped", "unreadable"]
+
+
+def test_ls_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _call(capsys, "ls") == (0, "There is no run under runs/.\n")
+
+
+def test_stop_of_a_run_that_is_not_running_is_no_failure(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _run("a")
+    code, text = _call(capsys, "stop", "runs/a")
+    assert (code, text) == (0, "runs/a is not running (stopped); nothing was saved.\n")
+
+
+def test_checkpoint_needs_a_live_run(capsys: pytest.CaptureFixture[str]) -> None:
+    _run("a")
+    code, text = _call(capsys, "checkpoint", "runs/a")
+    assert code == 2
+    assert "not running" in text
+
+
+def test_why_writes_each_form(capsys: pytest.CaptureFixture[str]) -> None:
+    _run("a")
+    found = _json(capsys, "why", "runs/a", "--json")
+    assert {"cause", "confidence", "summary", "evidence", "missing", "advice"} <= found.keys()
+    code, text = _call(capsys, "why", "runs/a", "--md", "why.md")
+    assert (code, text) == (0, "")
+    assert found["summary"] in Path("why.md").read_text()
+
+
+def test_checkpoints_of_a_run_without_any(capsys: pytest.CaptureFixture[str]) -> None:
+    _run("a")
+    for action in ("list", "verify", "prune"):
+        assert _json(capsys, "checkpoints", "runs/a", action, "--json") == []

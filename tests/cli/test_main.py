@@ -1,0 +1,52 @@
+"""Exit codes and error lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pitstop.cli.main import cli, exit_code_of, main
+from pitstop.errors import EnvironmentFault, InternalFault, PitstopError, RunNotFound
+from pitstop.supervisor.process import CommandNotExecutable, CommandNotFound
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (RunNotFound("x"), 2),
+        (CommandNotFound("x"), 127),
+        (CommandNotExecutable("x"), 126),
+        (EnvironmentFault("x"), 1),
+        (InternalFault("x"), 1),
+    ],
+)
+def test_exit_codes(error: PitstopError, code: int) -> None:
+    assert exit_code_of(error) == code
+
+
+def _main(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+    return int(exit_.value.code or 0)
+
+
+def test_errors_are_one_line_with_the_remedy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _main("status", str(tmp_path / "absent")) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("pitstop: There is no run at ")
+    assert captured.err.count("\n") == 1
+
+
+def test_wrong_usage_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _main("run", "--grace", "soon", "--", "true") == 2
+    assert "write for example 30s" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", sorted(cli.commands))
+def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _main(name, "--help") == 0
+    assert len(capsys.readouterr().out) > 100

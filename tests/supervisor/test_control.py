@@ -1,0 +1,45 @@
+"""The socket of a run."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from pitstop.link.wire import Connection
+from pitstop.supervisor.control import ControlSocket, peer_of
+
+
+def test_only_this_user_can_connect_and_the_peer_is_known(tmp_path: Path) -> None:
+    control = ControlSocket({"XDG_RUNTIME_DIR": str(tmp_path)})
+    folder = control.path.parent
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE(control.path.stat().st_mode) == 0o600
+    client = Connection.connect(str(control.path))
+    server = control.accept()
+    assert server is not None
+    assert (peer_of(server).pid, peer_of(server).uid) == (os.getpid(), os.getuid())
+    for each in (client, server, control):
+        each.close()
+    assert not control.path.exists()
+
+
+def test_folder_that_others_may_enter_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "pitstop").mkdir(mode=0o755)
+    control = ControlSocket({"XDG_RUNTIME_DIR": str(tmp_path)})
+    assert not control.path.is_relative_to(tmp_path)
+    control.close()
+
+
+def test_folder_with_a_long_path_is_not_used(tmp_path: Path) -> None:
+    deep = tmp_path / ("d" * 100)
+    deep.mkdir()
+    control = ControlSocket({"XDG_RUNTIME_DIR": str(deep)})
+    assert not control.path.is_relative_to(deep)
+    control.close()
+
+
+def test_nobody_waiting_is_no_client(tmp_path: Path) -> None:
+    control = ControlSocket({"XDG_RUNTIME_DIR": str(tmp_path)})
+    assert control.accept() is None
+    control.close()

@@ -1,0 +1,53 @@
+"""What changed since the attempt before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pitstop.events import EnvironmentChanged
+from pitstop.supervisor.fingerprint import collect, compare, describe, find_script
+
+
+def test_script_is_the_first_file_after_the_interpreter(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("pass")
+    command = ["python", "-u", str(script), "data.csv"]
+    found = collect(command, {"TF_DETERMINISTIC_OPS": "1", "HOME": "/root"})
+    assert found["script"] == str(script)
+    assert found["env"] == {"TF_DETERMINISTIC_OPS": "1"}
+    assert find_script(["python", "-c", "pass"]) is None
+
+
+def test_edited_script_is_noticed(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("a = 1")
+    before = collect(["python", str(script)], {})
+    script.write_text("a = 2")
+    [change] = compare(before, collect(["python", str(script)], {}))
+    assert change.what == "the script's text"
+    assert "the script has changed" in describe(change)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "expected"),
+    [
+        ({}, {"cpus": 2}, []),
+        ({"cpus": 2}, {"cpus": 2}, []),
+        ({"cpus": 2}, {"cpus": 4}, [("the number of CPUs it may use", "2", "4")]),
+        ({"tensorflow": "2.20"}, {"keras": "3"}, []),
+        ({"env": {"A": "1"}}, {"env": {"A": "1"}}, []),
+        ({"env": {"A": "1"}}, {"env": {}}, [("variable A", "1", "")]),
+        ({"env": {}}, {}, []),
+    ],
+)
+def test_comparison(
+    before: dict[str, object], now: dict[str, object], expected: list[tuple[str, str, str]]
+) -> None:
+    assert [(c.what, c.before, c.now) for c in compare(before, now)] == expected
+
+
+def test_consequence_is_named() -> None:
+    assert "last bits" in describe(EnvironmentChanged("the CPU", "a", "b", True))
+    assert "(unset -> 1)" in describe(EnvironmentChanged("variable OMP", "", "1", True))

@@ -1,0 +1,74 @@
+"""What Pitstop itself says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pitstop.events import (
+    CheckpointFailed,
+    Event,
+    FitEnded,
+    InstrumentationUnavailable,
+    LevelKnown,
+    Notice,
+    Restored,
+    StopRequested,
+)
+from pitstop.supervisor.lifecycle import State
+from pitstop.supervisor.notices import final_lines, level_text, line_for
+from pitstop.supervisor.story import Story
+
+_RUN = Path("runs/a")
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        (
+            Restored(1234, 2, 34, "exact", "", 0.5, 0),
+            "resuming at step 1234 (epoch 3, step 34): exact",
+        ),
+        (
+            Restored(5, 0, 5, "not_exact", "a generator", 0.5, 0),
+            "resuming at step 5 (epoch 1, step 5): not exact: a generator",
+        ),
+        (StopRequested("signal", "graceful"), "stopping (once more: stop at once)."),
+        (StopRequested("signal", "now"), "stopping at once, at the last snapshot."),
+        (LevelKnown("exact"), ""),
+        (
+            LevelKnown("not_exact", "a generator"),
+            "a resume of this run will not be exact: a generator",
+        ),
+        (
+            CheckpointFailed(7, "The disk is full.", "Free some."),
+            "step 7 could not be saved: The disk is full. Free some. Training goes on.",
+        ),
+        (InstrumentationUnavailable("Keras 2."), "no snapshots in this attempt: Keras 2."),
+        (Notice("x", "A thing.", "Do this."), "A thing. Do this."),
+        (FitEnded(0, 1, 1, 1), ""),
+    ],
+)
+def test_lines(event: Event, line: str) -> None:
+    assert line_for(event) == line
+
+
+def test_completed_run_needs_no_words() -> None:
+    assert final_lines(State.COMPLETED, 0, Story(), _RUN) == ()
+
+
+def test_stopped_run_says_where_it_goes_on() -> None:
+    [line] = final_lines(State.STOPPED, 75, Story(checkpoint_step=9, checkpoint="9"), _RUN)
+    assert "saved at step 9; run the same command again" in line
+
+
+def test_failed_run_names_the_code_and_the_next_command() -> None:
+    lines = final_lines(State.FAILED, 137, Story(), _RUN)
+    assert "exit code 137; nothing was saved" in lines[0]
+    assert f"pitstop why {_RUN}" in lines[1]
+
+
+def test_reason_is_only_needed_where_a_resume_is_not_exact() -> None:
+    assert level_text("exact_by_replay", "slow") == "exact by replay"
+    assert level_text("not_exact", "slow") == "not exact: slow"

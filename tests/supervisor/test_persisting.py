@@ -1,0 +1,69 @@
+"""When a snapshot goes to disk."""
+
+from __future__ import annotations
+
+from pitstop.supervisor.persisting import (
+    COST_FACTOR,
+    FIRST_SECONDS,
+    LEAST_INTERVAL_SECONDS,
+    Persisting,
+    Snapshot,
+)
+
+
+def _snapshot(sequence: int, reason: str = "cadence", *, durable: bool = False) -> Snapshot:
+    return Snapshot(sequence, step=sequence, epoch=0, reason=reason, durable=durable)
+
+
+def test_first_checkpoint_comes_early_but_not_at_once() -> None:
+    policy = Persisting.start(100.0).taken(_snapshot(1))
+    assert policy.due(100.0 + FIRST_SECONDS - 0.1) == ""
+    assert policy.due(100.0 + FIRST_SECONDS) == "cadence"
+
+
+def test_without_a_snapshot_nothing_is_due() -> None:
+    assert Persisting.start(0.0).due(1e9) == ""
+
+
+def test_durable_snapshot_is_due_at_once() -> None:
+    policy = Persisting.start(0.0).taken(_snapshot(1, "stop", durable=True))
+    assert policy.due(0.0) == "stop"
+
+
+def test_durable_request_survives_a_newer_snapshot() -> None:
+    policy = Persisting.start(0.0).taken(_snapshot(1, "fit_end", durable=True))
+    assert policy.taken(_snapshot(2)).due(0.0) == "fit_end"
+
+
+def test_one_request_at_a_time() -> None:
+    policy = Persisting.start(0.0).taken(_snapshot(1, durable=True)).asked()
+    policy = policy.taken(_snapshot(2, "stop", durable=True))
+    assert policy.due(0.0) == ""
+    assert policy.answered(1, 0.0, 0.1).due(0.0) == "stop"
+
+
+def test_request_served_by_an_answer_in_flight_is_not_made_again() -> None:
+    policy = Persisting.start(0.0).taken(_snapshot(1)).asked()
+    policy = policy.taken(_snapshot(2, "stop", durable=True)).answered(2, 0.0, 0.1)
+    assert policy.due(1e9) == ""
+    assert policy.taken(_snapshot(3)).due(0.1) == ""
+
+
+def test_costly_checkpoints_are_rarer() -> None:
+    cheap = Persisting.start(0.0).taken(_snapshot(1)).asked().answered(1, 0.0, 0.001)
+    dear = Persisting.start(0.0).taken(_snapshot(1)).asked().answered(1, 0.0, 2.0)
+    newer = _snapshot(2)
+    assert cheap.taken(newer).due(LEAST_INTERVAL_SECONDS) == "cadence"
+    assert dear.taken(newer).due(2.0 * COST_FACTOR - 0.1) == ""
+    assert dear.taken(newer).due(2.0 * COST_FACTOR) == "cadence"
+
+
+def test_failure_is_tried_again_later_not_at_once() -> None:
+    policy = Persisting.start(0.0).taken(_snapshot(1)).asked().failed(50.0)
+    assert policy.due(50.0) == ""
+    assert policy.due(50.0 + LEAST_INTERVAL_SECONDS) == "cadence"
+
+
+def test_saved_snapshot_is_not_saved_again() -> None:
+    policy = Persisting.start(0.0).taken(_snapshot(1)).asked().answered(1, 0.0, 0.0)
+    assert policy.due(1e9) == ""

@@ -1,0 +1,122 @@
+"""The conversation with the process that trains."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from pitstop.events import Event, Notice, TrainerConnected, to_record
+from pitstop.link.beacon import Beacon
+from pitstop.link.wire import PROTOCOL, Connection, pair
+from pitstop.supervisor.persisting import Snapshot
+from pitstop.supervisor.reactor import Reactor
+from pitstop.supervisor.seat import Invitation, Seat
+from pitstop.supervisor.trainer_link import Introduction, TrainerHandlers, refusal
+
+_HELLO = {"protocol": PROTOCOL, "pid": 5, "python": "3.11", "argv": ["x"], "versions": {}}
+
+
+@dataclass
+class _Heard:
+    events: list[Event] = field(default_factory=list)
+    arenas: list[int] = field(default_factory=list)
+    snapshots: list[Snapshot] = field(default_factory=list)
+    restores: list[str] = field(default_factory=list)
+    connected: list[TrainerConnected] = field(default_factory=list)
+
+
+@dataclass
+class _Room:
+    seat: Seat
+    reactor: Reactor
+    heard: _Heard
+    trainer: Connection
+
+    def offer(self, connection: Connection, **changes: Any) -> bool:
+        return self.seat.offer(connection, {**_HELLO, **changes}, closed=False)
+
+
+@pytest.fixture
+def room() -> Iterator[_Room]:
+    heard, reactor = _Heard(), Reactor()
+    handlers = TrainerHandlers(
+        heard.events.append,
+        lambda _, fd: heard.arenas.append(fd),
+        heard.snapshots.append,
+        heard.restores.append,
+    )
+    invitation = Invitation("/run", 3, {}, 12, Beacon.create().fd)
+    seat = Seat(reactor, invitation, handlers, heard.connected.append)
+    ours, theirs = pair()
+    room = _Room(seat, reactor, heard, theirs)
+    assert room.offer(ours)
+    yield room
+    reactor.close()
+    theirs.close()
+    if seat.link is not None:
+        seat.link.close()
+
+
+def test_welcome_is_sent_once_with_the_shared_page(room: _Room) -> None:
+    room.seat.welcome(())
+    room.seat.welcome(())
+    room.trainer.send("event", {"event": to_record(Notice("a", "b"))})
+    answer = room.trainer.receive()
+    assert answer.type == "welcome"
+    assert (answer.body["attempt"], answer.body["lost_from_step"]) == (3, 12)
+    Beacon(answer.fds[0])
+    room.reactor.turn(1)
+    assert room.heard.events == [Notice("a", "b")]
+    assert room.heard.connected[0].pid == 5
+
+
+def test_second_process_is_refused_while_the_first_is_there(room: _Room) -> None:
+    ours, theirs = pair()
+    assert not room.offer(ours, pid=6)
+    answer = theirs.receive()
+    assert (answer.type, answer.body["reason"]) == ("refused", "process 5 trains in this run")
+    theirs.close()
+
+
+def test_what_a_dead_trainer_said_is_still_heard(room: _Room) -> None:
+    body = {"sequence": 2, "step": 9, "epoch": 1, "reason": "cadence", "durable": False}
+    room.trainer.send("arena", {"size_bytes": 1}, [room.trainer.fileno()])
+    room.trainer.send("snapshot", body)
+    room.trainer.send("restore", {"checkpoint": "a"})
+    room.trainer.close()
+    room.seat.drain()
+    assert room.heard.snapshots == [Snapshot(2, 9, 1, "cadence", False)]
+    assert room.heard.restores == ["a"]
+    assert not room.seat.connected
+    [fd] = room.heard.arenas
+    os.close(fd)
+
+
+def test_trainer_that_left_frees_the_seat(room: _Room) -> None:
+    room.trainer.close()
+    room.reactor.turn(1)
+    assert not room.seat.connected
+    ours, theirs = pair()
+    assert room.offer(ours, pid=6)
+    assert room.seat.pid == 6
+    theirs.close()
+
+
+@pytest.mark.parametrize(
+    ("protocol", "pid", "seated", "taken", "text"),
+    [
+        (PROTOCOL, 6, 0, False, ""),
+        (PROTOCOL, 6, 5, True, "process 5 trains"),
+        (PROTOCOL, 5, 5, True, ""),
+        (PROTOCOL, 6, 0, True, "ending"),
+        (PROTOCOL + 1, 6, 0, False, "protocol"),
+    ],
+)
+def test_refusals(protocol: int, pid: int, seated: int, taken: bool, text: str) -> None:
+    hello = Introduction.from_body({**_HELLO, "protocol": protocol, "pid": pid})
+    reason = refusal(hello, seated, seat_taken=taken)
+    assert (text in reason) if text else (reason == "")

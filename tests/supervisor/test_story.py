@@ -1,0 +1,59 @@
+"""What is remembered of an attempt."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pitstop.events import (
+    CheckpointCommitted,
+    Event,
+    FitStarted,
+    LevelKnown,
+    Notice,
+    Restored,
+    ResumeChosen,
+    ScriptEnded,
+    StopRequested,
+    TrainerStopped,
+)
+from pitstop.supervisor.story import Story, tell
+
+
+def _told(*events: Event) -> Story:
+    return reduce(lambda story, event: tell(story, event, 50.0), events, Story())
+
+
+def test_story_of_a_stopped_attempt() -> None:
+    story = _told(
+        ResumeChosen(40, 2, "00000040", "exact"),
+        Restored(40, 2, 0, "exact", "", 0.1, 3),
+        FitStarted(0, 9, 20),
+        LevelKnown("not_exact", "a generator"),
+        StopRequested("command", "graceful"),
+        CheckpointCommitted(45, 2, "00000045", 1, 0.1, "stop"),
+        TrainerStopped(45, 2, 5, "train"),
+    )
+    assert story == Story(
+        stop_requested=True,
+        trainer_stopped=True,
+        fits_started=1,
+        level="not_exact",
+        level_reason="a generator",
+        resumed_from_step=40,
+        checkpoint_step=45,
+        checkpoint_epoch=2,
+        checkpoint="00000045",
+        checkpoint_seconds=50.0,
+    )
+
+
+def test_fits_are_counted() -> None:
+    assert _told(FitStarted(0, 1, 1), FitStarted(1, 1, 1)).fits_started == 2
+
+
+def test_end_of_the_script() -> None:
+    assert _told(ScriptEnded(3)).script_ended
+
+
+def test_other_events_change_nothing() -> None:
+    assert _told(Notice("x", "y")) == Story()
