@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pitstop.supervisor.observation import cgroup
+from pitstop.machine import cgroup
 
 _UNKNOWN_BYTES = 1 << 62
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from pitstop.machine.cgroup import find
 from pitstop.supervisor.observation import Observations, Observer
-from pitstop.supervisor.observation.cgroup import find
 from pitstop.supervisor.observation.kernel_log import parse_oom_kill
 from pitstop.supervisor.observation.observer import (
     NO_KERNEL_LOG,

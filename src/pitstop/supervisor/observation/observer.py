@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pitstop.events import JsonValue
-from pitstop.supervisor.observation import cgroup, kernel_log, limits
-from pitstop.supervisor.observation.cgroup import MemoryCgroup
+from pitstop.machine import cgroup
+from pitstop.machine.cgroup import MemoryCgroup
+from pitstop.supervisor.observation import kernel_log, limits
 from pitstop.supervisor.observation.kernel_log import KernelLog
 
 NO_OOM_COUNTER = "the kernel's count of out-of-memory kills (its memory cgroup cannot be read)"

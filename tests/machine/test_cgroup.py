@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.supervisor.observation import cgroup
-from pitstop.supervisor.observation.cgroup import MemoryCgroup, MemoryCounters
+from pitstop.machine import cgroup
+from pitstop.machine.cgroup import MemoryCgroup, MemoryCounters
 
 PID = 4225
 V1_MOUNT = "35 31 0:32 {root} /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
