@@ -94,11 +94,13 @@ class Witness:
         beacon: Beacon,
         callback_of: Callable[[FrameType], str],
     ) -> None:
-        """Args:
-        report: where events go.
-        beacon: for the phase and the step.
-        callback_of: class name of the training callback a frame runs in,
-            or an empty string; the framework's adapter knows.
+        """Watches nothing until `install`.
+
+        Args:
+            report: where events go.
+            beacon: for the phase and the step.
+            callback_of: class name of the training callback a frame runs in,
+                or an empty string; the framework's adapter knows.
         """
         self._report = report
         self._beacon = beacon

@@ -12,7 +12,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 
 
@@ -41,7 +41,7 @@ class ImportWatcher(importlib.abc.MetaPathFinder):
     imported, so that finding it must have no effect.
     """
 
-    def __init__(self, watched: dict[str, Callable[[], None]]) -> None:
+    def __init__(self, watched: Mapping[str, Callable[[], None]]) -> None:
         self._watched = watched
         self._finding: set[str] = set()
 

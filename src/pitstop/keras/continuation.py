@@ -99,9 +99,7 @@ class Continuation:
         """
         restart_epoch = bool(self._forced)
         iterator = (
-            self._run.create_iterator()
-            if restart_epoch
-            else self._run.restore_input(self._saved)
+            self._run.create_iterator() if restart_epoch else self._run.restore_input(self._saved)
         )
         self._restore_state()
         if restart_epoch:

@@ -152,9 +152,7 @@ class FitRun:
 
     def _boundary(self, now_ns: int) -> None:
         session = self.session
-        session.beacon.write_position(
-            self.step, self.epoch, self.step_in_epoch, now_ns, self._loss
-        )
+        session.beacon.write_position(self.step, self.epoch, self.step_in_epoch, now_ns, self._loss)
         if session.due(self.step, now_ns):
             session.act(self.step, self.take)
 
@@ -171,9 +169,7 @@ class FitRun:
         """A consistent cut of everything, here and now."""
         private.flush_callbacks(self.callbacks)
         encoder = Encoder("python/")
-        position = Position(
-            self.step, self.index, self.epoch, self.step_in_epoch, stage, milestone
-        )
+        position = Position(self.step, self.index, self.epoch, self.step_in_epoch, stage, milestone)
         tensors, variables, refused = self._registry.hold(self._path_of)
         described, unverified = callback_state.capture(self.callbacks.callbacks, encoder)
         input_json, input_tensors = self.input.capture(self._iterator, encoder)

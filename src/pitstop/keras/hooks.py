@@ -7,6 +7,8 @@ waited for until the script calls `fit`.
 from __future__ import annotations
 
 import os
+import platform
+import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
@@ -109,7 +111,7 @@ def _fit(instrumentation: Instrumentation) -> _Wrap:
 
 
 def _enumerate(instrumentation: Instrumentation) -> _Wrap:
-    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+    def wrap(original: Callable[..., Iterator[Any]]) -> Callable[..., Any]:
         def _enumerate_iterator(self: Any) -> Iterator[Any]:
             training = instrumentation.training
             if training is None:
@@ -259,7 +261,4 @@ def _versions() -> dict[str, str]:
 
 
 def _connected(versions: dict[str, str]) -> TrainerConnected:
-    import platform
-    import sys
-
     return TrainerConnected(os.getpid(), platform.python_version(), sys.argv, versions)

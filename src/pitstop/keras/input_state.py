@@ -151,9 +151,9 @@ def _is_portable(value: Any) -> bool:
 
 def _replay_of(adapter: Any) -> Level:
     reason = f"the input is Python code ({type(adapter).__name__})"
-    sequence = getattr(adapter, "py_dataset", None)
-    if getattr(sequence, "workers", 1) > 1:
-        reason += f", read by {sequence.workers} workers: its items must not draw random numbers"
+    workers = getattr(getattr(adapter, "py_dataset", None), "workers", 1)
+    if workers > 1:
+        reason += f", read by {workers} workers: its items must not draw random numbers"
     return Level("exact_by_replay", reason)
 
 

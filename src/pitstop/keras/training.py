@@ -15,6 +15,7 @@ from pitstop.link.beacon import Phase
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.variables import VariableRegistry
 
+
 class FitAlreadyFinished(BaseException):
     """Leaves a `fit` that an earlier attempt finished.  `history` is its result."""
 

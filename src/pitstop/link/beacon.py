@@ -18,6 +18,7 @@ import struct
 import sys
 import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 
 SIZE_BYTES = 4096
 _MAGIC = 0x504F545354495031  # "1PITSTOP", little endian
@@ -122,9 +123,7 @@ class Beacon:
         self, step: int, epoch: int, step_in_epoch: int, boundary_ns: int, loss: float
     ) -> None:
         """Publishes the position; called at every step boundary."""
-        _POSITION.pack_into(
-            self._page, _AT_POSITION, step, epoch, step_in_epoch, boundary_ns, loss
-        )
+        _POSITION.pack_into(self._page, _AT_POSITION, step, epoch, step_in_epoch, boundary_ns, loss)
 
     def write_plan(
         self, fit: int, epochs: int, steps_per_epoch: int, steps_this_attempt: int
@@ -210,5 +209,5 @@ def anonymous_file(name: str) -> int:
     if sys.platform == "linux":
         return os.memfd_create(name, os.MFD_CLOEXEC)
     fd, path = tempfile.mkstemp(prefix=name)
-    os.unlink(path)
+    Path(path).unlink()
     return fd

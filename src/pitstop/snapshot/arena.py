@@ -75,7 +75,7 @@ def choose_slot(sequences: Sequence[int], pinned: int) -> int | None:
     free = [
         index
         for index, number in enumerate(sequences)
-        if number == 0 or (number != newest and number != pinned)
+        if number == 0 or number not in (newest, pinned)
     ]
     return free[0] if free else None
 
@@ -149,7 +149,7 @@ def newest_slot(fd: int) -> tuple[int, slot.SlotHead] | None:
 
 def _nameless_file(folder: Path) -> int:
     fd, path = tempfile.mkstemp(prefix=".arena-", dir=folder)
-    os.unlink(path)
+    Path(path).unlink()
     return fd
 
 

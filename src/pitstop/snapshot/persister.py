@@ -15,7 +15,6 @@ import select
 import signal
 import socket
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 

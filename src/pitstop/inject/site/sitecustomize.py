@@ -4,6 +4,8 @@ Hands over to Pitstop without adding anything to `sys.path`, then to the
 `sitecustomize` this one hides, if there is one.
 """
 
+from __future__ import annotations
+
 import importlib.machinery
 import importlib.util
 import os
@@ -13,24 +15,32 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 _PACKAGE = os.path.dirname(os.path.dirname(_HERE))
 
 
-def _load(name, path, search=None):
-    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=search)
+def _load(spec: importlib.machinery.ModuleSpec | None) -> None:
+    if spec is None or spec.loader is None:
+        return
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
 
 
-def _run_hidden_sitecustomize():
+def _load_pitstop() -> None:
+    init = os.path.join(_PACKAGE, "__init__.py")
+    _load(
+        importlib.util.spec_from_file_location(
+            "pitstop", init, submodule_search_locations=[_PACKAGE]
+        )
+    )
+
+
+def _load_hidden_sitecustomize() -> None:
     others = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
-    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
-    if spec is not None and spec.origin:
-        _load("sitecustomize", spec.origin)
+    _load(importlib.machinery.PathFinder.find_spec("sitecustomize", others))
 
 
 if os.environ.get("PITSTOP_SOCKET"):
     if "pitstop" not in sys.modules:
-        _load("pitstop", os.path.join(_PACKAGE, "__init__.py"), [_PACKAGE])
+        _load_pitstop()
     from pitstop.inject import autoload
 
     autoload.install(os.environ["PITSTOP_SOCKET"])
-_run_hidden_sitecustomize()
+_load_hidden_sitecustomize()
