@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pitstop.events import Event, Notice, TrainerConnected, to_record
+from pitstop.events import Event, Notice, to_record
 from pitstop.link.beacon import Beacon
 from pitstop.link.wire import PROTOCOL, Connection, pair
 from pitstop.supervisor.persisting import Snapshot
@@ -17,7 +17,7 @@ from pitstop.supervisor.reactor import Reactor
 from pitstop.supervisor.seat import Invitation, Seat
 from pitstop.supervisor.trainer_link import Introduction, TrainerHandlers, refusal
 
-_HELLO = {"protocol": PROTOCOL, "pid": 5, "python": "3.11", "argv": ["x"], "versions": {}}
+_HELLO = {"protocol": PROTOCOL, "pid": 5, "python": "3.11", "argv": ["x"]}
 
 
 @dataclass
@@ -26,7 +26,6 @@ class _Heard:
     arenas: list[int] = field(default_factory=list)
     snapshots: list[Snapshot] = field(default_factory=list)
     restores: list[str] = field(default_factory=list)
-    connected: list[TrainerConnected] = field(default_factory=list)
 
 
 @dataclass
@@ -50,7 +49,7 @@ def room() -> Iterator[_Room]:
         heard.restores.append,
     )
     invitation = Invitation("/run", 3, {}, 12, Beacon.create().fd)
-    seat = Seat(reactor, invitation, handlers, heard.connected.append)
+    seat = Seat(reactor, invitation, handlers)
     ours, theirs = pair()
     room = _Room(seat, reactor, heard, theirs)
     assert room.offer(ours)
@@ -71,7 +70,6 @@ def test_welcome_is_sent_once_with_the_shared_page(room: _Room) -> None:
     Beacon(answer.fds[0])
     room.reactor.turn(1)
     assert room.heard.events == [Notice("a", "b")]
-    assert room.heard.connected[0].pid == 5
 
 
 def test_second_process_is_refused_while_the_first_is_there(room: _Room) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from pitstop.errors import PeerClosed
-from pitstop.events import TrainerConnected
 from pitstop.link.wire import Connection
 from pitstop.supervisor.reactor import Reactor
 from pitstop.supervisor.resume import RestorePoint
@@ -42,17 +40,10 @@ class Seat:
         pid: process id of the trainer, 0 before there was one.
     """
 
-    def __init__(
-        self,
-        reactor: Reactor,
-        invitation: Invitation,
-        handlers: TrainerHandlers,
-        on_connected: Callable[[TrainerConnected], None],
-    ) -> None:
+    def __init__(self, reactor: Reactor, invitation: Invitation, handlers: TrainerHandlers) -> None:
         self._reactor = reactor
         self._invitation = invitation
         self._handlers = handlers
-        self._on_connected = on_connected
         self._welcomed = False
         self.link: TrainerLink | None = None
         self.pid = 0
@@ -106,7 +97,6 @@ class Seat:
         self.pid = hello.pid
         self._welcomed = False
         self._reactor.watch(connection, self._receive)
-        self._on_connected(hello.connected())
 
     def _receive(self) -> None:
         if self.link is not None:

@@ -37,7 +37,7 @@ from pitstop.supervisor.signals import Received, stop_request, suspend_self
 from pitstop.supervisor.status import Status
 from pitstop.supervisor.story import Story
 from pitstop.supervisor.trainer_link import TrainerHandlers
-from pitstop.supervisor.trainer_process import TrainerProcess
+from pitstop.supervisor.trainer_process import TrainerProcess, aftermath
 
 _IDLE_SECONDS = 0.5
 _WATCHFUL_SECONDS = 0.05
@@ -61,9 +61,9 @@ class Supervision:
         self._tools = tools
         self._state = State.STARTING
         self._exit_code = 0
-        self._stop_at = self._kill_at = _NEVER
+        self._stop_at = _NEVER
         self._nobody_at = time.monotonic() + _NOBODY_SECONDS
-        self._killed = self._daemonized = self._told = False
+        self._daemonized = self._told = False
         self._ending: Ending | None = None
         self._reactor = Reactor()
         self._restoring = Restoring(tools.catalog, tools.persister, self._on_restore_ready)
@@ -74,10 +74,10 @@ class Supervision:
             RequestHandlers(self.status, self._request_stop, self._request_checkpoint)
         )
         handlers = TrainerHandlers(
-            self._record, tools.persister.set_arena, self._saving.taken, self._on_restore
+            self._on_trainer_event, tools.persister.set_arena, self._saving.taken, self._on_restore
         )
         invitation = plan.invitation(tools.beacon.fd)
-        self._seat = Seat(self._reactor, invitation, handlers, self._on_connected)
+        self._seat = Seat(self._reactor, invitation, handlers)
         self._reception = Reception(self._reactor, tools.control, self._desk, self._on_hello)
         self._reactor.watch(tools.signals, self._on_signals)
         self._perform = self._instruction_table()
@@ -142,8 +142,8 @@ class Supervision:
             Instruction.RAISE_GRACEFUL: lambda: beacon.request_stop(Stop.GRACEFUL),
             Instruction.RAISE_NOW: lambda: beacon.request_stop(Stop.NOW),
             Instruction.ARM_DEADLINE: self._arm_deadline,
-            Instruction.TERMINATE_TRAINER: self._terminate,
-            Instruction.KILL_TRAINER: self._kill,
+            Instruction.TERMINATE_TRAINER: lambda: self._trainer.terminate(self._descendants()),
+            Instruction.KILL_TRAINER: lambda: self._trainer.kill(self._descendants()),
             Instruction.TELL_DAEMONIZED: lambda: self._record(notices.DAEMONIZED),
             Instruction.RESTART_PERSISTER: self._saving.restart,
             Instruction.GIVE_UP_PERSISTER: self._saving.give_up,
@@ -155,15 +155,6 @@ class Supervision:
 
     def _arm_deadline(self) -> None:
         self._stop_at = time.monotonic()
-
-    def _terminate(self) -> None:
-        self._kill_at = time.monotonic() + deadline.TERMINATE_GRACE_SECONDS
-        self._trainer.send(signal.SIGTERM, self._descendants())
-
-    def _kill(self) -> None:
-        self._kill_at = _NEVER
-        self._killed = True
-        self._trainer.send(signal.SIGKILL, self._descendants())
 
     def _persist_newest(self) -> None:
         succeeded = self._ending is not None and self._ending.exit_code == 0
@@ -192,7 +183,7 @@ class Supervision:
         if self._state is State.STOPPING:
             self._check_deadline(now)
         if self._state is State.ENDING:
-            self._check_end(now)
+            self._check_end()
         if self._state is State.STARTING and now >= self._nobody_at:
             self._tell_no_training()
             self._feed(Signal.NOBODY_CONNECTED)
@@ -212,12 +203,12 @@ class Supervision:
             self._record(event)
             self._feed(Signal.DEADLINE_PASSED)
 
-    def _check_end(self, now: float) -> None:
-        if now >= self._kill_at:
+    def _check_end(self) -> None:
+        if self._trainer.grace_passed:
             self._feed(Signal.TERMINATE_GRACE_PASSED)
-        if self._killed:
+        elif self._trainer.killed:
             # Whatever was forked between our look and our signal.
-            family.send(signal.SIGKILL, self._descendants())
+            self._trainer.kill(self._descendants())
 
     def _suspend(self) -> None:
         stopped_at = time.monotonic()
@@ -225,10 +216,9 @@ class Supervision:
         self._tools.screen.suspend()
         suspend_self()
         self._resize()
-        self._trainer.resume()
         away_seconds = time.monotonic() - stopped_at
+        self._trainer.resume(away_seconds)
         self._stop_at += away_seconds
-        self._kill_at += away_seconds
         self._nobody_at += away_seconds
 
     # -- processes -----------------------------------------------------------------
@@ -275,25 +265,21 @@ class Supervision:
         for ended in process.reap():
             self._trainer.collected(ended, self._seat.pid)
         if self._trainer.exit is not None and self._state in _LIVE:
-            self._check_survivors(self._descendants())
+            self._on_main_exit(self._descendants())
 
     def _descendants(self) -> list[int]:
         return family.living_descendants({self._tools.persister.pid})
 
-    def _check_survivors(self, survivors: list[int]) -> None:
-        if not survivors:
+    def _on_main_exit(self, survivors: list[int]) -> None:
+        status = self._trainer.wait_status
+        happened = aftermath(status, self._seat.pid, survivors, self._state)
+        if happened is Signal.TRAINER_GONE:
             self._trainer_gone()
-        elif self._state is State.ENDING:
-            return
-        elif self._trainer.goes_on(self._seat.pid, survivors) and not self._story.stop_requested:
-            self._tell_daemonized()
-        elif self._seat.pid not in survivors:
-            self._feed(Signal.LEFTOVERS)
-
-    def _tell_daemonized(self) -> None:
-        if not self._daemonized:
+        elif happened is Signal.LEFTOVERS:
+            self._feed(happened)
+        elif happened is Signal.DAEMONIZED and not self._daemonized:
             self._daemonized = True
-            self._feed(Signal.DAEMONIZED)
+            self._feed(happened)
 
     def _trainer_gone(self) -> None:
         self._seat.drain()
@@ -308,7 +294,7 @@ class Supervision:
 
     def _final_ending(self) -> Ending:
         return Ending(
-            wait_status=self._trainer.exit.wait_status if self._trainer.exit else 0,
+            wait_status=self._trainer.wait_status,
             stop_requested=self._story.stop_requested,
             script_ended=self._story.script_ended,
             trainer_stopped=self._story.trainer_stopped,
@@ -340,9 +326,9 @@ class Supervision:
             if self._restoring.ready:
                 self._seat.welcome(self._restoring.points)
 
-    def _on_connected(self, event: TrainerConnected) -> None:
+    def _on_trainer_event(self, event: Event) -> None:
         self._record(event)
-        if self._tools.catalog.entries():
+        if isinstance(event, TrainerConnected) and self._tools.catalog.entries():
             for change in self._plan.history.version_changes(event):
                 self._record(change)
 

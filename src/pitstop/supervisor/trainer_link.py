@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from pitstop.errors import PeerClosed
-from pitstop.events import Event, TrainerConnected, from_record
+from pitstop.events import Event, from_record
 from pitstop.link.wire import PROTOCOL, Connection, Message
 from pitstop.supervisor.persisting import Snapshot
 
@@ -23,7 +23,6 @@ class Introduction:
     pid: int
     python: str
     argv: tuple[str, ...]
-    versions: Mapping[str, str]
 
     @classmethod
     def from_body(cls, body: dict[str, Any]) -> Introduction:
@@ -33,12 +32,7 @@ class Introduction:
             int(body.get("pid", 0)),
             str(body.get("python", "")),
             tuple(body.get("argv", ())),
-            dict(body.get("versions", {})),
         )
-
-    def connected(self) -> TrainerConnected:
-        """The event that tells of it."""
-        return TrainerConnected(self.pid, self.python, list(self.argv), dict(self.versions))
 
 
 def refusal(hello: Introduction, seated_pid: int, *, seat_taken: bool) -> str:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Collection, Mapping, Sequence
 
 from pitstop.supervisor import family, process
+from pitstop.supervisor.deadline import TERMINATE_GRACE_SECONDS
+from pitstop.supervisor.lifecycle import Signal, State
 from pitstop.supervisor.process import Exit, Streams
+
+_NEVER = float("inf")
 
 
 class TrainerProcess:
@@ -15,6 +20,7 @@ class TrainerProcess:
     Attributes:
         pid: the main process, leader of its own session.
         exit: how it ended, None while it lives.
+        killed: all of it was sent SIGKILL.
     """
 
     def __init__(
@@ -38,6 +44,13 @@ class TrainerProcess:
         except OSError as error:
             raise process.explain_refusal(program, error) from error
         self.exit: Exit | None = None
+        self.killed = False
+        self._kill_at = _NEVER
+
+    @property
+    def wait_status(self) -> int:
+        """Of the main process, as `os.wait4` gives it; 0 while it lives."""
+        return self.exit.wait_status if self.exit else 0
 
     def collected(self, ended: Exit, trainer_pid: int) -> None:
         """Takes note of a process that ended.
@@ -49,28 +62,60 @@ class TrainerProcess:
         if ended.pid == self.pid or trained_behind:
             self.exit = ended
 
-    def goes_on(self, trainer_pid: int, survivors: Collection[int]) -> bool:
-        """Whether the command went into the background instead of ending.
+    def terminate(self, descendants: Collection[int]) -> None:
+        """Asks all of them to end (SIGTERM); the grace counts from here."""
+        self._kill_at = time.monotonic() + TERMINATE_GRACE_SECONDS
+        self._send(signal.SIGTERM, descendants)
 
-        A main process that succeeds while the training process lives did; and
-        while nobody has reported to train, any survivor may be about to.
-        """
-        if self.exit is None or self.exit.wait_status != 0:
-            return False
-        return trainer_pid in survivors or trainer_pid == 0
+    def kill(self, descendants: Collection[int]) -> None:
+        """Kills all of them."""
+        self._kill_at = _NEVER
+        self.killed = True
+        self._send(signal.SIGKILL, descendants)
 
-    def send(self, number: signal.Signals, descendants: Collection[int]) -> None:
-        """Sends a signal to all of them, those in sessions of their own included."""
-        strays = list(descendants)
-        if self.exit is None:
-            strays = [pid for pid in strays if family.group_of(pid) != self.pid]
-            family.send_to_group(number, self.pid)
-        family.send(number, strays)
+    @property
+    def grace_passed(self) -> bool:
+        """Whether they had their time since `terminate`."""
+        return time.monotonic() >= self._kill_at
 
     def suspend(self) -> None:
         """Stops its process group, as Ctrl-Z would have."""
         family.send_to_group(signal.SIGSTOP, self.pid)
 
-    def resume(self) -> None:
-        """Lets a stopped process group go on."""
+    def resume(self, away_seconds: float) -> None:
+        """Lets a stopped process group go on; the time away counts for nothing."""
+        self._kill_at += away_seconds
         family.send_to_group(signal.SIGCONT, self.pid)
+
+    def _send(self, number: signal.Signals, descendants: Collection[int]) -> None:
+        strays = list(descendants)
+        if self.exit is None:
+            # The group at once, and one by one who left it for a session of its own.
+            strays = [pid for pid in strays if family.group_of(pid) != self.pid]
+            family.send_to_group(number, self.pid)
+        family.send(number, strays)
+
+
+def aftermath(
+    wait_status: int, trainer_pid: int, survivors: Collection[int], state: State
+) -> Signal | None:
+    """What the end of the main process means; None when there is only to wait.
+
+    A main process that succeeds while the training process lives has gone into
+    the background; and while nobody has reported to train, any survivor may be
+    about to.
+
+    Args:
+        wait_status: of the main process.
+        trainer_pid: the process that trains or trained, 0 when nobody reported.
+        survivors: processes of the command that still live.
+        state: of the lifecycle.
+    """
+    if not survivors:
+        return Signal.TRAINER_GONE
+    if state is State.ENDING:
+        return None
+    undisturbed = state in (State.STARTING, State.RUNNING)
+    if undisturbed and wait_status == 0 and (not trainer_pid or trainer_pid in survivors):
+        return Signal.DAEMONIZED
+    return None if trainer_pid in survivors else Signal.LEFTOVERS

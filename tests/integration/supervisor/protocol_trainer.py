@@ -1,6 +1,6 @@
 """A trainer without TensorFlow: speaks the protocol with the real arena and beacon.
 
-    protocol_trainer.py [--steps N] [--step-seconds S] [--durable-at N] [--die-at N]
+    protocol_trainer.py [--steps N] [--step-seconds S] [--fit-ends-at N...] [--die-at N]
                         [--phase NAME] [--deaf]
 
 Its whole state is the number of steps it has done.
@@ -27,6 +27,7 @@ from pitstop.events import (
     LevelKnown,
     Restored,
     ScriptEnded,
+    TrainerConnected,
     TrainerStopped,
     to_record,
 )
@@ -48,6 +49,7 @@ class Trainer:
             sys.exit(f"refused: {answer.body['reason']}")
         self.beacon = Beacon(answer.fds[0])
         self.welcome = answer.body
+        self.event(connected())
         self.arena = Arena(plan_arena(_STATE_BYTES, 1 << 30, 0), Path(answer.body["run_dir"]))
         self.connection.send("arena", self.arena_body(), [self.arena.fd])
         self.sequence = 0
@@ -57,15 +59,18 @@ class Trainer:
         return {"size_bytes": self.arena.plan.size_bytes, "backing": "memory"}
 
     def restore(self) -> int:
-        if not self.welcome["points"]:
+        steps = [self.restore_point(str(each["checkpoint"])) for each in self.welcome["points"]]
+        if not steps:
             return 0
-        point = self.welcome["points"][-1]
-        self.connection.send("restore", {"checkpoint": point["checkpoint"]})
+        lost = max(0, self.welcome["lost_from_step"] - steps[-1])
+        self.event(Restored(steps[-1], 0, steps[-1], "exact", "", 0.0, lost))
+        say(f"restored {steps}")
+        return steps[-1]
+
+    def restore_point(self, name: str) -> int:
+        self.connection.send("restore", {"checkpoint": name})
         saved = open_saved_state(self.connection.receive().fds[0])
-        step = int(np.frombuffer(saved.tensors["step"], np.int64)[0])
-        lost = max(0, self.welcome["lost_from_step"] - step)
-        self.event(Restored(step, 0, step, "exact", "", 0.0, lost))
-        return step
+        return int(np.frombuffer(saved.tensors["step"], np.int64)[0])
 
     def event(self, event: Event) -> None:
         self.connection.send("event", {"event": to_record(event)})
@@ -73,7 +78,8 @@ class Trainer:
     def snapshot(self, step: int, reason: str, *, durable: bool) -> None:
         values = np.array([step], np.int64)
         image = plan_image([TensorSpec("step", "I64", (1,))])
-        position = {"step": step, "epoch": 0, "step_in_epoch": step, "fit": 0, "milestone": ""}
+        position: dict[str, object] = {"step": step, "epoch": 0, "step_in_epoch": step}
+        position |= {"fit": self.fit(step), "milestone": reason if reason == "fit_end" else ""}
         state = {"position": position, "level": {"level": "exact"}, "versions": {}}
         self.sequence += 1
         while (index := self.arena.choose_slot(self.beacon.pinned())) is None:
@@ -83,6 +89,10 @@ class Trainer:
         self.beacon.write_snapshot_step(step)
         body = {"sequence": self.sequence, "step": step, "epoch": 0}
         self.connection.send("snapshot", {**body, "reason": reason, "durable": durable})
+
+    def fit(self, step: int) -> int:
+        ends = self.options.fit_ends_at
+        return sum(end < step for end in ends)
 
     def train(self) -> None:
         options = self.options
@@ -99,15 +109,16 @@ class Trainer:
 
     def boundary(self, step: int, first: int) -> None:
         options = self.options
-        sys.stdout.write(f"step {step}\n")
-        sys.stdout.flush()
+        say(f"step {step}")
         self.beacon.write_position(step, 0, step, time.monotonic_ns(), 1.0 / step)
         self.beacon.write_plan(0, 1, options.steps, step - first)
         self.beacon.write_step_seconds(options.step_seconds)
         requested = self.beacon.checkpoint_requests() > self.requests
         self.requests = self.beacon.checkpoint_requests()
-        durable = step == options.durable_at or requested
-        self.snapshot(step, "requested" if durable else "cadence", durable=durable)
+        if step in options.fit_ends_at:
+            self.snapshot(step, "fit_end", durable=True)
+            return
+        self.snapshot(step, "requested" if requested else "cadence", durable=requested)
         if step == options.die_at:
             os.kill(os.getpid(), signal.SIGKILL)
         if self.beacon.stop() and not options.deaf:
@@ -116,21 +127,30 @@ class Trainer:
             sys.exit(75)
 
 
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
 def hello() -> dict[str, object]:
     return {
         "protocol": PROTOCOL,
         "pid": os.getpid(),
         "python": platform.python_version(),
         "argv": sys.argv,
-        "versions": {"tensorflow": os.environ.get("SAMPLE_VERSION", "1.0")},
     }
+
+
+def connected() -> TrainerConnected:
+    versions = {"tensorflow": os.environ.get("SAMPLE_VERSION", "1.0")}
+    return TrainerConnected(os.getpid(), platform.python_version(), sys.argv, versions)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=1_000_000)
     parser.add_argument("--step-seconds", type=float, default=0.01)
-    parser.add_argument("--durable-at", type=int, default=0)
+    parser.add_argument("--fit-ends-at", type=int, nargs="*", default=[])
     parser.add_argument("--die-at", type=int, default=0)
     parser.add_argument("--phase", default="TRAIN")
     parser.add_argument("--deaf", action="store_true")

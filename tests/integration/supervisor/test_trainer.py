@@ -47,7 +47,7 @@ def test_stop_saves_the_last_step_and_resume_goes_on_behind_it(tmp_path: Path) -
     again = run_trainer(tmp_path, "--steps", stopped_at.step + 3)
     done = finish(again)
     assert done.returncode == 0
-    assert done.stdout.split(b"\n")[0] == b"step %d" % (stopped_at.step + 1)
+    assert done.stdout.split(b"\n")[1] == b"step %d" % (stopped_at.step + 1)
     assert last(tmp_path, ResumeChosen).step == stopped_at.step
     assert last(tmp_path, Restored).lost_steps == 0
     assert b"resuming at step %d" % stopped_at.step in done.stderr
@@ -172,3 +172,11 @@ def test_persister_killed_is_replaced(tmp_path: Path) -> None:
     assert answer.returncode == 0, answer.stderr
     assert ended.returncode == 75
     assert end.checkpoint_step == end.step
+
+
+def test_ends_of_earlier_fits_are_restored_before_the_newest(tmp_path: Path) -> None:
+    options = ["--fit-ends-at", 3, 6, "--step-seconds", 0.2]
+    finish(run_trainer(tmp_path, *options, "--die-at", 8))
+    resumed = finish(run_trainer(tmp_path, *options, "--steps", 9))
+    assert resumed.stdout.startswith(b"restored [3, 6, 8]\nstep 9\n")
+    assert [each.reason for each in events(tmp_path, CheckpointCommitted)][:2] == ["fit_end"] * 2
