@@ -16,7 +16,7 @@ from pitstop.engine.copier import Copied, Copier
 from pitstop.engine.cut import Cut, Position
 from pitstop.engine.saved_state import SavedState, open_saved_state
 from pitstop.errors import PeerClosed, PeerFault, ProtocolMismatch
-from pitstop.events import Event, Notice, TrainerStopped, to_record
+from pitstop.events import Event, Notice, TrainerConnected, TrainerStopped, to_record
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.link.settings import Settings
 from pitstop.link.wire import PROTOCOL, Connection
@@ -79,8 +79,12 @@ class Session:
         )
 
     @classmethod
-    def open(cls, socket_path: str) -> Session:
+    def open(cls, socket_path: str, versions: dict[str, str]) -> Session:
         """Reports to the supervisor and waits for its welcome.
+
+        Args:
+            socket_path: where the supervisor listens.
+            versions: of the frameworks in this process.
 
         Raises:
             PeerClosed: there is no supervisor any more.
@@ -92,7 +96,11 @@ class Session:
         if answer.type != "welcome":
             connection.close()
             raise ProtocolMismatch(str(answer.body.get("reason", "The supervisor refused.")))
-        return cls(connection, Beacon(answer.fds[0]), answer.body)
+        session = cls(connection, Beacon(answer.fds[0]), answer.body)
+        session.report(
+            TrainerConnected(os.getpid(), platform.python_version(), sys.argv, versions)
+        )
+        return session
 
     def report(self, event: Event) -> None:
         """Sends an event to the journal; silent when the supervisor is gone."""

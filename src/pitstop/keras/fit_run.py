@@ -84,6 +84,11 @@ class FitRun:
         )
 
     @property
+    def step_reached(self) -> int:
+        """Steps computed, the one included whose callbacks are still running."""
+        return self.step + int(self._call_ended)
+
+    @property
     def level(self) -> Level:
         """How exact a resume of this fit is."""
         return self.input.level
@@ -147,14 +152,19 @@ class FitRun:
         if self._call_ended:
             # `stop_training` broke the loop, so `step_done` was not reached.
             self._count_steps()
+            self._publish(time.monotonic_ns())
         if self.held is None:
             self.held = self.take("epoch_end")
 
     def _boundary(self, now_ns: int) -> None:
-        session = self.session
-        session.beacon.write_position(self.step, self.epoch, self.step_in_epoch, now_ns, self._loss)
-        if session.due(self.step, now_ns):
-            session.act(self.step, self.take)
+        self._publish(now_ns)
+        if self.session.due(self.step, now_ns):
+            self.session.act(self.step, self.take)
+
+    def _publish(self, now_ns: int) -> None:
+        self.session.beacon.write_position(
+            self.step, self.epoch, self.step_in_epoch, now_ns, self._loss
+        )
 
     def _measure_step(self, now_ns: int) -> None:
         if self._last_boundary_ns:
@@ -278,9 +288,7 @@ class FitRun:
         self.epoch_iterator._num_batches = fit["num_batches"]
         callback_state.restore(self.callbacks.callbacks, fit["callbacks"], saved.tensors)
         stop_training.set_silently(self.model, value=fit["stop_training"])
-        self.session.beacon.write_position(
-            self.step, self.epoch, self.step_in_epoch, time.monotonic_ns(), self._loss
-        )
+        self._publish(time.monotonic_ns())
         if not fit["input"]["replay"]:
             # A pipeline in Python has already drawn ahead of the cut from
             # these streams; the replay has left them where they belong.

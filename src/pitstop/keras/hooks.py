@@ -7,8 +7,6 @@ waited for until the script calls `fit`.
 from __future__ import annotations
 
 import os
-import platform
-import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
@@ -20,7 +18,7 @@ import tensorflow as tf
 from pitstop.engine.session import Session
 from pitstop.engine.witness import Witness
 from pitstop.errors import PeerFault, UnsupportedVersion
-from pitstop.events import InstrumentationUnavailable, TrainerConnected
+from pitstop.events import InstrumentationUnavailable
 from pitstop.keras import private, stop_training
 from pitstop.keras.training import Training
 from pitstop.tensorflow.variables import VariableRegistry
@@ -54,8 +52,7 @@ class Instrumentation:
 
     def _open(self) -> Training:
         versions = _versions()
-        session = Session.open(self._socket_path)
-        session.report(_connected(versions))
+        session = Session.open(self._socket_path, versions)
         Witness(session.report, session.beacon, stop_training.callback_of).install()
         return Training(session, self._registry, versions)
 
@@ -88,7 +85,7 @@ def install(socket_path: str, registry: VariableRegistry) -> None:
 def report_unavailable(socket_path: str, problem: UnsupportedVersion) -> None:
     """Tells the supervisor that this process trains without snapshots."""
     try:
-        session = Session.open(socket_path)
+        session = Session.open(socket_path, _versions())
     except PeerFault:
         return
     session.report(InstrumentationUnavailable(problem.message, problem.remedy))
@@ -126,7 +123,7 @@ def _enumerate(instrumentation: Instrumentation) -> _Wrap:
 def _exhausted(instrumentation: Instrumentation) -> _Wrap:
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
         def _interrupted_warning(self: Any) -> None:
-            original(self)
+            private.warn_as_keras(lambda: original(self))
             if instrumentation.training is not None:
                 instrumentation.training.input_exhausted(self)
 
@@ -251,14 +248,10 @@ def _stop_training(instrumentation: Instrumentation) -> Callable[[Any, FrameType
         training = instrumentation.training
         if training is not None and training.run is not None and training.run.model is model:
             run = training.run
-            training.session.report(stop_training.describe(frame, run.step, run.epoch))
+            training.session.report(stop_training.describe(frame, run.step_reached, run.epoch))
 
     return notify
 
 
 def _versions() -> dict[str, str]:
     return {"tensorflow": tf.__version__, "keras": keras.__version__, "numpy": np.__version__}
-
-
-def _connected(versions: dict[str, str]) -> TrainerConnected:
-    return TrainerConnected(os.getpid(), platform.python_version(), sys.argv, versions)

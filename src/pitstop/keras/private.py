@@ -7,6 +7,7 @@ unknown version has moved.
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FunctionType
@@ -15,6 +16,7 @@ from typing import Any
 import keras
 from keras.src.backend.tensorflow.trainer import TensorFlowTrainer, TFEpochIterator
 from keras.src.callbacks.callback_list import CallbackList
+from keras.src.trainers import epoch_iterator
 from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.trainers.trainer import Trainer
 from keras.src.utils import traceback_utils
@@ -38,6 +40,16 @@ _METHODS: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (TensorFlowTrainer, "_get_metrics_result_or_logs", ("self", "logs")),
 )
 _ENUMERATE_NEEDS = ("_current_iterator", "_steps_seen", "_num_batches", "steps_per_execution")
+
+
+def _line_of(method: Any, text: str) -> int:
+    lines, first = inspect.getsourcelines(method)
+    offsets = [at for at, line in enumerate(lines) if text in line]
+    return first + (offsets[0] if offsets else 0)
+
+
+_WARNING_LINE = _line_of(EpochIterator._enumerate_iterator, "_interrupted_warning")
+"""Where Keras warns of an exhausted input; read before anything is patched."""
 
 
 def check() -> None:
@@ -91,6 +103,26 @@ def hide_own_frames() -> None:
     """Lets Keras' traceback filter treat our frames like its own."""
     folder = str(Path(pitstop.__file__).parent)
     traceback_utils._EXCLUDED_PATHS = (*traceback_utils._EXCLUDED_PATHS, folder)
+
+
+def warn_as_keras(warn: Callable[[], None]) -> None:
+    """Lets a method of the epoch iterator warn as if nobody stood in between.
+
+    A warning names the line it came from, and our frames have shifted that;
+    it is issued again for the line of Keras that would have been named.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn()
+    for warning in caught:
+        warnings.warn_explicit(
+            message=warning.message,
+            category=warning.category,
+            filename=epoch_iterator.__file__,
+            lineno=_WARNING_LINE,
+            module=epoch_iterator.__name__,
+            registry=vars(epoch_iterator).setdefault("__warningregistry__", {}),
+        )
 
 
 def flush_callbacks(callbacks: CallbackList) -> None:
