@@ -7,6 +7,7 @@ the JSON text.  Descriptors travel with the first byte of their frame
 
 from __future__ import annotations
 
+import array
 import json
 import os
 import socket
@@ -22,6 +23,7 @@ from pitstop.errors import PeerClosed
 PROTOCOL = 1
 _HEAD = struct.Struct("<IB")
 _MAX_FDS = 4
+_ANCILLARY_BYTES = socket.CMSG_SPACE(_MAX_FDS * struct.calcsize("i"))
 _READ_BYTES = 1 << 16
 
 
@@ -109,12 +111,13 @@ class Connection:
 
     def _read(self) -> None:
         try:
-            data, fds, _, _ = socket.recv_fds(
-                self.socket, _READ_BYTES, _MAX_FDS, getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+            # Not `socket.recv_fds`: it drops its flags in Python 3.11.
+            data, ancillary, _, _ = self.socket.recvmsg(
+                _READ_BYTES, _ANCILLARY_BYTES, getattr(socket, "MSG_CMSG_CLOEXEC", 0)
             )
         except ConnectionError as error:
             raise PeerClosed("The other process of the run is gone.") from error
-        self._fds.extend(fds)
+        self._fds.extend(_descriptors(ancillary))
         if not data:
             raise PeerClosed("The other process of the run closed the connection.")
         self._received += data
@@ -130,6 +133,14 @@ class Connection:
         del self._received[:end]
         fds = tuple(self._fds.popleft() for _ in range(fd_count))
         return Message(body.pop("type"), body, fds)
+
+
+def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> array.array[int]:
+    fds = array.array("i")
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            fds.frombytes(data[: len(data) // fds.itemsize * fds.itemsize])
+    return fds
 
 
 def pair() -> tuple[Connection, Connection]:

@@ -1,0 +1,122 @@
+"""The shared page: every field by itself, one writer and any number of readers."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitstop.link.beacon import SIZE_BYTES, Beacon, Phase, Progress, Stop, anonymous_file
+
+COUNTS = st.integers(0, 2**64 - 1)
+TIMES = st.integers(0, 2**63 - 1)
+PROGRESS = st.builds(
+    Progress,
+    step=COUNTS,
+    epoch=COUNTS,
+    step_in_epoch=COUNTS,
+    boundary_ns=TIMES,
+    loss=st.floats(allow_nan=False),
+    phase=st.sampled_from(Phase),
+    fit=COUNTS,
+    epochs=COUNTS,
+    steps_per_epoch=COUNTS,
+    steps_this_attempt=COUNTS,
+    step_seconds=st.floats(0, 1e6),
+    snapshot_step=st.integers(-1, 2**63 - 1),
+)
+
+
+def write(beacon: Beacon, p: Progress) -> None:
+    beacon.write_position(p.step, p.epoch, p.step_in_epoch, p.boundary_ns, p.loss)
+    beacon.write_plan(p.fit, p.epochs, p.steps_per_epoch, p.steps_this_attempt)
+    beacon.write_step_seconds(p.step_seconds)
+    beacon.write_phase(p.phase)
+    beacon.write_snapshot_step(p.snapshot_step)
+
+
+def test_a_new_page_knows_nothing() -> None:
+    progress = Beacon.create().progress()
+    assert math.isnan(progress.loss)
+    assert progress.snapshot_step == -1
+    assert progress.phase is Phase.STARTING
+    assert (progress.step, progress.boundary_ns, progress.step_seconds) == (0, 0, 0.0)
+
+
+@given(PROGRESS, st.integers(1, 2**64 - 1))
+def test_another_mapping_reads_what_was_written(progress: Progress, pinned: int) -> None:
+    writer = Beacon.create()
+    reader = Beacon(os.dup(writer.fd))
+    write(writer, progress)
+    reader.pin(pinned)
+    reader.request_stop(Stop.GRACEFUL)
+    reader.request_checkpoint()
+    assert reader.progress() == progress
+    assert (writer.pinned(), writer.stop(), writer.checkpoint_requests()) == (pinned, 1, 1)
+    for beacon in (writer, reader):
+        os.close(beacon.fd)
+
+
+def test_a_stop_request_is_never_lowered() -> None:
+    beacon = Beacon.create()
+    seen = []
+    for stop in (Stop.NONE, Stop.GRACEFUL, Stop.NOW, Stop.GRACEFUL, Stop.NONE):
+        beacon.request_stop(stop)
+        seen.append(beacon.stop())
+    assert seen == [Stop.NONE, Stop.GRACEFUL, Stop.NOW, Stop.NOW, Stop.NOW]
+
+
+def test_checkpoint_requests_are_counted() -> None:
+    beacon = Beacon.create()
+    for _ in range(3):
+        beacon.request_checkpoint()
+    assert beacon.checkpoint_requests() == 3
+
+
+def test_an_unpinned_page() -> None:
+    beacon = Beacon.create()
+    beacon.pin(5)
+    beacon.pin(0)
+    assert beacon.pinned() == 0
+
+
+def test_the_page_outlives_the_mapping_that_wrote_it() -> None:
+    writer = Beacon.create()
+    fd = os.dup(writer.fd)
+    writer.write_position(41, 2, 3, 4, 0.5)
+    os.close(writer.fd)
+    del writer
+    assert Beacon(fd).progress().step == 41
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * SIZE_BYTES, b"another" * 600])
+def test_a_foreign_page_is_refused(content: bytes) -> None:
+    fd = anonymous_file("foreign")
+    os.write(fd, content)
+    with pytest.raises(ValueError, match=r"beacon|mmap"):
+        Beacon(fd)
+    os.close(fd)
+
+
+def test_a_page_of_another_version_is_refused() -> None:
+    fd = Beacon.create().fd
+    os.pwrite(fd, b"\xff", 8)  # the version follows the magic number
+    with pytest.raises(ValueError, match="not a beacon of this version"):
+        Beacon(fd)
+
+
+@pytest.mark.parametrize("platform", ["linux", "darwin"])
+def test_an_anonymous_file_has_no_name_and_is_not_inherited(
+    platform: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    fd = anonymous_file("pitstop-test")
+    assert os.fstat(fd).st_nlink == 0
+    assert not os.get_inheritable(fd)
+    os.write(fd, b"x")
+    assert os.pread(fd, 1, 0) == b"x"
+    os.close(fd)
