@@ -7,36 +7,22 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
 
 from pitstop.errors import PitstopError
-from pitstop.events import (
-    AttemptEnded,
-    CheckpointCommitted,
-    CheckpointFailed,
-    Event,
-    StopRequested,
-    TrainerConnected,
-)
-from pitstop.link.beacon import Phase, Stop
-from pitstop.link.wire import Connection
+from pitstop.events import AttemptEnded, StopRequested
+from pitstop.link.beacon import Stop
 from pitstop.supervisor import deadline, family, lifecycle, notices, process
 from pitstop.supervisor.attempt import AttemptPlan, Tools
 from pitstop.supervisor.command_line import is_python
 from pitstop.supervisor.ending import Ending, decide, trainer_exited
+from pitstop.supervisor.exchange import Ears, Exchange
 from pitstop.supervisor.lifecycle import FINAL, Instruction, Signal, State
 from pitstop.supervisor.live_status import live_status
 from pitstop.supervisor.observation.observer import Observer
 from pitstop.supervisor.reactor import Reactor
-from pitstop.supervisor.reception import Reception
-from pitstop.supervisor.requests import RequestDesk, RequestHandlers
-from pitstop.supervisor.restoring import Restoring
-from pitstop.supervisor.saving import Saving
-from pitstop.supervisor.seat import Seat
 from pitstop.supervisor.signals import Received, stop_request, suspend_self
 from pitstop.supervisor.status import Status
 from pitstop.supervisor.story import Story
-from pitstop.supervisor.trainer_link import TrainerHandlers
 from pitstop.supervisor.trainer_process import TrainerProcess, aftermath
 
 _IDLE_SECONDS = 0.5
@@ -66,30 +52,15 @@ class Supervision:
         self._daemonized = self._told = False
         self._ending: Ending | None = None
         self._reactor = Reactor()
-        self._restoring = Restoring(tools.catalog, tools.persister, self._on_restore_ready)
-        self._saving = Saving(
-            self._reactor, tools.persister, self._restoring, self._record, self._feed
-        )
-        self._desk = RequestDesk(
-            RequestHandlers(self.status, self._request_stop, self._request_checkpoint)
-        )
-        handlers = TrainerHandlers(
-            self._on_trainer_event, tools.persister.set_arena, self._saving.taken, self._on_restore
-        )
-        invitation = plan.invitation(tools.beacon.fd)
-        self._seat = Seat(self._reactor, invitation, handlers)
-        self._reception = Reception(self._reactor, tools.control, self._desk, self._on_hello)
+        self._exchange = Exchange(self._reactor, plan, tools, self._ears())
         self._reactor.watch(tools.signals, self._on_signals)
         self._perform = self._instruction_table()
         self._trainer = self._start()
         self._observer = Observer.begin(self._trainer.pid)
-        self._record(plan.started(self._trainer.pid, self._observer.cgroup))
+        self._exchange.record_started(self._trainer.pid, self._observer.cgroup)
 
     def run(self) -> int:
         """Supervises until the last process is gone; the exit code of the attempt."""
-        if self._tools.catalog.entries():
-            for change in self._plan.environment_changes():
-                self._record(change)
         while self._state not in FINAL:
             self._reactor.turn(_IDLE_SECONDS if self._state in _CALM else _WATCHFUL_SECONDS)
             self._tick()
@@ -102,7 +73,7 @@ class Supervision:
 
     def status(self) -> Status:
         """What there is to say now."""
-        pid = self._seat.pid or self._trainer.pid
+        pid = self._exchange.seat.pid or self._trainer.pid
         identity = Status(
             state="",
             run_dir=str(self._plan.request.run_dir),
@@ -123,8 +94,7 @@ class Supervision:
 
     def close(self) -> None:
         """Says good-bye to waiting clients and gives the memory back."""
-        self._reception.close()
-        self._restoring.close()
+        self._exchange.close()
         self._reactor.close()
 
     # -- the lifecycle ---------------------------------------------------------
@@ -144,11 +114,11 @@ class Supervision:
             Instruction.ARM_DEADLINE: self._arm_deadline,
             Instruction.TERMINATE_TRAINER: lambda: self._trainer.terminate(self._descendants()),
             Instruction.KILL_TRAINER: lambda: self._trainer.kill(self._descendants()),
-            Instruction.TELL_DAEMONIZED: lambda: self._record(notices.DAEMONIZED),
-            Instruction.RESTART_PERSISTER: self._saving.restart,
-            Instruction.GIVE_UP_PERSISTER: self._saving.give_up,
+            Instruction.TELL_DAEMONIZED: lambda: self._exchange.record(notices.DAEMONIZED),
+            Instruction.RESTART_PERSISTER: self._exchange.saving.restart,
+            Instruction.GIVE_UP_PERSISTER: self._exchange.saving.give_up,
             Instruction.PERSIST_NEWEST: self._persist_newest,
-            Instruction.FINISH_PERSISTER: self._saving.finish,
+            Instruction.FINISH_PERSISTER: self._exchange.saving.finish,
             Instruction.CONCLUDE: self._conclude,
             Instruction.FINISH: self._finish,
         }
@@ -158,7 +128,7 @@ class Supervision:
 
     def _persist_newest(self) -> None:
         succeeded = self._ending is not None and self._ending.exit_code == 0
-        self._saving.persist_last("cadence" if succeeded else "trainer_lost")
+        self._exchange.saving.persist_last("cadence" if succeeded else "trainer_lost")
 
     def _conclude(self) -> None:
         verdict = decide(self._ending or self._final_ending())
@@ -173,13 +143,13 @@ class Supervision:
             step=self._tools.beacon.progress().step,
             checkpoint_step=self._story.checkpoint_step,
         )
-        self._record(ended)
+        self._exchange.record(ended)
 
     # -- time --------------------------------------------------------------------
 
     def _tick(self) -> None:
         now = time.monotonic()
-        self._saving.tick()
+        self._exchange.saving.tick()
         if self._state is State.STOPPING:
             self._check_deadline(now)
         if self._state is State.ENDING:
@@ -194,13 +164,13 @@ class Supervision:
         progress = self._tools.beacon.progress()
         wait = deadline.patience(
             progress,
-            connected=self._seat.connected,
+            connected=self._exchange.seat.connected,
             stopped=self._story.trainer_stopped,
             grace_seconds=self._plan.request.grace_seconds,
         )
         event = deadline.overdue(wait, now - self._stop_at, progress)
         if event is not None:
-            self._record(event)
+            self._exchange.record(event)
             self._feed(Signal.DEADLINE_PASSED)
 
     def _check_end(self) -> None:
@@ -224,8 +194,7 @@ class Supervision:
     # -- processes -----------------------------------------------------------------
 
     def _start(self) -> TrainerProcess:
-        self._saving.start()
-        self._restoring.begin()
+        self._exchange.begin()
         self._resize()
         try:
             trainer = TrainerProcess(
@@ -263,7 +232,7 @@ class Supervision:
 
     def _on_children(self) -> None:
         for ended in process.reap():
-            self._trainer.collected(ended, self._seat.pid)
+            self._trainer.collected(ended, self._exchange.seat.pid)
         if self._trainer.exit is not None and self._state in _LIVE:
             self._on_main_exit(self._descendants())
 
@@ -272,7 +241,7 @@ class Supervision:
 
     def _on_main_exit(self, survivors: list[int]) -> None:
         status = self._trainer.wait_status
-        happened = aftermath(status, self._seat.pid, survivors, self._state)
+        happened = aftermath(status, self._exchange.seat.pid, survivors, self._state)
         if happened is Signal.TRAINER_GONE:
             self._trainer_gone()
         elif happened is Signal.LEFTOVERS:
@@ -282,12 +251,12 @@ class Supervision:
             self._feed(happened)
 
     def _trainer_gone(self) -> None:
-        self._seat.drain()
+        self._exchange.seat.drain()
         self._ending = self._final_ending()
         usage = self._trainer.exit.usage if self._trainer.exit else None
         machine = asdict(self._observer.end(usage))
         progress = self._tools.beacon.progress()
-        self._record(trainer_exited(self._ending, progress, machine, time.monotonic_ns()))
+        self._exchange.record(trainer_exited(self._ending, progress, machine, time.monotonic_ns()))
         if decide(self._ending).signal is not Signal.ENDED_FAILED:
             self._tell_no_training()
         self._feed(Signal.TRAINER_GONE)
@@ -301,55 +270,30 @@ class Supervision:
         )
 
     def _tell_no_training(self) -> None:
-        if not self._seat.pid and not self._told and is_python(self._plan.request.command):
+        if not self._exchange.seat.pid and not self._told and is_python(self._plan.request.command):
             self._told = True
-            self._record(notices.NO_TRAINING)
+            self._exchange.record(notices.NO_TRAINING)
 
     # -- conversations ---------------------------------------------------------------
+
+    def _ears(self) -> Ears:
+        return Ears(
+            feed=self._feed,
+            on_stop=self._request_stop,
+            on_trainer=self._on_trainer,
+            status=self.status,
+            is_live=lambda: self._state in _LIVE,
+        )
+
+    def _on_trainer(self, pid: int) -> None:
+        self._observer.sample(pid)
 
     @property
     def _story(self) -> Story:
         return self._tools.chronicle.story
 
-    def _record(self, event: Event) -> None:
-        self._tools.chronicle.record(event)
-        if isinstance(event, CheckpointCommitted):
-            self._desk.saved(event)
-        elif isinstance(event, CheckpointFailed):
-            self._desk.not_saved(event)
-
-    def _on_hello(self, connection: Connection, body: dict[str, Any]) -> None:
-        closed = self._state not in _LIVE or self._story.fits_started > 0
-        if self._seat.offer(connection, body, closed=closed):
-            self._observer.sample(self._seat.pid)
-            self._feed(Signal.TRAINER_CONNECTED)
-            if self._restoring.ready:
-                self._seat.welcome(self._restoring.points)
-
-    def _on_trainer_event(self, event: Event) -> None:
-        self._record(event)
-        if isinstance(event, TrainerConnected) and self._tools.catalog.entries():
-            for change in self._plan.history.version_changes(event):
-                self._record(change)
-
-    def _on_restore_ready(self) -> None:
-        if self._restoring.points:
-            self._record(self._restoring.points[-1].chosen())
-        self._seat.welcome(self._restoring.points)
-
-    def _on_restore(self, checkpoint: str) -> None:
-        if self._seat.link is not None:
-            self._restoring.requested(self._seat.link, checkpoint)
-
     def _request_stop(self, event: StopRequested) -> None:
         if self._state in (*_LIVE, State.SAVING):
-            self._record(event)
+            self._exchange.record(event)
             now = event.urgency == "now"
             self._feed(Signal.STOP_NOW if now else Signal.STOP_GRACEFUL)
-
-    def _request_checkpoint(self) -> int | None:
-        progress = self._tools.beacon.progress()
-        if not self._seat.connected or progress.phase is Phase.STARTING:
-            return None
-        self._tools.beacon.request_checkpoint()
-        return progress.step

@@ -1,0 +1,129 @@
+"""All conversations of an attempt: with the trainer, the persister, the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pitstop.events import (
+    CheckpointCommitted,
+    CheckpointFailed,
+    Event,
+    StopRequested,
+    TrainerConnected,
+)
+from pitstop.link.beacon import Phase
+from pitstop.link.wire import Connection
+from pitstop.supervisor.attempt import AttemptPlan, Tools
+from pitstop.supervisor.lifecycle import Signal
+from pitstop.supervisor.reactor import Reactor
+from pitstop.supervisor.reception import Reception
+from pitstop.supervisor.requests import RequestDesk, RequestHandlers
+from pitstop.supervisor.restoring import Restoring
+from pitstop.supervisor.saving import Saving
+from pitstop.supervisor.seat import Seat
+from pitstop.supervisor.status import Status
+from pitstop.supervisor.trainer_link import TrainerHandlers
+
+
+@dataclass(frozen=True)
+class Ears:
+    """What the supervision wants to hear of.
+
+    Attributes:
+        feed: an event of the lifecycle.
+        on_stop: somebody asks for a stop.
+        on_trainer: a process with this pid trains from now on.
+        status: asked when somebody wants to know.
+        is_live: asked whether a process may still begin to train.
+    """
+
+    feed: Callable[[Signal], None]
+    on_stop: Callable[[StopRequested], None]
+    on_trainer: Callable[[int], None]
+    status: Callable[[], Status]
+    is_live: Callable[[], bool]
+
+
+class Exchange:
+    """Who talks to whom; every event of an attempt passes through `record`.
+
+    Attributes:
+        saving: the persister, and when it is asked for what.
+        seat: the place of the process that trains.
+    """
+
+    def __init__(self, reactor: Reactor, plan: AttemptPlan, tools: Tools, ears: Ears) -> None:
+        """Connects the parts; nothing is started yet."""
+        self._plan = plan
+        self._tools = tools
+        self._ears = ears
+        self._resumes = bool(tools.catalog.entries())
+        self._restoring = Restoring(tools.catalog, tools.persister, self._on_restore_ready)
+        self.saving = Saving(reactor, tools.persister, self._restoring, self.record, ears.feed)
+        self._desk = RequestDesk(RequestHandlers(ears.status, ears.on_stop, self._ask_checkpoint))
+        handlers = TrainerHandlers(
+            self._on_trainer_event, tools.persister.set_arena, self.saving.taken, self._on_restore
+        )
+        self.seat = Seat(reactor, plan.invitation(tools.beacon.fd), handlers)
+        self._reception = Reception(reactor, tools.control, self._desk, self._on_hello)
+
+    def begin(self) -> None:
+        """Starts the persister, which loads the newest checkpoint right away.
+
+        Raises:
+            OSError: the kernel refuses another process.
+        """
+        self.saving.start()
+        self._restoring.begin()
+
+    def record(self, event: Event) -> None:
+        """Journals an event and tells those who wait for it."""
+        self._tools.chronicle.record(event)
+        if isinstance(event, CheckpointCommitted):
+            self._desk.saved(event)
+        elif isinstance(event, CheckpointFailed):
+            self._desk.not_saved(event)
+
+    def record_started(self, trainer_pid: int, cgroup: str) -> None:
+        """Journals the start of the command, and what changed since the last one."""
+        self.record(self._plan.started(trainer_pid, cgroup))
+        if self._resumes:
+            for change in self._plan.environment_changes():
+                self.record(change)
+
+    def close(self) -> None:
+        """Says good-bye to waiting clients and gives the memory back."""
+        self._reception.close()
+        self._restoring.close()
+
+    def _on_hello(self, connection: Connection, body: dict[str, Any]) -> None:
+        closed = not self._ears.is_live() or self._tools.chronicle.story.fits_started > 0
+        if self.seat.offer(connection, body, closed=closed):
+            self._ears.on_trainer(self.seat.pid)
+            self._ears.feed(Signal.TRAINER_CONNECTED)
+            if self._restoring.ready:
+                self.seat.welcome(self._restoring.points)
+
+    def _on_trainer_event(self, event: Event) -> None:
+        self.record(event)
+        if isinstance(event, TrainerConnected) and self._resumes:
+            for change in self._plan.history.version_changes(event):
+                self.record(change)
+
+    def _on_restore_ready(self) -> None:
+        if self._restoring.points:
+            self.record(self._restoring.points[-1].chosen())
+        self.seat.welcome(self._restoring.points)
+
+    def _on_restore(self, checkpoint: str) -> None:
+        if self.seat.link is not None:
+            self._restoring.requested(self.seat.link, checkpoint)
+
+    def _ask_checkpoint(self) -> int | None:
+        progress = self._tools.beacon.progress()
+        if not self.seat.connected or progress.phase is Phase.STARTING:
+            return None
+        self._tools.beacon.request_checkpoint()
+        return progress.step
