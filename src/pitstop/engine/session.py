@@ -15,6 +15,7 @@ from pitstop.engine.cadence import Cadence
 from pitstop.engine.copier import Copied, Copier
 from pitstop.engine.cut import Cut, Position
 from pitstop.engine.saved_state import SavedState, open_saved_state
+from pitstop.engine.step_recorder import StepRecorder
 from pitstop.errors import PeerClosed, PeerFault, ProtocolMismatch
 from pitstop.events import Event, Notice, TrainerConnected, TrainerStopped, to_record
 from pitstop.link.beacon import Beacon, Phase
@@ -53,6 +54,7 @@ class Session:
     Attributes:
         points: states to restore, in the order of the fits they belong to.
         lost_from_step: step an earlier attempt had reached, -1 when none.
+        steps: the record of this attempt's steps.
     """
 
     def __init__(self, connection: Connection, beacon: Beacon, welcome: dict[str, Any]) -> None:
@@ -60,6 +62,8 @@ class Session:
         self.settings = Settings.from_json(welcome["settings"])
         self.points = [_restore_point(point) for point in welcome["points"]]
         self.lost_from_step = int(welcome["lost_from_step"])
+        run_dir = Path(welcome["run_dir"])
+        self.steps = StepRecorder(run_dir / "attempts" / str(welcome["attempt"]), self.report)
         self._connection: Connection | None = connection
         self._checkpoints_seen = beacon.checkpoint_requests()
         self._blocked_seconds = 0.0
@@ -70,7 +74,7 @@ class Session:
         )
         self._copier = Copier(
             beacon,
-            Path(welcome["run_dir"]),
+            run_dir,
             available_bytes,
             self.settings.snapshot_memory_bytes,
             self._offer_arena,
@@ -97,9 +101,7 @@ class Session:
             connection.close()
             raise ProtocolMismatch(str(answer.body.get("reason", "The supervisor refused.")))
         session = cls(connection, Beacon(answer.fds[0]), answer.body)
-        session.report(
-            TrainerConnected(os.getpid(), platform.python_version(), sys.argv, versions)
-        )
+        session.report(TrainerConnected(os.getpid(), platform.python_version(), sys.argv, versions))
         return session
 
     def report(self, event: Event) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from pitstop import steps
 from pitstop.engine.cut import Cut, HeldTensor, Position
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
@@ -21,6 +22,7 @@ from pitstop.tensorflow import randomness
 from pitstop.tensorflow.variables import VariableRegistry
 
 _STEP_SMOOTHING = 0.1
+_NO_LOSS = float("nan")
 
 
 class FitRun:
@@ -68,7 +70,8 @@ class FitRun:
         self._fit_random: dict[str, Any] = {}
         self._last_boundary_ns = 0
         self._step_seconds = 0.0
-        self._loss = float("nan")
+        self._loss = _NO_LOSS
+        self._metrics = 0
 
     def begin(self) -> None:
         """`fit` is about to look at its data; the random streams are as it sees them."""
@@ -130,21 +133,27 @@ class FitRun:
         # A call of the train function may run several steps, the last call of
         # an epoch fewer of them.
         iterator = self.epoch_iterator
-        steps = iterator.steps_per_execution
+        count = iterator.steps_per_execution
         if iterator.num_batches:
-            steps = max(1, min(steps, iterator.num_batches - self.step_in_epoch))
-        self.step += steps
-        self.step_in_epoch += steps
-        self.steps_this_attempt += steps
-        self.input.drawn += steps
+            count = max(1, min(count, iterator.num_batches - self.step_in_epoch))
+        self.step += count
+        self.step_in_epoch += count
+        self.steps_this_attempt += count
+        self.input.drawn += count
         self._call_ended = False
+        self.session.steps.record(
+            steps.StepRecord(
+                self.step, self.index, self.epoch, self._loss, time.time(), self._metrics
+            )
+        )
 
     def note_loss(self, logs: dict[str, Any]) -> float:
         """Remembers what a training step returned; the loss as a number."""
         self.logs = logs
         self._call_ended = True
-        loss = logs.get("loss") if logs else None
-        self._loss = float("nan") if loss is None else float(loss)
+        numbers = {name: float(value) for name, value in logs.items() if _is_scalar(value)}
+        self._loss = numbers.get("loss", _NO_LOSS)
+        self._metrics = steps.digest(numbers)
         return self._loss
 
     def steps_finished(self) -> None:
@@ -300,6 +309,10 @@ def _zeros(element_spec: Any) -> Any:
     return tf.nest.map_structure(
         lambda spec: tf.zeros([size or 1 for size in spec.shape], spec.dtype), element_spec
     )
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, float | int) or getattr(value, "shape", None) == ()
 
 
 def _plain(logs: dict[str, Any]) -> dict[str, Any]:

@@ -135,7 +135,7 @@ class Training:
         run = self.run
         if run is None or callbacks is not run.callbacks:
             return
-        loss = run.note_loss(logs)
+        loss = run.note_loss(logs or {})
         if math.isfinite(loss):
             self._last_finite = loss
         elif logs and "loss" in logs and not self._reported_non_finite:
