@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
 from pathlib import Path
 
@@ -43,3 +44,16 @@ def test_nobody_waiting_is_no_client(tmp_path: Path) -> None:
     control = ControlSocket({"XDG_RUNTIME_DIR": str(tmp_path)})
     assert control.accept() is None
     control.close()
+
+
+def test_socket_of_a_killed_supervisor_is_swept_and_a_live_one_is_not(tmp_path: Path) -> None:
+    environment = {"XDG_RUNTIME_DIR": str(tmp_path)}
+    live = ControlSocket(environment)
+    dead = live.path.with_name("1-dead.sock")
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(dead))
+    later = ControlSocket(environment)
+    assert not dead.exists()
+    assert live.path.exists()
+    live.close()
+    later.close()

@@ -42,6 +42,7 @@ class ControlSocket:
         """
         name = f"{os.getpid()}-{secrets.token_hex(4)}.sock"
         self.path = _socket_folder(environment, len(name)) / name
+        _sweep(self.path.parent)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.bind(str(self.path))
         self.path.chmod(0o600)
@@ -72,6 +73,18 @@ def peer_of(connection: Connection) -> Peer:
     data = connection.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     pid, uid, _ = _CREDENTIALS.unpack(data)
     return Peer(pid, uid)
+
+
+def _sweep(folder: Path) -> None:
+    """Removes the sockets of supervisors that were killed."""
+    for path in folder.glob("*.sock"):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            try:
+                probe.connect(str(path))
+            except ConnectionRefusedError:
+                path.unlink(missing_ok=True)
+            except OSError:
+                continue
 
 
 def _socket_folder(environment: Mapping[str, str], name_bytes: int) -> Path:

@@ -257,7 +257,7 @@ class Supervision:
         machine = asdict(self._observer.end(usage))
         progress = self._tools.beacon.progress()
         self._exchange.record(trainer_exited(self._ending, progress, machine, time.monotonic_ns()))
-        if decide(self._ending).signal is not Signal.ENDED_FAILED:
+        if decide(self._ending).signal is Signal.ENDED_COMPLETED:
             self._tell_no_training()
         self._feed(Signal.TRAINER_GONE)
 

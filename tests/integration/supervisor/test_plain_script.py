@@ -208,6 +208,7 @@ def test_script_in_the_background_can_be_stopped(tmp_path: Path) -> None:
     run.send_signal(signal.SIGTERM)
     assert finish(run).returncode == 75
     assert processes_in(tmp_path) == []
+    assert _notices(tmp_path) == ["daemonized"]
 
 
 def _notices(folder: Path) -> list[str]:
