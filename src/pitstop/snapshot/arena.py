@@ -95,10 +95,11 @@ class Arena:
         """
         self.plan = plan
         self.fd = _nameless_file(folder) if plan.backing == "file" else anonymous_file("pitstop")
-        os.ftruncate(self.fd, plan.size_bytes)
-        if plan.backing == "file":
-            os.posix_fallocate(self.fd, 0, plan.size_bytes)
-        self._map = mmap.mmap(self.fd, plan.size_bytes)
+        try:
+            self._map = _reserved(self.fd, plan)
+        except OSError:
+            os.close(self.fd)
+            raise
         self._sequences = [0] * SLOTS
 
     def prefault(self) -> None:
@@ -145,6 +146,13 @@ def newest_slot(fd: int) -> tuple[int, slot.SlotHead] | None:
     heads = [(at, slot.read_head(fd, at)) for at in range(0, SLOTS * slot_bytes, slot_bytes)]
     whole = [(at, head) for at, head in heads if head is not None]
     return max(whole, key=lambda pair: pair[1].sequence, default=None)
+
+
+def _reserved(fd: int, plan: ArenaPlan) -> mmap.mmap:
+    os.ftruncate(fd, plan.size_bytes)
+    if plan.backing == "file":
+        os.posix_fallocate(fd, 0, plan.size_bytes)
+    return mmap.mmap(fd, plan.size_bytes)
 
 
 def _nameless_file(folder: Path) -> int:

@@ -1,0 +1,241 @@
+"""Two slots: the newest whole snapshot is always there, and never under a reader."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitstop.link.beacon import anonymous_file
+from pitstop.snapshot import slot
+from pitstop.snapshot.arena import (
+    choose_slot,
+    newest_slot,
+    plan_arena,
+)
+from tests.snapshot.samples import new_arena, sample, take
+from tests.store.samples import lowered
+
+SIZES = st.integers(0, 1 << 40)
+
+
+# -- the plan --------------------------------------------------------------------
+
+
+@given(SIZES, SIZES, SIZES)
+def test_a_planned_arena_holds_the_snapshot(
+    snapshot_bytes: int, available_bytes: int, limit_bytes: int
+) -> None:
+    plan = plan_arena(snapshot_bytes, available_bytes, limit_bytes)
+    assert plan.slot_bytes % mmap.PAGESIZE == 0
+    assert plan.slot_bytes >= slot.HEAD_BYTES + snapshot_bytes
+    assert plan.size_bytes == 2 * plan.slot_bytes
+    allowed_bytes = limit_bytes or available_bytes // 2
+    assert (plan.backing == "memory") == (plan.size_bytes <= allowed_bytes)
+
+
+def test_a_plan_leaves_room_to_grow() -> None:
+    assert plan_arena(160 << 20, 1 << 40, 0).slot_bytes >= (160 + 10) << 20
+    assert plan_arena(0, 1 << 40, 0).slot_bytes >= 1 << 20
+
+
+# Two slots hold different snapshots, or nothing.
+@given(st.sampled_from([[0, 0], [0, 3], [2, 3], [3, 2], [3, 0]]), st.integers(0, 4))
+def test_a_chosen_slot_is_neither_the_newest_nor_read(sequences: list[int], pinned: int) -> None:
+    index = choose_slot(sequences, pinned)
+    if index is None:
+        assert pinned == min(sequences) > 0
+    elif sequences[index]:
+        assert sequences[index] != pinned
+        assert sequences[index] < max(sequences)
+
+
+def test_a_slot_that_is_being_written_may_be_written_again() -> None:
+    assert choose_slot([0, 4], pinned=0) == 0
+    assert choose_slot([0, 4], pinned=4) == 0
+
+
+# -- the arena -------------------------------------------------------------------
+
+
+def test_snapshots_alternate_and_the_newest_is_found(tmp_path: Path) -> None:
+    arena = new_arena(tmp_path)
+    assert newest_slot(arena.fd) is None
+    places = []
+    for sequence in (1, 2, 3, 4):
+        take(arena, sequence, step=10 * sequence)
+        found = newest_slot(arena.fd)
+        assert found is not None
+        offset_bytes, head = found
+        assert (head.sequence, head.step) == (sequence, 10 * sequence)
+        places.append(offset_bytes)
+    assert places == [0, arena.plan.slot_bytes] * 2
+    arena.close()
+
+
+def test_a_pinned_snapshot_is_waited_for(tmp_path: Path) -> None:
+    arena = new_arena(tmp_path)
+    take(arena, 1, 10)
+    take(arena, 2, 20)
+    assert arena.choose_slot(pinned=1) is None
+    assert arena.choose_slot(pinned=2) == 0
+    arena.close()
+
+
+def test_the_older_snapshot_stays_while_the_newer_one_is_written(tmp_path: Path) -> None:
+    arena = new_arena(tmp_path)
+    take(arena, 1, 10)
+    part = sample(20)
+    with pytest.raises(ValueError, match="zip"):
+        arena.write(1, 2, 20, part.image, part.tensors[:-1], part.state)
+    found = newest_slot(arena.fd)
+    assert found is not None
+    assert found[1].sequence == 1
+    assert arena.choose_slot(pinned=0) == 1
+    arena.close()
+
+
+def test_fits_counts_the_header(tmp_path: Path) -> None:
+    arena = new_arena(tmp_path)
+    most = arena.plan.slot_bytes - slot.HEAD_BYTES
+    assert arena.fits(most)
+    assert not arena.fits(most + 1)
+    arena.close()
+
+
+@pytest.mark.parametrize("backing", ["memory", "file"])
+def test_every_backing_is_nameless_and_read_through_its_descriptor(
+    tmp_path: Path, backing: str
+) -> None:
+    arena = new_arena(tmp_path, backing=backing)
+    assert os.fstat(arena.fd).st_nlink == 0
+    assert list(tmp_path.iterdir()) == []
+    take(arena, 1, 10)
+    other = os.dup(arena.fd)
+    arena.close()
+    found = newest_slot(other)
+    assert found is not None
+    assert found[1].step == 10
+    os.close(other)
+
+
+def test_a_file_is_reserved_on_the_disk_of_the_run(tmp_path: Path) -> None:
+    arena = new_arena(tmp_path, backing="file")
+    status = os.fstat(arena.fd)
+    assert status.st_dev == tmp_path.stat().st_dev
+    assert status.st_blocks * 512 >= arena.plan.size_bytes
+    arena.close()
+
+
+def test_prefaulting_takes_the_memory_at_once(tmp_path: Path) -> None:
+    arena = new_arena(tmp_path)
+    assert os.fstat(arena.fd).st_blocks == 0
+    arena.prefault()
+    assert os.fstat(arena.fd).st_blocks * 512 == arena.plan.size_bytes
+    arena.close()
+
+
+@pytest.mark.parametrize("backing", ["memory", "file"])
+def test_an_arena_that_does_not_fit_leaves_nothing_open(tmp_path: Path, backing: str) -> None:
+    before = open_descriptors()
+    with lowered(resource.RLIMIT_FSIZE, 1 << 20), pytest.raises(OSError, match="too large"):
+        new_arena(tmp_path, snapshot_bytes=1 << 20, backing=backing)
+    assert open_descriptors() == before
+
+
+def open_descriptors() -> set[str]:
+    return {path.name for path in Path("/proc/self/fd").iterdir()}
+
+
+# -- a writer and a reader at once -----------------------------------------------
+
+
+class Recorder:
+    """Takes what the writer of a slot stores, in order."""
+
+    def __init__(self) -> None:
+        self.stores: list[tuple[int, bytes]] = []
+
+    def __setitem__(self, place: slice, data: Any) -> None:
+        self.stores.append((place.start, bytes(data)))
+
+
+def stores_of(sequence: int) -> list[tuple[int, bytes]]:
+    recorder: Any = Recorder()
+    part = sample(sequence)
+    slot.write_slot(recorder, sequence, sequence, part.image, part.tensors, part.state)
+    return list(recorder.stores)
+
+
+class Race:
+    """A trainer and a persister on one arena, advanced store by store and look by look."""
+
+    def __init__(self) -> None:
+        self.slot_bytes = plan_arena(0, 1 << 40, 0).slot_bytes
+        self.fd = anonymous_file("race")
+        os.ftruncate(self.fd, 2 * self.slot_bytes)
+        self.pinned = 0
+        self.whole = 0
+        self.reads: list[int] = []
+
+    def trainer(self) -> Iterator[None]:
+        sequences = [0, 0]
+        while True:
+            index = choose_slot(sequences, self.pinned)
+            yield
+            if index is not None:
+                sequences[index] = 0
+                for at, data in stores_of(self.whole + 1):
+                    os.pwrite(self.fd, data, index * self.slot_bytes + at)
+                    yield
+                self.whole += 1
+                sequences[index] = self.whole
+
+    def persister(self) -> Iterator[None]:
+        while True:
+            found = newest_slot(self.fd)
+            yield
+            if found is not None:
+                self.pinned = found[1].sequence
+                yield
+                if newest_slot(self.fd) == found:
+                    yield from self.read(*found)
+            self.pinned = 0
+            yield
+
+    def read(self, offset_bytes: int, head: slot.SlotHead) -> Iterator[None]:
+        data = b""
+        for start in range(0, head.image_bytes, 100):
+            size = min(100, head.image_bytes - start)
+            data += os.pread(self.fd, size, offset_bytes + slot.HEAD_BYTES + start)
+            yield
+        assert data == sample(head.sequence).file
+        assert slot.read_head(self.fd, offset_bytes) == head
+        self.reads.append(head.sequence)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(1, 12)), max_size=24))
+def test_a_reader_that_pinned_reads_one_whole_snapshot(turns: list[tuple[bool, int]]) -> None:
+    race = Race()
+    trainer, persister = race.trainer(), race.persister()
+    for trains, steps in turns:
+        for _ in range(steps):
+            next(trainer if trains else persister)
+    # The trainer is killed here; what it finished last is there.
+    newest = newest_slot(race.fd)
+    assert (newest[1].sequence if newest else 0) in (race.whole, race.whole + 1)
+    if newest is not None:
+        assert content(race.fd, *newest) == sample(newest[1].sequence).file
+    assert race.reads == sorted(race.reads)
+    os.close(race.fd)
+
+
+def content(fd: int, offset_bytes: int, head: slot.SlotHead) -> bytes:
+    return os.pread(fd, head.image_bytes, offset_bytes + slot.HEAD_BYTES)
