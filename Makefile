@@ -17,7 +17,7 @@ $(READY): pyproject.toml tools/venv.sh
 	@touch $@
 
 demo: $(READY)  ## Stop a training run half way, resume it, prove the bits equal
-	PATH="$(abspath $(BIN)):$$PATH" examples/demo.sh
+	$(BIN)/python examples/demo.py
 
 test: lint test-unit test-integration  ## Everything a merge needs: lint, unit and integration tests
 
@@ -33,7 +33,8 @@ lint: $(READY)  ## ruff, mypy, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
 
-bench: $(READY)  ## Measure what supervision costs a training run
+bench: $(READY)  ## Measure what Pitstop costs a training run
+	$(BIN)/python benchmarks/boundary.py
 	$(BIN)/python benchmarks/overhead.py
 
 torture: $(READY)  ## Kill and stop runs again and again (minutes)

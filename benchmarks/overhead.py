@@ -1,70 +1,68 @@
-"""What supervision costs: a training script alone against the same under `pitstop run`.
+"""What Pitstop costs a training: the same script with and without it, in turn.
 
-Runs both in turn, so that a busy machine slows both alike, and prints the
-seconds of every run and the medians.  Usage: overhead.py [REPETITIONS [SCRIPT]].
+Both sides alternate in one run, so that a busy machine slows both alike; the
+order inside a pair changes from pair to pair.  Prints the time per step of
+every run, the ratio of each pair, and the median of the ratios.
+
+    python benchmarks/overhead.py [--pairs N] [--width N] [--steps N]
 """
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-DEFAULT_SCRIPT = Path(__file__).parent.parent / "examples" / "digits_cnn.py"
-DEFAULT_REPETITIONS = 3
+SCRIPT = Path(__file__).with_name("timed_training.py")
+PITSTOP = [sys.executable, "-m", "pitstop.cli.main", "run"]
 
 
-def plain(script: Path, folder: Path) -> list[str]:
-    """The command that trains without Pitstop."""
-    return [sys.executable, str(script), "--out", str(folder / "out")]
-
-
-def supervised(script: Path, folder: Path) -> list[str]:
-    """The command that trains the same under supervision."""
-    pitstop = str(Path(sys.executable).with_name("pitstop"))
-    return [pitstop, "run", "--run-dir", str(folder / "run"), "--", *plain(script, folder)]
-
-
-def seconds_of(command: list[str]) -> float:
-    """Wall-clock seconds of a command, from its start to its end.
-
-    Raises:
-        SystemExit: the command failed; says how, with the end of its output.
-    """
-    start = time.monotonic()
-    result = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
-    seconds = time.monotonic() - start
-    if result.returncode:
-        sys.exit(f"{' '.join(command)}: exit code {result.returncode}\n{result.stdout[-2000:]}")
-    return seconds
-
-
-def measure_pair(script: Path) -> tuple[float, float]:
-    """Seconds of one plain and one supervised run."""
+def milliseconds_per_step(options: argparse.Namespace, *, supervised: bool) -> float:
+    """Time of one training step, without start-up, in one run of the script."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        return seconds_of(plain(script, folder)), seconds_of(supervised(script, folder))
+        out = Path(name) / "seconds"
+        script = [sys.executable, str(SCRIPT), str(out)]
+        script += ["--width", str(options.width), "--steps", str(options.steps)]
+        prefix = [*PITSTOP, "--run-dir", str(Path(name) / "run"), "--"] if supervised else []
+        subprocess.run([*prefix, *script], check=True, capture_output=True)
+        seconds, steps = out.read_text().split()
+        return float(seconds) / int(steps) * 1000
+
+
+def measure_pair(options: argparse.Namespace, number: int) -> tuple[float, float]:
+    """Milliseconds per step without and with Pitstop."""
+    if number % 2:
+        with_it = milliseconds_per_step(options, supervised=True)
+        return milliseconds_per_step(options, supervised=False), with_it
+    without = milliseconds_per_step(options, supervised=False)
+    return without, milliseconds_per_step(options, supervised=True)
 
 
 def main() -> None:
     """Measures and prints."""
-    repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else DEFAULT_REPETITIONS
-    script = Path(sys.argv[2]) if len(sys.argv) > 2 else DEFAULT_SCRIPT
-    pairs: list[tuple[float, float]] = []
-    for number in range(1, repetitions + 1):
-        pairs.append(measure_pair(script))
-        print(f"run {number}: plain {pairs[-1][0]:.2f} s, supervised {pairs[-1][1]:.2f} s")
-    plain_seconds = statistics.median(pair[0] for pair in pairs)
-    supervised_seconds = statistics.median(pair[1] for pair in pairs)
-    overhead = supervised_seconds / plain_seconds - 1
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pairs", type=int, default=7)
+    parser.add_argument("--width", type=int, default=640, help="sets the time of a step")
+    parser.add_argument("--steps", type=int, default=1200)
+    options = parser.parse_args()
+    pairs = []
+    for number in range(options.pairs):
+        without, with_it = measure_pair(options, number)
+        pairs.append((without, with_it))
+        print(
+            f"pair {number + 1}: {without:.3f} ms plain, {with_it:.3f} ms under pitstop, "
+            f"ratio {with_it / without:.4f}",
+            flush=True,
+        )
+    ratios = sorted(with_it / without for without, with_it in pairs)
     print(
-        f"median: plain {plain_seconds:.2f} s, supervised {supervised_seconds:.2f} s, "
-        f"overhead {supervised_seconds - plain_seconds:+.2f} s ({overhead:+.1%})"
+        f"median: {statistics.median(pair[0] for pair in pairs):.3f} ms plain, "
+        f"{statistics.median(pair[1] for pair in pairs):.3f} ms under pitstop; "
+        f"median ratio {statistics.median(ratios):.4f} "
+        f"(from {ratios[0]:.4f} to {ratios[-1]:.4f})"
     )
 
 

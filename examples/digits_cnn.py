@@ -61,7 +61,7 @@ def build_model():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("digits"), help="output folder")
-    parser.add_argument("--epochs", type=int, default=50)
+    parser.add_argument("--epochs", type=int, default=25)
     options = parser.parse_args()
 
     keras.utils.set_random_seed(7)
@@ -71,7 +71,7 @@ def main():
     history = model.fit(
         x,
         y,
-        batch_size=32,
+        batch_size=8,
         epochs=options.epochs,
         validation_data=validation_data,
         callbacks=[

@@ -82,10 +82,14 @@ class Copier:
         self._idle.clear()
         self._jobs.put(_Job(cut, reason, durable))
 
-    def copy_now(self, cut: Cut, reason: str) -> None:
-        """Copies a cut in the calling thread, after a copy under way."""
+    def copy_now(self, cut: Cut, reason: str) -> int:
+        """Copies a cut in the calling thread, after a copy under way.
+
+        Returns:
+            The snapshot's number, 0 when it could not be taken.
+        """
         self._idle.wait()
-        self._copy(_Job(cut, reason, durable=True))
+        return self._copy(_Job(cut, reason, durable=True))
 
     def _serve(self) -> None:
         while True:
@@ -94,14 +98,15 @@ class Copier:
             del job  # The held values are let go before the next step is slowed by them.
             self._idle.set()
 
-    def _copy(self, job: _Job) -> None:
+    def _copy(self, job: _Job) -> int:
         try:
             copied = self._fill(job)
         except OSError as error:
             self._on_failed(error)
-            return
+            return 0
         self._beacon.write_snapshot_step(job.cut.position.step)
         self._on_copied(copied)
+        return copied.sequence
 
     def _fill(self, job: _Job) -> Copied:
         state = json.dumps(job.cut.state, separators=(",", ":")).encode()

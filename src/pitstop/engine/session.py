@@ -25,6 +25,8 @@ from pitstop.machine.memory import available_bytes
 from pitstop.snapshot.arena import Arena
 
 EXIT_STOPPED = 75
+_MILESTONE_SECONDS = 120.0
+_POLL_SECONDS = 0.002
 
 
 class TrainingStopped(SystemExit):
@@ -158,8 +160,17 @@ class Session:
         self._snapshot(take, "requested" if durable else "cadence", durable=durable)
 
     def milestone(self, cut: Cut) -> None:
-        """Saves the outcome of a fit; it is kept for good."""
-        self._copier.copy_now(cut, "fit_end")
+        """Saves the outcome of a fit, and waits until it is durable.
+
+        The next snapshot would otherwise take its place before it is on disk.
+        A full disk or a lost supervisor does not hold the script up.
+        """
+        sequence = self._copier.copy_now(cut, "fit_end")
+        deadline = time.monotonic() + _MILESTONE_SECONDS
+        while self._connection is not None and self.beacon.settled() < sequence:
+            if time.monotonic() > deadline or self.stop_requested():
+                return
+            time.sleep(_POLL_SECONDS)
 
     def stop_with(self, cut: Cut | None, phase: str) -> None:
         """Saves a cut, if there is one, and leaves the script.

@@ -27,10 +27,15 @@ from pitstop.tensorflow.variables import VariableRegistry
 class Instrumentation:
     """Opens the session at the first `fit`, and leads the hooks to its training."""
 
-    def __init__(self, socket_path: str, registry: VariableRegistry) -> None:
+    def __init__(
+        self,
+        socket_path: str,
+        registry: VariableRegistry,
+        training: Training | None = None,
+    ) -> None:
         self._socket_path = socket_path
         self._registry = registry
-        self._training: Training | None = None
+        self._training = training
         self._refused = False
         os.register_at_fork(after_in_child=self._forget)
 
@@ -74,7 +79,11 @@ def install(socket_path: str, registry: VariableRegistry) -> None:
             "Set KERAS_BACKEND=tensorflow, or run on without snapshots.",
         )
     private.check()
-    instrumentation = Instrumentation(socket_path, registry)
+    patch(Instrumentation(socket_path, registry))
+
+
+def patch(instrumentation: Instrumentation) -> None:
+    """Leads Keras through an instrumentation from now on."""
     private.hide_own_frames()
     private.replace_inner_fit(_fit(instrumentation))
     for owner, name, wrap in _METHODS:

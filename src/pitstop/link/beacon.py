@@ -39,6 +39,7 @@ _AT_SNAPSHOT_STEP = 184
 _AT_STOP = 256
 _AT_CHECKPOINT_REQUESTS = 264
 _AT_PINNED = 320
+_AT_SETTLED = 328
 
 
 class Phase(enum.IntEnum):
@@ -160,6 +161,10 @@ class Beacon:
         """Asks the trainer not to overwrite the snapshot with this number; 0 unpins."""
         _WORD.pack_into(self._page, _AT_PINNED, sequence)
 
+    def settle(self, sequence: int) -> None:
+        """Tells that all snapshots up to this number are durable, or were refused."""
+        _WORD.pack_into(self._page, _AT_SETTLED, sequence)
+
     # -- reading --
 
     def stop(self) -> int:
@@ -173,6 +178,10 @@ class Beacon:
     def pinned(self) -> int:
         """Number of the snapshot that is being read, 0 when none is."""
         return int(_WORD.unpack_from(self._page, _AT_PINNED)[0])
+
+    def settled(self) -> int:
+        """Number of the newest snapshot the persister is done with, 0 for none."""
+        return int(_WORD.unpack_from(self._page, _AT_SETTLED)[0])
 
     def phase(self) -> Phase:
         """What the trainer is doing."""

@@ -73,6 +73,7 @@ class Saver:
                 continue
             finally:
                 self._beacon.pin(0)
+                self._beacon.settle(found.head.sequence)
         return None
 
     def _pin_newest(self) -> _Found | None:
@@ -105,7 +106,6 @@ class Saver:
         info = self._describe(json.loads(state), reason)
         with CheckpointWriter(self._checkpoints_dir, self._catalog.next_sequence()) as writer:
             writer.write_tensors(parse_image(_read_header(found)), _read_image(found))
-            _check_still(found)
             path, manifest = writer.commit(state, info)
         self.saved_sequence = found.head.sequence
         self._catalog.prune(self._retention)
@@ -138,11 +138,16 @@ def _read_state(found: _Found) -> bytes:
 
 def _read_header(found: _Found) -> bytes:
     length = os.pread(found.fd, LENGTH_BYTES, found.image_start)
-    return os.pread(found.fd, header_size_bytes(length), found.image_start)
+    _check_still(found)
+    header = os.pread(found.fd, header_size_bytes(length), found.image_start)
+    _check_still(found)
+    return header
 
 
 def _read_image(found: _Found) -> Iterator[memoryview]:
-    return slot.read_range(found.fd, found.image_start, found.head.image_bytes)
+    for piece in slot.read_range(found.fd, found.image_start, found.head.image_bytes):
+        _check_still(found)
+        yield piece
 
 
 def _check_still(found: _Found) -> None:
