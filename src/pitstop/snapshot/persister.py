@@ -126,20 +126,24 @@ class Persister:
     def _report(self, event: Event) -> None:
         """One journal, one writer: ours only once the supervisor is gone."""
         if not self._orphaned:
-            self._connection.send("event", {"event": to_record(event)})
-            return
-        with Journal(self._folder.journal, self._attempt) as journal:
+            try:
+                self._connection.send("event", {"event": to_record(event)})
+                return
+            except PeerClosed:
+                self._orphaned = True
+        # Saving goes on without a journal, not the other way round.
+        with contextlib.suppress(OSError), Journal(self._folder.journal, self._attempt) as journal:
             journal.append(event, durable=True)
 
     def _save_without_supervisor(self) -> None:
         self._beacon.request_stop(Stop.GRACEFUL)
         self._report(StopRequested(source="supervisor_lost", urgency="graceful"))
         if self._trainer_pid:
-            _end_process_group(self._trainer_pid, _ORPHAN_GRACE_SECONDS)
+            end_process_group(self._trainer_pid, _ORPHAN_GRACE_SECONDS)
         self._persist("supervisor_lost")
 
 
-def _end_process_group(pid: int, grace_seconds: float) -> None:
+def end_process_group(pid: int, grace_seconds: float) -> None:
     """Waits for a process and kills what is left of its group.
 
     The trainer leads its own session, so its group holds its data workers too.

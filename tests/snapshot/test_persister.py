@@ -1,0 +1,355 @@
+"""The real persister process, driven through its socket pair."""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pitstop.events import (
+    CheckpointCommitted,
+    CheckpointFailed,
+    CheckpointQuarantined,
+    Event,
+    StopRequested,
+    from_record,
+)
+from pitstop.journal import read
+from pitstop.link.beacon import Beacon, Stop
+from pitstop.link.wire import Connection, Message, pair
+from pitstop.snapshot import slot
+from pitstop.snapshot.arena import Arena
+from pitstop.snapshot.persister import end_process_group
+from pitstop.store.catalog import Catalog
+from pitstop.store.lock import RunLock, is_locked, own_record
+from pitstop.store.manifest import MANIFEST_FILE, TENSORS_FILE
+from pitstop.store.run_folder import RunFolder, open_or_create
+from tests.snapshot.samples import new_arena, take
+from tests.store.samples import save
+
+SOURCE = Path(__file__).parents[2] / "src"
+LONGEST_SECONDS = 30.0
+ATTEMPT = 5
+
+
+class Supervisor:
+    """The supervisor's side of one persister."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.folder = folder
+        self.beacon = Beacon.create()
+        self.lock = RunLock.acquire(folder.lock, own_record())
+        self.connection, theirs = pair()
+        self.process = self._start(theirs)
+        theirs.close()
+        self.events: list[Event] = []
+
+    def _start(self, theirs: Connection) -> subprocess.Popen[bytes]:
+        fds = (theirs.fileno(), self.beacon.fd, self.lock.fileno())
+        numbers = [f"--fd={fds[0]}", f"--beacon-fd={fds[1]}", f"--lock-fd={fds[2]}"]
+        options = [*numbers, f"--run-dir={self.folder.path}", f"--attempt={ATTEMPT}"]
+        return subprocess.Popen(
+            [sys.executable, "-m", "pitstop.snapshot.persister", *options],
+            env={**os.environ, "PYTHONPATH": str(SOURCE)},
+            pass_fds=fds,
+        )
+
+    def use(self, arena: Arena) -> None:
+        self.connection.send("arena", {"size_bytes": arena.plan.size_bytes}, [arena.fd])
+
+    def ask(self, type_: str, **body: str) -> Message:
+        """The answer to a request; events before it are kept."""
+        self.connection.send(type_, body)
+        while (message := self.connection.receive()).type == "event":
+            self.events.append(from_record(message.body["event"]))
+        return message
+
+    def suspend(self) -> None:
+        """Stops the persister and waits until it has stopped."""
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitpid(self.process.pid, os.WUNTRACED)
+
+    def die(self) -> None:
+        """What the kernel does when the supervisor is killed."""
+        self.connection.close()
+        self.lock.close()
+
+    def ended(self) -> int:
+        return self.process.wait(LONGEST_SECONDS)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.connection.close()
+        os.close(self.beacon.fd)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return open_or_create(tmp_path / "run", ["python", "train.py"], tmp_path)
+
+
+@pytest.fixture
+def supervisor(folder: RunFolder) -> Iterator[Supervisor]:
+    made = Supervisor(folder)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def arena(tmp_path: Path) -> Iterator[Arena]:
+    made = new_arena(tmp_path)
+    yield made
+    made.close()
+
+
+def steps(folder: RunFolder) -> list[int]:
+    entries = Catalog(folder.checkpoints).entries()
+    return [entry.manifest.info.step for entry in entries if entry.manifest]
+
+
+def journaled(folder: RunFolder) -> list[Event]:
+    entries = read(folder.journal).entries
+    assert {entry.attempt for entry in entries} <= {ATTEMPT}
+    return [entry.event for entry in entries]
+
+
+# -- saving ----------------------------------------------------------------------
+
+
+def test_persisting_twice_saves_once(
+    supervisor: Supervisor, arena: Arena, folder: RunFolder
+) -> None:
+    take(arena, 4, step=40)
+    supervisor.use(arena)
+    answer = supervisor.ask("persist", reason="cadence")
+    assert (answer.type, answer.body["sequence"], answer.body["step"]) == ("persisted", 4, 40)
+    (committed,) = supervisor.events
+    assert isinstance(committed, CheckpointCommitted)
+    assert (committed.step, committed.reason) == (40, "cadence")
+    again = supervisor.ask("persist", reason="stop")
+    assert (again.type, again.body["sequence"]) == ("persisted", 0)
+    assert supervisor.ask("finish").type == "finished"
+    assert supervisor.ended() == 0
+    assert steps(folder) == [40]
+    assert not folder.journal.exists()  # the supervisor's to write while it lives
+
+
+def test_nothing_to_persist_before_there_is_an_arena(supervisor: Supervisor) -> None:
+    assert supervisor.ask("persist", reason="stop").body["sequence"] == 0
+
+
+def test_a_full_disk_is_told_and_tried_again(
+    supervisor: Supervisor, arena: Arena, folder: RunFolder
+) -> None:
+    take(arena, 1, step=10)
+    supervisor.use(arena)
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    pid = supervisor.process.pid
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (100, hard))
+    refused = supervisor.ask("persist", reason="cadence")
+    assert refused.type == "persist_failed"
+    assert "file size limit" in refused.body["error"]
+    (failed,) = supervisor.events
+    assert isinstance(failed, CheckpointFailed)
+    assert failed.remedy
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, hard))
+    assert supervisor.ask("persist", reason="cadence").body["sequence"] == 1
+    assert steps(folder) == [10]
+
+
+def test_leftovers_of_a_crash_are_swept(folder: RunFolder) -> None:
+    leftover = folder.checkpoints / ".partial-7"
+    leftover.mkdir()
+    supervisor = Supervisor(folder)
+    assert supervisor.ask("finish").type == "finished"
+    assert not leftover.exists()
+    supervisor.close()
+
+
+def test_signals_of_the_terminal_do_not_end_it(supervisor: Supervisor, arena: Arena) -> None:
+    supervisor.ask("persist", reason="cadence")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        supervisor.process.send_signal(number)
+    take(arena, 1, step=10)
+    supervisor.use(arena)
+    assert supervisor.ask("persist", reason="stop").body["step"] == 10
+
+
+# -- loading ---------------------------------------------------------------------
+
+
+def loaded_step(answer: Message) -> int:
+    (fd,) = answer.fds
+    head = slot.read_head(fd, 0)
+    os.close(fd)
+    assert head is not None
+    return head.step
+
+
+def flip_last_byte(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+
+
+def test_loading_by_name_and_by_age(supervisor: Supervisor, folder: RunFolder) -> None:
+    older, _ = save(folder.checkpoints, step=10, sequence=1)
+    newer, _ = save(folder.checkpoints, step=20, sequence=2)
+    named = supervisor.ask("load", checkpoint=older.name)
+    assert (named.type, named.body["checkpoint"], loaded_step(named)) == ("image", older.name, 10)
+    newest = supervisor.ask("load", checkpoint="")
+    assert (newest.body["checkpoint"], loaded_step(newest)) == (newer.name, 20)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: flip_last_byte(path / TENSORS_FILE),
+        lambda path: (path / TENSORS_FILE).unlink(),
+        lambda path: (path / MANIFEST_FILE).write_bytes(b"{"),
+    ],
+    ids=["flipped bit", "missing file", "torn manifest"],
+)
+def test_a_damaged_newest_checkpoint_is_set_aside(
+    supervisor: Supervisor, folder: RunFolder, damage: Callable[[Path], object]
+) -> None:
+    older, _ = save(folder.checkpoints, step=10, sequence=1)
+    newer, _ = save(folder.checkpoints, step=20, sequence=2)
+    damage(newer)
+    answer = supervisor.ask("load", checkpoint="")
+    assert (answer.body["checkpoint"], loaded_step(answer)) == (older.name, 10)
+    (event,) = supervisor.events
+    assert isinstance(event, CheckpointQuarantined)
+    assert Path(event.path).is_dir()
+    assert not newer.exists()
+    assert event.reason
+
+
+@pytest.mark.parametrize("wanted", ["", "step-00000099"])
+def test_no_checkpoint_to_load(supervisor: Supervisor, wanted: str) -> None:
+    answer = supervisor.ask("load", checkpoint=wanted)
+    assert answer.type == "no_image"
+    assert answer.body["reason"] == f"there is no good checkpoint {wanted}".rstrip()
+
+
+# -- without a supervisor --------------------------------------------------------
+
+TRAINER = """
+import sys
+from pathlib import Path
+from pitstop.link.beacon import Beacon
+beacon = Beacon(int(sys.argv[1]))
+print("training", flush=True)
+while not beacon.stop():
+    pass
+beacon.write_position(77, 0, 0, 0, 0.0)
+"""
+
+
+@pytest.fixture
+def trainer(supervisor: Supervisor) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that trains until the beacon says stop."""
+    fd = supervisor.beacon.fd
+    with subprocess.Popen(
+        [sys.executable, "-c", TRAINER, str(fd)],
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        pass_fds=[fd],
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"training\n"
+        yield process
+        process.kill()
+
+
+def test_it_stops_the_trainer_and_saves_what_is_newest(
+    supervisor: Supervisor, arena: Arena, folder: RunFolder, trainer: subprocess.Popen[bytes]
+) -> None:
+    take(arena, 1, step=10)
+    supervisor.use(arena)
+    supervisor.connection.send("trainer", {"pid": trainer.pid})
+    supervisor.ask("persist", reason="cadence")
+    take(arena, 2, step=20)
+    supervisor.die()
+    assert supervisor.ended() == 0
+    assert trainer.wait(LONGEST_SECONDS) == 0
+    assert supervisor.beacon.stop() == Stop.GRACEFUL
+    assert supervisor.beacon.progress().step == 77
+    assert steps(folder) == [20, 10]
+    stop, committed = journaled(folder)
+    assert stop == StopRequested(source="supervisor_lost", urgency="graceful")
+    assert isinstance(committed, CheckpointCommitted)
+    assert (committed.step, committed.reason) == (20, "supervisor_lost")
+
+
+def test_it_keeps_the_lock_until_it_has_saved(supervisor: Supervisor, folder: RunFolder) -> None:
+    supervisor.ask("persist", reason="cadence")
+    supervisor.suspend()
+    supervisor.die()
+    assert is_locked(folder.lock)
+    supervisor.process.send_signal(signal.SIGCONT)
+    assert supervisor.ended() == 0
+    assert not is_locked(folder.lock)
+
+
+def test_what_it_saved_while_the_supervisor_died_is_journaled(
+    supervisor: Supervisor, arena: Arena, folder: RunFolder
+) -> None:
+    take(arena, 1, step=10)
+    supervisor.use(arena)
+    supervisor.suspend()
+    supervisor.connection.send("persist", {"reason": "cadence"})
+    supervisor.die()
+    supervisor.process.send_signal(signal.SIGCONT)
+    assert supervisor.ended() == 0
+    committed, stop = journaled(folder)
+    assert isinstance(committed, CheckpointCommitted)
+    assert (committed.step, committed.reason) == (10, "cadence")
+    assert isinstance(stop, StopRequested)
+
+
+def test_a_journal_that_cannot_be_written_does_not_cost_the_snapshot(
+    supervisor: Supervisor, arena: Arena, folder: RunFolder
+) -> None:
+    folder.journal.mkdir()
+    take(arena, 1, step=10)
+    supervisor.use(arena)
+    supervisor.die()
+    assert supervisor.ended() == 0
+    assert steps(folder) == [10]
+
+
+def test_a_trainer_that_is_gone_is_not_waited_for(
+    supervisor: Supervisor, arena: Arena, folder: RunFolder
+) -> None:
+    gone = subprocess.Popen(["true"], start_new_session=True)
+    gone.wait()
+    take(arena, 1, step=10)
+    supervisor.use(arena)
+    supervisor.connection.send("trainer", {"pid": gone.pid})
+    supervisor.die()
+    assert supervisor.ended() == 0
+    assert steps(folder) == [10]
+
+
+def test_a_trainer_that_does_not_stop_is_ended_with_its_group() -> None:
+    script = "sleep 1000 & echo $!; exec sleep 1000"
+    with subprocess.Popen(
+        ["sh", "-c", script], stdout=subprocess.PIPE, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        worker = os.pidfd_open(int(process.stdout.readline()))
+        end_process_group(process.pid, grace_seconds=0.0)
+        assert process.wait() == -signal.SIGTERM
+        assert select.select([worker], [], [], LONGEST_SECONDS)[0] == [worker]
+        os.close(worker)
