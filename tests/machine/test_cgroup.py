@@ -126,3 +126,29 @@ def test_a_process_that_is_gone_has_no_cgroup(tmp_path: Path) -> None:
 def test_a_group_that_is_gone_has_no_counters(tmp_path: Path) -> None:
     gone = MemoryCgroup(1, "/a", tmp_path / "a", tmp_path)
     assert cgroup.read(gone) == MemoryCounters(None, None, None, None)
+
+
+def test_what_is_left_counts_the_file_cache_as_free(tmp_path: Path) -> None:
+    machine(tmp_path, "4:memory:/a\n", V1_MOUNT.format(root="/"))
+    folder = tmp_path / "sys/fs/cgroup/memory/a"
+    v1_files(folder, limit="5000", kills=0)
+    group = cgroup.find(PID, tmp_path)
+    assert group is not None
+    assert cgroup.left_bytes(group) == 4000
+    write(folder / "memory.stat", "active_file 7\ntotal_active_file 300\ntotal_inactive_file 400\n")
+    assert cgroup.left_bytes(group) == 4700
+
+
+@pytest.mark.parametrize(
+    ("own", "parent", "left"),
+    [("9000", "6000", 5000), ("3000", "6000", 2000), ("500", "max", 0), ("max", "max", None)],
+)
+def test_the_least_that_is_left_in_the_ancestors(
+    tmp_path: Path, own: str, parent: str, left: int | None
+) -> None:
+    machine(tmp_path, "0::/a/b\n", V2_MOUNT.format(root="/"))
+    v2_files(tmp_path / "sys/fs/cgroup/a", limit=parent, kills=0)
+    v2_files(tmp_path / "sys/fs/cgroup/a/b", limit=own, kills=0)
+    group = cgroup.find(PID, tmp_path)
+    assert group is not None
+    assert cgroup.left_bytes(group) == left

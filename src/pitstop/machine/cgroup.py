@@ -52,12 +52,13 @@ class MemoryCounters:
 
 @dataclass(frozen=True)
 class _Names:
-    """How one version of the controller names its files."""
+    """How one version of the controller names its files, and the cache in `memory.stat`."""
 
     events: str
     limit: str
     usage: str
     peak: str
+    cache: tuple[str, ...]
 
 
 _NAMES = {
@@ -66,8 +67,15 @@ _NAMES = {
         "memory.limit_in_bytes",
         "memory.usage_in_bytes",
         "memory.max_usage_in_bytes",
+        ("total_active_file", "total_inactive_file"),
     ),
-    2: _Names("memory.events", "memory.max", "memory.current", "memory.peak"),
+    2: _Names(
+        "memory.events",
+        "memory.max",
+        "memory.current",
+        "memory.peak",
+        ("active_file", "inactive_file"),
+    ),
 }
 
 
@@ -112,6 +120,27 @@ def read(group: MemoryCgroup) -> MemoryCounters:
         usage_bytes=_number(group.folder / names.usage),
         peak_bytes=_number(group.folder / names.peak),
     )
+
+
+def left_bytes(group: MemoryCgroup) -> int | None:
+    """Memory that may still be charged: the least that it and its ancestors leave.
+
+    The cache of files is left too: the kernel drops it before it refuses memory.
+    None when there is no limit, or it cannot be read.
+    """
+    names = _NAMES[group.version]
+    left = [_left_in(folder, names) for folder in _up(group.folder, group.top)]
+    return min((each for each in left if each is not None), default=None)
+
+
+def _left_in(folder: Path, names: _Names) -> int | None:
+    limit_bytes, usage_bytes = _number(folder / names.limit), _number(folder / names.usage)
+    if limit_bytes is None or usage_bytes is None or limit_bytes >= _UNLIMITED_BYTES:
+        return None
+    text = _read_text(folder / "memory.stat") or ""
+    stat = dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
+    cache_bytes = sum(int(stat.get(name, 0)) for name in names.cache)
+    return min(limit_bytes, max(0, limit_bytes - usage_bytes + cache_bytes))
 
 
 def _paths(memberships: str, version: int) -> Iterator[str]:

@@ -10,28 +10,27 @@ from pitstop.machine import cgroup
 _UNKNOWN_BYTES = 1 << 62
 
 
-def available_bytes() -> int:
+def available_bytes(root: Path = Path("/")) -> int:
     """Memory free on the machine, or left in this process' cgroup if that is less.
 
     A very large number where neither can be read (not on Linux).
+
+    Args:
+        root: holds `proc` and everything that its mounts name.
     """
-    return min(_free_on_machine(), _left_in_cgroup())
+    return min(_free_on_machine(root), _left_in_cgroup(root))
 
 
-def _free_on_machine() -> int:
+def _free_on_machine(root: Path) -> int:
     try:
-        text = Path("/proc/meminfo").read_text()
+        text = (root / "proc/meminfo").read_text()
     except OSError:
         return _UNKNOWN_BYTES
     fields = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
     return int(fields["MemAvailable"].split()[0]) << 10
 
 
-def _left_in_cgroup() -> int:
-    group = cgroup.find(os.getpid())
-    if group is None:
-        return _UNKNOWN_BYTES
-    counters = cgroup.read(group)
-    if counters.limit_bytes is None or counters.usage_bytes is None:
-        return _UNKNOWN_BYTES
-    return max(0, counters.limit_bytes - counters.usage_bytes)
+def _left_in_cgroup(root: Path) -> int:
+    group = cgroup.find(os.getpid(), root)
+    left_bytes = cgroup.left_bytes(group) if group is not None else None
+    return _UNKNOWN_BYTES if left_bytes is None else left_bytes
