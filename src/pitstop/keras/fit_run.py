@@ -58,6 +58,8 @@ class FitRun:
         self.restored_logs: dict[str, Any] = {}
         self.held: Cut | None = None
         self._call_ended = False
+        self._stepping = False
+        self._step_level: Level | None = None
         self._reported_level: Level | None = None
         self.callbacks: Any = None
         self.epoch_iterator: Any = None
@@ -93,8 +95,17 @@ class FitRun:
 
     @property
     def level(self) -> Level:
-        """How exact a resume of this fit is."""
-        return self.input.level
+        """How exact a resume of this fit is: as exact as its weakest part."""
+        return self._step_level or self.input.level
+
+    def hidden_random_op(self, op_type: str, where: str) -> None:
+        """An op whose random stream cannot be restored is part of the training step."""
+        if self._stepping and self._step_level is None:
+            self._step_level = Level(
+                "not_exact",
+                f"the training step draws from a hidden random stream ({op_type} at {where}); "
+                "use a Keras layer, keras.random with a SeedGenerator, or tf.random.Generator",
+            )
 
     # -- the training steps ----------------------------------------------------
 
@@ -112,6 +123,7 @@ class FitRun:
         """The steps of an epoch begin; the first boundary is before the first of them."""
         self.held = None
         self._call_ended = False
+        self._stepping = True
         self.session.beacon.write_phase(
             Phase.TRAIN if self.steps_this_attempt else Phase.FIRST_STEP
         )
@@ -158,6 +170,7 @@ class FitRun:
 
     def steps_finished(self) -> None:
         """The epoch's steps are done: validation and callbacks come next."""
+        self._stepping = False
         if self._call_ended:
             # `stop_training` broke the loop, so `step_done` was not reached.
             self._count_steps()

@@ -21,6 +21,7 @@ from pitstop.errors import PeerFault, UnsupportedVersion
 from pitstop.events import InstrumentationUnavailable
 from pitstop.keras import private, stop_training
 from pitstop.keras.training import Training
+from pitstop.tensorflow import private as tensorflow_private
 from pitstop.tensorflow.variables import VariableRegistry
 
 
@@ -89,6 +90,7 @@ def patch(instrumentation: Instrumentation) -> None:
     for owner, name, wrap in _METHODS:
         private.replace_method(owner, name, wrap(instrumentation))
     stop_training.watch(private.Trainer, _stop_training(instrumentation))
+    tensorflow_private.on_hidden_random_op(_hidden_random_op(instrumentation))
 
 
 def report_unavailable(socket_path: str, problem: UnsupportedVersion) -> None:
@@ -258,6 +260,14 @@ def _stop_training(instrumentation: Instrumentation) -> Callable[[Any, FrameType
         if training is not None and training.run is not None and training.run.model is model:
             run = training.run
             training.session.report(stop_training.describe(frame, run.step_reached, run.epoch))
+
+    return notify
+
+
+def _hidden_random_op(instrumentation: Instrumentation) -> Callable[[str], None]:
+    def notify(op_type: str) -> None:
+        if instrumentation.training is not None:
+            instrumentation.training.hidden_random_op(op_type)
 
     return notify
 

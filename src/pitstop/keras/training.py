@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from pitstop.engine.session import Session
+from pitstop.engine.witness import innermost_user_frame
 from pitstop.events import EpochEnded, FitEnded, FitStarted, InputExhausted, NonFiniteLoss
 from pitstop.keras import private
 from pitstop.keras.continuation import Continuation
@@ -172,6 +174,14 @@ class Training:
             self.session.report(
                 InputExhausted(run.index, run.epoch, run.step_in_epoch, int(expected))
             )
+
+    def hidden_random_op(self, op_type: str) -> None:
+        """A random op with a hidden counter was traced, by the code on the stack."""
+        if self.run is not None:
+            frames = [(frame, line) for frame, line in traceback.walk_stack(None)]
+            file, line, _ = innermost_user_frame(reversed(frames))
+            where = f"{file}:{line}" if file else "a library"
+            self.run.hidden_random_op(op_type, where)
 
     def iterator_made(self, epoch_iterator: Any) -> None:
         """An epoch iterator exists; the first one of a fit feeds its training."""

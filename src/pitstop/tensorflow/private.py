@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.data.ops import iterator_ops
 from tensorflow.python.eager import context
-from tensorflow.python.framework import config, ops
+from tensorflow.python.framework import config, func_graph, ops
 from tensorflow.python.ops import gen_resource_variable_ops, resource_variable_ops
 
 from pitstop.errors import UnsupportedVersion
@@ -25,6 +25,7 @@ _NEEDED: tuple[tuple[Any, str], ...] = (
     (iterator_ops.OwnedIterator, "_serialize_to_tensors"),
     (iterator_ops.OwnedIterator, "_restore_from_tensors"),
     (context.Context, "clear_kernel_cache"),
+    (func_graph.FuncGraph, "_create_op_internal"),
     (context, "global_seed"),
     (config, "is_op_determinism_enabled"),
     (ops.EagerTensor, "_numpy"),
@@ -62,6 +63,35 @@ def on_variable_created(notify: Callable[[Any], None]) -> None:
             notify(self)
 
     base.__init__ = __init__
+
+
+HIDDEN_RANDOM_OPS = frozenset(
+    {
+        "Multinomial",
+        "ParameterizedTruncatedNormal",
+        "RandomGamma",
+        "RandomPoisson",
+        "RandomPoissonV2",
+        "RandomShuffle",
+        "RandomStandardNormal",
+        "RandomUniform",
+        "RandomUniformInt",
+        "TruncatedNormal",
+    }
+)
+"""Ops that draw from a counter inside their kernel, which nobody can read or set."""
+
+
+def on_hidden_random_op(notify: Callable[[str], None]) -> None:
+    """Calls `notify` with the type of every such op that is traced into a function."""
+    original = func_graph.FuncGraph._create_op_internal
+
+    def _create_op_internal(self: Any, op_type: str, *args: Any, **kwargs: Any) -> Any:
+        if op_type in HIDDEN_RANDOM_OPS:
+            notify(op_type)
+        return original(self, op_type, *args, **kwargs)
+
+    func_graph.FuncGraph._create_op_internal = _create_op_internal
 
 
 def is_eager_variable(variable: Any) -> bool:
