@@ -47,16 +47,20 @@ def test_a_new_page_knows_nothing() -> None:
     assert (progress.step, progress.boundary_ns, progress.step_seconds) == (0, 0, 0.0)
 
 
-@given(PROGRESS, st.integers(1, 2**64 - 1))
-def test_another_mapping_reads_what_was_written(progress: Progress, pinned: int) -> None:
+@given(PROGRESS, st.integers(1, 2**64 - 1), st.integers(1, 2**64 - 1))
+def test_another_mapping_reads_what_was_written(
+    progress: Progress, pinned: int, settled: int
+) -> None:
     writer = Beacon.create()
     reader = Beacon(os.dup(writer.fd))
     write(writer, progress)
     reader.pin(pinned)
+    reader.settle(settled)
     reader.request_stop(Stop.GRACEFUL)
     reader.request_checkpoint()
     assert reader.progress() == progress
-    assert (writer.pinned(), writer.stop(), writer.checkpoint_requests()) == (pinned, 1, 1)
+    assert (writer.pinned(), writer.settled()) == (pinned, settled)
+    assert (writer.stop(), writer.checkpoint_requests()) == (1, 1)
     for beacon in (writer, reader):
         os.close(beacon.fd)
 

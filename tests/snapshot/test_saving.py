@@ -118,6 +118,7 @@ def test_the_slot_is_pinned_while_it_is_read_and_let_go(
     take(arena, 7, step=10)
     saver.save_newest("cadence")
     assert beacon.pins == [7, 0]
+    assert beacon.settled() == 7
 
 
 def test_a_newer_snapshot_at_the_moment_of_the_pin_is_taken_instead(
@@ -207,7 +208,7 @@ def test_a_full_disk_leaves_the_snapshot_for_a_later_try(
     take(arena, 1, step=10)
     with lowered(resource.RLIMIT_FSIZE, 100), pytest.raises(CheckpointWriteFailed):
         saver.save_newest("cadence")
-    assert beacon.pinned() == 0
+    assert (beacon.pinned(), beacon.settled()) == (0, 1)
     assert list((tmp_path / "checkpoints").iterdir()) == []
     assert saver.save_newest("cadence") is not None
     assert saved_steps(tmp_path) == [10]

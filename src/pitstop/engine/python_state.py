@@ -19,7 +19,7 @@ from __future__ import annotations
 import base64
 import math
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,23 +48,30 @@ class Encoder:
         self._prefix = prefix
         self.arrays: dict[str, np.ndarray[Any, Any]] = {}
 
-    def encode(self, value: Any, where: str = "") -> Any:
+    def encode(self, value: Any) -> Any:
         """The JSON form of a value; `decode` gives an equal one back.
 
         Raises:
             NotPortable: the value holds something that cannot be carried.
         """
+        try:
+            return self._encode(value, "")
+        except RecursionError:
+            raise NotPortable("", f"{_name_of(type(value))} nested too deeply") from None
+
+    def _encode(self, value: Any, where: str) -> Any:
         kind = type(value)
         if value is None or kind in (bool, int, str):
             return value
         encode = _ENCODERS.get(kind)
         if encode is not None:
             return encode(self, value, where)
-        if isinstance(value, np.ndarray) and kind is np.ndarray and not value.dtype.hasobject:
-            return {"$array": [self._store(value), value.dtype.str, list(value.shape)]}
-        if isinstance(value, np.generic) and not value.dtype.hasobject:
-            return {"$scalar": [value.dtype.str, base64.b64encode(value.tobytes()).decode()]}
-        raise NotPortable(where, f"{kind.__module__}.{kind.__qualname__}")
+        dtype = _dtype_name(value.dtype) if isinstance(value, np.ndarray | np.generic) else ""
+        if dtype and kind is np.ndarray:
+            return {"$array": [self._store(value), dtype, list(value.shape)]}
+        if dtype and isinstance(value, np.generic):
+            return {"$scalar": [dtype, base64.b64encode(value.tobytes()).decode()]}
+        raise NotPortable(where, _name_of(kind))
 
     def _store(self, array: np.ndarray[Any, Any]) -> str:
         name = f"{self._prefix}{len(self.arrays):04d}"
@@ -86,7 +93,7 @@ class Encoder:
     def _items(self, value: Any, where: str) -> list[Any]:
         if all(type(item) is int for item in value):
             return list(value)
-        return [self.encode(item, f"{where}[{index}]") for index, item in enumerate(value)]
+        return [self._encode(item, f"{where}[{index}]") for index, item in enumerate(value)]
 
     def _tuple(self, value: tuple[Any, ...], where: str) -> Any:
         return {"$tuple": self._items(value, where)}
@@ -102,12 +109,25 @@ class Encoder:
 
     def _dict(self, value: dict[Any, Any], where: str) -> Any:
         if all(type(key) is str and not key.startswith("$") for key in value):
-            return {key: self.encode(item, f"{where}[{key!r}]") for key, item in value.items()}
+            return {key: self._encode(item, f"{where}[{key!r}]") for key, item in value.items()}
         pairs = [
-            [self.encode(key, f"{where} key"), self.encode(item, f"{where}[{key!r}]")]
+            [self._encode(key, f"{where} key"), self._encode(item, f"{where}[{key!r}]")]
             for key, item in value.items()
         ]
         return {"$dict": pairs}
+
+
+def _name_of(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _dtype_name(dtype: np.dtype[Any]) -> str:
+    """A name that stands for this dtype alone; empty for objects and structures.
+
+    Types that others add to NumPy (bfloat16) are all "void" in its short form.
+    """
+    names = () if dtype.hasobject or dtype.names else (dtype.str, dtype.name)
+    return next((name for name in names if np.dtype(name) == dtype), "")
 
 
 _ENCODERS: dict[type, Callable[[Encoder, Any, str], Any]] = {
@@ -147,18 +167,21 @@ def _decode_marked(mark: str, value: Any, arrays: Mapping[str, memoryview]) -> A
     if mark == "$bytes":
         return base64.b64decode(value)
     if mark == "$scalar":
-        return np.frombuffer(base64.b64decode(value[1]), np.dtype(value[0]))[0]
+        return _array(base64.b64decode(value[1]), value[0], ())[()]
     if mark == "$array":
-        return _array(arrays[value[0]], value[1]).reshape(value[2])
+        return _array(arrays[value[0]], value[1], value[2])
     if mark == "$floats":
-        return _array(arrays[value], "<f8").tolist()
+        data = arrays[value]
+        return _array(data, "<f8", [len(data) // 8]).tolist()
     if mark == "$dict":
         return {decode(key, arrays): decode(item, arrays) for key, item in value}
     return _decode_collection(mark, [decode(item, arrays) for item in value])
 
 
-def _array(data: memoryview, dtype: str) -> np.ndarray[Any, Any]:
-    return np.frombuffer(data, np.dtype(dtype)).copy()
+def _array(
+    data: bytes | memoryview, dtype: str, shape: Sequence[int]
+) -> np.ndarray[Any, np.dtype[Any]]:
+    return np.ndarray(tuple(shape), np.dtype(dtype), data).copy()
 
 
 def _decode_collection(mark: str, items: list[Any]) -> Any:
