@@ -73,7 +73,8 @@ class EnvironmentChanged(Event):
 class StopRequested(Event):
     """Somebody asked the run to stop.
 
-    source: "signal", "command" (pitstop stop), or "supervisor_lost".
+    source: "signal", "command" (pitstop stop), "setting" (a step that the run
+        was told to stop at), or "supervisor_lost".
     urgency: "graceful" (finish the step) or "now" (last snapshot).
     """
 

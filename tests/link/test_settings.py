@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,9 +17,19 @@ SETTINGS = st.builds(
     every_seconds=st.floats(0, 1e6),
     snapshot_memory_bytes=st.integers(0, 2**50),
     force=st.booleans(),
+    halt_at_step=st.integers(0, 10**9),
+    die_at_step=st.integers(0, 10**9),
 )
 
 
 @given(SETTINGS)
 def test_there_and_back(settings: Settings) -> None:
     assert Settings.from_json(json.loads(json.dumps(settings.to_json()))) == settings
+
+
+@pytest.mark.parametrize(
+    ("halt_at_step", "die_at_step", "last_step"), [(0, 0, 0), (9, 0, 9), (0, 4, 4), (9, 4, 4)]
+)
+def test_the_first_of_two_ends_counts(halt_at_step: int, die_at_step: int, last_step: int) -> None:
+    settings = Settings(halt_at_step=halt_at_step, die_at_step=die_at_step)
+    assert settings.last_step == last_step

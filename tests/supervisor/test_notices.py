@@ -35,6 +35,7 @@ _RUN = Path("runs/a")
             "resuming at step 5 (epoch 1, step 5): not exact: a generator",
         ),
         (StopRequested("signal", "graceful"), "stopping (once more: stop at once)."),
+        (StopRequested("setting", "graceful"), "stopping at the step it was told to."),
         (StopRequested("signal", "now"), "stopping at once, at the last snapshot."),
         (LevelKnown("exact"), ""),
         (

@@ -50,6 +50,13 @@ _CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}
     default=0,
     help="The most memory that snapshots may take: 2GB.  [default: half of what is free]",
 )
+@click.option(
+    "--halt-at-step",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Stop, saved, after this step of the run.  [default: train to the end]",
+)
+@click.option("--die-at-step", type=click.IntRange(min=0), default=0, hidden=True)
 @click.option("--no-status-line", is_flag=True, help="No status line at the bottom of a terminal.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 @click.pass_context
@@ -63,6 +70,8 @@ def run(
     overhead: float,
     grace: float,
     snapshot_memory: int,
+    halt_at_step: int,
+    die_at_step: int,
     no_status_line: bool,
     command: tuple[str, ...],
 ) -> None:
@@ -80,7 +89,15 @@ def run(
       127  COMMAND does not exist
       else the script's own code, 128 + signal when it was killed
     """
-    settings = Settings(overhead, every.steps, every.seconds, snapshot_memory, force)
+    settings = Settings(
+        overhead=overhead,
+        every_steps=every.steps,
+        every_seconds=every.seconds,
+        snapshot_memory_bytes=snapshot_memory,
+        force=force,
+        halt_at_step=halt_at_step,
+        die_at_step=die_at_step,
+    )
     request = RunRequest(
         run_dir=run_dir or Path("runs") / run_name(command),
         command=command,

@@ -18,13 +18,16 @@ class Cadence:
     checkpoints on top of that.
     """
 
-    def __init__(self, overhead: float, every_steps: int = 0, every_ns: int = 0) -> None:
+    def __init__(
+        self, overhead: float, every_steps: int = 0, every_ns: int = 0, last_step: int = 0
+    ) -> None:
         """Plans nothing until `start`.
 
         Args:
             overhead: share of the time that snapshots may cost, above 0.
             every_steps: steps between durable checkpoints, 0 for no fixed number.
             every_ns: nanoseconds between durable checkpoints, 0 for no fixed time.
+            last_step: a step from which on every boundary is due, 0 for none.
         """
         self._overhead = overhead
         self._every_steps = every_steps
@@ -32,7 +35,9 @@ class Cadence:
         self._cost_seconds = 0.0
         self._measured = 0
         self._taken_ns = 0
+        self._last_step = last_step or _NEVER
         self._due_step = _NEVER
+        self._awaited_step = self._last_step
         self._budget_due_ns = _NEVER
         self._fixed_due_ns = _NEVER
         self._due_ns = _NEVER
@@ -44,8 +49,8 @@ class Cadence:
         self._plan_fixed(step, now_ns)
 
     def due(self, step: int, now_ns: int) -> bool:
-        """Whether a snapshot should be taken at this boundary."""
-        return step >= self._due_step or now_ns >= self._due_ns
+        """Whether there is anything to do at this boundary; the hot path."""
+        return step >= self._awaited_step or now_ns >= self._due_ns
 
     def fixed_due(self, step: int, now_ns: int) -> bool:
         """Whether the fixed interval asks for a durable checkpoint here."""
@@ -82,6 +87,7 @@ class Cadence:
     def _plan_fixed(self, step: int, now_ns: int) -> None:
         if self._every_steps:
             self._due_step = (step // self._every_steps + 1) * self._every_steps
+            self._awaited_step = min(self._due_step, self._last_step)
         if self._every_ns:
             self._fixed_due_ns = now_ns + self._every_ns
         self._due_ns = min(self._budget_due_ns, self._fixed_due_ns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -17,7 +18,14 @@ from pitstop.engine.cut import Cut, Position
 from pitstop.engine.saved_state import SavedState, open_saved_state
 from pitstop.engine.step_recorder import StepRecorder
 from pitstop.errors import PeerClosed, PeerFault, ProtocolMismatch
-from pitstop.events import Event, Notice, TrainerConnected, TrainerStopped, to_record
+from pitstop.events import (
+    Event,
+    Notice,
+    StopRequested,
+    TrainerConnected,
+    TrainerStopped,
+    to_record,
+)
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.link.settings import Settings
 from pitstop.link.wire import PROTOCOL, Connection
@@ -73,6 +81,7 @@ class Session:
             self.settings.overhead,
             self.settings.every_steps,
             int(self.settings.every_seconds * 1e9),
+            self.settings.last_step,
         )
         self._copier = Copier(
             beacon,
@@ -142,12 +151,16 @@ class Session:
             or self.beacon.checkpoint_requests() != self._checkpoints_seen
         )
 
-    def act(self, step: int, take: Callable[[], Cut]) -> None:
+    def act(self, step: int, take: Callable[[], Cut]) -> bool:
         """Does what is due at this boundary.
+
+        Returns:
+            Whether a snapshot was begun, whose cost the next steps will show.
 
         Raises:
             TrainingStopped: the run was asked to stop; the state is saved.
         """
+        self._end_where_set(step, take)
         if self.stop_requested():
             self.stop_with(take(), "train")
         now_ns = time.monotonic_ns()
@@ -155,9 +168,14 @@ class Session:
         durable = requested != self._checkpoints_seen or self._cadence.fixed_due(step, now_ns)
         if self._copier.busy and not durable:
             self._cadence.postponed(now_ns)
-            return
+            return False
         self._checkpoints_seen = requested
         self._snapshot(take, "requested" if durable else "cadence", durable=durable)
+        return True
+
+    def snapshot_cost(self, seconds: float) -> None:
+        """What the last snapshot cost the training, as the steps behind it tell."""
+        self._cadence.cost_measured(max(seconds, self._blocked_seconds))
 
     def milestone(self, cut: Cut) -> None:
         """Saves the outcome of a fit, and waits until it is durable.
@@ -193,6 +211,13 @@ class Session:
         )
         raise TrainingStopped
 
+    def _end_where_set(self, step: int, take: Callable[[], Cut]) -> None:
+        if 0 < self.settings.die_at_step <= step:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if 0 < self.settings.halt_at_step <= step:
+            self.report(StopRequested(source="setting", urgency="graceful"))
+            self.stop_with(take(), "train")
+
     def _snapshot(self, take: Callable[[], Cut], reason: str, *, durable: bool) -> None:
         self._copier.wait()
         started_ns = time.monotonic_ns()
@@ -217,7 +242,6 @@ class Session:
             )
 
     def _announce(self, copied: Copied) -> None:
-        self._cadence.cost_measured(self._blocked_seconds + copied.seconds)
         position: Position = copied.cut.position
         self._send(
             "snapshot",

@@ -20,6 +20,8 @@ class Settings:
         every_seconds: a durable checkpoint every so many seconds, 0 for automatic.
         snapshot_memory_bytes: most memory the arena may take, 0 for automatic.
         force: continue where a difference would make Pitstop refuse.
+        halt_at_step: stop, saved, at the first boundary from this step on, 0 for never.
+        die_at_step: SIGKILL the trainer there, 0 for never; a drill does this.
     """
 
     overhead: float = 0.01
@@ -27,6 +29,13 @@ class Settings:
     every_seconds: float = 0.0
     snapshot_memory_bytes: int = 0
     force: bool = False
+    halt_at_step: int = 0
+    die_at_step: int = 0
+
+    @property
+    def last_step(self) -> int:
+        """The first step at which one of these ends the attempt, 0 for none."""
+        return min(filter(None, (self.halt_at_step, self.die_at_step)), default=0)
 
     def to_json(self) -> dict[str, Any]:
         """For a message."""

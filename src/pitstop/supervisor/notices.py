@@ -89,6 +89,8 @@ def completed_line(run_dir: Path) -> str:
 
 
 def _stop_line(event: StopRequested) -> str:
+    if event.source == "setting":
+        return "stopping at the step it was told to."
     if event.urgency == "now":
         return "stopping at once, at the last snapshot."
     return "stopping (once more: stop at once)."

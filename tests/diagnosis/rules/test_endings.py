@@ -64,6 +64,11 @@ CASES: list[Case] = [
         "stop_requested",
     ),
     (
+        "pitstop run --halt-at-step",
+        stopped(StopRequested("setting", "graceful"), *STOPPED_CLEANLY),
+        "stop_requested",
+    ),
+    (
         "stop had to be forced",
         stopped(
             StopRequested("command", "graceful"),

@@ -35,6 +35,8 @@ _SIGNAL_CAUSES: dict[str, CauseId] = {
     "SIGXCPU": "time_limit",
 }
 
+_OWN_SOURCES = {"command": "`pitstop stop`", "setting": "the step it was told to stop at"}
+
 _SIGNAL_ADVICE = {
     "SIGHUP": "The terminal or ssh session was closed: start the run inside tmux or with nohup.",
     "SIGTERM": "Ask the scheduler (sacct, kubectl describe, the cloud's event log) who ended it.",
@@ -86,8 +88,8 @@ class _Request:
 
 
 def _read_request(stop: StopRequested) -> _Request:
-    if stop.source == "command":
-        return _Request("stop_requested", "Stopped on request (`pitstop stop`)")
+    if stop.source in _OWN_SOURCES:
+        return _Request("stop_requested", f"Stopped on request ({_OWN_SOURCES[stop.source]})")
     sender = stop.sender_command.split()
     if _is_timeout(sender):
         advice = f"Give it more time: `{' '.join(sender[:2])}` was too short."
@@ -106,7 +108,7 @@ def _sender(stop: StopRequested) -> str:
 
 
 def _describe(stop: StopRequested) -> str:
-    what = stop.signal or ("`pitstop stop`" if stop.source == "command" else "a signal")
+    what = stop.signal or _OWN_SOURCES.get(stop.source, "a signal")
     user = f", user id {stop.sender_uid}" if stop.sender_uid is not None else ""
     return f"stop requested ({stop.urgency}): {what}{_sender(stop)}{user}"
 
