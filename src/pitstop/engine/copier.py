@@ -59,7 +59,8 @@ class Copier:
         self._on_copied = on_copied
         self._on_failed = on_failed
         self._arena: Arena | None = None
-        self._sequence = 0
+        # A later process of the same attempt goes on with larger numbers.
+        self._sequence = time.monotonic_ns()
         self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
         self._idle = threading.Event()
         self._idle.set()
@@ -92,10 +93,16 @@ class Copier:
         return self._copy(_Job(cut, reason, durable=True))
 
     def _serve(self) -> None:
-        while True:
-            job = self._jobs.get()
-            self._copy(job)
-            del job  # The held values are let go before the next step is slowed by them.
+        try:
+            while True:
+                job = self._jobs.get()
+                self._copy(job)
+                del job  # The held values are let go before the next step is slowed by them.
+                self._idle.set()
+        finally:
+            # An error of our own ended this thread: training does not wait for
+            # it, and the next cut gets another one.
+            self._thread = None
             self._idle.set()
 
     def _copy(self, job: _Job) -> int:

@@ -29,7 +29,7 @@ _READ_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class SlotHead:
-    """What a whole slot says of itself.  `sequence` counts snapshots from 1."""
+    """What a whole slot says of itself.  `sequence` grows with every snapshot."""
 
     sequence: int
     image_bytes: int

@@ -1,0 +1,211 @@
+"""Cuts reach the arena in order, one at a time, and failures do not stop training."""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import threading
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitstop.engine.copier import Copied, Copier
+from pitstop.engine.saved_state import open_saved_state
+from pitstop.link.beacon import Beacon
+from pitstop.snapshot import slot
+from pitstop.snapshot.arena import Arena, newest_slot
+from tests.engine.samples import cut, value
+from tests.store.samples import lowered
+
+PLENTY_BYTES = 1 << 40
+
+
+class Trainer:
+    """What a copier tells, and what it has written."""
+
+    def __init__(self, folder: Path, available_bytes: int = PLENTY_BYTES) -> None:
+        self.beacon = Beacon.create()
+        self.arenas: list[Arena] = []
+        self.fds: list[int] = []
+        self.copied: list[Copied] = []
+        self.failed: list[OSError] = []
+        self.copier = Copier(
+            self.beacon,
+            folder,
+            lambda: available_bytes,
+            0,
+            self.take_arena,
+            self.copied.append,
+            self.failed.append,
+        )
+
+    def take_arena(self, arena: Arena) -> None:
+        self.arenas.append(arena)
+        self.fds.append(os.dup(arena.fd))
+
+    def newest(self) -> slot.SlotHead:
+        found = newest_slot(self.fds[-1])
+        assert found is not None
+        return found[1]
+
+
+@pytest.fixture
+def trainer(tmp_path: Path) -> Iterator[Trainer]:
+    made = Trainer(tmp_path)
+    yield made
+    made.copier.wait()
+    for fd in made.fds:
+        os.close(fd)
+
+
+def steps(copied: list[Copied]) -> list[int]:
+    return [each.cut.position.step for each in copied]
+
+
+def numbers(copied: list[Copied]) -> list[int]:
+    """Sequence numbers, counted from that of the first snapshot."""
+    return [each.sequence - copied[0].sequence for each in copied]
+
+
+def test_cuts_are_copied_in_order(trainer: Trainer) -> None:
+    for step in (1, 2, 3):
+        trainer.copier.wait()
+        trainer.copier.submit(cut(step), "cadence", durable=False)
+    trainer.copier.copy_now(cut(4), "stop")
+    assert steps(trainer.copied) == [1, 2, 3, 4]
+    assert numbers(trainer.copied) == [0, 1, 2, 3]
+    assert [each.reason for each in trainer.copied] == ["cadence"] * 3 + ["stop"]
+    assert [each.durable for each in trainer.copied] == [False] * 3 + [True]
+    assert trainer.newest().step == 4
+    assert trainer.beacon.progress().snapshot_step == 4
+
+
+def test_what_is_written_can_be_opened(trainer: Trainer) -> None:
+    trainer.copier.copy_now(cut(7), "stop")
+    head = trainer.newest()
+    fd = os.memfd_create("one slot")
+    os.write(fd, os.pread(trainer.fds[-1], head.size_bytes, 0))
+    saved = open_saved_state(fd)
+    assert saved.position == cut(7).position
+    assert bytes(saved.tensors["kernel"]) == value(7)
+    assert bytes(saved.tensors["count"]) == (7).to_bytes(8, "little")
+    assert trainer.copied[0].size_bytes == head.size_bytes - slot.HEAD_BYTES
+
+
+def test_it_is_busy_while_it_copies(trainer: Trainer) -> None:
+    gate = threading.Event()
+
+    def read() -> memoryview:
+        gate.wait()
+        return memoryview(value(1))
+
+    assert not trainer.copier.busy
+    trainer.copier.submit(cut(1, read=read), "cadence", durable=False)
+    assert trainer.copier.busy
+    assert trainer.copied == []
+    gate.set()
+    trainer.copier.wait()
+    assert not trainer.copier.busy
+    assert steps(trainer.copied) == [1]
+
+
+def test_a_copy_at_once_comes_after_the_one_under_way(trainer: Trainer) -> None:
+    gate = threading.Event()
+
+    def read() -> memoryview:
+        gate.wait()
+        return memoryview(value(1))
+
+    trainer.copier.submit(cut(1, read=read), "cadence", durable=False)
+    threading.Timer(0.01, gate.set).start()
+    assert trainer.copier.copy_now(cut(2), "stop") == trainer.copied[1].sequence
+    assert steps(trainer.copied) == [1, 2]
+
+
+def test_held_values_are_let_go_after_the_copy(trainer: Trainer) -> None:
+    class Held:
+        def read(self) -> memoryview:
+            return memoryview(value(1))
+
+    held = Held()
+    gone = weakref.ref(held)
+    trainer.copier.submit(cut(1, read=held.read), "cadence", durable=False)
+    del held
+    trainer.copier.wait()
+    trainer.copied.clear()
+    gc.collect()
+    assert gone() is None
+
+
+def test_the_arena_grows_with_the_model(trainer: Trainer) -> None:
+    trainer.copier.copy_now(cut(1), "cadence")
+    trainer.copier.copy_now(cut(2, size_bytes=4 << 20), "cadence")
+    trainer.copier.copy_now(cut(3, size_bytes=4 << 20), "cadence")
+    assert len(trainer.arenas) == 2
+    assert trainer.newest().step == 3
+    assert numbers(trainer.copied) == [0, 1, 2]
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(trainer.arenas[0].fd)
+
+
+def test_without_memory_it_takes_a_file(tmp_path: Path) -> None:
+    trainer = Trainer(tmp_path, available_bytes=1 << 20)
+    trainer.copier.copy_now(cut(1), "cadence")
+    assert trainer.arenas[0].plan.backing == "file"
+    assert os.fstat(trainer.fds[0]).st_dev == tmp_path.stat().st_dev
+
+
+def test_an_arena_that_cannot_be_made_is_told_and_tried_again(tmp_path: Path) -> None:
+    trainer = Trainer(tmp_path, available_bytes=0)
+    with lowered(resource.RLIMIT_FSIZE, 1 << 12):
+        assert trainer.copier.copy_now(cut(1), "cadence") == 0
+        trainer.copier.submit(cut(2), "cadence", durable=False)
+        trainer.copier.wait()
+    assert [error.strerror for error in trainer.failed] == ["File too large"] * 2
+    assert trainer.beacon.progress().snapshot_step == -1
+    trainer.copier.submit(cut(3), "cadence", durable=False)
+    trainer.copier.wait()
+    assert steps(trainer.copied) == [3]
+
+
+def test_an_error_of_our_own_does_not_hang_the_training(
+    trainer: Trainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", seen.append)
+
+    def read() -> memoryview:
+        raise RuntimeError("no value")
+
+    trainer.copier.submit(cut(1, read=read), "cadence", durable=False)
+    trainer.copier.wait()
+    trainer.copier.submit(cut(2), "cadence", durable=False)
+    trainer.copier.wait()
+    assert steps(trainer.copied) == [2]
+    assert [str(args.exc_value) for args in seen] == ["no value"]
+
+
+def test_a_snapshot_that_is_read_is_not_overwritten(trainer: Trainer) -> None:
+    trainer.copier.copy_now(cut(1), "cadence")
+    trainer.beacon.pin(trainer.copied[0].sequence)
+    trainer.copier.copy_now(cut(2), "cadence")
+    trainer.copier.submit(cut(3), "cadence", durable=False)
+    assert trainer.copier.busy
+    assert trainer.newest().step == 2
+    trainer.beacon.pin(0)
+    trainer.copier.wait()
+    assert trainer.newest().step == 3
+
+
+def test_a_later_process_of_the_attempt_has_larger_numbers(
+    trainer: Trainer, tmp_path: Path
+) -> None:
+    for step in range(3):
+        trainer.copier.copy_now(cut(step), "cadence")
+    later = Trainer(tmp_path)
+    later.copier.copy_now(cut(1), "cadence")
+    assert later.copied[0].sequence > trainer.copied[-1].sequence
