@@ -13,6 +13,7 @@ from pitstop.engine.cut import Cut, HeldTensor, Position
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
+from pitstop.engine.step_clock import StepClock
 from pitstop.events import LevelKnown
 from pitstop.keras import callback_state, data_spec, input_state, private, stop_training
 from pitstop.keras.input_state import ITERATOR_TENSOR, InputState, Level
@@ -21,7 +22,6 @@ from pitstop.store.image import TensorSpec
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.variables import VariableRegistry
 
-_STEP_SMOOTHING = 0.1
 _NO_LOSS = float("nan")
 
 
@@ -71,7 +71,7 @@ class FitRun:
         self._paths: dict[int, str] = {}
         self._fit_random: dict[str, Any] = {}
         self._last_boundary_ns = 0
-        self._step_seconds = 0.0
+        self._clock = StepClock()
         self._loss = _NO_LOSS
         self._metrics = 0
 
@@ -180,8 +180,8 @@ class FitRun:
 
     def _boundary(self, now_ns: int) -> None:
         self._publish(now_ns)
-        if self.session.due(self.step, now_ns):
-            self.session.act(self.step, self.take)
+        if self.session.due(self.step, now_ns) and self.session.act(self.step, self.take):
+            self._clock.snapshot_taken()
 
     def _publish(self, now_ns: int) -> None:
         self.session.beacon.write_position(
@@ -190,10 +190,10 @@ class FitRun:
 
     def _measure_step(self, now_ns: int) -> None:
         if self._last_boundary_ns:
-            seconds = (now_ns - self._last_boundary_ns) / 1e9
-            known = self._step_seconds or seconds
-            self._step_seconds = known + _STEP_SMOOTHING * (seconds - known)
-            self.session.beacon.write_step_seconds(self._step_seconds)
+            cost_seconds = self._clock.lap((now_ns - self._last_boundary_ns) / 1e9)
+            self.session.beacon.write_step_seconds(self._clock.typical_seconds)
+            if cost_seconds is not None:
+                self.session.snapshot_cost(cost_seconds)
 
     # -- cuts --------------------------------------------------------------------
 
