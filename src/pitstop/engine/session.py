@@ -267,13 +267,15 @@ class Session:
         )
 
     def _send(self, type_: str, body: dict[str, Any], *fds: int) -> None:
-        if self._connection is None:
+        connection = self._connection
+        if connection is None:
             return
         try:
-            self._connection.send(type_, body, fds)
+            connection.send(type_, body, fds)
         except PeerClosed:
             # The persister notices too, and asks this process to stop.
             self._connection = None
+            connection.close()
 
 
 def _introduction() -> dict[str, Any]:

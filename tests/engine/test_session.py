@@ -1,0 +1,355 @@
+"""The trainer's end of a run, with a supervisor played by the test."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitstop.engine.cut import Cut
+from pitstop.engine.session import EXIT_STOPPED, RestorePoint, Session, TrainingStopped
+from pitstop.errors import PeerClosed, PeerFault, ProtocolMismatch
+from pitstop.events import (
+    Event,
+    Notice,
+    StopRequested,
+    TrainerConnected,
+    TrainerStopped,
+    from_record,
+)
+from pitstop.link.beacon import Beacon, Phase, Stop
+from pitstop.link.settings import Settings
+from pitstop.link.wire import PROTOCOL, Connection, Message, pair
+from pitstop.snapshot.arena import newest_slot
+from tests.engine.samples import cut
+from tests.engine.test_saved_state import image_of
+
+POINT = RestorePoint("step-00000009", 9, 0, "")
+VERSIONS = {"keras": "3.15.0"}
+
+
+class Supervisor:
+    """The other end of one session."""
+
+    def __init__(self, run_dir: Path, settings: Settings) -> None:
+        self.beacon = Beacon.create()
+        self.run_dir = run_dir
+        self.settings = settings
+        self.connection, self.trainer = pair()
+        self.session = Session(self.trainer, self.beacon, self.welcome())
+
+    def welcome(self) -> dict[str, Any]:
+        info = {"step": POINT.step, "fit": POINT.fit, "milestone": POINT.milestone}
+        return {
+            "run_dir": str(self.run_dir),
+            "attempt": 1,
+            "settings": self.settings.to_json(),
+            "lost_from_step": 11,
+            "points": [{"checkpoint": POINT.checkpoint, "info": info}],
+        }
+
+    def told(self, count: int) -> list[Message]:
+        return [self.connection.receive() for _ in range(count)]
+
+    def event(self) -> Event:
+        (message,) = self.told(1)
+        assert message.type == "event", message
+        return from_record(message.body["event"])
+
+
+MakeSupervisor = Callable[..., Supervisor]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[MakeSupervisor]:
+    made: list[Supervisor] = []
+
+    def make_one(run_dir: Path = tmp_path, **settings: Any) -> Supervisor:
+        made.append(Supervisor(run_dir, Settings(**settings)))
+        return made[-1]
+
+    yield make_one
+    for supervisor in made:
+        supervisor.connection.close()
+        supervisor.trainer.close()
+        os.close(supervisor.beacon.fd)
+
+
+def never() -> Cut:
+    raise AssertionError("no cut was to be taken")
+
+
+# -- the beginning ---------------------------------------------------------------
+
+
+def answering(folder: Path, type_: str, body: dict[str, Any], received: list[Message]) -> str:
+    """A supervisor that listens, answers one hello, and hears the next message."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(folder / "socket"))
+    listener.listen()
+    beacon = Beacon.create()
+
+    def serve() -> None:
+        connection = Connection(listener.accept()[0])
+        received.append(connection.receive())
+        connection.send(type_, body, [beacon.fd] if type_ == "welcome" else [])
+        if type_ == "welcome":
+            received.append(connection.receive())
+        connection.close()
+        listener.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    return str(folder / "socket")
+
+
+def test_opening_introduces_the_process(tmp_path: Path, make: MakeSupervisor) -> None:
+    received: list[Message] = []
+    session = Session.open(
+        answering(tmp_path, "welcome", make(every_steps=5).welcome(), received), VERSIONS
+    )
+    assert session.points == [POINT]
+    assert session.lost_from_step == 11
+    assert session.settings.every_steps == 5
+    with pytest.raises(PeerClosed):
+        session.fetch(POINT)
+    session.report(Notice("never", "arrives"))
+    hello, connected = received
+    assert (hello.type, hello.body["protocol"], hello.body["pid"]) == (
+        "hello",
+        PROTOCOL,
+        os.getpid(),
+    )
+    event = from_record(connected.body["event"])
+    assert isinstance(event, TrainerConnected)
+    assert (event.pid, event.versions) == (os.getpid(), VERSIONS)
+
+
+def test_a_refused_process_is_told_why(tmp_path: Path) -> None:
+    path = answering(tmp_path, "refused", {"reason": "process 7 trains in this run"}, [])
+    with pytest.raises(ProtocolMismatch, match="process 7 trains"):
+        Session.open(path, VERSIONS)
+
+
+def test_without_a_supervisor_there_is_no_session(tmp_path: Path) -> None:
+    with pytest.raises(PeerClosed):
+        Session.open(str(tmp_path / "socket"), VERSIONS)
+
+
+# -- restoring -------------------------------------------------------------------
+
+
+def test_a_restore_point_is_fetched(make: MakeSupervisor) -> None:
+    supervisor = make()
+    fd = image_of(9)
+    supervisor.connection.send("image", {"checkpoint": POINT.checkpoint}, [fd])
+    os.close(fd)
+    assert supervisor.session.fetch(POINT).position.step == 9
+    (asked,) = supervisor.told(1)
+    assert (asked.type, asked.body) == ("restore", {"checkpoint": POINT.checkpoint})
+
+
+def test_a_restore_point_that_is_gone(make: MakeSupervisor) -> None:
+    supervisor = make()
+    supervisor.connection.send("no_image", {"checkpoint": "c", "reason": "it is damaged"})
+    with pytest.raises(PeerFault, match="it is damaged"):
+        supervisor.session.fetch(POINT)
+
+
+# -- the step boundary -----------------------------------------------------------
+
+
+def test_a_quiet_boundary_has_nothing_to_do(make: MakeSupervisor) -> None:
+    session = make().session
+    session.start_steps(0)
+    assert not session.due(1, time.monotonic_ns())
+
+
+def test_the_first_snapshot_follows_the_budget(make: MakeSupervisor) -> None:
+    supervisor = make()
+    session = supervisor.session
+    session.start_steps(0)
+    assert session.due(1, time.monotonic_ns() + 10**9)
+    session.act(1, lambda: cut(1))
+    arena, snapshot = supervisor.told(2)
+    assert (arena.type, arena.body["backing"]) == ("arena", "memory")
+    found = newest_slot(arena.fds[0])
+    assert found is not None
+    assert found[1].sequence == snapshot.body["sequence"]
+    assert (snapshot.body["step"], snapshot.body["reason"]) == (1, "cadence")
+    assert not snapshot.body["durable"]
+    assert snapshot.body["copy_seconds"] > 0
+    os.close(arena.fds[0])
+
+
+def test_a_requested_checkpoint_is_taken_once(make: MakeSupervisor) -> None:
+    supervisor = make()
+    session = supervisor.session
+    session.start_steps(0)
+    supervisor.beacon.request_checkpoint()
+    now_ns = time.monotonic_ns()
+    assert session.due(3, now_ns)
+    session.act(3, lambda: cut(3))
+    _, snapshot = supervisor.told(2)
+    assert (snapshot.body["reason"], snapshot.body["durable"]) == ("requested", True)
+    assert not session.due(4, now_ns)
+
+
+def test_a_request_to_an_earlier_process_is_not_answered_again(make: MakeSupervisor) -> None:
+    supervisor = make()
+    supervisor.beacon.request_checkpoint()
+    assert supervisor.session.due(1, 0)
+    later = Session(supervisor.trainer, supervisor.beacon, supervisor.welcome())
+    assert not later.due(1, 0)
+
+
+def test_fixed_steps_are_durable(make: MakeSupervisor) -> None:
+    supervisor = make(every_steps=4)
+    session = supervisor.session
+    session.start_steps(0)
+    assert not session.due(3, 0)
+    assert session.due(4, 0)
+    session.act(4, lambda: cut(4))
+    _, snapshot = supervisor.told(2)
+    assert snapshot.body["durable"]
+    assert not session.due(5, 0)
+
+
+def test_a_snapshot_of_the_budget_does_not_wait_for_the_one_before(make: MakeSupervisor) -> None:
+    supervisor = make()
+    session = supervisor.session
+    session.start_steps(0)
+    gate = threading.Event()
+
+    def read() -> memoryview:
+        gate.wait()
+        return memoryview(bytes(1000))
+
+    session.act(1, lambda: cut(1, read=read))
+    session.act(2, never)
+    gate.set()
+    assert supervisor.told(2)[1].body["step"] == 1
+
+
+def test_a_run_ends_where_it_is_set(make: MakeSupervisor) -> None:
+    supervisor = make(halt_at_step=7)
+    session = supervisor.session
+    session.start_steps(0)
+    assert not session.due(6, 0)
+    assert session.due(7, 0)
+    with pytest.raises(TrainingStopped):
+        session.act(7, lambda: cut(7))
+    assert supervisor.event() == StopRequested(source="setting", urgency="graceful")
+    assert supervisor.told(2)[1].body["step"] == 7
+
+
+# -- stopping --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stop", [Stop.GRACEFUL, Stop.NOW])
+def test_a_stop_saves_and_leaves(make: MakeSupervisor, stop: Stop) -> None:
+    supervisor = make()
+    session = supervisor.session
+    session.start_steps(0)
+    supervisor.beacon.request_stop(stop)
+    assert session.stop_requested()
+    assert session.due(5, 0)
+    with pytest.raises(TrainingStopped) as caught:
+        session.act(5, lambda: cut(5))
+    assert caught.value.code == EXIT_STOPPED == 75
+    _, snapshot = supervisor.told(2)
+    assert (snapshot.body["reason"], snapshot.body["step"]) == ("stop", 5)
+    assert supervisor.event() == TrainerStopped(5, 1, 5, "train")
+    assert supervisor.beacon.phase() is Phase.SAVING
+
+
+def test_a_stop_outside_of_training_tells_the_last_position(make: MakeSupervisor) -> None:
+    supervisor = make()
+    supervisor.beacon.write_position(40, 3, 10, 1, 0.5)
+    with pytest.raises(TrainingStopped):
+        supervisor.session.stop_with(None, "predict")
+    assert supervisor.event() == TrainerStopped(40, 3, 10, "predict")
+
+
+def test_leaving_runs_finally_blocks_but_no_handlers() -> None:
+    seen = []
+
+    def script() -> None:
+        try:
+            raise TrainingStopped
+        except Exception:  # noqa: BLE001 - what a script might have
+            seen.append("handler")
+        finally:
+            seen.append("finally")
+
+    with pytest.raises(SystemExit):
+        script()
+    assert seen == ["finally"]
+
+
+# -- milestones ------------------------------------------------------------------
+
+
+def test_a_milestone_waits_until_it_is_durable(make: MakeSupervisor) -> None:
+    supervisor = make()
+    waiting = threading.Thread(target=supervisor.session.milestone, args=(cut(9),))
+    waiting.start()
+    _, snapshot = supervisor.told(2)
+    assert (snapshot.body["reason"], snapshot.body["durable"]) == ("fit_end", True)
+    supervisor.beacon.settle(snapshot.body["sequence"] - 1)
+    assert waiting.is_alive()
+    supervisor.beacon.settle(snapshot.body["sequence"])
+    waiting.join(timeout=30)
+    assert not waiting.is_alive()
+
+
+def test_a_milestone_does_not_hold_up_a_stop_or_an_orphan(make: MakeSupervisor) -> None:
+    stopped, orphan = make(), make()
+    stopped.beacon.request_stop(Stop.GRACEFUL)
+    stopped.session.milestone(cut(9))
+    orphan.connection.close()
+    orphan.session.milestone(cut(9))
+    assert orphan.beacon.progress().snapshot_step == 9
+
+
+# -- trouble ---------------------------------------------------------------------
+
+
+def test_a_lost_supervisor_is_no_error(make: MakeSupervisor) -> None:
+    supervisor = make()
+    supervisor.connection.close()
+    supervisor.session.report(Notice("a", "b"))
+    supervisor.session.report(Notice("a", "b"))
+    with pytest.raises(PeerClosed):
+        supervisor.session.fetch(POINT)
+
+
+def test_too_little_memory_is_told(make: MakeSupervisor) -> None:
+    supervisor = make(snapshot_memory_bytes=1)
+    supervisor.session.start_steps(0)
+    supervisor.beacon.request_checkpoint()
+    supervisor.session.act(1, lambda: cut(1))
+    (arena,) = supervisor.told(1)
+    assert arena.body["backing"] == "file"
+    notice = supervisor.event()
+    assert isinstance(notice, Notice)
+    assert notice.code == "snapshot_memory_short"
+    assert "--snapshot-memory" in notice.remedy
+
+
+def test_a_snapshot_that_fails_is_told_and_training_goes_on(
+    make: MakeSupervisor, tmp_path: Path
+) -> None:
+    supervisor = make(run_dir=tmp_path / "gone", snapshot_memory_bytes=1)
+    supervisor.session.start_steps(0)
+    supervisor.beacon.request_checkpoint()
+    supervisor.session.act(1, lambda: cut(1))
+    notice = supervisor.event()
+    assert isinstance(notice, Notice)
+    assert notice.code == "snapshot_failed"
+    assert "No such file or directory" in notice.message

@@ -1,0 +1,54 @@
+"""Steps are recorded until the disk refuses, which is told once."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+from pitstop import steps
+from pitstop.engine.step_recorder import StepRecorder
+from pitstop.events import Event, Notice
+from pitstop.steps import StepRecord
+from tests.store.samples import lowered
+
+
+def record(step: int) -> StepRecord:
+    return StepRecord(step, 0, 1, 0.5, 1.7e9, 42)
+
+
+def test_steps_are_recorded(tmp_path: Path) -> None:
+    told: list[Event] = []
+    recorder = StepRecorder(tmp_path, told.append)
+    for step in (1, 2):
+        recorder.record(record(step))
+    assert list(steps.read(tmp_path / steps.FILE_NAME)) == [record(1), record(2)]
+    assert told == []
+
+
+def test_nothing_is_made_before_the_first_step(tmp_path: Path) -> None:
+    told: list[Event] = []
+    StepRecorder(tmp_path, told.append)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_folder_is_told_once(tmp_path: Path) -> None:
+    told: list[Event] = []
+    recorder = StepRecorder(tmp_path / "gone", told.append)
+    for step in (1, 2):
+        recorder.record(record(step))
+    (notice,) = told
+    assert isinstance(notice, Notice)
+    assert notice.code == "steps_not_recorded"
+    assert "No such file" in notice.message
+
+
+def test_a_full_disk_is_told_once_and_keeps_what_there_is(tmp_path: Path) -> None:
+    told: list[Event] = []
+    recorder = StepRecorder(tmp_path, told.append)
+    recorder.record(record(1))
+    size_bytes = (tmp_path / steps.FILE_NAME).stat().st_size
+    with lowered(resource.RLIMIT_FSIZE, size_bytes):
+        recorder.record(record(2))
+        recorder.record(record(3))
+    assert len(told) == 1
+    assert list(steps.read(tmp_path / steps.FILE_NAME)) == [record(1)]
