@@ -12,6 +12,7 @@ import sys
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from itertools import zip_longest
 from pathlib import Path
 from types import FrameType, TracebackType
 
@@ -46,7 +47,7 @@ def is_user_file(filename: str) -> bool:
 def without_own_frames(trace: TracebackType | None) -> TracebackType | None:
     """The same traceback, our frames unlinked; the frames left are the originals."""
     kept = [link for link in _links(trace) if not is_own_file(link.tb_frame.f_code.co_filename)]
-    for link, following in zip(kept, [*kept[1:], None], strict=True):
+    for link, following in zip_longest(kept, kept[1:]):
         link.tb_next = following
     return kept[0] if kept else None
 
@@ -67,6 +68,7 @@ def clean(error: BaseException) -> None:
             seen.add(id(current))
             current.__traceback__ = without_own_frames(current.__traceback__)
             waiting += [current.__cause__, current.__context__]
+            waiting += current.exceptions if isinstance(current, BaseExceptionGroup) else ()
 
 
 def innermost_user_frame(frames: Iterable[tuple[FrameType, int]]) -> tuple[str, int, str]:
@@ -119,9 +121,11 @@ class Witness:
     ) -> None:
         clean(error)
         trace = error.__traceback__
-        if os.getpid() == self._pid:
-            self._report(self._describe(kind, error, trace))
-        self._excepthook(kind, error, trace)
+        try:
+            if os.getpid() == self._pid:
+                self._report(self._describe(kind, error, trace))
+        finally:
+            self._excepthook(kind, error, trace)
 
     def _describe(
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
@@ -129,16 +133,17 @@ class Witness:
         frames = list(traceback.walk_tb(trace))
         file, line, function = innermost_user_frame(frames)
         callbacks = [name for frame, _ in frames if (name := self._callback_of(frame))]
-        text = "".join(traceback.format_exception(kind, error, trace))
+        # Unlike `str(error)`, its words exist whatever the class does.
+        words = traceback.TracebackException(kind, error, trace)
         return ExceptionRaised(
             class_name=f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins."),
-            message=str(error)[:_TRACEBACK_CHARACTERS],
+            message=str(words)[:_TRACEBACK_CHARACTERS],
             file=file,
             line=line,
             function=function,
             callback=callbacks[-1] if callbacks else "",
             phase=self._beacon.phase().name.lower(),
-            traceback=text[-_TRACEBACK_CHARACTERS:],
+            traceback="".join(words.format())[-_TRACEBACK_CHARACTERS:],
             bases=[base.__name__ for base in kind.__mro__[1:-1]],
         )
 
