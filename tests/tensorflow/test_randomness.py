@@ -1,0 +1,103 @@
+"""Random streams go on after a restore as if nothing had been drawn since."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow.python.eager import context
+
+from pitstop.engine.python_state import Encoder, decode
+from pitstop.tensorflow import private, randomness
+
+
+@pytest.fixture(autouse=True)
+def own_streams() -> Iterator[None]:
+    """The process' streams as they were, afterwards."""
+    before = randomness.capture()
+    yield
+    random.setstate(before["python"])
+    np.random.set_state(before["numpy"])
+    unseed()
+
+
+def unseed() -> None:
+    context.context()._seed = None
+    context.context()._rng = None
+
+
+def draw_tensorflow() -> list[float]:
+    return [float(x) for x in tf.random.normal([3])] + [float(x) for x in tf.random.uniform([2])]
+
+
+DRAWS: dict[str, Callable[[], list[float]]] = {
+    "python": lambda: [random.random(), random.gauss(0, 1)],
+    "numpy": lambda: [*np.random.normal(size=3), np.random.rand()],
+    "tensorflow": draw_tensorflow,
+    "keras shuffle": lambda: tf.random.shuffle(tf.range(10)).numpy().tolist(),
+}
+
+
+def through_json(state: dict[str, Any]) -> dict[str, Any]:
+    encoder = Encoder("")
+    text = json.dumps(encoder.encode(state))
+    stored = {name: memoryview(array.tobytes()) for name, array in encoder.arrays.items()}
+    restored: dict[str, Any] = decode(json.loads(text), stored)
+    return restored
+
+
+@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS.keys())
+def test_a_seeded_stream_goes_on(draw: Callable[[], list[float]]) -> None:
+    tf.random.set_seed(7)
+    random.seed(7)
+    np.random.seed(7)
+    draw()
+    state = through_json(randomness.capture())
+    expected = [draw() for _ in range(3)]
+    draw()
+    randomness.restore(state)
+    assert [draw() for _ in range(3)] == expected
+
+
+def test_another_seed_set_in_between_is_undone() -> None:
+    tf.random.set_seed(7)
+    state = randomness.capture()
+    expected = draw_tensorflow()
+    tf.random.set_seed(8)
+    draw_tensorflow()
+    randomness.restore(state)
+    assert private.eager_seed()[0] == 7
+    assert draw_tensorflow() == expected
+
+
+def test_an_unseeded_process_is_left_alone() -> None:
+    unseed()
+    state = randomness.capture()
+    assert (state["tensorflow_seed"], state["tensorflow_eager"]) == (None, None)
+    randomness.restore(state)
+    assert private.eager_seed()[0] is None
+
+
+def test_a_process_without_a_seed_is_given_one() -> None:
+    unseed()
+    randomness.seed_if_unseeded()
+    first, _ = private.eager_seed()
+    assert first is not None
+    randomness.seed_if_unseeded()
+    assert private.eager_seed()[0] == first
+    unseed()
+    randomness.seed_if_unseeded()
+    assert private.eager_seed()[0] != first
+
+
+def test_the_seed_of_the_script_is_kept() -> None:
+    tf.random.set_seed(7)
+    draw_tensorflow()
+    before = private.eager_seed()
+    randomness.seed_if_unseeded()
+    assert private.eager_seed() == before

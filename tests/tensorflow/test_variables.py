@@ -1,0 +1,270 @@
+"""Every variable is held at a cut and assigned at a resume, bit for bit."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pitstop.engine.cut import HeldTensor
+from pitstop.engine.saved_state import SavedState
+from pitstop.errors import ResumeRefused
+from pitstop.store.image import plan_image
+from pitstop.tensorflow.variables import VariableRegistry, saved_variables
+
+
+def no_path(_variable: Any) -> str:
+    return ""
+
+
+def save(registry: VariableRegistry, path_of: Callable[[Any], str] = no_path) -> SavedState:
+    """Holds and copies everything, as the trainer and the persister do."""
+    tensors, described, _ = registry.hold(path_of)
+    return saved_state(tensors, described)
+
+
+def saved_state(tensors: list[HeldTensor], described: list[dict[str, Any]]) -> SavedState:
+    image = plan_image([tensor.spec for tensor in tensors])
+    read = {tensor.spec.name: bytes(tensor.read()) for tensor in tensors}
+    sizes = {place.spec.name: place.size_bytes for place in image.placements}
+    assert {name: len(data) for name, data in read.items()} == sizes
+    return SavedState({"variables": described}, {n: memoryview(d) for n, d in read.items()})
+
+
+def paths(saved: SavedState) -> list[str]:
+    return [item.path for item in saved_variables(saved)]
+
+
+# -- which variables -------------------------------------------------------------
+
+
+def test_variables_are_known_in_the_order_of_creation(registry: VariableRegistry) -> None:
+    kept = [tf.Variable(0.0, name=name) for name in ("c", "a", "b")]
+    saved = save(registry)
+    assert paths(saved) == ["c", "a", "b"]
+    assert [item.index for item in saved_variables(saved)] == [0, 1, 2]
+    del kept
+
+
+def test_a_variable_that_is_gone_keeps_its_number(registry: VariableRegistry) -> None:
+    kept = [tf.Variable(float(index)) for index in range(3)]
+    del kept[1]
+    gc.collect()
+    assert [item.index for item in saved_variables(save(registry))] == [0, 2]
+
+
+def test_readable_paths_come_first(registry: VariableRegistry) -> None:
+    kept = tf.Variable(0.0, name="raw")
+    assert paths(save(registry, lambda variable: "dense/kernel" if variable is kept else "")) == [
+        "dense/kernel"
+    ]
+    assert save(registry).tensors.keys() == {"variables/00000/raw"}
+
+
+def test_reads_and_graph_variables_are_not_variables(registry: VariableRegistry) -> None:
+    kept = tf.Variable(1.0)
+    reads = [kept.assign_add(1.0), kept + 1]
+    with tf.Graph().as_default():
+        in_graph = tf.compat.v1.get_variable("g", initializer=0.0, use_resource=True)
+    assert len(saved_variables(save(registry))) == 1
+    del reads, in_graph
+
+
+def test_a_variable_of_a_function_is_known(registry: VariableRegistry) -> None:
+    kept: list[Any] = []
+
+    def step() -> Any:
+        if not kept:
+            kept.append(tf.Variable(5.0, name="inside"))
+        return kept[0].assign_add(1.0)
+
+    tf.function(step)()
+    saved = save(registry)
+    assert paths(saved) == ["inside"]
+    assert np.frombuffer(saved.tensors["variables/00000/inside"], "f4") == 6.0
+
+
+def test_variables_that_cannot_be_saved_are_named(registry: VariableRegistry) -> None:
+    kept = [tf.Variable("text", name="words"), tf.Variable(1.0)]
+    tensors, described, refused = registry.hold(no_path)
+    assert refused == ["words (string)"]
+    assert [item["index"] for item in described] == [1]
+    assert len(tensors) == 1
+    del kept
+
+
+# -- values ----------------------------------------------------------------------
+
+VALUES = {
+    "scalar": np.float64(-0.0),
+    "empty": np.zeros((0, 3), np.float32),
+    "nan": np.array([np.nan, np.inf, -0.0], np.float32),
+    "bool": np.array([True, False]),
+    "int64": np.array([-(2**63), 2**63 - 1]),
+    "uint8": np.arange(256, dtype=np.uint8),
+    "float16": np.arange(5, dtype=np.float16),
+    "bfloat16": np.arange(6).astype(ml_dtypes.bfloat16).reshape(2, 3),
+    "float8_e4m3fn": np.arange(4).astype(ml_dtypes.float8_e4m3fn),
+    "float8_e5m2": np.arange(4).astype(ml_dtypes.float8_e5m2),
+    "int4": np.arange(-3, 4).astype(ml_dtypes.int4),
+    "uint4": np.arange(7).astype(ml_dtypes.uint4),
+    "complex64": np.array([1 + 2j, -3j], np.complex64),
+}
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES.keys())
+def test_values_of_every_kind_come_back(registry: VariableRegistry, value: Any) -> None:
+    variable = tf.Variable(value)
+    saved = save(registry)
+    variable.assign(np.zeros_like(value))
+    registry.restore(saved)
+    assert variable.numpy().tobytes() == np.asarray(value).tobytes()
+    assert variable.dtype == tf.as_dtype(value.dtype)
+
+
+def test_common_dtypes_are_readable_for_others(registry: VariableRegistry) -> None:
+    kept = [tf.Variable(VALUES[name]) for name in ("nan", "bool", "bfloat16", "float8_e5m2")]
+    tensors, _, _ = registry.hold(no_path)
+    assert [(t.spec.dtype, t.spec.shape) for t in tensors] == [
+        ("F32", (3,)),
+        ("BOOL", (2,)),
+        ("BF16", (2, 3)),
+        ("F8_E5M2", (4,)),
+    ]
+    del kept
+
+
+# -- copy-on-write ---------------------------------------------------------------
+
+
+def add_eagerly(variable: Any) -> None:
+    variable.assign_add(tf.ones_like(variable))
+
+
+def add_in_function(variable: Any) -> None:
+    tf.function(add_eagerly)(variable)
+
+
+def add_compiled(variable: Any) -> None:
+    tf.function(add_eagerly, jit_compile=True)(variable)
+
+
+def add_sparsely(variable: Any) -> None:
+    variable.scatter_add(tf.IndexedSlices(tf.ones((2, 4)), tf.constant([0, 2])))
+
+
+def overwrite(variable: Any) -> None:
+    variable.assign(variable * 2.0)
+
+
+@pytest.mark.parametrize(
+    "update", [add_eagerly, add_in_function, add_compiled, add_sparsely, overwrite]
+)
+def test_a_held_value_survives_updates(
+    registry: VariableRegistry, update: Callable[[Any], None]
+) -> None:
+    before = np.random.default_rng(1).normal(size=(3, 4)).astype("float32")
+    variable = tf.Variable(before)
+    update(variable)  # a sparse update changes how the variable is read from now on
+    before = variable.numpy()
+    tensors, _, _ = registry.hold(no_path)
+    for _ in range(2):
+        update(variable)
+    assert variable.numpy().tobytes() != before.tobytes()
+    assert bytes(tensors[0].read()) == before.tobytes()
+
+
+def test_a_hold_copies_nothing(registry: VariableRegistry) -> None:
+    variable = tf.Variable(tf.zeros(1000))
+    tensors, _, _ = registry.hold(no_path)
+    address = np.frombuffer(tensors[0].read(), np.uint8).ctypes.data
+    assert np.asarray(memoryview(variable.read_value())).ctypes.data == address
+
+
+# -- restoring -------------------------------------------------------------------
+
+
+def test_variables_that_come_later_get_their_value_at_creation(
+    registry: VariableRegistry,
+) -> None:
+    kept = [tf.Variable(value) for value in (1.0, 2.0, 3.0)]
+    saved = save(registry)
+    resumed = VariableRegistry()
+    resumed.install()
+    first = tf.Variable(0.0)
+    assert resumed.missing(saved)
+    resumed.restore(saved)
+    second, third = tf.Variable(0.0), tf.Variable(0.0)
+    assert not resumed.missing(saved)
+    assert [first.numpy(), second.numpy(), third.numpy()] == [1.0, 2.0, 3.0]
+    second.assign(7.0)
+    assert tf.Variable(0.5).numpy() == 0.5
+    assert second.numpy() == 7.0
+    del kept
+
+
+@pytest.mark.parametrize("changed", [np.zeros((2, 4), np.float32), np.zeros((2, 3), np.float64)])
+def test_a_changed_variable_is_named_and_nothing_is_assigned(
+    registry: VariableRegistry, changed: Any
+) -> None:
+    saved_pair = [tf.Variable([1.0], name="ok"), tf.Variable(np.ones((2, 3), "f4"), name="kernel")]
+    saved = save(registry)
+    resumed = VariableRegistry()
+    resumed.install()
+    untouched, other = tf.Variable([5.0]), tf.Variable(changed, name="kernel")
+    with pytest.raises(ResumeRefused, match=r"variable 1 was kernel float32\[2, 3\]") as caught:
+        resumed.restore(saved)
+    assert f"{other.dtype.name}{other.shape.as_list()}" in caught.value.message
+    assert "--force" in caught.value.remedy
+    assert untouched.numpy().tolist() == [5.0]
+    del saved_pair
+
+
+def test_a_later_variable_that_does_not_fit_is_named(registry: VariableRegistry) -> None:
+    kept = tf.Variable([1.0, 2.0], name="kernel")
+    saved = save(registry)
+    resumed = VariableRegistry()
+    resumed.install()
+    resumed.restore(saved)
+    with pytest.raises(ResumeRefused, match=r"kernel float32\[2\]"):
+        tf.Variable([1.0, 2.0, 3.0])
+    del kept
+
+
+def test_a_variable_of_open_shape_takes_any(registry: VariableRegistry) -> None:
+    variable = tf.Variable([1.0, 2.0], shape=tf.TensorShape([None]))
+    saved = save(registry)
+    variable.assign([1.0, 2.0, 3.0])
+    registry.restore(saved)
+    assert variable.numpy().tolist() == [1.0, 2.0]
+
+
+def test_what_still_fits_is_restored_by_path(registry: VariableRegistry) -> None:
+    before = {
+        "a": tf.Variable([1.0], name="a"),
+        "b": tf.Variable([2.0], name="b"),
+        "gone": tf.Variable([3.0], name="gone"),
+    }
+    saved = save(registry)
+    del before
+    gc.collect()
+    resumed = VariableRegistry()
+    resumed.install()
+    new, b, a = tf.Variable([9.0]), tf.Variable([0.0, 0.0], name="b"), tf.Variable([0.0], name="a")
+    assert resumed.restore_matching(saved, no_path) == ["b float32[1]", "gone float32[1]"]
+    assert (a.numpy().tolist(), b.numpy().tolist(), new.numpy().tolist()) == ([1.0], [0, 0], [9.0])
+
+
+def test_a_variable_that_died_before_the_restore_is_passed_by(registry: VariableRegistry) -> None:
+    kept = [tf.Variable(1.0), tf.Variable(2.0)]
+    saved = save(registry)
+    del kept[0]
+    gc.collect()
+    kept[0].assign(0.0)
+    registry.restore(saved)
+    assert kept[0].numpy() == 2.0
