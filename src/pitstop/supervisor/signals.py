@@ -7,6 +7,7 @@ for them with `sigwaitinfo`.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -14,6 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FrameType
 
 from pitstop.events import StopRequested
 
@@ -88,8 +90,12 @@ def watched_signals(
 class SignalQueue:
     """Blocks the watched signals in this process and collects them.
 
-    Must be made in the main thread, before any other thread starts.
-    `fileno()` becomes readable when something is in the queue.
+    Must be made in the main thread.  `fileno()` becomes readable when
+    something is in the queue.
+
+    A thread that a library started before us (a BLAS pool, a debugger) blocks
+    nothing, and the kernel may hand it our signals.  They are caught there by
+    ordinary handlers, which only do not know the sender.
     """
 
     def __init__(self) -> None:
@@ -97,8 +103,11 @@ class SignalQueue:
         self._received: deque[Received] = deque()
         self._closing = False
         self._wake_in, self._wake_out = socket.socketpair()
-        # An inherited "ignore" would make the kernel drop our children's exits.
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        self._wake_out.setblocking(False)
+        # Also undoes an inherited "ignore", with which the kernel would drop
+        # our children's exits.
+        self._handlers = {each: signal.signal(each, self._on_stray) for each in self._watched}
+        self._wakeup_fd = signal.set_wakeup_fd(self._wake_out.fileno(), warn_on_full_buffer=False)
         self.original_mask = frozenset(
             signal.Signals(each) for each in signal.pthread_sigmask(signal.SIG_BLOCK, self._watched)
         )
@@ -124,9 +133,15 @@ class SignalQueue:
         self._closing = True
         signal.pthread_kill(self._thread.ident or 0, signal.SIGCHLD)
         self._thread.join()
+        for each, handler in self._handlers.items():
+            signal.signal(each, handler)
+        signal.set_wakeup_fd(self._wakeup_fd)
         signal.pthread_sigmask(signal.SIG_SETMASK, self.original_mask)
         self._wake_in.close()
         self._wake_out.close()
+
+    def _on_stray(self, number: int, _frame: FrameType | None) -> None:
+        self._received.append(Received(signal.Signals(number), None, None, False))
 
     def _wait(self) -> None:
         while True:
@@ -136,7 +151,8 @@ class SignalQueue:
             self._received.append(
                 received_from(info.si_signo, info.si_code, info.si_pid, info.si_uid)
             )
-            self._wake_out.send(b"!")
+            with contextlib.suppress(BlockingIOError):  # it is awake already
+                self._wake_out.send(b"!")
 
 
 def suspend_self() -> None:
