@@ -10,6 +10,8 @@ left to the script, which makes it again.
 
 from __future__ import annotations
 
+import csv
+import io
 import sys
 import types
 from collections.abc import Mapping
@@ -27,6 +29,8 @@ _FUNCTION_MARK = "$function"
 _IDENTITIES = (
     types.MethodType,
     types.ModuleType,
+    io.IOBase,  # see open_files
+    csv.DictWriter,  # made again from the file and the keys
     type,
     keras.Model,
     keras.Layer,

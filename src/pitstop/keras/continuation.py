@@ -9,7 +9,7 @@ from pitstop.engine.cut import Position
 from pitstop.engine.saved_state import SavedState
 from pitstop.errors import ResumeRefused
 from pitstop.events import EnvironmentChanged, FitRestored, Notice, Restored
-from pitstop.keras import data_spec
+from pitstop.keras import data_spec, open_files
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.input_state import Level
 
@@ -32,6 +32,7 @@ class Continuation:
         self._saved = saved
         self._forced: list[str] = []
         self._started = 0.0
+        self._files = open_files.keep(saved.state["fit"]["files"])
         run.prepare_process(saved)
 
     @property
@@ -102,10 +103,22 @@ class Continuation:
             self._run.create_iterator() if restart_epoch else self._run.restore_input(self._saved)
         )
         self._restore_state()
+        self._restore_files()
         if restart_epoch:
             self._run.restart_epoch()
         self._report(time.monotonic() - self._started)
         return iterator
+
+    def _restore_files(self) -> None:
+        open_files.put_back(self._run.callbacks.callbacks, self._files)
+        for kept in self._files:
+            if kept.missing_bytes:
+                message = (
+                    f"{kept.path} was begun anew by the script: "
+                    f"{kept.missing_bytes} bytes from before the stop are gone."
+                )
+                remedy = "Let the callback open it in on_train_begin, or for appending."
+                self._run.session.report(Notice("log_file_lost", message, remedy))
 
     def _restore_state(self) -> None:
         try:

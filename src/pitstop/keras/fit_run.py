@@ -14,8 +14,15 @@ from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
 from pitstop.engine.step_clock import StepClock
-from pitstop.events import LevelKnown
-from pitstop.keras import callback_state, data_spec, input_state, private, stop_training
+from pitstop.events import LevelKnown, Notice
+from pitstop.keras import (
+    callback_state,
+    data_spec,
+    input_state,
+    open_files,
+    private,
+    stop_training,
+)
 from pitstop.keras.input_state import ITERATOR_TENSOR, InputState, Level
 from pitstop.link.beacon import Phase
 from pitstop.store.image import TensorSpec
@@ -216,6 +223,7 @@ class FitRun:
             "fit": {
                 "stop_training": bool(self.model.stop_training),
                 "callbacks": described,
+                "files": open_files.capture(self.callbacks.callbacks),
                 "data": self.data,
                 "input": input_json,
                 "steps_seen": self.epoch_iterator._steps_seen,
@@ -308,7 +316,11 @@ class FitRun:
         self.restored_logs = decode(fit["logs"], saved.tensors)
         self.epoch_iterator._steps_seen = fit["steps_seen"]
         self.epoch_iterator._num_batches = fit["num_batches"]
-        callback_state.restore(self.callbacks.callbacks, fit["callbacks"], saved.tensors)
+        callbacks = self.callbacks.callbacks
+        problems = callback_state.restore(callbacks, fit["callbacks"], saved.tensors)
+        if problems:
+            message = f"The callbacks changed: {'; '.join(problems)}; those start afresh."
+            self.session.report(Notice("callbacks_changed", message))
         stop_training.set_silently(self.model, value=fit["stop_training"])
         self._publish(time.monotonic_ns())
         if not fit["input"]["replay"]:

@@ -1,0 +1,106 @@
+"""The files that callbacks are writing: on a resume they go on where they were.
+
+A callback that opens its log in `on_train_begin` empties it there when a run is
+resumed, and writes the steps since the cut twice.  So the part of the file up
+to the cut is read before `on_train_begin`, and put back behind it.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import keras
+
+
+@dataclass(frozen=True)
+class KeptFile:
+    """A file of a callback as it was at the cut.
+
+    Attributes:
+        callback: index of the callback.
+        attribute: the attribute that holds the file object.
+        path: the file.
+        size_bytes: its size at the cut.
+        content: what is left of that part now.
+    """
+
+    callback: int
+    attribute: str
+    path: Path
+    size_bytes: int
+    content: bytes
+
+    @property
+    def missing_bytes(self) -> int:
+        """How much of the file the script itself has thrown away."""
+        return self.size_bytes - len(self.content)
+
+
+def capture(callbacks: list[Any]) -> list[dict[str, Any]]:
+    """Path and size of every regular file that a callback holds open for writing."""
+    found = []
+    for index, callback in enumerate(callbacks):
+        for attribute, value in vars(callback).items():
+            if _is_log(value):
+                value.flush()
+                size_bytes = os.fstat(value.fileno()).st_size
+                found.append(
+                    {
+                        "callback": index,
+                        "attribute": attribute,
+                        "path": str(Path(value.name).absolute()),
+                        "size_bytes": size_bytes,
+                    }
+                )
+    return found
+
+
+def _is_log(value: Any) -> bool:
+    return (
+        isinstance(value, io.IOBase)
+        and isinstance(getattr(value, "name", None), str)
+        and not value.closed
+        and value.writable()
+        and value.seekable()
+    )
+
+
+def keep(described: list[dict[str, Any]]) -> list[KeptFile]:
+    """Reads the files up to the cut, before a callback can empty them."""
+    return [
+        KeptFile(
+            each["callback"],
+            each["attribute"],
+            Path(each["path"]),
+            each["size_bytes"],
+            _head(each["path"], each["size_bytes"]),
+        )
+        for each in described
+    ]
+
+
+def _head(path: str, size_bytes: int) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(size_bytes)
+    except OSError:
+        return b""
+
+
+def put_back(callbacks: list[Any], files: list[KeptFile]) -> None:
+    """Makes each file what it was at the cut; what comes next is appended."""
+    for kept in files:
+        callback = callbacks[kept.callback] if kept.callback < len(callbacks) else None
+        file: Any = getattr(callback, kept.attribute, None)
+        if not _is_log(file) or Path(file.name).absolute() != kept.path:
+            continue
+        file.flush()
+        os.ftruncate(file.fileno(), 0)
+        os.pwrite(file.fileno(), kept.content, 0)
+        file.seek(0, io.SEEK_END)
+        if isinstance(callback, keras.callbacks.CSVLogger):
+            callback.append_header = not kept.content
