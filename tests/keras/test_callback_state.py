@@ -1,0 +1,139 @@
+"""What callbacks remember comes back, into the same lists and dictionaries."""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections import deque
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+
+from pitstop.engine.python_state import Encoder
+from pitstop.keras import callback_state
+
+
+def a_rule(value: float) -> float:
+    return value
+
+
+class Mine(keras.callbacks.Callback):
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__()
+        self.__dict__.update(attributes)
+
+
+class Other(keras.callbacks.Callback):
+    pass
+
+
+def through_json(callbacks: list[Any], into: list[Any]) -> list[str]:
+    """Saves the state of some callbacks and restores it into others."""
+    encoder = Encoder("")
+    described, _ = callback_state.capture(callbacks, encoder)
+    arrays = {name: memoryview(array.tobytes()) for name, array in encoder.arrays.items()}
+    return callback_state.restore(into, json.loads(json.dumps(described)), arrays)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, True, 3, 0.5, "text", (1, 2), {"a": [1.5]}, {3, 4}, deque([1], maxlen=2), a_rule],
+    ids=str,
+)
+def test_a_value_comes_back(value: Any) -> None:
+    into = Mine(value="something else")
+    assert through_json([Mine(value=value)], [into]) == []
+    assert into.value == value
+    assert type(into.value) is type(value)
+
+
+def test_arrays_come_back() -> None:
+    into = Mine(weights=[])
+    through_json([Mine(weights=[np.arange(3.0), np.ones((2, 2), "f4")])], [into])
+    assert [array.tolist() for array in into.weights] == [[0, 1, 2], [[1, 1], [1, 1]]]
+
+
+@pytest.mark.parametrize(
+    ("present", "saved"), [([9], [1, 2]), ({"x": 9}, {"a": 1}), ({9}, {1, 2}), ([], [0.5] * 100)]
+)
+def test_collections_are_refilled_in_place(present: Any, saved: Any) -> None:
+    into = Mine(log=present)
+    through_json([Mine(log=saved)], [into])
+    assert into.log is present
+    assert present == saved
+
+
+def test_attributes_that_only_the_script_knows_stay() -> None:
+    into = Mine(value=1, added="by the script")
+    through_json([Mine(value=2)], [into])
+    assert (into.value, into.added) == (2, "by the script")
+
+
+def test_the_model_and_functions_without_a_name_are_the_scripts() -> None:
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    layer = model.layers[0]
+    saved = Mine(model_of_mine=model, layer=layer, rule=lambda: 1, module=json)
+    saved.set_model(model)
+    described, unverified = callback_state.capture([saved], Encoder(""))
+    assert unverified == []
+    attributes = described[0]["attributes"].keys()
+    assert not attributes & {"model_of_mine", "_model", "layer", "rule", "module"}
+
+
+def test_a_named_function_comes_back_as_the_scripts_own() -> None:
+    into = Mine(rule=None, order=None, ufunc=None)
+    through_json([Mine(rule=a_rule, order=operator.lt, ufunc=np.less)], [into])
+    assert into.rule is a_rule
+    assert into.order is operator.lt
+    assert into.ufunc is np.less
+
+
+def test_what_cannot_be_carried_is_named() -> None:
+    described, unverified = callback_state.capture(
+        [Mine(table=[1, object()], count=3)], Encoder("")
+    )
+    assert unverified == ["Mine.table[1] (builtins.object)"]
+    assert described[0]["attributes"]["count"] == 3
+    assert "table" not in described[0]["attributes"]
+
+
+def test_the_progress_bar_is_left_alone() -> None:
+    bar = keras.callbacks.ProgbarLogger()
+    bar.seen = 7
+    described, unverified = callback_state.capture([bar], Encoder(""))
+    assert (described, unverified) == ([{"class": "ProgbarLogger", "attributes": {}}], [])
+
+
+def test_callbacks_that_changed_are_told_and_left_alone() -> None:
+    saved = [Mine(value=1), Mine(value=1), Mine(value=1)]
+    into: list[Any] = [Other(), Mine(value=5)]
+    assert through_json(saved, into) == [
+        "callback 0 was Mine and is Other",
+        "callback 2 was Mine and is missing",
+    ]
+    assert into[1].value == 1
+    assert not hasattr(into[0], "value")
+
+
+def test_early_stopping_goes_on_counting() -> None:
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile(loss="mse")
+
+    def new() -> Any:
+        callback = keras.callbacks.EarlyStopping(monitor="loss", patience=3, min_delta=0.1)
+        callback.set_model(model)
+        callback.on_train_begin()
+        return callback
+
+    stopped, resumed = new(), new()
+    for epoch, loss in enumerate([1.0, 0.5, 0.6]):
+        stopped.on_epoch_end(epoch, {"loss": loss})
+    through_json([stopped], [resumed])
+    assert (resumed.wait, resumed.best, resumed.best_epoch) == (1, 0.5, 1)
+    assert resumed.monitor_op is stopped.monitor_op
+    assert resumed.min_delta == stopped.min_delta < 0
+    for callback in (stopped, resumed):
+        callback.on_epoch_end(3, {"loss": 0.45})
+    assert resumed.wait == stopped.wait == 2

@@ -1,0 +1,59 @@
+"""Another training input is noticed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
+from keras.src.trainers.data_adapters.tf_dataset_adapter import TFDatasetAdapter
+
+from pitstop.keras import data_spec
+
+ROWS = np.arange(200, dtype=np.float32).reshape(100, 2)
+
+
+def describe(x: Any, batch_size: int = 10) -> dict[str, Any]:
+    adapter = ArrayDataAdapter(x, batch_size=batch_size)
+    return data_spec.describe(adapter, adapter.get_tf_dataset(), None)
+
+
+def test_what_is_known_of_arrays() -> None:
+    spec = describe(ROWS)
+    assert (spec["adapter"], spec["batch_size"], spec["batches"]) == ("ArrayDataAdapter", 10, 10)
+    assert spec["samples"] == 100
+    assert "float32" in spec["elements"]
+
+
+def test_what_is_known_of_a_dataset() -> None:
+    dataset = tf.data.Dataset.from_tensor_slices(ROWS).batch(10).repeat()
+    spec = data_spec.describe(TFDatasetAdapter(dataset), dataset, steps_per_epoch=7)
+    assert (spec["adapter"], spec["batches"]) == ("TFDatasetAdapter", None)
+    assert spec["steps_per_epoch"] == 7
+    assert "digest" not in spec
+
+
+@pytest.mark.parametrize("as_input", [np.array, tf.constant, lambda x: {"a": x, "b": x[:, :1]}])
+def test_the_same_data_does_not_differ(as_input: Any) -> None:
+    assert data_spec.differences(describe(as_input(ROWS)), describe(as_input(ROWS))) == []
+
+
+def test_another_order_is_noticed() -> None:
+    ((name, before, now),) = data_spec.differences(describe(ROWS), describe(ROWS[::-1]))
+    assert name == "digest"
+    assert before != now
+
+
+def test_every_difference_is_named() -> None:
+    names = {name for name, _, _ in data_spec.differences(describe(ROWS), describe(ROWS[:50], 5))}
+    assert names == {"batch_size", "elements", "samples", "digest"}
+
+
+def test_a_member_that_only_one_has() -> None:
+    assert data_spec.differences({"a": 1}, {"b": 2}) == [("a", "1", "None"), ("b", "None", "2")]
+
+
+def test_a_single_row() -> None:
+    assert describe(ROWS[:1])["samples"] == 1

@@ -1,0 +1,241 @@
+"""A training input goes on with the batches that would have come next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
+from keras.src.trainers.data_adapters.generator_data_adapter import GeneratorDataAdapter
+from keras.src.trainers.data_adapters.py_dataset_adapter import PyDatasetAdapter
+from keras.src.trainers.data_adapters.tf_dataset_adapter import TFDatasetAdapter
+
+from pitstop.engine.python_state import Encoder
+from pitstop.keras import input_state
+from pitstop.keras.input_state import ITERATOR_TENSOR, InputState, Level
+from pitstop.tensorflow import randomness
+
+BATCHES = 6
+ROWS = np.arange(6 * 4 * 3, dtype=np.float32).reshape(24, 3)
+
+
+@pytest.fixture(autouse=True)
+def own_streams() -> Iterator[None]:
+    """The process' random streams as they were, afterwards."""
+    tf.random.set_seed(1)
+    before = randomness.capture()
+    yield
+    randomness.restore(before)
+
+
+def rows() -> Any:
+    return tf.data.Dataset.from_tensor_slices(ROWS)
+
+
+def noisy(row: Any) -> Any:
+    return row + tf.random.normal([3])
+
+
+def stateless(index: Any, row: Any) -> Any:
+    return row + tf.random.stateless_normal([3], seed=tf.stack([index, 7]))
+
+
+def in_python(row: Any) -> Any:
+    return tf.ensure_shape(tf.py_function(lambda x: x * 2, [row], tf.float32), [3])
+
+
+def in_numpy(row: Any) -> Any:
+    return tf.ensure_shape(tf.numpy_function(lambda x: x * 2, [row], tf.float32), [3])
+
+
+def random_generator() -> Any:
+    while True:
+        yield (np.random.normal(size=(4, 3)).astype("float32"),)
+
+
+def drawn_by_python() -> Any:
+    signature = (tf.TensorSpec((4, 3), tf.float32),)
+    return tf.data.Dataset.from_generator(random_generator, output_signature=signature)
+
+
+class Reshuffled(keras.utils.PyDataset):
+    """Draws random numbers for its items, and another order in each epoch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.order = list(range(BATCHES))
+        np.random.shuffle(self.order)
+
+    def __len__(self) -> int:
+        return BATCHES
+
+    def __getitem__(self, index: int) -> Any:
+        batch = ROWS[4 * self.order[index] :][:4]
+        return batch + np.random.normal(size=batch.shape).astype("float32")
+
+
+Make = Callable[[], Any]
+
+NATIVE: dict[str, Make] = {
+    "arrays": lambda: ArrayDataAdapter(ROWS, batch_size=4),
+    "arrays, shuffled": lambda: ArrayDataAdapter(ROWS, batch_size=4, shuffle=True),
+    "repeat, batch": lambda: TFDatasetAdapter(rows().repeat().batch(4)),
+    "shuffle": lambda: TFDatasetAdapter(rows().shuffle(24).batch(4)),
+    "shuffle, repeat": lambda: TFDatasetAdapter(rows().shuffle(24).repeat().batch(4)),
+    "prefetch": lambda: TFDatasetAdapter(rows().batch(4).prefetch(3)),
+    "cache": lambda: TFDatasetAdapter(rows().cache().shuffle(9).batch(4)),
+    "parallel map": lambda: TFDatasetAdapter(
+        rows().map(lambda row: row * 2, num_parallel_calls=2).batch(4)
+    ),
+    "interleave": lambda: TFDatasetAdapter(
+        tf.data.Dataset.range(3)
+        .interleave(lambda part: rows().shard(3, part), num_parallel_calls=2)
+        .batch(4)
+    ),
+    "samples": lambda: TFDatasetAdapter(
+        tf.data.Dataset.sample_from_datasets([rows(), rows().repeat()], seed=3).batch(4)
+    ),
+    "random": lambda: TFDatasetAdapter(tf.data.Dataset.random(seed=4).batch(4).take(BATCHES)),
+    "stateless ops": lambda: TFDatasetAdapter(rows().enumerate().map(stateless).batch(4)),
+}
+
+REPLAYED: dict[str, Make] = {
+    "from_generator": lambda: TFDatasetAdapter(drawn_by_python()),
+    "from_generator, shuffled": lambda: TFDatasetAdapter(drawn_by_python().unbatch().shuffle(9)),
+    "py_function": lambda: TFDatasetAdapter(rows().shuffle(24).map(in_python).batch(4)),
+    "numpy_function": lambda: TFDatasetAdapter(rows().shuffle(24).map(in_numpy).batch(4)),
+    "generator": lambda: GeneratorDataAdapter(random_generator()),
+    "PyDataset": lambda: PyDatasetAdapter(Reshuffled(), shuffle=False),
+}
+
+
+class Input:
+    """One process that reads an input."""
+
+    def __init__(self, make: Make) -> None:
+        keras.utils.set_random_seed(5)
+        self.adapter = make()
+        self.dataset = self.adapter.get_tf_dataset()
+        self.state = InputState.of(self.adapter)
+
+    def create(self) -> None:
+        self.state.creating(self.adapter)
+        self.iterator = iter(self.dataset)
+        self.state.created_one()
+
+    def draw(self, count: int) -> list[list[Any]]:
+        batches = [next(self.iterator) for _ in range(count)]
+        self.state.drawn += count
+        return [tf.nest.map_structure(lambda x: x.numpy().tolist(), batch) for batch in batches]
+
+    def save(self) -> tuple[dict[str, Any], dict[str, memoryview]]:
+        encoder = Encoder("")
+        state, tensors = self.state.capture(self.iterator, encoder)
+        arrays = {name: memoryview(array.tobytes()) for name, array in encoder.arrays.items()}
+        held = {tensor.spec.name: tensor.read() for tensor in tensors}
+        return json.loads(json.dumps(state)), {**arrays, **held}
+
+    def restore(self, saved: dict[str, Any], arrays: dict[str, memoryview]) -> None:
+        if saved["replay"]:
+            input_state.prepare_replay(saved, arrays, self.adapter, self.dataset)
+        self.create()
+        if saved["replay"]:
+            input_state.fast_forward(self.iterator, saved["drawn"])
+        else:
+            input_state.restore_iterator(self.iterator, arrays[ITERATOR_TENSOR])
+        self.state.adopt(saved, arrays)
+
+
+@pytest.mark.parametrize(("epochs_before", "drawn"), [(0, 2), (2, 3), (0, 0), (1, 0)])
+@pytest.mark.parametrize("name", [*NATIVE, *REPLAYED])
+def test_the_next_batches_are_those_that_would_have_come(
+    name: str, epochs_before: int, drawn: int
+) -> None:
+    make = {**NATIVE, **REPLAYED}[name]
+    stopped = Input(make)
+    for _ in range(1 + epochs_before):
+        stopped.create()
+    stopped.draw(drawn)
+    saved, arrays = stopped.save()
+    streams = randomness.capture()
+    assert (saved["drawn"], saved["created"]) == (drawn, 1 + epochs_before)
+    expected = stopped.draw(3)
+    resumed = Input(make)
+    resumed.restore(saved, arrays)
+    if not saved["replay"]:
+        randomness.restore(streams)
+    assert resumed.draw(3) == expected
+    assert resumed.state.drawn == stopped.state.drawn == drawn + 3
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_native_inputs_are_exact(name: str) -> None:
+    reader = Input(NATIVE[name])
+    reader.create()
+    reader.draw(1)
+    assert not reader.save()[0]["replay"]
+    assert reader.state.level == Level("exact")
+
+
+@pytest.mark.parametrize("name", REPLAYED)
+def test_inputs_in_python_are_exact_by_replay(name: str) -> None:
+    reader = Input(REPLAYED[name])
+    reader.create()
+    reader.draw(1)
+    assert reader.save()[0]["replay"]
+    assert reader.state.level.level == "exact_by_replay"
+    assert "Python" in reader.state.level.reason
+
+
+def generator_random_map() -> Any:
+    generator = tf.random.Generator.from_seed(1)
+    return rows().map(lambda row: row + generator.normal([3]))
+
+
+@pytest.mark.parametrize("dataset", [lambda: rows().map(noisy), generator_random_map])
+def test_random_numbers_that_cannot_be_repeated_are_told(dataset: Callable[[], Any]) -> None:
+    reader = Input(lambda: TFDatasetAdapter(dataset().batch(4)))
+    reader.create()
+    reader.save()
+    assert reader.state.level.level == "not_exact"
+    assert "enable_op_determinism" in reader.state.level.reason
+    assert "stateless" in reader.state.level.reason
+
+
+def test_several_workers_are_warned_of() -> None:
+    dataset = Reshuffled()
+    dataset.workers = 3
+    state = InputState.of(PyDatasetAdapter(dataset))
+    assert "3 workers" in state.level.reason
+
+
+def test_a_generator_is_replayed() -> None:
+    state = InputState.of(GeneratorDataAdapter(random_generator()))
+    assert state.level == Level(
+        "exact_by_replay", "the input is Python code (GeneratorDataAdapter)"
+    )
+    assert state.by_replay
+
+
+def test_only_what_may_be_an_order_is_kept_of_a_sequence() -> None:
+    class WithData(Reshuffled):
+        def __init__(self) -> None:
+            super().__init__()
+            self.images = ROWS
+            self.indices = np.arange(4)
+            self.cache: list[Any] = [object()]
+            self.epoch = 3
+
+    adapter = PyDatasetAdapter(WithData())
+    state = InputState.of(adapter)
+    state.creating(adapter)
+    kept = state.sequence.keys()
+    assert kept >= {"order", "indices", "epoch"}
+    assert not kept & {"images", "cache"}
+    adapter.py_dataset.order.reverse()
+    assert state.sequence["order"] != adapter.py_dataset.order

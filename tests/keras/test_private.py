@@ -1,0 +1,158 @@
+"""The hook points are where this version of Keras has them, or are named."""
+
+from __future__ import annotations
+
+import linecache
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import pytest
+
+from pitstop.errors import UnsupportedVersion
+from pitstop.keras import private
+
+METHODS = [
+    (private.EpochIterator, "_enumerate_iterator"),
+    (private.EpochIterator, "_interrupted_warning"),
+    (private.EpochIterator, "_get_iterator"),
+    (private.CallbackList, "on_train_begin"),
+    (private.CallbackList, "on_train_batch_end"),
+    (private.CallbackList, "on_test_end"),
+    (private.CallbackList, "_flush_futures"),
+    (private.TensorFlowTrainer, "make_train_function"),
+]
+
+
+def test_the_installed_version_is_supported() -> None:
+    private.check()
+
+
+@pytest.mark.parametrize(("owner", "name"), METHODS)
+def test_a_method_that_is_gone_is_named(
+    owner: type, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A base class may have one of the same name: None stands for "gone".
+    monkeypatch.setattr(owner, name, None)
+    with pytest.raises(UnsupportedVersion, match=f"{owner.__name__}.{name} as exact") as caught:
+        private.check()
+    assert keras.__version__ in caught.value.message
+    assert "3.15" in caught.value.remedy
+
+
+@pytest.mark.parametrize(("owner", "name"), METHODS)
+def test_a_method_with_another_signature_is_named(
+    owner: type, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner, name, print)
+    with pytest.raises(UnsupportedVersion, match=name):
+        private.check()
+
+
+def test_an_iteration_that_works_otherwise_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def _enumerate_iterator(self: Any) -> Any:
+        yield self._current_iterator, self._steps_seen
+
+    monkeypatch.setattr(private.EpochIterator, "_enumerate_iterator", _enumerate_iterator)
+    with pytest.raises(UnsupportedVersion, match="_num_batches"):
+        private.check()
+
+
+def test_a_fit_without_its_filter_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(private.TensorFlowTrainer, "fit", print)
+    with pytest.raises(UnsupportedVersion, match="traceback filter around fit"):
+        private.check()
+
+
+def test_a_replaced_method_calls_the_original() -> None:
+    class Owner:
+        def double(self, value: int) -> int:
+            return 2 * value
+
+    def wrap(original: Callable[..., int]) -> Callable[..., int]:
+        return lambda self, value: original(self, value) + 1
+
+    private.replace_method(Owner, "double", wrap)
+    assert Owner().double(4) == 9
+
+
+@pytest.fixture
+def model() -> Any:
+    made = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, name="out")])
+    made.compile(optimizer="adam", loss="mse", metrics=["mae"])
+    made.optimizer.build(made.trainable_variables)
+    return made
+
+
+def test_fit_is_wrapped_inside_of_the_filter(model: Any) -> None:
+    calls = []
+    originals = []
+
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        originals.append(original)
+
+        def fit(self: Any, *_args: Any, **settings: Any) -> str:
+            calls.append((self, settings))
+            return "history"
+
+        return fit
+
+    private.replace_inner_fit(wrap)
+    try:
+        assert model.fit(epochs=3) == "history"
+    finally:
+        private.replace_inner_fit(lambda _replaced: originals[0])
+    assert calls == [(model, {"epochs": 3})]
+
+
+def test_variables_have_readable_paths(model: Any) -> None:
+    paths = private.keras_paths(model)
+    kernel = model.layers[-1].kernel
+    assert paths[id(kernel.value)].endswith("/out/kernel")
+    assert paths[id(model.optimizer.iterations.value)].endswith("/iteration")
+    assert "loss/total" in paths.values()
+
+
+def test_a_later_fit_begins_at_its_own_epoch(model: Any) -> None:
+    private.continue_at_epoch(model, 4)
+    assert model._initial_epoch == 4
+    private.forget_epoch(model)
+    assert model._initial_epoch is None
+
+
+def test_callbacks_in_threads_are_waited_for() -> None:
+    gate = threading.Event()
+    done: list[int] = []
+
+    class Slow(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            gate.wait()
+            done.append(batch)
+
+    # As Keras does where its backend allows it.
+    callbacks = private.CallbackList([Slow()])
+    callbacks._async_train = True
+    callbacks.on_train_begin()
+    callbacks.on_train_batch_end(7)
+    threading.Timer(0.01, gate.set).start()
+    private.flush_callbacks(callbacks)
+    assert done == [7]
+    callbacks.on_train_end()
+
+
+def test_without_threads_there_is_nothing_to_wait_for() -> None:
+    callbacks = private.CallbackList([])
+    assert callbacks._executor is None
+    private.flush_callbacks(callbacks)
+
+
+def test_a_warning_keeps_the_place_that_keras_gives_it() -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        private.warn_as_keras(lambda: warnings.warn("ran out", UserWarning, stacklevel=1))
+    (warning,) = caught
+    assert warning.filename.endswith("keras/src/trainers/epoch_iterator.py")
+    assert str(warning.message) == "ran out"
+    assert "_interrupted_warning" in linecache.getline(warning.filename, warning.lineno)
