@@ -37,7 +37,8 @@ def _load_hidden_sitecustomize() -> None:
     _load(importlib.machinery.PathFinder.find_spec("sitecustomize", others))
 
 
-if os.environ.get("PITSTOP_SOCKET"):
+# Tools that the script starts may run on an older Python: those are left alone.
+if os.environ.get("PITSTOP_SOCKET") and sys.version_info >= (3, 11):
     if "pitstop" not in sys.modules:
         _load_pitstop()
     from pitstop.inject import autoload
