@@ -10,6 +10,8 @@ import click
 import pitstop
 from pitstop.cli.checkpoint import checkpoint
 from pitstop.cli.checkpoints import checkpoints
+from pitstop.cli.compare import compare
+from pitstop.cli.drill import drill
 from pitstop.cli.ls import ls
 from pitstop.cli.run import run
 from pitstop.cli.status import status
@@ -28,7 +30,7 @@ def cli() -> None:
     """Stop TensorFlow training anywhere, resume it bit for bit, know why it stopped."""
 
 
-for _command in (run, stop, checkpoint, status, ls, why, checkpoints):
+for _command in (run, stop, checkpoint, status, ls, why, checkpoints, compare, drill):
     cli.add_command(_command)
 
 

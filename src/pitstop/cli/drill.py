@@ -1,0 +1,89 @@
+"""`pitstop drill`."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from pitstop.drill import DrillRequest, Verdict, run_drill
+from pitstop.drill.folder import make_folder
+from pitstop.report import drill as report
+from pitstop.supervisor.command_line import run_name
+from pitstop.supervisor.process import find_program
+from pitstop.supervisor.screen import PREFIX
+
+_FAILED = 1
+_CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+# Hidden, so that `pitstop ls` and the commands that look for the only run pass it by.
+_DRILLS = Path("runs") / ".drill"
+
+
+@click.command(context_settings=_CONTEXT)
+@click.option("--kills", type=click.IntRange(min=0), default=3, show_default=True)
+@click.option("--stops", type=click.IntRange(min=0), default=1, show_default=True)
+@click.option(
+    "--steps",
+    type=click.IntRange(min=0),
+    default=0,
+    help="End every run after this step.  [default: train to the end]",
+)
+@click.option("--seed", type=int, default=0, help="Of the random places.", show_default=True)
+@click.option(
+    "--run-dir",
+    type=click.Path(path_type=Path),
+    help="The folder of the drill's runs.  [default: runs/.drill/<script name>]",
+)
+@click.option("--isolate", is_flag=True, help="Give every run an empty working folder of its own.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
+@click.pass_context
+def drill(
+    context: click.Context,
+    *,
+    kills: int,
+    stops: int,
+    steps: int,
+    seed: int,
+    run_dir: Path | None,
+    isolate: bool,
+    as_json: bool,
+    command: tuple[str, ...],
+) -> None:
+    r"""Interrupt COMMAND on purpose and prove that it resumes exactly.
+
+    Runs it once to the end, then again for every kill and stop: in the middle,
+    at the end of an epoch, after the first step, at random steps.  Every
+    interrupted run is resumed and compared with the first one, bit for bit.
+
+    All runs work in this folder and overwrite each other's files, unless
+    --isolate is given.  The script sees PITSTOP_DRILL=1.
+
+    \b
+    Exit codes:
+      0    every interrupted run is identical
+      1    something differs
+      2    wrong usage, or the script fails without any interruption
+    """
+    if not kills + stops:
+        raise click.UsageError("Give at least one of --kills and --stops.")
+    find_program(command)
+    # The run that is under way is ended as well, as by Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    folder = make_folder(run_dir or _DRILLS / run_name(command))
+    if not isolate:
+        _say("all runs work in this folder and write the same files; see --isolate.")
+    request = DrillRequest(command, kills, stops, steps, seed, isolate)
+    found = run_drill(request, folder, _say)
+    folder.save(report.render(found))
+    if as_json:
+        click.echo(report.render(found), nl=False)
+    else:
+        report.show(found, Console())
+    context.exit(0 if found.verdict is Verdict.EXACT else _FAILED)
+
+
+def _say(line: str) -> None:
+    click.echo(f"{PREFIX}{line}", err=True)

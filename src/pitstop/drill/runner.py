@@ -1,0 +1,199 @@
+"""Carries a drill out: real runs in processes of their own, one after the other."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pitstop.comparison import compare_runs
+from pitstop.comparison.load import load_run
+from pitstop.comparison.record import RunRecord
+from pitstop.drill import points
+from pitstop.drill.folder import REPETITION, UNINTERRUPTED, DrillFolder
+from pitstop.drill.invocation import environment_of_runs, pitstop_run, with_absolute_files
+from pitstop.drill.outcome import Drill, Trial
+from pitstop.drill.points import Interruption
+from pitstop.errors import UserError
+
+_EXIT_COMPLETED = 0
+_EXIT_STOPPED = 75
+_EXIT_KILLED = 128 + 9
+
+
+@dataclass(frozen=True)
+class DrillRequest:
+    """One call of `pitstop drill`.
+
+    Attributes:
+        steps: every run ends after this step, 0 to train to the end.
+        seed: of the random places.
+        isolate: every run gets an empty working folder of its own.
+    """
+
+    command: tuple[str, ...]
+    kills: int
+    stops: int
+    steps: int
+    seed: int
+    isolate: bool
+
+
+@dataclass(frozen=True)
+class _Ran:
+    exit_code: int
+    seconds: float
+
+
+class _Runner:
+    """Starts runs in the drill's folder."""
+
+    def __init__(self, request: DrillRequest, folder: DrillFolder) -> None:
+        here = Path.cwd()
+        self._request = request
+        self._folder = folder
+        isolated = request.isolate
+        self._command = with_absolute_files(request.command, here) if isolated else request.command
+        self._environment = environment_of_runs(os.environ, here if isolated else None)
+
+    def uninterrupted(self, name: str) -> tuple[RunRecord, float]:
+        """A run to the end.
+
+        Raises:
+            UserError: the script fails by itself, or does not train.
+        """
+        ran = self._run(name, self._work_dir(name))
+        run_dir = self._folder.run_dir(name)
+        if ran.exit_code not in (_EXIT_COMPLETED, _EXIT_STOPPED):
+            raise UserError(
+                f"The script failed without any interruption, with exit code {ran.exit_code}.",
+                f"`pitstop why {run_dir}` tells why; it printed {self._folder.log(name)}.",
+            )
+        return load_run(run_dir), ran.seconds
+
+    def trial(self, interruption: Interruption, expected: RunRecord) -> Trial:
+        """A run that is interrupted and resumed to the end, compared with another."""
+        name = interruption.name
+        work_dir = self._work_dir(name)
+        every_steps = points.checkpoint_interval_steps(expected.trace.last_step)
+        ran = [self._run(name, work_dir, every_steps, interruption)]
+        if ran[0].exit_code == _exit_code_of(interruption):
+            ran.append(self._run(name, work_dir, every_steps))
+        return _judge(interruption, self._folder.run_dir(name), expected, ran)
+
+    def _work_dir(self, name: str) -> Path:
+        return self._folder.work_dir(name) if self._request.isolate else Path.cwd()
+
+    def _run(
+        self,
+        name: str,
+        work_dir: Path,
+        every_steps: int = 0,
+        interruption: Interruption | None = None,
+    ) -> _Ran:
+        kill = interruption is not None and interruption.kind == "kill"
+        stop = interruption is not None and not kill
+        words = pitstop_run(
+            self._command,
+            self._folder.run_dir(name).absolute(),
+            every_steps=every_steps,
+            halt_at_step=interruption.step if interruption and stop else self._request.steps,
+            die_at_step=interruption.step if interruption and kill else 0,
+        )
+        started = time.monotonic()
+        exit_code = _call(words, work_dir, self._environment, self._folder.log(name))
+        return _Ran(exit_code, time.monotonic() - started)
+
+
+def run_drill(request: DrillRequest, folder: DrillFolder, say: Callable[[str], None]) -> Drill:
+    """Runs the script whole, then interrupted at each chosen point, and compares.
+
+    Args:
+        request: what to run and how often.
+        folder: an empty one.
+        say: tells the user a line.
+
+    Raises:
+        UserError: the script fails by itself, or does not train.
+        CheckpointCorrupt: a checkpoint was damaged meanwhile.
+    """
+    runner = _Runner(request, folder)
+    say("running it without interruption.")
+    expected, seconds = runner.uninterrupted(UNINTERRUPTED)
+    last_step, epoch_ends = expected.trace.last_step, expected.trace.epoch_ends()
+    chosen = points.choose(last_step, epoch_ends, request.kills, request.stops, request.seed)
+    trials = []
+    for number, each in enumerate(chosen, 1):
+        say(f"{number} of {len(chosen)}: {each.kind} after step {each.step} ({each.place}).")
+        trials.append(runner.trial(each, expected))
+    drill = Drill(expected.name, last_step, seconds, tuple(trials))
+    if all(trial.identical for trial in trials):
+        return drill
+    say("something differs; running it once more without interruption.")
+    repetition, _ = runner.uninterrupted(REPETITION)
+    return Drill(
+        expected.name, last_step, seconds, tuple(trials), compare_runs(expected, repetition)
+    )
+
+
+def _judge(
+    interruption: Interruption, run_dir: Path, expected: RunRecord, ran: list[_Ran]
+) -> Trial:
+    seconds = sum(each.seconds for each in ran)
+    failure = _failure(interruption, [each.exit_code for each in ran])
+    if failure:
+        return Trial(interruption, str(run_dir), 0, 0, "", seconds, None, failure)
+    actual = load_run(run_dir)
+    resume = actual.resumes[-1] if actual.resumes else None
+    return Trial(
+        interruption,
+        str(run_dir),
+        resumed_at_step=resume.step if resume else 0,
+        lost_steps=resume.lost_steps if resume else actual.trace.recomputed_steps,
+        level=resume.level if resume else "",
+        seconds=seconds,
+        comparison=compare_runs(expected, actual),
+        failure=_length_failure(expected, actual),
+    )
+
+
+def _failure(interruption: Interruption, exit_codes: list[int]) -> str:
+    """What went wrong with the attempts of a trial; empty when they went as planned."""
+    if len(exit_codes) == 1:
+        return f"the run ended with exit code {exit_codes[0]} before step {interruption.step}"
+    if exit_codes[-1] not in (_EXIT_COMPLETED, _EXIT_STOPPED):
+        return f"the resumed attempt failed with exit code {exit_codes[-1]}"
+    return ""
+
+
+def _length_failure(expected: RunRecord, actual: RunRecord) -> str:
+    ends = expected.trace.last_step, actual.trace.last_step
+    return "" if ends[0] == ends[1] else f"it ended after step {ends[1]} instead of {ends[0]}"
+
+
+def _exit_code_of(interruption: Interruption) -> int:
+    return _EXIT_KILLED if interruption.kind == "kill" else _EXIT_STOPPED
+
+
+def _call(words: list[str], work_dir: Path, environment: dict[str, str], log: Path) -> int:
+    """Runs a command to its end and appends what it prints to a file; its exit code."""
+    with (
+        log.open("ab") as output,
+        subprocess.Popen(
+            words,
+            cwd=work_dir,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        ) as process,
+    ):
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            process.terminate()
+            process.wait()
+            raise

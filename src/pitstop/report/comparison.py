@@ -1,0 +1,162 @@
+"""A comparison of two runs, for a terminal and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from pitstop.comparison.difference import (
+    CheckpointDifference,
+    Comparison,
+    Coverage,
+    Side,
+    StepDifference,
+    TensorDifference,
+)
+from pitstop.events import JsonValue
+from pitstop.report.json_report import strict
+
+_MOST_LISTED = 8
+_COVERS = (
+    "Compared bit for bit: the loss and the metrics of every step, all variables and the random"
+    " and input state at the common checkpoints."
+)
+
+
+def to_json(found: Comparison) -> dict[str, JsonValue]:
+    """The comparison as one strict JSON object; numbers that JSON lacks are null."""
+    parts: dict[str, JsonValue] = strict(asdict(found))
+    return {"same": found.same, "lengths_differ": found.lengths_differ, **parts}
+
+
+def show(found: Comparison, console: Console) -> None:
+    """Writes the comparison; names of the run are never read as markup."""
+    console.print(Group(*_parts(found)))
+
+
+def first_difference(found: Comparison) -> str:
+    """The first difference in one line; empty when there is none."""
+    if found.step is not None:
+        return _step_text(found.step)
+    if found.checkpoint is not None and found.checkpoint.decisive:
+        return _checkpoint_text(found.checkpoint)
+    if found.lengths_differ:
+        return f"{found.a.last_step} steps in A, {found.b.last_step} in B"
+    return ""
+
+
+def _parts(found: Comparison) -> Iterator[RenderableType]:
+    yield Text.assemble(("A  ", "bold"), _side_text(found.a))
+    yield Text.assemble(("B  ", "bold"), _side_text(found.b), "\n")
+    yield _verdict(found)
+    if found.step is not None:
+        yield _indented(_step_details(found.step))
+    if found.checkpoint is not None:
+        title = f"Checkpoint of step {found.checkpoint.place.step}"
+        yield from _section(title, _checkpoint_details(found.checkpoint))
+    yield from _section("Computed twice with different results", _disagreement_lines(found))
+    yield from _section("Likely reason", (f"{each.text} {each.advice}" for each in found.reasons))
+    yield from _section("Covered", (*_coverage_lines(found.coverage), _COVERS))
+
+
+def _verdict(found: Comparison) -> Text:
+    if found.same:
+        return Text("The runs are the same, bit for bit, as far as both went.", "bold green")
+    return Text(f"The runs differ: {first_difference(found)}.", "bold red")
+
+
+def _side_text(side: Side) -> str:
+    state = "trained to the end" if side.completed else "not finished"
+    count = len(side.resumes)
+    resumed = f", resumed {'once' if count == 1 else f'{count} times'}" if count else ""
+    return f"{side.name}: {side.last_step} steps, {state}{resumed}"
+
+
+def _step_text(step: StepDifference) -> str:
+    what = "the loss differs" if step.loss_differs else "metrics differ, the loss does not"
+    return f"at step {step.step} (epoch {step.epoch + 1}) {what}"
+
+
+def _step_details(step: StepDifference) -> Iterator[str]:
+    if step.loss_differs:
+        apart = f", {step.ulps.count} {step.ulps.format} ULP apart" if step.ulps else ""
+        yield f"loss {step.loss_a!r} in A, {step.loss_b!r} in B{apart}"
+    agreed = f"step {step.agreed_step} agrees" if step.agreed_step else "from the first one on"
+    yield f"{step.differing_steps} of the steps compared differ; {agreed}"
+
+
+def _checkpoint_text(checkpoint: CheckpointDifference) -> str:
+    count = len(checkpoint.tensors)
+    what = f"{count} variables" if count else ", ".join(checkpoint.facts)
+    return f"at the checkpoint of step {checkpoint.place.step}: {what}"
+
+
+def _checkpoint_details(checkpoint: CheckpointDifference) -> Iterator[str]:
+    yield from (_tensor_text(each) for each in checkpoint.tensors[:_MOST_LISTED])
+    left = len(checkpoint.tensors) - _MOST_LISTED
+    if left > 0:
+        yield f"and {left} more variables"
+    yield from (f"{name} differs" for name in checkpoint.facts)
+    if checkpoint.hints:
+        names = ", ".join(checkpoint.hints[:_MOST_LISTED])
+        yield f"may differ between equal runs too: {names}"
+
+
+def _tensor_text(tensor: TensorDifference) -> str:
+    name = tensor_label(tensor.name)
+    if tensor.differing is None:
+        return f"{name}: {tensor.what}"
+    largest = tensor.max_abs_difference
+    most = "" if largest is None else f", by {largest:.3g} at most"
+    return f"{name}: {tensor.differing} of {tensor.elements} values differ{most}"
+
+
+def tensor_label(name: str) -> str:
+    """The readable part of a variable's name in a checkpoint."""
+    return name.split("/", 2)[-1]
+
+
+def _disagreement_lines(found: Comparison) -> Iterator[str]:
+    for side in (found.a, found.b):
+        for each in side.disagreements[:1]:
+            count = len(side.disagreements)
+            yield (
+                f"{side.name}: {count} of {side.recomputed_steps} steps computed again, the first"
+                f" is step {each.step} (loss {each.first.loss!r}, then {each.again.loss!r})"
+            )
+
+
+def _coverage_lines(coverage: Coverage) -> Iterator[str]:
+    yield f"{coverage.steps} steps that both recorded"
+    if coverage.only_a or coverage.only_b:
+        yield f"{coverage.only_a} steps that only A has, {coverage.only_b} that only B has"
+    yield _tensor_coverage(coverage)
+    yield from (f"left out, damaged: {each}" for each in coverage.unreadable)
+
+
+def _tensor_coverage(coverage: Coverage) -> str:
+    if not coverage.checkpoints:
+        return "no checkpoint of the same step in both: variables are not compared"
+    steps = ", ".join(str(step) for step in dict.fromkeys(coverage.checkpoints))
+    return f"{coverage.tensors} variables at common checkpoints (step {steps})"
+
+
+def _section(title: str, lines: Iterable[str]) -> Iterator[RenderableType]:
+    content = tuple(lines)
+    if content:
+        yield Text(f"\n{title}", style="bold")
+        yield _indented(content, mark="-")
+
+
+def _indented(lines: Iterable[str], mark: str = "") -> RenderableType:
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for line in lines:
+        table.add_row(Text(mark), Text(line))
+    return Padding(table, (0, 0, 0, 2 if mark else 1))
