@@ -91,10 +91,10 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     plain = start({})
     site = {"PYTHONPATH": str(PACKAGE / "inject" / "site"), "PITSTOP_SOCKET": listener.path}
     instrumented = start(site)
-    printed = [printed_by(process) for process in (plain, instrumented)]
+    without_pitstop, with_pitstop = printed_by(plain), printed_by(instrumented)
     listener.close()
     reported = [event for event in listener.events if isinstance(event, ExceptionRaised)]
-    return Outcome(*printed, reported)
+    return Outcome(without_pitstop, with_pitstop, reported)
 
 
 def start(variables: dict[str, str]) -> subprocess.Popen[str]:
