@@ -38,7 +38,7 @@ USER = "/home/user/train.py"
         (os.__file__, False),
         ("<string>", False),
         ("<frozen importlib._bootstrap>", False),
-        ("/tmp/__autograph_generated_fileab12.py", False),
+        ("/var/generated/__autograph_generated_fileab12.py", False),
         ("/opt/other/lib/python3.11/site-packages/keras/x.py", False),
         ("/home/user/pitstop/train.py", True),
     ],
