@@ -75,7 +75,7 @@ def test_cuts_are_copied_in_order(trainer: Trainer) -> None:
     for step in (1, 2, 3):
         trainer.copier.wait()
         trainer.copier.submit(cut(step), "cadence", durable=False)
-    trainer.copier.copy_now(cut(4), "stop")
+    trainer.copier.copy_now(cut(4), "stop", durable=True)
     assert steps(trainer.copied) == [1, 2, 3, 4]
     assert numbers(trainer.copied) == [0, 1, 2, 3]
     assert [each.reason for each in trainer.copied] == ["cadence"] * 3 + ["stop"]
@@ -85,7 +85,7 @@ def test_cuts_are_copied_in_order(trainer: Trainer) -> None:
 
 
 def test_what_is_written_can_be_opened(trainer: Trainer) -> None:
-    trainer.copier.copy_now(cut(7), "stop")
+    trainer.copier.copy_now(cut(7), "stop", durable=True)
     head = trainer.newest()
     fd = os.memfd_create("one slot")
     os.write(fd, os.pread(trainer.fds[-1], head.size_bytes, 0))
@@ -96,20 +96,20 @@ def test_what_is_written_can_be_opened(trainer: Trainer) -> None:
     assert trainer.copied[0].size_bytes == head.size_bytes - slot.HEAD_BYTES
 
 
-def test_it_is_busy_while_it_copies(trainer: Trainer) -> None:
+def test_it_is_not_ready_while_it_copies(trainer: Trainer) -> None:
     gate = threading.Event()
 
     def read() -> memoryview:
         gate.wait()
         return memoryview(value(1))
 
-    assert not trainer.copier.busy
+    assert trainer.copier.ready
     trainer.copier.submit(cut(1, read=read), "cadence", durable=False)
-    assert trainer.copier.busy
+    assert not trainer.copier.ready
     assert trainer.copied == []
     gate.set()
     trainer.copier.wait()
-    assert not trainer.copier.busy
+    assert trainer.copier.ready
     assert steps(trainer.copied) == [1]
 
 
@@ -122,7 +122,7 @@ def test_a_copy_at_once_comes_after_the_one_under_way(trainer: Trainer) -> None:
 
     trainer.copier.submit(cut(1, read=read), "cadence", durable=False)
     threading.Timer(0.01, gate.set).start()
-    assert trainer.copier.copy_now(cut(2), "stop") == trainer.copied[1].sequence
+    assert trainer.copier.copy_now(cut(2), "stop", durable=True) == trainer.copied[1].sequence
     assert steps(trainer.copied) == [1, 2]
 
 
@@ -142,9 +142,9 @@ def test_held_values_are_let_go_after_the_copy(trainer: Trainer) -> None:
 
 
 def test_the_arena_grows_with_the_model(trainer: Trainer) -> None:
-    trainer.copier.copy_now(cut(1), "cadence")
-    trainer.copier.copy_now(cut(2, size_bytes=4 << 20), "cadence")
-    trainer.copier.copy_now(cut(3, size_bytes=4 << 20), "cadence")
+    trainer.copier.copy_now(cut(1), "cadence", durable=True)
+    trainer.copier.copy_now(cut(2, size_bytes=4 << 20), "cadence", durable=True)
+    trainer.copier.copy_now(cut(3, size_bytes=4 << 20), "cadence", durable=True)
     assert len(trainer.arenas) == 2
     assert trainer.newest().step == 3
     assert numbers(trainer.copied) == [0, 1, 2]
@@ -154,7 +154,7 @@ def test_the_arena_grows_with_the_model(trainer: Trainer) -> None:
 
 def test_without_memory_it_takes_a_file(tmp_path: Path) -> None:
     trainer = Trainer(tmp_path, available_bytes=1 << 20)
-    trainer.copier.copy_now(cut(1), "cadence")
+    trainer.copier.copy_now(cut(1), "cadence", durable=True)
     assert trainer.arenas[0].plan.backing == "file"
     assert os.fstat(trainer.fds[0]).st_dev == tmp_path.stat().st_dev
 
@@ -162,7 +162,7 @@ def test_without_memory_it_takes_a_file(tmp_path: Path) -> None:
 def test_an_arena_that_cannot_be_made_is_told_and_tried_again(tmp_path: Path) -> None:
     trainer = Trainer(tmp_path, available_bytes=0)
     with lowered(resource.RLIMIT_FSIZE, 1 << 12):
-        assert trainer.copier.copy_now(cut(1), "cadence") == 0
+        assert trainer.copier.copy_now(cut(1), "cadence", durable=True) == 0
         trainer.copier.submit(cut(2), "cadence", durable=False)
         trainer.copier.wait()
     assert [error.strerror for error in trainer.failed] == ["File too large"] * 2
@@ -190,11 +190,11 @@ def test_an_error_of_our_own_does_not_hang_the_training(
 
 
 def test_a_snapshot_that_is_read_is_not_overwritten(trainer: Trainer) -> None:
-    trainer.copier.copy_now(cut(1), "cadence")
+    trainer.copier.copy_now(cut(1), "cadence", durable=True)
     trainer.beacon.pin(trainer.copied[0].sequence)
-    trainer.copier.copy_now(cut(2), "cadence")
+    trainer.copier.copy_now(cut(2), "cadence", durable=True)
+    assert not trainer.copier.ready
     trainer.copier.submit(cut(3), "cadence", durable=False)
-    assert trainer.copier.busy
     assert trainer.newest().step == 2
     trainer.beacon.pin(0)
     trainer.copier.wait()
@@ -205,7 +205,7 @@ def test_a_later_process_of_the_attempt_has_larger_numbers(
     trainer: Trainer, tmp_path: Path
 ) -> None:
     for step in range(3):
-        trainer.copier.copy_now(cut(step), "cadence")
+        trainer.copier.copy_now(cut(step), "cadence", durable=True)
     later = Trainer(tmp_path)
-    later.copier.copy_now(cut(1), "cadence")
+    later.copier.copy_now(cut(1), "cadence", durable=True)
     assert later.copied[0].sequence > trainer.copied[-1].sequence

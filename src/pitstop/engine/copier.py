@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import threading
 import time
@@ -17,6 +18,8 @@ from pitstop.snapshot.arena import Arena, plan_arena
 from pitstop.store.image import Image, plan_image
 
 _PIN_POLL_SECONDS = 0.002
+_COPY_THREADS = min(4, os.cpu_count() or 1)
+"""More threads than this do not copy faster: memory is the limit."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class _Job:
     cut: Cut
     reason: str
     durable: bool
+    threads: int = 1
 
 
 class Copier:
@@ -67,30 +71,33 @@ class Copier:
         self._thread: threading.Thread | None = None
 
     @property
-    def busy(self) -> bool:
-        """Whether a copy is under way."""
-        return not self._idle.is_set()
+    def ready(self) -> bool:
+        """Whether a copy could begin at once: none is under way, and a slot is free."""
+        if not self._idle.is_set():
+            return False
+        return self._arena is None or self._arena.choose_slot(self._beacon.pinned()) is not None
 
     def wait(self) -> None:
         """Waits until no copy is under way."""
         self._idle.wait()
 
     def submit(self, cut: Cut, reason: str, *, durable: bool) -> None:
-        """Copies a cut in the background; the caller checks `busy` first."""
+        """Copies a cut in the background, after a copy under way."""
+        self._idle.wait()
         if self._thread is None:
             self._thread = threading.Thread(target=self._serve, name="pitstop", daemon=True)
             self._thread.start()
         self._idle.clear()
         self._jobs.put(_Job(cut, reason, durable))
 
-    def copy_now(self, cut: Cut, reason: str) -> int:
-        """Copies a cut in the calling thread, after a copy under way.
+    def copy_now(self, cut: Cut, reason: str, *, durable: bool) -> int:
+        """Copies a cut while the caller waits, after a copy under way.
 
         Returns:
             The snapshot's number, 0 when it could not be taken.
         """
         self._idle.wait()
-        return self._copy(_Job(cut, reason, durable=True))
+        return self._copy(_Job(cut, reason, durable, _COPY_THREADS))
 
     def _serve(self) -> None:
         try:
@@ -126,7 +133,9 @@ class Copier:
         # The time of making the arena is left out: it is paid once.
         started = time.monotonic()
         tensors = _in_order(job.cut, image)
-        arena.write(index, self._sequence, job.cut.position.step, image, tensors, state)
+        arena.write(
+            index, self._sequence, job.cut.position.step, image, tensors, state, job.threads
+        )
         seconds = time.monotonic() - started
         return Copied(self._sequence, job.cut, job.reason, job.durable, seconds, size_bytes)
 

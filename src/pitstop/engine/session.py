@@ -14,6 +14,7 @@ from typing import Any
 
 from pitstop.engine.cadence import Cadence
 from pitstop.engine.copier import Copied, Copier
+from pitstop.engine.copy_mode import CopyMode, CopyModeChooser
 from pitstop.engine.cut import Cut, Position
 from pitstop.engine.saved_state import SavedState, open_saved_state
 from pitstop.engine.step_recorder import StepRecorder
@@ -77,6 +78,8 @@ class Session:
         self._connection: Connection | None = connection
         self._checkpoints_seen = beacon.checkpoint_requests()
         self._blocked_seconds = 0.0
+        self._snapshot_bytes = 0
+        self._copy_mode = CopyModeChooser()
         self._cadence = Cadence(
             self.settings.overhead,
             self.settings.every_steps,
@@ -166,7 +169,7 @@ class Session:
         now_ns = time.monotonic_ns()
         requested = self.beacon.checkpoint_requests()
         durable = requested != self._checkpoints_seen or self._cadence.fixed_due(step, now_ns)
-        if self._copier.busy and not durable:
+        if not self._copier.ready and not durable:
             self._cadence.postponed(now_ns)
             return False
         self._checkpoints_seen = requested
@@ -175,7 +178,9 @@ class Session:
 
     def snapshot_cost(self, seconds: float) -> None:
         """What the last snapshot cost the training, as the steps behind it tell."""
-        self._cadence.cost_measured(max(seconds, self._blocked_seconds))
+        seconds = max(seconds, self._blocked_seconds)
+        self._copy_mode.measured(seconds)
+        self._cadence.cost_measured(seconds)
 
     def milestone(self, cut: Cut) -> None:
         """Saves the outcome of a fit, and waits until it is durable.
@@ -183,7 +188,7 @@ class Session:
         The next snapshot would otherwise take its place before it is on disk.
         A full disk or a lost supervisor does not hold the script up.
         """
-        sequence = self._copier.copy_now(cut, "fit_end")
+        sequence = self._copier.copy_now(cut, "fit_end", durable=True)
         deadline = time.monotonic() + _MILESTONE_SECONDS
         while self._connection is not None and self.beacon.settled() < sequence:
             if time.monotonic() > deadline or self.stop_requested():
@@ -198,7 +203,7 @@ class Session:
         """
         self.beacon.write_phase(Phase.SAVING)
         if cut is not None:
-            self._copier.copy_now(cut, "stop")
+            self._copier.copy_now(cut, "stop", durable=True)
         progress = self.beacon.progress()
         position = cut.position if cut is not None else None
         self.report(
@@ -222,9 +227,12 @@ class Session:
         self._copier.wait()
         started_ns = time.monotonic_ns()
         cut = take()
-        self._blocked_seconds = (time.monotonic_ns() - started_ns) / 1e9
         self._cadence.taken(cut.position.step, started_ns)
-        self._copier.submit(cut, reason, durable=durable)
+        if self._copy_mode.choose(self._snapshot_bytes) is CopyMode.BEFORE:
+            self._copier.copy_now(cut, reason, durable=durable)
+        else:
+            self._copier.submit(cut, reason, durable=durable)
+        self._blocked_seconds = (time.monotonic_ns() - started_ns) / 1e9
 
     # -- what the copier reports ----------------------------------------------
 
@@ -242,6 +250,7 @@ class Session:
             )
 
     def _announce(self, copied: Copied) -> None:
+        self._snapshot_bytes = copied.size_bytes
         position: Position = copied.cut.position
         self._send(
             "snapshot",

@@ -78,6 +78,7 @@ class FitRun:
         self._paths: dict[int, str] = {}
         self._fit_random: dict[str, Any] = {}
         self._last_boundary_ns = 0
+        self._next_hold_ns = 0
         self._clock = StepClock()
         self._loss = _NO_LOSS
         self._metrics = 0
@@ -134,8 +135,8 @@ class FitRun:
         self.session.beacon.write_phase(
             Phase.TRAIN if self.steps_this_attempt else Phase.FIRST_STEP
         )
-        self._last_boundary_ns = 0
-        self._boundary(time.monotonic_ns())
+        self._last_boundary_ns = time.monotonic_ns()
+        self._boundary(self._last_boundary_ns)
 
     def step_done(self) -> None:
         """A call of the train function ended and its callbacks have run."""
@@ -182,8 +183,18 @@ class FitRun:
             # `stop_training` broke the loop, so `step_done` was not reached.
             self._count_steps()
             self._publish(time.monotonic_ns())
-        if self.held is None:
+
+    def hold(self) -> None:
+        """Holds a cut for a stop during validation, or in a callback behind it.
+
+        Metrics will be reset by then.  Left out where epochs are so short that
+        holding one each time would not stay within the budget.
+        """
+        started_ns = time.monotonic_ns()
+        if self.held is None and started_ns >= self._next_hold_ns:
             self.held = self.take("epoch_end")
+            cost_ns = time.monotonic_ns() - started_ns
+            self._next_hold_ns = started_ns + int(cost_ns / self.session.settings.overhead)
 
     def _boundary(self, now_ns: int) -> None:
         self._publish(now_ns)
@@ -196,11 +207,10 @@ class FitRun:
         )
 
     def _measure_step(self, now_ns: int) -> None:
-        if self._last_boundary_ns:
-            cost_seconds = self._clock.lap((now_ns - self._last_boundary_ns) / 1e9)
-            self.session.beacon.write_step_seconds(self._clock.typical_seconds)
-            if cost_seconds is not None:
-                self.session.snapshot_cost(cost_seconds)
+        cost_seconds = self._clock.lap((now_ns - self._last_boundary_ns) / 1e9)
+        self.session.beacon.write_step_seconds(self._clock.typical_seconds)
+        if cost_seconds is not None:
+            self.session.snapshot_cost(cost_seconds)
 
     # -- cuts --------------------------------------------------------------------
 

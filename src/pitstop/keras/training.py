@@ -57,13 +57,14 @@ class Training:
         try:
             history = original(model, *args, **kwargs)
         except FitAlreadyFinished as finished:
-            self._step = run.step
-            return finished.history
+            history = finished.history
+        else:
+            self._finish(run, history)
         finally:
             self.run = None
             private.forget_epoch(model)
-            self.session.beacon.write_phase(Phase.BETWEEN_FITS)
-        self._finish(run, history)
+        self._step = run.step
+        self.session.beacon.write_phase(Phase.BETWEEN_FITS)
         return history
 
     def _begin(self, model: Any) -> FitRun:
@@ -86,7 +87,6 @@ class Training:
 
     def _finish(self, run: FitRun, history: Any) -> None:
         run.steps_finished()
-        self._step = run.step
         self.session.milestone(run.take(milestone="fit_end"))
         run.held = None
         epochs = int(history.params.get("epochs", 0))
@@ -128,6 +128,7 @@ class Training:
         if run is None or callbacks is not run.callbacks:
             return
         run.steps_finished()
+        run.hold()
         numbers = {key: float(value) for key, value in (logs or {}).items() if _is_number(value)}
         expected = run.epoch_iterator.num_batches
         self.session.report(EpochEnded(run.index, epoch, run.step_in_epoch, expected, numbers))
@@ -157,6 +158,7 @@ class Training:
         """Validation of the watched fit begins; training metrics are still intact."""
         if self.run is not None and callbacks is self.run.callbacks:
             self.run.steps_finished()
+            self.run.hold()
             self.session.beacon.write_phase(Phase.VALIDATION)
 
     def test_ends(self, callbacks: Any) -> None:

@@ -126,12 +126,13 @@ class Arena:
         image: Image,
         tensors: Sequence[memoryview],
         state: bytes,
+        threads: int = 1,
     ) -> None:
         """Copies a snapshot into a slot; it is whole when this returns."""
         start = index * self.plan.slot_bytes
         self._sequences[index] = 0
         with memoryview(self._map) as view, view[start : start + self.plan.slot_bytes] as part:
-            slot.write_slot(part, sequence, step, image, tensors, state)
+            slot.write_slot(part, sequence, step, image, tensors, state, threads)
         self._sequences[index] = sequence
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pitstop.errors import EnvironmentFault
 from pitstop.events import CheckpointCommitted
 from pitstop.link.beacon import Beacon
 from pitstop.snapshot import slot
@@ -108,7 +110,9 @@ class Saver:
             writer.write_tensors(parse_image(_read_header(found)), _read_image(found))
             path, manifest = writer.commit(state, info)
         self.saved_sequence = found.head.sequence
-        self._catalog.prune(self._retention)
+        with contextlib.suppress(EnvironmentFault):
+            # The new checkpoint stands; old ones are pruned after the next.
+            self._catalog.prune(self._retention)
         size_bytes = sum(file.size_bytes for file in manifest.files.values())
         seconds = round(time.monotonic() - started, 4)
         return CheckpointCommitted(info.step, info.epoch, path.name, size_bytes, seconds, reason)

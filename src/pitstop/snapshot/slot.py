@@ -17,6 +17,7 @@ import os
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from pitstop.store.image import Image
@@ -24,7 +25,7 @@ from pitstop.store.image import Image
 HEAD_BYTES = mmap.PAGESIZE
 _MAGIC = b"PITSLOT1"
 _HEAD = struct.Struct("<8sQQQQQI")  # magic, begin, image, state, step, end, crc32
-_READ_BYTES = 8 << 20
+_PIECE_BYTES = 8 << 20
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ def write_slot(
     image: Image,
     tensors: Sequence[memoryview],
     state: bytes,
+    threads: int = 1,
 ) -> SlotHead:
     """Fills a mapped slot with a snapshot.
 
@@ -84,15 +86,31 @@ def write_slot(
         image: the layout; its placements are in the order of `tensors`.
         tensors: the bytes of each tensor, one-dimensional and contiguous.
         state: the JSON text.
+        threads: how many copy the tensors.
     """
     head = SlotHead(sequence, image.size_bytes, len(state), step)
     _store(view, 0, pack_unfinished_head(sequence))
     _store(view, HEAD_BYTES, image.header)
-    for placement, data in zip(image.placements, tensors, strict=True):
-        _store(view, HEAD_BYTES + placement.offset_bytes, data)
+    offsets = (HEAD_BYTES + placement.offset_bytes for placement in image.placements)
+    _store_all(view, list(zip(offsets, tensors, strict=True)), threads)
     _store(view, HEAD_BYTES + image.size_bytes, state)
     _store(view, 0, pack_head(head))
     return head
+
+
+def _store_all(view: memoryview, parts: list[tuple[int, memoryview]], threads: int) -> None:
+    if threads == 1:
+        for offset_bytes, data in parts:
+            _store(view, offset_bytes, data)
+        return
+    pieces = [
+        (offset_bytes + start, data[start : start + _PIECE_BYTES])
+        for offset_bytes, data in parts
+        for start in range(0, len(data), _PIECE_BYTES)
+    ]
+    with ThreadPoolExecutor(threads) as pool:
+        # Consumed for the exceptions; the order does not matter.
+        list(pool.map(lambda piece: _store(view, *piece), pieces))
 
 
 def _store(view: memoryview, offset_bytes: int, data: bytes | memoryview) -> None:
@@ -116,7 +134,7 @@ def read_range(fd: int, offset_bytes: int, size_bytes: int) -> Iterator[memoryvi
     Raises:
         EOFError: the file ends before the range does.
     """
-    buffer = memoryview(bytearray(min(_READ_BYTES, size_bytes)))
+    buffer = memoryview(bytearray(min(_PIECE_BYTES, size_bytes)))
     done = 0
     while done < size_bytes:
         wanted = min(len(buffer), size_bytes - done)
