@@ -79,6 +79,13 @@ def modules() -> list[Module]:
     return [Module(path) for path in sorted(SOURCE.rglob("*.py"))]
 
 
+def string_constants(module: Module) -> Iterator[str]:
+    """All string literals in it."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
 def project() -> dict[str, Any]:
     """What pyproject.toml says."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

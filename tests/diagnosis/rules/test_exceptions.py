@@ -134,6 +134,11 @@ CASES: list[Case] = [
         "data_error",
     ),
     (
+        "errno 3 is not errno 13",
+        failed(raised("ProcessLookupError", "[Errno 3] No such process"), exited(1)),
+        "user_code_error",
+    ),
+    (
         "weights of another model",
         failed(raised("ValueError", "Layer 'dense' weights shape mismatch: expected 2 variables")),
         "checkpoint_corrupt_or_mismatch",

@@ -114,7 +114,7 @@ _STORAGE = (
         "permission_or_readonly",
         "Access was denied",
         ("Check the owner and mode of the path in the message (`ls -ld PATH`) and the user.",),
-        _words("Permission denied", "Operation not permitted", r"\[Errno 1?3\]", r"\[Errno 1\]"),
+        _words("Permission denied", "Operation not permitted", r"\[Errno 13\]", r"\[Errno 1\]"),
         _classes("PermissionError", _SYSTEM),
     ),
 )
