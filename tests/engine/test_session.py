@@ -17,6 +17,7 @@ from pitstop.engine.session import EXIT_STOPPED, RestorePoint, Session, Training
 from pitstop.errors import PeerClosed, PeerFault, ProtocolMismatch
 from pitstop.events import (
     Event,
+    InstrumentationUnavailable,
     Notice,
     StopRequested,
     TrainerConnected,
@@ -353,3 +354,21 @@ def test_a_snapshot_that_fails_is_told_and_training_goes_on(
     assert isinstance(notice, Notice)
     assert notice.code == "snapshot_failed"
     assert "No such file or directory" in notice.message
+
+
+def test_an_error_of_ours_ends_snapshots_and_not_training(make: MakeSupervisor) -> None:
+    supervisor = make(every_steps=1)
+    supervisor.session.start_steps(0)
+    supervisor.session.give_up_snapshots(AttributeError("gone"))
+    told = supervisor.event()
+    assert isinstance(told, InstrumentationUnavailable)
+    assert "AttributeError('gone')" in told.reason
+    assert not supervisor.session.act(1, never)
+
+
+def test_a_stop_without_snapshots_leaves_all_the_same(make: MakeSupervisor) -> None:
+    supervisor = make()
+    supervisor.beacon.request_stop(Stop.GRACEFUL)
+    with pytest.raises(TrainingStopped):
+        supervisor.session.act(1, lambda: None)
+    assert isinstance(supervisor.event(), TrainerStopped)

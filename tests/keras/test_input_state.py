@@ -171,6 +171,15 @@ def test_the_next_batches_are_those_that_would_have_come(
         randomness.restore(streams)
     assert resumed.draw(3) == expected
     assert resumed.state.drawn == stopped.state.drawn == drawn + 3
+    assert resumed.state.level == stopped.state.level
+
+
+def test_an_iterator_of_another_kind_is_replayed() -> None:
+    # A distributed iterator has no state of its own to give.
+    state = InputState(native=True)
+    described, tensors = state.capture(iter([1, 2]), Encoder(""))
+    assert (described["replay"], tensors) == (True, [])
+    assert state.level.level == "exact_by_replay"
 
 
 @pytest.mark.parametrize("name", NATIVE)

@@ -74,9 +74,9 @@ class Cadence:
             self._cost_seconds += _SMOOTHING * (seconds - self._cost_seconds)
         self._plan_budget()
 
-    def postponed(self, now_ns: int) -> None:
-        """The snapshot could not be taken now; it is tried again shortly."""
-        self._budget_due_ns = now_ns + _RETRY_NS
+    def postponed(self, now_ns: int, by_ns: int = _RETRY_NS) -> None:
+        """The snapshot could not be taken now; it is tried again, usually shortly."""
+        self._budget_due_ns = now_ns + by_ns
         self._due_ns = min(self._budget_due_ns, self._fixed_due_ns)
 
     def _plan_budget(self) -> None:

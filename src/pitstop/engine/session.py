@@ -7,6 +7,7 @@ import platform
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from pitstop.engine.step_recorder import StepRecorder
 from pitstop.errors import PeerClosed, PeerFault, ProtocolMismatch
 from pitstop.events import (
     Event,
+    InstrumentationUnavailable,
     Notice,
     StopRequested,
     TrainerConnected,
@@ -36,6 +38,7 @@ from pitstop.snapshot.arena import Arena
 EXIT_STOPPED = 75
 _MILESTONE_SECONDS = 120.0
 _POLL_SECONDS = 0.002
+_GIVEN_UP_NS = 60_000_000_000
 
 
 class TrainingStopped(SystemExit):
@@ -79,6 +82,7 @@ class Session:
         self._checkpoints_seen = beacon.checkpoint_requests()
         self._blocked_seconds = 0.0
         self._snapshot_bytes = 0
+        self._given_up = False
         self._copy_mode = CopyModeChooser()
         self._cadence = Cadence(
             self.settings.overhead,
@@ -154,7 +158,19 @@ class Session:
             or self.beacon.checkpoint_requests() != self._checkpoints_seen
         )
 
-    def act(self, step: int, take: Callable[[], Cut]) -> bool:
+    def give_up_snapshots(self, error: Exception) -> None:
+        """Our own code failed: the user's training goes on without snapshots."""
+        if not self._given_up:
+            self._given_up = True
+            trace = "".join(traceback.format_exception(error)[-3:])
+            self.report(
+                InstrumentationUnavailable(
+                    f"Pitstop failed to take a snapshot ({error!r}); training goes on without.",
+                    f"Please report this as a bug of Pitstop: {trace}",
+                )
+            )
+
+    def act(self, step: int, take: Callable[[], Cut | None]) -> bool:
         """Does what is due at this boundary.
 
         Returns:
@@ -173,8 +189,7 @@ class Session:
             self._cadence.postponed(now_ns)
             return False
         self._checkpoints_seen = requested
-        self._snapshot(take, "requested" if durable else "cadence", durable=durable)
-        return True
+        return self._snapshot(take, "requested" if durable else "cadence", durable=durable)
 
     def snapshot_cost(self, seconds: float) -> None:
         """What the last snapshot cost the training, as the steps behind it tell."""
@@ -182,12 +197,14 @@ class Session:
         self._copy_mode.measured(seconds)
         self._cadence.cost_measured(seconds)
 
-    def milestone(self, cut: Cut) -> None:
+    def milestone(self, cut: Cut | None) -> None:
         """Saves the outcome of a fit, and waits until it is durable.
 
         The next snapshot would otherwise take its place before it is on disk.
         A full disk or a lost supervisor does not hold the script up.
         """
+        if cut is None:
+            return
         sequence = self._copier.copy_now(cut, "fit_end", durable=True)
         deadline = time.monotonic() + _MILESTONE_SECONDS
         while self._connection is not None and self.beacon.settled() < sequence:
@@ -216,23 +233,27 @@ class Session:
         )
         raise TrainingStopped
 
-    def _end_where_set(self, step: int, take: Callable[[], Cut]) -> None:
+    def _end_where_set(self, step: int, take: Callable[[], Cut | None]) -> None:
         if 0 < self.settings.die_at_step <= step:
             os.kill(os.getpid(), signal.SIGKILL)
         if 0 < self.settings.halt_at_step <= step:
             self.report(StopRequested(source="setting", urgency="graceful"))
             self.stop_with(take(), "train")
 
-    def _snapshot(self, take: Callable[[], Cut], reason: str, *, durable: bool) -> None:
+    def _snapshot(self, take: Callable[[], Cut | None], reason: str, *, durable: bool) -> bool:
         self._copier.wait()
         started_ns = time.monotonic_ns()
-        cut = take()
+        cut = None if self._given_up else take()
+        if cut is None:
+            self._cadence.postponed(started_ns, _GIVEN_UP_NS)
+            return False
         self._cadence.taken(cut.position.step, started_ns)
         if self._copy_mode.choose(self._snapshot_bytes) is CopyMode.BEFORE:
             self._copier.copy_now(cut, reason, durable=durable)
         else:
             self._copier.submit(cut, reason, durable=durable)
         self._blocked_seconds = (time.monotonic_ns() - started_ns) / 1e9
+        return True
 
     # -- what the copier reports ----------------------------------------------
 

@@ -214,8 +214,19 @@ class FitRun:
 
     # -- cuts --------------------------------------------------------------------
 
-    def take(self, stage: str = "steps", milestone: str = "") -> Cut:
-        """A consistent cut of everything, here and now."""
+    def take(self, stage: str = "steps", milestone: str = "") -> Cut | None:
+        """A consistent cut of everything, here and now; None when taking it failed.
+
+        Only code of ours runs in here: whatever goes wrong, the user's training
+        must not end because of it.
+        """
+        try:
+            return self._cut(stage, milestone)
+        except Exception as error:  # noqa: BLE001
+            self.session.give_up_snapshots(error)
+            return None
+
+    def _cut(self, stage: str, milestone: str) -> Cut:
         private.flush_callbacks(self.callbacks)
         encoder = Encoder("python/")
         position = Position(self.step, self.index, self.epoch, self.step_in_epoch, stage, milestone)

@@ -82,10 +82,15 @@ class InputState:
             "created": self.created,
             "random": encoder.encode(self.random),
             "sequence": encoder.encode(self.sequence),
+            "level": [self.level.level, self.level.reason],
         }
         return state, tensors
 
     def _serialize(self, iterator: Any) -> list[HeldTensor]:
+        if not private.is_serializable(iterator):
+            self.by_replay = True
+            self.level = Level("exact_by_replay", "the input is distributed over several devices")
+            return []
         try:
             data = private.serialize_iterator(iterator)
         except (tf.errors.FailedPreconditionError, tf.errors.UnimplementedError) as error:
@@ -98,6 +103,7 @@ class InputState:
     def adopt(self, saved: dict[str, Any], arrays: Mapping[str, memoryview]) -> None:
         """Takes the counters of a saved position."""
         self.by_replay = saved["replay"]
+        self.level = Level(*saved["level"])
         self.drawn = saved["drawn"]
         self.created = saved["created"]
         self.random = decode(saved["random"], arrays)

@@ -109,6 +109,11 @@ def as_numpy(tensor: Any) -> Any:
     return tensor._numpy()
 
 
+def is_serializable(iterator: Any) -> bool:
+    """Whether this is an iterator of one device; distributed ones have no state to give."""
+    return isinstance(iterator, iterator_ops.OwnedIterator)
+
+
 def serialize_iterator(iterator: Any) -> bytes:
     """The state of a `tf.data` iterator.
 
