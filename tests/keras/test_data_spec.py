@@ -57,3 +57,15 @@ def test_a_member_that_only_one_has() -> None:
 
 def test_a_single_row() -> None:
     assert describe(ROWS[:1])["samples"] == 1
+
+
+def test_an_adapter_that_cannot_tell_its_sizes() -> None:
+    class Shapeless:
+        num_batches = None
+
+        @property
+        def batch_size(self) -> int:
+            raise IndexError("a scalar has no first dimension")
+
+    spec = data_spec.describe(Shapeless(), None, 7)
+    assert (spec["batch_size"], spec["batches"], spec["steps_per_epoch"]) == (None, None, 7)

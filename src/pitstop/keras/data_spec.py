@@ -19,8 +19,8 @@ def describe(adapter: Any, dataset: Any, steps_per_epoch: int | None) -> dict[st
     """
     spec: dict[str, Any] = {
         "adapter": type(adapter).__name__,
-        "batch_size": _as_int(adapter.batch_size),
-        "batches": _as_int(adapter.num_batches),
+        "batch_size": _number(adapter, "batch_size"),
+        "batches": _number(adapter, "num_batches"),
         "steps_per_epoch": steps_per_epoch,
         "elements": str(getattr(dataset, "element_spec", "")),
     }
@@ -37,14 +37,19 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> list[tuple[str, 
     return [(name, str(before.get(name)), str(now.get(name))) for name in names]
 
 
-def _as_int(value: Any) -> int | None:
+def _number(adapter: Any, name: str) -> int | None:
+    # Adapters work these out from the first element, which may have no shape.
+    try:
+        value = getattr(adapter, name, None)
+    except (IndexError, TypeError, ValueError):
+        return None
     return None if value is None else int(value)
 
 
 def _digest(inputs: Any) -> str:
     digest = hashlib.blake2b(digest_size=8)
     for array in tf.nest.flatten(inputs):
-        if isinstance(array, np.ndarray | tf.Tensor):
+        if isinstance(array, np.ndarray | tf.Tensor) and array.shape[0]:
             rows = np.linspace(0, array.shape[0] - 1, _SAMPLED_ROWS).astype(np.int64)
             sample = array[rows] if isinstance(array, np.ndarray) else tf.gather(array, rows)
             digest.update(np.ascontiguousarray(sample).tobytes())

@@ -7,11 +7,20 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pitstop.engine.session import Session
+from pitstop.engine.saved_state import SavedState
+from pitstop.engine.session import RestorePoint, Session
 from pitstop.engine.witness import innermost_user_frame
-from pitstop.events import EpochEnded, FitEnded, FitStarted, InputExhausted, NonFiniteLoss
+from pitstop.errors import PeerFault
+from pitstop.events import (
+    EpochEnded,
+    FitEnded,
+    FitStarted,
+    InputExhausted,
+    NonFiniteLoss,
+    Notice,
+)
 from pitstop.keras import private
-from pitstop.keras.continuation import Continuation
+from pitstop.keras.continuation import Continuation, ResumeImpossible
 from pitstop.keras.fit_run import FitRun
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow import randomness
@@ -83,7 +92,15 @@ class Training:
         if not self._points or self._points[0].fit != run.index:
             return None
         self.session.beacon.write_phase(Phase.RESTORING)
-        return Continuation(run, self.session.fetch(self._points.pop(0)))
+        return Continuation(run, self._fetch(self._points.pop(0)))
+
+    def _fetch(self, point: RestorePoint) -> SavedState:
+        try:
+            return self.session.fetch(point)
+        except PeerFault as fault:
+            # Training from the start in its place would be a silent loss.
+            self.session.report(Notice("resume_refused", str(fault), "Run the same command again."))
+            raise ResumeImpossible from None
 
     def _finish(self, run: FitRun, history: Any) -> None:
         run.steps_finished()
