@@ -86,6 +86,31 @@ def string_constants(module: Module) -> Iterator[str]:
             yield node.value
 
 
+def members_built(module: Module) -> set[str]:
+    """The keys of the dictionaries that its code builds, dotted where they are nested."""
+    return set(_members(module.tree))
+
+
+def _members(node: ast.AST, prefix: str = "") -> Iterator[str]:
+    if isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            yield from _member(key, value, prefix)
+        return
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+        yield from _member(node.slice, node.value, prefix)
+    for child in ast.iter_child_nodes(node):
+        yield from _members(child, prefix)
+
+
+def _member(key: ast.expr | None, value: ast.expr, prefix: str) -> Iterator[str]:
+    if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
+        return
+    if isinstance(value, ast.Dict):
+        yield from _members(value, f"{prefix}{key.value}.")
+    else:
+        yield f"{prefix}{key.value}"
+
+
 def project() -> dict[str, Any]:
     """What pyproject.toml says."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

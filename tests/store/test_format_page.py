@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+import struct
+import zlib
+from dataclasses import astuple, fields
 from pathlib import Path
 
 import pytest
 
-from pitstop import events, journal
+from pitstop import events, journal, steps
+from pitstop.engine.cut import Position
 from pitstop.store import catalog, identity, manifest, names, run_folder
 from pitstop.store.identity import RunIdentity
 from pitstop.store.image import DATA_ALIGNMENT_BYTES, DTYPE_WIDTH_BYTES
 from pitstop.store.lock import LockRecord
 from pitstop.store.manifest import CheckpointInfo, FileEntry, TensorEntry
+from pitstop.supervisor import output_log
+from pitstop.supervisor.supervise import PERSISTER_LOG
+from tests.source_tree import SOURCE, Module, members_built, string_constants
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "format.md").read_text()
@@ -35,7 +41,18 @@ NAMES = [
     *(names.QUARANTINE_DIR, catalog.REASON_FILE),
     *(next(names.checkpoint_names(1234)), names.partial_name(0)[:-1], names.expired_name("NAME")),
     *(manifest.FORMAT_KIND, identity.FORMAT_KIND),
+    *(steps.FILE_NAME, steps.MAGIC.decode(), PERSISTER_LOG),
 ]
+STATE_PARTS = {
+    "keras/fit_run": "",
+    "keras/callback_state": "callbacks.",
+    "keras/open_files": "files.",
+    "keras/data_spec": "data.",
+    "keras/input_state": "input.",
+    "tensorflow/randomness": "",
+    "tensorflow/variables": "",
+}
+"""The modules that make the members of state.json, and what stands before them on the page."""
 
 
 @pytest.mark.parametrize("member", sorted(set(MEMBERS)))
@@ -73,3 +90,60 @@ def test_every_reason_of_a_commit_is_specified() -> None:
     promised = re.findall(r'"(\w+)"', str(events.CheckpointCommitted.__doc__))
     [row] = [line for line in PAGE.splitlines() if line.startswith("| `info.reason`")]
     assert re.findall(r"`(\w+)`", row.partition(":")[2]) == promised
+
+
+def _module(path: str) -> Module:
+    return Module(SOURCE / "pitstop" / f"{path}.py")
+
+
+def _section(heading: str) -> str:
+    return re.split(r"^#+ ", PAGE.partition(f"\n{heading}\n")[2], flags=re.MULTILINE)[0]
+
+
+def test_the_members_of_the_state_are_specified_and_no_others() -> None:
+    # Read from the source: the adapters themselves would load TensorFlow.
+    built = {
+        f"{prefix}{member}"
+        for path, prefix in STATE_PARTS.items()
+        for member in members_built(_module(path))
+    }
+    parts = {"position": Position, "level": events.LevelKnown}
+    built |= {f"{part}.{field.name}" for part, cls in parts.items() for field in fields(cls)}
+    rows = re.findall(r"^\| (`.+?`) \|", _section("### state.json"), re.MULTILINE)
+    specified = {name for row in rows for name in re.findall(r"`([\w.]+)`", row)}
+    assert specified == built - {"position"}
+
+
+def test_every_mark_of_a_coded_value_is_specified() -> None:
+    paths = ("engine/python_state", "keras/callback_state")
+    texts = {text for path in paths for text in string_constants(_module(path))}
+    marks = {text for text in texts if re.fullmatch(r"\$\w+", text)}
+    shown = set(re.findall(r'\{"(\$\w+)":', PAGE))
+    assert shown == marks
+
+
+def test_a_step_is_recorded_as_specified(tmp_path: Path) -> None:
+    record = steps.StepRecord(70_000_000_000, 3, 5, 0.25, 1764000000.5, 0xDEADBEEF)
+    steps.StepTrace(tmp_path / steps.FILE_NAME).append(record)
+    written = (tmp_path / steps.FILE_NAME).read_bytes()
+    rows = re.findall(r"^\| (\d+) \| (u64|u32|f64) \| (?:`(\w+)`)?", PAGE, re.MULTILINE)
+    codes = {"u64": "<Q", "u32": "<I", "f64": "<d"}
+    values = [struct.unpack_from(codes[kind], written, 8 + int(at))[0] for at, kind, _ in rows]
+    assert written[:8] == steps.MAGIC
+    assert len(written) == 8 + 40
+    assert values == [*astuple(record), 0]
+    assert [name for _, _, name in rows] == [*(field.name for field in fields(record)), ""]
+
+
+def test_the_digest_of_a_step_is_specified() -> None:
+    values = {"loss": 0.25, "précision": 0.5}
+    data = b"".join(name.encode() + struct.pack("<d", value) for name, value in values.items())
+    assert steps.digest(values) == zlib.crc32(data)
+
+
+def test_what_the_output_log_keeps_is_specified() -> None:
+    head, tail = output_log.HEAD_BYTES >> 20, output_log.TAIL_BYTES >> 20
+    words = _section("### output.log")
+    assert f"Beyond {head + 2 * tail} MiB ({head} and twice {tail})" in words
+    assert f"its first {head} MiB" in words
+    assert f"its last {tail} MiB" in words
