@@ -36,7 +36,7 @@ _DRILLS = Path("runs") / ".drill"
     type=click.Path(path_type=Path),
     help="The folder of the drill's runs.  [default: runs/.drill/<script name>]",
 )
-@click.option("--isolate", is_flag=True, help="Give every run an empty working folder of its own.")
+@click.option("--isolate", is_flag=True, help="Give every run a working folder of its own.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 @click.pass_context
@@ -58,8 +58,9 @@ def drill(
     at the end of an epoch, after the first step, at random steps.  Every
     interrupted run is resumed and compared with the first one, bit for bit.
 
-    All runs work in this folder and overwrite each other's files, unless
-    --isolate is given.  The script sees PITSTOP_DRILL=1.
+    All runs work in this folder and overwrite each other's files.  With
+    --isolate each has a folder of its own, with copies of the files that
+    COMMAND names.  The script sees PITSTOP_DRILL=1.
 
     \b
     Exit codes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,10 +30,20 @@ class DrillFolder:
         """The file for what the attempts of a trial print."""
         return self.path / f"{name}.log"
 
-    def work_dir(self, name: str) -> Path:
-        """An empty working folder for a trial."""
+    def work_dir(self, name: str, files: Iterable[str], source: Path) -> Path:
+        """A working folder for a trial, with copies of these files of another folder.
+
+        Raises:
+            RunFolderUnwritable: the disk refused.
+        """
         path = self.path / _WORK_DIR / name
-        path.mkdir(parents=True)
+        try:
+            path.mkdir(parents=True)
+            for file in files:
+                (path / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source / file, path / file)
+        except OSError as error:
+            raise _unwritable(self.path, error) from error
         return path
 
     def save(self, result: str) -> None:

@@ -45,6 +45,39 @@ def environment_of_runs(environment: Mapping[str, str], module_dir: Path | None)
     return changed
 
 
-def with_absolute_files(command: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """The command for another working folder: words that name files here name them there."""
-    return tuple(str(folder / word) if (folder / word).is_file() else word for word in command)
+def with_absolute_script(command: Sequence[str], folder: Path) -> tuple[str, ...]:
+    """The command for another working folder: the script stays where it is."""
+    index = _script_index(command, folder)
+    script = folder / command[index] if _names_file(command, index, folder) else command[index]
+    return (*command[:index], str(script), *command[index + 1 :])
+
+
+def files_to_copy(command: Sequence[str], folder: Path) -> tuple[str, ...]:
+    """Files that the command names relative to this folder, but for the script.
+
+    Nobody can tell what the script reads from what it writes: with copies, it
+    finds the one and spoils none of the other.
+    """
+    words = command[_script_index(command, folder) + 1 :]
+    return tuple(word for word in words if _is_inside(word) and (folder / word).is_file())
+
+
+def _script_index(command: Sequence[str], folder: Path) -> int:
+    """The module after -m, or the first word that names a file here; else the program."""
+    for index, word in enumerate(command):
+        if word == "-m" and index + 1 < len(command):
+            return index + 1
+        if _names_file(command, index, folder):
+            return index
+    return 0
+
+
+def _names_file(command: Sequence[str], index: int, folder: Path) -> bool:
+    # A bare first word is looked for on the PATH, not here.
+    word = command[index]
+    return (index > 0 or os.sep in word) and (folder / word).is_file()
+
+
+def _is_inside(word: str) -> bool:
+    path = Path(word)
+    return not path.is_absolute() and ".." not in path.parts

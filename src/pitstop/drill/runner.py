@@ -14,7 +14,12 @@ from pitstop.comparison.load import load_run
 from pitstop.comparison.record import RunRecord
 from pitstop.drill import points
 from pitstop.drill.folder import REPETITION, UNINTERRUPTED, DrillFolder
-from pitstop.drill.invocation import environment_of_runs, pitstop_run, with_absolute_files
+from pitstop.drill.invocation import (
+    environment_of_runs,
+    files_to_copy,
+    pitstop_run,
+    with_absolute_script,
+)
 from pitstop.drill.outcome import Drill, Trial
 from pitstop.drill.points import Interruption
 from pitstop.errors import UserError
@@ -31,7 +36,7 @@ class DrillRequest:
     Attributes:
         steps: every run ends after this step, 0 to train to the end.
         seed: of the random places.
-        isolate: every run gets an empty working folder of its own.
+        isolate: every run gets a working folder of its own.
     """
 
     command: tuple[str, ...]
@@ -56,7 +61,7 @@ class _Runner:
         self._request = request
         self._folder = folder
         isolated = request.isolate
-        self._command = with_absolute_files(request.command, here) if isolated else request.command
+        self._command = with_absolute_script(request.command, here) if isolated else request.command
         self._environment = environment_of_runs(os.environ, here if isolated else None)
 
     def uninterrupted(self, name: str) -> tuple[RunRecord, float]:
@@ -85,7 +90,10 @@ class _Runner:
         return _judge(interruption, self._folder.run_dir(name), expected, ran)
 
     def _work_dir(self, name: str) -> Path:
-        return self._folder.work_dir(name) if self._request.isolate else Path.cwd()
+        if not self._request.isolate:
+            return Path.cwd()
+        files = files_to_copy(self._request.command, Path.cwd())
+        return self._folder.work_dir(name, files, Path.cwd())
 
     def _run(
         self,

@@ -60,7 +60,7 @@ def _parts(found: Comparison) -> Iterator[RenderableType]:
         title = f"Checkpoint of step {found.checkpoint.place.step}"
         yield from _section(title, _checkpoint_details(found.checkpoint))
     yield from _section("Computed twice with different results", _disagreement_lines(found))
-    yield from _section("Likely reason", (f"{each.text} {each.advice}" for each in found.reasons))
+    yield from _section("Likely reason", _reason_lines(found))
     yield from _section("Covered", (*_coverage_lines(found.coverage), _COVERS))
 
 
@@ -129,6 +129,12 @@ def _disagreement_lines(found: Comparison) -> Iterator[str]:
                 f"{side.name}: {count} of {side.recomputed_steps} steps computed again, the first"
                 f" is step {each.step} (loss {each.first.loss!r}, then {each.again.loss!r})"
             )
+
+
+def _reason_lines(found: Comparison) -> Iterator[str]:
+    yield from (f"{each.text} {each.advice}" for each in found.reasons)
+    if not (found.same or found.reasons):
+        yield "none of the known ones fits"
 
 
 def _coverage_lines(coverage: Coverage) -> Iterator[str]:

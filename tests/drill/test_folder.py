@@ -1,0 +1,60 @@
+"""The folder of a drill."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pitstop.drill.folder import RESULT_FILE, make_folder
+from pitstop.errors import RunFolderInvalid, RunFolderUnwritable
+
+
+def test_a_new_drill_removes_the_one_before(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "a" / "drill")
+    folder.work_dir("kill-at-1", (), tmp_path)
+    folder.save("result")
+    assert (folder.path / RESULT_FILE).read_text() == "result"
+    again = make_folder(folder.path)
+    assert [path.name for path in again.path.iterdir()] == [RESULT_FILE]
+
+
+def test_an_empty_folder_is_used(tmp_path: Path) -> None:
+    assert make_folder(tmp_path).path == tmp_path
+
+
+def test_other_files_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").touch()
+    with pytest.raises(RunFolderInvalid, match="other files"):
+        make_folder(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RunFolderInvalid, match="is a file"):
+        make_folder(tmp_path / "file")
+    with pytest.raises(RunFolderUnwritable):
+        make_folder(tmp_path / "file" / "drill")
+
+
+def test_every_trial_has_files_of_its_own(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path)
+    places = [
+        folder.run_dir("a"),
+        folder.run_dir("b"),
+        folder.log("a"),
+        folder.work_dir("a", (), tmp_path),
+    ]
+    assert len(set(places)) == 4
+
+
+def test_a_working_folder_holds_copies(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "x.csv").write_text("1,2")
+    folder = make_folder(tmp_path / "drill")
+    copy = folder.work_dir("a", ["data/x.csv"], tmp_path) / "data" / "x.csv"
+    copy.write_text("changed")
+    assert (tmp_path / "data" / "x.csv").read_text() == "1,2"
+    with pytest.raises(RunFolderUnwritable):
+        folder.work_dir("b", ["absent"], tmp_path)
