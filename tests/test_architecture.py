@@ -183,8 +183,3 @@ def test_the_trainer_is_given_only_the_standard_library_and_numpy() -> None:
     others = _loaded_by(names) - allowed
     # The last one is the standard library's record of how Python was built.
     assert not {name for name in others if not name.startswith("_sysconfigdata")}
-
-
-def test_the_command_line_starts_without_numpy() -> None:
-    # Its threads would take the signals that the threads of a supervisor block.
-    assert "numpy" not in _loaded_by(["pitstop.cli.main"])

@@ -54,6 +54,11 @@ CASES = [
     (
         "a step after a resume, not the first",
         run("b", records(12, losses={9: 0.25}), resumes=(Resume(7, 2, "exact", ""),)),
+        ["not_restored_later"],
+    ),
+    (
+        "before a resume",
+        run("b", records(12, losses={3: 0.25}), resumes=(Resume(7, 2, "exact", ""),)),
         [],
     ),
     (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 
 from rich.console import Console
 
@@ -23,6 +24,12 @@ def test_an_exact_drill() -> None:
     row = next(line for line in text.splitlines() if line.startswith("kill after step 6"))
     assert row.split()[4:] == ["4", "2", "identical", "8.5"]
     assert "Exact: 1 of 1 interrupted runs are identical." in text
+
+
+def test_a_run_that_started_over_proves_no_resume() -> None:
+    text = _text(drill(trial(EXACT), replace(trial(EXACT), resumed_at_step=0)))
+    assert text.count("identical, started over") == 1
+    assert "1 started over: nothing had been saved" in text
 
 
 def test_a_resume_that_is_not_exact_names_step_and_reason() -> None:

@@ -21,6 +21,10 @@ _SET_SEEDS = (
     "Call keras.utils.set_random_seed(N) before anything is built or shuffled, and give your"
     " own generators a seed."
 )
+_OWN_STATE = (
+    "Look for random numbers and counters of the script's own: generators made at import,"
+    " attributes of the data set, variables outside of the model."
+)
 _ORDER_ADVICE = (
     "Give every shuffle a seed, draw the numbers of an augmentation from a seeded generator,"
     " and read with one worker or in a fixed order."
@@ -82,8 +86,26 @@ def differs_after_a_resume(found: Comparison) -> Reason | None:
         "not_restored",
         f"It is the first step after {side.name} was resumed at step {resume.step}{announced}:"
         " the training depends on something that a resume does not restore.",
-        "Look for random numbers and counters of the script's own: generators made at import,"
-        " attributes of the data set, variables outside of the model.",
+        _OWN_STATE,
+    )
+
+
+def differs_later_after_a_resume(found: Comparison) -> Reason | None:
+    """The first difference comes some steps after a resume."""
+    step = found.step
+    if step is None or differs_after_a_resume(found):
+        return None
+    pairs = [(side, resume) for side in (found.a, found.b) for resume in side.resumes]
+    before = [pair for pair in pairs if pair[1].step < step.step]
+    if not before:
+        return None
+    side, resume = max(before, key=lambda pair: pair[1].step)
+    return Reason(
+        "not_restored_later",
+        f"{side.name} was resumed at step {resume.step}, {step.step - resume.step} steps before;"
+        " where two uninterrupted runs agree, something that a resume does not restore shows"
+        " only later.",
+        _OWN_STATE,
     )
 
 
@@ -205,6 +227,7 @@ RULES: tuple[Callable[[Comparison], Reason | None], ...] = (
     differs_at_an_epoch,
     batches_differ,
     only_what_is_reported_differs,
+    differs_later_after_a_resume,
     weights_differ_alone,
     only_state_differs,
     lengths_differ,

@@ -58,10 +58,11 @@ def choose(
 def checkpoint_interval_steps(last_step: int) -> int:
     """Steps between the checkpoints of an interrupted run.
 
-    Often enough that a kill in the middle does not start over, and not so often
-    that nothing is computed again.
+    Often enough that a kill in the middle does not start over.  A kill comes
+    before its own step is saved, so that there is always something to compute
+    again.
     """
-    return max(2, last_step // _CHECKPOINTS_PER_RUN)
+    return max(1, last_step // _CHECKPOINTS_PER_RUN)
 
 
 def _named_places(last_step: int, epoch_ends: Sequence[int]) -> list[tuple[int, str]]:

@@ -74,7 +74,7 @@ def _table(drill: Drill) -> Table:
 
 def _result(trial: Trial) -> str:
     if trial.identical:
-        return "identical"
+        return "identical" if trial.resumed_at_step else "identical, started over"
     found = trial.comparison
     if found is None or found.same:
         return trial.failure or "computed a step again with another result"
@@ -98,6 +98,9 @@ def _verdict(drill: Drill) -> Text:
 
 
 def _explanation(drill: Drill) -> Iterator[str]:
+    over = sum(not trial.resumed_at_step for trial in drill.trials)
+    if over:
+        yield f"{over} started over: nothing had been saved, so no resume was tried there."
     again = drill.repetition
     if again is not None and not again.same:
         yield f"First difference: {comparison.first_difference(again)}."
