@@ -50,3 +50,12 @@ def test_wrong_usage_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
 def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert _main(name, "--help") == 0
     assert len(capsys.readouterr().out) > 100
+
+
+@pytest.mark.parametrize("name", ["run", "drill", "compare"])
+def test_each_exit_code_has_a_line_of_its_own(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _main(name, "--help")
+    lines = capsys.readouterr().out.partition("Exit codes:\n")[2].splitlines()
+    assert {"0", "1", "2"} <= {line.split()[0] for line in lines}

@@ -13,24 +13,24 @@ from pitstop.comparison.load import load_run
 from pitstop.report import comparison
 
 _DIFFERENT = 1
+_EXIT_CODES = """\b
+Exit codes:
+  0    the same, as far as both went
+  1    different
+  2    there is nothing to compare
+"""
 
 
-@click.command()
+@click.command(epilog=_EXIT_CODES)
 @click.argument("run_a", type=click.Path(path_type=Path))
 @click.argument("run_b", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.pass_context
 def compare(context: click.Context, run_a: Path, run_b: Path, *, as_json: bool) -> None:
-    r"""Tell where RUN_A and RUN_B differ first, bit for bit, and in which tensor.
+    """Tell where RUN_A and RUN_B differ first, bit for bit, and in which tensor.
 
     Compares the loss and metrics of every step, and all variables, random
     streams and the input's position at the checkpoints of the same step.
-
-    \b
-    Exit codes:
-      0    the same, as far as both went
-      1    different
-      2    there is nothing to compare
     """
     found = compare_runs(load_run(run_a), load_run(run_b))
     if as_json:

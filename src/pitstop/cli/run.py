@@ -16,9 +16,19 @@ from pitstop.supervisor.screen import PREFIX
 from pitstop.supervisor.supervise import supervise
 
 _CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+_EXIT_CODES = """\b
+Exit codes:
+  0    training complete
+  75   stopped safely; run the same command again to go on
+  2    wrong usage, a folder that is no run or in use, or saved state that does not fit
+  126  COMMAND cannot be executed
+  127  COMMAND does not exist
+  1    the run folder cannot be written (or the script returned 1)
+  else the script's own code, 128 + signal when it was killed
+"""
 
 
-@click.command(context_settings=_CONTEXT)
+@click.command(context_settings=_CONTEXT, epilog=_EXIT_CODES)
 @click.option(
     "--run-dir",
     type=click.Path(path_type=Path),
@@ -45,6 +55,12 @@ _CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}
     help="The longest wait for a step to end after a stop request.  [default: 30s]",
 )
 @click.option(
+    "--max-time",
+    type=SECONDS,
+    help="Stop, saved, before so much time has passed: 3h50m.  [default: to the Slurm job's end; "
+    "0: no limit]",
+)
+@click.option(
     "--snapshot-memory",
     type=BYTES,
     default=0,
@@ -69,25 +85,19 @@ def run(
     every: Interval,
     overhead: float,
     grace: float,
+    max_time: float | None,
     snapshot_memory: int,
     halt_at_step: int,
     die_at_step: int,
     no_status_line: bool,
     command: tuple[str, ...],
 ) -> None:
-    r"""Run COMMAND under supervision; an unfinished run is resumed.
+    """Run COMMAND under supervision; an unfinished run is resumed.
 
-    Ctrl-C, SIGTERM or `pitstop stop` finish the step and save it; a second
-    Ctrl-C stops at once, at the last snapshot.
-
-    \b
-    Exit codes:
-      0    training complete
-      75   stopped safely; run the same command again to go on
-      2    wrong usage, or a run folder that cannot be used
-      126  COMMAND cannot be executed
-      127  COMMAND does not exist
-      else the script's own code, 128 + signal when it was killed
+    Ctrl-C, SIGTERM, SIGUSR1, `pitstop stop`, or a file named `stop` in the run's
+    folder finish the step and save it; a second Ctrl-C stops at once, at the
+    last snapshot.  SIGUSR2 takes a checkpoint, and training goes on.  In Slurm:
+    #SBATCH --signal=B:USR1@120, and `exec pitstop run ...` in the batch script.
     """
     settings = Settings(
         overhead=overhead,
@@ -103,6 +113,7 @@ def run(
         command=command,
         settings=settings,
         grace_seconds=grace,
+        max_seconds=max_time,
         new=new,
         status_line=not no_status_line,
     )
