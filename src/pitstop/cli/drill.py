@@ -17,11 +17,17 @@ from pitstop.supervisor.screen import PREFIX
 
 _FAILED = 1
 _CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+_EXIT_CODES = """\b
+Exit codes:
+  0    every interrupted run is identical
+  1    something differs
+  2    wrong usage, or the script fails without any interruption
+"""
 # Hidden, so that `pitstop ls` and the commands that look for the only run pass it by.
 _DRILLS = Path("runs") / ".drill"
 
 
-@click.command(context_settings=_CONTEXT)
+@click.command(context_settings=_CONTEXT, epilog=_EXIT_CODES)
 @click.option("--kills", type=click.IntRange(min=0), default=3, show_default=True)
 @click.option("--stops", type=click.IntRange(min=0), default=1, show_default=True)
 @click.option(
@@ -52,7 +58,7 @@ def drill(
     as_json: bool,
     command: tuple[str, ...],
 ) -> None:
-    r"""Interrupt COMMAND on purpose and prove that it resumes exactly.
+    """Interrupt COMMAND on purpose and prove that it resumes exactly.
 
     Runs it once to the end, then again for every kill and stop: in the middle,
     at the end of an epoch, after the first step, at random steps.  Every
@@ -61,12 +67,6 @@ def drill(
     All runs work in this folder and overwrite each other's files.  With
     --isolate each has a folder of its own, with copies of the files that
     COMMAND names.  The script sees PITSTOP_DRILL=1.
-
-    \b
-    Exit codes:
-      0    every interrupted run is identical
-      1    something differs
-      2    wrong usage, or the script fails without any interruption
     """
     if not kills + stops:
         raise click.UsageError("Give at least one of --kills and --stops.")
