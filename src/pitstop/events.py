@@ -73,9 +73,12 @@ class EnvironmentChanged(Event):
 class StopRequested(Event):
     """Somebody asked the run to stop.
 
-    source: "signal", "command" (pitstop stop), "setting" (a step that the run
-        was told to stop at), or "supervisor_lost".
+    source: "signal", "command" (pitstop stop), "file" (RUN/stop), "script"
+        (pitstop.request_stop), "time_limit", "setting" (a step that the run was
+        told to stop at), or "supervisor_lost".
     urgency: "graceful" (finish the step) or "now" (last snapshot).
+    reason: in the words of who asked; of a time limit, what it is and what was
+        left of it.
     """
 
     source: str
@@ -85,6 +88,7 @@ class StopRequested(Event):
     sender_uid: int | None = None
     sender_command: str = ""
     from_terminal: bool = False
+    reason: str = ""
 
 
 @dataclass(frozen=True)

@@ -269,6 +269,17 @@ def test_a_stop_saves_and_leaves(make: MakeSupervisor, stop: Stop) -> None:
     assert supervisor.beacon.phase() is Phase.SAVING
 
 
+def test_the_script_stops_itself_at_the_next_boundary(make: MakeSupervisor) -> None:
+    supervisor = make()
+    session = supervisor.session
+    session.start_steps(0)
+    session.request_stop("good enough")
+    assert supervisor.event() == StopRequested("script", "graceful", reason="good enough")
+    assert session.due(5, 0)
+    with pytest.raises(TrainingStopped):
+        session.act(5, lambda: cut(5))
+
+
 def test_a_stop_outside_of_training_tells_the_last_position(make: MakeSupervisor) -> None:
     supervisor = make()
     supervisor.beacon.write_position(40, 3, 10, 1, 0.5)

@@ -37,6 +37,18 @@ _RUN = Path("runs/a")
         (StopRequested("signal", "graceful"), "stopping (once more: stop at once)."),
         (StopRequested("setting", "graceful"), "stopping at the step it was told to."),
         (StopRequested("signal", "now"), "stopping at once, at the last snapshot."),
+        (
+            StopRequested("file", "graceful"),
+            "stopping, as the file stop in the run folder asks.",
+        ),
+        (
+            StopRequested("script", "graceful", reason="good enough"),
+            "stopping, as the script asks: good enough.",
+        ),
+        (
+            StopRequested("time_limit", "graceful", reason="9.0 s left of 1h00m (Slurm)"),
+            "stopping, the time is nearly up: 9.0 s left of 1h00m (Slurm).",
+        ),
         (LevelKnown("exact"), ""),
         (
             LevelKnown("not_exact", "a generator"),

@@ -48,6 +48,20 @@ def test_stop_names_who_asked(ends: Ends, now: bool, urgency: str) -> None:
     assert stop.sender_command
 
 
+def test_a_script_that_asks_for_itself_says_why(ends: Ends) -> None:
+    stops: list[StopRequested] = []
+    body = {"command": "stop", "source": "script", "reason": "good enough"}
+    _desk(stops).serve(ends[0], body)
+    [stop] = stops
+    assert (stop.source, stop.urgency, stop.reason) == ("script", "graceful", "good enough")
+
+
+def test_nobody_asks_in_another_s_name(ends: Ends) -> None:
+    stops: list[StopRequested] = []
+    _desk(stops).serve(ends[0], {"command": "stop", "source": "signal"})
+    assert [stop.source for stop in stops] == ["command"]
+
+
 def test_checkpoint_answers_only_with_one_that_is_not_older(ends: Ends) -> None:
     desk = _desk([])
     desk.serve(ends[0], {"command": "checkpoint"})

@@ -31,6 +31,7 @@ def test_child_s_exit_asks_for_nothing() -> None:
         (signal.SIGINT, True, "now"),
         (signal.SIGTERM, True, "graceful"),
         (signal.SIGHUP, True, "graceful"),
+        (signal.SIGUSR1, True, "graceful"),
     ],
 )
 def test_only_a_second_interrupt_wants_the_end_at_once(
@@ -40,8 +41,16 @@ def test_only_a_second_interrupt_wants_the_end_at_once(
     assert (event.urgency, event.signal, event.sender_command) == (urgency, number.name, "kill -2")
 
 
+@pytest.mark.parametrize(("number", "stops"), [(signal.SIGUSR1, True), (signal.SIGUSR2, False)])
+def test_the_user_s_signals_are_watched_and_one_of_them_stops(
+    number: signal.Signals, stops: bool
+) -> None:
+    assert number in watched_signals(lambda _: signal.SIG_DFL)
+    assert received_from(number, _USER, 42, 0).asks_to_stop is stops
+
+
 def test_signals_ignored_at_the_start_are_left_alone() -> None:
-    ignored = {signal.SIGHUP, signal.SIGINT}
+    ignored = {signal.SIGHUP, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2}
     watched = watched_signals(lambda s: signal.SIG_IGN if s in ignored else signal.SIG_DFL)
     assert not watched & ignored
     assert {signal.SIGTERM, signal.SIGCHLD} <= watched

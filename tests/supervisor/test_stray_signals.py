@@ -21,7 +21,7 @@ queue.close()
 """
 
 
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP", "SIGCHLD"])
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR2", "SIGCHLD"])
 def test_a_signal_to_another_thread_is_in_the_queue(name: str) -> None:
     shown = subprocess.run(
         [sys.executable, "-c", PROGRAM, name],

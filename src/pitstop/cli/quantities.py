@@ -8,9 +8,13 @@ from dataclasses import dataclass
 
 import click
 
-_AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z%]*)\s*$")
+_NUMBER = r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*"
+_AMOUNT = re.compile(rf"{_NUMBER}([A-Za-z%]*)\s*$")
+_PART = re.compile(rf"{_NUMBER}([A-Za-z]+)")
+_PARTS = re.compile(rf"(?:{_PART.pattern})+\s*$")
 _SECONDS: Mapping[str, float] = {
-    "": 1, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "hours": 3600, "ms": 1e-3
+    "": 1, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "hours": 3600,
+    "d": 86400, "ms": 1e-3,
 }  # fmt: skip
 _BYTES: Mapping[str, float] = {
     "": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
@@ -29,15 +33,15 @@ class Interval:
 
 
 def parse_seconds(text: str) -> float:
-    """`30s`, `10min`, `1.5h`; a bare number is seconds.
+    """`30s`, `10min`, `1.5h`, `3h50m`; a bare number is seconds.
 
     Raises:
         ValueError: it is none of these.
     """
-    amount, unit = _split(text)
-    if unit not in _SECONDS:
-        raise ValueError(f"{text!r} is not a time; write for example 30s, 10min or 1h")
-    return amount * _SECONDS[unit]
+    parts = _PART.findall(text) if _PARTS.match(text) else [_split(text)]
+    if not all(unit.lower() in _SECONDS for _, unit in parts):
+        raise ValueError(f"{text!r} is not a time; write for example 30s, 10min or 3h50m")
+    return sum(float(amount) * _SECONDS[unit.lower()] for amount, unit in parts)
 
 
 def parse_bytes(text: str) -> int:

@@ -29,7 +29,7 @@ from pitstop.events import (
     TrainerStopped,
     to_record,
 )
-from pitstop.link.beacon import Beacon, Phase
+from pitstop.link.beacon import Beacon, Phase, Stop
 from pitstop.link.settings import Settings
 from pitstop.link.wire import PROTOCOL, Connection
 from pitstop.machine.memory import available_bytes
@@ -139,6 +139,11 @@ class Session:
         if answer.type != "image":
             raise PeerFault(f"Checkpoint {point.checkpoint}: {answer.body['reason']}.")
         return open_saved_state(answer.fds[0])
+
+    def request_stop(self, reason: str) -> None:
+        """The script asks for a stop; it is obeyed at the next boundary."""
+        self.report(StopRequested(source="script", urgency="graceful", reason=reason))
+        self.beacon.request_stop(Stop.GRACEFUL)
 
     # -- the step boundary ---------------------------------------------------
 

@@ -15,6 +15,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from pitstop.engine import script_stop
 from pitstop.engine.session import Session
 from pitstop.engine.witness import Witness
 from pitstop.errors import PeerFault, UnsupportedVersion
@@ -60,6 +61,7 @@ class Instrumentation:
         versions = _versions()
         session = Session.open(self._socket_path, versions)
         Witness(session.report, session.beacon, stop_training.callback_of).install()
+        script_stop.lead_to(session)
         return Training(session, self._registry, versions)
 
     def _forget(self) -> None:

@@ -22,7 +22,7 @@ To the trainer:
     image     checkpoint; one descriptor: a slot (`snapshot.slot`)
     no_image  checkpoint, reason
 
-From the command line:
+From the command line, or for `pitstop.request_stop` where nothing trains:
 
     request   command ("stop", "checkpoint", "status"), and its options
     reply     the answer

@@ -5,8 +5,9 @@ The trainer writes its position at every step boundary with one `pack_into`
 call, no thread, no message.  The page outlives the trainer, so the step at
 which it was killed is known exactly.
 
-Each field has one writer.  Readers may see a position that is one field ahead
-of another; nothing but display and the stop deadline depends on it.
+Each field has one writer, but for the stop word, which anybody may raise.
+Readers may see a position that is one field ahead of another; nothing but
+display and the stop deadline depends on it.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from pitstop.store.names import first_free, numbered_names
 RUN_FILE = "run.json"
 JOURNAL_FILE = "journal.jsonl"
 LOCK_FILE = "lock"
+STOP_FILE = "stop"
 CHECKPOINTS_DIR = "checkpoints"
 ATTEMPTS_DIR = "attempts"
 OUTPUT_FILE = "output.log"

@@ -19,6 +19,7 @@ from pitstop.supervisor.run_request import RunRequest
 from pitstop.supervisor.screen import Screen
 from pitstop.supervisor.seat import Invitation
 from pitstop.supervisor.signals import SignalQueue
+from pitstop.supervisor.time_limit import TimeLimit
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class AttemptPlan:
         history: the attempts before.
         fingerprint: what the attempt runs with, see `fingerprint`.
         started_seconds: seconds since the epoch.
+        time_limit: the time there is, None without a limit.
     """
 
     request: RunRequest
@@ -42,6 +44,7 @@ class AttemptPlan:
     history: History
     fingerprint: Mapping[str, JsonValue]
     started_seconds: float
+    time_limit: TimeLimit | None
 
     @property
     def grace_seconds(self) -> float:

@@ -62,7 +62,7 @@ class Exchange:
         self._resumes = bool(tools.catalog.entries())
         self._restoring = Restoring(tools.catalog, tools.persister, self._on_restore_ready)
         self.saving = Saving(reactor, tools.persister, self._restoring, self.record, ears.feed)
-        self._desk = RequestDesk(RequestHandlers(ears.status, ears.on_stop, self._ask_checkpoint))
+        self._desk = RequestDesk(RequestHandlers(ears.status, ears.on_stop, self.ask_checkpoint))
         handlers = TrainerHandlers(
             self._on_trainer_event, tools.persister.set_arena, self.saving.taken, self._on_restore
         )
@@ -106,7 +106,22 @@ class Exchange:
             if self._restoring.ready:
                 self.seat.welcome(self._restoring.points)
 
+    def ask_checkpoint(self) -> int | None:
+        """Asks the trainer for a durable checkpoint.
+
+        Returns:
+            The step it had completed by then, None when nobody trains.
+        """
+        progress = self._tools.beacon.progress()
+        if not self.seat.connected or progress.phase is Phase.STARTING:
+            return None
+        self._tools.beacon.request_checkpoint()
+        return progress.step
+
     def _on_trainer_event(self, event: Event) -> None:
+        if isinstance(event, StopRequested) and event.source == "script":
+            self._ears.on_stop(event)
+            return
         self.record(event)
         if isinstance(event, TrainerConnected) and self._resumes:
             for change in self._plan.history.version_changes(event):
@@ -120,10 +135,3 @@ class Exchange:
     def _on_restore(self, checkpoint: str) -> None:
         if self.seat.link is not None:
             self._restoring.requested(self.seat.link, checkpoint)
-
-    def _ask_checkpoint(self) -> int | None:
-        progress = self._tools.beacon.progress()
-        if not self.seat.connected or progress.phase is Phase.STARTING:
-            return None
-        self._tools.beacon.request_checkpoint()
-        return progress.step

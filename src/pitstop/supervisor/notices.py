@@ -16,6 +16,7 @@ from pitstop.events import (
     StopDeadlinePassed,
     StopRequested,
 )
+from pitstop.store.run_folder import STOP_FILE
 from pitstop.supervisor import fingerprint
 from pitstop.supervisor.lifecycle import State
 from pitstop.supervisor.story import Story
@@ -33,7 +34,16 @@ NO_PERSISTER = Notice(
     "The process that saves checkpoints keeps dying; training goes on without new ones.",
     "Free memory or disk space; the last checkpoint stands.",
 )
+CHECKPOINT_ASKED = Notice("checkpoint_asked", "SIGUSR2: a checkpoint is taken at the next step.")
+NOTHING_TO_SAVE = Notice(
+    "nothing_to_save", "SIGUSR2: no Keras training is under way, so there is nothing to save."
+)
 
+_WHO_ASKS = {
+    "file": f"as the file {STOP_FILE} in the run folder asks",
+    "script": "as the script asks",
+    "time_limit": "the time is nearly up",
+}
 _LEVELS = {"exact": "exact", "exact_by_replay": "exact by replay", "not_exact": "not exact"}
 
 
@@ -93,6 +103,9 @@ def _stop_line(event: StopRequested) -> str:
         return "stopping at the step it was told to."
     if event.urgency == "now":
         return "stopping at once, at the last snapshot."
+    if event.source in _WHO_ASKS:
+        reason = f": {event.reason}" if event.reason else ""
+        return f"stopping, {_WHO_ASKS[event.source]}{reason}."
     return "stopping (once more: stop at once)."
 
 

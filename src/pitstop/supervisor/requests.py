@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,14 +30,15 @@ class RequestHandlers:
     checkpoint: Callable[[], int | None]
 
 
-def stop_request(peer: Peer, sender_command: str, *, now: bool) -> StopRequested:
-    """The event of a `pitstop stop`."""
+def stop_request(peer: Peer, sender_command: str, body: Mapping[str, Any]) -> StopRequested:
+    """The event of a `pitstop stop`, or of a script that asks for itself."""
     return StopRequested(
-        source="command",
-        urgency="now" if now else "graceful",
+        source="script" if body.get("source") == "script" else "command",
+        urgency="now" if body.get("now", False) else "graceful",
         sender_pid=peer.pid,
         sender_uid=peer.uid,
         sender_command=sender_command,
+        reason=str(body.get("reason", "")),
     )
 
 
@@ -54,7 +55,7 @@ class RequestDesk:
         if command == "status":
             _reply(connection, {"status": self._handlers.status().to_json()})
         elif command == "stop":
-            self._stop(connection, now=bool(body.get("now", False)))
+            self._stop(connection, body)
         elif command == "checkpoint":
             self._checkpoint(connection)
         else:
@@ -80,9 +81,9 @@ class RequestDesk:
                 _reply(connection, answer)
                 del self._waiting[connection]
 
-    def _stop(self, connection: Connection, *, now: bool) -> None:
+    def _stop(self, connection: Connection, body: Mapping[str, Any]) -> None:
         peer = peer_of(connection)
-        self._handlers.stop(stop_request(peer, family.command_of(peer.pid), now=now))
+        self._handlers.stop(stop_request(peer, family.command_of(peer.pid), body))
         _reply(connection, {"status": self._handlers.status().to_json()})
 
     def _checkpoint(self, connection: Connection) -> None:

@@ -17,6 +17,8 @@ class RunRequest:
         command: the user's command and its arguments.
         settings: what the trainer obeys.
         grace_seconds: the longest wait for a boundary after a stop request.
+        max_seconds: time for the whole call, 0 for no limit; None asks the
+            scheduler's environment.
         new: put an existing run aside and start over.
         status_line: show one on a terminal that can.
     """
@@ -25,6 +27,7 @@ class RunRequest:
     command: tuple[str, ...]
     settings: Settings = field(default_factory=Settings)
     grace_seconds: float = 30.0
+    max_seconds: float | None = None
     new: bool = False
     status_line: bool = True
 

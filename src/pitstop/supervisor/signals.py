@@ -20,8 +20,9 @@ from types import FrameType
 from pitstop.events import StopRequested
 
 _SI_KERNEL = 0x80
-_STOPS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
-_OTHERS = frozenset({signal.SIGCHLD, signal.SIGTSTP, signal.SIGWINCH})
+_STOPS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1})
+_MAY_BE_IGNORED = _STOPS | {signal.SIGTSTP, signal.SIGUSR2}
+_OTHERS = frozenset({signal.SIGCHLD, signal.SIGTSTP, signal.SIGUSR2, signal.SIGWINCH})
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Received:
 
     @property
     def asks_to_stop(self) -> bool:
-        """Whether this is one of the signals that end a program."""
+        """Whether this is one of the signals that end a program, or SIGUSR1."""
         return self.signal in _STOPS
 
 
@@ -83,7 +84,7 @@ def watched_signals(
     One that was ignored when we started stays ignored: that is how `nohup` and
     a shell's background jobs ask to be left alone.
     """
-    ignored = {each for each in _STOPS | {signal.SIGTSTP} if disposition(each) == signal.SIG_IGN}
+    ignored = {each for each in _MAY_BE_IGNORED if disposition(each) == signal.SIG_IGN}
     return (_STOPS | _OTHERS) - ignored
 
 

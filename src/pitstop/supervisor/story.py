@@ -26,6 +26,7 @@ class Story:
         checkpoint_step: step of the newest durable checkpoint.
         checkpoint: its folder's name.
         checkpoint_seconds: when it was written, seconds since the epoch.
+        save_seconds: what it took to write, 0 before the first of the attempt.
     """
 
     stop_requested: bool = False
@@ -39,6 +40,7 @@ class Story:
     checkpoint_epoch: int | None = None
     checkpoint: str = ""
     checkpoint_seconds: float | None = None
+    save_seconds: float = 0.0
 
 
 def tell(story: Story, event: Event, now_seconds: float) -> Story:
@@ -62,7 +64,7 @@ def tell(story: Story, event: Event, now_seconds: float) -> Story:
             )
         case CheckpointCommitted():
             saved = _saved(story, event.step, event.epoch, event.path)
-            return replace(saved, checkpoint_seconds=now_seconds)
+            return replace(saved, checkpoint_seconds=now_seconds, save_seconds=event.seconds)
         case _:
             return story
 

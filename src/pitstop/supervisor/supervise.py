@@ -16,7 +16,7 @@ from pitstop.link.beacon import Beacon
 from pitstop.store.catalog import Catalog
 from pitstop.store.lock import RunLock, own_record
 from pitstop.store.run_folder import RunFolder, open_or_create
-from pitstop.supervisor import family, fingerprint, process, status_line
+from pitstop.supervisor import family, fingerprint, process, status_line, time_limit
 from pitstop.supervisor.attempt import AttemptPlan, Tools
 from pitstop.supervisor.chronicle import Chronicle
 from pitstop.supervisor.control import ControlSocket
@@ -31,6 +31,7 @@ from pitstop.supervisor.screen import Screen
 from pitstop.supervisor.signals import SignalQueue
 from pitstop.supervisor.stored_status import is_completed
 from pitstop.supervisor.supervision import Supervision
+from pitstop.supervisor.time_limit import TimeLimit
 
 PERSISTER_LOG = "persister.log"
 _RETRY_SECONDS = 0.1
@@ -52,6 +53,7 @@ def supervise(request: RunRequest, say: Callable[[str], None]) -> RunOutcome:
         EnvironmentFault: the machine refuses a folder, a process or a socket,
             or a checkpoint was written by a newer Pitstop.
     """
+    limit = time_limit.find(request.max_seconds, os.environ, time.time(), time.monotonic())
     program = process.find_program(request.command)
     with ExitStack() as stack:
         # The first to be opened is the last to be closed: `pitstop stop` waits
@@ -64,13 +66,19 @@ def supervise(request: RunRequest, say: Callable[[str], None]) -> RunOutcome:
             return RunOutcome(State.COMPLETED.value, 0, 0)
         # Checkpoints of a newer version end it here, before anything has begun.
         Catalog(folder.checkpoints).entries()
-        plan = _plan(request, program, folder, str(control.path), History.from_entries(entries))
+        history = History.from_entries(entries)
+        plan = _plan(request, program, folder, str(control.path), history, limit)
         tools = _open_tools(stack, plan, folder, lock, control)
         return _attempt(stack, plan, tools)
 
 
 def _plan(
-    request: RunRequest, program: str, folder: RunFolder, socket_path: str, history: History
+    request: RunRequest,
+    program: str,
+    folder: RunFolder,
+    socket_path: str,
+    history: History,
+    limit: TimeLimit | None,
 ) -> AttemptPlan:
     return AttemptPlan(
         request=request,
@@ -80,6 +88,7 @@ def _plan(
         history=history,
         fingerprint=fingerprint.collect(request.command, os.environ),
         started_seconds=time.time(),
+        time_limit=limit,
     )
 
 

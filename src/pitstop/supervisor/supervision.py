@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pitstop.errors import PitstopError
 from pitstop.events import AttemptEnded, StopRequested
 from pitstop.link.beacon import Stop
+from pitstop.store.run_folder import STOP_FILE
 from pitstop.supervisor import deadline, family, lifecycle, notices, process
 from pitstop.supervisor.attempt import AttemptPlan, Tools
 from pitstop.supervisor.command_line import is_python
@@ -18,6 +19,7 @@ from pitstop.supervisor.ending import Ending, decide, trainer_exited
 from pitstop.supervisor.exchange import Ears, Exchange
 from pitstop.supervisor.lifecycle import FINAL, Instruction, Signal, State
 from pitstop.supervisor.live_status import live_status
+from pitstop.supervisor.lookout import Lookout
 from pitstop.supervisor.observation.observer import Observer
 from pitstop.supervisor.reactor import Reactor
 from pitstop.supervisor.signals import Received, stop_request, suspend_self
@@ -54,6 +56,7 @@ class Supervision:
         self._reactor = Reactor()
         self._exchange = Exchange(self._reactor, plan, tools, self._ears())
         self._reactor.watch(tools.signals, self._on_signals)
+        self._lookout = Lookout(plan.request.run_dir / STOP_FILE, plan.time_limit)
         self._perform = self._instruction_table()
         self._trainer = self._start()
         self._observer = Observer.begin(self._trainer.pid)
@@ -150,6 +153,8 @@ class Supervision:
     def _tick(self) -> None:
         now = time.monotonic()
         self._exchange.saving.tick()
+        if self._state in _CALM:
+            self._look_out(now)
         if self._state is State.STOPPING:
             self._check_deadline(now)
         if self._state is State.ENDING:
@@ -160,6 +165,12 @@ class Supervision:
         if self._tools.screen.due(now):
             self._tools.screen.show(self.status())
 
+    def _look_out(self, now: float) -> None:
+        step_seconds = self._tools.beacon.progress().step_seconds
+        request = self._lookout.request(now, step_seconds, self._story.save_seconds)
+        if request is not None:
+            self._request_stop(request)
+
     def _check_deadline(self, now: float) -> None:
         progress = self._tools.beacon.progress()
         wait = deadline.patience(
@@ -168,6 +179,7 @@ class Supervision:
             stopped=self._story.trainer_stopped,
             grace_seconds=self._plan.request.grace_seconds,
         )
+        wait = self._lookout.bound(wait, self._stop_at, self._story.save_seconds)
         event = deadline.overdue(wait, now - self._stop_at, progress)
         if event is not None:
             self._exchange.record(event)
@@ -219,12 +231,18 @@ class Supervision:
                 self._suspend()
             elif received.signal is signal.SIGWINCH:
                 self._resize()
+            elif received.signal is signal.SIGUSR2:
+                self._ask_checkpoint()
         self._on_children()
 
     def _stop_request(self, received: Received) -> StopRequested:
         sender_pid = received.sender_pid
         command = family.command_of(sender_pid) if sender_pid else ""
         return stop_request(received, command, again=self._story.stop_requested)
+
+    def _ask_checkpoint(self) -> None:
+        asked = self._exchange.ask_checkpoint() is not None
+        self._exchange.record(notices.CHECKPOINT_ASKED if asked else notices.NOTHING_TO_SAVE)
 
     def _resize(self) -> None:
         self._tools.screen.resize()

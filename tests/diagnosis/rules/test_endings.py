@@ -33,6 +33,8 @@ from tests.diagnosis.attempts import (
     stopped,
 )
 
+_TIME = "9.0 s left of 3h50m (--max-time), up to 9.5 s needed to stop"
+
 CASES: list[Case] = [
     ("all epochs done", completed(epoch(4), *FINISHED), "completed_normally"),
     (
@@ -68,6 +70,35 @@ CASES: list[Case] = [
         stopped(StopRequested("setting", "graceful"), *STOPPED_CLEANLY),
         "stop_requested",
     ),
+    (
+        "a file in the run folder",
+        stopped(StopRequested("file", "graceful"), *STOPPED_CLEANLY),
+        "stop_requested",
+    ),
+    (
+        "pitstop.request_stop",
+        stopped(StopRequested("script", "graceful"), *STOPPED_CLEANLY),
+        "stop_requested",
+    ),
+    (
+        "pitstop run --max-time",
+        stopped(StopRequested("time_limit", "graceful", reason=_TIME), *STOPPED_CLEANLY),
+        "time_limit",
+    ),
+    (
+        "SIGUSR1 by somebody",
+        stopped(stop_by_signal("SIGUSR1", sender_pid=812), *STOPPED_CLEANLY),
+        "stop_requested",
+    ),
+    (
+        "SIGUSR1 by Slurm",
+        stopped(
+            stop_by_signal("SIGUSR1", sender_pid=812, sender_command="slurmstepd: [7.batch]"),
+            *STOPPED_CLEANLY,
+        ),
+        "time_limit",
+    ),
+    ("SIGUSR1 to the trainer", failed(killed("SIGUSR1")), "preempted_or_terminated"),
     (
         "stop had to be forced",
         stopped(
@@ -164,6 +195,14 @@ def test_the_summary_says_where_it_stopped() -> None:
     finding = finding_of(stopped(stop, *STOPPED_CLEANLY))
     assert "step 47 (epoch 3, batch 7)" in finding.summary
     assert any("user id 1000" in item.text for item in finding.evidence)
+
+
+@pytest.mark.parametrize("source", ["file", "script", "time_limit"])
+def test_the_reason_is_passed_on(source: str) -> None:
+    stop = StopRequested(source, "graceful", reason=_TIME)
+    finding = finding_of(stopped(stop, *STOPPED_CLEANLY))
+    assert _TIME in finding.summary
+    assert any(_TIME in item.text for item in finding.evidence)
 
 
 def test_a_forced_stop_says_what_was_waited_for() -> None:

@@ -33,13 +33,23 @@ _SIGNAL_CAUSES: dict[str, CauseId] = {
     "SIGHUP": "preempted_or_terminated",
     "SIGQUIT": "user_interrupt",
     "SIGXCPU": "time_limit",
+    "SIGUSR1": "preempted_or_terminated",
+    "SIGUSR2": "preempted_or_terminated",
 }
 
-_OWN_SOURCES = {"command": "`pitstop stop`", "setting": "the step it was told to stop at"}
+_OWN_SOURCES = {
+    "command": "`pitstop stop`",
+    "setting": "the step it was told to stop at",
+    "file": "the file `stop` in the run folder",
+    "script": "`pitstop.request_stop` in the script",
+}
+
+_SLURM_SENDER = "slurmstepd"
 
 _SIGNAL_ADVICE = {
     "SIGHUP": "The terminal or ssh session was closed: start the run inside tmux or with nohup.",
     "SIGTERM": "Ask the scheduler (sacct, kubectl describe, the cloud's event log) who ended it.",
+    "SIGUSR1": "In Slurm, `--signal=B:USR1@120` with `exec pitstop run` signals Pitstop alone.",
     "SIGXCPU": "Raise the limit (`ulimit -t`, or ask for more time), or run in shorter pieces.",
 }
 
@@ -89,16 +99,37 @@ class _Request:
 
 def _read_request(stop: StopRequested) -> _Request:
     if stop.source in _OWN_SOURCES:
-        return _Request("stop_requested", f"Stopped on request ({_OWN_SOURCES[stop.source]})")
+        who = _OWN_SOURCES[stop.source] + _reason(stop)
+        return _Request("stop_requested", f"Stopped on request ({who})")
+    if stop.source == "time_limit":
+        words = f"Stopped before the time was up{_reason(stop)}"
+        return _Request("time_limit", words, "Give it more time, or run it in pieces like this.")
+    return _read_signal(stop)
+
+
+def _read_signal(stop: StopRequested) -> _Request:
     sender = stop.sender_command.split()
     if _is_timeout(sender):
         advice = f"Give it more time: `{' '.join(sender[:2])}` was too short."
         return _Request("time_limit", "The time limit of timeout(1) passed", advice)
+    if stop.signal == "SIGUSR1":
+        return _read_usr1(stop)
     if stop.signal == "SIGINT" and stop.from_terminal:
         return _Request("user_interrupt", "Ctrl-C in the terminal")
     cause = _SIGNAL_CAUSES.get(stop.signal, "preempted_or_terminated")
     words = f"Pitstop was sent {stop.signal or 'a signal'}{_sender(stop)}"
     return _Request(cause, words, _SIGNAL_ADVICE.get(stop.signal, ""))
+
+
+def _read_usr1(stop: StopRequested) -> _Request:
+    if stop.sender_command.startswith(_SLURM_SENDER):
+        words = "Slurm sent SIGUSR1, as --signal tells it to do before the job's end"
+        return _Request("time_limit", words, "`sacct -j JOBID` tells whether it was preempted.")
+    return _Request("stop_requested", f"Pitstop was asked to stop with SIGUSR1{_sender(stop)}")
+
+
+def _reason(stop: StopRequested) -> str:
+    return f": {phrases.shorten(stop.reason, 120)}" if stop.reason else ""
 
 
 def _sender(stop: StopRequested) -> str:
@@ -109,8 +140,9 @@ def _sender(stop: StopRequested) -> str:
 
 def _describe(stop: StopRequested) -> str:
     what = stop.signal or _OWN_SOURCES.get(stop.source, "a signal")
+    what = "the time limit" if stop.source == "time_limit" else what
     user = f", user id {stop.sender_uid}" if stop.sender_uid is not None else ""
-    return f"stop requested ({stop.urgency}): {what}{_sender(stop)}{user}"
+    return f"stop requested ({stop.urgency}): {what}{_reason(stop)}{_sender(stop)}{user}"
 
 
 def _headline(evidence: Evidence, request: _Request) -> str:

@@ -1,0 +1,65 @@
+"""`pitstop.request_stop`: the script itself asks for a stop."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING
+
+from pitstop.errors import PeerClosed
+from pitstop.link.settings import ENV_SOCKET
+from pitstop.link.wire import Connection
+
+if TYPE_CHECKING:
+    from pitstop.engine.session import Session
+
+# By process: a forked data worker inherits the entry, but the session is not its own.
+_sessions: dict[int, Session] = {}
+
+
+def lead_to(session: Session) -> None:
+    """Requests of this process go to its session from now on."""
+    _sessions[os.getpid()] = session
+
+
+def request_stop(reason: str = "") -> None:
+    """Stops the run safely, as `pitstop stop` does.
+
+    In the process that trains it is obeyed at the next step boundary: the state
+    is saved, the script ends with exit code 75, and the same command goes on
+    there.  A script that does not train (yet), or a data worker, has its
+    supervisor end the run.  Returns at once.  Outside of `pitstop run` it only
+    warns.
+
+    Args:
+        reason: why, in one line; `pitstop why` shows it.
+    """
+    socket_path = os.environ.get(ENV_SOCKET)
+    session = _sessions.get(os.getpid())
+    if session is not None:
+        session.request_stop(reason)
+    elif not socket_path:
+        _warn("is not running under `pitstop run`")
+    elif not _ask_supervisor(socket_path, reason):
+        _warn("has lost its supervisor")
+
+
+def _ask_supervisor(socket_path: str, reason: str) -> bool:
+    """Whether the supervisor took the request."""
+    try:
+        connection = Connection.connect(socket_path)
+    except PeerClosed:
+        return False
+    try:
+        connection.send("request", {"command": "stop", "source": "script", "reason": reason})
+        connection.receive()
+    except PeerClosed:
+        return False
+    finally:
+        connection.close()
+    return True
+
+
+def _warn(why: str) -> None:
+    message = f"pitstop.request_stop() does nothing: this process {why}."
+    warnings.warn(message, RuntimeWarning, stacklevel=3)

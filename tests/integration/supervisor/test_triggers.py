@@ -1,0 +1,172 @@
+"""Every way to ask for a stop but the terminal's, with real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pitstop.events import (
+    AttemptEnded,
+    CheckpointCommitted,
+    Notice,
+    StopDeadlinePassed,
+    StopRequested,
+    TrainerStopped,
+)
+from pitstop.journal import read
+from pitstop.store.run_folder import open_existing
+from tests.integration.supervisor.launch import (
+    TRAINER,
+    call,
+    events,
+    finish,
+    last,
+    processes_in,
+    run_script,
+    run_trainer,
+    start,
+    until,
+    until_line,
+)
+
+_WAITS = "import time\nprint('ready', flush=True)\ntime.sleep(60)\n"
+
+
+def _train_for(folder: Path, seconds: str, *options: object) -> subprocess.Popen[bytes]:
+    command = ["--", sys.executable, TRAINER, *options]
+    return start(folder, "run", "--run-dir", "run", "--max-time", seconds, *command)
+
+
+def _cause(folder: Path) -> tuple[str, str]:
+    found = json.loads(call(folder, "why", "run", "--json").stdout)
+    return found["cause"], found["summary"]
+
+
+def _attempt_seconds(folder: Path) -> float:
+    entries = read(open_existing(folder / "run").journal).entries
+    return entries[-1].time_seconds - entries[0].time_seconds
+
+
+def _check_saved_at_a_step(folder: Path, code: int) -> None:
+    end = last(folder, AttemptEnded)
+    assert code == 75
+    assert end.checkpoint_step == end.step == last(folder, TrainerStopped).step
+    assert processes_in(folder) == []
+
+
+def test_a_file_in_the_run_folder_stops_it_and_is_gone(tmp_path: Path) -> None:
+    run = run_trainer(tmp_path)
+    until_line(run, b"step 5\n")
+    (tmp_path / "run" / "stop").write_text("the node is needed\n")
+    ended = finish(run)
+    asked = last(tmp_path, StopRequested)
+    _check_saved_at_a_step(tmp_path, ended.returncode)
+    assert (asked.source, asked.sender_uid, asked.reason) == (
+        "file",
+        os.getuid(),
+        "the node is needed",
+    )
+    assert not (tmp_path / "run" / "stop").exists()
+    assert b"as the file stop in the run folder asks: the node is needed" in ended.stderr
+    cause, summary = _cause(tmp_path)
+    assert cause == "stop_requested"
+    assert "the node is needed" in summary
+
+
+def test_a_file_stops_a_script_that_does_not_train(tmp_path: Path) -> None:
+    run = run_script(tmp_path, _WAITS)
+    until_line(run, b"ready")
+    (tmp_path / "run" / "stop").touch()
+    assert finish(run).returncode == 75
+    assert last(tmp_path, StopRequested).source == "file"
+
+
+def test_the_save_is_done_before_the_time_is_up(tmp_path: Path) -> None:
+    ended = finish(_train_for(tmp_path, "5s", "--step-seconds", 0.2))
+    asked = last(tmp_path, StopRequested)
+    _check_saved_at_a_step(tmp_path, ended.returncode)
+    assert _attempt_seconds(tmp_path) < 5.0
+    assert asked.source == "time_limit"
+    assert "left of 5s (--max-time)" in asked.reason
+    cause, summary = _cause(tmp_path)
+    assert cause == "time_limit"
+    assert "left of 5s (--max-time)" in summary
+
+
+def test_a_trainer_that_does_not_listen_is_ended_before_the_time_is_up(tmp_path: Path) -> None:
+    options = ["--deaf", "--phase", "VALIDATION", "--step-seconds", 0.2]
+    ended = finish(_train_for(tmp_path, "5s", *options))
+    assert ended.returncode == 75
+    assert _attempt_seconds(tmp_path) < 6.0
+    assert last(tmp_path, StopDeadlinePassed).waited_seconds < 2.0
+    assert last(tmp_path, AttemptEnded).checkpoint_step is not None
+
+
+def test_the_end_of_the_slurm_job_is_a_limit(tmp_path: Path) -> None:
+    run = run_trainer(tmp_path, SLURM_JOB_END_TIME=str(int(time.time()) + 6))
+    ended = finish(run)
+    _check_saved_at_a_step(tmp_path, ended.returncode)
+    assert "(Slurm)" in last(tmp_path, StopRequested).reason
+
+
+def test_sigusr1_stops_it(tmp_path: Path) -> None:
+    run = run_trainer(tmp_path)
+    until_line(run, b"step 5\n")
+    run.send_signal(signal.SIGUSR1)
+    ended = finish(run)
+    asked = last(tmp_path, StopRequested)
+    _check_saved_at_a_step(tmp_path, ended.returncode)
+    assert (asked.source, asked.signal, asked.sender_pid) == ("signal", "SIGUSR1", os.getpid())
+    assert _cause(tmp_path)[0] == "stop_requested"
+
+
+def test_sigusr2_takes_a_checkpoint_and_training_goes_on(tmp_path: Path) -> None:
+    run = run_trainer(tmp_path, "--step-seconds", 0.02)
+    until_line(run, b"step 5\n")
+    run.send_signal(signal.SIGUSR2)
+    saved = until(lambda: _requested(tmp_path))
+    until_line(run, b"step %d\n" % (saved + 3))
+    call(tmp_path, "stop", "run")
+    ended = finish(run)
+    assert ended.returncode == 75
+    assert [each.source for each in events(tmp_path, StopRequested)] == ["command"]
+    assert b"a checkpoint is taken at the next step" in ended.stderr
+
+
+def _requested(folder: Path) -> int:
+    saved = events(folder, CheckpointCommitted)
+    return next((each.step for each in saved if each.reason == "requested"), 0)
+
+
+def test_sigusr2_where_nothing_trains_says_so(tmp_path: Path) -> None:
+    run = run_script(tmp_path, _WAITS)
+    until_line(run, b"ready")
+    run.send_signal(signal.SIGUSR2)
+    until(lambda: [each for each in events(tmp_path, Notice) if each.code == "nothing_to_save"])
+    run.send_signal(signal.SIGUSR1)
+    assert finish(run).returncode == 75
+
+
+@pytest.mark.parametrize("call_it", ["pitstop.request_stop('enough')", "worker()"])
+def test_a_script_that_does_not_train_stops_itself(tmp_path: Path, call_it: str) -> None:
+    text = (
+        "import os, time, pitstop\n"
+        "def worker():\n"
+        "    if os.fork() == 0:\n"
+        "        pitstop.request_stop('enough')\n"
+        "        time.sleep(60)\n"
+        f"{call_it}\ntime.sleep(60)\n"
+    )
+    ended = finish(run_script(tmp_path, text))
+    asked = last(tmp_path, StopRequested)
+    assert ended.returncode == 75
+    assert (asked.source, asked.reason) == ("script", "enough")
+    assert b"as the script asks: enough" in ended.stderr
+    assert processes_in(tmp_path) == []
