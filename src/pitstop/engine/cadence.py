@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 _SHORTEST_INTERVAL_NS = 200_000_000
-_FIRST_SNAPSHOT_NS = 500_000_000
 _RETRY_NS = 20_000_000
 _SMOOTHING = 0.3
 _NEVER = 1 << 62
@@ -36,6 +35,7 @@ class Cadence:
         self._measured = 0
         self._taken_ns = 0
         self._last_step = last_step or _NEVER
+        self._first_step = _NEVER
         self._due_step = _NEVER
         self._awaited_step = self._last_step
         self._budget_due_ns = _NEVER
@@ -43,9 +43,13 @@ class Cadence:
         self._due_ns = _NEVER
 
     def start(self, step: int, now_ns: int) -> None:
-        """Steps begin; an attempt that dies early should lose little."""
+        """Steps begin.
+
+        The first snapshot follows the first step, whose tracing or compiling is
+        the dearest part of many attempts, and behind which the input may stall.
+        """
         self._taken_ns = now_ns
-        self._budget_due_ns = now_ns + _FIRST_SNAPSHOT_NS
+        self._first_step = step + 1
         self._plan_fixed(step, now_ns)
 
     def due(self, step: int, now_ns: int) -> bool:
@@ -58,8 +62,8 @@ class Cadence:
 
     def taken(self, step: int, now_ns: int) -> None:
         """A snapshot was begun at this boundary."""
-        if self.fixed_due(step, now_ns):
-            self._plan_fixed(step, now_ns)
+        self._first_step = _NEVER
+        self._plan_fixed(step, now_ns)
         self._taken_ns = now_ns
         self._plan_budget()
 
@@ -76,6 +80,8 @@ class Cadence:
 
     def postponed(self, now_ns: int, by_ns: int = _RETRY_NS) -> None:
         """The snapshot could not be taken now; it is tried again, usually shortly."""
+        self._first_step = _NEVER
+        self._awaited_step = min(self._due_step, self._last_step)
         self._budget_due_ns = now_ns + by_ns
         self._due_ns = min(self._budget_due_ns, self._fixed_due_ns)
 
@@ -87,7 +93,7 @@ class Cadence:
     def _plan_fixed(self, step: int, now_ns: int) -> None:
         if self._every_steps:
             self._due_step = (step // self._every_steps + 1) * self._every_steps
-            self._awaited_step = min(self._due_step, self._last_step)
-        if self._every_ns:
+        if self._every_ns and (self._fixed_due_ns <= now_ns or self._fixed_due_ns == _NEVER):
             self._fixed_due_ns = now_ns + self._every_ns
+        self._awaited_step = min(self._due_step, self._last_step, self._first_step)
         self._due_ns = min(self._budget_due_ns, self._fixed_due_ns)
