@@ -168,14 +168,14 @@ def test_a_restore_point_that_is_gone(make: MakeSupervisor) -> None:
 def test_a_quiet_boundary_has_nothing_to_do(make: MakeSupervisor) -> None:
     session = make().session
     session.start_steps(0)
-    assert not session.due(1, time.monotonic_ns())
+    assert not session.due(0, time.monotonic_ns())
 
 
-def test_the_first_snapshot_follows_the_budget(make: MakeSupervisor) -> None:
+def test_the_first_snapshot_follows_the_first_step(make: MakeSupervisor) -> None:
     supervisor = make()
     session = supervisor.session
     session.start_steps(0)
-    assert session.due(1, time.monotonic_ns() + 10**9)
+    assert session.due(1, time.monotonic_ns())
     session.act(1, lambda: cut(1))
     arena, snapshot = supervisor.told(2)
     assert (arena.type, arena.body["backing"]) == ("arena", "memory")
@@ -213,10 +213,12 @@ def test_fixed_steps_are_durable(make: MakeSupervisor) -> None:
     supervisor = make(every_steps=4)
     session = supervisor.session
     session.start_steps(0)
+    session.act(1, lambda: cut(1))
+    assert not supervisor.told(2)[1].body["durable"]
     assert not session.due(3, 0)
     assert session.due(4, 0)
     session.act(4, lambda: cut(4))
-    _, snapshot = supervisor.told(2)
+    (snapshot,) = supervisor.told(1)
     assert snapshot.body["durable"]
     assert not session.due(5, 0)
 
@@ -241,6 +243,7 @@ def test_a_run_ends_where_it_is_set(make: MakeSupervisor) -> None:
     supervisor = make(halt_at_step=7)
     session = supervisor.session
     session.start_steps(0)
+    session.act(1, lambda: None)
     assert not session.due(6, 0)
     assert session.due(7, 0)
     with pytest.raises(TrainingStopped):
