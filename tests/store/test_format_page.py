@@ -35,7 +35,7 @@ MEMBERS = [
     *("format", "version", "sequence", "files", "tensors", "crc32", "kind"),
 ]
 NAMES = [
-    *(run_folder.RUN_FILE, run_folder.JOURNAL_FILE, run_folder.LOCK_FILE),
+    *(run_folder.RUN_FILE, run_folder.JOURNAL_FILE, run_folder.LOCK_FILE, run_folder.STOP_FILE),
     *(f"{run_folder.CHECKPOINTS_DIR}/", f"{run_folder.ATTEMPTS_DIR}/N", run_folder.OUTPUT_FILE),
     *(manifest.MANIFEST_FILE, manifest.TENSORS_FILE, manifest.STATE_FILE),
     *(names.QUARANTINE_DIR, catalog.REASON_FILE),
