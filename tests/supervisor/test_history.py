@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pitstop.events import AttemptStarted, TrainerConnected, TrainerExited
+from pitstop.events import AttemptStarted, CheckpointCommitted, TrainerConnected, TrainerExited
 from pitstop.journal import Entry
 from pitstop.supervisor.history import History
 
@@ -31,3 +31,12 @@ def test_changes_are_found_against_the_last_attempt() -> None:
     assert names == {"Keras's version", "Python's version"}
     assert _history().version_changes(_CONNECTED) == ()
     assert _history().reached_step == 12
+
+
+def test_a_save_is_expected_to_take_as_long_as_the_last_one() -> None:
+    saves = [
+        CheckpointCommitted(step, 0, "x", 1, seconds, "stop")
+        for step, seconds in [(1, 9.0), (2, 4.0)]
+    ]
+    history = History.from_entries([Entry(0.0, 1, save) for save in saves])
+    assert history.save_seconds == 4.0

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pitstop.events import AttemptStarted, EnvironmentChanged, JsonValue, TrainerConnected
+from pitstop.events import (
+    AttemptStarted,
+    CheckpointCommitted,
+    EnvironmentChanged,
+    JsonValue,
+    TrainerConnected,
+)
 from pitstop.journal import Entry
 from pitstop.supervisor import fingerprint
 from pitstop.supervisor.resume import reached_step
@@ -19,21 +25,25 @@ class History:
         reached_step: step that the last one had reached, -1 when not known.
         environment: its fingerprint.
         versions: library versions of the last one that trained.
+        save_seconds: what the newest checkpoint took to write, 0 when there is none.
     """
 
     reached_step: int = -1
     environment: Mapping[str, JsonValue] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    save_seconds: float = 0.0
 
     @classmethod
     def from_entries(cls, entries: Sequence[Entry]) -> History:
         """From the journal as it is before the attempt."""
         started = [each.event for each in entries if isinstance(each.event, AttemptStarted)]
         connected = [each.event for each in entries if isinstance(each.event, TrainerConnected)]
+        committed = [each.event for each in entries if isinstance(each.event, CheckpointCommitted)]
         return cls(
             reached_step=reached_step(entries),
             environment=started[-1].environment if started else {},
             versions=_all_versions(connected[-1]) if connected else {},
+            save_seconds=committed[-1].seconds if committed else 0.0,
         )
 
     def environment_changes(

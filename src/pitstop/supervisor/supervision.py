@@ -167,7 +167,7 @@ class Supervision:
 
     def _look_out(self, now: float) -> None:
         step_seconds = self._tools.beacon.progress().step_seconds
-        request = self._lookout.request(now, step_seconds, self._story.save_seconds)
+        request = self._lookout.request(now, step_seconds, self._save_seconds)
         if request is not None:
             self._request_stop(request)
 
@@ -179,7 +179,7 @@ class Supervision:
             stopped=self._story.trainer_stopped,
             grace_seconds=self._plan.request.grace_seconds,
         )
-        wait = self._lookout.bound(wait, self._stop_at, self._story.save_seconds)
+        wait = self._lookout.bound(wait, self._stop_at, self._save_seconds)
         event = deadline.overdue(wait, now - self._stop_at, progress)
         if event is not None:
             self._exchange.record(event)
@@ -309,6 +309,10 @@ class Supervision:
     @property
     def _story(self) -> Story:
         return self._tools.chronicle.story
+
+    @property
+    def _save_seconds(self) -> float:
+        return self._story.save_seconds or self._plan.history.save_seconds
 
     def _request_stop(self, event: StopRequested) -> None:
         if self._state in (*_LIVE, State.SAVING):

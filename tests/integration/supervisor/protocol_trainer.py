@@ -1,7 +1,7 @@
 """A trainer without TensorFlow: speaks the protocol with the real arena and beacon.
 
     protocol_trainer.py [--steps N] [--step-seconds S] [--fit-ends-at N...] [--die-at N]
-                        [--phase NAME] [--deaf]
+                        [--asks-at N] [--phase NAME] [--deaf]
 
 Its whole state is the number of steps it has done.
 """
@@ -27,11 +27,12 @@ from pitstop.events import (
     LevelKnown,
     Restored,
     ScriptEnded,
+    StopRequested,
     TrainerConnected,
     TrainerStopped,
     to_record,
 )
-from pitstop.link.beacon import Beacon, Phase
+from pitstop.link.beacon import Beacon, Phase, Stop
 from pitstop.link.wire import PROTOCOL, Connection
 from pitstop.snapshot.arena import Arena, plan_arena
 from pitstop.store.image import TensorSpec, plan_image
@@ -121,6 +122,9 @@ class Trainer:
         self.snapshot(step, "requested" if requested else "cadence", durable=requested)
         if step == options.die_at:
             os.kill(os.getpid(), signal.SIGKILL)
+        if step == options.asks_at:
+            self.event(StopRequested("script", "graceful", reason="enough"))
+            self.beacon.request_stop(Stop.GRACEFUL)
         if self.beacon.stop() and not options.deaf:
             self.snapshot(step, "stop", durable=True)
             self.event(TrainerStopped(step, 0, step, "train"))
@@ -152,6 +156,7 @@ def main() -> None:
     parser.add_argument("--step-seconds", type=float, default=0.01)
     parser.add_argument("--fit-ends-at", type=int, nargs="*", default=[])
     parser.add_argument("--die-at", type=int, default=0)
+    parser.add_argument("--asks-at", type=int, default=0)
     parser.add_argument("--phase", default="TRAIN")
     parser.add_argument("--deaf", action="store_true")
     Trainer(parser.parse_args()).train()

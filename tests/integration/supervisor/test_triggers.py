@@ -39,14 +39,20 @@ from tests.integration.supervisor.launch import (
 _WAITS = "import time\nprint('ready', flush=True)\ntime.sleep(60)\n"
 
 
-def _train_for(folder: Path, seconds: str, *options: object) -> subprocess.Popen[bytes]:
+def _train_with(
+    folder: Path, setting: str, value: str, *options: object
+) -> subprocess.Popen[bytes]:
     command = ["--", sys.executable, TRAINER, *options]
-    return start(folder, "run", "--run-dir", "run", "--max-time", seconds, *command)
+    return start(folder, "run", "--run-dir", "run", setting, value, *command)
 
 
 def _cause(folder: Path) -> tuple[str, str]:
     found = json.loads(call(folder, "why", "run", "--json").stdout)
     return found["cause"], found["summary"]
+
+
+def _needed_seconds(reason: str) -> float:
+    return float(reason.partition("up to ")[2].split()[0])
 
 
 def _attempt_seconds(folder: Path) -> float:
@@ -89,12 +95,13 @@ def test_a_file_stops_a_script_that_does_not_train(tmp_path: Path) -> None:
 
 
 def test_the_save_is_done_before_the_time_is_up(tmp_path: Path) -> None:
-    ended = finish(_train_for(tmp_path, "5s", "--step-seconds", 0.2))
+    ended = finish(_train_with(tmp_path, "--max-time", "5s", "--step-seconds", 0.2))
     asked = last(tmp_path, StopRequested)
     _check_saved_at_a_step(tmp_path, ended.returncode)
     assert _attempt_seconds(tmp_path) < 5.0
     assert asked.source == "time_limit"
     assert "left of 5s (--max-time)" in asked.reason
+    assert _needed_seconds(asked.reason) >= 2.2  # the margin, and a step as measured
     cause, summary = _cause(tmp_path)
     assert cause == "time_limit"
     assert "left of 5s (--max-time)" in summary
@@ -102,7 +109,7 @@ def test_the_save_is_done_before_the_time_is_up(tmp_path: Path) -> None:
 
 def test_a_trainer_that_does_not_listen_is_ended_before_the_time_is_up(tmp_path: Path) -> None:
     options = ["--deaf", "--phase", "VALIDATION", "--step-seconds", 0.2]
-    ended = finish(_train_for(tmp_path, "5s", *options))
+    ended = finish(_train_with(tmp_path, "--max-time", "5s", *options))
     assert ended.returncode == 75
     assert _attempt_seconds(tmp_path) < 6.0
     assert last(tmp_path, StopDeadlinePassed).waited_seconds < 2.0
@@ -170,3 +177,20 @@ def test_a_script_that_does_not_train_stops_itself(tmp_path: Path, call_it: str)
     assert (asked.source, asked.reason) == ("script", "enough")
     assert b"as the script asks: enough" in ended.stderr
     assert processes_in(tmp_path) == []
+
+
+def test_a_trainer_that_asks_is_stopped_behind_its_step(tmp_path: Path) -> None:
+    ended = finish(run_trainer(tmp_path, "--asks-at", 5))
+    _check_saved_at_a_step(tmp_path, ended.returncode)
+    assert last(tmp_path, TrainerStopped).step == 5
+    cause, summary = _cause(tmp_path)
+    assert cause == "stop_requested"
+    assert "`pitstop.request_stop` in the script: enough" in summary
+
+
+def test_a_trainer_that_asks_and_does_not_stop_is_ended(tmp_path: Path) -> None:
+    options = ["--asks-at", 5, "--deaf", "--phase", "VALIDATION"]
+    ended = finish(_train_with(tmp_path, "--grace", "1s", *options))
+    assert ended.returncode == 75
+    assert last(tmp_path, StopDeadlinePassed).waited_seconds < 5.0
+    assert _cause(tmp_path)[0] == "stop_requested"
