@@ -56,7 +56,7 @@ class Measurement(keras.callbacks.Callback):
             self.microseconds.append((time.perf_counter() - started) / CALLS * 1e6)
 
 
-def open_session(connection: Connection, folder: str) -> Session:
+def open_session(connection: Connection, beacon: Beacon, folder: str) -> Session:
     """A session that is never asked for anything."""
     welcome = {
         "settings": NEVER_DUE.to_json(),
@@ -65,24 +65,27 @@ def open_session(connection: Connection, folder: str) -> Session:
         "run_dir": folder,
         "attempt": 1,
     }
-    return Session(connection, Beacon.create(), welcome)
+    return Session(connection, beacon, welcome)
 
 
-def drain(connection: Connection) -> None:
-    """Takes what the trainer sends, as the supervisor would."""
+def drain(connection: Connection, beacon: Beacon) -> None:
+    """Takes what the trainer sends, and calls every snapshot durable."""
     with contextlib.suppress(PeerClosed):
         while True:
-            connection.receive()
+            message = connection.receive()
+            if message.type == "snapshot":
+                beacon.settle(int(message.body["sequence"]))
 
 
 def main() -> None:
     """Measures inside of a training and prints."""
     REGISTRY.install()
     ours, theirs = pair()
-    threading.Thread(target=drain, args=(theirs,), daemon=True).start()
+    beacon = Beacon.create()
+    threading.Thread(target=drain, args=(theirs, beacon), daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "attempts" / "1").mkdir(parents=True)
-        training = Training(open_session(ours, folder), REGISTRY, {})
+        training = Training(open_session(ours, beacon, folder), REGISTRY, {})
         hooks.patch(hooks.Instrumentation("", REGISTRY, training))
         model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
         model.compile("adam", "mse", metrics=["mae"])
