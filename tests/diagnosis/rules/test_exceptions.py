@@ -213,3 +213,19 @@ def test_a_failure_after_training_says_so() -> None:
     assert finding_of(evidence).summary == (
         "The script failed after training (step 47): KeyError: 'accuracy'"
     )
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "can't open file '/app/trian.py': [Errno 2] No such file or directory",
+        "can't find '__main__' module in '/app'",
+    ],
+)
+def test_a_script_that_is_not_there_is_told_from_one_that_gives_up(said: str) -> None:
+    python = f"/usr/bin/python3: {said}\n"
+    absent = finding_of(attempt_of(STARTED, exited(2), output=python, state="failed"))
+    assert absent.summary == f"Python found no script to run: {said}"
+    assert absent.advice[0].startswith("Mend the path after `--`")
+    ran = finding_of(failed(exited(2), output=python))
+    assert "ended itself with exit code 2" in ran.summary

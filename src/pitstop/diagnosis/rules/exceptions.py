@@ -10,7 +10,7 @@ from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.raised import Raised
 from pitstop.diagnosis.rules.numerics import NAN_MESSAGE
 from pitstop.diagnosis.rules.signatures import Signature, classify
-from pitstop.events import FitStarted
+from pitstop.events import FitStarted, TrainerConnected
 
 _PRINTED_FACTOR = 0.95
 """An exception that was only printed may have been handled."""
@@ -20,6 +20,11 @@ _HINT = re.compile(r"\s*Hint: .*", re.DOTALL)
 
 _USAGE_ERROR = 2
 _ARGPARSE = re.compile(r"^\S+: error: .+$", re.MULTILINE)
+_NO_SCRIPT = re.compile(
+    r"^\S*python\S*: (?P<what>(?:can't open file|can't find '__main__' module in) .+)$",
+    re.MULTILINE,
+)
+"""CPython's words, from Modules/main.c and Lib/runpy.py."""
 
 
 def uncaught_exception(evidence: Evidence) -> Finding | None:
@@ -109,13 +114,25 @@ def exit_code(evidence: Evidence) -> Finding | None:
         return None
     lines = output.last_lines(evidence.output, 3)
     seen = (EvidenceItem("exit status", f"exit code {code}"), *_output(lines))
-    usage = _ARGPARSE.search(evidence.output) if code == _USAGE_ERROR else None
-    if usage:
-        text = f"The script refused its arguments: {phrases.shorten(usage[0])}"
-        return Finding("user_code_error", 0.9, text, seen, ("Mend the arguments after `--`.",))
+    refused = _refused_to_start(evidence)
+    if refused:
+        return Finding("user_code_error", 0.9, refused[0], seen, (refused[1],))
     text = f"The script ended itself with exit code {code}; no exception left it."
     advice = (f"Search the script for sys.exit and exit({code}); its last output may say why.",)
     return Finding("user_code_error", 0.6, text, seen, advice)
+
+
+def _refused_to_start(evidence: Evidence) -> tuple[str, str] | None:
+    """What Python or the script has against the command line, and the remedy."""
+    usage = _ARGPARSE.search(evidence.output) if evidence.exit_code == _USAGE_ERROR else None
+    if usage:
+        text = f"The script refused its arguments: {phrases.shorten(usage[0])}"
+        return text, "Mend the arguments after `--`."
+    absent = _NO_SCRIPT.search(evidence.output)
+    if absent is None or evidence.last(TrainerConnected):
+        return None
+    text = f"Python found no script to run: {phrases.shorten(absent['what'], 200)}"
+    return text, "Mend the path after `--`; it counts from the folder that `pitstop run` is in."
 
 
 def _output(lines: list[str]) -> tuple[EvidenceItem, ...]:

@@ -1,0 +1,173 @@
+"""What `pitstop why` says about real ends of a real Keras training."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitstop.machine import cgroup
+from tests.integration.keras_run import OUT, SCRIPTS, KerasRun
+from tests.integration.supervisor.launch import PITSTOP, environment, finish, until_line
+
+# TensorFlow alone takes about half of it.
+_MEMORY_LIMIT_BYTES = 1200 << 20
+_INTERRUPT_SUPERVISOR = "kill -INT $(cut -d' ' -f4 /proc/$PPID/stat)"
+
+
+def _evidence(found: dict[str, Any]) -> str:
+    return "\n".join(item["text"] for item in found["evidence"])
+
+
+def _place(script: str, code: str, function: str) -> str:
+    """How a diagnosis names the line of a script that holds `code`."""
+    lines = (SCRIPTS / script).read_text().splitlines()
+    number = next(number for number, line in enumerate(lines, start=1) if code in line)
+    return f"{SCRIPTS / script}:{number} in {function}()"
+
+
+def test_ends_from_outside_are_told_apart_and_the_run_goes_on(tmp_path: Path) -> None:
+    faults = {"FAULTS": "stop@batch:5 stop@batch:10 wait@batch:30"}
+    faults |= {"FAULTS_DONE": str(tmp_path / "faults")}
+    run = KerasRun(tmp_path, "train.py", (OUT, "--pace", "0.05"), environment=faults)
+
+    asked = _with_stop_command(run, f"{' '.join(PITSTOP)} stop run --no-wait").attempt()
+    interrupted = _with_stop_command(run, _INTERRUPT_SUPERVISOR).attempt()
+    process = run.start()
+    until_line(process, b"waiting")
+    os.kill(run.status()["pid"], signal.SIGKILL)
+    killed = finish(process)
+    completed = run.attempt()
+
+    ends = [each.returncode for each in (asked, interrupted, killed, completed)]
+    assert ends == [75, 75, 128 + signal.SIGKILL, 0], completed.stderr
+    found = run.why()
+    attempts = [*found["attempts"], found]
+    assert [(each["state"], each["cause"]) for each in attempts] == [
+        ("stopped", "stop_requested"),
+        ("stopped", "user_interrupt"),
+        ("failed", "killed_from_outside"),
+        ("completed", "completed_normally"),
+    ]
+    assert "`pitstop stop`" in attempts[0]["summary"]
+    assert "SIGINT" in attempts[1]["summary"]
+    assert "who sent SIGKILL" in attempts[2]["missing"]
+    assert found["summary"] == "Training finished: 3 of 3 epochs, 60 steps."
+
+
+def _with_stop_command(run: KerasRun, command: str) -> KerasRun:
+    return replace(run, environment={**run.environment, "STOP_COMMAND": command})
+
+
+@pytest.fixture
+def small_cgroup() -> Iterator[Path]:
+    """A memory cgroup of its own with a limit, below the one of this process."""
+    parent = cgroup.find(os.getpid())
+    if parent is None:
+        pytest.skip("no memory cgroup is visible here")
+    folder = parent.folder / f"pitstop-test-{os.getpid()}"
+    try:
+        folder.mkdir()
+    except OSError as error:
+        pytest.skip(f"no memory cgroup can be made here: {error}")
+    try:
+        _limit_memory(folder, parent.version)
+        yield folder
+    finally:
+        folder.rmdir()
+
+
+def _limit_memory(folder: Path, version: int) -> None:
+    limits = {1: ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"), 2: ("memory.max",)}
+    try:
+        for name in limits[version]:
+            (folder / name).write_text(str(_MEMORY_LIMIT_BYTES))
+    except OSError as error:
+        pytest.skip(f"the memory of a cgroup cannot be limited here: {error}")
+
+
+def test_kill_by_the_kernel_for_memory(tmp_path: Path, small_cgroup: Path) -> None:
+    run = KerasRun(tmp_path, "memory_hog.py")
+    command = [*PITSTOP, "run", "--run-dir", "run", "--", sys.executable, SCRIPTS / run.script]
+    shell = f'echo $$ > {small_cgroup}/cgroup.procs && exec "$@"'
+    ended = subprocess.run(
+        ["sh", "-c", shell, "sh", *command],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 128 + signal.SIGKILL, ended.stderr
+    found = run.why()
+    assert found["cause"] == "host_oom_killed"
+    assert found["confidence"] >= 0.8
+    assert "a cgroup limit of 1.3 GB" in found["summary"]
+    assert "processes of the cgroup killed for memory during the attempt: 1" in _evidence(found)
+    assert "Raise the memory limit" in found["advice"][0]
+
+
+def test_exception_in_user_code(tmp_path: Path) -> None:
+    run = KerasRun(tmp_path, "user_exception.py")
+    ended, found = run.attempt(), run.why()
+    where = _place("user_exception.py", '["accuracy"]', "summarise")
+    assert (ended.returncode, found["cause"]) == (1, "user_code_error")
+    assert found["summary"] == "The script failed after training (step 20): KeyError: 'accuracy'"
+    assert f"raised at {where}" in _evidence(found)
+    assert found["advice"][0] == f"Mend {where}."
+
+
+def test_exception_in_a_callback(tmp_path: Path) -> None:
+    run = KerasRun(tmp_path, "callback_exception.py")
+    ended, found = run.attempt(), run.why()
+    where = _place("callback_exception.py", "raise ValueError", "on_train_batch_end")
+    assert (ended.returncode, found["cause"]) == (1, "callback_error")
+    assert "in callback Uploader at step 27 (epoch 2, batch 7)" in found["summary"]
+    assert "ValueError: bucket name must not be empty" in found["summary"]
+    assert f"raised at {where}" in _evidence(found)
+    assert found["advice"][0].startswith(f"Mend Uploader at {where}")
+
+
+def test_early_stopping(tmp_path: Path) -> None:
+    run = KerasRun(tmp_path, "early_stopping.py")
+    ended, found = run.attempt(), run.why()
+    assert (ended.returncode, found["cause"]) == (0, "early_stopping_or_callback_stop")
+    assert "EarlyStopping ended the training in epoch 3 of 10" in found["summary"]
+    assert "stop_training was set at step 60 by EarlyStopping" in _evidence(found)
+    assert "monitor=loss" in _evidence(found)
+    assert "EarlyStopping(patience=4)" in found["advice"][0]
+
+
+def test_callback_that_sets_stop_training(tmp_path: Path) -> None:
+    run = KerasRun(tmp_path, "callback_stops.py")
+    ended, found = run.attempt(), run.why()
+    where = _place("callback_stops.py", "stop_training = True", "on_train_batch_end")
+    assert (ended.returncode, found["cause"]) == (0, "early_stopping_or_callback_stop")
+    assert found["summary"] == "TimeBudget ended the training in epoch 2 of 10."
+    assert f"stop_training was set at step 25 by TimeBudget ({where})" in _evidence(found)
+    assert found["advice"][0] == f"If this was not meant, look at {where}."
+
+
+def test_dataset_that_ends_before_the_epoch(tmp_path: Path) -> None:
+    run = KerasRun(tmp_path, "dataset_exhausted.py")
+    ended, found = run.attempt(), run.why()
+    assert (ended.returncode, found["cause"]) == (0, "dataset_exhausted")
+    assert "epoch 1 had only 15 of 20 steps" in found["summary"]
+    assert "epoch 3 had 15 of 20 steps" in _evidence(found)
+    assert found["advice"][0].startswith("steps_per_epoch=20 but the dataset has 15 batches")
+
+
+def test_loss_that_turns_into_nan(tmp_path: Path) -> None:
+    run = KerasRun(tmp_path, "nan_loss.py")
+    ended, found = run.attempt(), run.why()
+    assert (ended.returncode, found["cause"]) == (0, "nan_loss")
+    assert "The loss became nan at step 8 (epoch 1, batch 8)" in found["summary"]
+    assert "its last finite value was" in _evidence(found)
+    assert "after the fix start over" in found["advice"][0]
