@@ -1,37 +1,76 @@
-"""A callback that kills or stops its own run once, as its environment says.
+"""What a script does to its own run, as its environment says.
 
-DIE_AT=N: SIGKILLs the process at the end of the N-th batch of the whole run.
-STOP_AT=N with STOP_COMMAND: runs that shell command there and waits for it.
-Both act only while the file ONCE does not exist, and create it first: the
-attempt that resumes is left alone.
+FAULTS is a list such as "kill@batch:5 stop@test:2": what to do, where, and at
+which count over the whole run.  They happen one after the other; the file
+FAULTS_DONE gets a byte for each, so that the attempt that resumes meets the next.
+
+    kill    SIGKILL to this process
+    stop    the shell command STOP_COMMAND, which returns when the request has arrived
+    wait    prints "waiting" and sleeps for a minute
 """
 
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import keras
 
 
+def meet(place, count):
+    """Does what is due at this count of a place; nothing without FAULTS."""
+    action, due_place, due_count = _due()
+    if place != due_place or count < due_count:
+        return
+    with Path(os.environ["FAULTS_DONE"]).open("ab") as done:
+        done.write(b".")
+    _ACTIONS[action]()
+
+
+def _due():
+    faults = os.environ.get("FAULTS", "").split()
+    done = Path(os.environ.get("FAULTS_DONE", os.devnull))
+    happened = done.stat().st_size if done.is_file() else 0
+    if happened >= len(faults):
+        return "", "", 0
+    action, _, at = faults[happened].partition("@")
+    place, _, count = at.partition(":")
+    return action, place, int(count)
+
+
+def _stop():
+    subprocess.run(os.environ["STOP_COMMAND"], shell=True, check=True)
+
+
+def _wait():
+    print("waiting", flush=True)
+    time.sleep(60)
+
+
+_ACTIONS = {
+    "kill": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "stop": _stop,
+    "wait": _wait,
+}
+
+
 class Fault(keras.callbacks.Callback):
-    """Counts batches in an attribute of its own, so a resumed count goes on."""
+    """Counts in attributes of its own, so a resumed count goes on."""
 
     def __init__(self, steps_per_execution=1):
         super().__init__()
-        self.batches = 0
         self.steps_per_execution = steps_per_execution
+        self.batches = self.tests = self.epochs = 0
 
     def on_train_batch_end(self, batch, logs=None):
         self.batches += self.steps_per_execution
-        if self._is_due("DIE_AT"):
-            os.kill(os.getpid(), signal.SIGKILL)
-        if self._is_due("STOP_AT"):
-            subprocess.run(os.environ["STOP_COMMAND"], shell=True, check=True)
+        meet("batch", self.batches)
 
-    def _is_due(self, name):
-        due = name in os.environ and self.batches >= int(os.environ[name])
-        if not due or Path(os.environ["ONCE"]).exists():
-            return False
-        Path(os.environ["ONCE"]).touch()
-        return True
+    def on_test_batch_end(self, batch, logs=None):
+        self.tests += 1
+        meet("test", self.tests)
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.epochs += 1
+        meet("epoch", self.epochs)

@@ -7,16 +7,15 @@ what the callbacks decided in each epoch.
 
 import argparse
 import json
+import time
 
 import keras
 import numpy as np
-import tensorflow as tf
-from faults import Fault
+from faults import Fault, meet
+from inputs import INPUTS
 from keras import layers
 
 SAMPLES = 630  # the last of 20 batches is a short one
-BATCH = 32
-STEPS = 20
 
 
 class BatchTrace(keras.callbacks.Callback):
@@ -51,21 +50,36 @@ class RecordedPlateau(keras.callbacks.ReduceLROnPlateau):
         self.decisions.append([epoch, self.wait, float(self.best), rate])
 
 
+class Pace(keras.callbacks.Callback):
+    """Slows the steps down, so that somebody outside can reach the run in time."""
+
+    def __init__(self, step_seconds, validation_seconds):
+        super().__init__()
+        self.step_seconds = step_seconds
+        self.validation_seconds = validation_seconds
+
+    def on_train_batch_end(self, batch, logs=None):
+        time.sleep(self.step_seconds)
+
+    def on_test_batch_end(self, batch, logs=None):
+        time.sleep(self.validation_seconds)
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", help="the .npz file to write")
-    parser.add_argument(
-        "--input",
-        choices=["numpy", "tfdata", "tfdata-repeat", "tfdata-shuffle"],
-        default="numpy",
-    )
+    parser.add_argument("--input", choices=INPUTS, default="numpy")
     parser.add_argument("--steps-per-execution", type=int, default=1)
     parser.add_argument("--jit", action="store_true")
     parser.add_argument("--validation", action="store_true")
+    parser.add_argument("--shuffled-validation", action="store_true", help="from tf.data")
+    parser.add_argument("--validation-steps", type=int)
     parser.add_argument("--callbacks", action="store_true")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--fits", type=int, default=1, help="how often to call fit")
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--pace", type=float, default=0.0, help="seconds more per step")
+    parser.add_argument("--validation-pace", type=float, default=0.0)
     return parser.parse_args()
 
 
@@ -78,18 +92,11 @@ def make_arrays(samples, seed):
     return x, np.where(generator.random(samples) < 0.2, noise, clean).astype("int32")
 
 
-def make_input(kind, x, y):
-    """What to give to fit: its data and the settings that go with them."""
-    if kind == "numpy":
-        return {"x": x, "y": y, "batch_size": BATCH}
-    rows = tf.data.Dataset.from_tensor_slices((x, y))
-    if kind == "tfdata":
-        return {"x": rows.batch(BATCH).prefetch(2)}
-    rows = rows.shuffle(len(x))
-    if kind == "tfdata-shuffle":
-        return {"x": rows.batch(BATCH).prefetch(tf.data.AUTOTUNE)}
-    batches = rows.repeat().batch(BATCH).prefetch(tf.data.AUTOTUNE)
-    return {"x": batches, "steps_per_epoch": STEPS}
+def make_validation(options):
+    if options.shuffled_validation:
+        kind = "tfdata-repeat" if options.validation_steps else "tfdata-shuffle"
+        return INPUTS[kind](*make_arrays(192, seed=2))["x"]
+    return make_arrays(192, seed=2) if options.validation else None
 
 
 def build_model(options):
@@ -139,20 +146,27 @@ def save(path, model, trace, deciders, histories):
 def main():
     options = parse_arguments()
     keras.utils.set_random_seed(options.seed)
-    feed = make_input(options.input, *make_arrays(SAMPLES, seed=1))
-    validation = make_arrays(192, seed=2) if options.validation else None
+    feed = INPUTS[options.input](*make_arrays(SAMPLES, seed=1))
+    validation = make_validation(options)
     model = build_model(options)
     trace, deciders = BatchTrace(), make_deciders(options)
+    watchers = [
+        trace,
+        Pace(options.pace, options.validation_pace),
+        Fault(options.steps_per_execution),
+    ]
     histories = []
-    for _ in range(options.fits):
+    for fit in range(1, options.fits + 1):
         history = model.fit(
             **feed,
             epochs=options.epochs,
             validation_data=validation,
-            callbacks=[*deciders, trace, Fault(options.steps_per_execution)],
+            validation_steps=options.validation_steps,
+            callbacks=[*deciders, *watchers],
             verbose=2,
         )
         histories.append({"epoch": history.epoch, **history.history})
+        meet("fit", fit)
     save(options.out, model, trace, deciders, histories)
 
 

@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 SOURCE = HERE.parents[2] / "src"
 TRAINER = HERE / "protocol_trainer.py"
 PITSTOP = (sys.executable, "-m", "pitstop.cli.main")
-LONGEST_SECONDS = 30.0
+LONGEST_SECONDS = 60.0
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Event)

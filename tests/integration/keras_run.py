@@ -1,0 +1,130 @@
+"""One run of a Keras script: attempt after attempt in one folder, and what became of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psutil
+
+from pitstop import journal
+from pitstop.events import CheckpointCommitted, Event, TrainerExited
+from pitstop.store.run_folder import open_existing
+from tests.integration.supervisor import launch
+
+SCRIPTS = Path(__file__).parent / "scripts"
+OUT = "out.npz"
+
+E = TypeVar("E", bound=Event)
+
+Ended = subprocess.CompletedProcess[bytes]
+Started = subprocess.Popen[bytes]
+
+
+@dataclass(frozen=True)
+class KerasRun:
+    """A script, and the folder that it runs in.
+
+    Attributes:
+        folder: working directory of every attempt; the run's folder is `run` in it.
+        script: its name among the scripts beside this module.
+        arguments: for the script.
+        options: for `pitstop run`.
+        environment: variables for every attempt.
+    """
+
+    folder: Path
+    script: str
+    arguments: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def start(self, *more: str) -> Started:
+        """Starts an attempt, with more options for `pitstop run` if there are any."""
+        command = (sys.executable, str(SCRIPTS / self.script), *self.arguments)
+        words = ("run", "--run-dir", "run", *self.options, *more, "--", *command)
+        return launch.start(self.folder, *words, **self.environment)
+
+    def attempt(self, *more: str) -> Ended:
+        """Runs an attempt to its end."""
+        return launch.finish(self.start(*more))
+
+    def pitstop(self, command: str, *options: str) -> Ended:
+        """Calls `pitstop COMMAND run ...`."""
+        return launch.call(self.folder, command, "run", *options)
+
+    def why(self) -> dict[str, Any]:
+        """What `pitstop why --json` says."""
+        answer = self.pitstop("why", "--json")
+        assert answer.returncode == 0, answer.stderr
+        found: dict[str, Any] = json.loads(answer.stdout)
+        return found
+
+    def status(self) -> dict[str, Any]:
+        """What `pitstop status --json` says."""
+        return launch.status(self.folder)
+
+    def until_step(self, step: int) -> None:
+        """Waits until the live attempt has done so many steps of the run."""
+        launch.until(lambda: self._is_live() and (self.status()["step"] or 0) >= step)
+
+    def until_phase(self, phase: str) -> None:
+        """Waits until the live attempt is in a phase."""
+        launch.until(lambda: self._is_live() and self.status()["phase"] == phase)
+
+    def _is_live(self) -> bool:
+        return (self.folder / "run" / "run.json").exists()
+
+    def entries(self) -> tuple[journal.Entry, ...]:
+        """The journal so far; empty before there is one."""
+        if not self._is_live():
+            return ()
+        return journal.read(open_existing(self.folder / "run").journal).entries
+
+    def events(self, kind: type[E], attempt: int | None = None) -> list[E]:
+        """Events of a kind, of one attempt or of all."""
+        return [
+            entry.event
+            for entry in self.entries()
+            if isinstance(entry.event, kind) and attempt in (None, entry.attempt)
+        ]
+
+    def last(self, kind: type[E], attempt: int | None = None) -> E:
+        """The last event of a kind."""
+        return self.events(kind, attempt)[-1]
+
+    def saved_step(self, attempt: int) -> int | None:
+        """The step that was durable at the end of an attempt, None when none was."""
+        saved = [
+            entry.event.step
+            for entry in self.entries()
+            if isinstance(entry.event, CheckpointCommitted) and entry.attempt <= attempt
+        ]
+        return saved[-1] if saved else None
+
+    def reached_step(self, attempt: int) -> int:
+        """The step that an attempt had reached when its trainer ended."""
+        return self.last(TrainerExited, attempt).step
+
+    def processes(self) -> list[psutil.Process]:
+        """Processes of this run that are still there."""
+        return launch.processes_in(self.folder)
+
+    def verify(self) -> list[dict[str, Any]]:
+        """What `pitstop checkpoints run verify` says of each checkpoint, newest first."""
+        rows: list[dict[str, Any]] = json.loads(
+            self.pitstop("checkpoints", "verify", "--json").stdout
+        )
+        return rows
+
+
+def seconds_to_end(process: Started) -> tuple[Ended, float]:
+    """How a process that was asked to end did so, and after how long."""
+    asked = time.monotonic()
+    ended = launch.finish(process)
+    return ended, time.monotonic() - asked

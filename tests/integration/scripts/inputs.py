@@ -1,0 +1,119 @@
+"""The inputs of the exactness matrix: each a function from arrays to what `fit` is given.
+
+Those of TensorFlow ops alone keep an iterator that can be saved; the others run
+Python, and shuffle and draw from NumPy's global stream as scripts do.
+"""
+
+import math
+import os
+import time
+from pathlib import Path
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+BATCH = 32
+STEPS = 20
+
+
+def from_numpy(x, y):
+    return {"x": x, "y": y, "batch_size": BATCH}
+
+
+def tfdata(x, y):
+    return {"x": _rows(x, y).batch(BATCH).prefetch(2)}
+
+
+def tfdata_shuffle(x, y):
+    return {"x": _rows(x, y).shuffle(len(x)).batch(BATCH).prefetch(tf.data.AUTOTUNE)}
+
+
+def tfdata_repeat(x, y):
+    batches = _rows(x, y).shuffle(len(x)).repeat().batch(BATCH).prefetch(tf.data.AUTOTUNE)
+    return {"x": batches, "steps_per_epoch": STEPS}
+
+
+def py_function(x, y):
+    """A pipeline with a step in Python."""
+
+    def double(features, label):
+        doubled = tf.numpy_function(lambda values: values * 2, [features], tf.float32)
+        return tf.ensure_shape(doubled, x.shape[1:]), label
+
+    return {"x": _rows(x, y).shuffle(len(x)).map(double).batch(BATCH)}
+
+
+def generator(x, y):
+    """Batches drawn at random, without end."""
+
+    def batches():
+        while True:
+            rows = np.random.randint(0, len(x), BATCH)
+            yield x[rows], y[rows]
+
+    return {"x": batches(), "steps_per_epoch": STEPS}
+
+
+def sequence(x, y):
+    """A `PyDataset` with augmentation, read by one worker."""
+    return {"x": Batches(x, y, noise=0.1, workers=1)}
+
+
+def sequence_two_workers(x, y):
+    """A `PyDataset` read by two workers, whose threads share NumPy's stream."""
+    return {"x": Batches(x, y, noise=0.0, workers=2)}
+
+
+def stalling(x, y):
+    """Blocks before the 26th batch until the file of the variable GATE exists."""
+
+    def rows():
+        for number in range(STEPS * 3 * BATCH):
+            while number == 25 * BATCH and not Path(os.environ["GATE"]).exists():
+                print("input waits", flush=True)
+                time.sleep(0.05)
+            yield x[number % len(x)], y[number % len(y)]
+
+    signature = (tf.TensorSpec(x.shape[1:]), tf.TensorSpec((), tf.int32))
+    batches = tf.data.Dataset.from_generator(rows, output_signature=signature).batch(BATCH)
+    return {"x": batches, "steps_per_epoch": STEPS}
+
+
+INPUTS = {
+    "numpy": from_numpy,
+    "tfdata": tfdata,
+    "tfdata-shuffle": tfdata_shuffle,
+    "tfdata-repeat": tfdata_repeat,
+    "py-function": py_function,
+    "generator": generator,
+    "sequence": sequence,
+    "sequence-two-workers": sequence_two_workers,
+    "stalling": stalling,
+}
+
+
+class Batches(keras.utils.PyDataset):
+    """Slices of arrays, reshuffled after each epoch, with noise on the features."""
+
+    def __init__(self, x, y, noise, **settings):
+        super().__init__(**settings)
+        self.x, self.y, self.noise = x, y, noise
+        self.order = np.arange(len(x))
+
+    def __len__(self):
+        return math.ceil(len(self.x) / BATCH)
+
+    def __getitem__(self, index):
+        rows = self.order[index * BATCH : (index + 1) * BATCH]
+        features = self.x[rows]
+        if self.noise:
+            features = features + np.random.normal(0, self.noise, features.shape)
+        return features.astype("float32"), self.y[rows]
+
+    def on_epoch_end(self):
+        np.random.shuffle(self.order)
+
+
+def _rows(x, y):
+    return tf.data.Dataset.from_tensor_slices((x, y))

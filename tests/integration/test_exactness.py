@@ -1,0 +1,110 @@
+"""Interrupted anywhere and run again, a script ends with the bits of the uninterrupted run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.integration.chain import Chain, interrupt_everywhere
+from tests.integration.conftest import Baseline
+
+BY_COST: tuple[str, ...] = ()
+DECIDING = ("--validation", "--callbacks")
+
+# 20 steps an epoch, 6 batches of validation; three epochs unless said otherwise.
+CHAINS = {
+    "numpy-killed": Chain(
+        ("--input", "numpy", *DECIDING),
+        "kill@batch:1 kill@batch:2 kill@batch:20 kill@test:3 kill@epoch:2 kill@batch:60",
+    ),
+    "numpy-stopped": Chain(
+        ("--input", "numpy", *DECIDING),
+        "stop@batch:1 stop@test:1 stop@batch:33 stop@epoch:2 stop@batch:60 stop@test:17",
+        options=BY_COST,
+    ),
+    "numpy-by-cost": Chain(
+        ("--input", "numpy", "--validation", "--epochs", "6"),
+        "kill@batch:40 kill@test:22 stop@batch:97 kill@batch:118",
+        options=BY_COST,
+        paced=True,
+    ),
+    "tfdata": Chain(
+        ("--input", "tfdata", "--callbacks"),
+        "stop@batch:7 kill@batch:21 kill@batch:40 stop@batch:59",
+    ),
+    "tfdata-shuffle": Chain(
+        ("--input", "tfdata-shuffle", "--validation"),
+        "kill@batch:5 stop@batch:19 stop@batch:20 stop@batch:21 kill@test:13",
+        options=BY_COST,
+        paced=True,
+    ),
+    "shuffled-validation": Chain(
+        ("--input", "tfdata", "--shuffled-validation", "--fits", "2", "--epochs", "2"),
+        "stop@batch:5 stop@batch:33 kill@fit:1 kill@batch:61 stop@test:19",
+    ),
+    "validation-steps": Chain(
+        ("--input", "numpy", "--shuffled-validation", "--validation-steps", "4"),
+        "stop@batch:25 kill@batch:47",
+    ),
+    "tfdata-repeat": Chain(
+        ("--input", "tfdata-repeat", *DECIDING),
+        "stop@batch:13 kill@batch:20 stop@batch:40 kill@batch:58",
+    ),
+    "steps-per-execution": Chain(
+        ("--input", "numpy", "--steps-per-execution", "4", "--validation"),
+        "kill@batch:8 stop@batch:20 stop@batch:44 kill@batch:60",
+    ),
+    "jit": Chain(
+        ("--input", "numpy", "--jit", "--callbacks"),
+        "stop@batch:1 kill@batch:19 stop@batch:40",
+    ),
+    "two-fits": Chain(
+        ("--input", "numpy", "--epochs", "2", "--fits", "2", *DECIDING),
+        "stop@batch:30 kill@fit:1 kill@batch:41 kill@batch:62 stop@test:19 kill@epoch:4",
+    ),
+    "two-fits-of-one-dataset": Chain(
+        ("--input", "tfdata-shuffle", "--epochs", "1", "--fits", "3"),
+        "stop@batch:18 kill@fit:1 kill@batch:40",
+    ),
+    "two-fits-of-one-sequence": Chain(
+        ("--input", "sequence", "--epochs", "1", "--fits", "3"),
+        "kill@fit:1 stop@batch:30 kill@fit:2",
+        level="exact_by_replay",
+    ),
+    "generator": Chain(
+        ("--input", "generator", "--callbacks"),
+        "stop@batch:13 kill@batch:20 stop@batch:41",
+        level="exact_by_replay",
+    ),
+    "sequence": Chain(
+        ("--input", "sequence", "--validation"),
+        "kill@batch:12 stop@batch:20 stop@test:9 kill@batch:59",
+        level="exact_by_replay",
+    ),
+    "sequence-two-workers": Chain(
+        ("--input", "sequence-two-workers"),
+        "stop@batch:27 kill@batch:41",
+        level="exact_by_replay",
+    ),
+    "py-function": Chain(
+        ("--input", "py-function", "--callbacks"),
+        "kill@batch:6 stop@batch:35 kill@batch:60",
+        level="exact_by_replay",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", CHAINS)
+def test_interrupted_run_ends_with_the_same_bits(
+    name: str, tmp_path: Path, baseline: Baseline
+) -> None:
+    chain = CHAINS[name]
+    interrupt_everywhere(chain, tmp_path, baseline(chain.arguments))
+
+
+@pytest.mark.parametrize("action", ["kill", "stop"])
+def test_at_least_twenty_points_of_each_kind_are_tried(action: str) -> None:
+    points = [point for chain in CHAINS.values() for point in chain.parsed()]
+    assert sum(point.action == action for point in points) >= 20
