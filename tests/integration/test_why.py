@@ -85,17 +85,17 @@ def small_cgroup() -> Iterator[Path]:
 
 
 def _limit_memory(folder: Path, version: int) -> None:
-    limits = {1: ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes"), 2: ("memory.max",)}
+    names = {1: "memory.limit_in_bytes", 2: "memory.max"}
     try:
-        for name in limits[version]:
-            (folder / name).write_text(str(_MEMORY_LIMIT_BYTES))
+        (folder / names[version]).write_text(str(_MEMORY_LIMIT_BYTES))
     except OSError as error:
         pytest.skip(f"the memory of a cgroup cannot be limited here: {error}")
 
 
 def test_kill_by_the_kernel_for_memory(tmp_path: Path, small_cgroup: Path) -> None:
     run = KerasRun(tmp_path, "memory_hog.py")
-    command = [*PITSTOP, "run", "--run-dir", "run", "--", sys.executable, SCRIPTS / run.script]
+    script = str(SCRIPTS / run.script)
+    command = (*PITSTOP, "run", "--run-dir", "run", "--", sys.executable, script)
     shell = f'echo $$ > {small_cgroup}/cgroup.procs && exec "$@"'
     ended = subprocess.run(
         ["sh", "-c", shell, "sh", *command],

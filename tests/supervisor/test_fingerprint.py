@@ -50,4 +50,8 @@ def test_comparison(
 
 def test_consequence_is_named() -> None:
     assert "last bits" in describe(EnvironmentChanged("the CPU", "a", "b", True))
+    batch = describe(EnvironmentChanged("the training data's batch_size", "32", "16", True))
+    assert batch.endswith("(32 -> 16): results will differ.")
+    data = describe(EnvironmentChanged("the training data's digest", "77c4", "65a4", True))
+    assert data.startswith("the training data has changed since the last attempt;")
     assert "(unset -> 1)" in describe(EnvironmentChanged("variable OMP", "", "1", True))

@@ -82,6 +82,12 @@ def test_failed_run_names_the_code_and_the_next_command() -> None:
     assert f"pitstop why {_RUN}" in lines[1]
 
 
+def test_refused_resume_is_no_failure_of_the_script() -> None:
+    story = Story(checkpoint_step=26, checkpoint="26", resume_refused=True)
+    [line] = final_lines(State.FAILED, 2, story, _RUN)
+    assert line == f"the run was not resumed; saved at step 26 as before (`pitstop why {_RUN}`)."
+
+
 def test_reason_is_only_needed_where_a_resume_is_not_exact() -> None:
     assert level_text("exact_by_replay", "slow") == "exact by replay"
     assert level_text("not_exact", "slow") == "not exact: slow"

@@ -56,5 +56,9 @@ def test_end_of_the_script() -> None:
     assert _told(ScriptEnded(3)).script_ended
 
 
+def test_refused_resume() -> None:
+    assert _told(Notice("resume_refused", "The model changed.")).resume_refused
+
+
 def test_other_events_change_nothing() -> None:
     assert _told(Notice("x", "y")) == Story()

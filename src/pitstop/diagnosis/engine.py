@@ -43,6 +43,7 @@ RULES: tuple[Rule, ...] = (
     quiet_ends.early_stopping_printed,
     quiet_ends.left_during_fit,
     exceptions.uncaught_exception,
+    exceptions.resume_refused,
     exceptions.exit_code,
     endings.completed_normally,
 )
@@ -65,7 +66,8 @@ _YIELDS_TO: Mapping[CauseId, frozenset[CauseId]] = MappingProxyType(
         "native_crash": _ENDED_BY_REQUEST
         | {"shm_exhausted", "host_alloc_failure", "thread_or_process_limit"},
         "early_stopping_or_callback_stop": frozenset({"nan_loss"}),
-        "user_code_error": _ENDED_BY_REQUEST | {"host_oom_killed"},
+        "user_code_error": _ENDED_BY_REQUEST
+        | {"host_oom_killed", "checkpoint_corrupt_or_mismatch"},
     }
 )
 

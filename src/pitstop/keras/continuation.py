@@ -30,7 +30,8 @@ class Continuation:
     def __init__(self, run: FitRun, saved: SavedState) -> None:
         self._run = run
         self._saved = saved
-        self._forced: list[str] = []
+        self._doubts: list[str] = []
+        self._restarts_epoch = False
         self._started = 0.0
         self._files = open_files.keep(saved.state["fit"]["files"])
         run.prepare_process(saved)
@@ -51,22 +52,25 @@ class Continuation:
         Raises:
             ResumeImpossible: its layout differs, and `--force` was not given.
         """
-        for name, before, now in data_spec.differences(
-            self._saved.state["fit"]["data"], self._run.data
-        ):
-            self._run.session.report(
-                EnvironmentChanged(f"training data: {name}", before, now, changes_bits=True)
-            )
-            if name in _LAYOUT and not self.finished:
-                self._refuse_or_force(
-                    ResumeRefused(
-                        f"The training input changed: {name} was {before} and is now {now}, "
-                        f"so step {self.position.step_in_epoch} of epoch "
-                        f"{self.position.epoch} cannot be found again.",
-                        "Undo the change, start over with --new, or restart this epoch "
-                        "with the restored weights by --force.",
-                    )
-                )
+        changes = data_spec.differences(self._saved.state["fit"]["data"], self._run.data)
+        for name, before, now in changes:
+            what = f"the training data's {name}"
+            self._run.session.report(EnvironmentChanged(what, before, now, changes_bits=True))
+        layout = [change for change in changes if change[0] in _LAYOUT]
+        if layout and not self.finished:
+            self._refuse_or_force(self._lost_place(*layout[0]))
+            self._restarts_epoch = True
+        elif changes:
+            self._doubts.append("The training data changed.")
+
+    def _lost_place(self, name: str, before: str, now: str) -> ResumeRefused:
+        return ResumeRefused(
+            f"The training input changed: {name} was {before} and is now {now}, so step "
+            f"{self.position.step_in_epoch} of epoch {self.position.epoch + 1} "
+            "cannot be found again.",
+            "Undo the change, start over with --new, or restart this epoch "
+            "with the restored weights by --force.",
+        )
 
     def finish(self) -> Any:
         """Restores the outcome of a finished `fit`; its History."""
@@ -89,7 +93,7 @@ class Continuation:
         """
         self._started = time.monotonic()
         self._run.build_missing(self._saved)
-        if not self._forced:
+        if not self._restarts_epoch:
             self._run.prepare_input(self._saved)
 
     def apply(self) -> Any:
@@ -98,13 +102,14 @@ class Continuation:
         Raises:
             ResumeImpossible: the model differs, and `--force` was not given.
         """
-        restart_epoch = bool(self._forced)
         iterator = (
-            self._run.create_iterator() if restart_epoch else self._run.restore_input(self._saved)
+            self._run.create_iterator()
+            if self._restarts_epoch
+            else self._run.restore_input(self._saved)
         )
         self._restore_state()
         self._restore_files()
-        if restart_epoch:
+        if self._restarts_epoch:
             self._run.restart_epoch()
         self._report(time.monotonic() - self._started)
         return iterator
@@ -132,7 +137,7 @@ class Continuation:
 
     def _refuse_or_force(self, refusal: ResumeRefused) -> None:
         if self._run.session.settings.force:
-            self._forced.append(refusal.message)
+            self._doubts.append(refusal.message)
             return
         self._run.session.report(Notice("resume_refused", refusal.message, refusal.remedy))
         raise ResumeImpossible
@@ -154,7 +159,7 @@ class Continuation:
         )
 
     def _level(self) -> Level:
-        if self._forced:
-            return Level("not_exact", " ".join(self._forced))
+        if self._doubts:
+            return Level("not_exact", " ".join(self._doubts))
         saved = self._saved.state["level"]
         return Level(saved["level"], saved["reason"])

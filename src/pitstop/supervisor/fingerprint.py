@@ -27,6 +27,14 @@ _MEANINGS: Mapping[str, tuple[str, bool]] = {
 }
 
 
+_DATA = "the training data"
+# Their values are digests, which tell a user nothing.
+_SHOWN_BY_NAME = {
+    "the script's text": "the script",
+    f"{_DATA}'s digest": _DATA,
+}
+
+
 def collect(command: Sequence[str], environment: Mapping[str, str]) -> dict[str, JsonValue]:
     """The fingerprint of an attempt about to start; what cannot be read is left out."""
     script = find_script(command)
@@ -69,9 +77,11 @@ def compare(
 
 def describe(change: EnvironmentChanged) -> str:
     """One line for the user."""
-    if change.what == _MEANINGS["script_sha256"][0]:
-        return "the script has changed since the last attempt; the saved state is used with it."
-    consequence = "results may differ in the last bits" if change.changes_bits else "no effect"
+    if change.what in _SHOWN_BY_NAME:
+        name = _SHOWN_BY_NAME[change.what]
+        return f"{name} has changed since the last attempt; the saved state is used with it."
+    differ = "will differ" if change.what.startswith(_DATA) else "may differ in the last bits"
+    consequence = f"results {differ}" if change.changes_bits else "no effect"
     values = f"{change.before or 'unset'} -> {change.now or 'unset'}"
     return f"{change.what} has changed since the last attempt ({values}): {consequence}."
 

@@ -24,6 +24,7 @@ from pitstop.supervisor.story import Story
 NO_TRAINING = Notice(
     "no_training",
     "No Keras training was seen; stop and why work, snapshots do not.",
+    "They need `model.fit` of Keras 3 on TensorFlow.",
 )
 DAEMONIZED = Notice(
     "daemonized",
@@ -87,6 +88,8 @@ def final_lines(state: State, exit_code: int, story: Story, run_dir: Path) -> tu
     again = "run the same command again to go on" if story.checkpoint else "run it again"
     if state is State.STOPPED:
         return (f"stopped; {saved}; {again} (`pitstop why {run_dir}` tells more).",)
+    if story.resume_refused:
+        return (f"the run was not resumed; {saved} as before (`pitstop why {run_dir}`).",)
     return (
         f"the script failed with exit code {exit_code}; {saved}.",
         f"`pitstop why {run_dir}` tells why; {again}.",

@@ -9,6 +9,7 @@ from pitstop.events import (
     Event,
     FitStarted,
     LevelKnown,
+    Notice,
     Restored,
     ResumeChosen,
     ScriptEnded,
@@ -22,6 +23,7 @@ class Story:
     """The facts that later decisions and the status need.
 
     Attributes:
+        resume_refused: the saved state does not fit the script.
         fits_started: `fit` calls seen in this attempt.
         checkpoint_step: step of the newest durable checkpoint.
         checkpoint: its folder's name.
@@ -32,6 +34,7 @@ class Story:
     stop_requested: bool = False
     script_ended: bool = False
     trainer_stopped: bool = False
+    resume_refused: bool = False
     fits_started: int = 0
     level: str = ""
     level_reason: str = ""
@@ -52,6 +55,8 @@ def tell(story: Story, event: Event, now_seconds: float) -> Story:
             return replace(story, script_ended=True)
         case TrainerStopped():
             return replace(story, trainer_stopped=True)
+        case Notice(code="resume_refused"):
+            return replace(story, resume_refused=True)
         case FitStarted():
             return replace(story, fits_started=story.fits_started + 1)
         case LevelKnown():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pitstop.diagnosis import CauseId, Evidence
+from pitstop.events import Notice
 from tests.diagnosis.attempts import (
     FINISHED,
     STARTED,
@@ -160,6 +161,11 @@ CASES: list[Case] = [
         "user_code_error",
     ),
     (
+        "refused resume",
+        failed(Notice("resume_refused", "The model changed.", "Undo the change."), exited(2)),
+        "checkpoint_corrupt_or_mismatch",
+    ),
+    (
         "usage error",
         failed(exited(2), output="usage: train.py [-h]\ntrain.py: error: unrecognized: --x\n"),
         "user_code_error",
@@ -229,3 +235,10 @@ def test_a_script_that_is_not_there_is_told_from_one_that_gives_up(said: str) ->
     assert absent.advice[0].startswith("Mend the path after `--`")
     ran = finding_of(failed(exited(2), output=python))
     assert "ended itself with exit code 2" in ran.summary
+
+
+def test_a_refused_resume_says_what_pitstop_said() -> None:
+    refusal = Notice("resume_refused", "The model changed.", "Undo the change.")
+    finding = finding_of(failed(refusal, exited(2)))
+    assert finding.summary == "The run was not resumed. The model changed."
+    assert finding.advice[0] == "Undo the change."

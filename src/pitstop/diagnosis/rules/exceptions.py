@@ -10,7 +10,7 @@ from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.raised import Raised
 from pitstop.diagnosis.rules.numerics import NAN_MESSAGE
 from pitstop.diagnosis.rules.signatures import Signature, classify
-from pitstop.events import FitStarted, TrainerConnected
+from pitstop.events import FitStarted, Notice, TrainerConnected
 
 _PRINTED_FACTOR = 0.95
 """An exception that was only printed may have been handled."""
@@ -21,8 +21,7 @@ _HINT = re.compile(r"\s*Hint: .*", re.DOTALL)
 _USAGE_ERROR = 2
 _ARGPARSE = re.compile(r"^\S+: error: .+$", re.MULTILINE)
 _NO_SCRIPT = re.compile(
-    r"^\S*python\S*: (?P<what>(?:can't open file|can't find '__main__' module in) .+)$",
-    re.MULTILINE,
+    r"^\S*python\S*: (?P<what>can't (?:open file|find '__main__' module in) .+)$", re.MULTILINE
 )
 """CPython's words, from Modules/main.c and Lib/runpy.py."""
 
@@ -105,6 +104,17 @@ def _look(raised: Raised) -> tuple[str, ...]:
 def _limit(evidence: Evidence, row: Signature) -> tuple[EvidenceItem, ...]:
     pair = evidence.limit(row.limit)
     return (EvidenceItem("limits", f"{row.limit}: {phrases.limit(pair)}"),) if pair else ()
+
+
+def resume_refused(evidence: Evidence) -> Finding | None:
+    """Pitstop ended the script: the saved state does not fit it, or did not load."""
+    refusals = [event for event in evidence.all(Notice) if event.code == "resume_refused"]
+    if not refusals or evidence.state != "failed":
+        return None
+    text = f"The run was not resumed. {refusals[-1].message}"
+    seen = (EvidenceItem("journal", f"resume refused: {refusals[-1].message}"),)
+    advice = (refusals[-1].remedy,)
+    return Finding("checkpoint_corrupt_or_mismatch", 0.97, text, seen, advice)
 
 
 def exit_code(evidence: Evidence) -> Finding | None:
