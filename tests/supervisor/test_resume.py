@@ -69,6 +69,8 @@ def test_reached_step_is_the_last_attempt_s() -> None:
     assert reached_step([Entry(0.0, 1, exited)]) == 40
     assert reached_step([Entry(0.0, 1, exited), Entry(1.0, 2, ScriptEnded(3))]) == -1
     assert reached_step([]) == -1
+    refused = TrainerExited(2, "", 0, 0, 0, "restoring", None)
+    assert reached_step([Entry(0.0, 1, exited), Entry(1.0, 2, refused)]) == 40
 
 
 def test_point_tells_the_trainer_and_the_journal_the_same() -> None:

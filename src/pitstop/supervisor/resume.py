@@ -56,11 +56,15 @@ def _ends(manifest: Manifest, last: Manifest) -> bool:
 
 
 def reached_step(entries: Sequence[Entry]) -> int:
-    """The step that the last attempt had reached; -1 when that is not known."""
-    attempt = max((entry.attempt for entry in entries), default=0)
-    steps = (
-        entry.event.step
-        for entry in reversed(entries)
-        if entry.attempt == attempt and isinstance(entry.event, TrainerExited | TrainerStopped)
-    )
-    return next(steps, -1)
+    """The step that the last attempt had reached; -1 when that is not known.
+
+    Attempts that ended before their first step, such as one that was not
+    resumed, say nothing about what is executed again.
+    """
+    reached: dict[int, int] = {}
+    for entry in entries:
+        reached.setdefault(entry.attempt, -1)
+        if isinstance(entry.event, TrainerExited | TrainerStopped):
+            reached[entry.attempt] = entry.event.step
+    last = [attempt for attempt, step in reached.items() if step != 0]
+    return reached[max(last)] if last else -1
