@@ -17,7 +17,7 @@ from keras.src.trainers.data_adapters.tf_dataset_adapter import TFDatasetAdapter
 
 from pitstop.engine.python_state import Encoder
 from pitstop.keras import input_state
-from pitstop.keras.input_state import ITERATOR_TENSOR, InputState, Level
+from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputState, Level
 from pitstop.tensorflow import randomness
 
 BATCHES = 6
@@ -147,7 +147,10 @@ class Input:
         if saved["replay"]:
             input_state.fast_forward(self.iterator, saved["drawn"])
         else:
-            input_state.restore_iterator(self.iterator, arrays[ITERATOR_TENSOR])
+            fresh = FreshIterator.of(self.iterator)
+            self.iterator = input_state.restore_iterator(
+                fresh, bytes(arrays[ITERATOR_TENSOR]), saved["created"], lambda: iter(self.dataset)
+            )
         self.state.adopt(saved, arrays)
 
 
@@ -172,6 +175,21 @@ def test_the_next_batches_are_those_that_would_have_come(
     assert resumed.draw(3) == expected
     assert resumed.state.drawn == stopped.state.drawn == drawn + 3
     assert resumed.state.level == stopped.state.level
+
+
+@pytest.mark.parametrize("created", [1, 2, 5])
+@pytest.mark.parametrize("name", [name for name in NATIVE if "repeat" not in name])
+def test_later_epochs_are_those_that_would_have_come(name: str, created: int) -> None:
+    make = NATIVE[name]
+    for drawn in range(BATCHES + 1):
+        stopped, resumed = Input(make), Input(make)
+        for _ in range(created):
+            stopped.create()
+        stopped.draw(drawn)
+        resumed.restore(*stopped.save())
+        for reader in (stopped, resumed):
+            reader.create()
+        assert resumed.draw(BATCHES) == stopped.draw(BATCHES), drawn
 
 
 def test_an_iterator_of_another_kind_is_replayed() -> None:

@@ -23,7 +23,7 @@ from pitstop.keras import (
     private,
     stop_training,
 )
-from pitstop.keras.input_state import ITERATOR_TENSOR, InputState, Level
+from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputState, Level
 from pitstop.link.beacon import Phase
 from pitstop.store.image import TensorSpec
 from pitstop.tensorflow import randomness
@@ -73,6 +73,7 @@ class FitRun:
         self.data: dict[str, Any] = {}
         self.input = InputState(native=True)
         self._iterator: Any = None
+        self._first: FreshIterator | None = None
         self._registry = registry
         self._versions = versions
         self._paths: dict[int, str] = {}
@@ -291,15 +292,19 @@ class FitRun:
     def build_missing(self, saved: SavedState) -> None:
         """Creates the variables that only the first training step creates.
 
-        A real step on an iterator of its own: variables are created in the
-        order of the first run, and the step is traced as it will be used.  An
-        input that is replayed must not be touched; a batch of zeros does there.
+        A real step on the iterator that is restored afterwards: variables are
+        created in the order of the first run, and the step is traced as it will
+        be used.  An input that is replayed must not be touched; a batch of
+        zeros does there.
         """
-        if self._registry.missing(saved):
-            dataset = self.epoch_iterator._get_iterator()
-            if saved.state["fit"]["input"]["replay"]:
-                dataset = tf.data.Dataset.from_tensors(_zeros(dataset.element_spec))
-            private.train_on_throwaway_batch(self.model, dataset)
+        if not self._registry.missing(saved):
+            return
+        if saved.state["fit"]["input"]["replay"]:
+            spec = self.epoch_iterator._get_iterator().element_spec
+            iterator = iter(tf.data.Dataset.from_tensors(_zeros(spec)))
+        else:
+            iterator = self._first_iterator().iterator
+        private.train_on_throwaway_batch(self.model, iterator)
 
     def prepare_input(self, saved: SavedState) -> None:
         """Before readers start: what a replayed input will read from."""
@@ -315,13 +320,21 @@ class FitRun:
     def restore_input(self, saved: SavedState) -> Any:
         """A training iterator at its saved position."""
         described = saved.state["fit"]["input"]
-        iterator = self.create_iterator()
         if described["replay"]:
+            iterator = self.create_iterator()
             input_state.fast_forward(iterator, described["drawn"])
         else:
-            input_state.restore_iterator(iterator, saved.tensors[ITERATOR_TENSOR])
+            data = bytes(saved.tensors[ITERATOR_TENSOR])
+            fresh, created = self._first_iterator(), described["created"]
+            iterator = input_state.restore_iterator(fresh, data, created, self.create_iterator)
+        self._iterator = iterator
         self.input.adopt(described, saved.tensors)
         return iterator
+
+    def _first_iterator(self) -> FreshIterator:
+        if self._first is None:
+            self._first = FreshIterator.of(self.create_iterator())
+        return self._first
 
     def restart_epoch(self) -> None:
         """Forgets the position inside the epoch; the state stays as restored."""

@@ -9,7 +9,7 @@ them away.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +35,25 @@ class Level:
 
 
 EXACT = Level("exact")
+
+
+@dataclass(frozen=True)
+class FreshIterator:
+    """An iterator, and its state before anything was drawn from it.
+
+    The state is empty when the pipeline cannot give one.
+    """
+
+    iterator: Any
+    state: bytes
+
+    @classmethod
+    def of(cls, iterator: Any) -> FreshIterator:
+        """Looks at an iterator that was just created."""
+        try:
+            return cls(iterator, private.serialize_iterator(iterator))
+        except (tf.errors.FailedPreconditionError, tf.errors.UnimplementedError):
+            return cls(iterator, b"")
 
 
 @dataclass
@@ -66,7 +85,7 @@ class InputState:
     def creating(self, adapter: Any) -> None:
         """An iterator is about to be created."""
         self.random = randomness.capture()
-        self.sequence = _sequence_attributes(adapter)
+        self.sequence = sequence_attributes(adapter)
 
     def created_one(self) -> None:
         """The iterator was created; nothing is drawn from it yet."""
@@ -123,9 +142,33 @@ def prepare_replay(
     randomness.restore(decode(saved["random"], arrays))
 
 
-def restore_iterator(iterator: Any, data: memoryview) -> None:
-    """Brings a native iterator to its saved position."""
-    private.restore_iterator(iterator, bytes(data))
+def restore_iterator(
+    fresh: FreshIterator, data: bytes, created: int, create: Callable[[], Any]
+) -> Any:
+    """A native iterator at its saved position, the shuffles of its dataset as they were.
+
+    A shuffle that reshuffles draws its next seed for each iterator of a
+    dataset.  The state of an iterator tells how far that went, but not once the
+    shuffle has given its last element (a batch or a prefetch may be behind
+    it); then the iterators of the saved run are created again.
+
+    Args:
+        fresh: the first iterator over the dataset.
+        data: the saved position.
+        created: how many iterators the saved run had created, this one included.
+        create: creates another iterator.
+    """
+    iterator = fresh.iterator
+    if private.counted_seeds(data) >= private.counted_seeds(fresh.state):
+        private.restore_iterator(iterator, data)
+        return iterator
+    for _ in range(created - 1):
+        iterator = create()
+    seeds = fresh.state if created == 1 else private.serialize_iterator(iterator)
+    private.restore_iterator(iterator, data)
+    # To restore is to create once more, unseen; this sets the count right.
+    private.restore_iterator(create(), seeds)
+    return iterator
 
 
 def fast_forward(iterator: Any, batches: int) -> None:
@@ -134,7 +177,7 @@ def fast_forward(iterator: Any, batches: int) -> None:
         next(iterator)
 
 
-def _sequence_attributes(adapter: Any) -> dict[str, Any]:
+def sequence_attributes(adapter: Any) -> dict[str, Any]:
     """Copies of what a `PyDataset` may shuffle or count: scalars, lists, index arrays."""
     sequence = getattr(adapter, "py_dataset", None)
     attributes = vars(sequence).items() if sequence is not None else ()

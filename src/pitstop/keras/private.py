@@ -153,12 +153,12 @@ def _model_variables(model: Any) -> Iterator[Any]:
         yield from model.optimizer.variables
 
 
-def train_on_throwaway_batch(model: Any, dataset: Any) -> None:
+def train_on_throwaway_batch(model: Any, iterator: Any) -> None:
     """Runs one training step, so that every variable of it exists.
 
     Whatever the step changes is restored by the caller afterwards.
     """
-    model.train_function(iter(dataset))
+    model.train_function(iterator)
 
 
 __all__ = [

@@ -126,6 +126,15 @@ def serialize_iterator(iterator: Any) -> bytes:
     return bytes(tf.io.serialize_tensor(state).numpy())
 
 
+def counted_seeds(state: bytes) -> int:
+    """How many seed counts of shuffles an iterator's state holds.
+
+    They are kept under keys that end in `num_random_samples`
+    (tensorflow/core/kernels/data/shuffle_dataset_op.cc).
+    """
+    return state.count(b"num_random_samples")
+
+
 def restore_iterator(iterator: Any, state: bytes) -> None:
     """Brings an iterator over the same dataset to a serialised state."""
     tensor = tf.io.parse_tensor(tf.constant(state), tf.variant)
