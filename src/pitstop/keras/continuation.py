@@ -76,7 +76,10 @@ class Continuation:
         """Restores the outcome of a finished `fit`; its History."""
         started = time.monotonic()
         self._run.build_missing(self._saved)
+        if not self._doubts:
+            self._run.finish_input(self._saved)
         self._restore_state()
+        self._run.validation.finish()
         history = self._run.callbacks._history
         self._run.model.history = history
         seconds = round(time.monotonic() - started, 4)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -21,9 +20,11 @@ from pitstop.keras import (
     input_state,
     open_files,
     private,
+    step_logs,
     stop_training,
 )
 from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputState, Level
+from pitstop.keras.validation_input import ValidationInput
 from pitstop.link.beacon import Phase
 from pitstop.store.image import TensorSpec
 from pitstop.tensorflow import randomness
@@ -41,6 +42,7 @@ class FitRun:
         epoch: the present epoch.
         step_in_epoch: steps completed in it.
         logs: what the last training step returned.
+        validation: the data that `fit` validates with.
         held: the cut at the end of the epoch's steps, kept while validation
             and callbacks run; nothing else can be saved there.
     """
@@ -53,9 +55,11 @@ class FitRun:
         model: Any,
         index: int,
         step: int,
+        validation_data: Any,
     ) -> None:
         self.session = session
         self.model = model
+        self.validation = ValidationInput(validation_data)
         self.index = index
         self.step = step
         self.epoch = 0
@@ -122,6 +126,11 @@ class FitRun:
         """An iterator is about to be created, and readers to be started for it."""
         self.input.creating(self.epoch_iterator.data_adapter)
 
+    def settle_input(self) -> None:
+        """The training is over: what a later `fit` will read from is as it is now."""
+        if self.input.drawn == 0:
+            self.before_iterator()
+
     def create_iterator(self) -> Any:
         """A new iterator over the training input, counted."""
         self._iterator = iter(self.epoch_iterator._get_iterator())
@@ -172,7 +181,7 @@ class FitRun:
         """Remembers what a training step returned; the loss as a number."""
         self.logs = logs
         self._call_ended = True
-        numbers = {name: float(value) for name, value in logs.items() if _is_scalar(value)}
+        numbers = step_logs.numbers(logs)
         self._loss = numbers.get("loss", _NO_LOSS)
         self._metrics = steps.digest(numbers)
         return self._loss
@@ -234,6 +243,7 @@ class FitRun:
         tensors, variables, refused = self._registry.hold(self._path_of)
         described, unverified = callback_state.capture(self.callbacks.callbacks, encoder)
         input_json, input_tensors = self.input.capture(self._iterator, encoder)
+        validation_json, validation_tensors = self.validation.capture(encoder)
         self._report_level(refused + unverified)
         state = {
             "position": dict(vars(position)),
@@ -248,13 +258,14 @@ class FitRun:
                 "files": open_files.capture(self.callbacks.callbacks),
                 "data": self.data,
                 "input": input_json,
+                "validation": validation_json,
                 "steps_seen": self.epoch_iterator._steps_seen,
                 "num_batches": self.epoch_iterator._num_batches,
-                "logs": encoder.encode(_plain(self.logs)),
+                "logs": encoder.encode(step_logs.plain(self.logs)),
             },
         }
         arrays = [_array_tensor(name, array) for name, array in encoder.arrays.items()]
-        return Cut(position, (*tensors, *input_tensors, *arrays), state)
+        return Cut(position, (*tensors, *input_tensors, *validation_tensors, *arrays), state)
 
     def _report_level(self, unverified: list[str]) -> None:
         if self.level != self._reported_level:
@@ -331,6 +342,14 @@ class FitRun:
         self.input.adopt(described, saved.tensors)
         return iterator
 
+    def finish_input(self, saved: SavedState) -> None:
+        """Leaves the input as the finished `fit` did: a later one may read it too."""
+        self.prepare_input(saved)
+        if saved.state["fit"]["input"]["replay"]:
+            self.create_iterator()
+        else:
+            self.restore_input(saved)
+
     def _first_iterator(self) -> FreshIterator:
         if self._first is None:
             self._first = FreshIterator.of(self.create_iterator())
@@ -355,11 +374,12 @@ class FitRun:
         if problems:
             message = f"The callbacks changed: {'; '.join(problems)}; those start afresh."
             self.session.report(Notice("callbacks_changed", message))
+        self.validation.adopt(fit["validation"], saved.tensors)
         stop_training.set_silently(self.model, value=fit["stop_training"])
         self._publish(time.monotonic_ns())
-        if not fit["input"]["replay"]:
-            # A pipeline in Python has already drawn ahead of the cut from
-            # these streams; the replay has left them where they belong.
+        if position.milestone or not fit["input"]["replay"]:
+            # In mid-epoch, a pipeline in Python has already drawn ahead of the
+            # cut from these streams; the replay has left them where they belong.
             randomness.restore(decode(saved.state["random"], saved.tensors))
 
 
@@ -368,22 +388,6 @@ def _zeros(element_spec: Any) -> Any:
     return tf.nest.map_structure(
         lambda spec: tf.zeros([size or 1 for size in spec.shape], spec.dtype), element_spec
     )
-
-
-def _is_scalar(value: Any) -> bool:
-    return isinstance(value, float | int) or getattr(value, "shape", None) == ()
-
-
-def _plain(logs: dict[str, Any]) -> dict[str, Any]:
-    """Logs with tensors as NumPy scalars, which keep every bit."""
-    return {key: value[()] for key, value in _as_arrays(logs)}
-
-
-def _as_arrays(logs: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    for key, value in logs.items():
-        array = tf.convert_to_tensor(value).numpy()
-        if getattr(array, "ndim", 0) == 0:
-            yield key, array if hasattr(array, "dtype") else tf.constant(value).numpy()
 
 
 def _array_tensor(name: str, array: Any) -> HeldTensor:

@@ -50,6 +50,8 @@ class FreshIterator:
     @classmethod
     def of(cls, iterator: Any) -> FreshIterator:
         """Looks at an iterator that was just created."""
+        if not private.is_serializable(iterator):
+            return cls(iterator, b"")
         try:
             return cls(iterator, private.serialize_iterator(iterator))
         except (tf.errors.FailedPreconditionError, tf.errors.UnimplementedError):
@@ -85,7 +87,7 @@ class InputState:
     def creating(self, adapter: Any) -> None:
         """An iterator is about to be created."""
         self.random = randomness.capture()
-        self.sequence = sequence_attributes(adapter)
+        self.sequence = attributes_of(getattr(adapter, "py_dataset", None))
 
     def created_one(self) -> None:
         """The iterator was created; nothing is drawn from it yet."""
@@ -177,9 +179,8 @@ def fast_forward(iterator: Any, batches: int) -> None:
         next(iterator)
 
 
-def sequence_attributes(adapter: Any) -> dict[str, Any]:
+def attributes_of(sequence: Any) -> dict[str, Any]:
     """Copies of what a `PyDataset` may shuffle or count: scalars, lists, index arrays."""
-    sequence = getattr(adapter, "py_dataset", None)
     attributes = vars(sequence).items() if sequence is not None else ()
     return {key: copy.deepcopy(value) for key, value in attributes if _is_order(value)}
 

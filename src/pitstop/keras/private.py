@@ -66,7 +66,8 @@ def check() -> None:
     for name in _ENUMERATE_NEEDS:
         if name not in source:
             raise _moved(f"EpochIterator._enumerate_iterator ({name})")
-    _closure_of_fit()
+    if "_eval_epoch_iterator" not in inspect.getsource(_closure_of_fit().cell_contents):
+        raise _moved("TensorFlowTrainer.fit (_eval_epoch_iterator)")
 
 
 def _moved(name: str) -> UnsupportedVersion:
@@ -139,6 +140,11 @@ def continue_at_epoch(model: Any, epoch: int) -> None:
 def forget_epoch(model: Any) -> None:
     """Undoes `continue_at_epoch`, so that a later `fit` is not affected."""
     model._initial_epoch = None
+
+
+def validation_iterator(model: Any) -> Any:
+    """The epoch iterator over the validation data of the running `fit`."""
+    return model._eval_epoch_iterator
 
 
 def keras_paths(model: Any) -> dict[int, str]:

@@ -62,7 +62,7 @@ class Training:
         """Runs `fit` under watch; a `fit` inside of a `fit` is left alone."""
         if self.run is not None:
             return original(model, *args, **kwargs)
-        run = self.run = self._begin(model)
+        run = self.run = self._begin(model, kwargs.get("validation_data"))
         try:
             history = original(model, *args, **kwargs)
         except FitAlreadyFinished as finished:
@@ -76,9 +76,11 @@ class Training:
         self.session.beacon.write_phase(Phase.BETWEEN_FITS)
         return history
 
-    def _begin(self, model: Any) -> FitRun:
+    def _begin(self, model: Any, validation_data: Any) -> FitRun:
         index, self._fits = self._fits, self._fits + 1
-        run = FitRun(self.session, self._registry, self._versions, model, index, self._step)
+        run = FitRun(
+            self.session, self._registry, self._versions, model, index, self._step, validation_data
+        )
         self._continuation = self._next_continuation(run)
         if self._continuation is None:
             randomness.seed_if_unseeded()
@@ -104,6 +106,7 @@ class Training:
 
     def _finish(self, run: FitRun, history: Any) -> None:
         run.steps_finished()
+        run.settle_input()
         self.session.milestone(run.take(milestone="fit_end"))
         run.held = None
         epochs = int(history.params.get("epochs", 0))
@@ -176,11 +179,13 @@ class Training:
         if self.run is not None and callbacks is self.run.callbacks:
             self.run.steps_finished()
             self.run.hold()
+            self.run.validation.begins(private.validation_iterator(self.run.model))
             self.session.beacon.write_phase(Phase.VALIDATION)
 
     def test_ends(self, callbacks: Any) -> None:
         """Validation of the watched fit ended."""
         if self.run is not None and callbacks is self.run.callbacks:
+            self.run.validation.ended(private.validation_iterator(self.run.model))
             self.session.beacon.write_phase(Phase.TRAIN)
 
     def input_exhausted(self, epoch_iterator: Any) -> None:

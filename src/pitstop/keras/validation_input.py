@@ -1,0 +1,99 @@
+"""The validation data of a `fit`: read from the start each time, but shuffled anew.
+
+The order of the rows decides the last bits of the metrics, so it has to be the
+order of the uninterrupted run.  What carries over from one validation to the
+next is how far the seeds of a dataset's shuffles have gone, and what a
+`PyDataset` remembers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from pitstop.engine.cut import HeldTensor
+from pitstop.engine.python_state import Encoder, decode
+from pitstop.keras import input_state
+from pitstop.keras.input_state import FreshIterator
+from pitstop.store.image import TensorSpec
+
+VALIDATION_TENSOR = "validation/iterator"
+
+
+class ValidationInput:
+    """Follows the validation data of one `fit`."""
+
+    def __init__(self, data: Any) -> None:
+        """Nothing has been read yet.
+
+        Args:
+            data: what the script gave to `fit` as its `validation_data`.
+        """
+        self._data = data
+        self._created = 0
+        self._left: Any = None
+        self._saved_state = b""
+        self._to_restore = False
+
+    def begins(self, source: Any) -> None:
+        """A validation is about to create its iterator; the first one after a resume matters."""
+        if self._to_restore:
+            self._restore(source._get_iterator())
+
+    def ended(self, source: Any) -> None:
+        """A validation is over.
+
+        Keras creates an iterator for it, and another one at its end when it
+        knows the number of batches; that one is never drawn from.
+        """
+        self._left = source._current_iterator
+        self._saved_state = b""
+        self._created += 1 + int(self._left is not None and source._steps_seen == 0)
+
+    def capture(self, encoder: Encoder) -> tuple[dict[str, Any], list[HeldTensor]]:
+        """The JSON form, and the state of the iterator that was left if there is one."""
+        described = {
+            "created": self._created,
+            "sequence": encoder.encode(input_state.attributes_of(self._sequence())),
+        }
+        # Not kept from cut to cut: the seeds in it belong to the dataset, and
+        # go on when a callback evaluates the same data.
+        state = FreshIterator.of(self._left).state if self._reads_tensors() else self._saved_state
+        if not state:
+            return described, []
+        view = memoryview(state)
+        spec = TensorSpec(VALIDATION_TENSOR, "U8", (len(view),))
+        return described, [HeldTensor(spec, lambda: view)]
+
+    def adopt(self, saved: dict[str, Any], tensors: Mapping[str, memoryview]) -> None:
+        """Takes over a saved state; the shuffles follow when a validation begins."""
+        self._created = saved["created"]
+        self._saved_state = bytes(tensors.get(VALIDATION_TENSOR, b""))
+        self._to_restore = isinstance(self._data, tf.data.Dataset)
+        if isinstance(self._data, keras.utils.PyDataset):
+            vars(self._data).update(decode(saved["sequence"], tensors))
+
+    def finish(self) -> None:
+        """The `fit` is not run again: a later one finds the shuffles as it left them."""
+        if self._to_restore:
+            self._restore(self._data)
+
+    def _restore(self, dataset: Any) -> None:
+        self._to_restore = False
+        if self._saved_state:
+            fresh = FreshIterator.of(iter(dataset))
+            input_state.restore_iterator(
+                fresh, self._saved_state, self._created, lambda: iter(dataset)
+            )
+            return
+        for _ in range(self._created):
+            iter(dataset)
+
+    def _reads_tensors(self) -> bool:
+        return self._left is not None and isinstance(self._data, tf.data.Dataset)
+
+    def _sequence(self) -> Any:
+        return self._data if isinstance(self._data, keras.utils.PyDataset) else None

@@ -1,0 +1,123 @@
+"""The order in which validation data is read, before and after a resume."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pitstop.engine.python_state import Encoder
+from pitstop.keras.private import TFEpochIterator
+from pitstop.keras.validation_input import VALIDATION_TENSOR, ValidationInput
+
+ROWS = np.arange(24, dtype=np.float32)
+
+
+class Process:
+    """One process that validates, as Keras does it."""
+
+    def __init__(self, dataset: tf.data.Dataset, steps: int | None = None) -> None:
+        self.dataset = dataset
+        self.watch = ValidationInput(dataset)
+        strategy = tf.distribute.get_strategy()
+        self.source: Any = TFEpochIterator(
+            distribute_strategy=strategy, x=dataset, steps_per_epoch=steps
+        )
+
+    def validate(self) -> list[list[float]]:
+        self.source.reset()
+        self.watch.begins(self.source)
+        seen = []
+        with self.source.catch_stop_iteration():
+            for *_, iterator in self.source:
+                seen.append(next(iterator).numpy().tolist())
+        self.watch.ended(self.source)
+        return seen
+
+    def save(self) -> tuple[dict[str, Any], dict[str, memoryview]]:
+        described, tensors = self.watch.capture(Encoder(""))
+        return described, {tensor.spec.name: tensor.read() for tensor in tensors}
+
+
+def shuffled() -> tf.data.Dataset:
+    keras.utils.set_random_seed(3)
+    return tf.data.Dataset.from_tensor_slices(ROWS).shuffle(24).batch(5).prefetch(2)
+
+
+def repeated() -> tf.data.Dataset:
+    keras.utils.set_random_seed(3)
+    return tf.data.Dataset.from_tensor_slices(ROWS).shuffle(24).repeat().batch(5)
+
+
+def of_unknown_size() -> tf.data.Dataset:
+    return shuffled().unbatch().filter(lambda _: True).batch(5)
+
+
+@pytest.mark.filterwarnings("ignore:Your input ran out of data:UserWarning")
+@pytest.mark.parametrize("before", [0, 1, 3])
+@pytest.mark.parametrize(
+    ("make", "steps"), [(shuffled, None), (shuffled, 3), (repeated, 7), (of_unknown_size, None)]
+)
+def test_validations_after_a_resume_have_the_order_they_would_have_had(
+    make: Any, steps: int | None, before: int
+) -> None:
+    stopped, resumed = Process(make(), steps), Process(make(), steps)
+    for _ in range(before):
+        stopped.validate()
+    resumed.watch.adopt(*stopped.save())
+    again = Process(make(), steps)
+    again.watch.adopt(*resumed.save())  # stopped once more before it validates
+    expected = [stopped.validate() for _ in range(2)]
+    assert expected[0] != expected[1]
+    assert [resumed.validate() for _ in range(2)] == expected
+    assert [again.validate() for _ in range(2)] == expected
+
+
+def test_a_callback_that_evaluates_the_same_data_is_counted_too() -> None:
+    stopped, resumed = Process(shuffled()), Process(shuffled())
+    stopped.validate()
+    list(stopped.dataset)
+    resumed.watch.adopt(*stopped.save())
+    assert resumed.validate() == stopped.validate()
+
+
+def test_a_finished_fit_leaves_the_shuffles_to_the_next() -> None:
+    stopped, resumed = Process(shuffled()), Process(shuffled())
+    stopped.validate()
+    resumed.watch.adopt(*stopped.save())
+    resumed.watch.finish()
+    assert [batch.numpy().tolist() for batch in resumed.dataset] == [
+        batch.numpy().tolist() for batch in stopped.dataset
+    ]
+
+
+class Reordered(keras.utils.PyDataset):
+    def __init__(self) -> None:
+        super().__init__()
+        self.order = np.arange(6)
+
+    def __len__(self) -> int:
+        return 6
+
+    def __getitem__(self, index: int) -> Any:
+        return ROWS[self.order[index]]
+
+
+def test_what_a_sequence_remembers_comes_back() -> None:
+    stopped, resumed = Reordered(), Reordered()
+    stopped.order = stopped.order[::-1]
+    encoder = Encoder("")
+    described, tensors = ValidationInput(stopped).capture(encoder)
+    arrays = {name: memoryview(array.tobytes()) for name, array in encoder.arrays.items()}
+    ValidationInput(resumed).adopt(described, arrays)
+    assert resumed.order.tolist() == [5, 4, 3, 2, 1, 0]
+    assert tensors == []
+
+
+def test_arrays_need_nothing() -> None:
+    described, tensors = ValidationInput((ROWS, ROWS)).capture(Encoder(""))
+    assert tensors == []
+    assert VALIDATION_TENSOR not in described
