@@ -12,8 +12,7 @@ def test_importing_the_commands_loads_nothing_heavy() -> None:
     # NumPy starts a pool of threads that block no signals; the supervisor, which
     # waits for signals in a thread of its own, is better off without them.
     code = (
-        "import sys, pitstop.cli.main\n"
-        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+        f"import sys, pitstop.cli.main\nprint([name for name in {HEAVY!r} if name in sys.modules])"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
