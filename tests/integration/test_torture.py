@@ -1,0 +1,55 @@
+"""Random interruptions, many of them: `make torture` runs these and prints how many."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.integration.chain import Chain, interrupt_everywhere
+from tests.integration.conftest import CYCLES, Baseline
+
+STEPS = 20
+EPOCHS = 4
+INTERRUPTIONS = 12
+CONFIGURATIONS = {
+    "numpy": (("--input", "numpy", "--validation"), "exact"),
+    "tfdata": (("--input", "tfdata", "--validation"), "exact"),
+    "tfdata-shuffle": (("--input", "tfdata-shuffle"), "exact"),
+    "tfdata-repeat": (("--input", "tfdata-repeat", "--validation"), "exact"),
+    "jit": (("--input", "numpy", "--jit"), "exact"),
+    "generator": (
+        (
+            "--input",
+            "generator",
+        ),
+        "exact_by_replay",
+    ),
+    "sequence": (("--input", "sequence", "--validation"), "exact_by_replay"),
+}
+
+
+def random_points(seed: int) -> str:
+    """Kills and stops at distinct batches of the run, in their order."""
+    generator = random.Random(seed)
+    batches = sorted(generator.sample(range(1, STEPS * EPOCHS), INTERRUPTIONS))
+    return " ".join(f"{generator.choice(('kill', 'stop'))}@batch:{at}" for at in batches)
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_random_interruptions_change_no_bit(
+    name: str,
+    seed: int,
+    tmp_path: Path,
+    baseline: Baseline,
+    record_property: Callable[[str, object], None],
+) -> None:
+    arguments, level = CONFIGURATIONS[name]
+    chain = Chain((*arguments, "--epochs", str(EPOCHS)), random_points(seed), level=level)
+    interrupt_everywhere(chain, tmp_path, baseline(chain.arguments))
+    record_property(CYCLES, INTERRUPTIONS)
