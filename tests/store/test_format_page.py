@@ -49,6 +49,7 @@ STATE_PARTS = {
     "keras/open_files": "files.",
     "keras/data_spec": "data.",
     "keras/input_state": "input.",
+    "keras/validation_input": "validation.",
     "tensorflow/randomness": "",
     "tensorflow/variables": "",
 }

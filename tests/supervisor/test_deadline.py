@@ -30,6 +30,7 @@ def _progress(phase: Phase, steps: int = 10, step_seconds: float = 0.0) -> Progr
         (_progress(Phase.SAVING), True, 30.0),
         (_progress(Phase.RESTORING), True, 30.0),
         (_progress(Phase.BETWEEN_FITS), True, 30.0),
+        (_progress(Phase.ENDED), False, 30.0),
     ],
 )
 def test_wait_follows_what_could_be_lost(

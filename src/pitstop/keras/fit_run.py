@@ -366,7 +366,8 @@ class FitRun:
         position = saved.position
         self.step, self.epoch = position.step, position.epoch
         self.step_in_epoch = position.step_in_epoch
-        self.restored_logs = decode(fit["logs"], saved.tensors)
+        # A stop before the next step has to save them again.
+        self.logs = self.restored_logs = decode(fit["logs"], saved.tensors)
         self.epoch_iterator._steps_seen = fit["steps_seen"]
         self.epoch_iterator._num_batches = fit["num_batches"]
         callbacks = self.callbacks.callbacks

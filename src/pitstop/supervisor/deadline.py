@@ -36,8 +36,9 @@ def patience(
 
     Where nothing can be lost the wait is short; where a step is under way it
     follows the measured step time; where a boundary may be far (validation, a
-    checkpoint being taken) it is the whole grace.  A script that has stopped
-    training gets the grace once more, for what it does before it exits.
+    checkpoint being taken), or the script has run to its end, it is the whole
+    grace.  A script that has stopped training gets the grace once more, for
+    what it does before it exits.
 
     Args:
         progress: where the trainer is.
@@ -47,6 +48,8 @@ def patience(
     """
     if stopped:
         return Patience(2 * grace_seconds, "the script did not exit after its training stopped")
+    if progress.phase is Phase.ENDED:
+        return Patience(grace_seconds, "the script did not exit after its last line")
     if not connected or progress.phase is Phase.STARTING:
         return Patience(min(_UNCONNECTED_SECONDS, grace_seconds), "no training was under way")
     if progress.phase is Phase.FIRST_STEP and progress.steps_this_attempt == 0:
