@@ -16,7 +16,7 @@ DECIDING = ("--validation", "--callbacks")
 CHAINS = {
     "numpy-killed": Chain(
         ("--input", "numpy", *DECIDING),
-        "kill@batch:1 kill@batch:2 kill@batch:20 kill@test:3 kill@epoch:2 kill@batch:60",
+        "kill@batch:1 kill@batch:20 kill@test:3 kill@epoch:2 kill@batch:60",
     ),
     "numpy-stopped": Chain(
         ("--input", "numpy", *DECIDING),
@@ -31,7 +31,7 @@ CHAINS = {
     ),
     "tfdata": Chain(
         ("--input", "tfdata", "--callbacks"),
-        "stop@batch:7 kill@batch:21 kill@batch:40 stop@batch:59",
+        "stop@batch:7 kill@batch:40 stop@batch:59",
     ),
     "tfdata-shuffle": Chain(
         ("--input", "tfdata-shuffle", "--validation"),
@@ -41,7 +41,7 @@ CHAINS = {
     ),
     "shuffled-validation": Chain(
         ("--input", "tfdata", "--shuffled-validation", "--fits", "2", "--epochs", "2"),
-        "stop@batch:5 stop@batch:33 kill@fit:1 kill@batch:61 stop@test:19",
+        "stop@batch:33 kill@batch:61 stop@test:19",
     ),
     "validation-steps": Chain(
         ("--input", "numpy", "--shuffled-validation", "--validation-steps", "4"),
@@ -49,19 +49,19 @@ CHAINS = {
     ),
     "tfdata-repeat": Chain(
         ("--input", "tfdata-repeat", *DECIDING),
-        "stop@batch:13 kill@batch:20 stop@batch:40 kill@batch:58",
+        "kill@batch:20 stop@batch:40",
     ),
     "steps-per-execution": Chain(
         ("--input", "numpy", "--steps-per-execution", "4", "--validation"),
-        "kill@batch:8 stop@batch:20 stop@batch:44 kill@batch:60",
+        "kill@batch:8 stop@batch:44 kill@batch:60",
     ),
     "jit": Chain(
         ("--input", "numpy", "--jit", "--callbacks"),
-        "stop@batch:1 kill@batch:19 stop@batch:40",
+        "stop@batch:1 kill@batch:19",
     ),
     "two-fits": Chain(
         ("--input", "numpy", "--epochs", "2", "--fits", "2", *DECIDING),
-        "stop@batch:30 kill@fit:1 kill@batch:41 kill@batch:62 stop@test:19 kill@epoch:4",
+        "stop@batch:30 kill@fit:1 kill@batch:62 stop@test:19 kill@epoch:4",
     ),
     "two-fits-of-one-dataset": Chain(
         ("--input", "tfdata-shuffle", "--epochs", "1", "--fits", "3"),
@@ -74,12 +74,12 @@ CHAINS = {
     ),
     "generator": Chain(
         ("--input", "generator", "--callbacks"),
-        "stop@batch:13 kill@batch:20 stop@batch:41",
+        "stop@batch:13 kill@batch:20",
         level="exact_by_replay",
     ),
     "sequence": Chain(
         ("--input", "sequence", "--validation"),
-        "kill@batch:12 stop@batch:20 stop@test:9 kill@batch:59",
+        "kill@batch:12 stop@test:9 kill@batch:59",
         level="exact_by_replay",
     ),
     "sequence-two-workers": Chain(
@@ -89,7 +89,7 @@ CHAINS = {
     ),
     "py-function": Chain(
         ("--input", "py-function", "--callbacks"),
-        "kill@batch:6 stop@batch:35 kill@batch:60",
+        "kill@batch:6 stop@batch:35",
         level="exact_by_replay",
     ),
 }  # fmt: skip
