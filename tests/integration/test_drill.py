@@ -69,7 +69,8 @@ def test_a_state_that_no_resume_restores_is_found(tmp_path: Path) -> None:
     assert comparison["step"]["step"] == 4
     assert comparison["checkpoint"]["place"]["step"] == 4
     assert comparison["checkpoint"]["tensors"]
-    assert [each["id"] for each in comparison["reasons"]] == ["not_restored_later"]
+    # Where a checkpoint by cadence agrees by chance, the order of the input is named too.
+    assert "not_restored_later" in [each["id"] for each in comparison["reasons"]]
     assert found["repetition"]["same"]
 
 
