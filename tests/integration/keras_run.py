@@ -13,8 +13,10 @@ from typing import Any, TypeVar
 import psutil
 
 from pitstop import journal
+from pitstop.cli.live_run import status_of
 from pitstop.events import CheckpointCommitted, Event, TrainerExited
 from pitstop.store.run_folder import open_existing
+from pitstop.supervisor.status import Status
 from tests.integration.supervisor import launch
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -69,13 +71,18 @@ class KerasRun:
         """What `pitstop status --json` says."""
         return launch.status(self.folder)
 
-    def until_step(self, step: int) -> None:
-        """Waits until the live attempt has done so many steps of the run."""
-        launch.until(lambda: self._is_live() and (self.status()["step"] or 0) >= step)
+    def until_training(self, step: int) -> None:
+        """Waits until the live attempt trains and has done so many steps of the run."""
+        launch.until(lambda: self._now().phase == "train" and (self._now().step or 0) >= step)
 
     def until_phase(self, phase: str) -> None:
         """Waits until the live attempt is in a phase."""
-        launch.until(lambda: self._is_live() and self.status()["phase"] == phase)
+        launch.until(lambda: self._now().phase == phase)
+
+    def _now(self) -> Status:
+        # Not by a process of its own for each look: they would slow the run down.
+        folder = self.folder / "run"
+        return status_of(open_existing(folder)) if self._is_live() else Status("", str(folder))
 
     def _is_live(self) -> bool:
         return (self.folder / "run" / "run.json").exists()

@@ -88,7 +88,7 @@ def status_of(folder: RunFolder) -> Status:
     """The status of a run, from its supervisor or else from its folder."""
     live = LiveRun.find(folder)
     if live is not None:
-        with contextlib.suppress(PeerClosed):
+        with contextlib.closing(live), contextlib.suppress(PeerClosed):
             return live.status()
     return stored_status(folder)
 

@@ -66,11 +66,11 @@ def sequence_two_workers(x, y):
 
 
 def stalling(x, y):
-    """Blocks before the 26th batch until the file of the variable GATE exists."""
+    """Blocks before the 26th batch until the file of the variable GATE exists, if there is one."""
 
     def rows():
         for number in range(STEPS * 3 * BATCH):
-            while number == 25 * BATCH and not Path(os.environ["GATE"]).exists():
+            while number == 25 * BATCH and not Path(os.environ.get("GATE", "/")).exists():
                 print("input waits", flush=True)
                 time.sleep(0.05)
             yield x[number % len(x)], y[number % len(y)]
