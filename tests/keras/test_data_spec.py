@@ -35,6 +35,27 @@ def test_what_is_known_of_a_dataset() -> None:
     assert "digest" not in spec
 
 
+def rows() -> Any:
+    return tf.data.Dataset.from_tensor_slices(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "stages"),
+    [
+        (rows().batch(10).repeat(), "TensorSlice > Batch 10 > Repeat -1"),
+        (rows().shuffle(7).prefetch(2), "TensorSlice > Shuffle 7 > Prefetch"),
+        (tf.data.Dataset.zip((rows(), rows())), "(TensorSlice, TensorSlice) > Zip"),
+    ],
+)
+def test_the_stages_of_a_pipeline(dataset: Any, stages: str) -> None:
+    spec = data_spec.describe(TFDatasetAdapter(dataset), dataset, None)
+    assert spec["pipeline"] == stages
+
+
+def test_arrays_have_no_pipeline_of_the_user_s() -> None:
+    assert "pipeline" not in describe(ROWS)
+
+
 @pytest.mark.parametrize("as_input", [np.array, tf.constant, lambda x: {"a": x, "b": x[:, :1]}])
 def test_the_same_data_does_not_differ(as_input: Any) -> None:
     assert data_spec.differences(describe(as_input(ROWS)), describe(as_input(ROWS))) == []

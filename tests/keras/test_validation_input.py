@@ -29,7 +29,6 @@ class Process:
 
     def validate(self) -> list[list[float]]:
         self.source.reset()
-        self.watch.begins(self.source)
         seen = []
         with self.source.catch_stop_iteration():
             for *_, iterator in self.source:
@@ -67,9 +66,9 @@ def test_validations_after_a_resume_have_the_order_they_would_have_had(
     stopped, resumed = Process(make(), steps), Process(make(), steps)
     for _ in range(before):
         stopped.validate()
-    resumed.watch.adopt(*stopped.save())
+    resumed.watch.restore(*stopped.save())
     again = Process(make(), steps)
-    again.watch.adopt(*resumed.save())  # stopped once more before it validates
+    again.watch.restore(*resumed.save())  # stopped once more before it validates
     expected = [stopped.validate() for _ in range(2)]
     assert expected[0] != expected[1]
     assert [resumed.validate() for _ in range(2)] == expected
@@ -80,15 +79,14 @@ def test_a_callback_that_evaluates_the_same_data_is_counted_too() -> None:
     stopped, resumed = Process(shuffled()), Process(shuffled())
     stopped.validate()
     list(stopped.dataset)
-    resumed.watch.adopt(*stopped.save())
+    resumed.watch.restore(*stopped.save())
     assert resumed.validate() == stopped.validate()
 
 
-def test_a_finished_fit_leaves_the_shuffles_to_the_next() -> None:
+def test_whoever_reads_the_data_next_finds_its_shuffles() -> None:
     stopped, resumed = Process(shuffled()), Process(shuffled())
     stopped.validate()
-    resumed.watch.adopt(*stopped.save())
-    resumed.watch.finish()
+    resumed.watch.restore(*stopped.save())
     assert [batch.numpy().tolist() for batch in resumed.dataset] == [
         batch.numpy().tolist() for batch in stopped.dataset
     ]
@@ -112,7 +110,7 @@ def test_what_a_sequence_remembers_comes_back() -> None:
     encoder = Encoder("")
     described, tensors = ValidationInput(stopped).capture(encoder)
     arrays = {name: memoryview(array.tobytes()) for name, array in encoder.arrays.items()}
-    ValidationInput(resumed).adopt(described, arrays)
+    ValidationInput(resumed).restore(described, arrays)
     assert resumed.order.tolist() == [5, 4, 3, 2, 1, 0]
     assert tensors == []
 

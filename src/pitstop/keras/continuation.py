@@ -13,7 +13,15 @@ from pitstop.keras import data_spec, open_files
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.input_state import Level
 
-_LAYOUT = ("adapter", "batch_size", "batches", "steps_per_epoch", "elements", "samples")
+_LAYOUT = (
+    "adapter",
+    "batch_size",
+    "batches",
+    "steps_per_epoch",
+    "elements",
+    "pipeline",
+    "samples",
+)
 _EXIT_REFUSED = 2
 
 
@@ -79,7 +87,6 @@ class Continuation:
         if not self._doubts:
             self._run.finish_input(self._saved)
         self._restore_state()
-        self._run.validation.finish()
         history = self._run.callbacks._history
         self._run.model.history = history
         seconds = round(time.monotonic() - started, 4)

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pitstop.tensorflow import private
+
 _SAMPLED_ROWS = 64
 
 
 def describe(adapter: Any, dataset: Any, steps_per_epoch: int | None) -> dict[str, Any]:
-    """Adapter, batch size, length, element types, and a digest of sampled rows.
+    """Adapter, batch size, length, element types, stages, and a digest of sampled rows.
 
     The digest covers up to 64 rows spread evenly over each array; it notices
     another data set or another order, not every changed value.
@@ -24,6 +26,8 @@ def describe(adapter: Any, dataset: Any, steps_per_epoch: int | None) -> dict[st
         "steps_per_epoch": steps_per_epoch,
         "elements": str(getattr(dataset, "element_spec", "")),
     }
+    if spec["adapter"] == "TFDatasetAdapter":
+        spec["pipeline"] = private.pipeline_of(dataset)
     inputs = getattr(adapter, "_inputs", None)
     if inputs is not None:
         spec["samples"] = int(getattr(adapter, "_num_samples", 0))

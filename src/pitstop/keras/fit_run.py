@@ -318,7 +318,9 @@ class FitRun:
         private.train_on_throwaway_batch(self.model, iterator)
 
     def prepare_input(self, saved: SavedState) -> None:
-        """Before readers start: what a replayed input will read from."""
+        """Before readers start: the validation data, and what a replayed input reads from."""
+        # Before the training's iterator, which knows better where both are one dataset.
+        self.validation.restore(saved.state["fit"]["validation"], saved.tensors)
         described = saved.state["fit"]["input"]
         if described["replay"]:
             input_state.prepare_replay(
@@ -375,7 +377,6 @@ class FitRun:
         if problems:
             message = f"The callbacks changed: {'; '.join(problems)}; those start afresh."
             self.session.report(Notice("callbacks_changed", message))
-        self.validation.adopt(fit["validation"], saved.tensors)
         stop_training.set_silently(self.model, value=fit["stop_training"])
         self._publish(time.monotonic_ns())
         if position.milestone or not fit["input"]["replay"]:

@@ -179,7 +179,6 @@ class Training:
         if self.run is not None and callbacks is self.run.callbacks:
             self.run.steps_finished()
             self.run.hold()
-            self.run.validation.begins(private.validation_iterator(self.run.model))
             self.session.beacon.write_phase(Phase.VALIDATION)
 
     def test_ends(self, callbacks: Any) -> None:

@@ -36,12 +36,6 @@ class ValidationInput:
         self._created = 0
         self._left: Any = None
         self._saved_state = b""
-        self._to_restore = False
-
-    def begins(self, source: Any) -> None:
-        """A validation is about to create its iterator; the first one after a resume matters."""
-        if self._to_restore:
-            self._restore(source._get_iterator())
 
     def ended(self, source: Any) -> None:
         """A validation is over.
@@ -68,29 +62,24 @@ class ValidationInput:
         spec = TensorSpec(VALIDATION_TENSOR, "U8", (len(view),))
         return described, [HeldTensor(spec, lambda: view)]
 
-    def adopt(self, saved: dict[str, Any], tensors: Mapping[str, memoryview]) -> None:
-        """Takes over a saved state; the shuffles follow when a validation begins."""
+    def restore(self, saved: dict[str, Any], tensors: Mapping[str, memoryview]) -> None:
+        """Brings the validation data to where it was."""
         self._created = saved["created"]
         self._saved_state = bytes(tensors.get(VALIDATION_TENSOR, b""))
-        self._to_restore = isinstance(self._data, tf.data.Dataset)
         if isinstance(self._data, keras.utils.PyDataset):
             vars(self._data).update(decode(saved["sequence"], tensors))
+        if isinstance(self._data, tf.data.Dataset):
+            self._restore_shuffles()
 
-    def finish(self) -> None:
-        """The `fit` is not run again: a later one finds the shuffles as it left them."""
-        if self._to_restore:
-            self._restore(self._data)
-
-    def _restore(self, dataset: Any) -> None:
-        self._to_restore = False
-        if self._saved_state:
-            fresh = FreshIterator.of(iter(dataset))
-            input_state.restore_iterator(
-                fresh, self._saved_state, self._created, lambda: iter(dataset)
-            )
+    def _restore_shuffles(self) -> None:
+        if not self._saved_state:
+            for _ in range(self._created):
+                iter(self._data)
             return
-        for _ in range(self._created):
-            iter(dataset)
+        fresh = FreshIterator.of(iter(self._data))
+        input_state.restore_iterator(
+            fresh, self._saved_state, self._created, lambda: iter(self._data)
+        )
 
     def _reads_tensors(self) -> bool:
         return self._left is not None and isinstance(self._data, tf.data.Dataset)

@@ -164,3 +164,25 @@ def set_eager_seed(seed: int | None, state: Any) -> None:
 def deterministic_ops() -> bool:
     """Whether the user turned op determinism on."""
     return bool(config.is_op_determinism_enabled())
+
+
+_STAGE_NUMBERS = ("_buffer_size", "_batch_size", "_count")
+
+
+def pipeline_of(dataset: Any) -> str:
+    """The stages of a `tf.data` pipeline in their order: "TensorSlice > Shuffle 100 > Batch 32".
+
+    Empty for what is no pipeline of one device.
+    """
+    inputs = getattr(dataset, "_inputs", None)
+    if inputs is None:
+        return ""
+    before = [pipeline_of(each) for each in inputs()]
+    name = type(dataset).__name__.strip("_").removesuffix("Dataset")
+    # How far a prefetch reads ahead is no part of an iterator's position.
+    numbers = (
+        [] if name == "Prefetch" else [getattr(dataset, each, None) for each in _STAGE_NUMBERS]
+    )
+    stage = " ".join([name, *(str(int(number)) for number in numbers if number is not None)])
+    sources = f"({', '.join(before)})" if len(before) > 1 else "".join(before)
+    return f"{sources} > {stage}" if sources else stage
