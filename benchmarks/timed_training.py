@@ -1,38 +1,46 @@
-"""A training whose steps take several milliseconds; writes how long they took.
+"""A training that takes turns: it trains a number of steps, says how long they took, and waits.
 
-The script that `overhead.py` runs with and without Pitstop.  Time counts from
-the end of the 20th step, when everything is traced, to the end of `fit`.
+The script that `overhead.py` runs with and without Pitstop.  It reads a line
+from standard input before every turn, prints the seconds of the turn when it
+is done, and ends when its input does.
 """
 
 import argparse
+import sys
 import time
-from pathlib import Path
 
 import keras
 import numpy as np
 
-WARM_UP_STEPS = 20
 
+class Turns(keras.callbacks.Callback):
+    """Holds the training between two turns."""
 
-class Stopwatch(keras.callbacks.Callback):
-    """Takes the time of all steps after the warm-up."""
-
-    def __init__(self):
+    def __init__(self, steps):
         super().__init__()
-        self.steps = 0
+        self.steps = steps
+        self.done = 0
         self.started = 0.0
 
+    def on_train_begin(self, logs=None):
+        self.wait()
+
     def on_train_batch_end(self, batch, logs=None):
-        self.steps += 1
-        if self.steps == WARM_UP_STEPS:
-            self.started = time.perf_counter()
+        self.done += 1
+        if self.done % self.steps == 0:
+            print(time.perf_counter() - self.started, flush=True)
+            self.wait()
+
+    def wait(self):
+        if not sys.stdin.readline():
+            self.model.stop_training = True
+        self.started = time.perf_counter()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("out", type=Path, help="file for: seconds steps")
-    parser.add_argument("--width", type=int, default=640, help="sets the time of a step")
-    parser.add_argument("--steps", type=int, default=1200)
+    parser.add_argument("--width", type=int, default=896, help="sets the time of a step")
+    parser.add_argument("--steps", type=int, default=200, help="steps of a turn")
     options = parser.parse_args()
     keras.utils.set_random_seed(1)
     x = np.random.default_rng(1).normal(size=(6400, 64)).astype("float32")
@@ -48,10 +56,7 @@ def main():
         ]
     )
     model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
-    watch = Stopwatch()
-    model.fit(x, y, batch_size=64, epochs=options.steps // 100, callbacks=[watch], verbose=0)
-    seconds = time.perf_counter() - watch.started
-    options.out.write_text(f"{seconds} {watch.steps - WARM_UP_STEPS}")
+    model.fit(x, y, batch_size=64, epochs=10**6, callbacks=[Turns(options.steps)], verbose=0)
 
 
 if __name__ == "__main__":

@@ -42,19 +42,19 @@ class Run:
 
 
 @given(st.floats(0.001, 0.5), st.floats(0.0001, 1.0), st.floats(0.001, 2.0))
-def test_the_share_of_time_stays_within_the_budget(
+def test_the_share_of_time_stays_within_half_the_budget(
     overhead: float, cost_seconds: float, step_seconds: float
 ) -> None:
     run = Run(Cadence(overhead), step_seconds, cost_seconds).train(2000)
     for count, (_, begun_ns) in enumerate(run.taken):
         # When a snapshot begins, the ones before it have been earned.
-        assert count * cost_seconds <= overhead * begun_ns / 1e9 * 1.001
+        assert count * cost_seconds <= overhead / 2 * begun_ns / 1e9 * 1.001
 
 
 @given(st.floats(0.01, 0.5), st.floats(0.001, 0.1))
-def test_the_budget_is_used(overhead: float, cost_seconds: float) -> None:
+def test_half_the_budget_is_used(overhead: float, cost_seconds: float) -> None:
     run = Run(Cadence(overhead), 0.001, cost_seconds).train(20_000)
-    interval_seconds = max(cost_seconds / overhead, 0.2)
+    interval_seconds = max(cost_seconds / (overhead / 2), 0.2)
     longest_seconds = 0.5 + interval_seconds * len(run.taken) + cost_seconds + 0.002
     assert run.now_ns / 1e9 <= longest_seconds + 0.002 * len(run.taken)
 
@@ -81,8 +81,8 @@ def test_the_first_cost_is_forgotten() -> None:
     for cost_seconds in (60.0, 0.01):
         cadence.taken(1, 0)
         cadence.cost_measured(cost_seconds)
-    assert not cadence.due(1, SECOND_NS - 1)
-    assert cadence.due(1, SECOND_NS)
+    assert not cadence.due(1, 2 * SECOND_NS - 1)
+    assert cadence.due(1, 2 * SECOND_NS)
 
 
 def test_later_costs_are_smoothed() -> None:
@@ -91,8 +91,8 @@ def test_later_costs_are_smoothed() -> None:
     for cost_seconds in (9.0, 0.01, 0.02):
         cadence.taken(1, 0)
         cadence.cost_measured(cost_seconds)
-    assert not cadence.due(1, int(1.29 * SECOND_NS))
-    assert cadence.due(1, int(1.31 * SECOND_NS))
+    assert not cadence.due(1, int(2.59 * SECOND_NS))
+    assert cadence.due(1, int(2.61 * SECOND_NS))
 
 
 @pytest.mark.parametrize(("every", "stride"), [(5, 1), (5, 2), (1, 1), (3, 7)])

@@ -46,7 +46,7 @@ Exit codes:
     "--overhead",
     type=SHARE,
     default=0.01,
-    help="Share of the training time that snapshots may cost.  [default: 1%]",
+    help="Share of the training time that Pitstop may cost.  [default: 1%]",
 )
 @click.option(
     "--grace",

@@ -6,14 +6,17 @@ _SHORTEST_INTERVAL_NS = 200_000_000
 _RETRY_NS = 20_000_000
 _SMOOTHING = 0.3
 _NEVER = 1 << 62
+# Of the budget; the rest is for what runs all the time (the step boundary, the
+# supervisor) and for writing to disk beside the training.
+_SNAPSHOTS_SHARE = 0.5
 
 
 class Cadence:
     """Turns a budget, and a fixed interval if there is one, into due times.
 
     A snapshot that costs c seconds of the trainer's time is taken every
-    c / overhead seconds, so that its share of the run is the budget; c is
-    smoothed over the last snapshots.  A fixed interval asks for durable
+    c / (overhead / 2) seconds, so that its share of the run is half of the
+    budget; c is smoothed over the last snapshots.  A fixed interval asks for durable
     checkpoints on top of that.
     """
 
@@ -23,12 +26,12 @@ class Cadence:
         """Plans nothing until `start`.
 
         Args:
-            overhead: share of the time that snapshots may cost, above 0.
+            overhead: share of the time that Pitstop may cost, above 0.
             every_steps: steps between durable checkpoints, 0 for no fixed number.
             every_ns: nanoseconds between durable checkpoints, 0 for no fixed time.
             last_step: a step from which on every boundary is due, 0 for none.
         """
-        self._overhead = overhead
+        self._share = overhead * _SNAPSHOTS_SHARE
         self._every_steps = every_steps
         self._every_ns = every_ns
         self._cost_seconds = 0.0
@@ -86,7 +89,7 @@ class Cadence:
         self._due_ns = min(self._budget_due_ns, self._fixed_due_ns)
 
     def _plan_budget(self) -> None:
-        interval_ns = int(self._cost_seconds / self._overhead * 1e9)
+        interval_ns = int(self._cost_seconds / self._share * 1e9)
         self._budget_due_ns = self._taken_ns + max(interval_ns, _SHORTEST_INTERVAL_NS)
         self._due_ns = min(self._budget_due_ns, self._fixed_due_ns)
 

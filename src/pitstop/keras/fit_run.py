@@ -31,6 +31,8 @@ from pitstop.tensorflow import randomness
 from pitstop.tensorflow.variables import VariableRegistry
 
 _NO_LOSS = float("nan")
+# Of the budget; snapshots by cadence have a half.
+_HOLDS_SHARE = 0.25
 
 
 class FitRun:
@@ -204,7 +206,8 @@ class FitRun:
         if self.held is None and started_ns >= self._next_hold_ns:
             self.held = self.take("epoch_end")
             cost_ns = time.monotonic_ns() - started_ns
-            self._next_hold_ns = started_ns + int(cost_ns / self.session.settings.overhead)
+            share = self.session.settings.overhead * _HOLDS_SHARE
+            self._next_hold_ns = started_ns + int(cost_ns / share)
 
     def _boundary(self, now_ns: int) -> None:
         self._publish(now_ns)

@@ -15,7 +15,7 @@ class Settings:
     """Settings of one attempt.
 
     Attributes:
-        overhead: share of the training time that snapshots may cost (0.01 = 1 %).
+        overhead: share of the training time that Pitstop may cost (0.01 = 1 %).
         every_steps: a durable checkpoint every so many steps, 0 for automatic.
         every_seconds: a durable checkpoint every so many seconds, 0 for automatic.
         snapshot_memory_bytes: most memory the arena may take, 0 for automatic.
