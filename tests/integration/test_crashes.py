@@ -23,8 +23,6 @@ from tests.integration.conftest import Baseline
 from tests.integration.keras_run import OUT, KerasRun
 from tests.integration.supervisor.launch import finish, until
 
-# Minutes long; by `make torture` until a whole run on a quiet machine was seen to pass.
-pytestmark = pytest.mark.torture
 
 _ARGUMENTS = ("--input", "tfdata-shuffle", "--validation")
 _PACE = ("--pace", "0.1")

@@ -23,8 +23,6 @@ from tests.integration.conftest import Baseline
 from tests.integration.keras_run import OUT, Ended, KerasRun, Started, seconds_to_end
 from tests.integration.supervisor.launch import until, until_line
 
-# Minutes long; by `make torture` until a whole run on a quiet machine was seen to pass.
-pytestmark = pytest.mark.torture
 
 # A step, and what TensorFlow needs to take itself down on a busy machine.
 _SOON_SECONDS = 10.0

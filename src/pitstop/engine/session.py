@@ -66,7 +66,6 @@ class Session:
     """One trainer process of one attempt.
 
     Attributes:
-        points: states to restore, in the order of the fits they belong to.
         lost_from_step: step an earlier attempt had reached, -1 when none.
         steps: the record of this attempt's steps.
     """
@@ -74,7 +73,8 @@ class Session:
     def __init__(self, connection: Connection, beacon: Beacon, welcome: dict[str, Any]) -> None:
         self.beacon = beacon
         self.settings = Settings.from_json(welcome["settings"])
-        self.points = [_restore_point(point) for point in welcome["points"]]
+        self._points = [_restore_point(point) for point in welcome["points"]]
+        self._trainings = 0
         self.lost_from_step = int(welcome["lost_from_step"])
         run_dir = Path(welcome["run_dir"])
         self.steps = StepRecorder(run_dir / "attempts" / str(welcome["attempt"]), self.report)
@@ -125,6 +125,15 @@ class Session:
     def report(self, event: Event) -> None:
         """Sends an event to the journal; silent when the supervisor is gone."""
         self._send("event", {"event": to_record(event)})
+
+    def next_index(self) -> int:
+        """The number of a training that begins: a `fit` or a loop, counted from 0."""
+        index, self._trainings = self._trainings, self._trainings + 1
+        return index
+
+    def point_for(self, index: int) -> RestorePoint | None:
+        """The state that the training of this number is to restore; None to begin it."""
+        return next((point for point in self._points if point.fit == index), None)
 
     def fetch(self, point: RestorePoint) -> SavedState:
         """The verified state of a restore point.

@@ -49,9 +49,7 @@ class Training:
         self.run: FitRun | None = None
         self._registry = registry
         self._versions = versions
-        self._fits = 0
         self._step = 0
-        self._points = list(session.points)
         self._continuation: Continuation | None = None
         self._last_finite: float | None = None
         self._reported_non_finite = False
@@ -77,7 +75,7 @@ class Training:
         return history
 
     def _begin(self, model: Any, validation_data: Any) -> FitRun:
-        index, self._fits = self._fits, self._fits + 1
+        index = self.session.next_index()
         run = FitRun(
             self.session, self._registry, self._versions, model, index, self._step, validation_data
         )
@@ -89,12 +87,11 @@ class Training:
         return run
 
     def _next_continuation(self, run: FitRun) -> Continuation | None:
-        while self._points and self._points[0].fit < run.index:
-            self._points.pop(0)
-        if not self._points or self._points[0].fit != run.index:
+        point = self.session.point_for(run.index)
+        if point is None:
             return None
         self.session.beacon.write_phase(Phase.RESTORING)
-        return Continuation(run, self._fetch(self._points.pop(0)))
+        return Continuation(run, self._fetch(point))
 
     def _fetch(self, point: RestorePoint) -> SavedState:
         try:
