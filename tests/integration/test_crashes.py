@@ -23,7 +23,6 @@ from tests.integration.conftest import Baseline
 from tests.integration.keras_run import OUT, KerasRun
 from tests.integration.supervisor.launch import finish, until
 
-
 _ARGUMENTS = ("--input", "tfdata-shuffle", "--validation")
 _PACE = ("--pace", "0.1")
 # Snapshots every few hundred milliseconds, of steps that take a tenth of a second.

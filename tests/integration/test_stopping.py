@@ -23,7 +23,6 @@ from tests.integration.conftest import Baseline
 from tests.integration.keras_run import OUT, Ended, KerasRun, Started, seconds_to_end
 from tests.integration.supervisor.launch import until, until_line
 
-
 # A step, and what TensorFlow needs to take itself down on a busy machine.
 _SOON_SECONDS = 10.0
 _DECIDING = ("--validation", "--callbacks")
