@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import pitstop
-from pitstop.engine import script_stop
+from pitstop.engine import process_session
 from pitstop.engine.session import Session
 from pitstop.events import StopRequested, from_record
 from pitstop.link.beacon import Beacon, Stop
@@ -23,7 +23,7 @@ from pitstop.link.wire import Connection, Message, pair
 _IN_A_FORK = """
 import os, sys, warnings
 from pitstop import request_stop
-from pitstop.engine import script_stop
+from pitstop.engine import process_session
 from pitstop.engine.session import Session
 from pitstop.link.beacon import Beacon
 from pitstop.link.settings import Settings
@@ -32,7 +32,9 @@ from pitstop.link.wire import pair
 supervisor, trainer = pair()
 beacon = Beacon.create()
 body = {"run_dir": sys.argv[1], "attempt": 1, "lost_from_step": -1, "points": []}
-script_stop.lead_to(Session(trainer, beacon, {**body, "settings": Settings().to_json()}))
+process_session._sessions[os.getpid()] = Session(
+    trainer, beacon, {**body, "settings": Settings().to_json()}
+)
 if os.fork() == 0:
     warnings.simplefilter("ignore")
     request_stop("not mine to ask")
@@ -44,7 +46,7 @@ print(beacon.stop())
 
 @pytest.fixture(autouse=True)
 def outside_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(script_stop, "_sessions", {})
+    monkeypatch.setattr(process_session, "_sessions", {})
     monkeypatch.delenv(ENV_SOCKET, raising=False)
 
 
@@ -76,7 +78,9 @@ def test_in_the_process_that_trains_the_word_is_raised_at_once(tmp_path: Path) -
     supervisor, trainer = pair()
     beacon = Beacon.create()
     body = {"run_dir": str(tmp_path), "attempt": 1, "lost_from_step": -1, "points": []}
-    script_stop.lead_to(Session(trainer, beacon, {**body, "settings": Settings().to_json()}))
+    process_session._sessions[os.getpid()] = Session(
+        trainer, beacon, {**body, "settings": Settings().to_json()}
+    )
     pitstop.request_stop("enough")
     assert beacon.stop() == Stop.GRACEFUL
     event = from_record(supervisor.receive().body["event"])

@@ -4,22 +4,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import TYPE_CHECKING
 
+from pitstop.engine import process_session
 from pitstop.errors import PeerClosed
 from pitstop.link.settings import ENV_SOCKET
 from pitstop.link.wire import Connection
-
-if TYPE_CHECKING:
-    from pitstop.engine.session import Session
-
-# By process: a forked data worker inherits the entry, but the session is not its own.
-_sessions: dict[int, Session] = {}
-
-
-def lead_to(session: Session) -> None:
-    """Requests of this process go to its session from now on."""
-    _sessions[os.getpid()] = session
 
 
 def request_stop(reason: str = "") -> None:
@@ -35,7 +24,7 @@ def request_stop(reason: str = "") -> None:
         reason: why, in one line; `pitstop why` shows it.
     """
     socket_path = os.environ.get(ENV_SOCKET)
-    session = _sessions.get(os.getpid())
+    session = process_session.current()
     if session is not None:
         session.request_stop(reason)
     elif not socket_path:

@@ -15,9 +15,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from pitstop.engine import script_stop
+from pitstop.engine import process_session
 from pitstop.engine.session import Session
-from pitstop.engine.witness import Witness
 from pitstop.errors import PeerFault, UnsupportedVersion
 from pitstop.events import InstrumentationUnavailable
 from pitstop.keras import private, stop_training
@@ -59,9 +58,9 @@ class Instrumentation:
 
     def _open(self) -> Training:
         versions = _versions()
-        session = Session.open(self._socket_path, versions)
-        Witness(session.report, session.beacon, stop_training.callback_of).install()
-        script_stop.lead_to(session)
+        session = process_session.open_session(
+            self._socket_path, versions, stop_training.callback_of
+        )
         return Training(session, self._registry, versions)
 
     def _forget(self) -> None:

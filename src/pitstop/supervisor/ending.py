@@ -12,6 +12,7 @@ from pitstop.events import TrainerExited
 from pitstop.link.beacon import Progress
 from pitstop.supervisor.lifecycle import Signal
 
+_UNKNOWN_FAILURE = 1 << 8
 EXIT_STOPPED = 75
 """EX_TEMPFAIL: stopped safely, run the same command again to go on."""
 
@@ -21,28 +22,33 @@ class Ending:
     """What is known when the trainer is gone.
 
     Attributes:
-        wait_status: of the main process, as `os.wait4` gives it.
+        wait_status: of the main process, as `os.wait4` gives it; None when
+            it was no child of ours and its status is not on record.
         stop_requested: somebody asked the run to stop before it was gone.
         script_ended: the interpreter reached its normal exit.
         trainer_stopped: the trainer obeyed the stop request at a boundary.
     """
 
-    wait_status: int
+    wait_status: int | None
     stop_requested: bool
     script_ended: bool
     trainer_stopped: bool
 
     @property
     def exit_code(self) -> int | None:
-        """The code that the main process returned; None when a signal ended it."""
-        code = os.waitstatus_to_exitcode(self.wait_status)
-        return code if code >= 0 else None
+        """The code that the main process returned; None when a signal ended it, or unknown."""
+        code = self._code
+        return code if code is not None and code >= 0 else None
 
     @property
     def signal_name(self) -> str:
         """The signal that ended the main process ("SIGKILL"), or empty."""
-        code = os.waitstatus_to_exitcode(self.wait_status)
-        return signal_name(-code) if code < 0 else ""
+        code = self._code
+        return signal_name(-code) if code is not None and code < 0 else ""
+
+    @property
+    def _code(self) -> int | None:
+        return None if self.wait_status is None else os.waitstatus_to_exitcode(self.wait_status)
 
 
 @dataclass(frozen=True)
@@ -58,9 +64,13 @@ def decide(ending: Ending) -> Verdict:
 
     A stop that was asked for wins over the way the script went down, also when
     it had to be killed: the newest checkpoint stands.  Only a script that ran
-    to its own end while the stop was on its way has completed.
+    to its own end while the stop was on its way has completed.  Where the status
+    is not known, the interpreter's normal exit is what there is to go by.
     """
-    code = os.waitstatus_to_exitcode(ending.wait_status)
+    status = ending.wait_status
+    if status is None:
+        status = 0 if ending.script_ended else _UNKNOWN_FAILURE
+    code = os.waitstatus_to_exitcode(status)
     by_itself = code == 0 and ending.script_ended and not ending.trainer_stopped
     if ending.stop_requested and not by_itself:
         return Verdict(Signal.ENDED_STOPPED, EXIT_STOPPED)

@@ -119,7 +119,7 @@ class Exchange:
         return progress.step
 
     def _on_trainer_event(self, event: Event) -> None:
-        if isinstance(event, StopRequested) and event.source == "script":
+        if isinstance(event, StopRequested) and event.source in ("script", "signal"):
             self._ears.on_stop(event)
             return
         self.record(event)

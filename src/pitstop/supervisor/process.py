@@ -40,11 +40,14 @@ class Streams:
 
 @dataclass(frozen=True)
 class Exit:
-    """A process that ended: its status as `os.wait4` gives it, and what it used."""
+    """A process that ended: its status as `os.wait4` gives it, and what it used.
+
+    usage: None for a process that is no child of ours.
+    """
 
     pid: int
     wait_status: int
-    usage: resource.struct_rusage
+    usage: resource.struct_rusage | None
 
 
 def find_program(command: Sequence[str], search_path: str | None = None) -> str:

@@ -21,6 +21,8 @@ class RunRequest:
             scheduler's environment.
         new: put an existing run aside and start over.
         status_line: show one on a terminal that can.
+        trainer_pid: a process that runs the command already and is to be
+            supervised, 0 to start the command.
     """
 
     run_dir: Path
@@ -30,6 +32,7 @@ class RunRequest:
     max_seconds: float | None = None
     new: bool = False
     status_line: bool = True
+    trainer_pid: int = 0
 
 
 @dataclass(frozen=True)

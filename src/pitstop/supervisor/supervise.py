@@ -38,7 +38,11 @@ _RETRY_SECONDS = 0.1
 _LAST_SAVE_SECONDS = 60.0
 
 
-def supervise(request: RunRequest, say: Callable[[str], None]) -> RunOutcome:
+def supervise(
+    request: RunRequest,
+    say: Callable[[str], None],
+    ready: Callable[[str], None] = lambda socket_path: None,
+) -> RunOutcome:
     """Runs the command once, to its end or to a stop.
 
     Must be called in the main thread of a process that does nothing else: it
@@ -47,6 +51,7 @@ def supervise(request: RunRequest, say: Callable[[str], None]) -> RunOutcome:
     Args:
         request: what to run, where and how.
         say: tells the user a line before the attempt has begun.
+        ready: told the run's socket once a trainer can connect to it.
 
     Raises:
         UserError: the command or the run folder cannot be used.
@@ -62,14 +67,14 @@ def supervise(request: RunRequest, say: Callable[[str], None]) -> RunOutcome:
         folder, lock = _claim(request, str(control.path), say)
         stack.enter_context(closing(lock))
         entries = journal.read(folder.journal).entries
-        if is_completed(entries):
+        if is_completed(entries) and not request.trainer_pid:
             return RunOutcome(State.COMPLETED.value, 0, 0)
         # Checkpoints of a newer version end it here, before anything has begun.
         Catalog(folder.checkpoints).entries()
         history = History.from_entries(entries)
         plan = _plan(request, program, folder, str(control.path), history, limit)
         tools = _open_tools(stack, plan, folder, lock, control)
-        return _attempt(stack, plan, tools)
+        return _attempt(stack, plan, tools, ready)
 
 
 def _plan(
@@ -126,8 +131,11 @@ def _open_tools(
     )
 
 
-def _attempt(stack: ExitStack, plan: AttemptPlan, tools: Tools) -> RunOutcome:
+def _attempt(
+    stack: ExitStack, plan: AttemptPlan, tools: Tools, ready: Callable[[str], None]
+) -> RunOutcome:
     supervision = stack.enter_context(closing(Supervision(plan, tools)))
+    ready(str(tools.control.path))
     exit_code = supervision.run()
     tools.tee.close()
     for line in supervision.last_words():

@@ -13,6 +13,7 @@ from pitstop.events import AttemptEnded, StopRequested
 from pitstop.link.beacon import Stop
 from pitstop.store.run_folder import STOP_FILE
 from pitstop.supervisor import deadline, family, lifecycle, notices, process
+from pitstop.supervisor.adopted_process import AdoptedProcess
 from pitstop.supervisor.attempt import AttemptPlan, Tools
 from pitstop.supervisor.command_line import is_python
 from pitstop.supervisor.ending import Ending, decide, trainer_exited
@@ -205,22 +206,37 @@ class Supervision:
 
     # -- processes -----------------------------------------------------------------
 
-    def _start(self) -> TrainerProcess:
+    def _start(self) -> TrainerProcess | AdoptedProcess:
         self._exchange.begin()
         self._resize()
         try:
-            trainer = TrainerProcess(
-                self._plan.program,
-                self._plan.request.command,
-                self._plan.environment,
-                self._tools.tee.streams,
-                self._tools.signals.original_mask,
-            )
+            trainer = self._adopt() if self._plan.request.trainer_pid else self._spawn()
         except PitstopError:
             self._tools.persister.finish()
             raise
         self._tools.tee.script_started()
         self._tools.persister.set_trainer(trainer.pid)
+        return trainer
+
+    def _spawn(self) -> TrainerProcess:
+        return TrainerProcess(
+            self._plan.program,
+            self._plan.request.command,
+            self._plan.environment,
+            self._tools.tee.streams,
+            self._tools.signals.original_mask,
+        )
+
+    def _adopt(self) -> AdoptedProcess:
+        trainer = AdoptedProcess(self._plan.request.trainer_pid)
+
+        def ended() -> None:
+            self._reactor.forget(trainer)
+            trainer.collect()
+            trainer.close()
+            self._on_children()
+
+        self._reactor.watch(trainer, ended)
         return trainer
 
     def _on_signals(self) -> None:
@@ -251,15 +267,14 @@ class Supervision:
     def _on_children(self) -> None:
         for ended in process.reap():
             self._trainer.collected(ended, self._exchange.seat.pid)
-        if self._trainer.exit is not None and self._state in _LIVE:
+        if self._trainer.gone and self._state in _LIVE:
             self._on_main_exit(self._descendants())
 
     def _descendants(self) -> list[int]:
         return family.living_descendants({self._tools.persister.pid})
 
     def _on_main_exit(self, survivors: list[int]) -> None:
-        status = self._trainer.wait_status
-        happened = aftermath(status, self._exchange.seat.pid, survivors, self._state)
+        happened = aftermath(self._trainer.wait_status, self._exchange.seat.pid, survivors, self._state)
         if happened is Signal.TRAINER_GONE:
             self._trainer_gone()
         elif happened is Signal.LEFTOVERS:

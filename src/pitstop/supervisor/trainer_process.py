@@ -48,6 +48,11 @@ class TrainerProcess:
         self._kill_at = _NEVER
 
     @property
+    def gone(self) -> bool:
+        """Whether the main process has ended."""
+        return self.exit is not None
+
+    @property
     def wait_status(self) -> int:
         """Of the main process, as `os.wait4` gives it; 0 while it lives."""
         return self.exit.wait_status if self.exit else 0
@@ -97,7 +102,7 @@ class TrainerProcess:
 
 
 def aftermath(
-    wait_status: int, trainer_pid: int, survivors: Collection[int], state: State
+    wait_status: int | None, trainer_pid: int, survivors: Collection[int], state: State
 ) -> Signal | None:
     """What the end of the main process means; None when there is only to wait.
 

@@ -1,0 +1,96 @@
+"""Starts a supervisor beside a script that was started without one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pitstop.errors import EnvironmentFault, UserError
+from pitstop.link.settings import ENV_SOCKET, Settings
+
+_MODULE = "pitstop.supervisor.companion"
+
+
+class RunUnavailable(UserError):
+    """The run's folder cannot be used: in use, unwritable, or of another format."""
+
+
+@dataclass(frozen=True)
+class CompanionRequest:
+    """What the companion is to supervise.
+
+    Attributes:
+        run_dir: the run's folder.
+        settings: of the attempt.
+        max_seconds: time there is, 0 for no limit; None asks the scheduler's
+            environment.
+    """
+
+    run_dir: Path
+    settings: Settings = field(default_factory=Settings)
+    max_seconds: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """For the companion's command line; the trainer is this process."""
+        return {
+            "run_dir": str(self.run_dir),
+            "command": _command(),
+            "settings": self.settings.to_json(),
+            "max_seconds": self.max_seconds,
+            "trainer_pid": os.getpid(),
+        }
+
+
+def start_companion(request: CompanionRequest) -> str:
+    """Starts a supervisor for this process and waits until it listens; its socket's path.
+
+    Raises:
+        RunUnavailable: the run's folder cannot be used.
+        EnvironmentFault: the supervisor did not come up.
+    """
+    answer_fd, its_fd = os.pipe()
+    try:
+        companion = subprocess.Popen(
+            [sys.executable, "-P", "-m", _MODULE, json.dumps(request.to_json()), str(its_fd)],
+            stdin=subprocess.DEVNULL,
+            pass_fds=[its_fd],
+            env=_environment(os.environ),
+            # A session of its own: the terminal's Ctrl-C is the script's.
+            start_new_session=True,
+        )
+    finally:
+        os.close(its_fd)
+    with open(answer_fd, encoding="utf-8") as answer:
+        line = answer.readline()
+    # It outlives this process, and nobody here waits for it.
+    companion.returncode = 0
+    socket_path = _socket_of(json.loads(line) if line else {})
+    os.environ[ENV_SOCKET] = socket_path
+    return socket_path
+
+
+def _socket_of(answer: Mapping[str, Any]) -> str:
+    if "message" in answer:
+        raise RunUnavailable(answer["message"], answer["remedy"])
+    if "socket" not in answer:
+        raise EnvironmentFault(
+            "The supervisor of this run did not start; its own words stand above.",
+            "Run the script with `pitstop run`, which says more.",
+        )
+    return str(answer["socket"])
+
+
+def _command() -> list[str]:
+    words = sys.orig_argv if len(sys.orig_argv) > 1 else [sys.executable, *sys.argv]
+    return [sys.executable, *words[1:]]
+
+
+def _environment(environment: Mapping[str, str]) -> dict[str, str]:
+    # Exactly our own modules: the script's folder must not shadow them.
+    return {**environment, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

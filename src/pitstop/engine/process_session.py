@@ -1,0 +1,41 @@
+"""The session of this process, opened once by whoever needs it first."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from types import FrameType
+
+from pitstop.engine.session import Session
+from pitstop.engine.witness import Witness
+
+# By process: a forked data worker inherits the entry, but the session is not its own.
+_sessions: dict[int, Session] = {}
+
+
+def current() -> Session | None:
+    """The session of this process, None before it is opened."""
+    return _sessions.get(os.getpid())
+
+
+def open_session(
+    socket_path: str,
+    versions: dict[str, str],
+    callback_of: Callable[[FrameType], str] = lambda frame: "",
+) -> Session:
+    """The session of this process, opened if need be; from then on its end is witnessed.
+
+    Args:
+        socket_path: where the supervisor listens.
+        versions: of the frameworks in this process.
+        callback_of: see `Witness`.
+
+    Raises:
+        PeerClosed: there is no supervisor any more.
+        ProtocolMismatch: the supervisor refuses this process.
+    """
+    session = current()
+    if session is None:
+        session = _sessions[os.getpid()] = Session.open(socket_path, versions)
+        Witness(session.report, session.beacon, callback_of).install()
+    return session

@@ -1,0 +1,54 @@
+"""Ctrl-C and SIGTERM of a script that is its own launcher."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType, TracebackType
+from typing import Any
+
+from pitstop.engine.session import Session
+from pitstop.events import StopRequested
+from pitstop.link.beacon import Stop
+
+_WATCHED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class StopSignals:
+    """While entered, these signals ask for a stop at the next step boundary.
+
+    A second Ctrl-C does what Ctrl-C always did.  Handlers of the script's own
+    are left in place, and so is everything outside of the main thread.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> StopSignals:
+        if threading.current_thread() is threading.main_thread():
+            for number in _WATCHED:
+                before = signal.getsignal(number)
+                if before in (signal.SIG_DFL, signal.default_int_handler):
+                    self._before[number] = before
+                    signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        while self._before:
+            signal.signal(*self._before.popitem())
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        received = signal.Signals(number)
+        if self._session.stop_requested() and received is signal.SIGINT:
+            self.__exit__(None, None, None)
+            raise KeyboardInterrupt
+        self._session.beacon.request_stop(Stop.GRACEFUL)
+        # The main thread may be in the middle of a message to the supervisor.
+        event = StopRequested(source="signal", urgency="graceful", signal=received.name)
+        threading.Thread(target=self._session.report, args=(event,), daemon=True).start()

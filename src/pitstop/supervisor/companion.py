@@ -1,0 +1,72 @@
+"""The supervisor of a script that was started without one: `pitstop.start`, the callback.
+
+The trainer starts it as `python -m pitstop.supervisor.companion REQUEST FD`; it
+answers on that descriptor with one line of JSON, the socket to connect to or
+the error to raise, and supervises the process that started it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from pitstop.errors import PitstopError
+from pitstop.link.settings import Settings
+from pitstop.supervisor.run_request import RunRequest
+from pitstop.supervisor.screen import PREFIX
+from pitstop.supervisor.supervise import supervise
+
+
+def read_request(text: str) -> RunRequest:
+    """The request of a trainer, from its JSON form."""
+    body = json.loads(text)
+    return RunRequest(
+        run_dir=Path(body["run_dir"]),
+        command=tuple(body["command"]),
+        settings=Settings.from_json(body["settings"]),
+        max_seconds=body["max_seconds"],
+        status_line=False,
+        trainer_pid=int(body["trainer_pid"]),
+    )
+
+
+class Answer:
+    """The one line that the trainer waits for."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def ready(self, socket_path: str) -> None:
+        """The run can be joined."""
+        self._give({"socket": socket_path})
+
+    def refuse(self, error: PitstopError) -> None:
+        """It cannot; nothing happens when the trainer was told otherwise before."""
+        self._give({"message": error.message, "remedy": error.remedy})
+
+    def _give(self, body: dict[str, Any]) -> None:
+        if self._fd >= 0:
+            os.write(self._fd, json.dumps(body).encode() + b"\n")
+            os.close(self._fd)
+            self._fd = -1
+
+
+def main(arguments: list[str]) -> int:
+    """Supervises the trainer to its end; the exit code of the attempt."""
+    request, answer = read_request(arguments[0]), Answer(int(arguments[1]))
+    try:
+        return supervise(request, _say, answer.ready).exit_code
+    except PitstopError as error:
+        answer.refuse(error)
+        return 2
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{PREFIX}{line}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
