@@ -87,6 +87,25 @@ CHAINS = {
         "stop@batch:27 kill@batch:41",
         level="exact_by_replay",
     ),
+    "own-random": Chain(
+        ("--input", "numpy", "--own-random"),
+        "kill@batch:3 stop@batch:20 kill@batch:45",
+    ),
+    "own-random-in-a-generator": Chain(
+        ("--input", "own-generator", "--own-random"),
+        "stop@batch:5 kill@batch:20 stop@batch:41",
+        level="exact_by_replay",
+    ),
+    "own-random-in-tf-data": Chain(
+        ("--input", "own-from-generator", "--own-random"),
+        "stop@batch:5 kill@batch:33 stop@batch:40",
+        level="exact_by_replay",
+    ),
+    "own-random-in-a-sequence": Chain(
+        ("--input", "own-sequence", "--own-random", "--fits", "2", "--epochs", "2"),
+        "stop@batch:7 kill@batch:35 kill@fit:1 stop@batch:60",
+        level="exact_by_replay",
+    ),
     "py-function": Chain(
         ("--input", "py-function", "--callbacks"),
         "kill@batch:6 stop@batch:35",

@@ -19,6 +19,7 @@ from pitstop.engine.python_state import Encoder
 from pitstop.keras import input_state
 from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputState, Level
 from pitstop.tensorflow import randomness
+from pitstop.tensorflow.streams import Streams
 
 BATCHES = 6
 ROWS = np.arange(6 * 4 * 3, dtype=np.float32).reshape(24, 3)
@@ -122,9 +123,10 @@ class Input:
         self.adapter = make()
         self.dataset = self.adapter.get_tf_dataset()
         self.state = InputState.of(self.adapter)
+        self.streams = Streams()
 
     def create(self) -> None:
-        self.state.creating(self.adapter)
+        self.state.creating(self.adapter, self.streams.capture())
         self.iterator = iter(self.dataset)
         self.state.created_one()
 
@@ -142,7 +144,7 @@ class Input:
 
     def restore(self, saved: dict[str, Any], arrays: dict[str, memoryview]) -> None:
         if saved["replay"]:
-            input_state.prepare_replay(saved, arrays, self.adapter, self.dataset)
+            input_state.prepare_replay(saved, arrays, self.adapter, self.dataset, self.streams)
         self.create()
         if saved["replay"]:
             input_state.fast_forward(self.iterator, saved["drawn"])
@@ -260,7 +262,7 @@ def test_only_what_may_be_an_order_is_kept_of_a_sequence() -> None:
 
     adapter = PyDatasetAdapter(WithData())
     state = InputState.of(adapter)
-    state.creating(adapter)
+    state.creating(adapter, {})
     kept = state.sequence.keys()
     assert kept >= {"order", "indices", "epoch"}
     assert not kept & {"images", "cache"}

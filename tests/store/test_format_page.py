@@ -51,6 +51,7 @@ STATE_PARTS = {
     "keras/input_state": "input.",
     "keras/validation_input": "validation.",
     "tensorflow/randomness": "",
+    "tensorflow/streams": "",
     "tensorflow/variables": "",
 }
 """The modules that make the members of state.json, and what stands before them on the page."""

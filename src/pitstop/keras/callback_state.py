@@ -20,6 +20,7 @@ from typing import Any
 import keras
 import numpy as np
 
+from pitstop.engine import script_random
 from pitstop.engine.python_state import Encoder, NotPortable, decode
 
 _NOT_STATE = frozenset({"_model", "model", "params", "progbar"})
@@ -31,6 +32,7 @@ _IDENTITIES = (
     types.ModuleType,
     io.IOBase,  # see open_files
     csv.DictWriter,  # made again from the file and the keys
+    *script_random.KINDS,  # restored in place, wherever the script keeps them
     type,
     keras.Model,
     keras.Layer,

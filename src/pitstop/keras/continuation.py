@@ -113,9 +113,9 @@ class Continuation:
             ResumeImpossible: the model differs, and `--force` was not given.
         """
         iterator = (
-            self._run.create_iterator()
+            self._run.input.create_iterator()
             if self._restarts_epoch
-            else self._run.restore_input(self._saved)
+            else self._run.input.restore(self._saved)
         )
         self._restore_state()
         self._restore_files()

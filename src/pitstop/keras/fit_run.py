@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import tensorflow as tf
-
 from pitstop import steps
 from pitstop.engine.cut import Cut, HeldTensor, Position
 from pitstop.engine.python_state import Encoder, decode
@@ -17,17 +15,17 @@ from pitstop.events import LevelKnown, Notice
 from pitstop.keras import (
     callback_state,
     data_spec,
-    input_state,
     open_files,
     private,
     step_logs,
     stop_training,
 )
-from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputState, Level
+from pitstop.keras.input_state import Level
+from pitstop.keras.training_input import TrainingInput
 from pitstop.keras.validation_input import ValidationInput
 from pitstop.link.beacon import Phase
 from pitstop.store.image import TensorSpec
-from pitstop.tensorflow import randomness
+from pitstop.tensorflow.streams import Streams
 from pitstop.tensorflow.variables import VariableRegistry
 
 _NO_LOSS = float("nan")
@@ -57,11 +55,12 @@ class FitRun:
         model: Any,
         index: int,
         step: int,
-        validation_data: Any,
+        arguments: dict[str, Any],
     ) -> None:
         self.session = session
         self.model = model
-        self.validation = ValidationInput(validation_data)
+        self.validation = ValidationInput(arguments.get("validation_data"))
+        self._arguments = arguments
         self.index = index
         self.step = step
         self.epoch = 0
@@ -77,9 +76,8 @@ class FitRun:
         self.callbacks: Any = None
         self.epoch_iterator: Any = None
         self.data: dict[str, Any] = {}
-        self.input = InputState(native=True)
-        self._iterator: Any = None
-        self._first: FreshIterator | None = None
+        self.input: TrainingInput
+        self._streams = Streams()
         self._registry = registry
         self._versions = versions
         self._paths: dict[int, str] = {}
@@ -92,13 +90,22 @@ class FitRun:
 
     def begin(self) -> None:
         """`fit` is about to look at its data; the random streams are as it sees them."""
-        self._fit_random = randomness.capture()
+        self.look_for_streams()
+        self._fit_random = self._streams.capture()
+
+    def look_for_streams(self) -> None:
+        """Looks for random generators that the script uses in this fit."""
+        callbacks = self.callbacks.callbacks if self.callbacks else self._arguments.get("callbacks")
+        named = {name: value for name, value in self._arguments.items() if name != "callbacks"}
+        listed = enumerate(callbacks if isinstance(callbacks, list | tuple) else [])
+        roots = {f"callbacks[{index}]": callback for index, callback in listed}
+        self._streams.look({**named, **roots})
 
     def use_input(self, epoch_iterator: Any) -> None:
         """Learns which iterator feeds the training."""
         adapter = epoch_iterator.data_adapter
         self.epoch_iterator = epoch_iterator
-        self.input = InputState.of(adapter)
+        self.input = TrainingInput(epoch_iterator, self._streams)
         self.data = data_spec.describe(
             adapter, epoch_iterator._distributed_dataset, epoch_iterator.steps_per_epoch
         )
@@ -123,21 +130,6 @@ class FitRun:
             )
 
     # -- the training steps ----------------------------------------------------
-
-    def before_iterator(self) -> None:
-        """An iterator is about to be created, and readers to be started for it."""
-        self.input.creating(self.epoch_iterator.data_adapter)
-
-    def settle_input(self) -> None:
-        """The training is over: what a later `fit` will read from is as it is now."""
-        if self.input.drawn == 0:
-            self.before_iterator()
-
-    def create_iterator(self) -> Any:
-        """A new iterator over the training input, counted."""
-        self._iterator = iter(self.epoch_iterator._get_iterator())
-        self.input.created_one()
-        return self._iterator
 
     def begin_steps(self) -> None:
         """The steps of an epoch begin; the first boundary is before the first of them."""
@@ -171,7 +163,7 @@ class FitRun:
         self.step += count
         self.step_in_epoch += count
         self.steps_this_attempt += count
-        self.input.drawn += count
+        self.input.drew(count)
         self._call_ended = False
         self.session.steps.record(
             steps.StepRecord(
@@ -245,7 +237,7 @@ class FitRun:
         position = Position(self.step, self.index, self.epoch, self.step_in_epoch, stage, milestone)
         tensors, variables, refused = self._registry.hold(self._path_of)
         described, unverified = callback_state.capture(self.callbacks.callbacks, encoder)
-        input_json, input_tensors = self.input.capture(self._iterator, encoder)
+        input_json, input_tensors = self.input.capture(encoder)
         validation_json, validation_tensors = self.validation.capture(encoder)
         self._report_level(refused + unverified)
         state = {
@@ -253,7 +245,7 @@ class FitRun:
             "level": {**vars(self.level), "unverified": refused + unverified},
             "versions": self._versions,
             "variables": variables,
-            "random": encoder.encode(randomness.capture()),
+            "random": encoder.encode(self._streams.capture()),
             "fit_random": encoder.encode(self._fit_random),
             "fit": {
                 "stop_training": bool(self.model.stop_training),
@@ -286,7 +278,8 @@ class FitRun:
 
     def prepare_process(self, saved: SavedState) -> None:
         """Before `fit` looks at its data: the streams as they were there."""
-        randomness.restore(decode(saved.state["fit_random"], saved.tensors))
+        self.look_for_streams()
+        self._streams.restore(decode(saved.state["fit_random"], saved.tensors))
 
     def restore(self, saved: SavedState) -> None:
         """Inside of `fit`, before its first step: everything but the input.
@@ -313,58 +306,24 @@ class FitRun:
         """
         if not self._registry.missing(saved):
             return
-        if saved.state["fit"]["input"]["replay"]:
-            spec = self.epoch_iterator._get_iterator().element_spec
-            iterator = iter(tf.data.Dataset.from_tensors(_zeros(spec)))
-        else:
-            iterator = self._first_iterator().iterator
-        private.train_on_throwaway_batch(self.model, iterator)
+        private.train_on_throwaway_batch(self.model, self.input.throwaway(saved))
 
     def prepare_input(self, saved: SavedState) -> None:
         """Before readers start: the validation data, and what a replayed input reads from."""
         # Before the training's iterator, which knows better where both are one dataset.
         self.validation.restore(saved.state["fit"]["validation"], saved.tensors)
-        described = saved.state["fit"]["input"]
-        if described["replay"]:
-            input_state.prepare_replay(
-                described,
-                saved.tensors,
-                self.epoch_iterator.data_adapter,
-                self.epoch_iterator._get_iterator(),
-            )
-
-    def restore_input(self, saved: SavedState) -> Any:
-        """A training iterator at its saved position."""
-        described = saved.state["fit"]["input"]
-        if described["replay"]:
-            iterator = self.create_iterator()
-            input_state.fast_forward(iterator, described["drawn"])
-        else:
-            data = bytes(saved.tensors[ITERATOR_TENSOR])
-            fresh, created = self._first_iterator(), described["created"]
-            iterator = input_state.restore_iterator(fresh, data, created, self.create_iterator)
-        self._iterator = iterator
-        self.input.adopt(described, saved.tensors)
-        return iterator
+        self.look_for_streams()
+        self.input.prepare(saved)
 
     def finish_input(self, saved: SavedState) -> None:
         """Leaves the input as the finished `fit` did: a later one may read it too."""
         self.prepare_input(saved)
-        if saved.state["fit"]["input"]["replay"]:
-            self.create_iterator()
-        else:
-            self.restore_input(saved)
-
-    def _first_iterator(self) -> FreshIterator:
-        if self._first is None:
-            self._first = FreshIterator.of(self.create_iterator())
-        return self._first
+        self.input.finish(saved)
 
     def restart_epoch(self) -> None:
         """Forgets the position inside the epoch; the state stays as restored."""
         self.step_in_epoch = 0
-        self.epoch_iterator._steps_seen = 0
-        self.epoch_iterator._num_batches = self.epoch_iterator.data_adapter.num_batches
+        self.input.restart_epoch()
 
     def _restore_python(self, saved: SavedState) -> None:
         fit = saved.state["fit"]
@@ -382,17 +341,14 @@ class FitRun:
             self.session.report(Notice("callbacks_changed", message))
         stop_training.set_silently(self.model, value=fit["stop_training"])
         self._publish(time.monotonic_ns())
-        if position.milestone or not fit["input"]["replay"]:
-            # In mid-epoch, a pipeline in Python has already drawn ahead of the
-            # cut from these streams; the replay has left them where they belong.
-            randomness.restore(decode(saved.state["random"], saved.tensors))
+        self.input.restore_streams(saved)
+        self._tell_missing_streams(saved)
 
-
-def _zeros(element_spec: Any) -> Any:
-    """A batch of zeros of this form; unknown sizes are 1."""
-    return tf.nest.map_structure(
-        lambda spec: tf.zeros([size or 1 for size in spec.shape], spec.dtype), element_spec
-    )
+    def _tell_missing_streams(self, saved: SavedState) -> None:
+        missing = self._streams.missing(saved.state["random"])
+        if missing:
+            message = f"Random generators that the script no longer has: {', '.join(missing)}."
+            self.session.report(Notice("random_generators_missing", message))
 
 
 def _array_tensor(name: str, array: Any) -> HeldTensor:

@@ -19,7 +19,8 @@ import tensorflow as tf
 from pitstop.engine.cut import HeldTensor
 from pitstop.engine.python_state import Encoder, NotPortable, decode
 from pitstop.store.image import TensorSpec
-from pitstop.tensorflow import private, randomness
+from pitstop.tensorflow import private
+from pitstop.tensorflow.streams import Streams
 
 ITERATOR_TENSOR = "input/iterator"
 _PYTHON_OPS = ("PyFunc", "GeneratorDataset", "does not support checkpointing")
@@ -84,9 +85,9 @@ class InputState:
         native = type(adapter).__name__ in _NATIVE_ADAPTERS
         return cls(native, by_replay=not native, level=EXACT if native else _replay_of(adapter))
 
-    def creating(self, adapter: Any) -> None:
-        """An iterator is about to be created."""
-        self.random = randomness.capture()
+    def creating(self, adapter: Any, random: dict[str, Any]) -> None:
+        """An iterator is about to be created, with the random streams in this state."""
+        self.random = random
         self.sequence = attributes_of(getattr(adapter, "py_dataset", None))
 
     def created_one(self) -> None:
@@ -132,7 +133,11 @@ class InputState:
 
 
 def prepare_replay(
-    saved: dict[str, Any], arrays: Mapping[str, memoryview], adapter: Any, dataset: Any
+    saved: dict[str, Any],
+    arrays: Mapping[str, memoryview],
+    adapter: Any,
+    dataset: Any,
+    streams: Streams,
 ) -> None:
     """Brings streams and shuffles to where they were when the iterator was created."""
     sequence = getattr(adapter, "py_dataset", None)
@@ -141,7 +146,7 @@ def prepare_replay(
     if type(adapter).__name__ in _NATIVE_ADAPTERS:
         for _ in range(saved["created"] - 1):
             iter(dataset)
-    randomness.restore(decode(saved["random"], arrays))
+    streams.restore(decode(saved["random"], arrays))
 
 
 def restore_iterator(

@@ -142,6 +142,12 @@ def forget_epoch(model: Any) -> None:
     model._initial_epoch = None
 
 
+def fit_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call of `fit` by name; those that do not fit it are left to Keras."""
+    names = list(inspect.signature(Trainer.fit).parameters)[1:]
+    return {**dict(zip(names, args, strict=False)), **kwargs}
+
+
 def validation_iterator(model: Any) -> Any:
     """The epoch iterator over the validation data of the running `fit`."""
     return model._eval_epoch_iterator

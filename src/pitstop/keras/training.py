@@ -60,7 +60,7 @@ class Training:
         """Runs `fit` under watch; a `fit` inside of a `fit` is left alone."""
         if self.run is not None:
             return original(model, *args, **kwargs)
-        run = self.run = self._begin(model, kwargs.get("validation_data"))
+        run = self.run = self._begin(model, {"model": model, **private.fit_arguments(args, kwargs)})
         try:
             history = original(model, *args, **kwargs)
         except FitAlreadyFinished as finished:
@@ -74,10 +74,10 @@ class Training:
         self.session.beacon.write_phase(Phase.BETWEEN_FITS)
         return history
 
-    def _begin(self, model: Any, validation_data: Any) -> FitRun:
+    def _begin(self, model: Any, arguments: dict[str, Any]) -> FitRun:
         index = self.session.next_index()
         run = FitRun(
-            self.session, self._registry, self._versions, model, index, self._step, validation_data
+            self.session, self._registry, self._versions, model, index, self._step, arguments
         )
         self._continuation = self._next_continuation(run)
         if self._continuation is None:
@@ -103,7 +103,7 @@ class Training:
 
     def _finish(self, run: FitRun, history: Any) -> None:
         run.steps_finished()
-        run.settle_input()
+        run.input.settle()
         self.session.milestone(run.take(milestone="fit_end"))
         run.held = None
         epochs = int(history.params.get("epochs", 0))
@@ -233,7 +233,8 @@ class Training:
         if continuation is not None:
             continuation.prepare()
         elif fresh:
-            run.before_iterator()
+            run.look_for_streams()
+            run.input.before_iterator()
         source.data_adapter.on_epoch_begin()
         if continuation is not None:
             iterator = continuation.apply()
@@ -247,7 +248,7 @@ class Training:
             yield from _steps(run, source, iterator, total)
         run.steps_finished()
         if total > 0 and source._num_batches and source._steps_seen >= source._num_batches:
-            run.before_iterator()
+            run.input.before_iterator()
             source._current_iterator = _fresh_iterator(run, source)
         source.data_adapter.on_epoch_end()
 
@@ -262,7 +263,7 @@ class Training:
 
 def _fresh_iterator(run: FitRun, source: Any) -> Any:
     source._steps_seen = 0
-    return run.create_iterator()
+    return run.input.create_iterator()
 
 
 def _steps(run: FitRun, source: Any, iterator: Any, total: int) -> Iterator[Any]:

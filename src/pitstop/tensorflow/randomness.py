@@ -24,10 +24,13 @@ def capture() -> dict[str, Any]:
 
 
 def restore(state: dict[str, Any]) -> None:
-    """Brings the global streams to a captured state."""
-    random.setstate(state["python"])
-    np.random.set_state(state["numpy"])
-    private.set_eager_seed(state["tensorflow_seed"], state["tensorflow_eager"])
+    """Brings the global streams to a captured state; one that it does not name stays."""
+    if "python" in state:
+        random.setstate(state["python"])
+    if "numpy" in state:
+        np.random.set_state(state["numpy"])
+    if "tensorflow_seed" in state:
+        private.set_eager_seed(state["tensorflow_seed"], state["tensorflow_eager"])
 
 
 def seed_if_unseeded() -> None:

@@ -6,6 +6,7 @@ Python, and shuffle and draw from NumPy's global stream as scripts do.
 
 import math
 import os
+import random
 import time
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import tensorflow as tf
 
 BATCH = 32
 STEPS = 20
+_OWN = random.Random(17)
 
 
 def from_numpy(x, y):
@@ -55,6 +57,36 @@ def generator(x, y):
     return {"x": batches(), "steps_per_epoch": STEPS}
 
 
+def own_generator(x, y):
+    """Batches drawn with a generator that only this function knows."""
+    own = np.random.default_rng(11)
+
+    def batches():
+        inner = np.random.RandomState(own.integers(1000))
+        while True:
+            rows = own.integers(0, len(x), BATCH)
+            yield x[rows] + inner.normal(0, 0.1, x[rows].shape).astype("float32"), y[rows]
+
+    return {"x": batches(), "steps_per_epoch": STEPS}
+
+
+def own_from_generator(x, y):
+    """The same through `tf.data`, with a global generator of this module, anew for each epoch."""
+
+    def batches():
+        for _ in range(STEPS):
+            rows = _OWN.choices(range(len(x)), k=BATCH)
+            yield x[rows], y[rows]
+
+    signature = (tf.TensorSpec((BATCH, *x.shape[1:])), tf.TensorSpec((BATCH,), tf.int32))
+    return {"x": tf.data.Dataset.from_generator(batches, output_signature=signature)}
+
+
+def own_sequence(x, y):
+    """A `PyDataset` that shuffles and augments with a generator of its own."""
+    return {"x": OwnBatches(x, y, noise=0.1, workers=1)}
+
+
 def sequence(x, y):
     """A `PyDataset` with augmentation, read by one worker."""
     return {"x": Batches(x, y, noise=0.1, workers=1)}
@@ -89,6 +121,9 @@ INPUTS = {
     "generator": generator,
     "sequence": sequence,
     "sequence-two-workers": sequence_two_workers,
+    "own-generator": own_generator,
+    "own-from-generator": own_from_generator,
+    "own-sequence": own_sequence,
     "stalling": stalling,
 }
 
@@ -113,6 +148,22 @@ class Batches(keras.utils.PyDataset):
 
     def on_epoch_end(self):
         np.random.shuffle(self.order)
+
+
+class OwnBatches(Batches):
+    """The same, random by a generator of its own."""
+
+    def __init__(self, x, y, noise, **settings):
+        super().__init__(x, y, noise, **settings)
+        self.random = np.random.default_rng(5)
+
+    def __getitem__(self, index):
+        rows = self.order[index * BATCH : (index + 1) * BATCH]
+        features = self.x[rows] + self.random.normal(0, self.noise, self.x[rows].shape)
+        return features.astype("float32"), self.y[rows]
+
+    def on_epoch_end(self):
+        self.random.shuffle(self.order)
 
 
 def _rows(x, y):

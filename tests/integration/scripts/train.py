@@ -15,6 +15,7 @@ from faults import Fault, meet
 from inputs import INPUTS
 from keras import layers
 
+GENERATOR = np.random.default_rng(9)
 SAMPLES = 630  # the last of 20 batches is a short one
 
 
@@ -50,6 +51,23 @@ class RecordedPlateau(keras.callbacks.ReduceLROnPlateau):
         self.decisions.append([epoch, self.wait, float(self.best), rate])
 
 
+class OwnRandom(keras.callbacks.Callback):
+    """Draws with generators that the script keeps in attributes, globals and methods."""
+
+    def __init__(self):
+        super().__init__()
+        self.attribute = {"inside": [np.random.RandomState(3)]}
+        self.draw = np.random.Generator(np.random.SFC64(4)).random
+        self.drawn = []
+
+    def on_train_batch_end(self, batch, logs=None):
+        own = self.attribute["inside"][0].random_sample()
+        self.drawn.append([own, self.draw(), GENERATOR.random(), np.random.random()])
+
+    def on_epoch_begin(self, epoch, logs=None):
+        GENERATOR.random()
+
+
 class Pace(keras.callbacks.Callback):
     """Slows the steps down, so that somebody outside can reach the run in time."""
 
@@ -75,6 +93,7 @@ def parse_arguments():
     parser.add_argument("--shuffled-validation", action="store_true", help="from tf.data")
     parser.add_argument("--validation-steps", type=int)
     parser.add_argument("--callbacks", action="store_true")
+    parser.add_argument("--own-random", action="store_true", help="of a callback")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--fits", type=int, default=1, help="how often to call fit")
     parser.add_argument("--seed", type=int, default=7)
@@ -121,6 +140,8 @@ def build_model(options):
 
 
 def make_deciders(options):
+    if options.own_random:
+        return [OwnRandom()]
     if not options.callbacks:
         return []
     monitor = "val_loss" if options.validation else "loss"
@@ -138,7 +159,8 @@ def save(path, model, trace, deciders, histories):
         for index, variable in enumerate(variables):
             arrays[f"{group}/{index:02d}/{variable.path}"] = np.asarray(variable)
     for decider in deciders:
-        arrays[f"decisions/{type(decider).__name__}"] = np.array(decider.decisions)
+        decisions = decider.drawn if isinstance(decider, OwnRandom) else decider.decisions
+        arrays[f"decisions/{type(decider).__name__}"] = np.array(decisions)
     arrays["history"] = np.array(json.dumps(histories, default=float))
     np.savez(path, **arrays)
 

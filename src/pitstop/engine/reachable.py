@@ -1,0 +1,141 @@
+"""What a script can reach by name: globals, attributes, and what its functions close over.
+
+A walk over references in a fixed order, so that the same script finds the same
+object under the same name in another process.  It opens what the script made
+(its modules, functions, and objects of its own classes) and plain collections;
+libraries are opened only where they are asked for.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from pitstop.engine.witness import is_user_file
+
+_MOST_OBJECTS = 20_000
+# Random generators are kept in short lists; long ones are data.
+_MOST_ITEMS = 256
+_EMPTY_CELL = types.CellType()
+_PLAIN = (str, bytes, int, float, complex, type(None))
+
+Reference = tuple[str, Any]
+
+
+def user_modules() -> dict[str, types.ModuleType]:
+    """The script and the modules of its own that it has imported, by name."""
+    return {
+        name: module
+        for name, module in sorted(sys.modules.items())
+        if isinstance(module, types.ModuleType) and _is_user_module(module)
+    }
+
+
+def find(
+    roots: Mapping[str, Any], kinds: tuple[type, ...], opened: Callable[[type], bool]
+) -> dict[str, Any]:
+    """Objects of some kinds that the roots or the script's modules lead to, by a readable name.
+
+    Args:
+        roots: objects to begin with, by name; their attributes are followed.
+        kinds: what to look for; these objects are not followed themselves.
+        opened: classes of libraries whose attributes are followed too.
+
+    Returns:
+        Each object once, under the first name it was met by.
+    """
+    modules = user_modules()
+    found: dict[str, Any] = {}
+    seen: dict[int, Any] = {}
+    waiting: deque[Reference] = deque([*modules.items(), *roots.items()])
+    first = {id(root) for root in roots.values()}
+    while waiting and len(seen) < _MOST_OBJECTS:
+        name, value = waiting.popleft()
+        if isinstance(value, _PLAIN) or id(value) in seen:
+            continue
+        # Kept, because the identity of what is gone may be given out again.
+        seen[id(value)] = value
+        if isinstance(value, kinds):
+            found[name] = value
+        else:
+            is_open = id(value) in first or _is_users(type(value), modules) or opened(type(value))
+            waiting.extend(_references(name, value, modules, is_open=is_open))
+    return found
+
+
+def _references(
+    name: str, value: Any, modules: Mapping[str, Any], *, is_open: bool
+) -> Iterator[Reference]:
+    for kinds, follow in _FOLLOWED:
+        if isinstance(value, kinds):
+            return follow(name, value)
+    if isinstance(value, types.ModuleType):
+        return _members(f"{name}:", vars(value) if value.__name__ in modules else {})
+    if isinstance(value, type):
+        return _members(f"{name}.", vars(value) if _is_users(value, modules) else {})
+    return _members(f"{name}.", getattr(value, "__dict__", {}) if is_open else {})
+
+
+def _of_function(name: str, function: types.FunctionType) -> Iterator[Reference]:
+    names = function.__code__.co_freevars
+    for free, cell in zip(names, function.__closure__ or (), strict=True):
+        if cell != _EMPTY_CELL:
+            yield f"{name}.{free}", cell.cell_contents
+    yield from _of_items(name, function.__defaults__ or ())
+    yield from _members(f"{name}.", function.__kwdefaults__ or {})
+
+
+def _of_method(name: str, method: types.MethodType) -> Iterator[Reference]:
+    return iter([(name, method.__self__), (name, method.__func__)])
+
+
+def _of_builtin(name: str, function: types.BuiltinFunctionType) -> Iterator[Reference]:
+    # `draw = generator.random` holds the generator.
+    return iter([(name, function.__self__)])
+
+
+def _of_partial(name: str, partial: functools.partial[Any]) -> Iterator[Reference]:
+    return _of_items(name, [partial.func, partial.args, partial.keywords])
+
+
+def _of_generator(name: str, generator: types.GeneratorType[Any, Any, Any]) -> Iterator[Reference]:
+    # Its arguments and locals, while it has not ended.
+    frame = generator.gi_frame
+    return _members(f"{name}.", frame.f_locals if frame is not None else {})
+
+
+def _of_dict(name: str, items: dict[Any, Any]) -> Iterator[Reference]:
+    return _members(f"{name}.", items if len(items) <= _MOST_ITEMS else {})
+
+
+def _of_items(name: str, items: Any) -> Iterator[Reference]:
+    few = list(items) if len(items) <= _MOST_ITEMS else []
+    return ((f"{name}[{index}]", item) for index, item in enumerate(few))
+
+
+def _members(prefix: str, members: Mapping[Any, Any]) -> Iterator[Reference]:
+    return ((f"{prefix}{key}", value) for key, value in list(members.items()))
+
+
+_FOLLOWED: tuple[tuple[Any, Callable[[str, Any], Iterator[Reference]]], ...] = (
+    (types.FunctionType, _of_function),
+    (types.MethodType, _of_method),
+    (types.BuiltinFunctionType, _of_builtin),
+    (functools.partial, _of_partial),
+    (types.GeneratorType, _of_generator),
+    (dict, _of_dict),
+    ((list, tuple, set, frozenset, deque), _of_items),
+)
+
+
+def _is_users(kind: type, modules: Mapping[str, Any]) -> bool:
+    return any(base.__module__ in modules for base in kind.__mro__)
+
+
+def _is_user_module(module: types.ModuleType) -> bool:
+    file = getattr(module, "__file__", None)
+    return isinstance(file, str) and is_user_file(file)

@@ -1,0 +1,87 @@
+"""Random generators that a script keeps for itself: their states, taken and set in place."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from pitstop.engine import reachable
+
+KINDS: tuple[type, ...] = (
+    np.random.Generator,
+    np.random.RandomState,
+    np.random.BitGenerator,
+    random.Random,
+)
+"""Classes whose state is known to be all there is of them."""
+
+# They belong to the global streams, whoever else names them.
+_GLOBAL = (getattr(random.random, "__self__", None), np.random.mtrand._rand)
+
+
+class ScriptRandom:
+    """The generators found so far, by the names under which the script reaches them."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Any] = {}
+
+    def look(self, roots: Mapping[str, Any], opened: Callable[[type], bool]) -> None:
+        """Looks again; see `reachable.find` for the arguments."""
+        found = reachable.find(roots, KINDS, opened)
+        self._found = {name: each for name, each in found.items() if _has_own_state(each)}
+
+    def capture(self) -> dict[str, Any]:
+        """The state of each generator by its name, as plain values."""
+        return {name: state_of(generator) for name, generator in self._found.items()}
+
+    def restore(self, states: Mapping[str, Any]) -> None:
+        """Sets the generators that have a state here; the others are left alone."""
+        for name, state in states.items():
+            if name in self._found:
+                set_state(self._found[name], state)
+
+    def missing(self, states: Mapping[str, Any]) -> list[str]:
+        """Names in these states that nothing is found under."""
+        return sorted(states.keys() - self._found.keys())
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two states are equal, arrays inside of them included."""
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return bool(np.array_equal(a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return bool(a == b)
+
+
+def _has_own_state(generator: Any) -> bool:
+    is_global = any(generator is each for each in _GLOBAL)
+    return not is_global and not isinstance(generator, random.SystemRandom)
+
+
+def state_of(generator: Any) -> Any:
+    """The state of a generator of one of `KINDS`, as plain values."""
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    if isinstance(generator, np.random.RandomState):
+        return generator.get_state(legacy=False)
+    return _bits(generator).state
+
+
+def set_state(generator: Any, state: Any) -> None:
+    """Brings a generator to a state that `state_of` gave."""
+    if isinstance(generator, random.Random):
+        generator.setstate(state)
+    elif isinstance(generator, np.random.RandomState):
+        generator.set_state(state)
+    else:
+        _bits(generator).state = state
+
+
+def _bits(generator: Any) -> Any:
+    return generator.bit_generator if isinstance(generator, np.random.Generator) else generator

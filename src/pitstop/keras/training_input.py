@@ -1,0 +1,141 @@
+"""The training input of one `fit`: its iterators, and how they are brought back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from pitstop.engine.cut import HeldTensor
+from pitstop.engine.python_state import Encoder, decode
+from pitstop.engine.saved_state import SavedState
+from pitstop.keras import input_state
+from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputState, Level
+from pitstop.tensorflow.streams import Streams
+
+
+class TrainingInput:
+    """Follows Keras' iterator over the training data.
+
+    Attributes:
+        iterator: the present iterator, None before the first.
+    """
+
+    def __init__(self, source: Any, streams: Streams) -> None:
+        """Nothing has been read yet.
+
+        Args:
+            source: Keras' epoch iterator.
+            streams: the random streams that the data may be drawn from.
+        """
+        self.iterator: Any = None
+        self._source = source
+        self._streams = streams
+        self._state = InputState.of(source.data_adapter)
+        self._first: FreshIterator | None = None
+        self._before_replay: dict[str, Any] | None = None
+
+    @property
+    def level(self) -> Level:
+        """How exactly the input can be brought back."""
+        return self._state.level
+
+    # -- while it is read --------------------------------------------------------
+
+    def before_iterator(self) -> None:
+        """An iterator is about to be created, and readers to be started for it."""
+        self._state.creating(self._source.data_adapter, self._streams.capture())
+
+    def create_iterator(self) -> Any:
+        """A new iterator over the training input, counted."""
+        self.iterator = iter(self._source._get_iterator())
+        self._state.created_one()
+        return self.iterator
+
+    def drew(self, batches: int) -> None:
+        """Training steps have drawn so many batches."""
+        self._state.drawn += batches
+
+    def settle(self) -> None:
+        """The training is over: what a later `fit` will read from is as it is now."""
+        if self._state.drawn == 0:
+            self.before_iterator()
+
+    def capture(self, encoder: Encoder) -> tuple[dict[str, Any], list[HeldTensor]]:
+        """The JSON form of the position, and the iterator's bytes if there are any."""
+        return self._state.capture(self.iterator, encoder)
+
+    # -- bringing it back --------------------------------------------------------
+
+    def throwaway(self, saved: SavedState) -> Any:
+        """An iterator for a step whose result is thrown away.
+
+        The one that is restored afterwards, so that the step is traced as it
+        will be used.  An input that is replayed must not be touched; a batch of
+        zeros does there.
+        """
+        if not saved.state["fit"]["input"]["replay"]:
+            return self._first_iterator().iterator
+        spec = self._source._get_iterator().element_spec
+        return iter(tf.data.Dataset.from_tensors(_zeros(spec)))
+
+    def prepare(self, saved: SavedState) -> None:
+        """Before readers start: what a replayed input reads from."""
+        described = saved.state["fit"]["input"]
+        if described["replay"]:
+            input_state.prepare_replay(
+                described,
+                saved.tensors,
+                self._source.data_adapter,
+                self._source._get_iterator(),
+                self._streams,
+            )
+
+    def restore(self, saved: SavedState) -> Any:
+        """A training iterator at its saved position."""
+        described = saved.state["fit"]["input"]
+        if described["replay"]:
+            iterator = self.create_iterator()
+            self._before_replay = self._streams.capture()
+            input_state.fast_forward(iterator, described["drawn"])
+        else:
+            data = bytes(saved.tensors[ITERATOR_TENSOR])
+            fresh, created = self._first_iterator(), described["created"]
+            iterator = input_state.restore_iterator(fresh, data, created, self.create_iterator)
+        self.iterator = iterator
+        self._state.adopt(described, saved.tensors)
+        return iterator
+
+    def restore_streams(self, saved: SavedState) -> None:
+        """Sets the random streams to the cut, but for those that the input reads from."""
+        cut = decode(saved.state["random"], saved.tensors)
+        if self._before_replay is None or saved.position.milestone:
+            self._streams.restore(cut)
+        else:
+            # A reader has drawn ahead of the cut from its streams; the replay
+            # has left them where they belong.
+            self._streams.restore_unmoved(cut, self._before_replay)
+
+    def finish(self, saved: SavedState) -> None:
+        """Leaves the input as the finished `fit` did."""
+        if saved.state["fit"]["input"]["replay"]:
+            self.create_iterator()
+        else:
+            self.restore(saved)
+
+    def restart_epoch(self) -> None:
+        """Forgets the position inside of the epoch."""
+        self._source._steps_seen = 0
+        self._source._num_batches = self._source.data_adapter.num_batches
+
+    def _first_iterator(self) -> FreshIterator:
+        if self._first is None:
+            self._first = FreshIterator.of(self.create_iterator())
+        return self._first
+
+
+def _zeros(element_spec: Any) -> Any:
+    """A batch of zeros of this form; unknown sizes are 1."""
+    return tf.nest.map_structure(
+        lambda spec: tf.zeros([size or 1 for size in spec.shape], spec.dtype), element_spec
+    )
