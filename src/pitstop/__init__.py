@@ -4,14 +4,16 @@ import importlib
 from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "request_stop"]
+__all__ = ["__version__", "request_stop", "start"]
 
 if TYPE_CHECKING:
     from pitstop.engine.script_stop import request_stop
+    from pitstop.loop.start import start
 else:
+    _HOMES = {"request_stop": "pitstop.engine.script_stop", "start": "pitstop.loop.start"}
 
     def __getattr__(name: str) -> object:
         # Every Python process of a run loads this package: it must cost nothing.
-        if name == "request_stop":
-            return importlib.import_module("pitstop.engine.script_stop").request_stop
+        if name in _HOMES:
+            return getattr(importlib.import_module(_HOMES[name]), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -66,7 +66,7 @@ def start_companion(request: CompanionRequest) -> str:
         )
     finally:
         os.close(its_fd)
-    with open(answer_fd, encoding="utf-8") as answer:
+    with os.fdopen(answer_fd, encoding="utf-8") as answer:
         line = answer.readline()
     # It outlives this process, and nobody here waits for it.
     companion.returncode = 0

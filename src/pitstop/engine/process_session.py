@@ -21,7 +21,7 @@ def current() -> Session | None:
 def open_session(
     socket_path: str,
     versions: dict[str, str],
-    callback_of: Callable[[FrameType], str] = lambda frame: "",
+    callback_of: Callable[[FrameType], str] = lambda _: "",
 ) -> Session:
     """The session of this process, opened if need be; from then on its end is witnessed.
 

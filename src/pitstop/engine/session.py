@@ -17,6 +17,7 @@ from pitstop.engine.cadence import Cadence
 from pitstop.engine.copier import Copied, Copier
 from pitstop.engine.copy_mode import CopyMode, CopyModeChooser
 from pitstop.engine.cut import Cut, Position
+from pitstop.engine.loss_watch import LossWatch
 from pitstop.engine.saved_state import SavedState, open_saved_state
 from pitstop.engine.step_recorder import StepRecorder
 from pitstop.errors import PeerClosed, PeerFault, ProtocolMismatch
@@ -68,6 +69,9 @@ class Session:
     Attributes:
         lost_from_step: step an earlier attempt had reached, -1 when none.
         steps: the record of this attempt's steps.
+        losses: looks for the first loss that is no number.
+        alone: the script is its own launcher: it waits itself for what it
+            saves last, since nobody holds its terminal for it.
     """
 
     def __init__(self, connection: Connection, beacon: Beacon, welcome: dict[str, Any]) -> None:
@@ -78,6 +82,8 @@ class Session:
         self.lost_from_step = int(welcome["lost_from_step"])
         run_dir = Path(welcome["run_dir"])
         self.steps = StepRecorder(run_dir / "attempts" / str(welcome["attempt"]), self.report)
+        self.losses = LossWatch(self.report)
+        self.alone = False
         self._connection: Connection | None = connection
         self._checkpoints_seen = beacon.checkpoint_requests()
         self._blocked_seconds = 0.0
@@ -131,9 +137,22 @@ class Session:
         index, self._trainings = self._trainings, self._trainings + 1
         return index
 
+    @property
+    def upcoming_index(self) -> int:
+        """The number that the next training will get."""
+        return self._trainings
+
+    def is_past(self, index: int) -> bool:
+        """Whether an earlier attempt was beyond this training when it ended."""
+        return any(point.fit > index for point in self._points)
+
     def point_for(self, index: int) -> RestorePoint | None:
         """The state that the training of this number is to restore; None to begin it."""
         return next((point for point in self._points if point.fit == index), None)
+
+    def newest_point(self) -> RestorePoint | None:
+        """The last state there is to restore; None on a fresh start."""
+        return self._points[-1] if self._points else None
 
     def fetch(self, point: RestorePoint) -> SavedState:
         """The verified state of a restore point.
@@ -220,11 +239,7 @@ class Session:
         if cut is None:
             return
         sequence = self._copier.copy_now(cut, "fit_end", durable=True)
-        deadline = time.monotonic() + _MILESTONE_SECONDS
-        while self._connection is not None and self.beacon.settled() < sequence:
-            if time.monotonic() > deadline or self.stop_requested():
-                return
-            time.sleep(_POLL_SECONDS)
+        self._wait_until_durable(sequence, lambda: not self.stop_requested())
 
     def stop_with(self, cut: Cut | None, phase: str) -> None:
         """Saves a cut, if there is one, and leaves the script.
@@ -233,8 +248,7 @@ class Session:
             TrainingStopped: always.
         """
         self.beacon.write_phase(Phase.SAVING)
-        if cut is not None:
-            self._copier.copy_now(cut, "stop", durable=True)
+        sequence = 0 if cut is None else self._copier.copy_now(cut, "stop", durable=True)
         progress = self.beacon.progress()
         position = cut.position if cut is not None else None
         self.report(
@@ -245,7 +259,16 @@ class Session:
                 phase=phase,
             )
         )
+        if self.alone:
+            self._wait_until_durable(sequence, lambda: True)
         raise TrainingStopped
+
+    def _wait_until_durable(self, sequence: int, patient: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + _MILESTONE_SECONDS
+        while self._connection is not None and self.beacon.settled() < sequence:
+            if time.monotonic() > deadline or not patient():
+                return
+            time.sleep(_POLL_SECONDS)
 
     def _end_where_set(self, step: int, take: Callable[[], Cut | None]) -> None:
         if 0 < self.settings.die_at_step <= step:

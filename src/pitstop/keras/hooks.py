@@ -48,6 +48,10 @@ class Instrumentation:
     def begin(self) -> Training | None:
         """The training of this process, opened if need be; None when refused."""
         if self._training is None and not self._refused:
+            if process_session.current() is not None:
+                # `pitstop.start`: this fit is part of a step of the script's loop.
+                self._refused = True
+                return None
             try:
                 self._training = self._open()
             except PeerFault:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,7 +15,6 @@ from pitstop.events import (
     FitEnded,
     FitStarted,
     InputExhausted,
-    NonFiniteLoss,
     Notice,
 )
 from pitstop.keras import private
@@ -51,8 +49,6 @@ class Training:
         self._versions = versions
         self._step = 0
         self._continuation: Continuation | None = None
-        self._last_finite: float | None = None
-        self._reported_non_finite = False
 
     # -- a fit begins and ends -----------------------------------------------------
 
@@ -156,20 +152,8 @@ class Training:
         if run is None or callbacks is not run.callbacks:
             return
         loss = run.note_loss(logs or {})
-        if math.isfinite(loss):
-            self._last_finite = loss
-        elif logs and "loss" in logs and not self._reported_non_finite:
-            self._reported_non_finite = True
-            self.session.report(
-                NonFiniteLoss(
-                    run.step + 1,
-                    run.epoch,
-                    run.step_in_epoch + 1,
-                    "loss",
-                    repr(loss),
-                    self._last_finite,
-                )
-            )
+        if logs and "loss" in logs:
+            self.session.losses.note(run.step + 1, run.epoch, run.step_in_epoch + 1, loss)
 
     def test_begins(self, callbacks: Any) -> None:
         """Validation of the watched fit begins; training metrics are still intact."""

@@ -11,7 +11,7 @@ microseconds and the copy happens beside the next step.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,10 +66,21 @@ class VariableRegistry:
     def __init__(self) -> None:
         self._created: list[weakref.ref[Any]] = []
         self._awaited: dict[int, Callable[[Any], None]] = {}
+        self._installed = False
 
     def install(self) -> None:
         """Learns of every variable created from now on."""
-        private.on_variable_created(self._add)
+        if not self._installed:
+            self._installed = True
+            private.on_variable_created(self._add)
+
+    def adopt(self, variables: Iterable[Any]) -> None:
+        """Learns of variables that were there before; their order must not change."""
+        known = {id(variable) for _, variable in self._living()}
+        for variable in variables:
+            if id(variable) not in known:
+                known.add(id(variable))
+                self._add(variable)
 
     def _add(self, variable: Any) -> None:
         index = len(self._created)
@@ -204,7 +215,11 @@ def _check_fits(item: SavedVariable, variable: Any) -> None:
 def _assign(variable: Any, item: SavedVariable, saved: SavedState) -> None:
     dtype = np.dtype(variable.dtype.as_numpy_dtype)
     value = np.frombuffer(saved.tensors[item.tensor], dtype).reshape(item.shape)
-    variable.assign(value)
+    # A variable may be created while a function is traced: the value is given
+    # now, not each time that function runs.  TensorFlow leaves it then, see
+    # `_initialize_uninitialized_variables` of its polymorphic_function.py.
+    with tf.init_scope():
+        variable.assign(value)
 
 
 def _later(item: SavedVariable, saved: SavedState) -> Callable[[Any], None]:

@@ -1,0 +1,121 @@
+"""Everything that a custom loop needs to go on, cut and restored as one."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+from pitstop.engine.cut import Cut, HeldTensor, Position
+from pitstop.engine.python_state import Encoder, decode
+from pitstop.engine.saved_state import SavedState
+from pitstop.engine.witness import innermost_user_frame
+from pitstop.errors import ResumeRefused
+from pitstop.loop.tracked import Tracked, track, variables_of
+from pitstop.tensorflow import randomness
+from pitstop.tensorflow.variables import VariableRegistry
+
+
+class LoopState:
+    """The variables of the process, its random streams, and the objects that were named.
+
+    Attributes:
+        level: "exact" or "not_exact", known after the first cut.
+        reason: why it is not exact, else empty.
+        unverified: variables that cannot be saved.
+    """
+
+    def __init__(
+        self, objects: Mapping[str, Any], registry: VariableRegistry, versions: dict[str, str]
+    ) -> None:
+        """Looks at the objects.
+
+        Raises:
+            CannotTrack: one of them can be neither read nor set in place.
+        """
+        self.level, self.reason = "exact", ""
+        self.unverified: list[str] = []
+        self._objects: dict[str, Tracked] = {
+            name: track(name, value) for name, value in objects.items()
+        }
+        self._named = dict(objects)
+        self._registry = registry
+        self._versions = versions
+        self._paths: dict[int, str] = {}
+        registry.adopt(variable for _, variable in self._variables())
+
+    def cut(self, position: Position, metrics: Mapping[str, float]) -> Cut:
+        """A consistent cut, here and now."""
+        encoder = Encoder("python/")
+        tensors, variables, self.unverified = self._registry.hold(self._path_of)
+        captured = {name: each.capture(encoder) for name, each in self._objects.items()}
+        self._judge()
+        state = {
+            "position": dict(vars(position)),
+            "level": {"level": self.level, "reason": self.reason, "unverified": self.unverified},
+            "versions": self._versions,
+            "variables": variables,
+            "random": encoder.encode(randomness.capture()),
+            "loop": {
+                "objects": {name: described for name, (described, _) in captured.items()},
+                "metrics": encoder.encode(dict(metrics)),
+            },
+        }
+        beside = [tensor for _, held in captured.values() for tensor in held]
+        arrays = [HeldTensor.of_array(name, array) for name, array in encoder.arrays.items()]
+        return Cut(position, (*tensors, *beside, *arrays), state)
+
+    def restore(self, saved: SavedState) -> None:
+        """Brings everything to a saved cut.
+
+        Raises:
+            ResumeRefused: the script keeps other objects, or another model.
+        """
+        loop = saved.state.get("loop")
+        if loop is None:
+            raise ResumeRefused(
+                "This run was saved by `model.fit`, and now the script has a loop of its own.",
+                "Use the script as it was, or start over with another run folder.",
+            )
+        if loop["objects"].keys() != self._objects.keys():
+            raise ResumeRefused(
+                f"The run keeps {_names(loop['objects'])}, and the script now names "
+                f"{_names(self._objects)}.",
+                "Give pitstop.start the same objects, or start over with another run folder.",
+            )
+        self._registry.restore(saved)
+        for name, each in self._objects.items():
+            each.restore(loop["objects"][name], saved.tensors)
+        randomness.restore(decode(saved.state["random"], saved.tensors))
+
+    def hidden_random_op(self, op_type: str) -> None:
+        """A random op with a hidden counter was traced, by the code on the stack."""
+        if self.reason:
+            return
+        frames = [(frame, line) for frame, line in traceback.walk_stack(None)]
+        file, line, _ = innermost_user_frame(reversed(frames))
+        self.level = "not_exact"
+        self.reason = (
+            f"a traced function draws from a hidden random stream ({op_type} at "
+            f"{f'{file}:{line}' if file else 'a library'}); use tf.random.Generator, "
+            "keras.random with a SeedGenerator, or a Keras layer"
+        )
+
+    def _judge(self) -> None:
+        doubts = [each.doubt for each in self._objects.values() if each.doubt]
+        if doubts and not self.reason:
+            self.level, self.reason = "not_exact", "; ".join(doubts)
+
+    def _variables(self) -> list[tuple[str, Any]]:
+        return [pair for name, value in self._named.items() for pair in variables_of(name, value)]
+
+    def _path_of(self, variable: Any) -> str:
+        path = self._paths.get(id(variable))
+        if path is None:
+            self._paths = {id(each): name for name, each in self._variables()}
+            path = self._paths.setdefault(id(variable), "")
+        return path
+
+
+def _names(objects: Mapping[str, Any]) -> str:
+    return ", ".join(objects) or "no objects"

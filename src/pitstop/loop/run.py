@@ -1,0 +1,179 @@
+"""A custom training loop under Pitstop: its steps, its metrics, its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from pitstop import steps
+from pitstop.engine.cut import Cut, Position
+from pitstop.engine.python_state import decode
+from pitstop.engine.saved_state import SavedState
+from pitstop.engine.session import Session, TrainingStopped
+from pitstop.engine.step_clock import StepClock
+from pitstop.engine.stop_signals import StopSignals
+from pitstop.events import FitEnded, FitRestored, FitStarted, LevelKnown, Restored
+from pitstop.link.beacon import Phase
+from pitstop.loop.loop_state import LoopState
+
+_NO_LOSS = float("nan")
+
+
+class Run:
+    """What `pitstop.start` returns.
+
+    Attributes:
+        step: training steps completed over the whole run.
+        resumed: an earlier attempt's state was restored.
+        stopped: the run was asked to stop, and `steps` has ended for that.
+    """
+
+    def __init__(self, session: Session, state: LoopState, *, returns: bool) -> None:
+        """Restores nothing yet, see `restore`.
+
+        Args:
+            session: of this process.
+            state: what the loop keeps.
+            returns: a stop ends the loop, and the script goes on behind it;
+                else it ends the script.
+        """
+        self.step = 0
+        self.resumed = False
+        self.stopped = False
+        self._session = session
+        self._state = state
+        self._returns = returns
+        self._saved: Position | None = None
+        self._index = -1
+        self._done = 0
+        self._metrics: dict[str, Any] = {}
+        self._clock = StepClock()
+        self._boundary_ns = 0
+        self._level = ""
+
+    def restore(self, saved: SavedState) -> None:
+        """Brings the objects to a saved state; the loops follow when they begin.
+
+        Raises:
+            ResumeRefused: the script keeps other objects, or another model.
+        """
+        started = time.monotonic()
+        self._state.restore(saved)
+        position = self._saved = saved.position
+        self.step = position.step
+        self.resumed = True
+        self._metrics = decode(saved.state["loop"]["metrics"], saved.tensors)
+        level = saved.state["level"]
+        seconds = round(time.monotonic() - started, 4)
+        if position.milestone:
+            self._session.report(FitRestored(position.fit, position.step, 1, seconds))
+            return
+        self._session.report(
+            Restored(
+                step=position.step,
+                epoch=0,
+                step_in_epoch=position.step_in_epoch,
+                level=level["level"],
+                reason=level["reason"],
+                seconds=seconds,
+                lost_steps=max(0, self._session.lost_from_step - position.step),
+            )
+        )
+
+    def steps(self, count: int | None = None) -> Iterator[int]:
+        """The steps of a loop: 0, 1, ... as `range` has them, from where the run stands.
+
+        The boundary is where the next step is asked for: snapshots are taken
+        and stops are obeyed there.  A loop that an earlier attempt finished has
+        no steps left.
+
+        Args:
+            count: steps of this loop, None to go on until a `break` or a stop.
+
+        Raises:
+            TrainingStopped: (a SystemExit, code 75) a stop was obeyed.
+        """
+        self._index = self._session.next_index()
+        self._done = self._steps_done()
+        if self._is_finished() or self.stopped:
+            return
+        with StopSignals(self._session):
+            try:
+                yield from self._train(count)
+            except TrainingStopped:
+                self.stopped = True
+                if not self._returns:
+                    raise
+
+    def log(self, **metrics: Any) -> None:
+        """Numbers of the present step, for the record of steps, `status` and `why`.
+
+        Args:
+            metrics: scalars by name (tensors, arrays or numbers); `loss` is the
+                one that is watched for NaN.
+        """
+        self._metrics = metrics
+
+    def _train(self, count: int | None) -> Iterator[int]:
+        beacon = self._session.beacon
+        beacon.write_plan(self._index, 1, count or 0, 0)
+        self._session.report(FitStarted(self._index, 1, count, {"adapter": "custom loop"}))
+        self._session.start_steps(self.step)
+        beacon.write_phase(Phase.FIRST_STEP)
+        self._boundary_ns = time.monotonic_ns()
+        self._boundary(_NO_LOSS)
+        while count is None or self._done < count:
+            yield self._done
+            self._step_done()
+        self._session.milestone(self._cut("fit_end"))
+        self._session.report(FitEnded(self._index, self.step, 1, 1))
+        beacon.write_phase(Phase.BETWEEN_FITS)
+
+    def _step_done(self) -> None:
+        now_ns = time.monotonic_ns()
+        cost_seconds = self._clock.lap((now_ns - self._boundary_ns) / 1e9)
+        if cost_seconds is not None:
+            self._session.snapshot_cost(cost_seconds)
+        self._session.beacon.write_phase(Phase.TRAIN)
+        self._session.beacon.write_step_seconds(self._clock.typical_seconds)
+        self.step += 1
+        self._done += 1
+        self._boundary_ns = now_ns
+        numbers = {name: float(value) for name, value in self._metrics.items()}
+        loss = numbers.get("loss", _NO_LOSS)
+        self._session.steps.record(
+            steps.StepRecord(self.step, self._index, 0, loss, time.time(), steps.digest(numbers))
+        )
+        if "loss" in numbers:
+            self._session.losses.note(self.step, 0, self._done, loss)
+        self._boundary(loss)
+
+    def _boundary(self, loss: float) -> None:
+        now_ns = self._boundary_ns
+        self._session.beacon.write_position(self.step, 0, self._done, now_ns, loss)
+        if self._session.due(self.step, now_ns) and self._session.act(self.step, self._take):
+            self._clock.snapshot_taken()
+
+    def _take(self) -> Cut | None:
+        return self._cut("")
+
+    def _cut(self, milestone: str) -> Cut:
+        position = Position(self.step, self._index, 0, self._done, "steps", milestone)
+        numbers = {name: float(value) for name, value in self._metrics.items()}
+        cut = self._state.cut(position, numbers)
+        if self._state.level != self._level:
+            self._level = self._state.level
+            state = self._state
+            self._session.report(LevelKnown(state.level, state.reason, state.unverified))
+        return cut
+
+    def _steps_done(self) -> int:
+        here = self._saved is not None and self._saved.fit == self._index
+        return self._saved.step_in_epoch if self._saved and here else 0
+
+    def _is_finished(self) -> bool:
+        saved = self._saved
+        if saved is None:
+            return False
+        return self._index < saved.fit or (self._index == saved.fit and bool(saved.milestone))

@@ -1,0 +1,105 @@
+"""`pitstop.start`: puts a script's own training loop under Pitstop."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import tensorflow as tf
+
+from pitstop.engine import process_session
+from pitstop.engine.companion import CompanionRequest, start_companion
+from pitstop.engine.session import Session
+from pitstop.errors import ResumeRefused, UserError
+from pitstop.events import Notice
+from pitstop.link.beacon import Phase
+from pitstop.link.settings import ENV_SOCKET, Settings
+from pitstop.loop.loop_state import LoopState
+from pitstop.loop.run import Run
+from pitstop.tensorflow import private
+from pitstop.tensorflow.variables import REGISTRY
+
+
+class StartedTwice(UserError):
+    """`pitstop.start` was called again in a process that has a run already."""
+
+
+def start(
+    run_dir: str | os.PathLike[str],
+    *,
+    overhead: float = 0.01,
+    every_steps: int = 0,
+    every_seconds: float = 0.0,
+    max_seconds: float | None = None,
+    on_stop: Literal["exit", "return"] = "exit",
+    **objects: Any,
+) -> Run:
+    """Begins or continues a run; if there is something to restore, it is restored here.
+
+    Under `pitstop run` the launcher's run folder and options hold; otherwise a
+    supervisor is started beside the script.  Fits inside of the loop belong to
+    its steps.
+
+    Args:
+        run_dir: the run's folder, made when missing.
+        overhead: share of the training time that Pitstop may cost.
+        every_steps: a durable checkpoint every so many steps, 0 for automatic.
+        every_seconds: a durable checkpoint every so many seconds, 0 for automatic.
+        max_seconds: stop, saved, before so much time has passed; None asks the
+            scheduler's environment, 0 for no limit.
+        on_stop: what a stop does once the state is saved: "exit" ends the
+            script with code 75, "return" ends the loop.
+        objects: what the loop changes, by name: variables, modules, models,
+            optimizers, metrics, `tf.data` iterators, random generators, dicts,
+            lists, arrays, or objects with state_dict() and load_state_dict().
+
+    Raises:
+        CannotTrack: an object can be neither read nor set in place.
+        RunUnavailable: the folder is in use, unwritable, or of another format.
+        ResumeRefused: the saved state does not fit the objects.
+        StartedTwice: the process has a run already.
+    """
+    if process_session.current() is not None:
+        raise StartedTwice(
+            "This process has a run already.", "Call pitstop.start once, before any training."
+        )
+    private.check()
+    REGISTRY.install()
+    state = LoopState(objects, REGISTRY, _versions())
+    settings = Settings(overhead, every_steps, every_seconds)
+    session = _open(CompanionRequest(Path(run_dir), settings, max_seconds))
+    private.on_hidden_random_op(state.hidden_random_op)
+    run = Run(session, state, returns=on_stop == "return")
+    _restore(session, run)
+    return run
+
+
+def _open(request: CompanionRequest) -> Session:
+    socket_path = os.environ.get(ENV_SOCKET)
+    launched = bool(socket_path)
+    session = process_session.open_session(socket_path or start_companion(request), _versions())
+    session.alone = not launched
+    return session
+
+
+def _restore(session: Session, run: Run) -> None:
+    point = session.newest_point()
+    if point is None:
+        return
+    session.beacon.write_phase(Phase.RESTORING)
+    try:
+        run.restore(session.fetch(point))
+    except ResumeRefused as refusal:
+        session.report(Notice("resume_refused", refusal.message, refusal.remedy))
+        raise
+
+
+def _versions() -> dict[str, str]:
+    found = {"tensorflow": tf.__version__, "numpy": np.__version__}
+    try:
+        return {**found, "keras": importlib.metadata.version("keras")}
+    except importlib.metadata.PackageNotFoundError:
+        return found

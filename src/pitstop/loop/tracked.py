@@ -1,0 +1,228 @@
+"""The objects that a custom loop names, each saved and restored in place.
+
+A kind of object is one class here; `track` picks it.  Values of variables are
+no business of these classes: `VariableRegistry` saves every variable there is,
+and only has to be told of those that existed before it did.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import tensorflow as tf
+
+from pitstop.engine import script_random
+from pitstop.engine.cut import HeldTensor
+from pitstop.engine.python_state import Encoder, NotPortable, decode
+from pitstop.errors import UserError
+from pitstop.store.image import TensorSpec
+from pitstop.tensorflow import private
+
+_LISTS_OF_VARIABLES = ("variables", "metrics_variables")
+
+
+class CannotTrack(UserError):
+    """An object whose state nobody can take or set in place."""
+
+
+class Tracked(Protocol):
+    """One named object of the script.
+
+    Attributes:
+        doubt: why a resume cannot restore it exactly, empty when it can.
+    """
+
+    doubt: str
+
+    def capture(self, encoder: Encoder) -> tuple[Any, list[HeldTensor]]:
+        """Its state as JSON, and tensors beside it."""
+
+    def restore(self, saved: Any, tensors: Mapping[str, memoryview]) -> None:
+        """Brings the object to a captured state."""
+
+
+def track(name: str, value: Any) -> Tracked:
+    """How an object is saved.
+
+    Args:
+        name: the keyword it was given under.
+        value: the object.
+
+    Raises:
+        CannotTrack: it can be neither read nor set in place.
+    """
+    for fits, kind in _KINDS:
+        if fits(value):
+            return kind(name, value)
+    raise CannotTrack(
+        f"pitstop.start cannot keep {name!r}: a {type(value).__name__} cannot be set in place.",
+        "Keep the value in a dict, a list, an array or a tf.Variable, or give the object "
+        "state_dict() and load_state_dict().",
+    )
+
+
+def variables_of(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """The variables of an object with readable paths: of a model, its optimizer's too."""
+    if isinstance(value, tf.Variable):
+        yield name, value
+        return
+    if isinstance(value, dict | list | tuple):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, item in pairs:
+            yield from variables_of(f"{name}/{key}", item)
+        return
+    for attribute in _LISTS_OF_VARIABLES:
+        for each in _list(value, attribute):
+            path = getattr(each, "path", None) or each.name.removesuffix(":0")
+            yield f"{name}/{path}", each if isinstance(each, tf.Variable) else each.value
+    optimizer = getattr(value, "optimizer", None)
+    if optimizer is not None:
+        yield from variables_of(f"{name}/optimizer", optimizer)
+    if isinstance(value, tf.random.Generator):
+        yield f"{name}/state", value.state
+
+
+def _list(value: Any, attribute: str) -> list[Any]:
+    found = getattr(value, attribute, None)
+    return list(found) if isinstance(found, list | tuple) else []
+
+
+def _holds_variables(value: Any) -> bool:
+    if isinstance(value, tf.Variable | tf.Module | tf.random.Generator):
+        return True
+    if isinstance(value, list | tuple):
+        return bool(value) and all(map(_holds_variables, value))
+    if isinstance(value, dict):
+        return bool(value) and all(map(_holds_variables, value.values()))
+    # Keras' models, layers, metrics and optimizers, also before they are built.
+    return isinstance(getattr(value, "variables", None), list | tuple)
+
+
+class Variables:
+    """A variable, a module, a model, an optimizer, a metric, or several of them."""
+
+    doubt = ""
+
+    def __init__(self, name: str, value: Any) -> None:
+        pass
+
+    def capture(self, encoder: Encoder) -> tuple[Any, list[HeldTensor]]:
+        """Nothing: the registry saves every variable."""
+        return None, []
+
+    def restore(self, saved: Any, tensors: Mapping[str, memoryview]) -> None:
+        """Nothing: the registry restores every variable."""
+
+
+class DataIterator:
+    """An iterator over a `tf.data` pipeline, saved with its buffers."""
+
+    def __init__(self, name: str, value: Any) -> None:
+        self.doubt = ""
+        self._name = name
+        self._iterator = value
+        self._tensor = f"objects/{name}"
+
+    def capture(self, encoder: Encoder) -> tuple[Any, list[HeldTensor]]:
+        """Its position; none, and a doubt, when the pipeline has Python in it."""
+        try:
+            data = private.serialize_iterator(self._iterator)
+        except (tf.errors.FailedPreconditionError, tf.errors.UnimplementedError):
+            self.doubt = (
+                f"the position of {self._name!r} cannot be saved: its pipeline has Python, or "
+                "random ops with hidden counters, in it; draw the batches in Python, from an "
+                "object with state_dict() and load_state_dict()"
+            )
+            return None, []
+        view = memoryview(data)
+        return None, [HeldTensor(TensorSpec(self._tensor, "U8", (len(data),)), lambda: view)]
+
+    def restore(self, saved: Any, tensors: Mapping[str, memoryview]) -> None:
+        """Brings the iterator to its position."""
+        if self._tensor in tensors:
+            private.restore_iterator(self._iterator, bytes(tensors[self._tensor]))
+
+
+class Plain:
+    """An object whose whole state is one portable value: read by one call, set by another."""
+
+    def __init__(self, name: str, read: Callable[[], Any], write: Callable[[Any], Any]) -> None:
+        self.doubt = ""
+        self._name = name
+        self._read = read
+        self._write = write
+
+    def capture(self, encoder: Encoder) -> tuple[Any, list[HeldTensor]]:
+        """Its state.
+
+        Raises:
+            CannotTrack: the state holds something that only pickle could carry.
+        """
+        try:
+            return encoder.encode(self._read()), []
+        except NotPortable as problem:
+            raise CannotTrack(
+                f"The state of {self._name!r} cannot be saved: {problem}.",
+                "Let it consist of numbers, strings, arrays, and lists and dicts of them.",
+            ) from None
+
+    def restore(self, saved: Any, tensors: Mapping[str, memoryview]) -> None:
+        """Sets it."""
+        self._write(decode(saved, tensors))
+
+
+def _stream(name: str, value: Any) -> Plain:
+    return Plain(
+        name,
+        lambda: script_random.state_of(value),
+        lambda state: script_random.set_state(value, state),
+    )
+
+
+def _dict(name: str, value: dict[Any, Any]) -> Plain:
+    def write(saved: dict[Any, Any]) -> None:
+        value.clear()
+        value.update(saved)
+
+    return Plain(name, lambda: value, write)
+
+
+def _list_like(name: str, value: Any) -> Plain:
+    def write(saved: Any) -> None:
+        value.clear()
+        value.extend(saved)
+
+    return Plain(name, lambda: list(value), write)
+
+
+def _array(name: str, value: np.ndarray[Any, Any]) -> Plain:
+    def write(saved: np.ndarray[Any, Any]) -> None:
+        value[...] = saved
+
+    return Plain(name, lambda: value, write)
+
+
+def _has(*methods: str) -> Callable[[Any], bool]:
+    return lambda value: all(callable(getattr(value, each, None)) for each in methods)
+
+
+# The first that fits; an object with its own idea of its state is asked first.
+_KINDS: tuple[tuple[Callable[[Any], bool], Callable[[str, Any], Tracked]], ...] = (
+    (private.is_serializable, DataIterator),
+    (lambda value: isinstance(value, (*script_random.KINDS, random.Random)), _stream),
+    (
+        _has("state_dict", "load_state_dict"),
+        lambda name, value: Plain(name, value.state_dict, value.load_state_dict),
+    ),
+    (_holds_variables, Variables),
+    (
+        _has("get_state", "set_state"),
+        lambda name, value: Plain(name, value.get_state, value.set_state),
+    ),
+    (lambda value: isinstance(value, dict), _dict),
+    (_has("clear", "extend", "__iter__"), _list_like),
+    (lambda value: isinstance(value, np.ndarray), _array),
+)
