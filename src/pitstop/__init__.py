@@ -4,9 +4,10 @@ import importlib
 from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "request_stop", "start"]
+__all__ = ["__version__", "keras", "request_stop", "start"]
 
 if TYPE_CHECKING:
+    from pitstop import keras
     from pitstop.engine.script_stop import request_stop
     from pitstop.loop.start import start
 else:
@@ -14,6 +15,8 @@ else:
 
     def __getattr__(name: str) -> object:
         # Every Python process of a run loads this package: it must cost nothing.
+        if name == "keras":
+            return importlib.import_module("pitstop.keras")
         if name in _HOMES:
             return getattr(importlib.import_module(_HOMES[name]), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

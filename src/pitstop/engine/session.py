@@ -72,6 +72,8 @@ class Session:
         losses: looks for the first loss that is no number.
         alone: the script is its own launcher: it waits itself for what it
             saves last, since nobody holds its terminal for it.
+        trains_with_fit: fits are the training; else they are parts of the
+            steps of the script's own loop.
     """
 
     def __init__(self, connection: Connection, beacon: Beacon, welcome: dict[str, Any]) -> None:
@@ -84,6 +86,7 @@ class Session:
         self.steps = StepRecorder(run_dir / "attempts" / str(welcome["attempt"]), self.report)
         self.losses = LossWatch(self.report)
         self.alone = False
+        self.trains_with_fit = True
         self._connection: Connection | None = connection
         self._checkpoints_seen = beacon.checkpoint_requests()
         self._blocked_seconds = 0.0

@@ -48,7 +48,8 @@ class Instrumentation:
     def begin(self) -> Training | None:
         """The training of this process, opened if need be; None when refused."""
         if self._training is None and not self._refused:
-            if process_session.current() is not None:
+            session = process_session.current()
+            if session is not None and not session.trains_with_fit:
                 # `pitstop.start`: this fit is part of a step of the script's loop.
                 self._refused = True
                 return None
@@ -61,11 +62,9 @@ class Instrumentation:
         return self._training
 
     def _open(self) -> Training:
-        versions = _versions()
-        session = process_session.open_session(
-            self._socket_path, versions, stop_training.callback_of
-        )
-        return Training(session, self._registry, versions)
+        found = versions()
+        session = process_session.open_session(self._socket_path, found, stop_training.callback_of)
+        return Training(session, self._registry, found)
 
     def _forget(self) -> None:
         # A forked data worker shares the descriptors, not the run.
@@ -101,7 +100,7 @@ def patch(instrumentation: Instrumentation) -> None:
 def report_unavailable(socket_path: str, problem: UnsupportedVersion) -> None:
     """Tells the supervisor that this process trains without snapshots."""
     try:
-        session = Session.open(socket_path, _versions())
+        session = Session.open(socket_path, versions())
     except PeerFault:
         return
     session.report(InstrumentationUnavailable(problem.message, problem.remedy))
@@ -277,5 +276,6 @@ def _hidden_random_op(instrumentation: Instrumentation) -> Callable[[str], None]
     return notify
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """The frameworks of this process and their versions."""
     return {"tensorflow": tf.__version__, "keras": keras.__version__, "numpy": np.__version__}

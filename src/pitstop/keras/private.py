@@ -155,10 +155,11 @@ def validation_iterator(model: Any) -> Any:
 
 def keras_paths(model: Any) -> dict[int, str]:
     """Readable paths of the model's variables, by identity of the `tf.Variable`."""
-    return {id(variable.value): variable.path for variable in _model_variables(model)}
+    return {id(variable.value): variable.path for variable in model_variables(model)}
 
 
-def _model_variables(model: Any) -> Iterator[Any]:
+def model_variables(model: Any) -> Iterator[Any]:
+    """The Keras variables of a model, its metrics and its optimizer."""
     yield from model.variables
     yield from model.metrics_variables
     if model.optimizer is not None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import RestorePoint, Session
+from pitstop.engine.stop_signals import StopSignals
 from pitstop.engine.witness import innermost_user_frame
 from pitstop.errors import PeerFault
 from pitstop.events import (
@@ -58,7 +60,8 @@ class Training:
             return original(model, *args, **kwargs)
         run = self.run = self._begin(model, {"model": model, **private.fit_arguments(args, kwargs)})
         try:
-            history = original(model, *args, **kwargs)
+            with StopSignals(self.session) if self.session.alone else nullcontext():
+                history = original(model, *args, **kwargs)
         except FitAlreadyFinished as finished:
             history = finished.history
         else:

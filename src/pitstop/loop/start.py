@@ -82,6 +82,7 @@ def _open(request: CompanionRequest) -> Session:
     launched = bool(socket_path)
     session = process_session.open_session(socket_path or start_companion(request), _versions())
     session.alone = not launched
+    session.trains_with_fit = False
     return session
 
 

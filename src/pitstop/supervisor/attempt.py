@@ -19,6 +19,7 @@ from pitstop.supervisor.run_request import RunRequest
 from pitstop.supervisor.screen import Screen
 from pitstop.supervisor.seat import Invitation
 from pitstop.supervisor.signals import SignalQueue
+from pitstop.supervisor.threads import Threads
 from pitstop.supervisor.time_limit import TimeLimit
 
 
@@ -33,6 +34,7 @@ class AttemptPlan:
         attempt: its number, from 1.
         history: the attempts before.
         fingerprint: what the attempt runs with, see `fingerprint`.
+        threads: how many TensorFlow computes with.
         started_seconds: seconds since the epoch.
         time_limit: the time there is, None without a limit.
     """
@@ -43,6 +45,7 @@ class AttemptPlan:
     attempt: int
     history: History
     fingerprint: Mapping[str, JsonValue]
+    threads: Threads
     started_seconds: float
     time_limit: TimeLimit | None
 

@@ -92,6 +92,8 @@ class Exchange:
         if self._resumes:
             for change in self._plan.environment_changes():
                 self.record(change)
+            if self._plan.threads.kept:
+                self.record(self._plan.threads.notice)
 
     def close(self) -> None:
         """Says good-bye to waiting clients and gives the memory back."""
@@ -126,6 +128,8 @@ class Exchange:
         if isinstance(event, TrainerConnected) and self._resumes:
             for change in self._plan.history.version_changes(event):
                 self.record(change)
+            if self._plan.threads.kept:
+                self.record(self._plan.threads.notice)
 
     def _on_restore_ready(self) -> None:
         if self._restoring.points:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import sys
@@ -9,16 +10,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pitstop.events import EnvironmentChanged, JsonValue
+from pitstop.supervisor.threads import Threads
 
 _PREFIXES = ("TF_", "OMP_", "KERAS_", "MKL_")
 _NAMES = ("XLA_FLAGS", "CUDA_VISIBLE_DEVICES", "PYTHONHASHSEED")
 
+_CPUS = "the number of CPUs it may use"
 # What a change of the item means, and whether it can change bits.
 _MEANINGS: Mapping[str, tuple[str, bool]] = {
     "command": ("the command", True),
     "script": ("the script's path", False),
     "script_sha256": ("the script's text", True),
-    "cpus": ("the number of CPUs it may use", True),
+    "cpus": (_CPUS, True),
+    "intra_op_threads": ("the number of TensorFlow's threads", True),
     "cpu_flags_sha256": ("the CPU's instruction set", True),
     "python": ("Python's version", False),
     "tensorflow": ("TensorFlow's version", True),
@@ -35,18 +39,28 @@ _SHOWN_BY_NAME = {
 }
 
 
-def collect(command: Sequence[str], environment: Mapping[str, str]) -> dict[str, JsonValue]:
+def collect(
+    command: Sequence[str], environment: Mapping[str, str], threads: Threads
+) -> dict[str, JsonValue]:
     """The fingerprint of an attempt about to start; what cannot be read is left out."""
     script = find_script(command)
     found: dict[str, JsonValue] = {
         "command": list(command),
-        "cpus": len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count(),
+        "cpus": threads.cpus,
+        "intra_op_threads": threads.count,
         "cpu_flags_sha256": _digest(_cpu_flags(Path("/proc/cpuinfo"))),
         "env": relevant_variables(environment),
     }
     if script is not None:
         found |= {"script": str(script.resolve()), "script_sha256": _digest(_content(script))}
     return found
+
+
+def usable_cpus() -> int:
+    """How many CPUs this process, and so the command, may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def find_script(command: Sequence[str]) -> Path | None:
@@ -71,6 +85,10 @@ def compare(
     """What differs; an item that one side does not know is not compared."""
     shared = [name for name in _MEANINGS if name in before and name in now]
     changes = [_change(name, before[name], now[name]) for name in shared]
+    if before.get("intra_op_threads", before.get("cpus")) == now.get("intra_op_threads"):
+        changes = [
+            _without_effect(change) if change.what == _CPUS else change for change in changes
+        ]
     changes += _variable_changes(before.get("env"), now.get("env"))
     return tuple(change for change in changes if change.before != change.now)
 
@@ -84,6 +102,10 @@ def describe(change: EnvironmentChanged) -> str:
     consequence = f"results {differ}" if change.changes_bits else "no effect"
     values = f"{change.before or 'unset'} -> {change.now or 'unset'}"
     return f"{change.what} has changed since the last attempt ({values}): {consequence}."
+
+
+def _without_effect(change: EnvironmentChanged) -> EnvironmentChanged:
+    return dataclasses.replace(change, changes_bits=False)
 
 
 def _change(name: str, before: JsonValue, now: JsonValue) -> EnvironmentChanged:

@@ -16,7 +16,7 @@ from pitstop.link.beacon import Beacon
 from pitstop.store.catalog import Catalog
 from pitstop.store.lock import RunLock, own_record
 from pitstop.store.run_folder import RunFolder, open_or_create
-from pitstop.supervisor import family, fingerprint, process, status_line, time_limit
+from pitstop.supervisor import family, fingerprint, process, status_line, threads, time_limit
 from pitstop.supervisor.attempt import AttemptPlan, Tools
 from pitstop.supervisor.chronicle import Chronicle
 from pitstop.supervisor.control import ControlSocket
@@ -41,7 +41,7 @@ _LAST_SAVE_SECONDS = 60.0
 def supervise(
     request: RunRequest,
     say: Callable[[str], None],
-    ready: Callable[[str], None] = lambda socket_path: None,
+    ready: Callable[[str], None] = lambda _: None,
 ) -> RunOutcome:
     """Runs the command once, to its end or to a stop.
 
@@ -85,13 +85,18 @@ def _plan(
     history: History,
     limit: TimeLimit | None,
 ) -> AttemptPlan:
+    # A script that runs already has made its threads.
+    before = {} if request.trainer_pid else history.environment
+    chosen = threads.choose(fingerprint.usable_cpus(), os.environ, before)
+    environment = {**os.environ, **chosen.variables}
     return AttemptPlan(
         request=request,
         program=program,
-        environment=process.instrumented_environment(os.environ, socket_path),
+        environment=process.instrumented_environment(environment, socket_path),
         attempt=folder.next_attempt(),
         history=history,
-        fingerprint=fingerprint.collect(request.command, os.environ),
+        fingerprint=fingerprint.collect(request.command, os.environ, chosen),
+        threads=chosen,
         started_seconds=time.time(),
         time_limit=limit,
     )

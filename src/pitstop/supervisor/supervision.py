@@ -274,7 +274,9 @@ class Supervision:
         return family.living_descendants({self._tools.persister.pid})
 
     def _on_main_exit(self, survivors: list[int]) -> None:
-        happened = aftermath(self._trainer.wait_status, self._exchange.seat.pid, survivors, self._state)
+        happened = aftermath(
+            self._trainer.wait_status, self._exchange.seat.pid, survivors, self._state
+        )
         if happened is Signal.TRAINER_GONE:
             self._trainer_gone()
         elif happened is Signal.LEFTOVERS:

@@ -6,6 +6,7 @@ turns the instrumentation off with a clear word instead of half working.
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,8 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.data.ops import iterator_ops
 from tensorflow.python.eager import context
-from tensorflow.python.framework import config, func_graph, ops
+from tensorflow.python.eager.polymorphic_function import polymorphic_function
+from tensorflow.python.framework import auto_control_deps_utils, config, func_graph, ops
 from tensorflow.python.ops import gen_resource_variable_ops, resource_variable_ops
 
 from pitstop.errors import UnsupportedVersion
@@ -29,6 +31,11 @@ _NEEDED: tuple[tuple[Any, str], ...] = (
     (context, "global_seed"),
     (config, "is_op_determinism_enabled"),
     (ops.EagerTensor, "_numpy"),
+    (ops.EagerTensor, "_shape_tuple"),
+    (polymorphic_function.Function, "__call__"),
+    (polymorphic_function.Function, "_list_all_concrete_functions"),
+    (auto_control_deps_utils, "get_read_only_resource_input_indices_graph"),
+    (resource_variable_ops.BaseResourceVariable, "_read_variable_op"),
 )
 
 
@@ -82,16 +89,105 @@ HIDDEN_RANDOM_OPS = frozenset(
 """Ops that draw from a counter inside their kernel, which nobody can read or set."""
 
 
+INPUT_OPS = frozenset(
+    {"IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional", "ReduceDataset"}
+)
+"""Ops with which a function draws its input by itself."""
+
+
 def on_hidden_random_op(notify: Callable[[str], None]) -> None:
     """Calls `notify` with the type of every such op that is traced into a function."""
+    _on_traced_op(HIDDEN_RANDOM_OPS, notify)
+
+
+def on_input_op(notify: Callable[[str], None]) -> None:
+    """Calls `notify` with the type of every input op that is traced into a function."""
+    _on_traced_op(INPUT_OPS, notify)
+
+
+def _on_traced_op(types: frozenset[str], notify: Callable[[str], None]) -> None:
     original = func_graph.FuncGraph._create_op_internal
 
     def _create_op_internal(self: Any, op_type: str, *args: Any, **kwargs: Any) -> Any:
-        if op_type in HIDDEN_RANDOM_OPS:
+        if op_type in types:
             notify(op_type)
         return original(self, op_type, *args, **kwargs)
 
     func_graph.FuncGraph._create_op_internal = _create_op_internal
+
+
+def replace_function_call(wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Puts `wrap(original)` in the place of what runs when a `tf.function` is called."""
+    owner = polymorphic_function.Function
+    owner.__call__ = wrap(owner.__call__)
+
+
+def function_name(function: Any) -> str:
+    """The name of the Python function behind a `tf.function`."""
+    return str(function._name)
+
+
+def traces(function: Any) -> int:
+    """How often a `tf.function` has been traced."""
+    return int(function.experimental_get_tracing_count())
+
+
+def runs_eagerly(function: Any) -> bool:
+    """Whether calling this `tf.function` only runs Python (`run_functions_eagerly`)."""
+    return bool(function._run_functions_eagerly)
+
+
+def trains(function: Any) -> bool:
+    """Whether a call of this `tf.function`, as traced so far, writes a trainable variable."""
+    return any(_writes_trainable(each.graph) for each in function._list_all_concrete_functions())
+
+
+def _writes_trainable(graph: Any) -> bool:
+    # The same analysis by which TensorFlow orders ops that touch one resource.
+    unwritten = set(auto_control_deps_utils.get_read_only_resource_input_indices_graph(graph))
+    trainable = {id(each.handle) for each in graph.variables if each.trainable}
+    outer = {id(inner): id(captured) for captured, inner in graph.captures}
+    return any(
+        outer.get(id(tensor)) in trainable
+        for index, tensor in enumerate(graph.inputs)
+        if tensor.dtype == tf.resource and index not in unwritten
+    )
+
+
+_READS = ("_read_variable_op", "sparse_read", "gather_nd")
+
+
+def before_variable_read(notify: Callable[[Any], None]) -> None:
+    """Calls `notify` with a variable before its value is read, by whatever needs it."""
+    bases = (resource_variable_ops.BaseResourceVariable, resource_variable_ops._UnreadVariable)
+    for base in bases:
+        for name in _READS:
+            if name in vars(base):
+                setattr(base, name, _notifying(getattr(base, name), notify))
+
+
+def _notifying(original: Callable[..., Any], notify: Callable[[Any], None]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def read(self: Any, *args: Any, **kwargs: Any) -> Any:
+        notify(self)
+        return original(self, *args, **kwargs)
+
+    return read
+
+
+def is_eager_tensor(value: Any) -> bool:
+    """Whether this is a tensor that has a value."""
+    return isinstance(value, ops.EagerTensor)
+
+
+def shape_of(tensor: Any) -> tuple[int, ...]:
+    """The shape of an eager tensor."""
+    return tuple(tensor._shape_tuple())
+
+
+def is_in_host_memory(tensor: Any) -> bool:
+    """Whether an eager tensor can be looked at without waiting for a device."""
+    return str(tensor.device).endswith("CPU:0")
 
 
 def is_eager_variable(variable: Any) -> bool:

@@ -1,0 +1,72 @@
+"""`pitstop.keras.Callback`: a `fit` under Pitstop without `pitstop run`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from pitstop.engine import process_session
+from pitstop.engine.companion import CompanionRequest, start_companion
+from pitstop.keras import hooks, private, stop_training
+from pitstop.link.settings import ENV_SOCKET, Settings
+from pitstop.tensorflow import private as tensorflow_private
+from pitstop.tensorflow.variables import REGISTRY
+
+
+class Callback(keras.callbacks.Callback):
+    """Puts every `fit` of the process that follows under Pitstop.
+
+    The fits are counted: give it to the first one that is to be resumed, and
+    those after it belong to the same run.  A stop (Ctrl-C, SIGTERM, `pitstop
+    stop`, a time limit) ends the script at a step boundary with code 75; the
+    same script goes on there.  Under `pitstop run` it does nothing: the
+    launcher's run folder and options hold.
+
+        model.fit(x, y, epochs=9, callbacks=[pitstop.keras.Callback("runs/cnn")])
+    """
+
+    def __init__(
+        self,
+        run_dir: str | os.PathLike[str],
+        *,
+        overhead: float = 0.01,
+        every_steps: int = 0,
+        every_seconds: float = 0.0,
+        max_seconds: float | None = None,
+    ) -> None:
+        """Starts a supervisor beside the script, the first time.
+
+        Args:
+            run_dir: the run's folder, made when missing.
+            overhead: share of the training time that Pitstop may cost.
+            every_steps: a durable checkpoint every so many steps, 0 for automatic.
+            every_seconds: a durable checkpoint every so many seconds, 0 for automatic.
+            max_seconds: stop, saved, before so much time has passed; None asks
+                the scheduler's environment, 0 for no limit.
+
+        Raises:
+            RunUnavailable: the folder is in use, unwritable, or of another format.
+            UnsupportedVersion: this Keras or TensorFlow lacks a hook point.
+        """
+        super().__init__()
+        if not os.environ.get(ENV_SOCKET):
+            settings = Settings(overhead, every_steps, every_seconds)
+            _attach(CompanionRequest(Path(run_dir), settings, max_seconds))
+
+    def set_model(self, model: Any) -> None:
+        """Keras tells which model is trained; its variables may be older than the run."""
+        super().set_model(model)
+        REGISTRY.adopt(variable.value for variable in private.model_variables(model))
+
+
+def _attach(request: CompanionRequest) -> None:
+    tensorflow_private.check()
+    private.check()
+    REGISTRY.install()
+    socket_path = start_companion(request)
+    session = process_session.open_session(socket_path, hooks.versions(), stop_training.callback_of)
+    session.alone = True
+    hooks.install(socket_path, REGISTRY)

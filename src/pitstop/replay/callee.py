@@ -1,0 +1,100 @@
+"""What a script calls: a `tf.function`, or a method of a Keras model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from pitstop.tensorflow import private
+
+
+class Callee(Protocol):
+    """What can be called."""
+
+    @property
+    def name(self) -> str:
+        """In the user's words."""
+
+    @property
+    def owner(self) -> Any:
+        """The object that tells two callees of one name apart."""
+
+    @property
+    def feeds_itself(self) -> bool:
+        """Whether it takes a whole input, and draws from it in its graph."""
+
+    def traces(self) -> int:
+        """How often it has been traced, as far as it tells."""
+
+    def trains(self) -> bool:
+        """Whether a call, as traced so far, changes what is trained."""
+
+
+@dataclass(frozen=True)
+class FunctionCallee:
+    """A `tf.function`."""
+
+    owner: Any
+    feeds_itself: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the Python function."""
+        return private.function_name(self.owner)
+
+    def traces(self) -> int:
+        """How often it has been traced."""
+        return private.traces(self.owner)
+
+    def trains(self) -> bool:
+        """Whether it writes a trainable variable."""
+        return private.trains(self.owner)
+
+
+@dataclass(frozen=True)
+class MethodCallee:
+    """`train_on_batch` and its like."""
+
+    owner: Any
+    name: str
+
+    @property
+    def feeds_itself(self) -> bool:
+        """Whether it takes a whole input, not a batch."""
+        return not self.name.endswith("_on_batch")
+
+    def traces(self) -> int:
+        """Not known; new variables tell of a first call."""
+        return 0
+
+    def trains(self) -> bool:
+        """Whether it takes a training step."""
+        return self.name == "train_on_batch"
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call that the script makes."""
+
+    callee: Callee
+    run: Callable[[], Any]
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+
+    def advances_input(self) -> bool:
+        """Whether it may leave an input of the script in another state than it was."""
+        if not self.callee.feeds_itself:
+            return False
+        return not all(map(_is_plain, (*self.args, *self.kwargs.values())))
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    if isinstance(value, dict):
+        return all(map(_is_plain, value.values()))
+    known = isinstance(value, np.ndarray | float | int | str | None)
+    return known or private.is_eager_tensor(value)

@@ -1,0 +1,188 @@
+"""A custom loop that runs: its record, its boundaries, its cuts."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+from pitstop import steps
+from pitstop.engine.cut import Cut, HeldTensor, Position
+from pitstop.engine.python_state import Encoder
+from pitstop.engine.session import Session
+from pitstop.engine.step_clock import StepClock
+from pitstop.events import LevelKnown
+from pitstop.link.beacon import Phase
+from pitstop.replay.record import Entry, Record, RecordFull
+from pitstop.tensorflow import randomness
+from pitstop.tensorflow.variables import VariableRegistry
+
+_NO_LOSS = float("nan")
+_ADVICE = "use pitstop.start and run.steps, two lines, which save the loop's state itself"
+
+
+@dataclass(frozen=True)
+class Level:
+    """How exact a resume is, see docs/exactness.md."""
+
+    level: str
+    reason: str = ""
+
+
+class LiveLoop:
+    """The steps of one loop, counted and saved.
+
+    Attributes:
+        index: which training of the process, counted from 0.
+        step: steps completed over the whole run.
+        record: what has been called since the first step.
+        first_random: the random streams at the first step, encoded.
+        keeps: a resume can replay the loop: it is still recorded.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        registry: VariableRegistry,
+        versions: dict[str, str],
+        index: int,
+        step: int,
+    ) -> None:
+        self.session = session
+        self.index = index
+        self.step = step
+        self.record = Record()
+        self.first_random = randomness.capture()
+        # Run again from its beginning although the run was beyond it: saving it
+        # would take the place of what is newer.
+        self.keeps = not session.is_past(index)
+        self._first_step = step
+        self._registry = registry
+        self._versions = versions
+        self._level = Level("exact_by_replay")
+        self._reported: Level | None = None
+        self._clock = StepClock()
+        self._boundary_ns = time.monotonic_ns()
+        self._boundaries = 0
+        self._loss = _NO_LOSS
+
+    @property
+    def level(self) -> Level:
+        """How exact a resume of this loop is."""
+        return self._level
+
+    def start(self) -> None:
+        """The loop is live from here."""
+        self._boundary_ns = time.monotonic_ns()
+        self.session.start_steps(self.step)
+        self.session.beacon.write_phase(Phase.TRAIN)
+
+    def doubt(self, reason: str) -> None:
+        """A resume will not be exact; the first reason is the one that is told."""
+        if self._level.level != "not_exact":
+            self._level = Level("not_exact", reason)
+
+    def give_up(self, reason: str) -> None:
+        """The loop cannot be replayed: nothing of it is saved any more."""
+        if self.keeps:
+            self.keeps = False
+            self.record = Record()
+            self._level = Level("not_exact", f"{reason}; {_ADVICE}")
+            self.report_level([])
+
+    def note(self, entry: Entry) -> None:
+        """Adds to the record, if there still is one."""
+        if not self.keeps:
+            return
+        try:
+            self.record.append(entry)
+        except RecordFull as full:
+            self.give_up(str(full))
+
+    def step_done(self, loss: float | None, data: memoryview) -> None:
+        """A recorded call changed the model.
+
+        Args:
+            loss: what it returned, None when that is no number.
+            data: all that it returned, as bytes.
+        """
+        self.step += 1
+        self._loss = _NO_LOSS if loss is None else loss
+        self.session.steps.record(
+            steps.StepRecord(self.step, self.index, 0, self._loss, time.time(), zlib.crc32(data))
+        )
+        if loss is not None:
+            self.session.losses.note(self.step, 0, self.step - self._first_step, loss)
+
+    def continue_at(self, position: Position) -> None:
+        """The steps up to here are done, by an earlier attempt."""
+        self.step = position.step
+        self._first_step = position.step - position.step_in_epoch
+
+    def boundary(self) -> None:
+        """A recorded call has ended: snapshots are taken and stops are obeyed here.
+
+        Raises:
+            TrainingStopped: the run was asked to stop; the state is saved.
+        """
+        now_ns = time.monotonic_ns()
+        self._boundaries += 1
+        if self._boundaries > 1:
+            cost_seconds = self._clock.lap((now_ns - self._boundary_ns) / 1e9)
+            if cost_seconds is not None:
+                self.session.snapshot_cost(cost_seconds)
+        self._boundary_ns = now_ns
+        self.publish(now_ns)
+        if self.session.due(self.step, now_ns) and self.session.act(self.step, self.take):
+            self._clock.snapshot_taken()
+
+    def publish(self, now_ns: int) -> None:
+        """Writes the position to the beacon."""
+        beacon = self.session.beacon
+        beacon.write_step_seconds(self._clock.typical_seconds)
+        beacon.write_position(self.step, 0, self.step - self._first_step, now_ns, self._loss)
+
+    def finish(self) -> None:
+        """The loop is over, because a `fit` begins; its outcome is kept."""
+        self.session.milestone(self.take(milestone="loop_end"))
+
+    # -- cuts --------------------------------------------------------------------
+
+    def take(self, milestone: str = "") -> Cut | None:
+        """A consistent cut, here and now; None when there is none to take.
+
+        Only code of ours runs in here: whatever goes wrong, the user's training
+        must not end because of it.
+        """
+        if not self.keeps:
+            return None
+        try:
+            return self._cut(milestone)
+        except Exception as error:  # noqa: BLE001
+            self.session.give_up_snapshots(error)
+            return None
+
+    def _cut(self, milestone: str) -> Cut:
+        encoder = Encoder("python/")
+        done = self.step - self._first_step
+        position = Position(self.step, self.index, 0, done, "steps", milestone)
+        tensors, variables, refused = self._registry.hold(lambda _: "")
+        record, described = self.record.hold()
+        self.report_level(refused)
+        state = {
+            "position": dict(vars(position)),
+            "level": {**vars(self._level), "unverified": refused},
+            "versions": self._versions,
+            "variables": variables,
+            "random": encoder.encode(randomness.capture()),
+            "replay": {**described, "random": encoder.encode(self.first_random)},
+        }
+        arrays = [HeldTensor.of_array(name, array) for name, array in encoder.arrays.items()]
+        return Cut(position, (*tensors, record, *arrays), state)
+
+    def report_level(self, unverified: list[str]) -> None:
+        """Tells the level, when it has changed."""
+        if self._level != self._reported:
+            self._reported = self._level
+            self.session.report(LevelKnown(self._level.level, self._level.reason, unverified))

@@ -1,0 +1,56 @@
+"""The script's output, held back while it repeats what it has already said."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from types import TracebackType
+
+
+class MutedOutput:
+    """Leads stdout and stderr to nowhere between `begin` and `end`.
+
+    By descriptor, so that what libraries print is held back too.  An exception
+    that ends the script is shown all the same.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[int, int] = {}
+        self._excepthook = sys.excepthook
+
+    def begin(self) -> None:
+        """Nothing is shown from now on."""
+        _flush()
+        nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        for fd in (1, 2):
+            with contextlib.suppress(OSError):  # the script may have closed it
+                self._kept[fd] = os.dup(fd)
+                os.dup2(nowhere, fd)
+        os.close(nowhere)
+        self._excepthook = sys.excepthook
+        sys.excepthook = self._show
+
+    def end(self) -> None:
+        """Everything is shown again; without effect when nothing is held back."""
+        if not self._kept:
+            return
+        _flush()
+        for fd, kept in self._kept.items():
+            os.dup2(kept, fd)
+            os.close(kept)
+        self._kept.clear()
+        if sys.excepthook == self._show:
+            sys.excepthook = self._excepthook
+
+    def _show(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        self.end()
+        self._excepthook(kind, error, trace)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()

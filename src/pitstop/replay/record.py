@@ -1,0 +1,144 @@
+"""The record of a loop: every recorded call since its first step, in order.
+
+One tensor of a checkpoint holds the entries, each a header and a payload:
+
+    u8  kind          Kind
+    u8  flags         1: the call traced a function; 2: the same bytes as the last
+                      entry of this name, and no payload
+    u32 name          index into `names`: what was called, with what
+    u32 form          index into `forms`: what it returned (see `values`)
+    u32 given         checksum of what it was given, 0 where nothing was
+    payload           the bytes of the value, as many as the form says
+
+Names, forms and the lengths of payloads are few; they are the JSON beside it.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pitstop.engine.cut import HeldTensor
+from pitstop.replay.values import Form, as_form
+from pitstop.store.image import TensorSpec
+
+TENSOR = "loop/record"
+LARGEST_ENTRY_BYTES = 1 << 20
+LARGEST_RECORD_BYTES = 256 << 20
+_CHUNK_BYTES = 1 << 16
+_HEADER = struct.Struct("<BBIII")
+_TRACED = 1
+_SAME = 2
+
+
+class Kind(enum.IntEnum):
+    """What an entry tells of."""
+
+    CALL = 1
+    READ = 2
+    END = 3
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One recorded call, or read of a variable, or the end of the loop.
+
+    Attributes:
+        traced: a graph was traced in it, so that it is executed on a resume too.
+        given: checksum of the arguments.
+    """
+
+    kind: Kind
+    name: str
+    form: Form
+    data: memoryview
+    traced: bool = False
+    given: int = 0
+
+
+class RecordFull(ValueError):
+    """The record would become too large; the message says what is in it."""
+
+
+class Record:
+    """The growing record of a live loop."""
+
+    def __init__(self) -> None:
+        self._sealed: list[bytes] = []
+        self._open = bytearray()
+        self._size_bytes = 0
+        self._names: dict[str, int] = {}
+        self._forms: dict[Form, int] = {}
+        self._lengths: list[int] = []
+        self._last: dict[int, tuple[int, bytes]] = {}
+        self.entries = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Length of the entries so far."""
+        return self._size_bytes
+
+    def append(self, entry: Entry) -> None:
+        """Adds an entry.
+
+        Raises:
+            RecordFull: it, or all of them, are too large to be kept.
+        """
+        name, form = self._number(entry.name), self._number_form(entry.form, len(entry.data))
+        data = bytes(entry.data)
+        same = bool(data) and self._last.get(name) == (form, data)
+        flags = _TRACED * entry.traced | _SAME * same
+        piece = _HEADER.pack(entry.kind, flags, name, form, entry.given) + (b"" if same else data)
+        self._check_size(entry, len(piece))
+        self._last[name] = (form, data)
+        self._open += piece
+        self._size_bytes += len(piece)
+        self.entries += 1
+        if len(self._open) >= _CHUNK_BYTES:
+            self._sealed.append(bytes(self._open))
+            self._open.clear()
+
+    def hold(self) -> tuple[HeldTensor, dict[str, Any]]:
+        """The record as it is now, for a cut: its bytes, and the JSON beside them."""
+        chunks = (*self._sealed, bytes(self._open))
+        spec = TensorSpec(TENSOR, "U8", (self._size_bytes,))
+        described = {
+            "entries": self.entries,
+            "names": list(self._names),
+            "forms": list(self._forms),
+            "lengths": list(self._lengths),
+        }
+        return HeldTensor(spec, lambda: memoryview(b"".join(chunks))), described
+
+    def _number(self, name: str) -> int:
+        return self._names.setdefault(name, len(self._names))
+
+    def _number_form(self, form: Form, length_bytes: int) -> int:
+        number = self._forms.setdefault(form, len(self._forms))
+        if number == len(self._lengths):
+            self._lengths.append(length_bytes)
+        return number
+
+    def _check_size(self, entry: Entry, size_bytes: int) -> None:
+        if size_bytes > LARGEST_ENTRY_BYTES:
+            raise RecordFull(f"{entry.name} gives {size_bytes >> 10} KB at a time")
+        if self._size_bytes + size_bytes > LARGEST_RECORD_BYTES:
+            raise RecordFull(f"the loop's results fill {LARGEST_RECORD_BYTES >> 20} MB")
+
+
+def read(data: memoryview, described: Mapping[str, Any]) -> Iterator[Entry]:
+    """The entries of a saved record, in order."""
+    names, lengths = described["names"], described["lengths"]
+    forms = [as_form(form) for form in described["forms"]]
+    last: dict[int, memoryview] = {}
+    at = 0
+    while at < len(data):
+        kind, flags, name, form, given = _HEADER.unpack_from(data, at)
+        at += _HEADER.size
+        payload = last[name] if flags & _SAME else data[at : at + lengths[form]]
+        at += 0 if flags & _SAME else lengths[form]
+        last[name] = payload
+        yield Entry(Kind(kind), names[name], forms[form], payload, bool(flags & _TRACED), given)

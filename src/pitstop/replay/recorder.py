@@ -1,0 +1,302 @@
+"""Watches the script for a loop, and leads its calls to the record or to the answers."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import tensorflow as tf
+
+from pitstop.engine.session import RestorePoint, Session
+from pitstop.engine.witness import innermost_user_frame
+from pitstop.errors import PeerFault
+from pitstop.events import LevelKnown, Notice
+from pitstop.replay import signature, values
+from pitstop.replay.callee import Call, Callee
+from pitstop.replay.live_loop import LiveLoop
+from pitstop.replay.record import Entry, Kind
+from pitstop.replay.repetition import LoopDiverged, Repetition
+from pitstop.replay.values import NotRecordable
+from pitstop.tensorflow import private, randomness
+from pitstop.tensorflow.variables import VariableRegistry
+
+_EAGER_LOOP = (
+    "gradients are applied outside of any tf.function, so that no step can be told from the "
+    "next; put the step into a tf.function, or use pitstop.start and run.steps, two lines"
+)
+_NO_SEED = (
+    "the script sets no seed, so that it draws other input when it is repeated; "
+    "call keras.utils.set_random_seed first"
+)
+_FIT = "fit"
+_NOTHING = ("none",)
+
+
+class Recorder:
+    """One process and its loop, if it has one.
+
+    Nothing is recorded before the first call that trains: whatever comes
+    earlier is simply done again on a resume.
+    """
+
+    def __init__(
+        self,
+        open_session: Callable[[], Session | None],
+        registry: VariableRegistry,
+        versions: Mapping[str, str],
+    ) -> None:
+        """Watches nothing by itself, see `install`.
+
+        Args:
+            open_session: the session of this process; None when it has none to
+                give, because another process trains or the script has a loop of
+                `pitstop.start`.
+            registry: the variables of this process.
+            versions: of the frameworks.
+        """
+        self._open_session = open_session
+        self._registry = registry
+        self._versions = dict(versions)
+        self._thread = threading.get_ident()
+        self._inside = False
+        self._callee: Callee | None = None
+        self._off = False
+        self._loop: LiveLoop | None = None
+        self._repetition: Repetition | None = None
+        self._signatures = signature.Signatures()
+        self._seen: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+        self._doubtful: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+        self._unrepeatable: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+        self._eager_session: Session | None = None
+
+    def switch_off(self) -> None:
+        """Everything is left alone from now on, as in a forked data worker."""
+        self._off = True
+
+    # -- what the script does ------------------------------------------------------
+
+    def listens(self) -> bool:
+        """Whether a call that is made now is the script's own."""
+        return (
+            not (self._inside or self._off)
+            and threading.get_ident() == self._thread
+            and bool(tf.executing_eagerly())
+        )
+
+    def call(self, call: Call) -> Any:
+        """Runs a call of the script, or answers it."""
+        with self._within():
+            if self._repetition is not None:
+                return self._answer(self._repetition, call)
+            result, traced = self._run(call)
+            if self._loop is None:
+                if not call.callee.trains() or not self._begin():
+                    return result
+                if self._repetition is not None:
+                    return self._reply(self._repetition, self._next_call(self._repetition, call))
+            if self._loop is not None:
+                self._note_call(self._loop, call, result, traced=traced)
+            return result
+
+    def aside(self, run: Callable[[], Any]) -> Any:
+        """Runs what is watched otherwise: a `fit`, before which a loop ends."""
+        with self._within():
+            self._end_loop()
+            return run()
+
+    def reads(self, variable: Any) -> None:
+        """The script is about to read a variable outside of any recorded call."""
+        if self._loop is None or not self.listens() or not private.is_eager_variable(variable):
+            return
+        with self._within():
+            name = str(variable.name)
+            if self._repetition is not None:
+                entry = self._repetition.next(Kind.READ, name)
+                variable.assign(values.build(entry.form, entry.data))
+                self._answered(self._repetition)
+            elif self._loop.keeps:
+                self._note_read(self._loop, name, variable)
+
+    def applies_gradients(self) -> None:
+        """A Keras optimizer is applied, by the script itself.
+
+        Raises:
+            TrainingStopped: the run was asked to stop.
+        """
+        if not self.listens():
+            return
+        with self._within():
+            if self._loop is not None:
+                self._loop.give_up(_EAGER_LOOP)
+            elif self._eager_session is None:
+                self._eager_session = self._open_session()
+                if self._eager_session is None:
+                    self.switch_off()
+                else:
+                    self._eager_session.report(LevelKnown("not_exact", _EAGER_LOOP))
+            if self._eager_session is not None and self._eager_session.stop_requested():
+                self._eager_session.stop_with(None, "train")
+
+    def traced_random_op(self, op_type: str) -> None:
+        """An op with a hidden counter is traced."""
+        callee = self._traced_callee()
+        if callee is not None:
+            self._doubtful.setdefault(
+                callee.owner,
+                f"{callee.name} draws from a hidden random stream ({op_type} at {_place()}); "
+                "use a Keras layer, keras.random with a SeedGenerator, or tf.random.Generator",
+            )
+
+    def traced_input_op(self, op_type: str) -> None:
+        """An op that draws input is traced."""
+        callee = self._traced_callee()
+        if callee is not None and not callee.feeds_itself:
+            self._unrepeatable.setdefault(
+                callee.owner, f"{callee.name} draws its input by itself ({op_type})"
+            )
+
+    def _traced_callee(self) -> Callee | None:
+        return self._callee if threading.get_ident() == self._thread else None
+
+    @contextmanager
+    def _within(self) -> Iterator[None]:
+        self._inside = True
+        try:
+            yield
+        finally:
+            self._inside = False
+
+    # -- the record ------------------------------------------------------------------
+
+    def _run(self, call: Call) -> tuple[Any, bool]:
+        """What the call returns, and whether something was traced in it."""
+        callee = self._callee = call.callee
+        before = callee.traces(), self._registry.created
+        self._seen.setdefault(callee.owner, set()).add(callee.name)
+        try:
+            result = call.run()
+        except Exception as error:
+            if self._loop is not None:
+                self._loop.give_up(f"{callee.name} raised {type(error).__name__}")
+            raise
+        finally:
+            self._callee = None
+        return result, before != (callee.traces(), self._registry.created)
+
+    def _note_call(self, loop: LiveLoop, call: Call, result: Any, *, traced: bool) -> None:
+        callee, data = call.callee, memoryview(b"")
+        if loop.keeps:
+            data = self._note_result(loop, call, result, traced=traced)
+        if self._doubtful or self._unrepeatable:
+            self._judge(loop, callee.owner)
+        if callee.trains():
+            loop.step_done(values.first_number(result), data)
+        loop.boundary()
+
+    def _note_result(
+        self, loop: LiveLoop, call: Call, result: Any, *, traced: bool
+    ) -> memoryview:
+        try:
+            form, data = values.flatten(result)
+        except NotRecordable as refusal:
+            loop.give_up(f"{call.callee.name} returns {refusal}")
+            return memoryview(b"")
+        name, given = self._describe(call)
+        view = memoryview(data)
+        loop.note(Entry(Kind.CALL, name, form, view, traced, given))
+        return view
+
+    def _note_read(self, loop: LiveLoop, name: str, variable: Any) -> None:
+        try:
+            form, data = values.flatten(private.hold_value(variable))
+        except NotRecordable as refusal:
+            loop.give_up(f"variable {name} is {refusal}")
+        else:
+            loop.note(Entry(Kind.READ, name, form, memoryview(data)))
+
+    def _judge(self, loop: LiveLoop, owner: Any) -> None:
+        if owner in self._unrepeatable:
+            loop.give_up(self._unrepeatable[owner])
+        elif owner in self._doubtful:
+            loop.doubt(self._doubtful[owner])
+
+    def _describe(self, call: Call) -> tuple[str, int]:
+        name = self._signatures.describe(call.callee.name, call.args, call.kwargs)
+        return name, signature.checksum(call.args, call.kwargs)
+
+    # -- the answers -----------------------------------------------------------------
+
+    def _answer(self, repetition: Repetition, call: Call) -> Any:
+        entry = self._next_call(repetition, call)
+        unseen = call.callee.name not in self._seen.get(call.callee.owner, ())
+        if entry.traced or unseen or call.advances_input():
+            # For the variables, graphs and draws of it; the result is known.
+            self._run(call)
+        return self._reply(repetition, entry)
+
+    def _next_call(self, repetition: Repetition, call: Call) -> Entry:
+        name, given = self._describe(call)
+        return repetition.next(Kind.CALL, name, given)
+
+    def _reply(self, repetition: Repetition, entry: Entry) -> Any:
+        value = values.build(entry.form, entry.data)
+        self._answered(repetition)
+        return value
+
+    def _answered(self, repetition: Repetition) -> None:
+        repetition.answered()
+        if repetition.over:
+            self._repetition = None
+
+    # -- a loop begins and ends --------------------------------------------------------
+
+    def _begin(self) -> bool:
+        """The first step of a loop has run; whether the loop is watched."""
+        session = self._open_session()
+        if session is None:
+            self.switch_off()
+            return False
+        index = session.next_index()
+        step = session.beacon.progress().step
+        loop = self._loop = LiveLoop(session, self._registry, self._versions, index, step)
+        point = session.point_for(index)
+        if point is not None:
+            self._repeat(loop, point)
+            return True
+        if private.eager_seed()[0] is None:
+            loop.doubt(_NO_SEED)
+            randomness.seed_if_unseeded()
+        loop.start()
+        return True
+
+    def _repeat(self, loop: LiveLoop, point: RestorePoint) -> None:
+        try:
+            saved = loop.session.fetch(point)
+        except PeerFault as fault:
+            # Training from the start in its place would be a silent loss.
+            remedy = "Run the same command again."
+            loop.session.report(Notice("resume_refused", str(fault), remedy))
+            raise LoopDiverged from None
+        self._repetition = Repetition(loop, self._registry, saved)
+        self._repetition.begin()
+
+    def _end_loop(self) -> None:
+        loop, repetition = self._loop, self._repetition
+        if repetition is not None:
+            repetition.next(Kind.END, _FIT)
+            self._answered(repetition)
+        elif loop is not None:
+            loop.note(Entry(Kind.END, _FIT, _NOTHING, memoryview(b"")))
+            loop.finish()
+        self._loop = None
+
+
+def _place() -> str:
+    """File and line of the user's code on the stack."""
+    frames = list(traceback.walk_stack(None))
+    file, line, _ = innermost_user_frame(reversed(frames))
+    return f"{file}:{line}" if file else "a library"

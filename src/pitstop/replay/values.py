@@ -1,0 +1,167 @@
+"""What a call returned, as a form and bytes; and the value that both give back.
+
+A form describes structure, types and shapes, and is the same for every call of
+a function but in rare cases; the bytes are all that changes.  Forms are nested
+tuples of JSON values:
+
+    ("tensor", "float32", (2, 3))    an eager tensor
+    ("array", "float32", (2, 3))     a NumPy array; "scalar" for a NumPy scalar
+    ("float",) ("int",) ("bool",)    Python's numbers, 8, 8 and 1 bytes
+    ("none",)
+    ("list", form, ...)  ("tuple", form, ...)  ("dict", (key, form), ...)
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pitstop.tensorflow import private
+
+Form = tuple[Any, ...]
+
+_NUMBERS: dict[type, tuple[Form, struct.Struct]] = {
+    float: (("float",), struct.Struct("<d")),
+    int: (("int",), struct.Struct("<q")),
+    bool: (("bool",), struct.Struct("<?")),
+}
+_BY_NAME = {form[0]: packing for form, packing in _NUMBERS.values()}
+
+
+class NotRecordable(TypeError):
+    """A value that a form and bytes cannot carry; its class is the message."""
+
+
+def flatten(value: Any) -> tuple[Form, bytes]:
+    """The form of a value, and its bytes.
+
+    Raises:
+        NotRecordable: it holds something that is no tensor, array, number, None,
+            list, tuple or dict of these.
+    """
+    pieces: list[bytes] = []
+    form = _flatten(value, pieces)
+    return form, b"".join(pieces)
+
+
+def _flatten(value: Any, pieces: list[bytes]) -> Form:
+    kind = type(value)
+    if private.is_eager_tensor(value):
+        pieces.append(_bytes_of(private.as_numpy(value)))
+        return ("tensor", value.dtype.name, private.shape_of(value))
+    if value is None:
+        return ("none",)
+    if kind in _NUMBERS:
+        return _flatten_number(value, pieces)
+    if kind in (list, tuple):
+        return (kind.__name__, *[_flatten(item, pieces) for item in value])
+    if kind is dict and all(type(key) is str for key in value):
+        return ("dict", *[(key, _flatten(item, pieces)) for key, item in value.items()])
+    if isinstance(value, np.generic) or kind is np.ndarray:
+        pieces.append(_bytes_of(value))
+        return (("array" if kind is np.ndarray else "scalar"), _name_of(value.dtype), value.shape)
+    raise NotRecordable(f"{kind.__module__}.{kind.__qualname__}")
+
+
+def _flatten_number(value: Any, pieces: list[bytes]) -> Form:
+    form, packing = _NUMBERS[type(value)]
+    try:
+        pieces.append(packing.pack(value))
+    except struct.error:
+        raise NotRecordable("an int of more than 64 bits") from None
+    return form
+
+
+def _bytes_of(array: Any) -> bytes:
+    if array.dtype.hasobject:
+        raise NotRecordable("a tensor of strings")
+    return bytes(array.tobytes())
+
+
+def _name_of(dtype: np.dtype[Any]) -> str:
+    try:
+        return str(tf.as_dtype(dtype).name)
+    except TypeError:
+        raise NotRecordable(f"an array of {dtype}") from None
+
+
+def build(form: Form, data: memoryview) -> Any:
+    """The value that `flatten` was given."""
+    return _Builder(data).build(form)
+
+
+class _Builder:
+    """Takes the bytes of one leaf after the other."""
+
+    def __init__(self, data: memoryview) -> None:
+        self._rest = data
+
+    def build(self, form: Form) -> Any:
+        make = _MAKERS.get(form[0])
+        if make is not None:
+            return make(self, form)
+        packing = _BY_NAME[form[0]]
+        return packing.unpack(self._take(packing.size))[0]
+
+    def _take(self, count: int) -> memoryview:
+        taken, self._rest = self._rest[:count], self._rest[count:]
+        return taken
+
+    def _array(self, form: Form) -> np.ndarray[Any, Any]:
+        dtype, shape = np.dtype(tf.as_dtype(form[1]).as_numpy_dtype), tuple(form[2])
+        data = self._take(int(np.prod(shape)) * dtype.itemsize)
+        # Without `copy` it would be read-only, and gone with the record.
+        return np.ndarray(shape, dtype, data).copy()
+
+    def _tensor(self, form: Form) -> Any:
+        return tf.constant(self._array(form), tf.as_dtype(form[1]))
+
+    def _scalar(self, form: Form) -> Any:
+        return self._array(form)[()]
+
+    def _none(self, form: Form) -> None:
+        return None
+
+    def _list(self, form: Form) -> list[Any]:
+        return [self.build(item) for item in form[1:]]
+
+    def _tuple(self, form: Form) -> tuple[Any, ...]:
+        return tuple(self._list(form))
+
+    def _dict(self, form: Form) -> dict[str, Any]:
+        return {key: self.build(item) for key, item in form[1:]}
+
+
+_MAKERS: dict[str, Callable[[_Builder, Form], Any]] = {
+    "tensor": _Builder._tensor,
+    "array": _Builder._array,
+    "scalar": _Builder._scalar,
+    "none": _Builder._none,
+    "list": _Builder._list,
+    "tuple": _Builder._tuple,
+    "dict": _Builder._dict,
+}
+
+
+def as_form(value: Any) -> Form:
+    """A form again, after JSON has made lists of its tuples."""
+    return tuple(as_form(item) if isinstance(item, list) else item for item in value)
+
+
+def first_number(value: Any) -> float | None:
+    """The first real scalar of a result, which usually is the loss; None without one."""
+    if isinstance(value, dict):
+        value = [value["loss"]] if "loss" in value else list(value.values())
+    if isinstance(value, list | tuple):
+        numbers = (first_number(item) for item in value)
+        return next((number for number in numbers if number is not None), None)
+    is_scalar = isinstance(value, float) or getattr(value, "shape", None) == ()
+    return float(value) if is_scalar and _is_real(value) else None
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, float) or tf.as_dtype(value.dtype).is_floating
