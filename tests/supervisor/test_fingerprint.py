@@ -8,13 +8,16 @@ import pytest
 
 from pitstop.events import EnvironmentChanged
 from pitstop.supervisor.fingerprint import collect, compare, describe, find_script
+from pitstop.supervisor.threads import Threads
+
+THREADS = Threads(2, 2)
 
 
 def test_script_is_the_first_file_after_the_interpreter(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("pass")
     command = ["python", "-u", str(script), "data.csv"]
-    found = collect(command, {"TF_DETERMINISTIC_OPS": "1", "HOME": "/root"})
+    found = collect(command, {"TF_DETERMINISTIC_OPS": "1", "HOME": "/root"}, THREADS)
     assert found["script"] == str(script)
     assert found["env"] == {"TF_DETERMINISTIC_OPS": "1"}
     assert find_script(["python", "-c", "pass"]) is None
@@ -23,9 +26,9 @@ def test_script_is_the_first_file_after_the_interpreter(tmp_path: Path) -> None:
 def test_edited_script_is_noticed(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("a = 1")
-    before = collect(["python", str(script)], {})
+    before = collect(["python", str(script)], {}, THREADS)
     script.write_text("a = 2")
-    [change] = compare(before, collect(["python", str(script)], {}))
+    [change] = compare(before, collect(["python", str(script)], {}, THREADS))
     assert change.what == "the script's text"
     assert "the script has changed" in describe(change)
 
@@ -36,6 +39,11 @@ def test_edited_script_is_noticed(tmp_path: Path) -> None:
         ({}, {"cpus": 2}, []),
         ({"cpus": 2}, {"cpus": 2}, []),
         ({"cpus": 2}, {"cpus": 4}, [("the number of CPUs it may use", "2", "4")]),
+        (
+            {"cpus": 2, "intra_op_threads": 2},
+            {"cpus": 2, "intra_op_threads": 4},
+            [("the number of TensorFlow's threads", "2", "4")],
+        ),
         ({"tensorflow": "2.20"}, {"keras": "3"}, []),
         ({"env": {"A": "1"}}, {"env": {"A": "1"}}, []),
         ({"env": {"A": "1"}}, {"env": {}}, [("variable A", "1", "")]),
@@ -46,6 +54,23 @@ def test_comparison(
     before: dict[str, object], now: dict[str, object], expected: list[tuple[str, str, str]]
 ) -> None:
     assert [(c.what, c.before, c.now) for c in compare(before, now)] == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "threads", "changes_bits"),
+    [
+        ({"cpus": 2, "intra_op_threads": 2}, 2, False),
+        ({"cpus": 2, "intra_op_threads": 2}, 1, True),
+        ({"cpus": 2}, 2, False),
+        ({"cpus": 2}, 1, True),
+    ],
+)
+def test_fewer_cpus_change_no_bits_while_the_threads_stay(
+    before: dict[str, object], threads: int, changes_bits: bool
+) -> None:
+    changes = compare(before, {"cpus": 1, "intra_op_threads": threads})
+    assert changes[0].what == "the number of CPUs it may use"
+    assert changes[0].changes_bits is changes_bits
 
 
 def test_consequence_is_named() -> None:

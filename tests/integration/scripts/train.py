@@ -89,6 +89,7 @@ def parse_arguments():
     parser.add_argument("--input", choices=INPUTS, default="numpy")
     parser.add_argument("--steps-per-execution", type=int, default=1)
     parser.add_argument("--jit", action="store_true")
+    parser.add_argument("--convolutions", action="store_true")
     parser.add_argument("--validation", action="store_true")
     parser.add_argument("--shuffled-validation", action="store_true", help="from tf.data")
     parser.add_argument("--validation-steps", type=int)
@@ -118,11 +119,22 @@ def make_validation(options):
     return make_arrays(192, seed=2) if options.validation else None
 
 
+def convolutions():
+    """Layers whose last bits depend on the number of threads."""
+    return [
+        layers.Reshape((4, 8, 1)),
+        layers.Conv2D(32, 3, padding="same", activation="relu"),
+        layers.Conv2D(32, 3, padding="same", activation="relu"),
+        layers.Flatten(),
+    ]
+
+
 def build_model(options):
     model = keras.Sequential(
         [
             keras.Input((16,)),
             layers.Dense(32),
+            *(convolutions() if options.convolutions else []),
             layers.BatchNormalization(),
             layers.ReLU(),
             layers.Dropout(0.3),
