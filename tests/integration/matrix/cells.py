@@ -1,0 +1,124 @@
+"""The cells of the exactness matrix: which input is trained on in which way, and how it ends."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from itertools import cycle, product
+
+ACTIONS = ("stop", "kill")
+EXACT, REPLAY, NOT_EXACT = "exact", "exact_by_replay", "not_exact"
+
+INPUTS = {
+    "numpy_shuffle": EXACT,
+    "class_weights": EXACT,
+    "sample_weights": EXACT,
+    "validation_split": EXACT,
+    "shuffled_validation": EXACT,
+    "tfdata": EXACT,
+    "tfdata_shuffle": EXACT,
+    "tfdata_shuffle_repeat": EXACT,
+    "tfdata_same_shuffle": EXACT,
+    "tfdata_interleave": EXACT,
+    "tfdata_parallel_map": EXACT,
+    "tfdata_cache": EXACT,
+    "tfdata_cache_in_file": EXACT,
+    "tfdata_from_generator": REPLAY,
+    "tfdata_py_function": REPLAY,
+    "tfdata_random": EXACT,
+    "tfdata_unseeded_random": EXACT,
+    "tfdata_hidden_random": NOT_EXACT,
+    "tfdata_generator_in_map": NOT_EXACT,
+    "tfdata_keras_layer_in_map": NOT_EXACT,
+    "tfdata_any_order": NOT_EXACT,
+    "tfdata_snapshot": EXACT,
+    "tfdata_windows": EXACT,
+    "tfdata_sampled": EXACT,
+    "tfdata_rejection": EXACT,
+    "tfdata_zip": EXACT,
+    "tfdata_ragged": EXACT,
+    "sequence": REPLAY,
+    "sequence_two_workers": REPLAY,
+    "sequence_four_workers": REPLAY,
+    "sequence_two_processes": REPLAY,
+    "sequence_reshuffled": REPLAY,
+    "sequence_reshuffled_two_workers": REPLAY,
+    "sequence_augmented": REPLAY,
+    "sequence_with_own_generator": NOT_EXACT,
+    "generator": REPLAY,
+    "generator_with_own_stream": NOT_EXACT,
+}
+"""Functions of `scripts/matrix_inputs.py`, and how exact a resume of each says it is."""
+
+KINDS = {
+    "sequential": 36,
+    "unbuilt": 36,
+    "own_train_step": 36,
+    "gan": 36,
+    "phases": 48,
+    "folds": 36,
+    "folds_cleared": 36,
+    "many_fits": 48,
+    "mixed_precision": 36,
+    "loss_scaling": 36,
+    "ema": 36,
+    "swapped_ema": 36,
+    "accumulation": 36,
+    "schedule": 36,
+    "scheduled_by_callback": 36,
+    "jit": 36,
+    "steps_per_execution": 36,
+    "uneven_steps_per_execution": 36,
+    "eager": 36,
+    "evaluates_between": 48,
+    "evaluates_in_callback": 36,
+    "noise_layers": 36,
+    "recurrent": 36,
+    "stateful_recurrent": 36,
+    "many_metrics": 36,
+    "writes_models": 24,
+    "hidden_random": 36,
+    "own_generator": 36,
+    "two_outputs": 36,
+    "epochs_of_part": 30,
+}
+"""Functions of `scripts/matrix_kinds.py`, and how many batches each trains on."""
+
+HIDDEN_RANDOM_KINDS = frozenset({"hidden_random"})
+PLAIN_INPUT, PLAIN_KIND = "numpy_shuffle", "sequential"
+SECOND_INPUTS = ("tfdata_shuffle_repeat", "sequence_reshuffled")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One way to train on one input, interrupted by one action."""
+
+    input: str
+    kind: str
+    action: str
+
+    @property
+    def name(self) -> str:
+        """As pytest lists it."""
+        return f"{self.input}-{self.kind}-{self.action}"
+
+    @property
+    def point(self) -> str:
+        """Where it is interrupted: any batch, the same every time."""
+        place = zlib.crc32(self.name.encode()) % (KINDS[self.kind] - 1)
+        return f"{self.action}@batch:{1 + place}"
+
+    @property
+    def level(self) -> str:
+        """How exact its resume must say it is."""
+        return NOT_EXACT if self.kind in HIDDEN_RANDOM_KINDS else INPUTS[self.input]
+
+
+def all_cells() -> list[Cell]:
+    """Every input with the plain kind, every kind with two inputs, stopped and killed."""
+    pairs = [
+        *product(INPUTS, (PLAIN_KIND,)),
+        *product((PLAIN_INPUT,), KINDS),
+        *zip(cycle(SECOND_INPUTS), KINDS, strict=False),
+    ]
+    return [Cell(*pair, action) for pair in dict.fromkeys(pairs) for action in ACTIONS]

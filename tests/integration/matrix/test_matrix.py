@@ -1,0 +1,66 @@
+"""The exactness matrix: each cell ends with the same bits, or says that it may not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pitstop.events import LevelKnown, Restored
+from tests.integration.compare import first_difference
+from tests.integration.keras_run import OUT, KerasRun
+from tests.integration.matrix.cells import NOT_EXACT, Cell, all_cells
+from tests.integration.matrix.conftest import (
+    IDENTICAL,
+    LABELLED,
+    OUTCOME,
+    SCRIPT,
+    Baseline,
+)
+from tests.integration.supervisor.launch import PITSTOP
+
+ENDS_WITH = {"stop": 75, "kill": 128 + 9}
+CELLS = [
+    pytest.param(cell, id=cell.name, marks=pytest.mark.xdist_group(f"{cell.input}-{cell.kind}"))
+    for cell in all_cells()
+]
+
+
+def interrupted_run(cell: Cell, folder: Path) -> KerasRun:
+    """Runs a cell, interrupted once, to its end."""
+    environment = {
+        "FAULTS": cell.point,
+        "FAULTS_DONE": str(folder / "faults"),
+        "STOP_COMMAND": f"{' '.join(PITSTOP)} stop run --no-wait",
+    }
+    run = KerasRun(folder, SCRIPT, (OUT, cell.input, cell.kind), ("--every", "3steps"), environment)
+    for expected in (ENDS_WITH[cell.action], 0):
+        ended = run.attempt()
+        assert ended.returncode == expected, (cell.point, ended.stderr.decode())
+    return run
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("cell", CELLS)
+def test_cell_is_identical_or_labelled(
+    cell: Cell,
+    tmp_path: Path,
+    baseline: Baseline,
+    record_property: Callable[[str, object], None],
+) -> None:
+    run = interrupted_run(cell, tmp_path)
+    difference = first_difference(baseline(cell), tmp_path / OUT)
+    levels = {event.level for event in run.events(LevelKnown)}
+    said = {event.level for event in run.events(Restored, attempt=2)}
+    assert levels == {cell.level}, (difference, run.events(LevelKnown))
+    assert said <= levels
+    assert run.status()["level"] == cell.level
+    assert difference is None or cell.level == NOT_EXACT, (cell.point, difference)
+    record_property(OUTCOME, LABELLED if cell.level == NOT_EXACT else IDENTICAL)
+
+
+def test_there_are_at_least_150_cells() -> None:
+    cells = all_cells()
+    assert len({cell.name for cell in cells}) == len(cells) >= 150
