@@ -18,6 +18,7 @@ from pitstop.engine import script_random
 from pitstop.engine.cut import HeldTensor
 from pitstop.engine.python_state import Encoder, NotPortable, decode
 from pitstop.errors import UserError
+from pitstop.loop.graph_session import GraphSession
 from pitstop.store.image import TensorSpec
 from pitstop.tensorflow import private
 
@@ -35,7 +36,9 @@ class Tracked(Protocol):
         doubt: why a resume cannot restore it exactly, empty when it can.
     """
 
-    doubt: str
+    @property
+    def doubt(self) -> str:
+        """See the class."""
 
     def capture(self, encoder: Encoder) -> tuple[Any, list[HeldTensor]]:
         """Its state as JSON, and tensors beside it."""
@@ -212,6 +215,7 @@ def _has(*methods: str) -> Callable[[Any], bool]:
 # The first that fits; an object with its own idea of its state is asked first.
 _KINDS: tuple[tuple[Callable[[Any], bool], Callable[[str, Any], Tracked]], ...] = (
     (private.is_serializable, DataIterator),
+    (lambda value: isinstance(value, tf.compat.v1.Session), GraphSession),
     (lambda value: isinstance(value, (*script_random.KINDS, random.Random)), _stream),
     (
         _has("state_dict", "load_state_dict"),

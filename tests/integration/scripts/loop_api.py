@@ -1,24 +1,18 @@
-"""A training loop with `pitstop.start`; writes the loss of every step and the last weights.
+"""A training loop with `pitstop.start`; writes the loss of every step and the last weights."""
 
-FAULTS="kill@7 stop@12" interrupts after these steps, each once (FAULTS_DONE
-names the file that remembers).
-"""
-
-import os
-import signal
 import sys
 from pathlib import Path
 
 import keras
 import numpy as np
 import tensorflow as tf
+from loop_faults import interrupt
 
 import pitstop
 
 STEPS = 40
 OUT = Path(sys.argv[1])
 RUN = sys.argv[2]
-DONE = Path(os.environ.get("FAULTS_DONE", os.devnull))
 
 
 class Averages:
@@ -32,15 +26,6 @@ class Averages:
 
     def load_state_dict(self, state):
         self.loss = state["loss"]
-
-
-def interrupt(step):
-    for fault in os.environ.get("FAULTS", "").split():
-        kind, at = fault.split("@")
-        if int(at) == step and fault not in DONE.read_text().split():
-            with DONE.open("a") as done:
-                done.write(f"{fault} ")
-            os.kill(os.getpid(), signal.SIGKILL if kind == "kill" else signal.SIGTERM)
 
 
 def main():
@@ -83,7 +68,7 @@ def main():
                 keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
             )
         gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
         accuracy.update_state(labels, logits)
         return loss
 

@@ -1,0 +1,108 @@
+"""Custom loops with `pitstop.start`, fits with the callback: interrupted, the same bits."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.integration.compare import assert_identical
+from tests.integration.keras_run import OUT, SCRIPTS
+from tests.integration.supervisor import launch
+
+KILLED, STOPPED = 128 + 9, 75
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script that takes its output file and its run's folder; run in `folder`."""
+
+    folder: Path
+    name: str
+    launcher: tuple[str, ...] = ()
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def run(self) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [*self.launcher, sys.executable, str(SCRIPTS / self.name), OUT, "run"],
+            cwd=self.folder,
+            env=launch.environment(TF_CPP_MIN_LOG_LEVEL="3", **self.environment),
+            capture_output=True,
+            check=False,
+            timeout=90,
+        )
+
+    def say(self, command: str, *options: str) -> subprocess.CompletedProcess[bytes]:
+        return launch.call(self.folder, command, "run", *options)
+
+
+def uninterrupted(folder: Path, name: str) -> Path:
+    folder.mkdir()
+    ended = Script(folder, name).run()
+    assert ended.returncode == 0, ended.stderr.decode()
+    return folder / OUT
+
+
+def interrupted(folder: Path, name: str, faults: str, launcher: tuple[str, ...] = ()) -> Script:
+    folder.mkdir()
+    environment = {"FAULTS": faults, "FAULTS_DONE": str(folder / "faults")}
+    return Script(folder, name, launcher, environment)
+
+
+@pytest.mark.parametrize(
+    ("name", "faults", "codes"),
+    [
+        ("loop_api.py", "kill@9 stop@17 kill@30", [-9, STOPPED, -9]),
+        ("loop_graph.py", "kill@4 stop@11", [-9, STOPPED]),
+        # A stop ends its loop; the script goes on behind it, to its end.
+        ("loop_batches.py", "stop@3 kill@8 kill@103 stop@107", [0, -9, -9, 0]),
+        ("fit_callback.py", "stop@7 kill@25 stop@45", [STOPPED, -9, STOPPED]),
+    ],
+)
+def test_without_a_launcher(tmp_path: Path, name: str, faults: str, codes: list[int]) -> None:
+    expected = uninterrupted(tmp_path / "whole", name)
+    script = interrupted(tmp_path / "parts", name, faults)
+    for code in codes:
+        ended = script.run()
+        assert ended.returncode == code, ended.stderr.decode()
+        assert not (script.folder / OUT).exists()
+    ended = script.run()
+    assert ended.returncode == 0, ended.stderr.decode()
+    assert b"exact" in ended.stderr
+    assert_identical(expected, script.folder / OUT)
+
+
+def test_under_the_launcher_its_folder_holds(tmp_path: Path) -> None:
+    launcher = (*launch.PITSTOP, "run", "--run-dir", "run", "--every", "1steps", "--")
+    expected = uninterrupted(tmp_path / "whole", "loop_api.py")
+    script = interrupted(tmp_path / "parts", "loop_api.py", "kill@6", launcher)
+    assert script.run().returncode == KILLED
+    why = json.loads(script.say("why", "--json").stdout)
+    assert why["cause"] == "killed_from_outside"
+    assert script.run().returncode == 0
+    assert_identical(expected, script.folder / OUT)
+    status = json.loads(script.say("status", "--json").stdout)
+    assert (status["state"], status["step"]) == ("completed", 40)
+
+
+def test_the_reasons_are_known_without_a_launcher(tmp_path: Path) -> None:
+    script = interrupted(tmp_path / "parts", "loop_graph.py", "kill@5 stop@9")
+    causes = []
+    for _ in range(3):
+        script.run()
+        causes.append(json.loads(script.say("why", "--json").stdout)["cause"])
+    assert causes == ["killed_from_outside", "preempted_or_terminated", "completed_normally"]
+
+
+def test_a_finished_run_has_no_steps_left(tmp_path: Path) -> None:
+    expected = uninterrupted(tmp_path / "whole", "loop_graph.py")
+    before = expected.read_bytes()
+    again = Script(expected.parent, "loop_graph.py").run()
+    assert again.returncode == 0, again.stderr.decode()
+    assert expected.read_bytes() == before
