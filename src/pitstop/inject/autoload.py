@@ -13,7 +13,12 @@ import importlib.machinery
 import importlib.util
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from types import ModuleType
+from types import FrameType, ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pitstop.engine.session import Session
+    from pitstop.replay.recorder import Recorder
 
 
 class _NotifyingLoader(importlib.abc.Loader):
@@ -65,36 +70,42 @@ class ImportWatcher(importlib.abc.MetaPathFinder):
 
 
 class _Autoload:
-    """Installs the adapters once both frameworks are there.
+    """Installs the adapters as the frameworks come.
 
-    Either may import the other while it is itself being imported; nothing is
+    Either may import the other while it is itself being imported; Keras is not
     touched before both have finished.
     """
 
     def __init__(self, socket_path: str) -> None:
         self._socket_path = socket_path
         self._awaited = {"tensorflow", "keras"}
+        self._recorder: Recorder | None = None
 
     def imported(self, name: str) -> None:
         """One of the frameworks has been imported."""
         self._awaited.discard(name)
         if name == "tensorflow":
-            self._install_variables()
+            self._install_tensorflow()
         if not self._awaited:
             self._install_keras()
 
-    def _install_variables(self) -> None:
-        # At once: variables may be created before Keras is imported.
+    def _install_tensorflow(self) -> None:
+        # At once: variables may be created before Keras is imported, and a
+        # loop may do without it.
         from pitstop.errors import UnsupportedVersion
+        from pitstop.replay import install
         from pitstop.tensorflow import private, variables
 
         with contextlib.suppress(UnsupportedVersion):  # said when Keras comes
             private.check()
             variables.REGISTRY.install()
+            self._recorder = install.watch_functions(variables.REGISTRY, self._open_session)
 
     def _install_keras(self) -> None:
         from pitstop.errors import UnsupportedVersion
         from pitstop.keras import hooks
+        from pitstop.keras.private import Optimizer, TensorFlowTrainer
+        from pitstop.replay import install
         from pitstop.tensorflow import private, variables
 
         try:
@@ -102,6 +113,35 @@ class _Autoload:
             hooks.install(self._socket_path, variables.REGISTRY)
         except UnsupportedVersion as problem:
             hooks.report_unavailable(self._socket_path, problem)
+        else:
+            if self._recorder is not None:
+                install.watch_models(self._recorder, TensorFlowTrainer, Optimizer)
+
+    def _open_session(self) -> Session | None:
+        from pitstop.engine import process_session
+        from pitstop.errors import PeerFault
+        from pitstop.replay import frameworks
+
+        session = process_session.current()
+        if session is not None:
+            # The loop of `pitstop.start` has boundaries of its own.
+            return session if session.trains_with_fit else None
+        try:
+            return process_session.open_session(
+                self._socket_path, frameworks.versions(), _callback_of
+            )
+        except PeerFault:
+            # Another process of the run trains, or the run is over.
+            return None
+
+
+def _callback_of(frame: FrameType) -> str:
+    """Class name of the Keras callback a frame runs in; empty without Keras."""
+    if "pitstop.keras.stop_training" not in sys.modules:
+        return ""
+    from pitstop.keras import stop_training
+
+    return stop_training.callback_of(frame)
 
 
 def install(socket_path: str) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import keras
 from keras.src.backend.tensorflow.trainer import TensorFlowTrainer, TFEpochIterator
 from keras.src.callbacks.callback_list import CallbackList
+from keras.src.optimizers.optimizer import Optimizer
 from keras.src.trainers import epoch_iterator
 from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.trainers.trainer import Trainer
@@ -23,6 +24,9 @@ from keras.src.utils import traceback_utils
 
 import pitstop
 from pitstop.errors import UnsupportedVersion
+
+_FLUSH_FUTURES = "_flush_futures" if hasattr(CallbackList, "_flush_futures") else "_clear_futures"
+"""Keras 3.12 renamed it."""
 
 _METHODS: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (EpochIterator, "_enumerate_iterator", ("self",)),
@@ -35,7 +39,7 @@ _METHODS: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (CallbackList, "on_train_batch_end", ("self", "batch", "logs")),
     (CallbackList, "on_test_begin", ("self", "logs")),
     (CallbackList, "on_test_end", ("self", "logs")),
-    (CallbackList, "_flush_futures", ("self",)),
+    (CallbackList, _FLUSH_FUTURES, ("self",)),
     (TensorFlowTrainer, "make_train_function", ("self", "force")),
     (TensorFlowTrainer, "_get_metrics_result_or_logs", ("self", "logs")),
 )
@@ -50,6 +54,8 @@ def _line_of(method: Any, text: str) -> int:
 
 _WARNING_LINE = _line_of(EpochIterator._enumerate_iterator, "_interrupted_warning")
 """Where Keras warns of an exhausted input; read before anything is patched."""
+
+_NAMES_LAST_STEP = "steps_per_execution - 1" in inspect.getsource(EpochIterator._enumerate_iterator)
 
 
 def check() -> None:
@@ -129,7 +135,29 @@ def warn_as_keras(warn: Callable[[], None]) -> None:
 def flush_callbacks(callbacks: CallbackList) -> None:
     """Waits for callbacks that Keras runs in threads of its own."""
     if callbacks._executor is not None:
-        callbacks._flush_futures()
+        getattr(callbacks, _FLUSH_FUTURES)()
+
+
+def step_item(first: int, last: int, iterator: Any) -> tuple[Any, ...]:
+    """What an epoch iterator yields for a call of the train function.
+
+    Up to Keras 3.10 it names the first of the call's steps only.
+    """
+    return (first, last, iterator) if _NAMES_LAST_STEP else (first, iterator)
+
+
+def tensorboard_folders(callback: Any) -> list[str]:
+    """Where a TensorBoard callback writes its event files; nothing for other callbacks."""
+    if not isinstance(callback, keras.callbacks.TensorBoard):
+        return []
+    return [callback._train_dir, callback._val_dir]
+
+
+def flush_tensorboard(callback: Any) -> None:
+    """Lets a TensorBoard callback write out what it has recorded."""
+    if isinstance(callback, keras.callbacks.TensorBoard):
+        for writer in callback._writers.values():
+            writer.flush()
 
 
 def continue_at_epoch(model: Any, epoch: int) -> None:
@@ -177,6 +205,7 @@ def train_on_throwaway_batch(model: Any, iterator: Any) -> None:
 __all__ = [
     "CallbackList",
     "EpochIterator",
+    "Optimizer",
     "TFEpochIterator",
     "TensorFlowTrainer",
     "Trainer",

@@ -7,9 +7,11 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from pitstop.engine.session import Session
 from pitstop.replay.callee import Call, FunctionCallee, MethodCallee
 from pitstop.replay.recorder import Recorder
 from pitstop.tensorflow import private
+from pitstop.tensorflow.variables import VariableRegistry
 
 WATCHED_METHODS = (
     "train_on_batch",
@@ -20,16 +22,25 @@ WATCHED_METHODS = (
 )
 
 
-def watch_functions(recorder: Recorder) -> None:
-    """Leads calls of `tf.function`s and reads of variables to the recorder."""
+def watch_functions(
+    registry: VariableRegistry, open_session: Callable[[], Session | None]
+) -> Recorder:
+    """Leads calls of `tf.function`s and reads of variables to a recorder.
+
+    Args:
+        registry: the variables of this process.
+        open_session: see `Recorder`.
+    """
+    recorder = Recorder(open_session, registry)
     private.replace_function_call(functools.partial(_function_call, recorder))
     private.before_variable_read(recorder.reads)
     private.on_hidden_random_op(recorder.traced_random_op)
     private.on_input_op(recorder.traced_input_op)
     os.register_at_fork(after_in_child=recorder.switch_off)
+    return recorder
 
 
-def watch_model(recorder: Recorder, trainer: type, optimizer: type) -> None:
+def watch_models(recorder: Recorder, trainer: type, optimizer: type) -> None:
     """Leads the calls of Keras models to the recorder.
 
     Args:
@@ -39,9 +50,8 @@ def watch_model(recorder: Recorder, trainer: type, optimizer: type) -> None:
     """
     for name in WATCHED_METHODS:
         setattr(trainer, name, _method(recorder, name, getattr(trainer, name)))
-    fit, apply = "fit", "apply"
-    setattr(trainer, fit, _fit(recorder, getattr(trainer, fit)))
-    setattr(optimizer, apply, _apply(recorder, getattr(optimizer, apply)))
+    for owner, name, wrap in ((trainer, "fit", _fit), (optimizer, "apply", _apply)):
+        setattr(owner, name, wrap(recorder, getattr(owner, name)))
 
 
 def _function_call(recorder: Recorder, original: Callable[..., Any]) -> Callable[..., Any]:

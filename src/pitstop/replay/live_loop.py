@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import zlib
 from dataclasses import dataclass
-from typing import Any
 
 from pitstop import steps
 from pitstop.engine.cut import Cut, HeldTensor, Position
@@ -14,6 +13,7 @@ from pitstop.engine.session import Session
 from pitstop.engine.step_clock import StepClock
 from pitstop.events import LevelKnown
 from pitstop.link.beacon import Phase
+from pitstop.replay.frameworks import versions
 from pitstop.replay.record import Entry, Record, RecordFull
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.variables import VariableRegistry
@@ -45,7 +45,6 @@ class LiveLoop:
         self,
         session: Session,
         registry: VariableRegistry,
-        versions: dict[str, str],
         index: int,
         step: int,
     ) -> None:
@@ -59,7 +58,6 @@ class LiveLoop:
         self.keeps = not session.is_past(index)
         self._first_step = step
         self._registry = registry
-        self._versions = versions
         self._level = Level("exact_by_replay")
         self._reported: Level | None = None
         self._clock = StepClock()
@@ -173,7 +171,7 @@ class LiveLoop:
         state = {
             "position": dict(vars(position)),
             "level": {**vars(self._level), "unverified": refused},
-            "versions": self._versions,
+            "versions": versions(),
             "variables": variables,
             "random": encoder.encode(randomness.capture()),
             "replay": {**described, "random": encoder.encode(self.first_random)},

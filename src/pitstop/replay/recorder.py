@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -47,7 +47,6 @@ class Recorder:
         self,
         open_session: Callable[[], Session | None],
         registry: VariableRegistry,
-        versions: Mapping[str, str],
     ) -> None:
         """Watches nothing by itself, see `install`.
 
@@ -56,11 +55,9 @@ class Recorder:
                 give, because another process trains or the script has a loop of
                 `pitstop.start`.
             registry: the variables of this process.
-            versions: of the frameworks.
         """
         self._open_session = open_session
         self._registry = registry
-        self._versions = dict(versions)
         self._thread = threading.get_ident()
         self._inside = False
         self._callee: Callee | None = None
@@ -197,9 +194,7 @@ class Recorder:
             loop.step_done(values.first_number(result), data)
         loop.boundary()
 
-    def _note_result(
-        self, loop: LiveLoop, call: Call, result: Any, *, traced: bool
-    ) -> memoryview:
+    def _note_result(self, loop: LiveLoop, call: Call, result: Any, *, traced: bool) -> memoryview:
         try:
             form, data = values.flatten(result)
         except NotRecordable as refusal:
@@ -262,7 +257,7 @@ class Recorder:
             return False
         index = session.next_index()
         step = session.beacon.progress().step
-        loop = self._loop = LiveLoop(session, self._registry, self._versions, index, step)
+        loop = self._loop = LiveLoop(session, self._registry, index, step)
         point = session.point_for(index)
         if point is not None:
             self._repeat(loop, point)

@@ -74,6 +74,11 @@ class VariableRegistry:
             self._installed = True
             private.on_variable_created(self._add)
 
+    @property
+    def created(self) -> int:
+        """How many variables there have been."""
+        return len(self._created)
+
     def adopt(self, variables: Iterable[Any]) -> None:
         """Learns of variables that were there before; their order must not change."""
         known = {id(variable) for _, variable in self._living()}
