@@ -6,9 +6,11 @@ import linecache
 import threading
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import keras
+import numpy as np
 import pytest
 
 from pitstop.errors import UnsupportedVersion
@@ -21,7 +23,7 @@ METHODS = [
     (private.CallbackList, "on_train_begin"),
     (private.CallbackList, "on_train_batch_end"),
     (private.CallbackList, "on_test_end"),
-    (private.CallbackList, "_flush_futures"),
+    (private.CallbackList, private._FLUSH_FUTURES),
     (private.TensorFlowTrainer, "make_train_function"),
 ]
 
@@ -107,6 +109,12 @@ def test_fit_is_wrapped_inside_of_the_filter(model: Any) -> None:
     assert calls == [(model, {"epochs": 3})]
 
 
+def test_a_step_is_named_as_this_version_does() -> None:
+    source = private.EpochIterator(np.zeros((4, 1)), batch_size=2)
+    (step, *last, iterator), *_ = source._enumerate_iterator()
+    assert private.step_item(step, step, iterator) == (step, *last, iterator)
+
+
 def test_variables_have_readable_paths(model: Any) -> None:
     paths = private.keras_paths(model)
     kernel = model.layers[-1].kernel
@@ -134,6 +142,7 @@ def test_callbacks_in_threads_are_waited_for() -> None:
     # As Keras does where its backend allows it.
     callbacks = private.CallbackList([Slow()])
     callbacks._async_train = True
+    callbacks._executor = ThreadPoolExecutor()
     callbacks.on_train_begin()
     callbacks.on_train_batch_end(7)
     threading.Timer(0.01, gate.set).start()

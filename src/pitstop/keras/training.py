@@ -263,7 +263,7 @@ def _steps(run: FitRun, source: Any, iterator: Any, total: int) -> Iterator[Any]
                 source._interrupted_warning()
             return
         source._steps_seen = source._steps_seen + stride if total > 0 else step + stride
-        yield step, step + stride - 1, iterator
+        yield private.step_item(step, step + stride - 1, iterator)
         run.step_done()
         step += stride
 
