@@ -46,6 +46,7 @@ NAMES = [
 STATE_PARTS = {
     "keras/fit_run": "",
     "keras/callback_state": "callbacks.",
+    "keras/event_files": "events.",
     "keras/open_files": "files.",
     "keras/data_spec": "data.",
     "keras/input_state": "input.",

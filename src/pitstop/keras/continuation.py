@@ -9,7 +9,7 @@ from pitstop.engine.cut import Position
 from pitstop.engine.saved_state import SavedState
 from pitstop.errors import ResumeRefused
 from pitstop.events import EnvironmentChanged, FitRestored, Notice, Restored
-from pitstop.keras import data_spec, open_files
+from pitstop.keras import data_spec, event_files, open_files
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.input_state import Level
 
@@ -42,6 +42,8 @@ class Continuation:
         self._restarts_epoch = False
         self._started = 0.0
         self._files = open_files.keep(saved.state["fit"]["files"])
+        self._events = saved.state["fit"].get("events", event_files.NONE)
+        self._old_events = event_files.present(self._events)
         run.prepare_process(saved)
 
     @property
@@ -125,6 +127,8 @@ class Continuation:
         return iterator
 
     def _restore_files(self) -> None:
+        event_files.apply(event_files.plan(self._old_events, self._events))
+        self._run.event_files.adopt(self._events)
         open_files.put_back(self._run.callbacks.callbacks, self._files)
         for kept in self._files:
             if kept.missing_bytes:

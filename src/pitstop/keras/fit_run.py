@@ -20,6 +20,7 @@ from pitstop.keras import (
     step_logs,
     stop_training,
 )
+from pitstop.keras.event_files import EventFiles
 from pitstop.keras.input_state import Level
 from pitstop.keras.training_input import TrainingInput
 from pitstop.keras.validation_input import ValidationInput
@@ -43,6 +44,7 @@ class FitRun:
         step_in_epoch: steps completed in it.
         logs: what the last training step returned.
         validation: the data that `fit` validates with.
+        event_files: what TensorBoard callbacks write.
         held: the cut at the end of the epoch's steps, kept while validation
             and callbacks run; nothing else can be saved there.
     """
@@ -77,6 +79,7 @@ class FitRun:
         self.epoch_iterator: Any = None
         self.data: dict[str, Any] = {}
         self.input: TrainingInput
+        self.event_files = EventFiles()
         self._streams = Streams()
         self._registry = registry
         self._versions = versions
@@ -251,6 +254,7 @@ class FitRun:
                 "stop_training": bool(self.model.stop_training),
                 "callbacks": described,
                 "files": open_files.capture(self.callbacks.callbacks),
+                "events": self.event_files.capture(self.callbacks.callbacks),
                 "data": self.data,
                 "input": input_json,
                 "validation": validation_json,

@@ -194,6 +194,25 @@ def model_variables(model: Any) -> Iterator[Any]:
         yield from model.optimizer.variables
 
 
+def on_symbolic_build(notify: Callable[[Any, Any], None]) -> None:
+    """Calls `notify` with a model and the batch that builds it, before `train_on_batch` does."""
+
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        def _symbolic_build(self: Any, iterator: Any = None, data_batch: Any = None) -> None:
+            original(self, iterator=iterator, data_batch=data_batch)
+            if data_batch is not None:
+                notify(self, data_batch)
+
+        return _symbolic_build
+
+    replace_method(Trainer, "_symbolic_build", wrap)
+
+
+def build_symbolically(model: Any, batch: Any) -> None:
+    """Builds a compiled model, its metrics and its optimizer for such batches."""
+    model._symbolic_build(data_batch=batch)
+
+
 def train_on_throwaway_batch(model: Any, iterator: Any) -> None:
     """Runs one training step, so that every variable of it exists.
 

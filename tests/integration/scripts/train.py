@@ -8,6 +8,7 @@ what the callbacks decided in each epoch.
 import argparse
 import json
 import time
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -68,6 +69,31 @@ class OwnRandom(keras.callbacks.Callback):
         GENERATOR.random()
 
 
+class LineLog(keras.callbacks.Callback):
+    """Appends a line for each batch to a file that it keeps open."""
+
+    path = Path("batches.jsonl")
+
+    def on_train_begin(self, logs=None):
+        self.file = self.path.open("a")
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.file.write(json.dumps({"batch": batch, "loss": float(logs["loss"])}) + "\n")
+
+    def on_train_end(self, logs=None):
+        self.file.close()
+
+
+class RecordedBest(keras.callbacks.ModelCheckpoint):
+    def __init__(self, **settings):
+        super().__init__(**settings)
+        self.decisions = []
+
+    def on_epoch_end(self, epoch, logs=None):
+        super().on_epoch_end(epoch, logs)
+        self.decisions.append([epoch, float(self.best)])
+
+
 class Pace(keras.callbacks.Callback):
     """Slows the steps down, so that somebody outside can reach the run in time."""
 
@@ -95,6 +121,7 @@ def parse_arguments():
     parser.add_argument("--validation-steps", type=int)
     parser.add_argument("--callbacks", action="store_true")
     parser.add_argument("--own-random", action="store_true", help="of a callback")
+    parser.add_argument("--logs", action="store_true", help="callbacks that write files")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--fits", type=int, default=1, help="how often to call fit")
     parser.add_argument("--seed", type=int, default=7)
@@ -152,6 +179,8 @@ def build_model(options):
 
 
 def make_deciders(options):
+    if options.logs:
+        return [RecordedBest(filepath="best.keras", monitor="loss", save_best_only=True)]
     if options.own_random:
         return [OwnRandom()]
     if not options.callbacks:
@@ -189,6 +218,12 @@ def main():
         Pace(options.pace, options.validation_pace),
         Fault(options.steps_per_execution),
     ]
+    if options.logs:
+        watchers += [
+            keras.callbacks.TensorBoard("events", update_freq=1, write_graph=False),
+            keras.callbacks.CSVLogger("epochs.csv"),
+            LineLog(),
+        ]
     histories = []
     for fit in range(1, options.fits + 1):
         history = model.fit(
