@@ -6,6 +6,7 @@ unknown version has moved.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import warnings
 from collections.abc import Callable, Iterator
@@ -194,23 +195,20 @@ def model_variables(model: Any) -> Iterator[Any]:
         yield from model.optimizer.variables
 
 
-def on_symbolic_build(notify: Callable[[Any, Any], None]) -> None:
-    """Calls `notify` with a model and the batch that builds it, before `train_on_batch` does."""
+def on_train_batch(notify: Callable[[Any, tuple[Any, ...]], None]) -> None:
+    """Calls `notify` with a model and x, y, sample_weight before each `train_on_batch`."""
 
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-        def _symbolic_build(self: Any, iterator: Any = None, data_batch: Any = None) -> None:
-            original(self, iterator=iterator, data_batch=data_batch)
-            if data_batch is not None:
-                notify(self, data_batch)
+        @functools.wraps(original)
+        def train_on_batch(
+            self: Any, x: Any, y: Any = None, sample_weight: Any = None, *more: Any, **named: Any
+        ) -> Any:
+            notify(self, (x, y, sample_weight))
+            return original(self, x, y, sample_weight, *more, **named)
 
-        return _symbolic_build
+        return train_on_batch
 
-    replace_method(Trainer, "_symbolic_build", wrap)
-
-
-def build_symbolically(model: Any, batch: Any) -> None:
-    """Builds a compiled model, its metrics and its optimizer for such batches."""
-    model._symbolic_build(data_batch=batch)
+    replace_method(TensorFlowTrainer, "train_on_batch", wrap)
 
 
 def train_on_throwaway_batch(model: Any, iterator: Any) -> None:

@@ -11,6 +11,7 @@ from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.witness import innermost_user_frame
 from pitstop.errors import ResumeRefused
+from pitstop.loop.built_models import BuiltModels
 from pitstop.loop.tracked import Tracked, track, variables_of
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.variables import VariableRegistry
@@ -42,6 +43,7 @@ class LoopState:
         self._registry = registry
         self._versions = versions
         self._paths: dict[int, str] = {}
+        self._models = BuiltModels(objects)
         registry.adopt(variable for _, variable in self._variables())
 
     def cut(self, position: Position, metrics: Mapping[str, float]) -> Cut:
@@ -58,6 +60,7 @@ class LoopState:
             "random": encoder.encode(randomness.capture()),
             "loop": {
                 "objects": {name: described for name, (described, _) in captured.items()},
+                "built": encoder.encode(self._models.forms()),
                 "metrics": encoder.encode(dict(metrics)),
             },
         }
@@ -83,6 +86,7 @@ class LoopState:
                 f"{_names(self._objects)}.",
                 "Give pitstop.start the same objects, or start over with another run folder.",
             )
+        self._models.build(decode(loop["built"], saved.tensors))
         self._registry.restore(saved)
         for name, each in self._objects.items():
             each.restore(loop["objects"][name], saved.tensors)
