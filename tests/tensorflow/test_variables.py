@@ -268,3 +268,35 @@ def test_a_variable_that_died_before_the_restore_is_passed_by(registry: Variable
     kept[0].assign(0.0)
     registry.restore(saved)
     assert kept[0].numpy() == 2.0
+
+
+def test_a_variable_created_while_a_function_is_traced_gets_its_value_once(
+    registry: VariableRegistry,
+) -> None:
+    def counter() -> Any:
+        made: list[Any] = []
+
+        @tf.function
+        def count() -> Any:
+            if not made:
+                made.append(tf.Variable(0.0))
+            return made[0].assign_add(1.0)
+
+        return count
+
+    first = counter()
+    first()
+    first()
+    saved = save(registry)
+    registry._created.clear()
+    registry.restore(saved)
+    again = counter()
+    assert [float(again()) for _ in range(2)] == [3.0, 4.0]
+
+
+def test_variables_from_before_are_adopted_once(registry: VariableRegistry) -> None:
+    kept = [tf.Variable(1.0, name="b"), tf.Variable(2.0, name="a")]
+    registry._created.clear()
+    registry.adopt(kept)
+    registry.adopt(reversed(kept))
+    assert paths(save(registry)) == ["b", "a"]
