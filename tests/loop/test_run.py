@@ -73,7 +73,7 @@ def as_saved(cut: Cut) -> SavedState:
 def start(trainers: list[Trainer], folder: Path, **options: Any) -> Trainer:
     trainers.append(Trainer(folder, **options))
     # Nobody makes anything durable here; a milestone does not wait without a supervisor.
-    trainers[-1].session.milestone = lambda cut: None  # type: ignore[method-assign]
+    trainers[-1].session.milestone = lambda _: None  # type: ignore[method-assign]
     return trainers[-1]
 
 
@@ -124,7 +124,7 @@ def test_a_second_interrupt_is_what_it_always_was(tmp_path: Path, trainers: list
     signal.raise_signal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
-    steps.close()
+    del steps
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 

@@ -16,11 +16,10 @@ from itertools import zip_longest
 from pathlib import Path
 from types import FrameType, TracebackType
 
-import pitstop
 from pitstop.events import Event, ExceptionRaised, ScriptEnded
 from pitstop.link.beacon import Beacon, Phase
 
-_OWN = str(Path(pitstop.__file__).parent) + os.sep
+_OWN = str(Path(__file__).parents[1]) + os.sep
 _LIBRARIES = tuple(
     path + os.sep
     for key in ("purelib", "platlib", "stdlib", "platstdlib")

@@ -23,7 +23,6 @@ from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.trainers.trainer import Trainer
 from keras.src.utils import traceback_utils
 
-import pitstop
 from pitstop.errors import UnsupportedVersion
 
 _FLUSH_FUTURES = "_flush_futures" if hasattr(CallbackList, "_flush_futures") else "_clear_futures"
@@ -109,7 +108,7 @@ def _closure_of_fit() -> Any:
 
 def hide_own_frames() -> None:
     """Lets Keras' traceback filter treat our frames like its own."""
-    folder = str(Path(pitstop.__file__).parent)
+    folder = str(Path(__file__).parents[1])
     traceback_utils._EXCLUDED_PATHS = (*traceback_utils._EXCLUDED_PATHS, folder)
 
 
