@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import sys
 import time
 import zlib
 from dataclasses import dataclass
@@ -11,7 +14,7 @@ from pitstop.engine.cut import Cut, HeldTensor, Position
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.session import Session
 from pitstop.engine.step_clock import StepClock
-from pitstop.events import LevelKnown
+from pitstop.events import FitEnded, FitStarted, LevelKnown
 from pitstop.link.beacon import Phase
 from pitstop.replay.frameworks import versions
 from pitstop.replay.record import Entry, Record, RecordFull
@@ -63,6 +66,7 @@ class LiveLoop:
         self._clock = StepClock()
         self._boundary_ns = time.monotonic_ns()
         self._boundaries = 0
+        self._pid = os.getpid()
         self._loss = _NO_LOSS
 
     @property
@@ -72,6 +76,8 @@ class LiveLoop:
 
     def start(self) -> None:
         """The loop is live from here."""
+        self.session.report(FitStarted(self.index, 1, None, {"adapter": "recorded loop"}))
+        atexit.register(self._script_ended)
         self._boundary_ns = time.monotonic_ns()
         self.session.start_steps(self.step)
         self.session.beacon.write_phase(Phase.TRAIN)
@@ -135,6 +141,15 @@ class LiveLoop:
         if self.session.due(self.step, now_ns) and self.session.act(self.step, self.take):
             self._clock.snapshot_taken()
 
+    def obey_stop(self) -> None:
+        """A call is about to run: where nothing is saved, nothing is lost by stopping here.
+
+        Raises:
+            TrainingStopped: the run was asked to stop.
+        """
+        if not self.keeps and self.session.stop_requested():
+            self.session.stop_with(None, "train")
+
     def publish(self, now_ns: int) -> None:
         """Writes the position to the beacon."""
         beacon = self.session.beacon
@@ -144,6 +159,17 @@ class LiveLoop:
     def finish(self) -> None:
         """The loop is over, because a `fit` begins; its outcome is kept."""
         self.session.milestone(self.take(milestone="loop_end"))
+        self._report_end()
+
+    def _script_ended(self) -> None:
+        # `last_value` is set by an exception that nobody caught.
+        if os.getpid() == self._pid and not hasattr(sys, "last_value"):
+            self._report_end()
+
+    def _report_end(self) -> None:
+        atexit.unregister(self._script_ended)
+        if not self.session.stop_requested():
+            self.session.report(FitEnded(self.index, self.step, 1, 1))
 
     # -- cuts --------------------------------------------------------------------
 

@@ -26,7 +26,6 @@ from pitstop.replay.values import Form, as_form
 from pitstop.store.image import TensorSpec
 
 TENSOR = "loop/record"
-LARGEST_ENTRY_BYTES = 1 << 20
 LARGEST_RECORD_BYTES = 256 << 20
 _CHUNK_BYTES = 1 << 16
 _HEADER = struct.Struct("<BBIII")
@@ -60,7 +59,7 @@ class Entry:
 
 
 class RecordFull(ValueError):
-    """The record would become too large; the message says what is in it."""
+    """The record would become too large."""
 
 
 class Record:
@@ -85,7 +84,7 @@ class Record:
         """Adds an entry.
 
         Raises:
-            RecordFull: it, or all of them, are too large to be kept.
+            RecordFull: all entries together are too large to be kept.
         """
         name, form = self._number(entry.name), self._number_form(entry.form, len(entry.data))
         data = bytes(entry.data)
@@ -123,10 +122,11 @@ class Record:
         return number
 
     def _check_size(self, entry: Entry, size_bytes: int) -> None:
-        if size_bytes > LARGEST_ENTRY_BYTES:
-            raise RecordFull(f"{entry.name} gives {size_bytes >> 10} KB at a time")
         if self._size_bytes + size_bytes > LARGEST_RECORD_BYTES:
-            raise RecordFull(f"the loop's results fill {LARGEST_RECORD_BYTES >> 20} MB")
+            raise RecordFull(
+                f"what the loop returns and reads fills {LARGEST_RECORD_BYTES >> 20} MB "
+                f"({entry.name} was the last)"
+            )
 
 
 def read(data: memoryview, described: Mapping[str, Any]) -> Iterator[Entry]:

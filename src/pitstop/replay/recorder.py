@@ -65,6 +65,7 @@ class Recorder:
         self._loop: LiveLoop | None = None
         self._repetition: Repetition | None = None
         self._signatures = signature.Signatures()
+        self._training: WeakKeyDictionary[Any, dict[str, tuple[int, bool]]] = WeakKeyDictionary()
         self._seen: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
         self._doubtful: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         self._unrepeatable: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
@@ -89,9 +90,11 @@ class Recorder:
         with self._within():
             if self._repetition is not None:
                 return self._answer(self._repetition, call)
+            if self._loop is not None:
+                self._loop.obey_stop()
             result, traced = self._run(call)
             if self._loop is None:
-                if not call.callee.trains() or not self._begin():
+                if not self._trains(call.callee) or not self._begin():
                     return result
                 if self._repetition is not None:
                     return self._reply(self._repetition, self._next_call(self._repetition, call))
@@ -110,7 +113,7 @@ class Recorder:
         if self._loop is None or not self.listens() or not private.is_eager_variable(variable):
             return
         with self._within():
-            name = str(variable.name)
+            name = f"{variable.name} {variable.dtype.name}{variable.shape}"
             if self._repetition is not None:
                 entry = self._repetition.next(Kind.READ, name)
                 variable.assign(values.build(entry.form, entry.data))
@@ -184,33 +187,37 @@ class Recorder:
             self._callee = None
         return result, before != (callee.traces(), self._registry.created)
 
+    def _trains(self, callee: Callee) -> bool:
+        # Looking at graphs is dear; they are other ones only after a trace.
+        traces = callee.traces()
+        known = self._training.setdefault(callee.owner, {}).get(callee.name)
+        if known is None or known[0] != traces:
+            known = self._training[callee.owner][callee.name] = (traces, callee.trains())
+        return known[1]
+
     def _note_call(self, loop: LiveLoop, call: Call, result: Any, *, traced: bool) -> None:
         callee, data = call.callee, memoryview(b"")
         if loop.keeps:
             data = self._note_result(loop, call, result, traced=traced)
         if self._doubtful or self._unrepeatable:
             self._judge(loop, callee.owner)
-        if callee.trains():
+        if self._trains(callee):
             loop.step_done(values.first_number(result), data)
         loop.boundary()
 
     def _note_result(self, loop: LiveLoop, call: Call, result: Any, *, traced: bool) -> memoryview:
-        try:
+        name = call.callee.name
+        with _guarded(loop, f"{name} returns"):
             form, data = values.flatten(result)
-        except NotRecordable as refusal:
-            loop.give_up(f"{call.callee.name} returns {refusal}")
-            return memoryview(b"")
-        name, given = self._describe(call)
-        view = memoryview(data)
-        loop.note(Entry(Kind.CALL, name, form, view, traced, given))
-        return view
+            name, given = self._describe(call)
+            view = memoryview(data)
+            loop.note(Entry(Kind.CALL, name, form, view, traced, given))
+            return view
+        return memoryview(b"")
 
     def _note_read(self, loop: LiveLoop, name: str, variable: Any) -> None:
-        try:
+        with _guarded(loop, f"variable {name} holds"):
             form, data = values.flatten(private.hold_value(variable))
-        except NotRecordable as refusal:
-            loop.give_up(f"variable {name} is {refusal}")
-        else:
             loop.note(Entry(Kind.READ, name, form, memoryview(data)))
 
     def _judge(self, loop: LiveLoop, owner: Any) -> None:
@@ -288,6 +295,21 @@ class Recorder:
             loop.note(Entry(Kind.END, _FIT, _NOTHING, memoryview(b"")))
             loop.finish()
         self._loop = None
+
+
+@contextmanager
+def _guarded(loop: LiveLoop, what: str) -> Iterator[None]:
+    """Records nothing more when a value cannot be recorded.
+
+    Only code of ours runs in here: whatever goes wrong, the user's training
+    must not end because of it.
+    """
+    try:
+        yield
+    except NotRecordable as refusal:
+        loop.give_up(f"{what} {refusal}")
+    except Exception as error:  # noqa: BLE001
+        loop.give_up(f"Pitstop failed to record it ({error!r}), please report this as a bug")
 
 
 def _place() -> str:

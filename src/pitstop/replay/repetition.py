@@ -9,7 +9,7 @@ import time
 from pitstop.engine.python_state import decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.errors import ResumeRefused
-from pitstop.events import Notice, Restored
+from pitstop.events import FitRestored, Notice, Restored
 from pitstop.link.beacon import Phase
 from pitstop.replay import record
 from pitstop.replay.live_loop import LiveLoop
@@ -121,9 +121,17 @@ class Repetition:
         self._end()
         if saved.state["level"]["level"] == "not_exact":
             loop.doubt(saved.state["level"]["reason"])
-        self._report()
-        loop.start()
         loop.publish(time.monotonic_ns())
+        if saved.position.milestone:
+            self._report_finished()
+        else:
+            self._report()
+            loop.start()
+
+    def _report_finished(self) -> None:
+        position = self._saved.position
+        seconds = round(time.monotonic() - self._started, 4)
+        self._loop.session.report(FitRestored(position.fit, position.step, 1, seconds))
 
     def _report(self) -> None:
         position, session, level = self._saved.position, self._loop.session, self._loop.level

@@ -77,7 +77,8 @@ def _flatten_number(value: Any, pieces: list[bytes]) -> Form:
 
 
 def _bytes_of(array: Any) -> bytes:
-    if array.dtype.hasobject:
+    # A scalar string comes as Python bytes.
+    if isinstance(array, bytes) or array.dtype.hasobject:
         raise NotRecordable("a tensor of strings")
     return bytes(array.tobytes())
 

@@ -135,7 +135,48 @@ def train_gan():
     return {"losses": losses}, [*variables, *optimizers[0].variables, *optimizers[1].variables]
 
 
-LOOPS = {"tape": train_with_tape, "batches": train_on_batches, "gan": train_gan}
+class Trace(keras.callbacks.Callback):
+    """Counts batches like the loops around the fit do."""
+
+    def __init__(self, first):
+        super().__init__()
+        self.step = first
+        self.losses = []
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.losses.append(logs["loss"])
+        self.step += 1
+        meet("batch", self.step)
+
+
+def train_in_turns():
+    """A loop, a fit, and another loop, on one model."""
+    model = make_classifier()
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(True))
+    x, y = make_arrays(1)
+    losses = []
+
+    def loop(first):
+        for step in range(first, first + STEPS_PER_EPOCH):
+            chosen = np.random.choice(len(x), BATCH)
+            losses.append(model.train_on_batch(x[chosen], y[chosen]))
+            meet("batch", step)
+
+    loop(1)
+    model.optimizer.learning_rate.assign(0.005)
+    trace = Trace(STEPS_PER_EPOCH)
+    model.fit(x, y, batch_size=BATCH, epochs=1, verbose=0, callbacks=[trace])
+    losses += trace.losses
+    loop(2 * STEPS_PER_EPOCH + 1)
+    return {"losses": losses}, [*model.variables, *model.optimizer.variables]
+
+
+LOOPS = {
+    "tape": train_with_tape,
+    "batches": train_on_batches,
+    "gan": train_gan,
+    "turns": train_in_turns,
+}
 
 
 def main():
