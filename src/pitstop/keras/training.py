@@ -75,9 +75,9 @@ class Training:
 
     def _begin(self, model: Any, arguments: dict[str, Any]) -> FitRun:
         index = self.session.next_index()
-        run = FitRun(
-            self.session, self._registry, self._versions, model, index, self._step, arguments
-        )
+        # A recorded loop may have come before it.
+        step = max(self._step, self.session.beacon.progress().step)
+        run = FitRun(self.session, self._registry, self._versions, model, index, step, arguments)
         self._continuation = self._next_continuation(run)
         if self._continuation is None:
             randomness.seed_if_unseeded()
