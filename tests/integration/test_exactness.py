@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from pitstop.events import LevelKnown
 from tests.integration.chain import Chain, interrupt_everywhere
+from tests.integration.compare import assert_identical
 from tests.integration.conftest import Baseline
+from tests.integration.keras_run import OUT, KerasRun
 
 BY_COST: tuple[str, ...] = ()
 DECIDING = ("--validation", "--callbacks")
@@ -46,6 +49,12 @@ CHAINS = {
     "validation-steps": Chain(
         ("--input", "numpy", "--shuffled-validation", "--validation-steps", "4"),
         "stop@batch:25 kill@batch:47",
+    ),
+    "tfdata-shuffle-replayed": Chain(
+        ("--input", "tfdata-shuffle", "--validation"),
+        "kill@batch:5 stop@batch:20 kill@batch:47",
+        options=("--every", "1steps", "--input", "replay"),
+        level="exact_by_replay",
     ),
     "tfdata-repeat": Chain(
         ("--input", "tfdata-repeat", *DECIDING),
@@ -121,6 +130,20 @@ def test_interrupted_run_ends_with_the_same_bits(
 ) -> None:
     chain = CHAINS[name]
     interrupt_everywhere(chain, tmp_path, baseline(chain.arguments))
+
+
+def test_an_input_whose_state_costs_too_much_is_replayed(
+    tmp_path: Path, baseline: Baseline
+) -> None:
+    # With next to no budget any state does.
+    arguments = ("--input", "tfdata-shuffle", "--epochs", "1")
+    options = ("--every", "4steps", "--overhead", "0.0001%")
+    run = KerasRun(tmp_path, "train.py", (OUT, *arguments), options)
+    assert run.attempt("--halt-at-step", "15").returncode == 75
+    assert run.attempt().returncode == 0
+    levels = [event.level for event in run.events(LevelKnown)]
+    assert levels == ["exact", "exact_by_replay", "exact_by_replay"]
+    assert_identical(baseline(arguments), tmp_path / OUT)
 
 
 @pytest.mark.parametrize("action", ["kill", "stop"])

@@ -17,6 +17,7 @@ from keras.src.trainers.data_adapters.tf_dataset_adapter import TFDatasetAdapter
 
 from pitstop.engine.python_state import Encoder
 from pitstop.keras import input_state
+from pitstop.keras.input_choice import InputMode
 from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputState, Level
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.streams import Streams
@@ -118,11 +119,11 @@ REPLAYED: dict[str, Make] = {
 class Input:
     """One process that reads an input."""
 
-    def __init__(self, make: Make) -> None:
+    def __init__(self, make: Make, mode: InputMode = InputMode.AUTO) -> None:
         keras.utils.set_random_seed(5)
         self.adapter = make()
         self.dataset = self.adapter.get_tf_dataset()
-        self.state = InputState.of(self.adapter)
+        self.state = InputState.of(self.adapter, mode)
         self.streams = Streams()
 
     def create(self) -> None:
@@ -177,6 +178,25 @@ def test_the_next_batches_are_those_that_would_have_come(
     assert resumed.draw(3) == expected
     assert resumed.state.drawn == stopped.state.drawn == drawn + 3
     assert resumed.state.level == stopped.state.level
+
+
+@pytest.mark.parametrize(("created", "drawn"), [(1, 2), (3, 4), (2, 0)])
+@pytest.mark.parametrize("name", NATIVE)
+def test_a_replay_of_a_native_input_gives_the_same_batches(
+    name: str, created: int, drawn: int
+) -> None:
+    stopped = Input(NATIVE[name], InputMode.REPLAY)
+    for _ in range(created):
+        stopped.create()
+    stopped.draw(drawn)
+    saved, arrays = stopped.save()
+    assert saved["replay"]
+    resumed = Input(NATIVE[name], InputMode.REPLAY)
+    resumed.restore(saved, arrays)
+    assert resumed.draw(2) == stopped.draw(2)
+    for reader in (stopped, resumed):
+        reader.create()
+    assert resumed.draw(BATCHES) == stopped.draw(BATCHES)
 
 
 @pytest.mark.parametrize("created", [1, 2, 5])

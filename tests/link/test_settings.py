@@ -16,6 +16,7 @@ SETTINGS = st.builds(
     every_steps=st.integers(0, 10**9),
     every_seconds=st.floats(0, 1e6),
     snapshot_memory_bytes=st.integers(0, 2**50),
+    input_mode=st.sampled_from(["auto", "native", "replay"]),
     force=st.booleans(),
     halt_at_step=st.integers(0, 10**9),
     die_at_step=st.integers(0, 10**9),

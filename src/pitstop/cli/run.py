@@ -67,6 +67,14 @@ Exit codes:
     help="The most memory that snapshots may take: 2GB.  [default: half of what is free]",
 )
 @click.option(
+    "--input",
+    "input_mode",
+    type=click.Choice(("auto", "native", "replay")),
+    default="auto",
+    help="How the place in the input is saved: the state of its iterator, or a count of batches "
+    "that are drawn again.  [default: auto, by cost]",
+)
+@click.option(
     "--halt-at-step",
     type=click.IntRange(min=0),
     default=0,
@@ -87,6 +95,7 @@ def run(
     grace: float,
     max_time: float | None,
     snapshot_memory: int,
+    input_mode: str,
     halt_at_step: int,
     die_at_step: int,
     no_status_line: bool,
@@ -104,6 +113,7 @@ def run(
         every_steps=every.steps,
         every_seconds=every.seconds,
         snapshot_memory_bytes=snapshot_memory,
+        input_mode=input_mode,
         force=force,
         halt_at_step=halt_at_step,
         die_at_step=die_at_step,

@@ -21,6 +21,7 @@ from pitstop.keras import (
     stop_training,
 )
 from pitstop.keras.event_files import EventFiles
+from pitstop.keras.input_choice import InputMode
 from pitstop.keras.input_state import Level
 from pitstop.keras.training_input import TrainingInput
 from pitstop.keras.validation_input import ValidationInput
@@ -108,7 +109,9 @@ class FitRun:
         """Learns which iterator feeds the training."""
         adapter = epoch_iterator.data_adapter
         self.epoch_iterator = epoch_iterator
-        self.input = TrainingInput(epoch_iterator, self._streams)
+        self.input = TrainingInput(
+            epoch_iterator, self._streams, InputMode(self.session.settings.input_mode)
+        )
         self.data = data_spec.describe(
             adapter, epoch_iterator._distributed_dataset, epoch_iterator.steps_per_epoch
         )
@@ -219,6 +222,7 @@ class FitRun:
         self.session.beacon.write_step_seconds(self._clock.typical_seconds)
         if cost_seconds is not None:
             self.session.snapshot_cost(cost_seconds)
+            self.input.reconsider(cost_seconds, self.session.settings.overhead)
 
     # -- cuts --------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ them away.
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,7 @@ import tensorflow as tf
 
 from pitstop.engine.cut import HeldTensor
 from pitstop.engine.python_state import Encoder, NotPortable, decode
+from pitstop.keras.input_choice import InputMode
 from pitstop.store.image import TensorSpec
 from pitstop.tensorflow import private
 from pitstop.tensorflow.streams import Streams
@@ -36,6 +38,11 @@ class Level:
 
 
 EXACT = Level("exact")
+_OPEN_ORDER = Level(
+    "not_exact",
+    "a parallel stage of the pipeline may change the order of its elements; "
+    "leave out deterministic=False",
+)
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,9 @@ class InputState:
         random: random streams when the present iterator was created.
         sequence: attributes of a `PyDataset` at that time.
         level: exactness of the way this input is saved.
+        mode: how the user wants it to be saved.
+        serialize_seconds: what the iterator's last state cost, 0 before the first.
+        serialized_bytes: its size.
     """
 
     native: bool
@@ -78,12 +88,27 @@ class InputState:
     sequence: dict[str, Any] = field(default_factory=dict)
     level: Level = EXACT
     by_replay: bool = False
+    mode: InputMode = InputMode.AUTO
+    serialize_seconds: float = 0.0
+    serialized_bytes: int = 0
 
     @classmethod
-    def of(cls, adapter: Any) -> InputState:
-        """The state of an input that has not been touched yet."""
-        native = type(adapter).__name__ in _NATIVE_ADAPTERS
-        return cls(native, by_replay=not native, level=EXACT if native else _replay_of(adapter))
+    def of(cls, adapter: Any, mode: InputMode = InputMode.AUTO, dataset: Any = None) -> InputState:
+        """The state of an input that has not been touched yet.
+
+        Args:
+            adapter: Keras' data adapter.
+            mode: how the user wants it to be saved.
+            dataset: the `tf.data` pipeline behind the adapter, if there is one.
+        """
+        if type(adapter).__name__ not in _NATIVE_ADAPTERS:
+            return cls(native=False, by_replay=True, level=_replay_of(adapter), mode=mode)
+        if file := private.file_cache_of(dataset):
+            # A restored iterator looks for the files of its own process, and
+            # TensorFlow 2.21 crashes where they have another name.
+            return cls(native=True, by_replay=True, level=_replay_of_file(file), mode=mode)
+        level = _OPEN_ORDER if private.leaves_order_open(dataset) else EXACT
+        return cls(native=True, level=level, mode=mode)
 
     def creating(self, adapter: Any, random: dict[str, Any]) -> None:
         """An iterator is about to be created, with the random streams in this state."""
@@ -98,6 +123,10 @@ class InputState:
     def capture(self, iterator: Any, encoder: Encoder) -> tuple[dict[str, Any], list[HeldTensor]]:
         """The JSON form of the position, and the iterator's bytes if there are any."""
         tensors = [] if self.by_replay else self._serialize(iterator)
+        if tensors and self.mode is InputMode.REPLAY:
+            # Its state could be taken, so nothing in it is out of a replay's reach.
+            self.replay_from_now_on("as --input asks")
+            tensors = []
         state = {
             "replay": self.by_replay,
             "drawn": self.drawn,
@@ -108,24 +137,33 @@ class InputState:
         }
         return state, tensors
 
+    def replay_from_now_on(self, reason: str) -> None:
+        """The iterator's own state is not saved any more."""
+        self.by_replay = True
+        if self.level.level == "exact":
+            self.level = Level("exact_by_replay", reason)
+
     def _serialize(self, iterator: Any) -> list[HeldTensor]:
         if not private.is_serializable(iterator):
-            self.by_replay = True
-            self.level = Level("exact_by_replay", "the input is distributed over several devices")
+            self.replay_from_now_on("the input is distributed over several devices")
             return []
+        started = time.monotonic()
         try:
             data = private.serialize_iterator(iterator)
         except (tf.errors.FailedPreconditionError, tf.errors.UnimplementedError) as error:
             self.by_replay = True
             self.level = _level_of_refusal(error)
             return []
+        self.serialize_seconds = time.monotonic() - started
+        self.serialized_bytes = len(data)
         view = memoryview(data)
         return [HeldTensor(TensorSpec(ITERATOR_TENSOR, "U8", (len(data),)), lambda: view)]
 
     def adopt(self, saved: dict[str, Any], arrays: Mapping[str, memoryview]) -> None:
         """Takes the counters of a saved position."""
-        self.by_replay = saved["replay"]
-        self.level = Level(*saved["level"])
+        if not (self.native and self.mode is InputMode.NATIVE):
+            self.by_replay = saved["replay"]
+            self.level = Level(*saved["level"])
         self.drawn = saved["drawn"]
         self.created = saved["created"]
         self.random = decode(saved["random"], arrays)
@@ -210,6 +248,10 @@ def _replay_of(adapter: Any) -> Level:
     if workers > 1:
         reason += f", read by {workers} workers: its items must not draw random numbers"
     return Level("exact_by_replay", reason)
+
+
+def _replay_of_file(file: str) -> Level:
+    return Level("exact_by_replay", f"the pipeline caches in the file {file}")
 
 
 def _level_of_refusal(error: tf.errors.OpError) -> Level:

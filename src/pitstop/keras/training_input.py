@@ -9,8 +9,10 @@ import tensorflow as tf
 from pitstop.engine.cut import HeldTensor
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
-from pitstop.keras import input_state
+from pitstop.keras import input_choice, input_state
+from pitstop.keras.input_choice import CaptureCost, InputMode, Pipeline
 from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputState, Level
+from pitstop.tensorflow import private
 from pitstop.tensorflow.streams import Streams
 
 
@@ -21,17 +23,18 @@ class TrainingInput:
         iterator: the present iterator, None before the first.
     """
 
-    def __init__(self, source: Any, streams: Streams) -> None:
+    def __init__(self, source: Any, streams: Streams, mode: InputMode) -> None:
         """Nothing has been read yet.
 
         Args:
             source: Keras' epoch iterator.
             streams: the random streams that the data may be drawn from.
+            mode: how the user wants it to be saved.
         """
         self.iterator: Any = None
         self._source = source
         self._streams = streams
-        self._state = InputState.of(source.data_adapter)
+        self._state = InputState.of(source.data_adapter, mode, source._distributed_dataset)
         self._first: FreshIterator | None = None
         self._before_replay: dict[str, Any] | None = None
 
@@ -64,6 +67,28 @@ class TrainingInput:
     def capture(self, encoder: Encoder) -> tuple[dict[str, Any], list[HeldTensor]]:
         """The JSON form of the position, and the iterator's bytes if there are any."""
         return self._state.capture(self.iterator, encoder)
+
+    def reconsider(self, snapshot_seconds: float, overhead: float) -> None:
+        """Gives the iterator's own state up where it costs too much.
+
+        Args:
+            snapshot_seconds: what the last snapshot cost all in all.
+            overhead: share of the training time that Pitstop may cost.
+        """
+        state = self._state
+        if state.mode is not InputMode.AUTO or state.by_replay:
+            return
+        cost = CaptureCost(state.serialize_seconds, state.serialized_bytes, snapshot_seconds)
+        if input_choice.costs_too_much(cost, self._pipeline(), overhead):
+            state.replay_from_now_on(input_choice.reason(cost))
+
+    def _pipeline(self) -> Pipeline:
+        source = self._source
+        is_dataset = type(source.data_adapter).__name__ == "TFDatasetAdapter"
+        return Pipeline(
+            repeatable=is_dataset and private.is_deterministic(source._get_iterator()),
+            renewed=bool(source._num_batches) and not source.steps_per_epoch,
+        )
 
     # -- bringing it back --------------------------------------------------------
 

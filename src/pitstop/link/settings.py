@@ -19,6 +19,7 @@ class Settings:
         every_steps: a durable checkpoint every so many steps, 0 for automatic.
         every_seconds: a durable checkpoint every so many seconds, 0 for automatic.
         snapshot_memory_bytes: most memory the arena may take, 0 for automatic.
+        input_mode: how the position in the input is saved: "native", "replay" or "auto".
         force: continue where a difference would make Pitstop refuse.
         halt_at_step: stop, saved, at the first boundary from this step on, 0 for never.
         die_at_step: SIGKILL the trainer there, 0 for never; a drill does this.
@@ -28,6 +29,7 @@ class Settings:
     every_steps: int = 0
     every_seconds: float = 0.0
     snapshot_memory_bytes: int = 0
+    input_mode: str = "auto"
     force: bool = False
     halt_at_step: int = 0
     die_at_step: int = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -190,6 +190,19 @@ def is_in_host_memory(tensor: Any) -> bool:
     return str(tensor.device).endswith("CPU:0")
 
 
+def hidden_random_ops(graph: Any, initializers: Iterable[Any]) -> list[str]:
+    """Types of such ops in a graph, without those that only initialise variables."""
+    before: set[Any] = set()
+    waiting = list(initializers)
+    while waiting:
+        operation = waiting.pop()
+        if operation not in before:
+            before.add(operation)
+            waiting += [tensor.op for tensor in operation.inputs]
+    found = [each for each in graph.get_operations() if each not in before]
+    return sorted({each.type for each in found} & HIDDEN_RANDOM_OPS)
+
+
 def is_eager_variable(variable: Any) -> bool:
     """Whether the variable's value is in memory, not in a graph."""
     return isinstance(variable.handle, ops.EagerTensor) and not variable.handle.is_packed
@@ -220,6 +233,15 @@ def serialize_iterator(iterator: Any) -> bytes:
     """
     state = iterator._serialize_to_tensors()["_STATE"]
     return bytes(tf.io.serialize_tensor(state).numpy())
+
+
+def is_deterministic(dataset: Any) -> bool:
+    """Whether a pipeline whose iterator can be saved gives the same elements again.
+
+    Not where its options allow another order, or let state be passed over.
+    """
+    policy = dataset.options().experimental_external_state_policy
+    return policy is None and not leaves_order_open(dataset)
 
 
 def counted_seeds(state: bytes) -> int:
@@ -260,6 +282,25 @@ def set_eager_seed(seed: int | None, state: Any) -> None:
 def deterministic_ops() -> bool:
     """Whether the user turned op determinism on."""
     return bool(config.is_op_determinism_enabled())
+
+
+def file_cache_of(dataset: Any) -> str:
+    """The file that a stage of a `tf.data` pipeline caches in; empty without one."""
+    names = [bytes(stage._filename.numpy()).decode() for stage in _stages(dataset, "_filename")]
+    return next((name for name in names if name), "")
+
+
+def leaves_order_open(dataset: Any) -> bool:
+    """Whether a parallel stage of a `tf.data` pipeline may hand its elements on in any order."""
+    stages = [stage._deterministic for stage in _stages(dataset, "_deterministic")]
+    return "false" in stages or ("default" in stages and dataset.options().deterministic is False)
+
+
+def _stages(dataset: Any, attribute: str) -> Iterator[Any]:
+    if hasattr(dataset, attribute):
+        yield dataset
+    for each in getattr(dataset, "_inputs", tuple)():
+        yield from _stages(each, attribute)
 
 
 _STAGE_NUMBERS = ("_buffer_size", "_batch_size", "_count")

@@ -1,0 +1,85 @@
+"""The way in which an input is saved is the user's, or what its cost says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras.src.backend.tensorflow.trainer import TFEpochIterator
+
+from pitstop.engine.python_state import Encoder
+from pitstop.keras.input_choice import InputMode
+from pitstop.keras.training_input import TrainingInput
+from pitstop.tensorflow.streams import Streams
+
+ROWS = np.arange(24, dtype=np.float32).reshape(24, 1)
+
+
+def shuffled() -> Any:
+    return tf.data.Dataset.from_tensor_slices(ROWS).shuffle(24).batch(4)
+
+
+def reading(dataset: Any, mode: str = "auto", **settings: Any) -> TrainingInput:
+    keras.utils.set_random_seed(1)
+    source = TFEpochIterator(
+        x=dataset, distribute_strategy=tf.distribute.get_strategy(), **settings
+    )
+    reader = TrainingInput(source, Streams(), InputMode(mode))
+    reader.before_iterator()
+    reader.create_iterator()
+    return reader
+
+
+def is_replayed(reader: TrainingInput) -> bool:
+    described, tensors = reader.capture(Encoder(""))
+    assert described["replay"] is (tensors == [])
+    return bool(described["replay"])
+
+
+def test_a_dear_state_is_given_up() -> None:
+    reader = reading(shuffled())
+    assert not is_replayed(reader)
+    assert reader.level.level == "exact"
+    reader.reconsider(snapshot_seconds=1e-6, overhead=1e-9)
+    assert is_replayed(reader)
+    assert reader.level.level == "exact_by_replay"
+    assert "too large to save" in reader.level.reason
+
+
+def unordered() -> Any:
+    options = tf.data.Options()
+    options.deterministic = False
+    return shuffled().with_options(options)
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [
+        lambda: reading(shuffled(), "native"),
+        lambda: reading(unordered()),
+        lambda: reading(shuffled().repeat(), steps_per_epoch=3),
+        lambda: reading(ROWS, batch_size=4),
+    ],
+    ids=["the user wants it", "order left open", "one iterator for all epochs", "arrays"],
+)
+def test_a_dear_state_is_kept_where(reader: Any) -> None:
+    made = reader()
+    assert not is_replayed(made)
+    made.reconsider(snapshot_seconds=1e-6, overhead=1e-9)
+    assert not is_replayed(made)
+
+
+def test_the_user_may_want_a_replay() -> None:
+    reader = reading(shuffled(), "replay")
+    assert is_replayed(reader)
+    assert "--input" in reader.level.reason
+
+
+def test_what_cannot_be_repeated_is_not_promised_by_a_replay() -> None:
+    noisy = shuffled().map(lambda row: row + tf.random.normal([1]))
+    reader = reading(noisy, "replay")
+    assert is_replayed(reader)
+    assert reader.level.level == "not_exact"
