@@ -73,7 +73,7 @@ def as_saved(cut: Cut) -> SavedState:
 def start(trainers: list[Trainer], folder: Path, **options: Any) -> Trainer:
     trainers.append(Trainer(folder, **options))
     # Nobody makes anything durable here; a milestone does not wait without a supervisor.
-    trainers[-1].session.milestone = lambda _: None  # type: ignore[method-assign]
+    trainers[-1].session.milestone = lambda _: None  # type: ignore[method-assign, assignment]
     return trainers[-1]
 
 

@@ -51,6 +51,7 @@ STATE_PARTS = {
     "keras/data_spec": "data.",
     "keras/input_state": "input.",
     "keras/validation_input": "validation.",
+    "loop/loop_state": "",
     "tensorflow/randomness": "",
     "tensorflow/streams": "",
     "tensorflow/variables": "",
