@@ -56,9 +56,10 @@ def test_an_open_order_stays_inexact_when_it_is_replayed() -> None:
     assert (state.by_replay, state.level.level) == (True, "not_exact")
 
 
-def test_a_pipeline_that_caches_in_a_file_is_replayed(tmp_path: Path) -> None:
-    file = str(tmp_path / "cache")
-    state = state_of(numbers().cache(file).shuffle(8))
+@pytest.mark.parametrize("stage", ["cache", "snapshot"])
+def test_a_pipeline_that_keeps_elements_in_a_file_is_replayed(stage: str, tmp_path: Path) -> None:
+    file = str(tmp_path / "kept")
+    state = state_of(getattr(numbers(), stage)(file).shuffle(8))
     assert (state.by_replay, state.level.level) == (True, "exact_by_replay")
     assert state.level.reason.endswith(file)
 

@@ -104,8 +104,8 @@ class InputState:
         if type(adapter).__name__ not in _NATIVE_ADAPTERS:
             return cls(native=False, by_replay=True, level=_replay_of(adapter), mode=mode)
         if file := private.file_cache_of(dataset):
-            # A restored iterator looks for the files of its own process, and
-            # TensorFlow 2.21 crashes where they have another name.
+            # A restored iterator looks for the files as they were; TensorFlow
+            # 2.21 fails or crashes where they are gone or have another name.
             return cls(native=True, by_replay=True, level=_replay_of_file(file), mode=mode)
         level = _OPEN_ORDER if private.leaves_order_open(dataset) else EXACT
         return cls(native=True, level=level, mode=mode)
@@ -216,9 +216,10 @@ def restore_iterator(
     return iterator
 
 
-def fast_forward(iterator: Any, batches: int) -> None:
-    """Draws batches and throws them away."""
-    for _ in range(batches):
+def fast_forward(iterator: Any, batches: int, tell: Callable[[int], None]) -> None:
+    """Draws batches and throws them away; tells their number after each."""
+    for drawn in range(batches):
+        tell(drawn)
         next(iterator)
 
 
@@ -251,7 +252,7 @@ def _replay_of(adapter: Any) -> Level:
 
 
 def _replay_of_file(file: str) -> Level:
-    return Level("exact_by_replay", f"the pipeline caches in the file {file}")
+    return Level("exact_by_replay", f"the pipeline keeps its elements in {file}")
 
 
 def _level_of_refusal(error: tf.errors.OpError) -> Level:

@@ -285,9 +285,10 @@ def deterministic_ops() -> bool:
 
 
 def file_cache_of(dataset: Any) -> str:
-    """The file that a stage of a `tf.data` pipeline caches in; empty without one."""
-    names = [bytes(stage._filename.numpy()).decode() for stage in _stages(dataset, "_filename")]
-    return next((name for name in names if name), "")
+    """The file that a stage of a `tf.data` pipeline keeps its elements in; empty without one."""
+    caches = (bytes(stage._filename.numpy()).decode() for stage in _stages(dataset, "_filename"))
+    snapshots = (str(stage._path) for stage in _stages(dataset, "_shard_func"))
+    return next((name for name in (*caches, *snapshots) if name), "")
 
 
 def leaves_order_open(dataset: Any) -> bool:

@@ -32,7 +32,7 @@ INPUTS = {
     "tfdata_generator_in_map": NOT_EXACT,
     "tfdata_keras_layer_in_map": NOT_EXACT,
     "tfdata_any_order": NOT_EXACT,
-    "tfdata_snapshot": EXACT,
+    "tfdata_snapshot": REPLAY,
     "tfdata_windows": EXACT,
     "tfdata_sampled": EXACT,
     "tfdata_rejection": EXACT,
@@ -45,9 +45,9 @@ INPUTS = {
     "sequence_reshuffled": REPLAY,
     "sequence_reshuffled_two_workers": REPLAY,
     "sequence_augmented": REPLAY,
-    "sequence_with_own_generator": NOT_EXACT,
+    "sequence_with_own_generator": REPLAY,
     "generator": REPLAY,
-    "generator_with_own_stream": NOT_EXACT,
+    "generator_with_own_stream": REPLAY,
 }
 """Functions of `scripts/matrix_inputs.py`, and how exact a resume of each says it is."""
 
