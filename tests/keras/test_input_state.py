@@ -125,6 +125,7 @@ class Input:
         self.dataset = self.adapter.get_tf_dataset()
         self.state = InputState.of(self.adapter, mode)
         self.streams = Streams()
+        self.told: list[int] = []
 
     def create(self) -> None:
         self.state.creating(self.adapter, self.streams.capture())
@@ -148,7 +149,7 @@ class Input:
             input_state.prepare_replay(saved, arrays, self.adapter, self.dataset, self.streams)
         self.create()
         if saved["replay"]:
-            input_state.fast_forward(self.iterator, saved["drawn"])
+            input_state.fast_forward(self.iterator, saved["drawn"], self.told.append)
         else:
             fresh = FreshIterator.of(self.iterator)
             self.iterator = input_state.restore_iterator(
@@ -212,6 +213,15 @@ def test_later_epochs_are_those_that_would_have_come(name: str, created: int) ->
         for reader in (stopped, resumed):
             reader.create()
         assert resumed.draw(BATCHES) == stopped.draw(BATCHES), drawn
+
+
+def test_a_replay_tells_how_far_it_is() -> None:
+    stopped = Input(REPLAYED["generator"])
+    stopped.create()
+    stopped.draw(3)
+    resumed = Input(REPLAYED["generator"])
+    resumed.restore(*stopped.save())
+    assert resumed.told == [0, 1, 2]
 
 
 def test_an_iterator_of_another_kind_is_replayed() -> None:

@@ -52,7 +52,7 @@ def test_a_dear_state_is_given_up() -> None:
 def unordered() -> Any:
     options = tf.data.Options()
     options.deterministic = False
-    return shuffled().with_options(options)
+    return shuffled().map(lambda row: row * 2, num_parallel_calls=2).with_options(options)
 
 
 @pytest.mark.parametrize(

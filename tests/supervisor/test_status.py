@@ -9,7 +9,7 @@ import pytest
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.supervisor.lifecycle import State
 from pitstop.supervisor.live_status import live_status
-from pitstop.supervisor.status import Status, with_progress
+from pitstop.supervisor.status import Status, replay_text, with_progress
 from pitstop.supervisor.story import Story
 
 
@@ -36,6 +36,17 @@ def test_before_training_the_position_is_the_checkpoint_s() -> None:
     status = live_status(Status("", attempt=2), State.STARTING, story, progress, 100.0)
     assert (status.state, status.step, status.epoch) == ("starting", 40, 2)
     assert status.checkpoint_age_seconds == 10.0
+
+
+def test_while_the_input_is_replayed_the_step_is_the_checkpoint_s() -> None:
+    beacon = Beacon.create()
+    beacon.write_phase(Phase.RESTORING)
+    story = Story(checkpoint_step=40, checkpoint_epoch=2)
+    before = live_status(Status(""), State.RUNNING, story, beacon.progress(), 0.0)
+    beacon.write_replay(40, 7, 12)
+    during = live_status(Status(""), State.RUNNING, story, beacon.progress(), 0.0)
+    assert (before.step, before.phase, replay_text(before)) == (40, "restoring", "")
+    assert replay_text(during) == "finding step 40: 7 of 12 batches"
 
 
 @pytest.mark.parametrize("state", [State.ENDING, State.SAVING, State.SAVED])

@@ -44,6 +44,12 @@ def test_line_before_training() -> None:
     assert format_status(Status("starting"), 80) == "pitstop: starting | nothing saved yet"
 
 
+def test_line_while_the_input_is_replayed() -> None:
+    status = Status("running", replay_step=40, replayed_batches=7, batches_to_replay=12)
+    shown = format_status(status, 80)
+    assert shown == "pitstop: running | finding step 40: 7 of 12 batches | nothing saved yet"
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(0, "0s"), (59.9, "59s"), (60, "1m00s"), (3661, "1h01m"), (90000, "1d01h")],

@@ -11,7 +11,7 @@ from pitstop.cli.live_run import RUNS, find_run, status_at, status_of
 from pitstop.cli.ls import print_table
 from pitstop.store.run_folder import find_runs
 from pitstop.supervisor.notices import level_text
-from pitstop.supervisor.status import Status
+from pitstop.supervisor.status import Status, replay_text
 from pitstop.supervisor.status_line import format_seconds
 
 
@@ -55,6 +55,8 @@ def _state(status: Status) -> str:
 
 
 def _position(status: Status) -> str:
+    if status.batches_to_replay is not None:
+        return replay_text(status)
     if status.step is None:
         return ""
     epoch = "" if status.epoch is None else f", epoch {status.epoch + 1}"

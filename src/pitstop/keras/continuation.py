@@ -117,7 +117,7 @@ class Continuation:
         iterator = (
             self._run.input.create_iterator()
             if self._restarts_epoch
-            else self._run.input.restore(self._saved)
+            else self._run.input.restore(self._saved, self._tell_replayed)
         )
         self._restore_state()
         self._restore_files()
@@ -125,6 +125,10 @@ class Continuation:
             self._run.restart_epoch()
         self._report(time.monotonic() - self._started)
         return iterator
+
+    def _tell_replayed(self, batches: int) -> None:
+        total = self._saved.state["fit"]["input"]["drawn"]
+        self._run.session.beacon.write_replay(self.position.step, batches, total)
 
     def _restore_files(self) -> None:
         event_files.apply(event_files.plan(self._old_events, self._events))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -116,13 +117,18 @@ class TrainingInput:
                 self._streams,
             )
 
-    def restore(self, saved: SavedState) -> Any:
-        """A training iterator at its saved position."""
+    def restore(self, saved: SavedState, tell: Callable[[int], None]) -> Any:
+        """A training iterator at its saved position.
+
+        Args:
+            saved: the saved position.
+            tell: called while batches are drawn again, with their number so far.
+        """
         described = saved.state["fit"]["input"]
         if described["replay"]:
             iterator = self.create_iterator()
             self._before_replay = self._streams.capture()
-            input_state.fast_forward(iterator, described["drawn"])
+            input_state.fast_forward(iterator, described["drawn"], tell)
         else:
             data = bytes(saved.tensors[ITERATOR_TENSOR])
             fresh, created = self._first_iterator(), described["created"]
@@ -146,7 +152,7 @@ class TrainingInput:
         if saved.state["fit"]["input"]["replay"]:
             self.create_iterator()
         else:
-            self.restore(saved)
+            self.restore(saved, lambda _: None)
 
     def restart_epoch(self) -> None:
         """Forgets the position inside of the epoch."""

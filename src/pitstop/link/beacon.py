@@ -28,6 +28,7 @@ _VERSION = 1
 _HEADER = struct.Struct("<QQ")
 _POSITION = struct.Struct("<QQQqd")  # step, epoch, step_in_epoch, boundary_ns, loss
 _PLAN = struct.Struct("<QQQQ")  # fit, epochs, steps_per_epoch, steps_this_attempt
+_REPLAY = struct.Struct("<QQQ")  # step, batches drawn again, batches to draw again
 _WORD = struct.Struct("<Q")
 _SIGNED = struct.Struct("<q")
 _REAL = struct.Struct("<d")
@@ -37,6 +38,7 @@ _AT_PHASE = 128
 _AT_PLAN = 136
 _AT_STEP_SECONDS = 176
 _AT_SNAPSHOT_STEP = 184
+_AT_REPLAY = 192
 _AT_STOP = 256
 _AT_CHECKPOINT_REQUESTS = 264
 _AT_PINNED = 320
@@ -78,6 +80,9 @@ class Progress:
         steps_this_attempt: steps executed by this process.
         step_seconds: smoothed time between boundaries, 0 before the second.
         snapshot_step: step of the newest complete snapshot, -1 when none.
+        replay_step: step whose place in the input is being found, while RESTORING.
+        replayed_batches: batches drawn again so far.
+        batches_to_replay: how many there are to draw again, 0 for none.
     """
 
     step: int
@@ -92,6 +97,9 @@ class Progress:
     steps_this_attempt: int
     step_seconds: float
     snapshot_step: int
+    replay_step: int = 0
+    replayed_batches: int = 0
+    batches_to_replay: int = 0
 
 
 class Beacon:
@@ -145,6 +153,10 @@ class Beacon:
         """Publishes the step of the newest complete snapshot."""
         _SIGNED.pack_into(self._page, _AT_SNAPSHOT_STEP, step)
 
+    def write_replay(self, step: int, batches: int, total: int) -> None:
+        """Publishes how far the place of a step in the input has been found."""
+        _REPLAY.pack_into(self._page, _AT_REPLAY, step, batches, total)
+
     # -- the supervisor's side --
 
     def request_stop(self, stop: Stop) -> None:
@@ -194,6 +206,7 @@ class Beacon:
             self._page, _AT_POSITION
         )
         fit, epochs, steps_per_epoch, steps_this_attempt = _PLAN.unpack_from(self._page, _AT_PLAN)
+        replay_step, replayed, to_replay = _REPLAY.unpack_from(self._page, _AT_REPLAY)
         return Progress(
             step=step,
             epoch=epoch,
@@ -207,6 +220,9 @@ class Beacon:
             steps_this_attempt=steps_this_attempt,
             step_seconds=_REAL.unpack_from(self._page, _AT_STEP_SECONDS)[0],
             snapshot_step=_SIGNED.unpack_from(self._page, _AT_SNAPSHOT_STEP)[0],
+            replay_step=replay_step,
+            replayed_batches=replayed,
+            batches_to_replay=to_replay,
         )
 
 

@@ -31,6 +31,9 @@ class Status:
         snapshot_memory_bytes: memory that snapshots occupy.
         started_seconds: when the attempt started, seconds since the epoch.
         resumed_from_step: step that the attempt continued from.
+        replay_step: step whose place in the input is being found, by drawing batches again.
+        replayed_batches: how many were drawn.
+        batches_to_replay: how many there are to draw.
     """
 
     state: str
@@ -57,6 +60,9 @@ class Status:
     started_seconds: float | None = None
     resumed_from_step: int | None = None
     exit_code: int | None = None
+    replay_step: int | None = None
+    replayed_batches: int | None = None
+    batches_to_replay: int | None = None
 
     def to_json(self) -> dict[str, JsonValue]:
         """For a message, or for `status --json`."""
@@ -73,6 +79,8 @@ def with_progress(status: Status, progress: Progress) -> Status:
     """The status with the trainer's position, once there is one."""
     if progress.phase is Phase.STARTING:
         return dataclasses.replace(status, phase=_phase_name(progress))
+    if progress.phase is Phase.RESTORING:
+        return _restoring(status, progress)
     rate = 1.0 / progress.step_seconds if progress.step_seconds > 0 else None
     return dataclasses.replace(
         status,
@@ -87,6 +95,27 @@ def with_progress(status: Status, progress: Progress) -> Status:
         eta_seconds=eta_seconds(progress, rate),
         loss=_json_loss(progress.loss),
     )
+
+
+def _restoring(status: Status, progress: Progress) -> Status:
+    # The position on the page is that of a process which has not trained yet.
+    status = dataclasses.replace(status, phase=_phase_name(progress))
+    if not progress.batches_to_replay:
+        return status
+    return dataclasses.replace(
+        status,
+        replay_step=progress.replay_step,
+        replayed_batches=progress.replayed_batches,
+        batches_to_replay=progress.batches_to_replay,
+    )
+
+
+def replay_text(status: Status) -> str:
+    """How far a replay of the input is, empty when there is none."""
+    if status.batches_to_replay is None:
+        return ""
+    drawn = f"{status.replayed_batches} of {status.batches_to_replay}"
+    return f"finding step {status.replay_step}: {drawn} batches"
 
 
 def eta_seconds(progress: Progress, rate: float | None) -> float | None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pitstop.supervisor.status import Status
+from pitstop.supervisor.status import Status, replay_text
 
 FEWEST_ROWS = 10
 LONGEST_SEQUENCE_BYTES = 64
@@ -85,6 +85,8 @@ def format_status(status: Status, columns: int) -> str:
 
 
 def _position(status: Status) -> str:
+    if status.batches_to_replay is not None:
+        return replay_text(status)
     if status.step is None:
         return ""
     epoch = "" if status.epoch is None else f", epoch {status.epoch + 1}"
