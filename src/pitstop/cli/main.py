@@ -11,6 +11,7 @@ import pitstop
 from pitstop.cli.checkpoint import checkpoint
 from pitstop.cli.checkpoints import checkpoints
 from pitstop.cli.compare import compare
+from pitstop.cli.diagnose import diagnose
 from pitstop.cli.drill import drill
 from pitstop.cli.ls import ls
 from pitstop.cli.run import run
@@ -30,7 +31,7 @@ def cli() -> None:
     """Stop TensorFlow training anywhere, resume it bit for bit, know why it stopped."""
 
 
-for _command in (run, stop, checkpoint, status, ls, why, checkpoints, compare, drill):
+for _command in (run, stop, checkpoint, status, ls, why, diagnose, checkpoints, compare, drill):
     cli.add_command(_command)
 
 

@@ -1,0 +1,70 @@
+"""`pitstop diagnose`."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from pitstop import report
+from pitstop.report import json_report, markdown, terminal
+
+_SHELL_ADDS = 128
+
+
+class SignalName(click.ParamType[str]):
+    """A signal by number or by name: 9, KILL, SIGKILL; its full name."""
+
+    name = "signal"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name ("SIGKILL")."""
+        try:
+            if value.isdigit():
+                return signal.Signals(int(value)).name
+            return signal.Signals["SIG" + value.upper().removeprefix("SIG")].name
+        except (KeyError, ValueError):
+            self.fail(f"{value} is no signal", param, ctx)
+
+
+@click.command()
+@click.argument("log", type=click.Path(path_type=Path))
+@click.option("--exit-code", type=click.IntRange(0, 255), help="What the shell said: echo $?.")
+@click.option("--signal", "signal_name", type=SignalName(), help="What killed it: 9, SIGKILL.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option(
+    "--md", "markdown_file", type=click.Path(path_type=Path), help="Write Markdown to a file."
+)
+def diagnose(
+    log: Path,
+    *,
+    exit_code: int | None,
+    signal_name: str | None,
+    as_json: bool,
+    markdown_file: Path | None,
+) -> None:
+    """Tell why a training stopped from nothing but its LOG.
+
+    For trainings that did not run under Pitstop.  What a log cannot show is
+    listed; the exit code or the signal, where they are known, say much.
+    """
+    if exit_code is not None and signal_name is not None:
+        raise click.UsageError("--exit-code and --signal exclude each other.")
+    code, name = _ending(exit_code, signal_name or "")
+    found = report.why_log(log, exit_code=code, signal=name)
+    if markdown_file is not None:
+        markdown_file.write_text(markdown.render(found), encoding="utf-8")
+    if as_json:
+        click.echo(json_report.render(found))
+    elif markdown_file is None:
+        terminal.show(found, Console())
+
+
+def _ending(exit_code: int | None, signal_name: str) -> tuple[int | None, str]:
+    """A shell tells of a signal by an exit code above 128."""
+    numbers = {each.value for each in signal.Signals}
+    if exit_code is None or exit_code - _SHELL_ADDS not in numbers:
+        return exit_code, signal_name
+    return None, signal.Signals(exit_code - _SHELL_ADDS).name
