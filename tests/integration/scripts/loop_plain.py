@@ -171,11 +171,46 @@ def train_in_turns():
     return {"losses": losses}, [*model.variables, *model.optimizer.variables]
 
 
+def train_eagerly():
+    """No tf.function anywhere."""
+    model, optimizer = make_classifier(), keras.optimizers.Adam(0.02)
+    objective = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    x, y = make_arrays(1)
+    losses = []
+    for step in range(1, STEPS_PER_EPOCH + 1):
+        with tf.GradientTape() as tape:
+            loss = objective(y, model(x, training=True))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply(gradients, model.trainable_variables)
+        losses.append(float(loss))
+        meet("batch", step)
+    return {"losses": losses}, model.variables
+
+
+def train_from_iterator():
+    """The function takes the iterator, not the batch."""
+    weights = tf.Variable(tf.zeros(8), trainable=True)
+
+    @tf.function
+    def train_step(batches):
+        weights.assign_add(tf.reduce_mean(next(batches), axis=0))
+        return tf.reduce_sum(weights)
+
+    batches = iter(tf.data.Dataset.from_tensor_slices(make_arrays(1)[0]).batch(BATCH))
+    losses = []
+    for step in range(1, STEPS_PER_EPOCH + 1):
+        losses.append(float(train_step(batches)))
+        meet("batch", step)
+    return {"losses": losses}, [weights]
+
+
 LOOPS = {
     "tape": train_with_tape,
     "batches": train_on_batches,
     "gan": train_gan,
     "turns": train_in_turns,
+    "eager": train_eagerly,
+    "iterator": train_from_iterator,
 }
 
 

@@ -1,0 +1,140 @@
+"""Custom loops without a line of Pitstop end with the bits of the uninterrupted script."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pitstop.events import LevelKnown, Notice, Restored, TrainerStopped
+from tests.integration.compare import assert_identical
+from tests.integration.keras_run import OUT, SCRIPTS, Ended, KerasRun
+from tests.integration.supervisor.launch import PITSTOP
+
+_SCRIPT = "loop_plain.py"
+_EXIT_CODES = {"kill": 128 + 9, "stop": 75}
+
+LOOPS = {
+    "tape": "kill@batch:13 stop@batch:24",
+    "batches": "stop@batch:3 kill@batch:27",
+    "gan": "kill@batch:7 stop@critic:22",
+}
+MANY = {
+    "tape": "kill@batch:1 stop@batch:2 kill@epoch:1 stop@epoch:2 kill@batch:29 stop@epoch:3",
+    "batches": "kill@batch:1 kill@batch:11 stop@batch:20 kill@batch:21 kill@batch:30",
+    "gan": "stop@critic:1 kill@critic:2 kill@batch:2 stop@batch:17 stop@critic:29 kill@batch:30",
+    "turns": "kill@batch:5 kill@batch:14 stop@batch:16 stop@batch:25 kill@batch:28",
+}
+
+
+def _run_of(folder: Path, loop: str, faults: str) -> KerasRun:
+    environment = {
+        "FAULTS": faults,
+        "FAULTS_DONE": str(folder / "faults"),
+        "STOP_COMMAND": f"{' '.join(PITSTOP)} stop run --no-wait",
+    }
+    arguments = (OUT, "--loop", loop)
+    return KerasRun(folder, _SCRIPT, arguments, ("--every", "1steps"), environment)
+
+
+def _alone(folder: Path, loop: str) -> tuple[Path, list[bytes]]:
+    """What the script writes, and prints, without Pitstop."""
+    out = folder / f"alone-{OUT}"
+    command = (sys.executable, str(SCRIPTS / _SCRIPT), str(out), "--loop", loop)
+    ended = subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=120)
+    return out, _printed(ended)
+
+
+def _printed(ended: Ended) -> list[bytes]:
+    return [line for line in ended.stdout.splitlines() if line.startswith(b"step ")]
+
+
+def _interrupt(folder: Path, loop: str, faults: str) -> None:
+    expected, lines = _alone(folder, loop)
+    run = _run_of(folder, loop, faults)
+    for attempt, fault in enumerate(faults.split(), start=1):
+        ended = run.attempt()
+        assert ended.returncode == _EXIT_CODES[fault.partition("@")[0]], (fault, ended.stderr)
+        _check_resumed(run, attempt)
+        _check_printed(lines, _printed(ended))
+    ended = run.attempt()
+    assert ended.returncode == 0, ended.stderr
+    _check_resumed(run, len(faults.split()) + 1)
+    printed = _printed(ended)
+    assert printed == lines[len(lines) - len(printed) :]
+    assert_identical(expected, folder / OUT)
+    assert run.processes() == []
+
+
+def _check_printed(lines: list[bytes], printed: list[bytes]) -> None:
+    """An attempt prints a part of what the script prints alone, the same bits."""
+    start = lines.index(printed[0]) if printed else 0
+    assert printed == lines[start : start + len(printed)]
+
+
+def _check_resumed(run: KerasRun, attempt: int) -> None:
+    """An attempt goes on at what was saved, and nowhere else."""
+    saved = run.saved_step(attempt - 1)
+    resumed = [event.step for event in run.events(Restored, attempt)]
+    assert resumed[-1:] == ([] if saved is None else [saved])
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_loop_that_is_killed_and_stopped(loop: str, tmp_path: Path) -> None:
+    _interrupt(tmp_path, loop, LOOPS[loop])
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("loop", MANY)
+def test_a_loop_that_is_interrupted_again_and_again(loop: str, tmp_path: Path) -> None:
+    _interrupt(tmp_path, loop, MANY[loop])
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(300)
+def test_a_stop_while_the_script_is_repeated(tmp_path: Path) -> None:
+    run = _run_of(tmp_path, "batches", "stop@batch:9 stop@batch:4")
+    assert run.attempt().returncode == 75
+    saved = run.saved_step(1)
+    ended = run.attempt()
+    assert ended.returncode == 75, ended.stderr
+    assert run.events(Restored, 2) == []
+    assert run.last(TrainerStopped, 2).step == saved
+    assert run.saved_step(2) == saved
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(300)
+def test_another_loop_is_not_resumed(tmp_path: Path) -> None:
+    assert _run_of(tmp_path, "batches", "stop@batch:9").attempt().returncode == 75
+    changed = _run_of(tmp_path, "gan", "")
+    ended = changed.attempt()
+    assert ended.returncode == 2, ended.stderr
+    assert b"The script changed: call 1 of its loop was train_on_batch(" in ended.stderr
+    assert b"pitstop.start" in ended.stderr
+    assert [each.code for each in changed.events(Notice, 2)][-1] == "resume_refused"
+    assert changed.saved_step(2) == changed.saved_step(1)
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("loop", "reason"),
+    [
+        ("eager", "gradients are applied outside of any tf.function"),
+        ("iterator", "draws its input by itself"),
+    ],
+)
+def test_a_loop_that_cannot_be_repeated_says_so(loop: str, reason: str, tmp_path: Path) -> None:
+    run = _run_of(tmp_path, loop, "stop@batch:4")
+    ended = run.attempt()
+    assert ended.returncode == 75, ended.stderr
+    known = run.last(LevelKnown)
+    assert known.level == "not_exact"
+    assert reason in known.reason
+    assert "pitstop.start and run.steps" in known.reason
+    assert run.saved_step(1) is None
