@@ -90,11 +90,12 @@ def test_steps_count_as_range_does(tmp_path: Path, trainers: list[Trainer]) -> N
 def test_a_loop_without_an_end_goes_on_until_it_is_left(
     tmp_path: Path, trainers: list[Trainer]
 ) -> None:
-    run = start(trainers, tmp_path).run
-    for step in run.steps():
+    trainer = start(trainers, tmp_path)
+    for step in trainer.run.steps():
         if step == 5:
             break
-    assert run.step == 5
+    assert trainer.run.step == 5
+    assert FitEnded in [type(event) for event in trainer.events()]
 
 
 def test_a_stop_is_obeyed_behind_the_step(tmp_path: Path, trainers: list[Trainer]) -> None:

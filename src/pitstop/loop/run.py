@@ -101,6 +101,10 @@ class Run:
         with StopSignals(self._session):
             try:
                 yield from self._train(count)
+            except GeneratorExit:
+                # A `break`; an exception in the step ends up here too, and is told by itself.
+                self._report_end()
+                raise
             except TrainingStopped:
                 self.stopped = True
                 if not self._returns:
@@ -127,8 +131,11 @@ class Run:
             yield self._done
             self._step_done()
         self._session.milestone(self._cut("fit_end"))
+        self._report_end()
+
+    def _report_end(self) -> None:
         self._session.report(FitEnded(self._index, self.step, 1, 1))
-        beacon.write_phase(Phase.BETWEEN_FITS)
+        self._session.beacon.write_phase(Phase.BETWEEN_FITS)
 
     def _step_done(self) -> None:
         now_ns = time.monotonic_ns()
