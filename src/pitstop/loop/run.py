@@ -132,10 +132,10 @@ class Run:
             self._step_done()
         self._session.milestone(self._cut("fit_end"))
         self._report_end()
+        beacon.write_phase(Phase.BETWEEN_FITS)
 
     def _report_end(self) -> None:
         self._session.report(FitEnded(self._index, self.step, 1, 1))
-        self._session.beacon.write_phase(Phase.BETWEEN_FITS)
 
     def _step_done(self) -> None:
         now_ns = time.monotonic_ns()
