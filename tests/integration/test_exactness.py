@@ -50,12 +50,6 @@ CHAINS = {
         ("--input", "numpy", "--shuffled-validation", "--validation-steps", "4"),
         "stop@batch:25 kill@batch:47",
     ),
-    "tfdata-shuffle-replayed": Chain(
-        ("--input", "tfdata-shuffle", "--validation"),
-        "kill@batch:5 stop@batch:20 kill@batch:47",
-        options=("--every", "1steps", "--input", "replay"),
-        level="exact_by_replay",
-    ),
     "tfdata-repeat": Chain(
         ("--input", "tfdata-repeat", *DECIDING),
         "kill@batch:20 stop@batch:40",
@@ -96,18 +90,18 @@ CHAINS = {
         "stop@batch:27 kill@batch:41",
         level="exact_by_replay",
     ),
-    "own-random": Chain(
-        ("--input", "numpy", "--own-random"),
-        "kill@batch:3 stop@batch:20 kill@batch:45",
+    "pandas": Chain(
+        ("--input", "frames", "--epochs", "2"),
+        "stop@batch:7 kill@batch:33",
+    ),
+    "grain-dataset": Chain(
+        ("--input", "grain-dataset", "--epochs", "2"),
+        "stop@batch:7 kill@batch:33",
+        level="exact_by_replay",
     ),
     "own-random-in-a-generator": Chain(
         ("--input", "own-generator", "--own-random"),
-        "stop@batch:5 kill@batch:20 stop@batch:41",
-        level="exact_by_replay",
-    ),
-    "own-random-in-tf-data": Chain(
-        ("--input", "own-from-generator", "--own-random"),
-        "stop@batch:5 kill@batch:33 stop@batch:40",
+        "stop@batch:5 kill@batch:20",
         level="exact_by_replay",
     ),
     "own-random-in-a-sequence": Chain(

@@ -30,6 +30,38 @@ CONFIGURATIONS = {
     "sequence": (("--input", "sequence", "--validation"), "exact_by_replay"),
 }
 
+INPUTS = {
+    "class-weights": Chain(
+        ("--input", "weighted", "--epochs", "2"),
+        "kill@batch:29",
+    ),
+    "sparse": Chain(
+        ("--input", "sparse", "--epochs", "2"),
+        "kill@batch:7 stop@batch:33",
+    ),
+    "grain-loader": Chain(
+        ("--input", "grain-loader", "--epochs", "2"),
+        "kill@batch:7 stop@batch:33",
+        level="exact_by_replay",
+    ),
+    "own-random": Chain(
+        ("--input", "numpy", "--own-random"),
+        "kill@batch:3 stop@batch:20 kill@batch:45",
+    ),
+    "own-random-in-tf-data": Chain(
+        ("--input", "own-from-generator", "--own-random"),
+        "stop@batch:5 kill@batch:33 stop@batch:40",
+        level="exact_by_replay",
+    ),
+    "tfdata-shuffle-replayed": Chain(
+        ("--input", "tfdata-shuffle", "--validation"),
+        "kill@batch:5 stop@batch:20 kill@batch:47",
+        options=("--every", "1steps", "--input", "replay"),
+        level="exact_by_replay",
+    ),
+}  # fmt: skip
+"""Inputs that share their code with one of the exactness tests."""
+
 
 def random_points(seed: int) -> str:
     """Kills and stops at distinct batches of the run, in their order."""
@@ -53,3 +85,17 @@ def test_random_interruptions_change_no_bit(
     chain = Chain((*arguments, "--epochs", str(EPOCHS)), random_points(seed), level=level)
     interrupt_everywhere(chain, tmp_path, baseline(chain.arguments))
     record_property(CYCLES, INTERRUPTIONS)
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", INPUTS)
+def test_further_inputs_end_with_the_same_bits(
+    name: str,
+    tmp_path: Path,
+    baseline: Baseline,
+    record_property: Callable[[str, object], None],
+) -> None:
+    chain = INPUTS[name]
+    interrupt_everywhere(chain, tmp_path, baseline(chain.arguments))
+    record_property(CYCLES, len(chain.parsed()))

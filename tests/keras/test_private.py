@@ -165,3 +165,9 @@ def test_a_warning_keeps_the_place_that_keras_gives_it() -> None:
     assert warning.filename.endswith("keras/src/trainers/epoch_iterator.py")
     assert str(warning.message) == "ran out"
     assert "_interrupted_warning" in linecache.getline(warning.filename, warning.lineno)
+
+
+def test_the_arguments_of_fit_have_names() -> None:
+    given = private.fit_arguments(("x", "y"), {"validation_data": "v"})
+    assert given == {"x": "x", "y": "y", "validation_data": "v"}
+    assert private.fit_arguments((), {"unknown": 1}) == {"unknown": 1}

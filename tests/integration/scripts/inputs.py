@@ -23,6 +23,53 @@ def from_numpy(x, y):
     return {"x": x, "y": y, "batch_size": BATCH}
 
 
+def frames(x, y):
+    """Frames and series of pandas, weighted by row, a part of them for validation."""
+    import pandas
+
+    weights = pandas.Series(1.0 + (y == 2))
+    held_out = {"batch_size": 24, "validation_split": 0.24}  # 20 batches are left
+    return {"x": pandas.DataFrame(x), "y": pandas.Series(y), "sample_weight": weights, **held_out}
+
+
+def weighted(x, y):
+    """Arrays, weighted by class."""
+    return {**from_numpy(x, y), "class_weight": {0: 1.0, 1: 0.5, 2: 2.0, 3: 1.0}}
+
+
+def sparse(x, y):
+    """A sparse matrix of SciPy."""
+    import scipy.sparse
+
+    return {**from_numpy(scipy.sparse.csr_matrix(np.where(x > 0.5, x, 0.0)), y)}
+
+
+def grain_dataset(x, y):
+    """A `MapDataset` of Grain: shuffled, with random numbers by index."""
+    import grain
+
+    rows = grain.MapDataset.source(list(zip(x, y, strict=True))).shuffle(seed=3)
+    return {"x": rows.random_map(_with_noise, seed=4).batch(BATCH)}
+
+
+def grain_loader(x, y):
+    """A `DataLoader` of Grain without end."""
+    import grain
+
+    sampler = grain.samplers.IndexSampler(len(x), shuffle=True, seed=3)
+    loader = grain.DataLoader(
+        data_source=list(zip(x, y, strict=True)),
+        sampler=sampler,
+        operations=[grain.transforms.Batch(BATCH)],
+    )
+    return {"x": loader, "steps_per_epoch": STEPS}
+
+
+def _with_noise(row, generator):
+    features, label = row
+    return features + generator.normal(0, 0.1, features.shape).astype("float32"), label
+
+
 def tfdata(x, y):
     return {"x": _rows(x, y).batch(BATCH).prefetch(2)}
 
@@ -114,6 +161,11 @@ def stalling(x, y):
 
 INPUTS = {
     "numpy": from_numpy,
+    "frames": frames,
+    "weighted": weighted,
+    "sparse": sparse,
+    "grain-dataset": grain_dataset,
+    "grain-loader": grain_loader,
     "tfdata": tfdata,
     "tfdata-shuffle": tfdata_shuffle,
     "tfdata-repeat": tfdata_repeat,
