@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pitstop.diagnosis import CauseId, Evidence
@@ -215,9 +217,16 @@ def test_the_hint_about_oom_is_not_in_the_headline() -> None:
 
 
 def test_a_failure_after_training_says_so() -> None:
-    evidence = failed(fit_ended(), raised("KeyError", "'accuracy'"), exited(1))
-    assert finding_of(evidence).summary == (
+    behind = replace(raised("KeyError", "'accuracy'"), phase="between_fits")
+    assert finding_of(failed(fit_ended(), behind, exited(1))).summary == (
         "The script failed after training (step 47): KeyError: 'accuracy'"
+    )
+
+
+def test_a_loop_that_an_exception_leaves_has_ended_but_not_before_it() -> None:
+    inside = replace(raised("KeyError", "'accuracy'"), phase="train")
+    assert finding_of(failed(fit_ended(), inside, exited(1))).summary == (
+        "The script failed at step 47 (epoch 3, batch 7): KeyError: 'accuracy'"
     )
 
 

@@ -10,7 +10,7 @@ from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.raised import Raised
 from pitstop.diagnosis.rules.numerics import NAN_MESSAGE
 from pitstop.diagnosis.rules.signatures import Signature, classify
-from pitstop.events import FitStarted, Notice, TrainerConnected
+from pitstop.events import ExceptionRaised, FitStarted, Notice, TrainerConnected
 
 _PRINTED_FACTOR = 0.95
 """An exception that was only printed may have been handled."""
@@ -74,9 +74,15 @@ def _at(evidence: Evidence, raised: Raised) -> str:
     if evidence.position is None or evidence.last(FitStarted) is None:
         return callback
     at = evidence.position
-    if evidence.open_fit is None:
+    if evidence.open_fit is None and not _left_a_step(evidence):
         return f"{callback} after training (step {at.step:,})"
     return f"{callback} at {phrases.place(at.step, at.epoch, at.step_in_epoch)}"
+
+
+def _left_a_step(evidence: Evidence) -> bool:
+    """Whether the exception came out of a step; a loop that it leaves counts as ended."""
+    told = evidence.last(ExceptionRaised)
+    return told is not None and told.phase in ("first_step", "train")
 
 
 def _title(raised: Raised) -> str:
