@@ -68,3 +68,13 @@ def test_random_ops_with_hidden_counters_are_noticed(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("name", sorted(private.HIDDEN_RANDOM_OPS))
 def test_those_ops_exist(name: str) -> None:
     assert op_def_registry.get(name) is not None
+
+
+def test_a_function_of_keras_2_is_known() -> None:
+    def train_function() -> int:
+        return 1
+
+    assert not private.is_of_keras_2(tf.function(train_function))
+    train_function.__module__ = "tf_keras.src.engine.training"
+    assert private.is_of_keras_2(tf.function(train_function))
+    assert not private.is_of_keras_2(tf.keras.Model())

@@ -24,6 +24,7 @@ from pitstop.replay.values import NotRecordable
 from pitstop.tensorflow import private, randomness
 from pitstop.tensorflow.variables import VariableRegistry
 
+_KERAS_2 = "; it is the fit of Keras 2 (tf_keras): train with Keras 3, or in a loop of your own"
 _EAGER_LOOP = (
     "gradients are applied outside of any tf.function, so that no step can be told from the "
     "next; put the step into a tf.function, or use pitstop.start and run.steps, two lines"
@@ -70,6 +71,11 @@ class Recorder:
         self._doubtful: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         self._unrepeatable: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         self._eager_session: Session | None = None
+
+    @property
+    def loop(self) -> LiveLoop | None:
+        """The loop that runs, None before its first step."""
+        return self._loop
 
     def switch_off(self) -> None:
         """Everything is left alone from now on, as in a forked data worker."""
@@ -155,8 +161,9 @@ class Recorder:
         """An op that draws input is traced."""
         callee = self._traced_callee()
         if callee is not None and not callee.feeds_itself:
+            why = _KERAS_2 if private.is_of_keras_2(callee.owner) else ""
             self._unrepeatable.setdefault(
-                callee.owner, f"{callee.name} draws its input by itself ({op_type})"
+                callee.owner, f"{callee.name} draws its input by itself ({op_type}){why}"
             )
 
     def _traced_callee(self) -> Callee | None:
