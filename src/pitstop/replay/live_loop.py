@@ -77,7 +77,7 @@ class LiveLoop:
     def start(self) -> None:
         """The loop is live from here."""
         self.session.report(FitStarted(self.index, 1, None, {"adapter": "recorded loop"}))
-        atexit.register(self._script_ended)
+        atexit.register(self.script_ended)
         self._boundary_ns = time.monotonic_ns()
         self.session.start_steps(self.step)
         self.session.beacon.write_phase(Phase.TRAIN)
@@ -161,13 +161,14 @@ class LiveLoop:
         self.session.milestone(self.take(milestone="loop_end"))
         self._report_end()
 
-    def _script_ended(self) -> None:
+    def script_ended(self) -> None:
+        """The interpreter exits, and the loop with it."""
         # `last_value` is set by an exception that nobody caught.
         if os.getpid() == self._pid and not hasattr(sys, "last_value"):
             self._report_end()
 
     def _report_end(self) -> None:
-        atexit.unregister(self._script_ended)
+        atexit.unregister(self.script_ended)
         if not self.session.stop_requested():
             self.session.report(FitEnded(self.index, self.step, 1, 1))
 

@@ -53,8 +53,8 @@ def _arrays(values: Sequence[Any]) -> Iterator[np.ndarray[Any, Any]]:
 
 
 def _plain(array: Any) -> Iterator[np.ndarray[Any, Any]]:
-    # The bytes of Python objects are addresses.
-    if not array.dtype.hasobject:
+    # A scalar string comes as Python bytes; the bytes of objects are addresses.
+    if not (isinstance(array, bytes) or array.dtype.hasobject):
         yield np.asarray(array)
 
 
