@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import types
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,30 @@ def test_an_empty_cell_holds_nothing() -> None:
     assert found({"x": refers_to_later}) == {}
     later = Treasure()
     assert found({"x": refers_to_later}) == {"x.later": later}
+
+
+class Lazy(list[Any]):
+    """Computes its items when it is asked for them."""
+
+    def __len__(self) -> int:
+        raise AssertionError("asked for its length")
+
+    def __iter__(self) -> Iterator[Any]:
+        raise AssertionError("asked for its items")
+
+
+@pytest.mark.usefixtures("script")
+def test_the_scripts_code_is_not_run() -> None:
+    treasure = Treasure()
+    assert found({"x": Lazy([treasure])}) == {"x[0]": treasure}
+
+
+@pytest.mark.usefixtures("script")
+def test_a_dead_proxy_is_passed_by() -> None:
+    gone = Treasure()
+    proxy = weakref.proxy(gone)
+    del gone
+    assert found({"x": [proxy]}) == {}
 
 
 def test_modules_of_libraries_are_not_the_users() -> None:

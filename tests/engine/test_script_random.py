@@ -70,6 +70,18 @@ def test_a_generator_that_is_gone_is_named() -> None:
     assert looking(np.random.default_rng(1)).missing(saved) == ["g1"]
 
 
+@pytest.mark.parametrize(
+    ("before", "now"), [("default_rng", "SFC64"), ("Random", "default_rng"), ("MT19937", "Random")]
+)
+def test_a_generator_of_another_kind_is_left_alone(before: str, now: str) -> None:
+    saved = own(looking(MAKERS[before]()))
+    generator = MAKERS[now]()
+    streams = looking(generator)
+    streams.restore(saved)
+    assert streams.missing(saved) == ["g0"]
+    assert drawn(generator) == drawn(MAKERS[now]())
+
+
 def test_global_streams_and_the_systems_are_not_the_scripts() -> None:
     streams = looking(np.random.mtrand._rand, random.random, random.SystemRandom())
     assert own(streams) == {}

@@ -30,8 +30,8 @@ def user_modules() -> dict[str, types.ModuleType]:
     """The script and the modules of its own that it has imported, by name."""
     return {
         name: module
-        for name, module in sorted(sys.modules.items())
-        if isinstance(module, types.ModuleType) and _is_user_module(module)
+        for name, module in sorted(sys.modules.copy().items())
+        if issubclass(type(module), types.ModuleType) and _is_user_module(module)
     }
 
 
@@ -55,11 +55,12 @@ def find(
     first = {id(root) for root in roots.values()}
     while waiting and len(seen) < _MOST_OBJECTS:
         name, value = waiting.popleft()
-        if isinstance(value, _PLAIN) or id(value) in seen:
+        # By type: `isinstance` asks the object, and a dead proxy answers with an error.
+        if issubclass(type(value), _PLAIN) or id(value) in seen:
             continue
         # Kept, because the identity of what is gone may be given out again.
         seen[id(value)] = value
-        if isinstance(value, kinds):
+        if issubclass(type(value), kinds):
             found[name] = value
         else:
             is_open = id(value) in first or _is_users(type(value), modules) or opened(type(value))
@@ -70,14 +71,24 @@ def find(
 def _references(
     name: str, value: Any, modules: Mapping[str, Any], *, is_open: bool
 ) -> Iterator[Reference]:
-    for kinds, follow in _FOLLOWED:
-        if isinstance(value, kinds):
+    kind = type(value)
+    for base, follow in _FOLLOWED.items():
+        if issubclass(kind, base):
             return follow(name, value)
-    if isinstance(value, types.ModuleType):
-        return _members(f"{name}:", vars(value) if value.__name__ in modules else {})
-    if isinstance(value, type):
+    if issubclass(kind, types.ModuleType):
+        is_own = any(value is module for module in modules.values())
+        return _members(f"{name}:", vars(value) if is_own else {})
+    if issubclass(kind, type):
         return _members(f"{name}.", vars(value) if _is_users(value, modules) else {})
-    return _members(f"{name}.", getattr(value, "__dict__", {}) if is_open else {})
+    return _members(f"{name}.", _attributes(value) if is_open else {})
+
+
+def _attributes(value: Any) -> Mapping[str, Any]:
+    try:
+        found = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _of_function(name: str, function: types.FunctionType) -> Iterator[Reference]:
@@ -109,27 +120,36 @@ def _of_generator(name: str, generator: types.GeneratorType[Any, Any, Any]) -> I
 
 
 def _of_dict(name: str, items: dict[Any, Any]) -> Iterator[Reference]:
-    return _members(f"{name}.", items if len(items) <= _MOST_ITEMS else {})
-
-
-def _of_items(name: str, items: Any) -> Iterator[Reference]:
-    few = list(items) if len(items) <= _MOST_ITEMS else []
-    return ((f"{name}[{index}]", item) for index, item in enumerate(few))
+    few = dict.copy(items) if dict.__len__(items) <= _MOST_ITEMS else {}
+    return _members(f"{name}.", few)
 
 
 def _members(prefix: str, members: Mapping[Any, Any]) -> Iterator[Reference]:
-    return ((f"{prefix}{key}", value) for key, value in list(members.items()))
+    return ((f"{prefix}{key!s}", value) for key, value in list(members.items()))
 
 
-_FOLLOWED: tuple[tuple[Any, Callable[[str, Any], Iterator[Reference]]], ...] = (
-    (types.FunctionType, _of_function),
-    (types.MethodType, _of_method),
-    (types.BuiltinFunctionType, _of_builtin),
-    (functools.partial, _of_partial),
-    (types.GeneratorType, _of_generator),
-    (dict, _of_dict),
-    ((list, tuple, set, frozenset, deque), _of_items),
-)
+def _of_items(name: str, items: Any) -> Iterator[Reference]:
+    return ((f"{name}[{index}]", item) for index, item in enumerate(items))
+
+
+def _follow(base: Any) -> Callable[[str, Any], Iterator[Reference]]:
+    # By the methods of the builtin: a class of the script may do much in its own.
+    def follow(name: str, items: Any) -> Iterator[Reference]:
+        few = list(base.__iter__(items)) if base.__len__(items) <= _MOST_ITEMS else []
+        return _of_items(name, few)
+
+    return follow
+
+
+_FOLLOWED: Mapping[type, Callable[[str, Any], Iterator[Reference]]] = {
+    types.FunctionType: _of_function,
+    types.MethodType: _of_method,
+    types.BuiltinFunctionType: _of_builtin,
+    functools.partial: _of_partial,
+    types.GeneratorType: _of_generator,
+    dict: _of_dict,
+    **{base: _follow(base) for base in (list, tuple, set, frozenset, deque)},
+}
 
 
 def _is_users(kind: type, modules: Mapping[str, Any]) -> bool:
@@ -137,5 +157,6 @@ def _is_users(kind: type, modules: Mapping[str, Any]) -> bool:
 
 
 def _is_user_module(module: types.ModuleType) -> bool:
-    file = getattr(module, "__file__", None)
+    # Not by attribute, which would load a module that is lazy.
+    file = vars(module).get("__file__")
     return isinstance(file, str) and is_user_file(file)

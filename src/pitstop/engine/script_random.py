@@ -20,6 +20,7 @@ KINDS: tuple[type, ...] = (
 
 # They belong to the global streams, whoever else names them.
 _GLOBAL = (getattr(random.random, "__self__", None), np.random.mtrand._rand)
+_GETSTATE = random.Random.getstate
 
 
 class ScriptRandom:
@@ -39,13 +40,16 @@ class ScriptRandom:
 
     def restore(self, states: Mapping[str, Any]) -> None:
         """Sets the generators that have a state here; the others are left alone."""
-        for name, state in states.items():
-            if name in self._found:
-                set_state(self._found[name], state)
+        for name in states.keys() - set(self.missing(states)):
+            set_state(self._found[name], states[name])
 
     def missing(self, states: Mapping[str, Any]) -> list[str]:
-        """Names in these states that nothing is found under."""
-        return sorted(states.keys() - self._found.keys())
+        """Names in these states that no generator of the same kind is found under."""
+        return sorted(
+            name
+            for name, state in states.items()
+            if name not in self._found or not _fits(self._found[name], state)
+        )
 
 
 def same(a: Any, b: Any) -> bool:
@@ -60,8 +64,17 @@ def same(a: Any, b: Any) -> bool:
 
 
 def _has_own_state(generator: Any) -> bool:
-    is_global = any(generator is each for each in _GLOBAL)
-    return not is_global and not isinstance(generator, random.SystemRandom)
+    if isinstance(generator, random.Random) and type(generator).getstate is not _GETSTATE:
+        # The system's, which has no state, or a class that keeps another.
+        return False
+    return not any(generator is each for each in _GLOBAL)
+
+
+def _fits(generator: Any, state: Any) -> bool:
+    own = state_of(generator)
+    if isinstance(own, dict) and isinstance(state, dict):
+        return bool(own["bit_generator"] == state["bit_generator"])
+    return type(own) is type(state)
 
 
 def state_of(generator: Any) -> Any:

@@ -72,4 +72,4 @@ def unmoved(cut: dict[str, Any], before: dict[str, Any], now: dict[str, Any]) ->
 
 
 def _is_part_of_an_input(kind: type) -> bool:
-    return kind.__module__.startswith(_OPENED_MODULES)
+    return str(kind.__module__).startswith(_OPENED_MODULES)
