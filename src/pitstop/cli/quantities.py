@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import click
 
+from pitstop.supervisor import stop_condition
+
 _NUMBER = r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*"
 _AMOUNT = re.compile(rf"{_NUMBER}([A-Za-z%]*)\s*$")
 _PART = re.compile(rf"{_NUMBER}([A-Za-z]+)")
@@ -106,6 +108,18 @@ class Quantity(click.ParamType[object]):
             self.fail(str(error), param, ctx)
 
 
+def parse_condition(text: str) -> str:
+    """A condition on metrics, as it is.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if text:
+        stop_condition.parse(text)
+    return text
+
+
+CONDITION = Quantity("condition", parse_condition)
 SECONDS = Quantity("time", parse_seconds)
 BYTES = Quantity("size", parse_bytes)
 SHARE = Quantity("share", parse_share)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from pitstop.cli.quantities import BYTES, INTERVAL, SECONDS, SHARE, Interval
+from pitstop.cli.quantities import BYTES, CONDITION, INTERVAL, SECONDS, SHARE, Interval
 from pitstop.link.settings import Settings
 from pitstop.supervisor.command_line import run_name
 from pitstop.supervisor.lifecycle import State
@@ -61,6 +61,13 @@ Exit codes:
     "0: no limit]",
 )
 @click.option(
+    "--stop-when",
+    type=CONDITION,
+    default="",
+    help="Stop, saved, when metrics of an epoch say so: 'val_loss < 0.02', 'plateau(val_loss, 5)', "
+    "'nan(loss) or diverges(loss, 3)'.",
+)
+@click.option(
     "--snapshot-memory",
     type=BYTES,
     default=0,
@@ -94,6 +101,7 @@ def run(
     overhead: float,
     grace: float,
     max_time: float | None,
+    stop_when: str,
     snapshot_memory: int,
     input_mode: str,
     halt_at_step: int,
@@ -124,6 +132,7 @@ def run(
         settings=settings,
         grace_seconds=grace,
         max_seconds=max_time,
+        stop_when=stop_when,
         new=new,
         status_line=not no_status_line,
     )

@@ -16,6 +16,7 @@ from pitstop.events import (
 from pitstop.link.beacon import Phase
 from pitstop.link.wire import Connection
 from pitstop.supervisor.attempt import AttemptPlan, Tools
+from pitstop.supervisor.condition_watch import ConditionWatch
 from pitstop.supervisor.lifecycle import Signal
 from pitstop.supervisor.reactor import Reactor
 from pitstop.supervisor.reception import Reception
@@ -60,6 +61,7 @@ class Exchange:
         self._tools = tools
         self._ears = ears
         self._resumes = bool(tools.catalog.entries())
+        self._condition = ConditionWatch(plan.request.stop_when, plan.history.epochs)
         self._restoring = Restoring(tools.catalog, tools.persister, self._on_restore_ready)
         self.saving = Saving(reactor, tools.persister, self._restoring, self.record, ears.feed)
         self._desk = RequestDesk(RequestHandlers(ears.status, ears.on_stop, self.ask_checkpoint))
@@ -125,6 +127,9 @@ class Exchange:
             self._ears.on_stop(event)
             return
         self.record(event)
+        asked = self._condition.told(event)
+        if asked is not None:
+            self._ears.on_stop(asked)
         if isinstance(event, TrainerConnected) and self._resumes:
             for change in self._plan.history.version_changes(event):
                 self.record(change)

@@ -9,6 +9,7 @@ from pitstop.events import (
     AttemptStarted,
     CheckpointCommitted,
     EnvironmentChanged,
+    EpochEnded,
     JsonValue,
     TrainerConnected,
 )
@@ -26,12 +27,14 @@ class History:
         environment: its fingerprint.
         versions: library versions of the last one that trained.
         save_seconds: what the newest checkpoint took to write, 0 when there is none.
+        epochs: the epochs that have ended, in the order of the journal.
     """
 
     reached_step: int = -1
     environment: Mapping[str, JsonValue] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     save_seconds: float = 0.0
+    epochs: tuple[EpochEnded, ...] = ()
 
     @classmethod
     def from_entries(cls, entries: Sequence[Entry]) -> History:
@@ -44,6 +47,7 @@ class History:
             environment=started[-1].environment if started else {},
             versions=_all_versions(connected[-1]) if connected else {},
             save_seconds=committed[-1].seconds if committed else 0.0,
+            epochs=tuple(each.event for each in entries if isinstance(each.event, EpochEnded)),
         )
 
     def environment_changes(

@@ -41,6 +41,7 @@ NOTHING_TO_SAVE = Notice(
 )
 
 _WHO_ASKS = {
+    "condition": "as --stop-when asks",
     "file": f"as the file {STOP_FILE} in the run folder asks",
     "script": "as the script asks",
     "time_limit": "the time is nearly up",

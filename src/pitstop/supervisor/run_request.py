@@ -19,6 +19,7 @@ class RunRequest:
         grace_seconds: the longest wait for a boundary after a stop request.
         max_seconds: time for the whole call, 0 for no limit; None asks the
             scheduler's environment.
+        stop_when: a condition on the metrics, see `stop_condition`; or empty.
         new: put an existing run aside and start over.
         status_line: show one on a terminal that can.
         trainer_pid: a process that runs the command already and is to be
@@ -30,6 +31,7 @@ class RunRequest:
     settings: Settings = field(default_factory=Settings)
     grace_seconds: float = 30.0
     max_seconds: float | None = None
+    stop_when: str = ""
     new: bool = False
     status_line: bool = True
     trainer_pid: int = 0

@@ -40,6 +40,7 @@ _SIGNAL_CAUSES: dict[str, CauseId] = {
 _OWN_SOURCES = {
     "command": "`pitstop stop`",
     "setting": "the step it was told to stop at",
+    "condition": "the condition of --stop-when",
     "file": "the file `stop` in the run folder",
     "script": "`pitstop.request_stop` in the script",
 }
