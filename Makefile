@@ -5,7 +5,7 @@ READY := $(VENV)/.ready
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-unit test-integration lint bench torture clean
+.PHONY: help venv demo test test-unit test-integration lint bench torture compat clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -37,8 +37,11 @@ bench: $(READY)  ## Measure what Pitstop costs a training run
 	$(BIN)/python benchmarks/boundary.py
 	$(BIN)/python benchmarks/overhead.py
 
-torture: $(READY)  ## Kill and stop runs again and again (minutes)
-	$(BIN)/python -m pytest -q -m torture
+torture: $(READY)  ## Kill and stop runs again and again, the exactness matrix included (an hour)
+	$(BIN)/python -m pytest -q -m torture -n 2 --dist loadgroup
+
+compat:  ## Test with Keras 3.10 to 3.14, each in a virtual environment under .compat/
+	PYTHON="$(PYTHON)" tools/compat.sh
 
 clean:  ## Remove caches and demo output; keeps .venv and runs
 	rm -rf .demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -79,7 +79,7 @@ def check() -> None:
 def _moved(name: str) -> UnsupportedVersion:
     return UnsupportedVersion(
         f"Keras {keras.__version__} has no {name} as exact resume knows it.",
-        "Use Keras 3.15, or run on without snapshots.",
+        "Use Keras 3.10 to 3.15, or run on without snapshots.",
     )
 
 

@@ -88,6 +88,15 @@ KINDS = {
 # TensorFlow refuses to read a cache whose writing was interrupted: not in the first epoch.
 FIRST_POINTS = {"tfdata_cache_in_file": 13}
 HIDDEN_RANDOM_KINDS = frozenset({"hidden_random"})
+IN_EVERY_TEST_RUN = frozenset(
+    {
+        "tfdata_cache_in_new_file-sequential-kill",
+        "numpy_shuffle-gan-kill",
+        "numpy_shuffle-phases-stop",
+    }
+)
+"""Cells of what no other test trains with; the others are torture."""
+
 PLAIN_INPUT, PLAIN_KIND = "numpy_shuffle", "sequential"
 SECOND_INPUTS = ("tfdata_shuffle_repeat", "sequence_reshuffled")
 

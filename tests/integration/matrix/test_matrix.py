@@ -10,7 +10,7 @@ import pytest
 from pitstop.events import LevelKnown, Restored
 from tests.integration.compare import first_difference
 from tests.integration.keras_run import OUT, KerasRun
-from tests.integration.matrix.cells import NOT_EXACT, Cell, all_cells
+from tests.integration.matrix.cells import IN_EVERY_TEST_RUN, NOT_EXACT, Cell, all_cells
 from tests.integration.matrix.conftest import (
     IDENTICAL,
     LABELLED,
@@ -21,10 +21,15 @@ from tests.integration.matrix.conftest import (
 from tests.integration.supervisor.launch import PITSTOP
 
 ENDS_WITH = {"stop": 75, "kill": 128 + 9}
-CELLS = [
-    pytest.param(cell, id=cell.name, marks=pytest.mark.xdist_group(f"{cell.input}-{cell.kind}"))
-    for cell in all_cells()
-]
+
+
+def _marks(cell: Cell) -> list[pytest.MarkDecorator]:
+    # The actions on a cell share its uninterrupted run, if one process runs them.
+    group = pytest.mark.xdist_group(f"{cell.input}-{cell.kind}")
+    return [group] if cell.name in IN_EVERY_TEST_RUN else [group, pytest.mark.torture]
+
+
+CELLS = [pytest.param(cell, id=cell.name, marks=_marks(cell)) for cell in all_cells()]
 
 
 def interrupted_run(cell: Cell, folder: Path) -> KerasRun:
@@ -41,7 +46,6 @@ def interrupted_run(cell: Cell, folder: Path) -> KerasRun:
     return run
 
 
-@pytest.mark.torture
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("cell", CELLS)
 def test_cell_is_identical_or_labelled(
@@ -61,4 +65,6 @@ def test_cell_is_identical_or_labelled(
 
 def test_there_are_at_least_150_cells() -> None:
     cells = all_cells()
-    assert len({cell.name for cell in cells}) == len(cells) >= 150
+    names = {cell.name for cell in cells}
+    assert len(names) == len(cells) >= 150
+    assert names > IN_EVERY_TEST_RUN
