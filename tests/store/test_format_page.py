@@ -52,6 +52,8 @@ STATE_PARTS = {
     "keras/input_state": "input.",
     "keras/validation_input": "validation.",
     "loop/loop_state": "",
+    "replay/loop_cut": "",
+    "replay/record": "replay.",
     "tensorflow/randomness": "",
     "tensorflow/streams": "",
     "tensorflow/variables": "",

@@ -7,30 +7,20 @@ import os
 import sys
 import time
 import zlib
-from dataclasses import dataclass
 
 from pitstop import steps
-from pitstop.engine.cut import Cut, HeldTensor, Position
-from pitstop.engine.python_state import Encoder
+from pitstop.engine.cut import Cut, Position
 from pitstop.engine.session import Session
 from pitstop.engine.step_clock import StepClock
 from pitstop.events import FitEnded, FitStarted, LevelKnown
 from pitstop.link.beacon import Phase
-from pitstop.replay.frameworks import versions
+from pitstop.replay.loop_cut import Level, make_cut
 from pitstop.replay.record import Entry, Record, RecordFull
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.variables import VariableRegistry
 
 _NO_LOSS = float("nan")
 _ADVICE = "use pitstop.start and run.steps, two lines, which save the loop's state itself"
-
-
-@dataclass(frozen=True)
-class Level:
-    """How exact a resume is, see docs/exactness.md."""
-
-    level: str
-    reason: str = ""
 
 
 class LiveLoop:
@@ -189,22 +179,11 @@ class LiveLoop:
             return None
 
     def _cut(self, milestone: str) -> Cut:
-        encoder = Encoder("python/")
         done = self.step - self._first_step
         position = Position(self.step, self.index, 0, done, "steps", milestone)
-        tensors, variables, refused = self._registry.hold(lambda _: "")
-        record, described = self.record.hold()
-        self.report_level(refused)
-        state = {
-            "position": dict(vars(position)),
-            "level": {**vars(self._level), "unverified": refused},
-            "versions": versions(),
-            "variables": variables,
-            "random": encoder.encode(randomness.capture()),
-            "replay": {**described, "random": encoder.encode(self.first_random)},
-        }
-        arrays = [HeldTensor.of_array(name, array) for name, array in encoder.arrays.items()]
-        return Cut(position, (*tensors, record, *arrays), state)
+        values = self._registry.hold(lambda _: "")
+        self.report_level(values[2])
+        return make_cut(position, self._level, values, self.record, self.first_random)
 
     def report_level(self, unverified: list[str]) -> None:
         """Tells the level, when it has changed."""

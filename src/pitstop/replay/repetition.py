@@ -94,6 +94,8 @@ class Repetition:
             self._loop.session.stop_with(None, "train")
         entry = next(self._entries)
         self._count += 1
+        step = self._saved.position.step
+        self._loop.session.beacon.write_replay(step, self._count, self._total)
         if (entry.kind, entry.name) != (kind, name):
             what = f"was {_in_words(entry.kind, entry.name)} and is now {_in_words(kind, name)}"
             raise self._refused(f"The script changed: call {self._count} of its loop {what}.")

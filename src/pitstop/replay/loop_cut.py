@@ -1,0 +1,51 @@
+"""What a recorded loop saves: its record, the variables, the random streams."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pitstop.engine.cut import Cut, HeldTensor, Position
+from pitstop.engine.python_state import Encoder
+from pitstop.replay.frameworks import versions
+from pitstop.replay.record import Record
+from pitstop.tensorflow import randomness
+
+
+@dataclass(frozen=True)
+class Level:
+    """How exact a resume is, see docs/exactness.md."""
+
+    level: str
+    reason: str = ""
+
+
+def make_cut(
+    position: Position,
+    level: Level,
+    held: tuple[list[HeldTensor], list[dict[str, Any]], list[str]],
+    record: Record,
+    first_random: dict[str, Any],
+) -> Cut:
+    """A consistent cut, here and now.
+
+    Args:
+        position: where the loop stands.
+        level: how exact a resume will be.
+        held: the variables, as `VariableRegistry.hold` gives them.
+        record: what has been called.
+        first_random: the random streams at the first step.
+    """
+    encoder = Encoder("python/")
+    tensors, variables, refused = held
+    entries, described = record.hold()
+    state = {
+        "position": dict(vars(position)),
+        "level": {**vars(level), "unverified": refused},
+        "versions": versions(),
+        "variables": variables,
+        "random": encoder.encode(randomness.capture()),
+        "replay": {**described, "random": encoder.encode(first_random)},
+    }
+    arrays = [HeldTensor.of_array(name, array) for name, array in encoder.arrays.items()]
+    return Cut(position, (*tensors, entries, *arrays), state)
