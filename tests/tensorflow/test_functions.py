@@ -1,0 +1,85 @@
+"""What is told about `tf.function`s and reads of variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tensorflow as tf
+from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
+from tensorflow.python.framework.func_graph import FuncGraph
+from tensorflow.python.ops import resource_variable_ops
+
+from pitstop.tensorflow import private
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    for name in ("BaseResourceVariable", "_UnreadVariable"):
+        base = getattr(resource_variable_ops, name)
+        for method in ("_read_variable_op", "sparse_read", "gather_nd"):
+            if method in vars(base):
+                # Setting it to itself brings it back after the test.
+                monkeypatch.setattr(base, method, getattr(base, method))
+    heard: list[str] = []
+    private.before_variable_read(lambda variable: heard.append(variable.name))
+    return heard
+
+
+def test_every_way_to_read_a_variable_is_told(reads: list[str]) -> None:
+    variable = tf.Variable([1.0, 2.0], name="v")
+    ways = (
+        variable.numpy,
+        variable.read_value,
+        lambda: variable + 1.0,
+        lambda: float(variable[0]),
+        lambda: tf.gather(variable, [1]),
+        lambda: variable.gather_nd([[0]]),
+    )
+    for way in ways:
+        way()
+        assert reads == ["v:0"], way
+        reads.clear()
+    changed = variable.assign_add([1.0, 1.0])
+    reads.clear()
+    assert changed.numpy().tolist() == [2.0, 3.0]
+    assert len(reads) == 1
+
+
+def test_input_that_a_function_draws_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FuncGraph, "_create_op_internal", FuncGraph._create_op_internal)
+    heard: list[str] = []
+    private.on_input_op(heard.append)
+    dataset = tf.data.Dataset.range(3).map(lambda x: x + 1)
+    next(iter(dataset))
+    assert heard == []
+    tf.function(lambda rows: next(rows) + 1)(iter(dataset))
+    assert heard == ["IteratorGetNext"]
+    tf.function(lambda: dataset.reduce(tf.constant(0, tf.int64), lambda a, b: a + b))()
+    assert heard == ["IteratorGetNext", "ReduceDataset"]
+
+
+def test_a_call_can_be_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Function, "__call__", Function.__call__)
+    heard: list[str] = []
+
+    def wrap(original: Any) -> Any:
+        def call(self: Any, *args: Any) -> Any:
+            heard.append(private.function_name(self))
+            return original(self, *args)
+
+        return call
+
+    private.replace_function_call(wrap)
+    assert int(tf.function(lambda x: x + 1)(tf.constant(1))) == 2
+    assert heard == ["<lambda>"]
+
+
+def test_functions_that_run_eagerly() -> None:
+    function = tf.function(lambda x: x)
+    assert not private.runs_eagerly(function)
+    tf.config.run_functions_eagerly(True)
+    try:
+        assert private.runs_eagerly(tf.function(lambda x: x))
+    finally:
+        tf.config.run_functions_eagerly(False)
