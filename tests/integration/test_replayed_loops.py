@@ -22,7 +22,7 @@ LOOPS = {
     "gan": "kill@batch:7 stop@critic:22",
 }
 MANY = {
-    "tape": "kill@batch:1 stop@batch:2 kill@epoch:1 stop@epoch:2 kill@batch:29 stop@epoch:3",
+    "tape": "kill@batch:1 stop@batch:2 kill@epoch:1 stop@epoch:2 kill@batch:29 kill@epoch:3",
     "batches": "kill@batch:1 kill@batch:11 stop@batch:20 kill@batch:21 kill@batch:30",
     "gan": "stop@critic:1 kill@critic:2 kill@batch:2 stop@batch:17 stop@critic:29 kill@batch:30",
     "turns": "kill@batch:5 kill@batch:14 stop@batch:16 stop@batch:25 kill@batch:28",

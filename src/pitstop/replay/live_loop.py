@@ -30,7 +30,7 @@ class LiveLoop:
         index: which training of the process, counted from 0.
         step: steps completed over the whole run.
         record: what has been called since the first step.
-        first_random: the random streams at the first step, encoded.
+        first_random: the random streams at the first step, as plain values.
         keeps: a resume can replay the loop: it is still recorded.
     """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import time
 
 from pitstop.engine.python_state import decode
@@ -160,8 +161,9 @@ class Repetition:
         atexit.unregister(self._script_ended)
 
     def _script_ended(self) -> None:
-        # Not an end of the training: the script is not what it was.
-        if os.getpid() == self._pid:
+        # Not an end of the training: the script is not what it was.  An exception
+        # that nobody caught, which sets `last_value`, speaks for itself.
+        if os.getpid() == self._pid and not hasattr(sys, "last_value"):
             where = f"after call {self._count} of {self._total} that its loop had made"
             self._refused(f"The script changed: it ended {where}.")
             os._exit(_EXIT_REFUSED)
