@@ -8,7 +8,14 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from pitstop.events import CheckpointCommitted, FitRestored, LevelKnown, Restored, TrainerStopped
+from pitstop.events import (
+    CheckpointCommitted,
+    FitRestored,
+    LevelKnown,
+    Notice,
+    Restored,
+    TrainerStopped,
+)
 from tests.integration.compare import assert_identical
 from tests.integration.keras_run import OUT, SCRIPTS, KerasRun
 from tests.integration.supervisor.launch import PITSTOP
@@ -98,6 +105,7 @@ def interrupt_everywhere(chain: Chain, folder: Path, baseline: Path) -> None:
     _check_restored(chain, run, len(points) + 1)
     _check_levels(chain, run)
     assert_identical(baseline, folder / OUT)
+    assert "random_generators_missing" not in {notice.code for notice in run.events(Notice)}
     assert all(row["problem"] == "" for row in run.verify())
     assert run.processes() == []
 

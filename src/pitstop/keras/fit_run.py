@@ -314,7 +314,11 @@ class FitRun:
         """
         if not self._registry.missing(saved):
             return
-        private.train_on_throwaway_batch(self.model, self.input.throwaway(saved))
+        # This traces the training step: its random ops are looked at here.
+        self._stepping = True
+        batch = self.input.throwaway(saved, private.fixed_batch_size(self.model))
+        private.train_on_throwaway_batch(self.model, batch)
+        self._stepping = False
 
     def prepare_input(self, saved: SavedState) -> None:
         """Before readers start: the validation data, and what a replayed input reads from."""
@@ -353,7 +357,7 @@ class FitRun:
         self._tell_missing_streams(saved)
 
     def _tell_missing_streams(self, saved: SavedState) -> None:
-        missing = self._streams.missing(saved.state["random"])
+        missing = self._streams.missing(decode(saved.state["random"], saved.tensors))
         if missing:
             message = f"Random generators that the script no longer has: {', '.join(missing)}."
             self.session.report(Notice("random_generators_missing", message))
