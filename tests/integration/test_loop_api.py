@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,10 @@ from tests.integration.compare import assert_identical
 from tests.integration.keras_run import OUT, SCRIPTS
 from tests.integration.supervisor import launch
 
-KILLED, STOPPED = 128 + 9, 75
+KILLED = 128 + 9
+# Exit code of the script itself, and the cause that is found.
+KILL = (-9, "killed_from_outside")
+STOP = (75, "preempted_or_terminated")
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
@@ -38,8 +42,15 @@ class Script:
             timeout=90,
         )
 
-    def say(self, command: str, *options: str) -> subprocess.CompletedProcess[bytes]:
-        return launch.call(self.folder, command, "run", *options)
+    def say(self, command: str) -> dict[str, Any]:
+        answer = launch.call(self.folder, command, "run", "--json")
+        found: dict[str, Any] = json.loads(answer.stdout)
+        return found
+
+    def cause(self) -> str:
+        """Why the last attempt ended; its supervisor may still be writing that down."""
+        launch.until(lambda: self.say("status")["state"] not in ("starting", "running", "stopping"))
+        return str(self.say("why")["cause"])
 
 
 def uninterrupted(folder: Path, name: str) -> Path:
@@ -56,26 +67,29 @@ def interrupted(folder: Path, name: str, faults: str, launcher: tuple[str, ...] 
 
 
 @pytest.mark.parametrize(
-    ("name", "faults", "codes"),
+    ("name", "faults", "ends"),
     [
-        ("loop_api.py", "kill@9 stop@17 kill@30", [-9, STOPPED, -9]),
-        ("loop_graph.py", "kill@4 stop@11", [-9, STOPPED]),
+        ("loop_api.py", "kill@9 stop@17", [KILL, STOP]),
+        ("loop_graph.py", "kill@4 stop@11", [KILL, STOP]),
         # A stop ends its loop; the script goes on behind it, to its end.
-        ("loop_batches.py", "stop@3 kill@8 kill@103 stop@107", [0, -9, -9, 0]),
-        ("fit_callback.py", "stop@7 kill@25 stop@45", [STOPPED, -9, STOPPED]),
+        ("loop_batches.py", "stop@3 kill@103", [(0, STOP[1]), KILL]),
+        ("fit_callback.py", "stop@7 kill@45", [STOP, KILL]),
     ],
 )
-def test_without_a_launcher(tmp_path: Path, name: str, faults: str, codes: list[int]) -> None:
+def test_without_a_launcher(
+    tmp_path: Path, name: str, faults: str, ends: list[tuple[int, str]]
+) -> None:
     expected = uninterrupted(tmp_path / "whole", name)
     script = interrupted(tmp_path / "parts", name, faults)
-    for code in codes:
+    for end in ends:
         ended = script.run()
-        assert ended.returncode == code, ended.stderr.decode()
+        assert (ended.returncode, script.cause()) == end, ended.stderr.decode()
         assert not (script.folder / OUT).exists()
     ended = script.run()
     assert ended.returncode == 0, ended.stderr.decode()
     assert b"exact" in ended.stderr
     assert_identical(expected, script.folder / OUT)
+    assert script.cause() == "completed_normally"
 
 
 def test_under_the_launcher_its_folder_holds(tmp_path: Path) -> None:
@@ -83,21 +97,11 @@ def test_under_the_launcher_its_folder_holds(tmp_path: Path) -> None:
     expected = uninterrupted(tmp_path / "whole", "loop_api.py")
     script = interrupted(tmp_path / "parts", "loop_api.py", "kill@6", launcher)
     assert script.run().returncode == KILLED
-    why = json.loads(script.say("why", "--json").stdout)
-    assert why["cause"] == "killed_from_outside"
+    assert script.cause() == "killed_from_outside"
     assert script.run().returncode == 0
     assert_identical(expected, script.folder / OUT)
-    status = json.loads(script.say("status", "--json").stdout)
+    status = script.say("status")
     assert (status["state"], status["step"]) == ("completed", 40)
-
-
-def test_the_reasons_are_known_without_a_launcher(tmp_path: Path) -> None:
-    script = interrupted(tmp_path / "parts", "loop_graph.py", "kill@5 stop@9")
-    causes = []
-    for _ in range(3):
-        script.run()
-        causes.append(json.loads(script.say("why", "--json").stdout)["cause"])
-    assert causes == ["killed_from_outside", "preempted_or_terminated", "completed_normally"]
 
 
 def test_a_finished_run_has_no_steps_left(tmp_path: Path) -> None:
