@@ -171,3 +171,12 @@ def test_the_arguments_of_fit_have_names() -> None:
     given = private.fit_arguments(("x", "y"), {"validation_data": "v"})
     assert given == {"x": "x", "y": "y", "validation_data": "v"}
     assert private.fit_arguments((), {"unknown": 1}) == {"unknown": 1}
+
+
+@pytest.mark.parametrize(("shape", "rows"), [((None, 2), 1), ((5, 2), 5)])
+def test_the_batch_size_of_a_model_is_known_if_it_is_fixed(
+    shape: tuple[int | None, int], rows: int
+) -> None:
+    model = keras.Sequential([keras.Input(batch_shape=shape), keras.layers.Dense(1)])
+    assert private.fixed_batch_size(model) == rows
+    assert private.fixed_batch_size(keras.Model()) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import keras
@@ -83,3 +84,26 @@ def test_what_cannot_be_repeated_is_not_promised_by_a_replay() -> None:
     reader = reading(noisy, "replay")
     assert is_replayed(reader)
     assert reader.level.level == "not_exact"
+
+
+class Numbers(keras.utils.PyDataset):
+    def __len__(self) -> int:
+        return 6
+
+    def __getitem__(self, index: int) -> Any:
+        return (np.full((4, 1), index, np.float32),)
+
+
+@pytest.mark.parametrize(
+    ("steps", "level"), [(None, "exact_by_replay"), (6, "exact_by_replay"), (5, "not_exact")]
+)
+def test_a_sequence_that_an_epoch_does_not_end_with_is_not_exact(
+    steps: int | None, level: str
+) -> None:
+    assert reading(Numbers(), steps_per_epoch=steps).level.level == level
+
+
+def test_a_thrown_away_batch_has_the_rows_that_the_model_asks_for() -> None:
+    saved: Any = SimpleNamespace(state={"fit": {"input": {"replay": True}}})
+    (batch,) = next(reading(Numbers()).throwaway(saved, rows=7))
+    assert (batch.shape, float(tf.reduce_sum(batch))) == ((7, 1), 0.0)

@@ -210,6 +210,12 @@ def on_train_batch(notify: Callable[[Any, tuple[Any, ...]], None]) -> None:
     replace_method(TensorFlowTrainer, "train_on_batch", wrap)
 
 
+def fixed_batch_size(model: Any) -> int:
+    """The number of rows that the model insists on; 1 when any will do."""
+    shapes = [tensor.shape for tensor in getattr(model, "inputs", None) or ()]
+    return next((int(shape[0]) for shape in shapes if shape and shape[0]), 1)
+
+
 def train_on_throwaway_batch(model: Any, iterator: Any) -> None:
     """Runs one training step, so that every variable of it exists.
 

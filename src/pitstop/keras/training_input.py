@@ -16,6 +16,12 @@ from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputState
 from pitstop.tensorflow import private
 from pitstop.tensorflow.streams import Streams
 
+_SPLIT_SEQUENCE = Level(
+    "not_exact",
+    "steps_per_epoch ends an epoch within the PyDataset, whose readers begin anew each time; "
+    "leave it out, or make it the length of the PyDataset",
+)
+
 
 class TrainingInput:
     """Follows Keras' iterator over the training data.
@@ -42,7 +48,11 @@ class TrainingInput:
     @property
     def level(self) -> Level:
         """How exactly the input can be brought back."""
-        return self._state.level
+        return _SPLIT_SEQUENCE if self._splits_sequence() else self._state.level
+
+    def _splits_sequence(self) -> bool:
+        adapter, steps = self._source.data_adapter, self._source.steps_per_epoch
+        return hasattr(adapter, "py_dataset") and bool(steps) and steps != adapter.num_batches
 
     # -- while it is read --------------------------------------------------------
 
@@ -93,17 +103,21 @@ class TrainingInput:
 
     # -- bringing it back --------------------------------------------------------
 
-    def throwaway(self, saved: SavedState) -> Any:
+    def throwaway(self, saved: SavedState, rows: int) -> Any:
         """An iterator for a step whose result is thrown away.
 
         The one that is restored afterwards, so that the step is traced as it
         will be used.  An input that is replayed must not be touched; a batch of
         zeros does there.
+
+        Args:
+            saved: what is going to be restored.
+            rows: how many zeros, where the input does not say.
         """
         if not saved.state["fit"]["input"]["replay"]:
             return self._first_iterator().iterator
         spec = self._source._get_iterator().element_spec
-        return iter(tf.data.Dataset.from_tensors(_zeros(spec)))
+        return iter(tf.data.Dataset.from_tensors(_zeros(spec, rows)))
 
     def prepare(self, saved: SavedState) -> None:
         """Before readers start: what a replayed input reads from."""
@@ -165,8 +179,13 @@ class TrainingInput:
         return self._first
 
 
-def _zeros(element_spec: Any) -> Any:
-    """A batch of zeros of this form; unknown sizes are 1."""
-    return tf.nest.map_structure(
-        lambda spec: tf.zeros([size or 1 for size in spec.shape], spec.dtype), element_spec
-    )
+def _zeros(element_spec: Any, rows: int) -> Any:
+    """A batch of zeros of this form; unknown sizes are 1, that of the batch is `rows`."""
+
+    def zeros(spec: Any) -> Any:
+        sizes = [size or 1 for size in spec.shape]
+        if sizes and spec.shape[0] is None:
+            sizes[0] = rows
+        return tf.zeros(sizes, spec.dtype)
+
+    return tf.nest.map_structure(zeros, element_spec)
