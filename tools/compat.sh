@@ -17,7 +17,7 @@ declare -A tensorflow=(
     [3.14.1]=2.21.0
 )
 declare -A tf_keras=([2.20.0]=2.20.1 [2.21.0]=2.21.0)
-chains="tfdata-repeat or steps-per-execution or two-fits-of-one-sequence"
+chains="steps-per-execution or two-fits-of-one-sequence"
 
 make_venv() {
     local keras=$1
