@@ -74,8 +74,8 @@ class StopRequested(Event):
     """Somebody asked the run to stop.
 
     source: "signal", "command" (pitstop stop), "file" (RUN/stop), "script"
-        (pitstop.request_stop), "condition" (--stop-when), "time_limit", "setting" (a step that the run was
-        told to stop at), or "supervisor_lost".
+        (pitstop.request_stop), "condition" (--stop-when), "time_limit", "setting"
+        (a step that the run was told to stop at), or "supervisor_lost".
     urgency: "graceful" (finish the step) or "now" (last snapshot).
     reason: in the words of who asked; of a time limit, what it is and what was
         left of it.

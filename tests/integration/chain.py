@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -65,7 +66,8 @@ class Chain:
 
     arguments: tuple[str, ...]
     points: str
-    options: tuple[str, ...] = ("--every", "1steps")
+    # With less, epochs this short would not have a cut held before each validation.
+    options: tuple[str, ...] = ("--every", "1steps", "--overhead", "50%")
     level: str = "exact"
     paced: bool = False
 
@@ -142,7 +144,9 @@ def _check_restored(chain: Chain, run: KerasRun, attempt: int) -> None:
 def _finished_a_fit(run: KerasRun, attempt: int) -> bool:
     """Whether the newest checkpoint of an attempt is the end of a fit."""
     saved = [event for n in range(attempt + 1) for event in run.events(CheckpointCommitted, n)]
-    return saved[-1].reason == "fit_end"
+    manifest = run.folder / "run" / "checkpoints" / saved[-1].path / "manifest.json"
+    # One that is gone by now was no end of a fit: those are kept.
+    return manifest.exists() and bool(json.loads(manifest.read_text())["info"]["milestone"])
 
 
 def _check_levels(chain: Chain, run: KerasRun) -> None:

@@ -32,7 +32,7 @@ from pitstop.tensorflow.variables import VariableRegistry
 
 _NO_LOSS = float("nan")
 # Of the budget; snapshots by cadence have a half.
-_HOLDS_SHARE = 0.25
+_HOLDS_SHARE = 0.5
 
 
 class FitRun:
