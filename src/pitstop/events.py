@@ -206,18 +206,28 @@ class InstrumentationUnavailable(Event):
     remedy: str = ""
 
 
+LOOPS = ("custom loop", "recorded loop")
+"""A loop with `pitstop.start`, and one that knows nothing of Pitstop."""
+
+
 @dataclass(frozen=True)
 class FitStarted(Event):
     """`model.fit` began: the fit-th of the process, counted from 0.
 
     steps_per_epoch: None when the input does not know its length.
-    data: what is known of the input (adapter, batch size, shapes, digest).
+    data: what is known of the input (adapter, batch size, shapes, digest); of a
+        loop of the script's own, its `adapter` is one of `LOOPS`.
     """
 
     fit: int
     epochs: int
     steps_per_epoch: int | None
     data: dict[str, JsonValue] = field(default_factory=dict)
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether this is a loop of the script's own."""
+        return self.data.get("adapter") in LOOPS
 
 
 @dataclass(frozen=True)

@@ -140,11 +140,6 @@ class Session:
         index, self._trainings = self._trainings, self._trainings + 1
         return index
 
-    @property
-    def upcoming_index(self) -> int:
-        """The number that the next training will get."""
-        return self._trainings
-
     def is_past(self, index: int) -> bool:
         """Whether an earlier attempt was beyond this training when it ended."""
         return any(point.fit > index for point in self._points)

@@ -93,12 +93,18 @@ class Training:
         return Continuation(run, self._fetch(point))
 
     def _fetch(self, point: RestorePoint) -> SavedState:
+        # Training from the start in its place would be a silent loss.
         try:
-            return self.session.fetch(point)
+            saved = self.session.fetch(point)
         except PeerFault as fault:
-            # Training from the start in its place would be a silent loss.
             self.session.report(Notice("resume_refused", str(fault), "Run the same command again."))
             raise ResumeImpossible from None
+        if "fit" not in saved.state:
+            message = "The run was saved in a loop of the script's own, which is now a model.fit."
+            remedy = "Undo the change, or start over with --new."
+            self.session.report(Notice("resume_refused", message, remedy))
+            raise ResumeImpossible
+        return saved
 
     def _finish(self, run: FitRun, history: Any) -> None:
         run.steps_finished()

@@ -13,7 +13,7 @@ from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session, TrainingStopped
 from pitstop.engine.step_clock import StepClock
 from pitstop.engine.stop_signals import StopSignals
-from pitstop.events import FitEnded, FitRestored, FitStarted, LevelKnown, Restored
+from pitstop.events import LOOPS, FitEnded, FitRestored, FitStarted, LevelKnown, Restored
 from pitstop.link.beacon import Phase
 from pitstop.loop.loop_state import LoopState
 
@@ -122,7 +122,7 @@ class Run:
     def _train(self, count: int | None) -> Iterator[int]:
         beacon = self._session.beacon
         beacon.write_plan(self._index, 1, count or 0, 0)
-        self._session.report(FitStarted(self._index, 1, count, {"adapter": "custom loop"}))
+        self._session.report(FitStarted(self._index, 1, count, {"adapter": LOOPS[0]}))
         self._session.start_steps(self.step)
         beacon.write_phase(Phase.FIRST_STEP)
         self._boundary_ns = time.monotonic_ns()

@@ -12,7 +12,7 @@ from pitstop import steps
 from pitstop.engine.cut import Cut, Position
 from pitstop.engine.session import Session
 from pitstop.engine.step_clock import StepClock
-from pitstop.events import FitEnded, FitStarted, LevelKnown
+from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown
 from pitstop.link.beacon import Phase
 from pitstop.replay.loop_cut import Level, make_cut
 from pitstop.replay.record import Entry, Record, RecordFull
@@ -66,7 +66,7 @@ class LiveLoop:
 
     def start(self) -> None:
         """The loop is live from here."""
-        self.session.report(FitStarted(self.index, 1, None, {"adapter": "recorded loop"}))
+        self.session.report(FitStarted(self.index, 1, None, {"adapter": LOOPS[1]}))
         atexit.register(self.script_ended)
         self._boundary_ns = time.monotonic_ns()
         self.session.start_steps(self.step)

@@ -6,8 +6,11 @@ import pytest
 
 from pitstop.diagnosis import CauseId, Evidence
 from pitstop.events import (
+    LOOPS,
     AttemptStarted,
+    FitEnded,
     FitRestored,
+    FitStarted,
     ScriptEnded,
     StopDeadlinePassed,
     StopRequested,
@@ -203,6 +206,15 @@ def test_the_reason_is_passed_on(source: str) -> None:
     finding = finding_of(stopped(stop, *STOPPED_CLEANLY))
     assert _TIME in finding.summary
     assert any(_TIME in item.text for item in finding.evidence)
+
+
+@pytest.mark.parametrize("kind", LOOPS)
+def test_a_loop_of_the_script_s_own_has_steps_and_no_epochs(kind: str) -> None:
+    loop = FitStarted(0, 1, 300, {"adapter": kind})
+    ended = (STARTED, loop, FitEnded(0, 300, 1, 1), ScriptEnded(300), exited(0))
+    finding = finding_of(attempt_of(*ended, state="completed"))
+    assert finding.summary == "Training finished: 300 steps."
+    assert "the script's loop ended after 300 steps" in [item.text for item in finding.evidence]
 
 
 def test_a_forced_stop_says_what_was_waited_for() -> None:

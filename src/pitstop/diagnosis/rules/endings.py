@@ -64,6 +64,10 @@ def completed_normally(evidence: Evidence) -> Finding | None:
     if started is None or ended is None:
         text = "The script ended with exit code 0; no model.fit was seen in it."
         return Finding("completed_normally", 0.9, text, (exit_status,))
+    if started.is_loop:
+        text = f"Training finished: {phrases.steps(ended.step)}."
+        loop = EvidenceItem("journal", f"the script's loop ended after {phrases.steps(ended.step)}")
+        return Finding("completed_normally", 0.97, text, (exit_status, loop))
     epochs = max(ended.epochs_run, _epochs_seen(evidence, ended.fit))
     fits = EvidenceItem("journal", f"model.fit returned after {epochs} of {ended.epochs} epochs")
     text = f"Training finished: {epochs} of {ended.epochs} epochs, {phrases.steps(ended.step)}."
