@@ -46,7 +46,8 @@ def test_one_process_after_the_other_is_killed(tmp_path: Path, baseline: Baselin
     ended = finish(trained)
     assert ended.returncode == 128 + signal.SIGKILL
     saved = run.last(CheckpointCommitted, 1)
-    assert saved.reason == "trainer_lost"
+    # The newest snapshot may have been on its way to the disk already.
+    assert saved.reason in ("trainer_lost", "cadence")
     assert 0 <= run.reached_step(1) - saved.step <= _FEW_STEPS
     assert f"saved at step {saved.step}" in ended.stderr.decode()
 

@@ -12,6 +12,7 @@ import tensorflow as tf
 from keras.src.backend.tensorflow.trainer import TFEpochIterator
 
 from pitstop.engine.python_state import Encoder
+from pitstop.engine.saved_state import SavedState
 from pitstop.keras.input_choice import InputMode
 from pitstop.keras.training_input import TrainingInput
 from pitstop.tensorflow.streams import Streams
@@ -107,3 +108,35 @@ def test_a_thrown_away_batch_has_the_rows_that_the_model_asks_for() -> None:
     saved: Any = SimpleNamespace(state={"fit": {"input": {"replay": True}}})
     (batch,) = next(reading(Numbers()).throwaway(saved, rows=7))
     assert (batch.shape, float(tf.reduce_sum(batch))) == ((7, 1), 0.0)
+
+
+class Reshuffled(keras.utils.PyDataset):
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, index: int) -> Any:
+        return ROWS[index : index + 1], ROWS[index : index + 1]
+
+
+@pytest.mark.parametrize(
+    ("stage", "drawn", "goes_back"), [("epoch_end", 0, True), ("steps", 0, False)]
+)
+def test_the_end_of_an_epoch_that_is_repeated_draws_again(
+    stage: str, drawn: int, goes_back: bool
+) -> None:
+    reader = reading(Reshuffled())
+    encoder = Encoder("")
+    described, _ = reader.capture(encoder)
+    before = np.random.random()  # the new order, drawn behind the creation of the iterator
+    state = {
+        "position": {"step": 2, "fit": 0, "epoch": 0, "step_in_epoch": 2, "stage": stage},
+        "random": encoder.encode(reader._streams.capture()),
+        "fit": {"input": {**described, "drawn": drawn}},
+    }
+    arrays = {name: memoryview(each.tobytes()) for name, each in encoder.arrays.items()}
+    saved = SavedState(state, arrays)
+    after = np.random.random()
+    reader.prepare(saved)
+    reader.restore(saved, lambda _: None)
+    reader.restore_streams(saved)
+    assert np.random.random() == (before if goes_back else after)

@@ -13,7 +13,7 @@ from pitstop.engine.saved_state import SavedState
 from pitstop.keras import input_choice, input_state
 from pitstop.keras.input_choice import CaptureCost, InputMode, Pipeline
 from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputState, Level
-from pitstop.tensorflow import private
+from pitstop.tensorflow import private, randomness
 from pitstop.tensorflow.streams import Streams
 
 _SPLIT_SEQUENCE = Level(
@@ -140,8 +140,10 @@ class TrainingInput:
         """
         described = saved.state["fit"]["input"]
         if described["replay"]:
+            before = self._streams.capture()
             iterator = self.create_iterator()
-            self._before_replay = self._streams.capture()
+            # A reader may have drawn already; TensorFlow draws where it is created.
+            self._before_replay = before | randomness.of_tensorflow(self._streams.capture())
             input_state.fast_forward(iterator, described["drawn"], tell)
         else:
             data = bytes(saved.tensors[ITERATOR_TENSOR])
@@ -153,6 +155,10 @@ class TrainingInput:
 
     def restore_streams(self, saved: SavedState) -> None:
         """Sets the random streams to the cut, but for those that the input reads from."""
+        if self._repeats_end_of_epoch(saved):
+            # What it draws, such as a new order, was drawn at the cut: they stay
+            # as they were before it.
+            return
         cut = decode(saved.state["random"], saved.tensors)
         if self._before_replay is None or saved.position.milestone:
             self._streams.restore(cut)
@@ -160,6 +166,12 @@ class TrainingInput:
             # A reader has drawn ahead of the cut from its streams; the replay
             # has left them where they belong.
             self._streams.restore_unmoved(cut, self._before_replay)
+
+    def _repeats_end_of_epoch(self, saved: SavedState) -> bool:
+        """Whether the cut is behind an epoch whose end is gone through once more."""
+        described = saved.state["fit"]["input"]
+        at_end = saved.position.stage == "epoch_end" and not saved.position.milestone
+        return bool(at_end and described["replay"] and described["drawn"] == 0)
 
     def finish(self, saved: SavedState) -> None:
         """Leaves the input as the finished `fit` did."""

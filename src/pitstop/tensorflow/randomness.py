@@ -23,6 +23,11 @@ def capture() -> dict[str, Any]:
     }
 
 
+def of_tensorflow(state: dict[str, Any]) -> dict[str, Any]:
+    """The part of a captured state that is TensorFlow's."""
+    return {name: state[name] for name in ("tensorflow_seed", "tensorflow_eager")}
+
+
 def restore(state: dict[str, Any]) -> None:
     """Brings the global streams to a captured state; one that it does not name stays."""
     if "python" in state:

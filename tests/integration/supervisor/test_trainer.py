@@ -75,7 +75,8 @@ def test_second_interrupt_ends_a_trainer_that_does_not_listen(tmp_path: Path) ->
     exited = last(tmp_path, TrainerExited)
     assert ended.returncode == 75
     assert urgencies == ["graceful", "now"]
-    assert last(tmp_path, AttemptEnded).checkpoint_step == exited.step
+    # It may have been ended between a step and the snapshot of it.
+    assert last(tmp_path, AttemptEnded).checkpoint_step in (exited.step, exited.step - 1)
 
 
 def test_trainer_that_misses_the_deadline_is_ended(tmp_path: Path) -> None:
