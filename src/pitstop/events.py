@@ -77,8 +77,7 @@ class StopRequested(Event):
         (pitstop.request_stop), "condition" (--stop-when), "time_limit", "setting"
         (a step that the run was told to stop at), or "supervisor_lost".
     urgency: "graceful" (finish the step) or "now" (last snapshot).
-    reason: in the words of who asked; of a time limit, what it is and what was
-        left of it.
+    reason: in the words of who asked; of a time limit, what was left of it.
     """
 
     source: str
@@ -207,7 +206,6 @@ class InstrumentationUnavailable(Event):
 
 
 LOOPS = ("custom loop", "recorded loop")
-"""A loop with `pitstop.start`, and one that knows nothing of Pitstop."""
 
 
 @dataclass(frozen=True)
@@ -223,11 +221,6 @@ class FitStarted(Event):
     epochs: int
     steps_per_epoch: int | None
     data: dict[str, JsonValue] = field(default_factory=dict)
-
-    @property
-    def is_loop(self) -> bool:
-        """Whether this is a loop of the script's own."""
-        return self.data.get("adapter") in LOOPS
 
 
 @dataclass(frozen=True)

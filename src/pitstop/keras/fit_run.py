@@ -26,7 +26,6 @@ from pitstop.keras.input_state import Level
 from pitstop.keras.training_input import TrainingInput
 from pitstop.keras.validation_input import ValidationInput
 from pitstop.link.beacon import Phase
-from pitstop.store.image import TensorSpec
 from pitstop.tensorflow.streams import Streams
 from pitstop.tensorflow.variables import VariableRegistry
 
@@ -267,7 +266,7 @@ class FitRun:
                 "logs": encoder.encode(step_logs.plain(self.logs)),
             },
         }
-        arrays = [_array_tensor(name, array) for name, array in encoder.arrays.items()]
+        arrays = [HeldTensor.of_array(name, array) for name, array in encoder.arrays.items()]
         return Cut(position, (*tensors, *input_tensors, *validation_tensors, *arrays), state)
 
     def _report_level(self, unverified: list[str]) -> None:
@@ -361,8 +360,3 @@ class FitRun:
         if missing:
             message = f"Random generators that the script no longer has: {', '.join(missing)}."
             self.session.report(Notice("random_generators_missing", message))
-
-
-def _array_tensor(name: str, array: Any) -> HeldTensor:
-    view = memoryview(array.reshape(-1)).cast("B") if array.size else memoryview(b"")
-    return HeldTensor(TensorSpec(name, "U8", (view.nbytes,)), lambda: view)

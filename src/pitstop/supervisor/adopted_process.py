@@ -12,16 +12,14 @@ import fcntl
 import os
 import signal
 import struct
-import time
 from collections.abc import Collection
 from pathlib import Path
 
 from pitstop.errors import EnvironmentFault
 from pitstop.supervisor import family
-from pitstop.supervisor.deadline import TERMINATE_GRACE_SECONDS
 from pitstop.supervisor.process import Exit
+from pitstop.supervisor.watched_process import WatchedProcess
 
-_NEVER = float("inf")
 # include/uapi/linux/pidfd.h: struct pidfd_info of 64 bytes, the exit status in
 # its last four; filled in once the process was reaped (Linux 6.15).
 _INFO = struct.Struct("=Q52xi")
@@ -31,14 +29,13 @@ _EXIT_CODE_FIELD = 49
 """Index of `exit_code` behind the command name in /proc/PID/stat (proc(5))."""
 
 
-class AdoptedProcess:
+class AdoptedProcess(WatchedProcess):
     """The process that asked to be supervised.
 
     Attributes:
         pid: its process id.
         exit: how it ended; None while it lives, and where that stays unknown.
         gone: it has ended.
-        killed: it was sent SIGKILL.
     """
 
     def __init__(self, pid: int) -> None:
@@ -47,11 +44,10 @@ class AdoptedProcess:
         Raises:
             EnvironmentFault: it is gone, or the kernel has no pidfd for it.
         """
+        super().__init__()
         self.pid = pid
         self.exit: Exit | None = None
         self.gone = False
-        self.killed = False
-        self._kill_at = _NEVER
         try:
             self._pidfd = os.pidfd_open(pid)
         except OSError as error:
@@ -85,28 +81,8 @@ class AdoptedProcess:
         """As `os.wait4` gives it; None while it lives or where it is not known."""
         return self.exit.wait_status if self.exit else None
 
-    def terminate(self, descendants: Collection[int]) -> None:
-        """Asks it to end (SIGTERM); the grace counts from here."""
-        self._kill_at = time.monotonic() + TERMINATE_GRACE_SECONDS
-        self._send(signal.SIGTERM, descendants)
-
-    def kill(self, descendants: Collection[int]) -> None:
-        """Kills it."""
-        self._kill_at = _NEVER
-        self.killed = True
-        self._send(signal.SIGKILL, descendants)
-
-    @property
-    def grace_passed(self) -> bool:
-        """Whether it had its time since `terminate`."""
-        return time.monotonic() >= self._kill_at
-
     def suspend(self) -> None:
         """Its own shell stops it; nothing to do."""
-
-    def resume(self, away_seconds: float) -> None:
-        """Its own shell continues it; the time away counts for nothing."""
-        self._kill_at += away_seconds
 
     def _send(self, number: signal.Signals, descendants: Collection[int]) -> None:
         with contextlib.suppress(ProcessLookupError):

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Collection, Mapping, Sequence
 
 from pitstop.supervisor import family, process
-from pitstop.supervisor.deadline import TERMINATE_GRACE_SECONDS
 from pitstop.supervisor.lifecycle import Signal, State
 from pitstop.supervisor.process import Exit, Streams
+from pitstop.supervisor.watched_process import WatchedProcess
 
-_NEVER = float("inf")
 
-
-class TrainerProcess:
+class TrainerProcess(WatchedProcess):
     """The command's main process and everything that came out of it.
 
     Attributes:
         pid: the main process, leader of its own session.
         exit: how it ended, None while it lives.
-        killed: all of it was sent SIGKILL.
     """
 
     def __init__(
@@ -37,6 +33,7 @@ class TrainerProcess:
             CommandNotExecutable: the kernel cannot execute the program.
             EnvironmentFault: the kernel refuses another process.
         """
+        super().__init__()
         try:
             self.pid = process.spawn(
                 program, command, environment, streams=streams, signal_mask=signal_mask
@@ -44,8 +41,6 @@ class TrainerProcess:
         except OSError as error:
             raise process.explain_refusal(program, error) from error
         self.exit: Exit | None = None
-        self.killed = False
-        self._kill_at = _NEVER
 
     @property
     def gone(self) -> bool:
@@ -67,29 +62,13 @@ class TrainerProcess:
         if ended.pid == self.pid or trained_behind:
             self.exit = ended
 
-    def terminate(self, descendants: Collection[int]) -> None:
-        """Asks all of them to end (SIGTERM); the grace counts from here."""
-        self._kill_at = time.monotonic() + TERMINATE_GRACE_SECONDS
-        self._send(signal.SIGTERM, descendants)
-
-    def kill(self, descendants: Collection[int]) -> None:
-        """Kills all of them."""
-        self._kill_at = _NEVER
-        self.killed = True
-        self._send(signal.SIGKILL, descendants)
-
-    @property
-    def grace_passed(self) -> bool:
-        """Whether they had their time since `terminate`."""
-        return time.monotonic() >= self._kill_at
-
     def suspend(self) -> None:
         """Stops its process group, as Ctrl-Z would have."""
         family.send_to_group(signal.SIGSTOP, self.pid)
 
     def resume(self, away_seconds: float) -> None:
         """Lets a stopped process group go on; the time away counts for nothing."""
-        self._kill_at += away_seconds
+        super().resume(away_seconds)
         family.send_to_group(signal.SIGCONT, self.pid)
 
     def _send(self, number: signal.Signals, descendants: Collection[int]) -> None:

@@ -9,6 +9,7 @@ from pitstop.diagnosis import output, phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.events import (
+    LOOPS,
     AttemptStarted,
     EpochEnded,
     FitEnded,
@@ -64,7 +65,7 @@ def completed_normally(evidence: Evidence) -> Finding | None:
     if started is None or ended is None:
         text = "The script ended with exit code 0; no model.fit was seen in it."
         return Finding("completed_normally", 0.9, text, (exit_status,))
-    if started.is_loop:
+    if started.data.get("adapter") in LOOPS:
         text = f"Training finished: {phrases.steps(ended.step)}."
         loop = EvidenceItem("journal", f"the script's loop ended after {phrases.steps(ended.step)}")
         return Finding("completed_normally", 0.97, text, (exit_status, loop))

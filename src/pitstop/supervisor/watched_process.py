@@ -1,0 +1,48 @@
+"""What ends a process that a supervisor watches: asked first, killed after a grace."""
+
+from __future__ import annotations
+
+import signal
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+
+from pitstop.supervisor.deadline import TERMINATE_GRACE_SECONDS
+
+_NEVER = float("inf")
+
+
+class WatchedProcess(ABC):
+    """A trainer and what came out of it.
+
+    Attributes:
+        killed: all of it was sent SIGKILL.
+    """
+
+    def __init__(self) -> None:
+        self.killed = False
+        self._kill_at = _NEVER
+
+    def terminate(self, descendants: Collection[int]) -> None:
+        """Asks all of it to end (SIGTERM); the grace counts from here."""
+        self._kill_at = time.monotonic() + TERMINATE_GRACE_SECONDS
+        self._send(signal.SIGTERM, descendants)
+
+    def kill(self, descendants: Collection[int]) -> None:
+        """Kills all of it."""
+        self._kill_at = _NEVER
+        self.killed = True
+        self._send(signal.SIGKILL, descendants)
+
+    @property
+    def grace_passed(self) -> bool:
+        """Whether it had its time since `terminate`."""
+        return time.monotonic() >= self._kill_at
+
+    def resume(self, away_seconds: float) -> None:
+        """It goes on after a suspension; the time away counts for nothing."""
+        self._kill_at += away_seconds
+
+    @abstractmethod
+    def _send(self, number: signal.Signals, descendants: Collection[int]) -> None:
+        """Sends a signal to the process and to these."""
