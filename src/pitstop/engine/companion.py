@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pitstop.errors import EnvironmentFault, UserError
-from pitstop.link.settings import ENV_SOCKET, Settings
+from pitstop.link.settings import ENV_SOCKET, Settings, own_environment
 
 _MODULE = "pitstop.supervisor.companion"
 
@@ -60,7 +60,7 @@ def start_companion(request: CompanionRequest) -> str:
             [sys.executable, "-P", "-m", _MODULE, json.dumps(request.to_json()), str(its_fd)],
             stdin=subprocess.DEVNULL,
             pass_fds=[its_fd],
-            env=_environment(os.environ),
+            env=own_environment(os.environ),
             # A session of its own: the terminal's Ctrl-C is the script's.
             start_new_session=True,
         )
@@ -89,8 +89,3 @@ def _socket_of(answer: Mapping[str, Any]) -> str:
 def _command() -> list[str]:
     words = sys.orig_argv if len(sys.orig_argv) > 1 else [sys.executable, *sys.argv]
     return [sys.executable, *words[1:]]
-
-
-def _environment(environment: Mapping[str, str]) -> dict[str, str]:
-    # Exactly our own modules: the script's folder must not shadow them.
-    return {**environment, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

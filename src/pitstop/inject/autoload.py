@@ -120,7 +120,7 @@ class _Autoload:
     def _open_session(self) -> Session | None:
         from pitstop.engine import process_session
         from pitstop.errors import PeerFault
-        from pitstop.replay import frameworks
+        from pitstop.tensorflow import frameworks
 
         session = process_session.current()
         if session is not None:

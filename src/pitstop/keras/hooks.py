@@ -12,8 +12,6 @@ from types import FrameType
 from typing import Any
 
 import keras
-import numpy as np
-import tensorflow as tf
 
 from pitstop.engine import process_session
 from pitstop.engine.session import Session
@@ -22,6 +20,7 @@ from pitstop.events import InstrumentationUnavailable
 from pitstop.keras import private, stop_training
 from pitstop.keras.training import Training
 from pitstop.tensorflow import private as tensorflow_private
+from pitstop.tensorflow.frameworks import versions
 from pitstop.tensorflow.variables import VariableRegistry
 
 
@@ -274,8 +273,3 @@ def _hidden_random_op(instrumentation: Instrumentation) -> Callable[[str], None]
             instrumentation.training.hidden_random_op(op_type)
 
     return notify
-
-
-def versions() -> dict[str, str]:
-    """The frameworks of this process and their versions."""
-    return {"tensorflow": tf.__version__, "keras": keras.__version__, "numpy": np.__version__}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import RestorePoint, Session
 from pitstop.engine.stop_signals import StopSignals
-from pitstop.engine.witness import innermost_user_frame
+from pitstop.engine.witness import place_on_stack
 from pitstop.errors import PeerFault
 from pitstop.events import (
     EpochEnded,
@@ -191,10 +190,7 @@ class Training:
     def hidden_random_op(self, op_type: str) -> None:
         """A random op with a hidden counter was traced, by the code on the stack."""
         if self.run is not None:
-            frames = [(frame, line) for frame, line in traceback.walk_stack(None)]
-            file, line, _ = innermost_user_frame(reversed(frames))
-            where = f"{file}:{line}" if file else "a library"
-            self.run.hidden_random_op(op_type, where)
+            self.run.hidden_random_op(op_type, place_on_stack())
 
     def iterator_made(self, epoch_iterator: Any) -> None:
         """An epoch iterator exists; the first one of a fit feeds its training."""

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 ENV_SOCKET = "PITSTOP_SOCKET"
 """Environment variable: path of the supervisor's socket, for instrumented processes."""
+
+
+def own_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """For a process of ours: exactly our modules, which the script's folder must not shadow."""
+    kept = {name: value for name, value in environment.items() if name != ENV_SOCKET}
+    return {**kept, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 @dataclass(frozen=True)

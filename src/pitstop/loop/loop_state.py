@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Mapping
 from typing import Any
 
 from pitstop.engine.cut import Cut, HeldTensor, Position
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
-from pitstop.engine.witness import innermost_user_frame
+from pitstop.engine.witness import place_on_stack
 from pitstop.errors import ResumeRefused
 from pitstop.loop.built_models import BuiltModels
 from pitstop.loop.tracked import Tracked, track, variables_of
@@ -96,12 +95,10 @@ class LoopState:
         """A random op with a hidden counter was traced, by the code on the stack."""
         if self.reason:
             return
-        frames = [(frame, line) for frame, line in traceback.walk_stack(None)]
-        file, line, _ = innermost_user_frame(reversed(frames))
         self.level = "not_exact"
         self.reason = (
             f"a traced function draws from a hidden random stream ({op_type} at "
-            f"{f'{file}:{line}' if file else 'a library'}); use tf.random.Generator, "
+            f"{place_on_stack()}); use tf.random.Generator, "
             "keras.random with a SeedGenerator, or a Keras layer"
         )
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 from pathlib import Path
 from typing import Any, Literal
-
-import numpy as np
-import tensorflow as tf
 
 from pitstop.engine import process_session
 from pitstop.engine.companion import CompanionRequest, start_companion
@@ -20,6 +16,7 @@ from pitstop.link.settings import ENV_SOCKET, Settings
 from pitstop.loop.loop_state import LoopState
 from pitstop.loop.run import Run
 from pitstop.tensorflow import private
+from pitstop.tensorflow.frameworks import versions
 from pitstop.tensorflow.variables import REGISTRY
 
 
@@ -68,7 +65,7 @@ def start(
         )
     private.check()
     REGISTRY.install()
-    state = LoopState(objects, REGISTRY, _versions())
+    state = LoopState(objects, REGISTRY, versions())
     settings = Settings(overhead, every_steps, every_seconds)
     session = _open(CompanionRequest(Path(run_dir), settings, max_seconds))
     private.on_hidden_random_op(state.hidden_random_op)
@@ -80,7 +77,7 @@ def start(
 def _open(request: CompanionRequest) -> Session:
     socket_path = os.environ.get(ENV_SOCKET)
     launched = bool(socket_path)
-    session = process_session.open_session(socket_path or start_companion(request), _versions())
+    session = process_session.open_session(socket_path or start_companion(request), versions())
     session.alone = not launched
     session.trains_with_fit = False
     return session
@@ -96,11 +93,3 @@ def _restore(session: Session, run: Run) -> None:
     except ResumeRefused as refusal:
         session.report(Notice("resume_refused", refusal.message, refusal.remedy))
         raise
-
-
-def _versions() -> dict[str, str]:
-    found = {"tensorflow": tf.__version__, "numpy": np.__version__}
-    try:
-        return {**found, "keras": importlib.metadata.version("keras")}
-    except importlib.metadata.PackageNotFoundError:
-        return found

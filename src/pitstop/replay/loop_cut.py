@@ -7,9 +7,9 @@ from typing import Any
 
 from pitstop.engine.cut import Cut, HeldTensor, Position
 from pitstop.engine.python_state import Encoder
-from pitstop.replay.frameworks import versions
 from pitstop.replay.record import Record
 from pitstop.tensorflow import randomness
+from pitstop.tensorflow.frameworks import versions
 
 
 @dataclass(frozen=True)

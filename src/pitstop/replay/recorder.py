@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +11,7 @@ from weakref import WeakKeyDictionary
 import tensorflow as tf
 
 from pitstop.engine.session import RestorePoint, Session
-from pitstop.engine.witness import innermost_user_frame
+from pitstop.engine.witness import place_on_stack
 from pitstop.errors import PeerFault
 from pitstop.events import LevelKnown, Notice
 from pitstop.replay import signature, values
@@ -153,8 +152,9 @@ class Recorder:
         if callee is not None:
             self._doubtful.setdefault(
                 callee.owner,
-                f"{callee.name} draws from a hidden random stream ({op_type} at {_place()}); "
-                "use a Keras layer, keras.random with a SeedGenerator, or tf.random.Generator",
+                f"{callee.name} draws from a hidden random stream ({op_type} at "
+                f"{place_on_stack()}); use a Keras layer, keras.random with a SeedGenerator, or "
+                "tf.random.Generator",
             )
 
     def traced_input_op(self, op_type: str) -> None:
@@ -317,10 +317,3 @@ def _guarded(loop: LiveLoop, what: str) -> Iterator[None]:
         loop.give_up(f"{what} {refusal}")
     except Exception as error:  # noqa: BLE001
         loop.give_up(f"Pitstop failed to record it ({error!r}), please report this as a bug")
-
-
-def _place() -> str:
-    """File and line of the user's code on the stack."""
-    frames = list(traceback.walk_stack(None))
-    file, line, _ = innermost_user_frame(reversed(frames))
-    return f"{file}:{line}" if file else "a library"

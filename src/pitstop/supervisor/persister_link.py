@@ -6,13 +6,12 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pitstop.errors import PeerClosed
-from pitstop.link.settings import ENV_SOCKET
+from pitstop.link.settings import own_environment
 from pitstop.link.wire import Connection, Message, pair
 from pitstop.supervisor import process
 from pitstop.supervisor.process import Streams
@@ -173,14 +172,8 @@ class PersisterLink:
             return process.spawn(
                 sys.executable,
                 [sys.executable, "-P", "-m", _MODULE, *words],
-                _own_environment(os.environ),
+                own_environment(os.environ),
                 streams=Streams(log.fileno(), log.fileno()),
                 inherit=[fd, plan.beacon_fd, plan.lock_fd],
                 signal_mask=plan.signal_mask,
             )
-
-
-def _own_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    # Exactly our own modules: the script's folder must not shadow them.
-    kept = {name: value for name, value in environment.items() if name != ENV_SOCKET}
-    return {**kept, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
