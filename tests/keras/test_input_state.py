@@ -15,10 +15,11 @@ from keras.src.trainers.data_adapters.generator_data_adapter import GeneratorDat
 from keras.src.trainers.data_adapters.py_dataset_adapter import PyDatasetAdapter
 from keras.src.trainers.data_adapters.tf_dataset_adapter import TFDatasetAdapter
 
+from pitstop.engine.level import Level
 from pitstop.engine.python_state import Encoder
 from pitstop.keras import input_state
 from pitstop.keras.input_choice import InputMode
-from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputState, Level
+from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputState
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.streams import Streams
 

@@ -6,12 +6,12 @@ import time
 from typing import Any
 
 from pitstop.engine.cut import Position
+from pitstop.engine.level import Level
 from pitstop.engine.saved_state import SavedState
 from pitstop.errors import ResumeRefused
 from pitstop.events import EnvironmentChanged, FitRestored, Notice, Restored
 from pitstop.keras import data_spec, event_files, open_files
 from pitstop.keras.fit_run import FitRun
-from pitstop.keras.input_state import Level
 
 _LAYOUT = (
     "adapter",

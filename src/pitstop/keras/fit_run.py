@@ -7,6 +7,7 @@ from typing import Any
 
 from pitstop import steps
 from pitstop.engine.cut import Cut, HeldTensor, Position
+from pitstop.engine.level import Level
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
@@ -22,7 +23,6 @@ from pitstop.keras import (
 )
 from pitstop.keras.event_files import EventFiles
 from pitstop.keras.input_choice import InputMode
-from pitstop.keras.input_state import Level
 from pitstop.keras.training_input import TrainingInput
 from pitstop.keras.validation_input import ValidationInput
 from pitstop.link.beacon import Phase

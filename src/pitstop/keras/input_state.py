@@ -18,6 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from pitstop.engine.cut import HeldTensor
+from pitstop.engine.level import EXACT, Level
 from pitstop.engine.python_state import Encoder, NotPortable, decode
 from pitstop.keras.input_choice import InputMode
 from pitstop.store.image import TensorSpec
@@ -29,15 +30,6 @@ _PYTHON_OPS = ("PyFunc", "GeneratorDataset", "does not support checkpointing")
 _NATIVE_ADAPTERS = ("ArrayDataAdapter", "TFDatasetAdapter")
 
 
-@dataclass(frozen=True)
-class Level:
-    """How exact a resume from a cut is, and why not more."""
-
-    level: str
-    reason: str = ""
-
-
-EXACT = Level("exact")
 _OPEN_ORDER = Level(
     "not_exact",
     "a parallel stage of the pipeline may change the order of its elements; "

@@ -8,11 +8,12 @@ from typing import Any
 import tensorflow as tf
 
 from pitstop.engine.cut import HeldTensor
+from pitstop.engine.level import Level
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.keras import input_choice, input_state
 from pitstop.keras.input_choice import CaptureCost, InputMode, Pipeline
-from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputState, Level
+from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputState
 from pitstop.tensorflow import private, randomness
 from pitstop.tensorflow.streams import Streams
 

@@ -10,11 +10,12 @@ import zlib
 
 from pitstop import steps
 from pitstop.engine.cut import Cut, Position
+from pitstop.engine.level import Level
 from pitstop.engine.session import Session
 from pitstop.engine.step_clock import StepClock
 from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown
 from pitstop.link.beacon import Phase
-from pitstop.replay.loop_cut import Level, make_cut
+from pitstop.replay.loop_cut import make_cut
 from pitstop.replay.record import Entry, Record, RecordFull
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.variables import VariableRegistry

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from pitstop.engine.cut import Cut, HeldTensor, Position
+from pitstop.engine.level import Level
 from pitstop.engine.python_state import Encoder
 from pitstop.replay.record import Record
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.frameworks import versions
-
-
-@dataclass(frozen=True)
-class Level:
-    """How exact a resume is, see docs/exactness.md."""
-
-    level: str
-    reason: str = ""
 
 
 def make_cut(
