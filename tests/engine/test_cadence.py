@@ -23,10 +23,11 @@ class Run:
     cost_seconds: float = 0.0
     step: int = 0
     now_ns: int = 0
+    age_ns: int = 0
     taken: list[tuple[int, int]] = field(default_factory=list)
 
     def train(self, steps: int) -> Run:
-        self.cadence.start(self.step, self.now_ns)
+        self.cadence.start(self.step, self.now_ns, self.age_ns)
         for _ in range(steps):
             self.now_ns += int(self.step_seconds * 1e9)
             self.step += 1
@@ -62,6 +63,49 @@ def test_half_the_budget_is_used(overhead: float, cost_seconds: float) -> None:
 def test_a_short_attempt_loses_little() -> None:
     run = Run(Cadence(0.01), step_seconds=0.1).train(6)
     assert [step for step, _ in run.taken] == [1, 3, 5]
+
+
+def begun(age_seconds: float, cost_seconds: float, steps: int = 1000) -> list[float]:
+    """Seconds from the first snapshot to each of the others, with steps of 1 ms."""
+    age_ns = int(age_seconds * 1e9)
+    run = Run(Cadence(0.01), 0.001, cost_seconds, age_ns=age_ns).train(steps)
+    origin_ns = run.taken[0][1]
+    return [(begun_ns - origin_ns) / 1e9 for _, begun_ns in run.taken[1:]]
+
+
+def test_what_the_start_has_earned_is_spent_soon_at_growing_distances() -> None:
+    early = begun(age_seconds=5, cost_seconds=0.002, steps=400)
+    assert early == pytest.approx([0.02, 0.04, 0.08, 0.16, 0.32], rel=0.15)
+
+
+def test_without_a_start_there_is_nothing_to_spend() -> None:
+    assert min(begun(age_seconds=0, cost_seconds=0.002)) >= 0.4
+
+
+def test_a_snapshot_dearer_than_the_start_has_earned_waits_for_its_share() -> None:
+    assert begun(age_seconds=5, cost_seconds=0.03, steps=7000)[0] >= 6.0
+
+
+@given(st.floats(0, 600), st.floats(0.0001, 0.2), st.floats(0.001, 0.1))
+def test_the_share_counts_from_the_start_of_the_process(
+    age_seconds: float, cost_seconds: float, step_seconds: float
+) -> None:
+    run = Run(Cadence(0.01), step_seconds, cost_seconds, age_ns=int(age_seconds * 1e9)).train(1000)
+    counted_seconds = min(age_seconds, 60.0)
+    for count, (_, begun_ns) in enumerate(run.taken):
+        # Two snapshots are taken before it is known what one costs.
+        earned_seconds = 0.005 * (counted_seconds + begun_ns / 1e9)
+        assert count * cost_seconds <= earned_seconds * 1.001 + 1e-9
+
+
+def test_a_later_fit_has_nothing_more_to_spend() -> None:
+    cadence = Cadence(0.01)
+    for _ in range(2):
+        cadence.start(0, 0, 2 * SECOND_NS)
+        cadence.taken(1, 0)
+        cadence.cost_measured(0.009)
+        last = cadence.due(1, SECOND_NS)
+    assert not last
 
 
 def test_nothing_is_due_before_the_start() -> None:

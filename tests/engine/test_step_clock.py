@@ -63,6 +63,35 @@ def test_a_snapshot_soon_after_another_begins_anew() -> None:
     clock = clock_at(1.0)
     clock.snapshot_taken()
     clock.lap(8.0)
+    assert clock.cut_short() == pytest.approx(7.0)
     clock.snapshot_taken()
     assert clock.lap(1.25) is None
     assert clock.lap(1.25) == pytest.approx(0.5)
+    assert clock.cut_short() is None
+
+
+def test_with_a_snapshot_at_every_step_the_shortest_step_is_typical() -> None:
+    clock = StepClock()
+    costs = []
+    for seconds in (3.0, 1.0, 1.5, 2.0):
+        clock.snapshot_taken()
+        clock.lap(seconds)
+        costs.append(clock.cut_short())
+    assert costs == pytest.approx([0.0, 0.0, 0.5, 1.0])
+    assert clock.typical_seconds == 1.0
+
+
+def test_a_step_without_a_snapshot_tells_better_than_the_shortest() -> None:
+    clock = StepClock()
+    clock.snapshot_taken()
+    clock.lap(0.5)
+    clock.cut_short()
+    clock.lap(2.0)
+    assert clock.typical_seconds == 2.0
+
+
+def test_the_first_slowed_step_does_not_stand_for_the_typical_one() -> None:
+    clock = StepClock()
+    clock.snapshot_taken()
+    assert clock.lap(3.0) is None
+    assert clock.lap(1.0) == pytest.approx(2.0)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 _SHORTEST_INTERVAL_NS = 200_000_000
+_SHORTEST_EARLY_NS = 20_000_000
+_LONGEST_START_NS = 60_000_000_000
 _RETRY_NS = 20_000_000
 _SMOOTHING = 0.3
 _NEVER = 1 << 62
@@ -18,6 +20,11 @@ class Cadence:
     c / (overhead / 2) seconds, so that its share of the run is half of the
     budget; c is smoothed over the last snapshots.  A fixed interval asks for durable
     checkpoints on top of that.
+
+    The time before the first step (imports, tracing, loading data; a minute of
+    it at most) has earned its share too.  It is spent on snapshots soon after the
+    first, each twice as far from it as the one before: a kill in the first
+    second loses about half of it at most, not all.
     """
 
     def __init__(
@@ -36,6 +43,8 @@ class Cadence:
         self._every_ns = every_ns
         self._cost_seconds = 0.0
         self._measured = 0
+        self._earned_seconds: float | None = None
+        self._origin_ns = 0
         self._taken_ns = 0
         self._last_step = last_step or _NEVER
         self._first_step = _NEVER
@@ -45,12 +54,19 @@ class Cadence:
         self._fixed_due_ns = _NEVER
         self._due_ns = _NEVER
 
-    def start(self, step: int, now_ns: int) -> None:
+    def start(self, step: int, now_ns: int, age_ns: int = 0) -> None:
         """Steps begin.
 
         The first snapshot follows the first step, whose tracing or compiling is
         the dearest part of many attempts, and behind which the input may stall.
+
+        Args:
+            step: steps done so far.
+            now_ns: the time.
+            age_ns: how long the process had run before its first step.
         """
+        if self._earned_seconds is None:
+            self._earned_seconds = self._share * min(age_ns, _LONGEST_START_NS) / 1e9
         self._taken_ns = now_ns
         self._first_step = step + 1
         self._plan_fixed(step, now_ns)
@@ -66,6 +82,7 @@ class Cadence:
     def taken(self, step: int, now_ns: int) -> None:
         """A snapshot was begun at this boundary."""
         self._first_step = _NEVER
+        self._origin_ns = self._origin_ns or now_ns
         self._plan_fixed(step, now_ns)
         self._taken_ns = now_ns
         self._plan_budget()
@@ -80,6 +97,7 @@ class Cadence:
         else:
             self._cost_seconds += _SMOOTHING * (seconds - self._cost_seconds)
         self._plan_budget()
+        self._earned_seconds = max(0.0, (self._earned_seconds or 0.0) - seconds)
 
     def postponed(self, now_ns: int, by_ns: int = _RETRY_NS) -> None:
         """The snapshot could not be taken now; it is tried again, usually shortly."""
@@ -90,7 +108,11 @@ class Cadence:
 
     def _plan_budget(self) -> None:
         interval_ns = int(self._cost_seconds / self._share * 1e9)
-        self._budget_due_ns = self._taken_ns + max(interval_ns, _SHORTEST_INTERVAL_NS)
+        interval_ns = max(interval_ns, _SHORTEST_INTERVAL_NS)
+        if self._cost_seconds < (self._earned_seconds or 0.0):
+            so_far_ns = self._taken_ns - self._origin_ns
+            interval_ns = min(interval_ns, max(so_far_ns, _SHORTEST_EARLY_NS))
+        self._budget_due_ns = self._taken_ns + interval_ns
         self._due_ns = min(self._budget_due_ns, self._fixed_due_ns)
 
     def _plan_fixed(self, step: int, now_ns: int) -> None:

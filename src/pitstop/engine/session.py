@@ -34,6 +34,7 @@ from pitstop.link.beacon import Beacon, Phase, Stop
 from pitstop.link.settings import Settings
 from pitstop.link.wire import PROTOCOL, Connection
 from pitstop.machine.memory import available_bytes
+from pitstop.machine.own_process import age_ns
 from pitstop.snapshot.arena import Arena
 
 EXIT_STOPPED = 75
@@ -175,7 +176,7 @@ class Session:
 
     def start_steps(self, step: int) -> None:
         """The first step of a fit is about to run; the cadence counts from here."""
-        self._cadence.start(step, time.monotonic_ns())
+        self._cadence.start(step, time.monotonic_ns(), age_ns())
 
     def stop_requested(self) -> bool:
         """Whether the run was asked to stop."""

@@ -15,18 +15,20 @@ class StepClock:
     """Smoothed step time, and the cost of each snapshot.
 
     Attributes:
-        typical_seconds: time of a step that no snapshot slowed, 0 before the first.
+        typical_seconds: time of a step that no snapshot slowed; the shortest
+            one while every step has a snapshot behind it, 0 before the first.
     """
 
     def __init__(self) -> None:
         self.typical_seconds = 0.0
-        self._affected = 0
-        self._cost_seconds = 0.0
+        self._undisturbed = False
+        self._awaited = 0
+        self._slowed: list[float] = []
 
     def snapshot_taken(self) -> None:
         """A snapshot was taken at the boundary that begins the next step."""
-        self._affected = _AFFECTED_STEPS
-        self._cost_seconds = 0.0
+        self._awaited = _AFFECTED_STEPS
+        self._slowed.clear()
 
     def lap(self, seconds: float) -> float | None:
         """Counts a step, from boundary to boundary.
@@ -35,10 +37,28 @@ class StepClock:
             What the last snapshot cost all in all, when the last step it
             slowed has ended; None at every other step.
         """
-        typical_seconds = self.typical_seconds or seconds
-        if not self._affected:
-            self.typical_seconds = typical_seconds + _SMOOTHING * (seconds - typical_seconds)
+        if not self._awaited:
+            self._learn(seconds)
             return None
-        self._affected -= 1
-        self._cost_seconds += seconds - typical_seconds
-        return None if self._affected else max(0.0, self._cost_seconds)
+        if not self._undisturbed:
+            self.typical_seconds = min(self.typical_seconds or seconds, seconds)
+        self._slowed.append(seconds)
+        return self.cut_short() if len(self._slowed) == self._awaited else None
+
+    def cut_short(self) -> float | None:
+        """Another snapshot is due: what the last one cost, by the steps there were.
+
+        Returns:
+            None where its cost is known already, or no step has ended since.
+        """
+        if not self._slowed:
+            return None
+        lost_seconds = sum(self._slowed) - len(self._slowed) * self.typical_seconds
+        self._awaited = 0
+        self._slowed.clear()
+        return max(0.0, lost_seconds)
+
+    def _learn(self, seconds: float) -> None:
+        known = self.typical_seconds if self._undisturbed else seconds
+        self._undisturbed = True
+        self.typical_seconds = known + _SMOOTHING * (seconds - known)

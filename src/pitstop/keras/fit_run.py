@@ -208,7 +208,10 @@ class FitRun:
 
     def _boundary(self, now_ns: int) -> None:
         self._publish(now_ns)
-        if self.session.due(self.step, now_ns) and self.session.act(self.step, self.take):
+        if not self.session.due(self.step, now_ns):
+            return
+        self._note_cost(self._clock.cut_short())
+        if self.session.act(self.step, self.take):
             self._clock.snapshot_taken()
 
     def _publish(self, now_ns: int) -> None:
@@ -217,8 +220,10 @@ class FitRun:
         )
 
     def _measure_step(self, now_ns: int) -> None:
-        cost_seconds = self._clock.lap((now_ns - self._last_boundary_ns) / 1e9)
+        self._note_cost(self._clock.lap((now_ns - self._last_boundary_ns) / 1e9))
         self.session.beacon.write_step_seconds(self._clock.typical_seconds)
+
+    def _note_cost(self, cost_seconds: float | None) -> None:
         if cost_seconds is not None:
             self.session.snapshot_cost(cost_seconds)
             self.input.reconsider(cost_seconds, self.session.settings.overhead)
@@ -302,6 +307,16 @@ class FitRun:
         skipped = self._registry.restore_matching(saved, self._path_of)
         self._restore_python(saved)
         return skipped
+
+    def export_state(self, saved: SavedState) -> None:
+        """Gives the model and its optimizer their saved values; nothing else is touched.
+
+        Raises:
+            NotExportable: the model is not the one that was saved.
+            ResumeRefused: one of its variables has another shape or dtype.
+        """
+        self.build_missing(saved)
+        restore_named(self._registry, saved, of_model(self.model).variables)
 
     def build_missing(self, saved: SavedState) -> None:
         """Creates the variables that only the first training step creates.

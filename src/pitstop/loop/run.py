@@ -139,9 +139,7 @@ class Run:
 
     def _step_done(self) -> None:
         now_ns = time.monotonic_ns()
-        cost_seconds = self._clock.lap((now_ns - self._boundary_ns) / 1e9)
-        if cost_seconds is not None:
-            self._session.snapshot_cost(cost_seconds)
+        self._note_cost(self._clock.lap((now_ns - self._boundary_ns) / 1e9))
         self._session.beacon.write_phase(Phase.TRAIN)
         self._session.beacon.write_step_seconds(self._clock.typical_seconds)
         self.step += 1
@@ -159,8 +157,15 @@ class Run:
     def _boundary(self, loss: float) -> None:
         now_ns = self._boundary_ns
         self._session.beacon.write_position(self.step, 0, self._done, now_ns, loss)
-        if self._session.due(self.step, now_ns) and self._session.act(self.step, self._take):
+        if not self._session.due(self.step, now_ns):
+            return
+        self._note_cost(self._clock.cut_short())
+        if self._session.act(self.step, self._take):
             self._clock.snapshot_taken()
+
+    def _note_cost(self, cost_seconds: float | None) -> None:
+        if cost_seconds is not None:
+            self._session.snapshot_cost(cost_seconds)
 
     def _take(self) -> Cut | None:
         return self._cut("")

@@ -124,13 +124,18 @@ class LiveLoop:
         now_ns = time.monotonic_ns()
         self._boundaries += 1
         if self._boundaries > 1:
-            cost_seconds = self._clock.lap((now_ns - self._boundary_ns) / 1e9)
-            if cost_seconds is not None:
-                self.session.snapshot_cost(cost_seconds)
+            self._note_cost(self._clock.lap((now_ns - self._boundary_ns) / 1e9))
         self._boundary_ns = now_ns
         self.publish(now_ns)
-        if self.session.due(self.step, now_ns) and self.session.act(self.step, self.take):
+        if not self.session.due(self.step, now_ns):
+            return
+        self._note_cost(self._clock.cut_short())
+        if self.session.act(self.step, self.take):
             self._clock.snapshot_taken()
+
+    def _note_cost(self, cost_seconds: float | None) -> None:
+        if cost_seconds is not None:
+            self.session.snapshot_cost(cost_seconds)
 
     def obey_stop(self) -> None:
         """A call is about to run: where nothing is saved, nothing is lost by stopping here.

@@ -18,13 +18,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pitstop.errors import RunFolderUnwritable, RunInUse
+from pitstop.machine.own_process import start_time_ticks
 from pitstop.store.disk_fault import explain
 
 _TRIES = 5
 _PAUSE_SECONDS = 0.01
 _MAX_RECORD_BYTES = 64 * 1024
-_START_TIME_FIELD = 19
-"""Index of `starttime` behind the command name in /proc/PID/stat (proc(5))."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +46,7 @@ class LockRecord:
 
 def own_record(socket_path: str = "") -> LockRecord:
     """The record of this process."""
-    stat = Path("/proc/self/stat").read_bytes()
-    # The command name may hold anything, but its closing bracket is the last one.
-    fields = stat.rpartition(b")")[2].split()
-    return LockRecord(
-        os.getpid(), socket.gethostname(), int(fields[_START_TIME_FIELD]), socket_path
-    )
+    return LockRecord(os.getpid(), socket.gethostname(), start_time_ticks(), socket_path)
 
 
 class RunLock:

@@ -1,0 +1,32 @@
+"""The age of a process is the kernel's."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from pitstop.machine.own_process import age_ns, start_time_ticks
+
+TICK_NS = 10_000_000
+SAY = "from pitstop.machine.own_process import age_ns; print(age_ns())"
+
+
+def test_it_grows_with_the_clock() -> None:
+    first_ns, began_ns = age_ns(), time.monotonic_ns()
+    assert 0 <= age_ns() - first_ns <= time.monotonic_ns() - began_ns + TICK_NS
+
+
+def test_it_is_what_others_see() -> None:
+    seen_seconds = time.time() - psutil.Process().create_time()
+    assert age_ns() / 1e9 == pytest.approx(seen_seconds, abs=1.0)
+    assert start_time_ticks() > 0
+
+
+def test_a_process_is_younger_than_the_one_that_started_it() -> None:
+    began_ns = time.monotonic_ns()
+    said = subprocess.run([sys.executable, "-c", SAY], capture_output=True, check=True)
+    assert 0 < int(said.stdout) <= time.monotonic_ns() - began_ns + TICK_NS
