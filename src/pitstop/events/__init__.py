@@ -1,0 +1,92 @@
+"""The vocabulary of a run: everything that happens, as frozen values.
+
+The trainer, the supervisor, the persister, the journal, the diagnosis and the
+reports all speak in these types.  Field names carry their units; times are
+seconds since the epoch, stamped by the journal when the event is written.
+
+This module is imported inside the trainer: standard library only.
+"""
+
+from __future__ import annotations
+
+from pitstop.events.attempts import (
+    AttemptEnded,
+    AttemptStarted,
+    EnvironmentChanged,
+    Notice,
+    ResumeChosen,
+    StopDeadlinePassed,
+    StopRequested,
+    TrainerExited,
+)
+from pitstop.events.base import (
+    Event,
+    JsonValue,
+    UnknownEvent,
+    from_record,
+    to_record,
+)
+from pitstop.events.checkpoints import (
+    CheckpointCommitted,
+    CheckpointFailed,
+    CheckpointQuarantined,
+)
+from pitstop.events.mirror import (
+    CheckpointUploaded,
+    UploadFailed,
+    UploadGivenUp,
+)
+from pitstop.events.training import (
+    LOOPS,
+    EpochEnded,
+    ExceptionRaised,
+    FitEnded,
+    FitRestored,
+    FitStarted,
+    InputExhausted,
+    InstrumentationUnavailable,
+    LevelKnown,
+    NonFiniteLoss,
+    Restored,
+    ScriptEnded,
+    StopTrainingSet,
+    TrainerConnected,
+    TrainerStopped,
+)
+
+__all__ = [
+    "LOOPS",
+    "AttemptEnded",
+    "AttemptStarted",
+    "CheckpointCommitted",
+    "CheckpointFailed",
+    "CheckpointQuarantined",
+    "CheckpointUploaded",
+    "EnvironmentChanged",
+    "EpochEnded",
+    "Event",
+    "ExceptionRaised",
+    "FitEnded",
+    "FitRestored",
+    "FitStarted",
+    "InputExhausted",
+    "InstrumentationUnavailable",
+    "JsonValue",
+    "LevelKnown",
+    "NonFiniteLoss",
+    "Notice",
+    "Restored",
+    "ResumeChosen",
+    "ScriptEnded",
+    "StopDeadlinePassed",
+    "StopRequested",
+    "StopTrainingSet",
+    "TrainerConnected",
+    "TrainerExited",
+    "TrainerStopped",
+    "UnknownEvent",
+    "UploadFailed",
+    "UploadGivenUp",
+    "from_record",
+    "to_record",
+]

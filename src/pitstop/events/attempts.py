@@ -1,0 +1,118 @@
+"""The run and its attempts; written by the supervisor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pitstop.events.base import Event, JsonValue
+
+
+@dataclass(frozen=True)
+class AttemptStarted(Event):
+    """The supervisor started the command; `start_from`: weights that a new run begins with."""
+
+    attempt: int
+    command: list[str]
+    supervisor_pid: int
+    trainer_pid: int
+    host: str
+    environment: dict[str, JsonValue] = field(default_factory=dict)
+    cgroup: str = ""
+    start_from: str = ""
+
+
+@dataclass(frozen=True)
+class ResumeChosen(Event):
+    """The checkpoint this attempt starts from; none is chosen on a fresh start."""
+
+    step: int
+    epoch: int
+    checkpoint: str
+    level: str
+
+
+@dataclass(frozen=True)
+class EnvironmentChanged(Event):
+    """Something differs from the attempt that wrote the checkpoint."""
+
+    what: str
+    before: str
+    now: str
+    changes_bits: bool
+
+
+@dataclass(frozen=True)
+class StopRequested(Event):
+    """Somebody asked the run to stop.
+
+    source: "signal", "command" (pitstop stop), "file" (RUN/stop), "script"
+        (pitstop.request_stop), "condition" (--stop-when), "time_limit", "setting"
+        (a step that was set), or "supervisor_lost".
+    urgency: "graceful" (finish the step) or "now" (last snapshot).
+    reason: in the words of who asked; of a time limit, what was left of it.
+    """
+
+    source: str
+    urgency: str
+    signal: str = ""
+    sender_pid: int | None = None
+    sender_uid: int | None = None
+    sender_command: str = ""
+    from_terminal: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class StopDeadlinePassed(Event):
+    """The trainer did not reach a step boundary in time and is ended."""
+
+    waited_seconds: float
+    phase: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class TrainerExited(Event):
+    """How the trainer's process ended, and what the machine says about it.
+
+    exit_code: the code it returned, None when a signal ended it.
+    signal: name of that signal ("SIGKILL"), empty otherwise.
+    oom_kills: memory kills in the trainer's cgroup; None when not observable.
+    kernel_lines: of the kernel log, on its process or cgroup; None if unreadable.
+    missing: what could not be observed, one phrase each.
+    """
+
+    exit_code: int | None
+    signal: str
+    step: int
+    epoch: int
+    step_in_epoch: int
+    phase: str
+    seconds_since_boundary: float | None
+    max_rss_bytes: int | None = None
+    cpu_seconds: float | None = None
+    oom_kills: int | None = None
+    memory_limit_bytes: int | None = None
+    kernel_lines: list[str] | None = None
+    limits: dict[str, JsonValue] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class AttemptEnded(Event):
+    """The end of an attempt.  state: "completed", "stopped" or "failed"."""
+
+    attempt: int
+    state: str
+    exit_code: int
+    step: int
+    checkpoint_step: int | None
+
+
+@dataclass(frozen=True)
+class Notice(Event):
+    """Something the user should know; training goes on."""
+
+    code: str
+    message: str
+    remedy: str = ""

@@ -1,0 +1,59 @@
+"""What all events have in common, and their JSON form."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+JsonValue = Any
+"""A value that `json` can carry: None, bool, int, float, str, list, dict."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Base of all events; `kind` is the class name in snake case."""
+
+    kind: ClassVar[str] = "event"
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+        _KINDS[cls.kind] = cls
+
+
+_KINDS: dict[str, type[Event]] = {}
+
+
+@dataclass(frozen=True)
+class UnknownEvent(Event):
+    """An event of a kind this version does not know (a newer writer)."""
+
+    original_kind: str
+    fields: dict[str, JsonValue]
+
+
+def to_record(event: Event) -> dict[str, JsonValue]:
+    """The event as a JSON object whose first key is `kind`."""
+    if isinstance(event, UnknownEvent):
+        return {"kind": event.original_kind, **event.fields}
+    return {"kind": event.kind, **dataclasses.asdict(event)}
+
+
+def from_record(record: dict[str, JsonValue]) -> Event:
+    """The event that `to_record` made; unknown kinds and fields survive.
+
+    Fields that this version does not know are dropped from known kinds, and a
+    known kind that lacks a required field becomes an `UnknownEvent`: a reader
+    never fails on a record that was written whole.
+    """
+    fields = {key: value for key, value in record.items() if key != "kind"}
+    cls = _KINDS.get(str(record.get("kind", "")))
+    if cls is None:
+        return UnknownEvent(str(record.get("kind", "")), fields)
+    known = {f.name for f in dataclasses.fields(cls)}
+    try:
+        return cls(**{key: value for key, value in fields.items() if key in known})
+    except TypeError:
+        return UnknownEvent(cls.kind, fields)

@@ -1,0 +1,40 @@
+"""What becomes of snapshots on disk; told by the persister."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pitstop.events.base import Event
+
+
+@dataclass(frozen=True)
+class CheckpointCommitted(Event):
+    """A checkpoint is durable: its manifest and folder are on disk.
+
+    reason: "cadence", "stop", "requested", "fit_end", "trainer_lost",
+        "supervisor_lost".
+    """
+
+    step: int
+    epoch: int
+    path: str
+    size_bytes: int
+    seconds: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class CheckpointFailed(Event):
+    """A checkpoint could not be written; the ones before it are intact."""
+
+    step: int
+    error: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class CheckpointQuarantined(Event):
+    """A damaged checkpoint was set aside; the one before it is used."""
+
+    path: str
+    reason: str

@@ -1,0 +1,183 @@
+"""The training, as the trainer reports it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pitstop.events.base import Event, JsonValue
+
+
+@dataclass(frozen=True)
+class TrainerConnected(Event):
+    """The instrumented process reported for the first time."""
+
+    pid: int
+    python: str
+    argv: list[str]
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True)
+class InstrumentationUnavailable(Event):
+    """Snapshots and exact resume are off for this process, and why."""
+
+    reason: str
+    remedy: str = ""
+
+
+LOOPS = ("custom loop", "recorded loop")
+
+
+@dataclass(frozen=True)
+class FitStarted(Event):
+    """`model.fit` began: the fit-th of the process, counted from 0.
+
+    steps_per_epoch: None when the input does not know its length.
+    data: what is known of the input (adapter, batch size, shapes, digest); of a
+        loop of the script's own, its `adapter` is one of `LOOPS`.
+    """
+
+    fit: int
+    epochs: int
+    steps_per_epoch: int | None
+    data: dict[str, JsonValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LevelKnown(Event):
+    """How exact a resume of this run is: "exact", "exact_by_replay", "not_exact"."""
+
+    level: str
+    reason: str = ""
+    unverified: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Restored(Event):
+    """The trainer continues from saved state.
+
+    step: first training step (counted over the whole run) it will execute.
+    lost_steps: steps executed by an earlier attempt that are executed again.
+    """
+
+    step: int
+    epoch: int
+    step_in_epoch: int
+    level: str
+    reason: str
+    seconds: float
+    lost_steps: int
+
+
+@dataclass(frozen=True)
+class FitRestored(Event):
+    """A `fit` that an earlier attempt finished was not run again."""
+
+    fit: int
+    step: int
+    epochs_run: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class EpochEnded(Event):
+    """An epoch ended.
+
+    steps: steps executed; expected_steps: None when unknown.
+    """
+
+    fit: int
+    epoch: int
+    steps: int
+    expected_steps: int | None
+    logs: dict[str, float]
+
+
+@dataclass(frozen=True)
+class InputExhausted(Event):
+    """The input ended before `steps_per_epoch` steps."""
+
+    fit: int
+    epoch: int
+    steps: int
+    expected_steps: int
+
+
+@dataclass(frozen=True)
+class NonFiniteLoss(Event):
+    """The first step whose loss is NaN or infinite."""
+
+    step: int
+    epoch: int
+    step_in_epoch: int
+    metric: str
+    value: str
+    last_finite: float | None
+
+
+@dataclass(frozen=True)
+class StopTrainingSet(Event):
+    """`model.stop_training` became true, and who set it.
+
+    callback: class name, empty when no callback is on the stack.
+    watched: what the callback monitors (monitor, patience, best, ...).
+    """
+
+    step: int
+    epoch: int
+    callback: str
+    file: str
+    line: int
+    function: str
+    watched: dict[str, JsonValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ExceptionRaised(Event):
+    """An exception left the script uncaught.
+
+    file, line, function: the innermost frame of the user's own code.
+    callback: class name of the callback it was raised in, or empty.
+    notes: class names of the exception's bases, outermost last.
+    """
+
+    class_name: str
+    message: str
+    file: str
+    line: int
+    function: str
+    callback: str
+    phase: str
+    traceback: str
+    bases: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class FitEnded(Event):
+    """`model.fit` returned."""
+
+    fit: int
+    step: int
+    epochs_run: int
+    epochs: int
+
+
+@dataclass(frozen=True)
+class TrainerStopped(Event):
+    """The trainer obeyed a stop request at a boundary.
+
+    phase: where it stopped ("train", "validation", "predict", "between_fits").
+    step: steps completed; all of them are in the snapshot that was taken.
+    """
+
+    step: int
+    epoch: int
+    step_in_epoch: int
+    phase: str
+
+
+@dataclass(frozen=True)
+class ScriptEnded(Event):
+    """The interpreter reached its normal exit (`atexit` ran)."""
+
+    step: int
