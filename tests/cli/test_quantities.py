@@ -10,9 +10,11 @@ from pitstop.cli.quantities import (
     Interval,
     parse_bytes,
     parse_interval,
+    parse_name,
     parse_seconds,
     parse_share,
 )
+from pitstop.link.beacon import MOST_NAME_BYTES
 
 
 @pytest.mark.parametrize(
@@ -32,6 +34,8 @@ from pitstop.cli.quantities import (
         (parse_interval, "500steps", Interval(steps=500)),
         (parse_interval, "1 step", Interval(steps=1)),
         (parse_interval, "10min", Interval(seconds=600.0)),
+        (parse_name, "before-lr_2.change", "before-lr_2.change"),
+        (parse_name, "x" * MOST_NAME_BYTES, "x" * MOST_NAME_BYTES),
     ],
 )
 def test_amounts(parse: Callable[[str], object], text: str, value: object) -> None:
@@ -54,6 +58,11 @@ def test_amounts(parse: Callable[[str], object], text: str, value: object) -> No
         (parse_interval, "0steps"),
         (parse_interval, "1.5steps"),
         (parse_interval, "5GB"),
+        (parse_name, ""),
+        (parse_name, "0123"),
+        (parse_name, "a/b"),
+        (parse_name, ".hidden"),
+        (parse_name, "x" * (MOST_NAME_BYTES + 1)),
     ],
 )
 def test_nonsense_is_refused_with_an_example(parse: Callable[[str], object], text: str) -> None:

@@ -196,7 +196,7 @@ def _edit(run: KerasRun, before: str, now: str) -> None:
 
 def _checkpoints(run: KerasRun) -> list[tuple[Any, ...]]:
     rows = run.verify()
-    return [(row["name"], row["sequence"], row["size_bytes"], row["problem"]) for row in rows]
+    return [(row["checkpoint"], row["sequence"], row["size_bytes"], row["problem"]) for row in rows]
 
 
 def _check_refused(run: KerasRun, *words: str) -> None:

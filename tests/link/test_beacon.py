@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.link.beacon import SIZE_BYTES, Beacon, Phase, Progress, Stop, anonymous_file
+from pitstop.link.beacon import (
+    MOST_NAME_BYTES,
+    SIZE_BYTES,
+    Beacon,
+    Phase,
+    Progress,
+    Stop,
+    anonymous_file,
+)
 
 COUNTS = st.integers(0, 2**64 - 1)
 TIMES = st.integers(0, 2**63 - 1)
@@ -99,6 +107,20 @@ def test_the_page_outlives_the_mapping_that_wrote_it() -> None:
     os.close(writer.fd)
     del writer
     assert Beacon(fd).progress().step == 41
+
+
+@pytest.mark.parametrize("name", ["mine", "é" * (MOST_NAME_BYTES // 2), "x" * MOST_NAME_BYTES])
+def test_a_name_is_taken_once_and_outlasts_requests_without_one(name: str) -> None:
+    beacon = Beacon.create()
+    assert beacon.take_checkpoint_name() == ""
+    beacon.request_checkpoint(name)
+    beacon.request_checkpoint()
+    assert beacon.checkpoint_requests() == 2
+    assert beacon.take_checkpoint_name() == name
+    assert beacon.take_checkpoint_name() == ""
+    beacon.request_checkpoint("b")
+    assert beacon.take_checkpoint_name() == "b"
+    os.close(beacon.fd)
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * SIZE_BYTES, b"another" * 600])

@@ -20,6 +20,11 @@ SETTINGS = st.builds(
     force=st.booleans(),
     halt_at_step=st.integers(0, 10**9),
     die_at_step=st.integers(0, 10**9),
+    keep_best=st.lists(st.text(), max_size=2).map(tuple),
+    saved_metrics=st.lists(
+        st.tuples(st.integers(0), st.dictionaries(st.text(), st.floats(allow_nan=False))),
+        max_size=2,
+    ).map(tuple),
 )
 
 

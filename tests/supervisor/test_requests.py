@@ -23,14 +23,19 @@ def ends() -> Iterator[Ends]:
     theirs.close()
 
 
-def _desk(stops: list[StopRequested], step: int | None = 7) -> RequestDesk:
-    return RequestDesk(
-        RequestHandlers(lambda: Status("running", step=7), stops.append, lambda: step)
-    )
+def _desk(
+    stops: list[StopRequested], step: int | None = 7, names: list[str] | None = None
+) -> RequestDesk:
+    def checkpoint(name: str) -> int | None:
+        if names is not None:
+            names.append(name)
+        return step
+
+    return RequestDesk(RequestHandlers(lambda: Status("running", step=7), stops.append, checkpoint))
 
 
-def _committed(step: int) -> CheckpointCommitted:
-    return CheckpointCommitted(step, 0, f"{step:08d}", 1, 0.1, "cadence")
+def _committed(step: int, name: str = "") -> CheckpointCommitted:
+    return CheckpointCommitted(step, 0, f"{step:08d}", 1, 0.1, "cadence", name)
 
 
 def test_status(ends: Ends) -> None:
@@ -69,6 +74,30 @@ def test_checkpoint_answers_only_with_one_that_is_not_older(ends: Ends) -> None:
     desk.saved(_committed(8))
     desk.saved(_committed(9))
     assert ends[1].receive().body == {"checkpoint": "00000008", "checkpoint_step": 8}
+
+
+def test_a_named_checkpoint_is_answered_with_the_one_of_that_name(ends: Ends) -> None:
+    names: list[str] = []
+    desk = _desk([], names=names)
+    desk.serve(ends[0], {"command": "checkpoint", "name": "mine"})
+    assert names == ["mine"]
+    desk.saved(_committed(8))
+    desk.saved(_committed(9, "mine"))
+    assert ends[1].receive().body == {"checkpoint": "00000009", "checkpoint_step": 9}
+
+
+def test_two_names_at_a_time_are_refused(ends: Ends) -> None:
+    names: list[str] = []
+    desk = _desk([], names=names)
+    other, client = pair()
+    desk.serve(ends[0], {"command": "checkpoint", "name": "mine"})
+    desk.serve(other, {"command": "checkpoint", "name": "yours"})
+    assert "Try again" in client.receive().body["refused"]
+    desk.saved(_committed(9, "mine"))
+    desk.serve(other, {"command": "checkpoint", "name": "yours"})
+    assert names == ["mine", "yours"]
+    other.close()
+    client.close()
 
 
 def test_checkpoint_that_failed_is_refused_with_the_reason(ends: Ends) -> None:

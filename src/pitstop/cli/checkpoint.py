@@ -7,17 +7,30 @@ from pathlib import Path
 import click
 
 from pitstop.cli.live_run import LiveRun, find_run
-from pitstop.errors import RunNotFound
+from pitstop.cli.quantities import NAME
+from pitstop.errors import RunNotFound, UserError
+from pitstop.store.catalog import Catalog
+from pitstop.store.run_folder import RunFolder
 
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path), required=False)
-def checkpoint(run: Path | None) -> None:
+@click.option("--name", type=NAME, help="A name for it; what is named is kept.")
+def checkpoint(run: Path | None, *, name: str | None) -> None:
     """Write a durable checkpoint of RUN now; training goes on."""
     folder = find_run(run)
     live = LiveRun.find(folder)
     if live is None:
         raise RunNotFound(f"{folder.path} is not running.", "Its last checkpoint stands.")
-    answer = live.ask("checkpoint")
+    if name:
+        _check_unused(folder, name)
+    answer = live.ask("checkpoint", name=name or "")
     path = folder.checkpoints / str(answer["checkpoint"])
-    click.echo(f"saved step {answer['checkpoint_step']} as {path}")
+    called = f", named {name}" if name else ""
+    click.echo(f"saved step {answer['checkpoint_step']} as {path}{called}")
+
+
+def _check_unused(folder: RunFolder, name: str) -> None:
+    for entry in Catalog(folder.checkpoints).entries():
+        if entry.manifest and entry.manifest.info.name == name:
+            raise UserError(f"{entry.path} has the name {name} already.", "Choose another name.")

@@ -11,10 +11,13 @@ from typing import Any
 import click
 
 from pitstop.cli.live_run import find_run
+from pitstop.cli.retention_options import retention_options, with_options
 from pitstop.errors import CheckpointCorrupt
+from pitstop.store.best_rule import BestRule
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.lock import RunLock, own_record
-from pitstop.store.retention import RetentionPolicy
+from pitstop.store.retention import RetentionPolicy, why_kept
+from pitstop.store.retention_file import last_policy
 from pitstop.store.run_folder import RunFolder
 
 _DAMAGED = 1
@@ -23,32 +26,48 @@ _DAMAGED = 1
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("action", type=click.Choice(["list", "verify", "prune"]), default="list")
-@click.option("--keep", type=click.IntRange(min=1), default=3, help="prune: how many to keep.")
+@retention_options
 @click.option("--json", "as_json", is_flag=True, help="A JSON list.")
 @click.pass_context
-def checkpoints(context: click.Context, run: Path, action: str, keep: int, as_json: bool) -> None:
+def checkpoints(
+    context: click.Context,
+    run: Path,
+    action: str,
+    keep: int | None,
+    keep_every: float | None,
+    keep_best: tuple[BestRule, ...],
+    *,
+    as_json: bool,
+) -> None:
     """List, verify or prune the checkpoints of RUN.
 
-    `verify` reads every byte and exits 1 when something is damaged; `prune`
-    keeps the newest ones and every end of a fit.
+    `list` says why each is kept; `verify` reads every byte and exits 1 when
+    something is damaged; `prune` removes what nothing keeps.  What the options
+    do not say is as RUN was started last.  Whatever they say, `prune` keeps the
+    newest, the newest that shares no bytes with it, the named ones, and every
+    end of a fit.
     """
     folder = find_run(run)
-    if action == "prune":
-        found = _prune(folder, keep)
-    else:
-        check = _verify if action == "verify" else _list
-        catalog = Catalog(folder.checkpoints)
-        found = [check(catalog, entry) for entry in catalog.entries()]
+    policy = with_options(last_policy(folder), keep, keep_every, keep_best)
+    found = _ACTIONS[action](folder, policy)
     click.echo(json.dumps(found, indent=2) if as_json else "\n".join(map(_line, found)))
     context.exit(_DAMAGED if any(row.get("problem") for row in found) else 0)
 
 
-def _list(catalog: Catalog, entry: CheckpointEntry) -> dict[str, Any]:
-    del catalog
-    return _describe(entry, entry.problem)
+def _list(folder: RunFolder, policy: RetentionPolicy) -> list[dict[str, Any]]:
+    entries = Catalog(folder.checkpoints).entries()
+    kept = why_kept((entry.manifest for entry in entries if entry.manifest), policy)
+    rows = [_describe(entry, entry.problem) for entry in entries]
+    return [row | {"kept": list(kept.get(row.get("sequence", 0), ()))} for row in rows]
 
 
-def _verify(catalog: Catalog, entry: CheckpointEntry) -> dict[str, Any]:
+def _verify(folder: RunFolder, policy: RetentionPolicy) -> list[dict[str, Any]]:
+    del policy
+    catalog = Catalog(folder.checkpoints)
+    return [_verify_one(catalog, entry) for entry in catalog.entries()]
+
+
+def _verify_one(catalog: Catalog, entry: CheckpointEntry) -> dict[str, Any]:
     try:
         catalog.verify(entry)
     except CheckpointCorrupt as damage:
@@ -56,34 +75,43 @@ def _verify(catalog: Catalog, entry: CheckpointEntry) -> dict[str, Any]:
     return {**_describe(entry, ""), "verified": True}
 
 
-def _prune(folder: RunFolder, keep: int) -> list[dict[str, Any]]:
+def _prune(folder: RunFolder, policy: RetentionPolicy) -> list[dict[str, Any]]:
     # A live run prunes by itself, and another writer would get in its way.
     lock = RunLock.acquire(folder.lock, own_record())
     try:
-        gone = Catalog(folder.checkpoints).prune(RetentionPolicy(keep))
+        gone = Catalog(folder.checkpoints).prune(policy)
     finally:
         lock.close()
-    return [{"name": path.name, "removed": True} for path in gone]
+    return [{"checkpoint": path.name, "removed": True} for path in gone]
+
+
+_ACTIONS = {"list": _list, "verify": _verify, "prune": _prune}
 
 
 def _describe(entry: CheckpointEntry, problem: str) -> dict[str, Any]:
-    row: dict[str, Any] = {"name": entry.path.name, "path": str(entry.path), "problem": problem}
+    row: dict[str, Any] = {"problem": problem}
     if entry.manifest is not None:
         size_bytes = sum(file.size_bytes for file in entry.manifest.files.values())
         row |= {"sequence": entry.manifest.sequence, "size_bytes": size_bytes}
         row |= dataclasses.asdict(entry.manifest.info)
-    return row
+    return {"checkpoint": entry.path.name, "path": str(entry.path)} | row
 
 
 def _line(row: Mapping[str, Any]) -> str:
     if row.get("removed"):
-        return f"removed {row['name']}"
+        return f"removed {row['checkpoint']}"
     verdict = f"DAMAGED: {row['problem']}" if row["problem"] else _verdict(row)
     if "step" not in row:
-        return f"{row['name']}  {verdict}"
+        return f"{row['checkpoint']}  {verdict}"
     size = f"{row['size_bytes'] / 1e6:.1f} MB"
-    return f"{row['name']}  epoch {row['epoch'] + 1}  {size}  {row['reason']}  {verdict}".rstrip()
+    words = [row["checkpoint"], f"epoch {row['epoch'] + 1}", size, row["reason"]]
+    words.append(f"named {row['name']}" if row["name"] else "")
+    words += [f"{name} {value:.6g}" for name, value in row["metrics"].items()]
+    return "  ".join(word for word in [*words, verdict] if word)
 
 
 def _verdict(row: Mapping[str, Any]) -> str:
-    return "verified" if row.get("verified") else str(row["milestone"])
+    if row.get("verified"):
+        return "verified"
+    kept = ", ".join(row.get("kept", ()))
+    return f"(kept: {kept})" if kept else "(to be pruned)"

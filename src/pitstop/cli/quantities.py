@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import click
 
+from pitstop.store.best_rule import parse_best_rule
 from pitstop.supervisor import stop_condition
 
 _NUMBER = r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*"
@@ -22,6 +23,7 @@ _BYTES: Mapping[str, float] = {
     "": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
     "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40, "k": 2**10, "m": 2**20, "g": 2**30,
 }  # fmt: skip
+_NAME = re.compile(r"(?!\d+$)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
 _STEPS = frozenset({"step", "steps"})
 _MOST_OVERHEAD = 0.5
 
@@ -108,6 +110,17 @@ class Quantity(click.ParamType[object]):
             self.fail(str(error), param, ctx)
 
 
+def parse_name(text: str) -> str:
+    """A name for a checkpoint: letters, digits, `.`, `_`, `-`, and not a number.
+
+    Raises:
+        ValueError: it is something else, or longer than 64 characters.
+    """
+    if not _NAME.match(text):
+        raise ValueError(f"{text!r} is no name; write for example before-lr-change")
+    return text
+
+
 def parse_condition(text: str) -> str:
     """A condition on metrics, as it is.
 
@@ -119,6 +132,8 @@ def parse_condition(text: str) -> str:
     return text
 
 
+NAME = Quantity("name", parse_name)
+BEST_RULE = Quantity("rule", parse_best_rule)
 CONDITION = Quantity("condition", parse_condition)
 SECONDS = Quantity("time", parse_seconds)
 BYTES = Quantity("size", parse_bytes)

@@ -7,7 +7,11 @@ from pathlib import Path
 import click
 
 from pitstop.cli.quantities import BYTES, CONDITION, INTERVAL, SECONDS, SHARE, Interval
+from pitstop.cli.retention_options import retention_options, with_options
+from pitstop.engine.weights_file import identify
 from pitstop.link.settings import Settings
+from pitstop.store.best_rule import BestRule
+from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.command_line import run_name
 from pitstop.supervisor.lifecycle import State
 from pitstop.supervisor.notices import completed_line
@@ -33,6 +37,13 @@ Exit codes:
     "--run-dir",
     type=click.Path(path_type=Path),
     help="The run's folder.  [default: runs/<script name>]",
+)
+@click.option(
+    "--from",
+    "start_from",
+    type=click.Path(path_type=Path),
+    help="Begin a new run with saved weights: .keras, .weights.h5, .safetensors, a SavedModel, or "
+    "a checkpoint of TensorFlow.",
 )
 @click.option("--new", is_flag=True, help="Put an existing run aside (DIR.1, ...) and start over.")
 @click.option("--force", is_flag=True, help="Continue where a difference would make it refuse.")
@@ -67,6 +78,7 @@ Exit codes:
     help="Stop, saved, when metrics of an epoch say so: 'val_loss < 0.02', 'plateau(val_loss, 5)', "
     "'nan(loss) or diverges(loss, 3)'.",
 )
+@retention_options
 @click.option(
     "--snapshot-memory",
     type=BYTES,
@@ -95,6 +107,7 @@ def run(
     context: click.Context,
     *,
     run_dir: Path | None,
+    start_from: Path | None,
     new: bool,
     force: bool,
     every: Interval,
@@ -102,6 +115,9 @@ def run(
     grace: float,
     max_time: float | None,
     stop_when: str,
+    keep: int | None,
+    keep_every: float | None,
+    keep_best: tuple[BestRule, ...],
     snapshot_memory: int,
     input_mode: str,
     halt_at_step: int,
@@ -125,6 +141,7 @@ def run(
         force=force,
         halt_at_step=halt_at_step,
         die_at_step=die_at_step,
+        start_from=str(identify(start_from.absolute()).path) if start_from else "",
     )
     request = RunRequest(
         run_dir=run_dir or Path("runs") / run_name(command),
@@ -133,6 +150,7 @@ def run(
         grace_seconds=grace,
         max_seconds=max_time,
         stop_when=stop_when,
+        retention=with_options(RetentionPolicy(), keep, keep_every, keep_best),
         new=new,
         status_line=not no_status_line,
     )

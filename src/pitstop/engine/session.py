@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import signal
@@ -13,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pitstop.engine.best_watch import BestWatch
 from pitstop.engine.cadence import Cadence
 from pitstop.engine.copier import Copied, Copier
 from pitstop.engine.copy_mode import CopyMode, CopyModeChooser
 from pitstop.engine.cut import Cut, Position
+from pitstop.engine.durability import Durability
 from pitstop.engine.loss_watch import LossWatch
 from pitstop.engine.saved_state import SavedState, open_saved_state
 from pitstop.engine.step_recorder import StepRecorder
@@ -38,8 +41,7 @@ from pitstop.machine.own_process import age_ns
 from pitstop.snapshot.arena import Arena
 
 EXIT_STOPPED = 75
-_MILESTONE_SECONDS = 120.0
-_POLL_SECONDS = 0.002
+_STOP_WAIT_SECONDS = 3.0
 _GIVEN_UP_NS = 60_000_000_000
 
 
@@ -70,6 +72,7 @@ class Session:
     Attributes:
         lost_from_step: step an earlier attempt had reached, -1 when none.
         steps: the record of this attempt's steps.
+        bests: which ends of epochs are kept for their metrics.
         losses: looks for the first loss that is no number.
         alone: the script is its own launcher: it waits itself for what it
             saves last, since nobody holds its terminal for it.
@@ -86,6 +89,7 @@ class Session:
         run_dir = Path(welcome["run_dir"])
         self.steps = StepRecorder(run_dir / "attempts" / str(welcome["attempt"]), self.report)
         self.losses = LossWatch(self.report)
+        self.bests = BestWatch(self.settings.keep_best, self.settings.saved_metrics)
         self.alone = False
         self.trains_with_fit = True
         self._connection: Connection | None = connection
@@ -93,6 +97,7 @@ class Session:
         self._blocked_seconds = 0.0
         self._snapshot_bytes = 0
         self._given_up = False
+        self._durability = Durability(beacon, lambda: self._connection is not None)
         self._copy_mode = CopyModeChooser()
         self._cadence = Cadence(
             self.settings.overhead,
@@ -152,6 +157,10 @@ class Session:
     def newest_point(self) -> RestorePoint | None:
         """The last state there is to restore; None on a fresh start."""
         return self._points[-1] if self._points else None
+
+    def start_from(self) -> str:
+        """The saved weights that this attempt begins with; empty when it has its own state."""
+        return "" if self._points else self.settings.start_from
 
     def fetch(self, point: RestorePoint) -> SavedState:
         """The verified state of a restore point.
@@ -215,13 +224,14 @@ class Session:
         if self.stop_requested():
             self.stop_with(take(), "train")
         now_ns = time.monotonic_ns()
-        requested = self.beacon.checkpoint_requests()
-        durable = requested != self._checkpoints_seen or self._cadence.fixed_due(step, now_ns)
-        if not self._copier.ready and not durable:
+        requested = self.beacon.checkpoint_requests() != self._checkpoints_seen
+        if requested or self._cadence.fixed_due(step, now_ns):
+            self._durability.wait(self._nobody_stops)
+            return self._snapshot(take, "requested", durable=True)
+        if not self._copier.ready or self._durability.pending:
             self._cadence.postponed(now_ns)
             return False
-        self._checkpoints_seen = requested
-        return self._snapshot(take, "requested" if durable else "cadence", durable=durable)
+        return self._snapshot(take, "cadence", durable=False)
 
     def snapshot_cost(self, seconds: float) -> None:
         """What the last snapshot cost the training, as the steps behind it tell."""
@@ -235,10 +245,25 @@ class Session:
         The next snapshot would otherwise take its place before it is on disk.
         A full disk or a lost supervisor does not hold the script up.
         """
-        if cut is None:
+        if cut is None or self.settings.export_to:
             return
-        sequence = self._copier.copy_now(cut, "fit_end", durable=True)
-        self._wait_until_durable(sequence, lambda: not self.stop_requested())
+        self._durability.wait(self._nobody_stops)
+        self._durability.expect(self._copier.copy_now(cut, "fit_end", durable=True))
+        self._durability.wait(self._nobody_stops)
+
+    def epoch_ended(self, cut: Cut | None, metrics: dict[str, float]) -> None:
+        """The metrics of an epoch are known: its end is kept if they are among the best.
+
+        Args:
+            cut: held at the end of its steps, None when there is none.
+            metrics: the logs of the epoch.
+        """
+        if cut is None or not self.bests.accepts(cut.position.step, metrics):
+            return
+        self._durability.wait(self._nobody_stops)
+        finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
+        best = cut.noted(metrics=finite)
+        self._durability.expect(self._copier.copy_now(best, "best", durable=True))
 
     def stop_with(self, cut: Cut | None, phase: str) -> None:
         """Saves a cut, if there is one, and leaves the script.
@@ -247,7 +272,9 @@ class Session:
             TrainingStopped: always.
         """
         self.beacon.write_phase(Phase.SAVING)
-        sequence = 0 if cut is None else self._copier.copy_now(cut, "stop", durable=True)
+        self._durability.wait(lambda: self.beacon.stop() < Stop.NOW, _STOP_WAIT_SECONDS)
+        if cut is not None:
+            self._durability.expect(self._copier.copy_now(self._named(cut), "stop", durable=True))
         progress = self.beacon.progress()
         position = cut.position if cut is not None else None
         self.report(
@@ -259,15 +286,20 @@ class Session:
             )
         )
         if self.alone:
-            self._wait_until_durable(sequence, lambda: True)
+            self._durability.wait(lambda: True)
         raise TrainingStopped
 
-    def _wait_until_durable(self, sequence: int, patient: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + _MILESTONE_SECONDS
-        while self._connection is not None and self.beacon.settled() < sequence:
-            if time.monotonic() > deadline or not patient():
-                return
-            time.sleep(_POLL_SECONDS)
+    def _nobody_stops(self) -> bool:
+        return not self.stop_requested()
+
+    def _named(self, cut: Cut) -> Cut:
+        """The cut with the name that the user asked for, if one did."""
+        requests = self.beacon.checkpoint_requests()
+        if requests == self._checkpoints_seen:
+            return cut
+        self._checkpoints_seen = requests
+        name = self.beacon.take_checkpoint_name()
+        return cut.noted(name=name) if name else cut
 
     def _end_where_set(self, step: int, take: Callable[[], Cut | None]) -> None:
         if 0 < self.settings.die_at_step <= step:
@@ -281,8 +313,10 @@ class Session:
         started_ns = time.monotonic_ns()
         cut = None if self._given_up else take()
         if cut is None:
+            self._checkpoints_seen = self.beacon.checkpoint_requests()
             self._cadence.postponed(started_ns, _GIVEN_UP_NS)
             return False
+        cut = self._named(cut)
         self._cadence.taken(cut.position.step, started_ns)
         if self._copy_mode.choose(self._snapshot_bytes) is CopyMode.BEFORE:
             self._copier.copy_now(cut, reason, durable=durable)

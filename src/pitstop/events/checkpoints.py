@@ -11,8 +11,9 @@ from pitstop.events.base import Event
 class CheckpointCommitted(Event):
     """A checkpoint is durable: its manifest and folder are on disk.
 
-    reason: "cadence", "stop", "requested", "fit_end", "trainer_lost",
-        "supervisor_lost".
+    reason: "cadence", "stop", "requested", "best" (`--keep-best`), "fit_end",
+        "trainer_lost", "supervisor_lost".
+    name: what the user called it, or empty.
     """
 
     step: int
@@ -21,6 +22,7 @@ class CheckpointCommitted(Event):
     size_bytes: int
     seconds: float
     reason: str
+    name: str = ""
 
 
 @dataclass(frozen=True)

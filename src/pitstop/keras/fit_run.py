@@ -23,6 +23,7 @@ from pitstop.keras import (
 )
 from pitstop.keras.event_files import EventFiles
 from pitstop.keras.input_choice import InputMode
+from pitstop.keras.repeated_shuffle import NOT_REPEATABLE
 from pitstop.keras.training_input import TrainingInput
 from pitstop.keras.validation_input import ValidationInput
 from pitstop.link.beacon import Phase
@@ -61,7 +62,8 @@ class FitRun:
     ) -> None:
         self.session = session
         self.model = model
-        self.validation = ValidationInput(arguments.get("validation_data"))
+        epochs = arguments.get("epochs", 1) - arguments.get("initial_epoch", 0)
+        self.validation = ValidationInput(arguments.get("validation_data"), epochs)
         self._arguments = arguments
         self.index = index
         self.step = step
@@ -123,7 +125,9 @@ class FitRun:
     @property
     def level(self) -> Level:
         """How exact a resume of this fit is: as exact as its weakest part."""
-        return self._step_level or self.input.level
+        if self._step_level is not None:
+            return self._step_level
+        return NOT_REPEATABLE if self.validation.is_raced else self.input.level
 
     def hidden_random_op(self, op_type: str, where: str) -> None:
         """An op whose random stream cannot be restored is part of the training step."""
@@ -200,7 +204,8 @@ class FitRun:
         holding one each time would not stay within the budget.
         """
         started_ns = time.monotonic_ns()
-        if self.held is None and started_ns >= self._next_hold_ns:
+        wanted = self.session.bests.active or started_ns >= self._next_hold_ns
+        if self.held is None and wanted:
             self.held = self.take("epoch_end")
             cost_ns = time.monotonic_ns() - started_ns
             share = self.session.settings.overhead * _HOLDS_SHARE
@@ -307,16 +312,6 @@ class FitRun:
         skipped = self._registry.restore_matching(saved, self._path_of)
         self._restore_python(saved)
         return skipped
-
-    def export_state(self, saved: SavedState) -> None:
-        """Gives the model and its optimizer their saved values; nothing else is touched.
-
-        Raises:
-            NotExportable: the model is not the one that was saved.
-            ResumeRefused: one of its variables has another shape or dtype.
-        """
-        self.build_missing(saved)
-        restore_named(self._registry, saved, of_model(self.model).variables)
 
     def build_missing(self, saved: SavedState) -> None:
         """Creates the variables that only the first training step creates.

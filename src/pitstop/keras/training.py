@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any
 
+from pitstop.engine.export_order import refuse_to_train
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import RestorePoint, Session
 from pitstop.engine.stop_signals import StopSignals
@@ -18,9 +19,10 @@ from pitstop.events import (
     InputExhausted,
     Notice,
 )
-from pitstop.keras import private
+from pitstop.keras import exporting, private, starting_from
 from pitstop.keras.continuation import Continuation, ResumeImpossible
 from pitstop.keras.fit_run import FitRun
+from pitstop.keras.repeated_shuffle import RepeatedShuffles
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.variables import VariableRegistry
@@ -57,7 +59,10 @@ class Training:
         """Runs `fit` under watch; a `fit` inside of a `fit` is left alone."""
         if self.run is not None:
             return original(model, *args, **kwargs)
-        run = self.run = self._begin(model, {"model": model, **private.fit_arguments(args, kwargs)})
+        arguments = private.fit_arguments(args, kwargs)
+        if self.session.settings.export_to:
+            exporting.quiet(arguments.get("callbacks"))
+        run = self.run = self._begin(model, {"model": model, **arguments})
         try:
             with StopSignals(self.session) if self.session.alone else nullcontext():
                 history = original(model, *args, **kwargs)
@@ -87,6 +92,8 @@ class Training:
     def _next_continuation(self, run: FitRun) -> Continuation | None:
         point = self.session.point_for(run.index)
         if point is None:
+            if self.session.settings.export_to:
+                refuse_to_train(self.session, run.index)
             return None
         self.session.beacon.write_phase(Phase.RESTORING)
         return Continuation(run, self._fetch(point))
@@ -123,13 +130,24 @@ class Training:
             return
         run.callbacks = callbacks
         self._publish_plan(run)
+        if run.index == 0 and self.session.settings.start_from:
+            starting_from.build(run)
+            if self.session.start_from():
+                starting_from.begin(run)
         if self._continuation is not None:
+            if self._exports_here(run):
+                self._continuation.export()
             self._continuation.check_input()
             if self._continuation.finished:
                 raise FitAlreadyFinished(self._continuation.finish())
         begin()
         if self._continuation is not None:
             private.continue_at_epoch(run.model, self._continuation.position.epoch)
+
+    def _exports_here(self, run: FitRun) -> bool:
+        newest = self.session.newest_point()
+        exports = bool(self.session.settings.export_to)
+        return exports and newest is not None and newest.fit == run.index
 
     def _publish_plan(self, run: FitRun) -> None:
         epochs = int(run.callbacks.params.get("epochs") or 0)
@@ -153,6 +171,7 @@ class Training:
         numbers = {key: float(value) for key, value in (logs or {}).items() if _is_number(value)}
         expected = run.epoch_iterator.num_batches
         self.session.report(EpochEnded(run.index, epoch, run.step_in_epoch, expected, numbers))
+        self.session.epoch_ended(run.held, numbers)
 
     def step_returned(self, callbacks: Any, logs: dict[str, Any]) -> None:
         """A training step returned its logs; callbacks have not seen them yet."""
@@ -212,6 +231,8 @@ class Training:
         if run is not None and epoch_iterator is run.epoch_iterator and run.callbacks is not None:
             yield from self._training_steps(run, epoch_iterator)
             return
+        if epoch_iterator._current_iterator is None:
+            RepeatedShuffles.of(epoch_iterator).begin()
         for item in original(epoch_iterator):
             self._obey_stop_outside_training()
             yield item

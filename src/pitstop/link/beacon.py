@@ -32,6 +32,7 @@ _REPLAY = struct.Struct("<QQQ")  # step, batches drawn again, batches to draw ag
 _WORD = struct.Struct("<Q")
 _SIGNED = struct.Struct("<q")
 _REAL = struct.Struct("<d")
+_NAME = struct.Struct("64s")
 
 _AT_POSITION = 64
 _AT_PHASE = 128
@@ -43,6 +44,10 @@ _AT_STOP = 256
 _AT_CHECKPOINT_REQUESTS = 264
 _AT_PINNED = 320
 _AT_SETTLED = 328
+_AT_CHECKPOINT_NAME = 384
+
+MOST_NAME_BYTES = _NAME.size
+"""The longest name of a checkpoint that fits the page, in UTF-8."""
 
 
 class Phase(enum.IntEnum):
@@ -153,6 +158,12 @@ class Beacon:
         """Publishes the step of the newest complete snapshot."""
         _SIGNED.pack_into(self._page, _AT_SNAPSHOT_STEP, step)
 
+    def take_checkpoint_name(self) -> str:
+        """The name for the checkpoint that was asked for, or empty; forgotten from then on."""
+        (name,) = _NAME.unpack_from(self._page, _AT_CHECKPOINT_NAME)
+        _NAME.pack_into(self._page, _AT_CHECKPOINT_NAME, b"")
+        return bytes(name).rstrip(b"\0").decode()
+
     def write_replay(self, step: int, batches: int, total: int) -> None:
         """Publishes how far the place of a step in the input has been found."""
         _REPLAY.pack_into(self._page, _AT_REPLAY, step, batches, total)
@@ -164,8 +175,14 @@ class Beacon:
         if stop > self.stop():
             _WORD.pack_into(self._page, _AT_STOP, stop)
 
-    def request_checkpoint(self) -> None:
-        """Asks the trainer for a durable checkpoint at its next boundary."""
+    def request_checkpoint(self, name: str = "") -> None:
+        """Asks the trainer for a durable checkpoint at its next boundary.
+
+        Args:
+            name: what to call it; a request without one leaves an earlier name standing.
+        """
+        if name:
+            _NAME.pack_into(self._page, _AT_CHECKPOINT_NAME, name.encode())
         _WORD.pack_into(self._page, _AT_CHECKPOINT_REQUESTS, self.checkpoint_requests() + 1)
 
     # -- the persister's side --

@@ -32,6 +32,12 @@ class Settings:
         force: continue where a difference would make Pitstop refuse.
         halt_at_step: stop, saved, at the first boundary from this step on, 0 for never.
         die_at_step: SIGKILL the trainer there, 0 for never; a drill does this.
+        start_from: saved weights that a new run begins with, an absolute path; or empty.
+        export_to: the format that the saved state is exported to, instead of being
+            trained on; empty to train.
+        export_path: what `export_to` writes, an absolute path.
+        keep_best: rules of `store.best_rule`, as text: epochs whose ends are kept.
+        saved_metrics: step and metrics of the checkpoints that there are.
     """
 
     overhead: float = 0.01
@@ -42,6 +48,11 @@ class Settings:
     force: bool = False
     halt_at_step: int = 0
     die_at_step: int = 0
+    start_from: str = ""
+    export_to: str = ""
+    export_path: str = ""
+    keep_best: tuple[str, ...] = ()
+    saved_metrics: tuple[tuple[int, dict[str, float]], ...] = ()
 
     @property
     def last_step(self) -> int:
@@ -55,4 +66,6 @@ class Settings:
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Settings:
         """From a message of the same version."""
-        return cls(**body)
+        rules = tuple(body["keep_best"])
+        metrics = tuple((step, values) for step, values in body["saved_metrics"])
+        return cls(**{**body, "keep_best": rules, "saved_metrics": metrics})

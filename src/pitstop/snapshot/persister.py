@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import select
 import signal
@@ -33,6 +34,7 @@ from pitstop.link.wire import Connection, Message
 from pitstop.snapshot.loading import LoadedImage, load
 from pitstop.snapshot.saving import Saver
 from pitstop.store.catalog import Catalog, CheckpointEntry
+from pitstop.store.retention import RetentionPolicy
 from pitstop.store.run_folder import RunFolder, open_existing
 
 _ORPHAN_GRACE_SECONDS = 30.0
@@ -42,13 +44,20 @@ _NICENESS = 5
 class Persister:
     """Obeys the supervisor's messages until `finish`, or until it is gone."""
 
-    def __init__(self, connection: Connection, folder: RunFolder, attempt: int, beacon: Beacon):
+    def __init__(
+        self,
+        connection: Connection,
+        folder: RunFolder,
+        attempt: int,
+        beacon: Beacon,
+        retention: RetentionPolicy,
+    ) -> None:
         self._connection = connection
         self._folder = folder
         self._attempt = attempt
         self._beacon = beacon
         self._catalog = Catalog(folder.checkpoints)
-        self._saver = Saver(folder.checkpoints, beacon, attempt)
+        self._saver = Saver(folder.checkpoints, beacon, attempt, retention)
         self._trainer_pid = 0
         self._orphaned = False
         self._handlers: dict[str, Callable[[Message], None]] = {
@@ -83,6 +92,7 @@ class Persister:
             self._connection.send("no_image", {"checkpoint": wanted, "reason": reason})
             return
         entry, image = found
+        self._saver.restored(image.ledger)
         self._connection.send("image", {"checkpoint": entry.path.name}, [image.fd])
         os.close(image.fd)
 
@@ -176,6 +186,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--lock-fd", type=int, required=True, help="held, never used")
     parser.add_argument("--run-dir", type=Path, required=True)
     parser.add_argument("--attempt", type=int, required=True)
+    parser.add_argument("--retention", type=json.loads, default=RetentionPolicy().to_json())
     options = parser.parse_args(argv)
     # Terminal and scheduler signals are for the supervisor; saving goes on.
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
@@ -183,7 +194,9 @@ def main(argv: list[str]) -> int:
     os.nice(_NICENESS)
     connection = Connection(socket.socket(fileno=options.fd))
     folder = open_existing(options.run_dir)
-    Persister(connection, folder, options.attempt, Beacon(options.beacon_fd)).run()
+    retention = RetentionPolicy.from_json(options.retention)
+    beacon = Beacon(options.beacon_fd)
+    Persister(connection, folder, options.attempt, beacon, retention).run()
     return 0
 
 

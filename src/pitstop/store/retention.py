@@ -3,26 +3,120 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from pitstop.store.best_rule import BestRule, parse_best_rule
 from pitstop.store.manifest import Manifest
+
+_TENSORS = re.compile(r"tensors(?:-(\d+))?\.safetensors$")
 
 
 @dataclass(frozen=True)
 class RetentionPolicy:
-    """Keep the `keep_last` newest checkpoints, and all milestones.
+    """What is kept; everything that no rule names is given up.
 
-    The newest is kept whatever `keep_last` says.
+    Whatever the policy says, the newest checkpoint is kept, the ends of fits,
+    the named ones, and the newest one that shares no bytes with the newest.
+
+    Attributes:
+        keep_last: so many of the newest.
+        keep_every_seconds: the oldest of every such span of time, counted from
+            the epoch; 0 for none.
+        keep_best: the best by metrics.
     """
 
     keep_last: int = 3
+    keep_every_seconds: float = 0.0
+    keep_best: tuple[BestRule, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """For another process of the same version."""
+        return {
+            "keep_last": self.keep_last,
+            "keep_every_seconds": self.keep_every_seconds,
+            "keep_best": [str(rule) for rule in self.keep_best],
+        }
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> RetentionPolicy:
+        """What `to_json` made."""
+        rules = tuple(parse_best_rule(text) for text in body["keep_best"])
+        return cls(int(body["keep_last"]), float(body["keep_every_seconds"]), rules)
 
 
 def choose_expired(manifests: Iterable[Manifest], policy: RetentionPolicy) -> frozenset[int]:
     """Sequence numbers of the checkpoints that the policy gives up."""
     all_manifests = tuple(manifests)
-    sequences = {manifest.sequence for manifest in all_manifests}
-    newest = heapq.nlargest(max(policy.keep_last, 1), sequences)
-    milestones = {manifest.sequence for manifest in all_manifests if manifest.info.milestone}
-    return frozenset(sequences - milestones - set(newest))
+    kept = why_kept(all_manifests, policy)
+    return frozenset(manifest.sequence for manifest in all_manifests) - kept.keys()
+
+
+def why_kept(
+    manifests: Iterable[Manifest], policy: RetentionPolicy
+) -> Mapping[int, tuple[str, ...]]:
+    """By sequence number of what is kept, the reasons, most lasting first."""
+    ordered = sorted(manifests, key=lambda manifest: manifest.sequence)
+    reasons: dict[int, list[str]] = {}
+    for sequence, reason in _claims(ordered, policy):
+        reasons.setdefault(sequence, []).append(reason)
+    return {sequence: tuple(dict.fromkeys(given)) for sequence, given in reasons.items()}
+
+
+def _claims(ordered: Sequence[Manifest], policy: RetentionPolicy) -> Iterator[tuple[int, str]]:
+    for manifest in ordered:
+        if manifest.info.name:
+            yield manifest.sequence, "named"
+        if manifest.info.milestone:
+            yield manifest.sequence, manifest.info.milestone
+    for rule in policy.keep_best:
+        for sequence in _best(ordered, rule):
+            yield sequence, f"best {rule.metric}"
+    for sequence in _oldest_of_each_span(ordered, policy.keep_every_seconds):
+        yield sequence, "span"
+    for sequence in _newest(ordered, max(policy.keep_last, 1)):
+        yield sequence, "newest"
+    for sequence in _newest_independent(ordered):
+        yield sequence, "independent"
+
+
+def _best(ordered: Sequence[Manifest], rule: BestRule) -> frozenset[int]:
+    # One number may stand for several folders, such as a copy; it counts once.
+    values = {
+        manifest.sequence: manifest.info.metrics[rule.metric]
+        for manifest in ordered
+        if rule.metric in manifest.info.metrics
+    }
+    return rule.choose(values.items())
+
+
+def _oldest_of_each_span(ordered: Sequence[Manifest], span_seconds: float) -> frozenset[int]:
+    if not span_seconds:
+        return frozenset()
+    # By number, not by time: a clock that was set back does not change who came first.
+    oldest: dict[float, int] = {}
+    for manifest in ordered:
+        oldest.setdefault(manifest.info.created_seconds // span_seconds, manifest.sequence)
+    return frozenset(oldest.values())
+
+
+def _newest(ordered: Sequence[Manifest], count: int) -> list[int]:
+    return heapq.nlargest(count, {manifest.sequence for manifest in ordered})
+
+
+def _newest_independent(ordered: Sequence[Manifest]) -> list[int]:
+    """The newest checkpoint that one bad sector under the newest cannot damage too."""
+    if not ordered:
+        return []
+    newest = ordered[-1]
+    shared = tensors_files(newest)
+    others = (each for each in reversed(ordered) if each.sequence != newest.sequence)
+    return [each.sequence for each in others if not tensors_files(each) & shared][:1]
+
+
+def tensors_files(manifest: Manifest) -> frozenset[int]:
+    """Numbers of the checkpoints that wrote the tensors files of this one."""
+    matches = (_TENSORS.match(name) for name in manifest.files)
+    return frozenset(int(found[1] or manifest.sequence) for found in matches if found)

@@ -110,8 +110,8 @@ class Exchange:
             if self._restoring.ready:
                 self.seat.welcome(self._restoring.points)
 
-    def ask_checkpoint(self) -> int | None:
-        """Asks the trainer for a durable checkpoint.
+    def ask_checkpoint(self, name: str = "") -> int | None:
+        """Asks the trainer for a durable checkpoint, with a name if one is given.
 
         Returns:
             The step it had completed by then, None when nobody trains.
@@ -119,7 +119,7 @@ class Exchange:
         progress = self._tools.beacon.progress()
         if not self.seat.connected or progress.phase is Phase.STARTING:
             return None
-        self._tools.beacon.request_checkpoint()
+        self._tools.beacon.request_checkpoint(name)
         return progress.step
 
     def _on_trainer_event(self, event: Event) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 from pitstop.errors import PeerClosed
 from pitstop.link.settings import own_environment
 from pitstop.link.wire import Connection, Message, pair
+from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor import process
 from pitstop.supervisor.process import Streams
 
@@ -29,6 +31,7 @@ class PersisterPlan:
         attempt: number of the attempt.
         lock_fd: descriptor of the run's lock, which the persister keeps too.
         beacon_fd: descriptor of the shared page.
+        retention: which checkpoints it keeps.
         log: where its own words go, which should be none.
         signal_mask: signals it blocks: it is told by messages, not by signals.
     """
@@ -37,6 +40,7 @@ class PersisterPlan:
     attempt: int
     lock_fd: int
     beacon_fd: int
+    retention: RetentionPolicy
     log: Path
     signal_mask: frozenset[signal.Signals]
 
@@ -166,6 +170,7 @@ class PersisterLink:
             "--lock-fd": plan.lock_fd,
             "--run-dir": plan.run_dir,
             "--attempt": plan.attempt,
+            "--retention": json.dumps(plan.retention.to_json()),
         }
         words = [str(word) for option in options.items() for word in option]
         with plan.log.open("ab") as log:

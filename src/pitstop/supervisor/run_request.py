@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pitstop.link.settings import Settings
+from pitstop.store.retention import RetentionPolicy
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class RunRequest:
         max_seconds: time for the whole call, 0 for no limit; None asks the
             scheduler's environment.
         stop_when: a condition on the metrics, see `stop_condition`; or empty.
+        retention: which checkpoints are kept.
         new: put an existing run aside and start over.
         status_line: show one on a terminal that can.
         trainer_pid: a process that runs the command already and is to be
@@ -32,6 +34,7 @@ class RunRequest:
     grace_seconds: float = 30.0
     max_seconds: float | None = None
     stop_when: str = ""
+    retention: RetentionPolicy = field(default_factory=RetentionPolicy)
     new: bool = False
     status_line: bool = True
     trainer_pid: int = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +13,9 @@ from pathlib import Path
 from pitstop import journal
 from pitstop.errors import EnvironmentFault, RunFolderUnwritable, RunInUse
 from pitstop.link.beacon import Beacon
-from pitstop.store.catalog import Catalog
+from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.lock import RunLock, own_record
+from pitstop.store.retention_file import write_policy
 from pitstop.store.run_folder import RunFolder, open_or_create
 from pitstop.supervisor import family, fingerprint, process, status_line, threads, time_limit
 from pitstop.supervisor.attempt import AttemptPlan, Tools
@@ -70,8 +71,10 @@ def supervise(
         if is_completed(entries) and not request.trainer_pid:
             return RunOutcome(State.COMPLETED.value, 0, 0)
         # Checkpoints of a newer version end it here, before anything has begun.
-        Catalog(folder.checkpoints).entries()
+        saved = Catalog(folder.checkpoints).entries()
         history = History.from_entries(entries)
+        request = _begin_from(request, history, bool(saved), say)
+        request = _watch_bests(request, saved)
         plan = _plan(request, program, folder, str(control.path), history, limit)
         tools = _open_tools(stack, plan, folder, lock, control)
         return _attempt(stack, plan, tools, ready)
@@ -102,6 +105,28 @@ def _plan(
     )
 
 
+def _begin_from(
+    request: RunRequest, history: History, has_state: bool, say: Callable[[str], None]
+) -> RunRequest:
+    """The request with the weights that the run began with, or begins with now."""
+    asked = request.settings.start_from
+    if asked and has_state:
+        say(f"{request.run_dir} goes on from its own state, not from {asked}; --new starts over.")
+    path = history.start_from if has_state or not asked else asked
+    return replace(request, settings=replace(request.settings, start_from=path))
+
+
+def _watch_bests(request: RunRequest, saved: Sequence[CheckpointEntry]) -> RunRequest:
+    """The request with the metrics that new ones are measured against."""
+    infos = [entry.manifest.info for entry in saved if entry.manifest]
+    settings = replace(
+        request.settings,
+        keep_best=tuple(str(rule) for rule in request.retention.keep_best),
+        saved_metrics=tuple((info.step, info.metrics) for info in infos if info.metrics),
+    )
+    return replace(request, settings=settings)
+
+
 def _open_tools(
     stack: ExitStack,
     plan: AttemptPlan,
@@ -110,6 +135,7 @@ def _open_tools(
     control: ControlSocket,
 ) -> Tools:
     process.adopt_orphans()
+    write_policy(folder, plan.attempt, plan.request.retention)
     beacon = Beacon.create()
     recorder = stack.enter_context(closing(_open_recorder(folder, plan.attempt)))
     # Before any thread: all threads must have the signals blocked.
@@ -121,6 +147,7 @@ def _open_tools(
         plan.attempt,
         lock.fileno(),
         beacon.fd,
+        plan.request.retention,
         folder.attempt_dir(plan.attempt) / PERSISTER_LOG,
         signals.blocked_mask,
     )

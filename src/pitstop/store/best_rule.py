@@ -1,0 +1,87 @@
+"""Which values of a metric are the best so far.
+
+Imported inside the trainer: standard library only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+MODES = ("min", "max")
+_SMALLER_IS_BETTER = frozenset(
+    [
+        "loss",
+        "error",
+        "crossentropy",
+        "divergence",
+        "hinge",
+        "poisson",
+        "mae",
+        "mse",
+        "mape",
+        "msle",
+        "rmse",
+    ]
+)
+_LARGER_IS_BETTER = frozenset(
+    ["acc", "accuracy", "auc", "precision", "recall", "score", "similarity", "correlation", "iou"]
+)
+
+
+@dataclass(frozen=True)
+class BestRule:
+    """Keep the `count` best checkpoints by a metric.
+
+    Attributes:
+        metric: its name in the logs of an epoch, such as `val_loss`.
+        mode: "min" where a smaller value is better, "max" where a larger one is.
+    """
+
+    metric: str
+    count: int
+    mode: str
+
+    def __str__(self) -> str:
+        return f"{self.metric}:{self.count}:{self.mode}"
+
+    def choose(self, values: Iterable[tuple[int, float]]) -> frozenset[int]:
+        """Keys of the best values; of equal ones the smaller key, NaN never.
+
+        Args:
+            values: pairs of a key, which grows with time, and the metric there.
+        """
+        sign = 1 if self.mode == "min" else -1
+        ranked = sorted((sign * value, key) for key, value in values if not math.isnan(value))
+        return frozenset(key for _, key in ranked[: self.count])
+
+
+def parse_best_rule(text: str) -> BestRule:
+    """`val_loss`, `val_loss:3`, `val_accuracy:max:2`, in any order behind the name.
+
+    Raises:
+        ValueError: it is none of these, or the name does not tell what is better.
+    """
+    metric, *words = (word.strip() for word in text.split(":"))
+    modes = [word for word in words if word in MODES]
+    counts = [int(word) for word in words if word.isdecimal() and int(word)]
+    if not metric or len(modes) + len(counts) != len(words) or max(len(modes), len(counts)) > 1:
+        raise ValueError(f"{text!r} is no rule; write for example val_loss:3 or auc:max:2")
+    mode = modes[0] if modes else infer_mode(metric)
+    if not mode:
+        raise ValueError(f"whether a larger {metric} is better must be said: {metric}:max or :min")
+    return BestRule(metric, counts[0] if counts else 1, mode)
+
+
+def infer_mode(metric: str) -> str:
+    """What is better, from the words of a metric's name; empty when they do not tell.
+
+    Keras' callbacks know it from the metric's class; the names of those classes
+    give the same answers.
+    """
+    words = set(metric.lower().split("_"))
+    smaller, larger = bool(words & _SMALLER_IS_BETTER), bool(words & _LARGER_IS_BETTER)
+    if smaller == larger:
+        return ""
+    return "min" if smaller else "max"
