@@ -130,3 +130,17 @@ def test_arrays_need_nothing() -> None:
     described, tensors = ValidationInput((ROWS, ROWS)).capture(Encoder(""))
     assert tensors == []
     assert VALIDATION_TENSOR not in described
+
+
+def read_ahead() -> tf.data.Dataset:
+    return tf.data.Dataset.from_tensor_slices(ROWS).shuffle(24).repeat().batch(5).prefetch(2)
+
+
+@pytest.mark.parametrize(
+    ("make", "planned", "expected"),
+    [(read_ahead, 1, False), (read_ahead, 2, True), (repeated, 2, False), (shuffled, 2, False)],
+)
+def test_a_repeated_shuffle_that_is_read_ahead_is_told(
+    make: Any, planned: int, expected: bool
+) -> None:
+    assert ValidationInput(make(), planned).is_raced is expected

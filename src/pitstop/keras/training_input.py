@@ -14,6 +14,7 @@ from pitstop.engine.saved_state import SavedState
 from pitstop.keras import input_choice, input_state
 from pitstop.keras.input_choice import CaptureCost, InputMode, Pipeline
 from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputState
+from pitstop.keras.repeated_shuffle import NOT_REPEATABLE, RepeatedShuffles
 from pitstop.tensorflow import private, randomness
 from pitstop.tensorflow.streams import Streams
 
@@ -43,13 +44,17 @@ class TrainingInput:
         self._source = source
         self._streams = streams
         self._state = InputState.of(source.data_adapter, mode, source._distributed_dataset)
+        self._shuffles = RepeatedShuffles.of(source)
         self._first: FreshIterator | None = None
         self._before_replay: dict[str, Any] | None = None
 
     @property
     def level(self) -> Level:
         """How exactly the input can be brought back."""
-        return _SPLIT_SEQUENCE if self._splits_sequence() else self._state.level
+        if self._splits_sequence():
+            return _SPLIT_SEQUENCE
+        is_raced = self._shuffles.are_raced(self._state.created)
+        return NOT_REPEATABLE if is_raced else self._state.level
 
     def _splits_sequence(self) -> bool:
         adapter, steps = self._source.data_adapter, self._source.steps_per_epoch
@@ -63,6 +68,8 @@ class TrainingInput:
 
     def create_iterator(self) -> Any:
         """A new iterator over the training input, counted."""
+        if self.iterator is None:
+            self._shuffles.begin()
         self.iterator = iter(self._source._get_iterator())
         self._state.created_one()
         return self.iterator
@@ -108,14 +115,14 @@ class TrainingInput:
         """An iterator for a step whose result is thrown away.
 
         The one that is restored afterwards, so that the step is traced as it
-        will be used.  An input that is replayed must not be touched; a batch of
-        zeros does there.
+        will be used.  An input that is replayed must not be touched, and one
+        that reads ahead would draw seeds; a batch of zeros does there.
 
         Args:
             saved: what is going to be restored.
             rows: how many zeros, where the input does not say.
         """
-        if not saved.state["fit"]["input"]["replay"]:
+        if not saved.state["fit"]["input"]["replay"] and not self._shuffles.found:
             return self._first_iterator().iterator
         spec = self._source._get_iterator().element_spec
         return iter(tf.data.Dataset.from_tensors(_zeros(spec, rows)))

@@ -18,6 +18,7 @@ from pitstop.engine.cut import HeldTensor
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.keras import input_state
 from pitstop.keras.input_state import FreshIterator
+from pitstop.keras.repeated_shuffle import RepeatedShuffles
 from pitstop.store.image import TensorSpec
 
 VALIDATION_TENSOR = "validation/iterator"
@@ -26,16 +27,24 @@ VALIDATION_TENSOR = "validation/iterator"
 class ValidationInput:
     """Follows the validation data of one `fit`."""
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: Any, planned: int = 1) -> None:
         """Nothing has been read yet.
 
         Args:
             data: what the script gave to `fit` as its `validation_data`.
+            planned: how many times it is going to be read.
         """
+        self._planned = planned
         self._data = data
         self._created = 0
         self._left: Any = None
         self._saved_state = b""
+        self._shuffles = RepeatedShuffles(data, in_parts=True)
+
+    @property
+    def is_raced(self) -> bool:
+        """Whether the order of its shuffles is not even repeatable without an interruption."""
+        return self._shuffles.are_raced(max(self._created, self._planned))
 
     def ended(self, source: Any) -> None:
         """A validation is over.

@@ -310,6 +310,36 @@ def _stages(dataset: Any, attribute: str) -> Iterator[Any]:
         yield from _stages(each, attribute)
 
 
+def shuffles_read_ahead(dataset: Any, *, in_parts: bool) -> list[Any]:
+    """The stages of a pipeline that draw another seed in each repetition, ahead of its reader.
+
+    Args:
+        dataset: the pipeline; none is found in what is no pipeline of one device.
+        in_parts: the reader leaves a finite repetition before its end, too.
+    """
+    if not hasattr(dataset, "_inputs"):
+        return []
+    injected = dataset.options().experimental_optimization.inject_prefetch is not False
+    return list(_reseeded(dataset, in_parts, is_ahead=injected, is_repeated=False))
+
+
+_AHEAD = ("Prefetch", "Parallel", "Map")
+"""In the names of stages that run in threads; TensorFlow makes a map parallel by itself."""
+
+
+def _reseeded(stage: Any, in_parts: bool, *, is_ahead: bool, is_repeated: bool) -> Iterator[Any]:
+    name = type(stage).__name__
+    if name == "_RepeatDataset" and is_ahead:
+        count = int(stage._count)
+        is_repeated = is_repeated or count < 0 or (in_parts and count > 1)
+    is_drawn = getattr(stage, "_reshuffle_each_iteration", False) is not False
+    if is_repeated and (is_drawn or getattr(stage, "_rerandomize", None)):
+        yield stage
+    is_ahead = is_ahead or any(word in name for word in _AHEAD)
+    for each in stage._inputs():
+        yield from _reseeded(each, in_parts, is_ahead=is_ahead, is_repeated=is_repeated)
+
+
 _STAGE_NUMBERS = ("_buffer_size", "_batch_size", "_count")
 
 

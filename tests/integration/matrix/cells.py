@@ -15,6 +15,7 @@ INPUTS = {
     "sample_weights": EXACT,
     "validation_split": EXACT,
     "shuffled_validation": EXACT,
+    "repeated_validation": NOT_EXACT,
     "tfdata": EXACT,
     "tfdata_shuffle": EXACT,
     "tfdata_shuffle_repeat": EXACT,

@@ -49,6 +49,12 @@ def shuffled_validation():
     return {**numpy_shuffle(), "validation_data": _rows().shuffle(ROWS).batch(BATCH)}
 
 
+def repeated_validation():
+    # TensorFlow reads ahead in the first, and takes a seed from the second: or not.
+    validation = _rows().shuffle(ROWS).repeat().batch(BATCH).prefetch(8)
+    return {**numpy_shuffle(), "validation_data": validation, "validation_steps": 7}
+
+
 def tfdata():
     return {"x": _rows().batch(BATCH).prefetch(2)}
 
