@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitstop.supervisor.losses import Losses
 from pitstop.supervisor.persisting import (
     COST_FACTOR,
     FIRST_SECONDS,
     LEAST_INTERVAL_SECONDS,
     Persisting,
     Snapshot,
+    interval_seconds,
 )
 
 
@@ -56,6 +64,27 @@ def test_costly_checkpoints_are_rarer() -> None:
     assert cheap.taken(newer).due(LEAST_INTERVAL_SECONDS) == "cadence"
     assert dear.taken(newer).due(2.0 * COST_FACTOR - 0.1) == ""
     assert dear.taken(newer).due(2.0 * COST_FACTOR) == "cadence"
+
+
+def test_without_losses_the_cost_alone_counts() -> None:
+    assert interval_seconds(0.1, math.inf) == LEAST_INTERVAL_SECONDS
+    assert interval_seconds(4.0, math.inf) == 4.0 * COST_FACTOR
+
+
+def test_observed_losses_make_checkpoints_more_frequent() -> None:
+    # Daly: sqrt(2 * 8 s * 1 h) - 8 s = 232 s, where the cost alone would say 400 s.
+    assert interval_seconds(8.0, 3600.0) == pytest.approx(232, abs=0.1)
+    losses = Losses(count=2, observed_seconds=7000.0)
+    policy = Persisting.start(0.0, losses).taken(_snapshot(1)).asked().answered(1, 200.0, 8.0)
+    assert policy.interval_seconds == pytest.approx(232, abs=0.1)
+    assert policy.taken(_snapshot(2)).due(200.0 + 231.0) == ""
+    assert policy.taken(_snapshot(2)).due(200.0 + 233.0) == "cadence"
+
+
+@given(st.floats(0, 1e4), st.floats(0, 1e8))
+def test_losses_never_make_them_rarer_nor_too_frequent(took: float, mean: float) -> None:
+    interval = interval_seconds(took, mean)
+    assert LEAST_INTERVAL_SECONDS <= interval <= interval_seconds(took, math.inf)
 
 
 def test_failure_is_tried_again_later_not_at_once() -> None:

@@ -76,13 +76,20 @@ def _saved(status: Status) -> str:
     if status.checkpoint_step is None:
         return "nothing yet"
     age = status.checkpoint_age_seconds
-    return f"step {status.checkpoint_step}" + (
-        "" if age is None else f", {format_seconds(age)} ago"
-    )
+    parts = [f"step {status.checkpoint_step}"]
+    parts.append("" if age is None else f"{format_seconds(age)} ago")
+    every = status.checkpoint_interval_seconds
+    parts.append("" if every is None else f"again every {format_seconds(every)}")
+    parts.append(f"memory lost {status.losses} times before" if status.losses else "")
+    return ", ".join(part for part in parts if part)
 
 
 def _memory(status: Status) -> str:
     own, snapshots = status.rss_bytes, status.snapshot_memory_bytes
     parts = ["" if own is None else f"{own >> 20} MiB"]
-    parts.append("" if snapshots is None else f"{snapshots >> 20} MiB for snapshots")
+    if snapshots is not None:
+        where = " in a file of the run's folder" if status.snapshot_backing == "file" else ""
+        limit = status.snapshot_limit_bytes
+        allowed = "half of what is free" if limit is None else f"{limit >> 20} MiB"
+        parts.append(f"{snapshots >> 20} MiB for snapshots{where} (allowed: {allowed})")
     return ", ".join(part for part in parts if part)

@@ -63,7 +63,10 @@ class Exchange:
         self._resumes = bool(tools.catalog.entries())
         self._condition = ConditionWatch(plan.request.stop_when, plan.history.epochs)
         self._restoring = Restoring(tools.catalog, tools.persister, self._on_restore_ready)
-        self.saving = Saving(reactor, tools.persister, self._restoring, self.record, ears.feed)
+        losses = plan.history.losses
+        self.saving = Saving(
+            reactor, tools.persister, self._restoring, self.record, ears.feed, losses
+        )
         self._desk = RequestDesk(RequestHandlers(ears.status, ears.on_stop, self.ask_checkpoint))
         handlers = TrainerHandlers(
             self._on_trainer_event, tools.persister.set_arena, self.saving.taken, self._on_restore

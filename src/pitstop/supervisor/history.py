@@ -15,6 +15,7 @@ from pitstop.events import (
 )
 from pitstop.journal import Entry
 from pitstop.supervisor import fingerprint
+from pitstop.supervisor.losses import NO_LOSSES, Losses
 from pitstop.supervisor.resume import reached_step
 
 
@@ -28,6 +29,8 @@ class History:
         versions: library versions of the last one that trained.
         save_seconds: what the newest checkpoint took to write, 0 when there is none.
         epochs: the epochs that have ended, in the order of the journal.
+        losses: how often they lost what was in memory.
+        start_from: the saved weights that the last one was to begin with, or empty.
     """
 
     reached_step: int = -1
@@ -35,6 +38,8 @@ class History:
     versions: Mapping[str, str] = field(default_factory=dict)
     save_seconds: float = 0.0
     epochs: tuple[EpochEnded, ...] = ()
+    losses: Losses = NO_LOSSES
+    start_from: str = ""
 
     @classmethod
     def from_entries(cls, entries: Sequence[Entry]) -> History:
@@ -48,6 +53,8 @@ class History:
             versions=_all_versions(connected[-1]) if connected else {},
             save_seconds=committed[-1].seconds if committed else 0.0,
             epochs=tuple(each.event for each in entries if isinstance(each.event, EpochEnded)),
+            losses=Losses.from_entries(entries),
+            start_from=started[-1].start_from if started else "",
         )
 
     def environment_changes(

@@ -75,6 +75,11 @@ class PersisterLink:
         """Size of the shared memory for snapshots, None before there is one."""
         return int(self._arena.body["size_bytes"]) if self._arena else None
 
+    @property
+    def arena_backing(self) -> str:
+        """Where that is: "memory" or "file"; empty before there is any."""
+        return str(self._arena.body["backing"]) if self._arena else ""
+
     def start(self) -> Connection:
         """Starts a persister and tells it what the one before knew.
 

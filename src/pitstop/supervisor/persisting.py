@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
+
+from pitstop.supervisor.losses import NO_LOSSES, Losses, optimal_interval_seconds
 
 FIRST_SECONDS = 5.0
 LEAST_INTERVAL_SECONDS = 10.0
 COST_FACTOR = 50
 """A checkpoint at most every so many times its own duration: 2 % of the disk's time."""
+
+
+def interval_seconds(took_seconds: float, mean_seconds: float) -> float:
+    """The time from one checkpoint to the next.
+
+    By cost alone while the run has never lost its memory.  Where it has, the
+    optimum for that rate of losses counts, if it is shorter.
+
+    Args:
+        took_seconds: what the last checkpoint took.
+        mean_seconds: the mean time between losses, infinite without any.
+    """
+    by_cost = max(LEAST_INTERVAL_SECONDS, COST_FACTOR * took_seconds)
+    if math.isinf(mean_seconds):
+        return by_cost
+    optimum = optimal_interval_seconds(took_seconds, mean_seconds)
+    return min(max(optimum, LEAST_INTERVAL_SECONDS), by_cost)
 
 
 @dataclass(frozen=True)
@@ -39,6 +59,9 @@ class Persisting:
         urgent: reason of the newest snapshot that must be durable, or empty.
         saved_sequence: newest snapshot that is durable.
         busy: a request is under way.
+        interval_seconds: the time between checkpoints at present, 0 before the first.
+        losses: what the attempts before have seen.
+        started_seconds: when the attempt began.
     """
 
     ready_seconds: float
@@ -46,11 +69,15 @@ class Persisting:
     urgent: str = ""
     saved_sequence: int = 0
     busy: bool = False
+    interval_seconds: float = 0.0
+    losses: Losses = NO_LOSSES
+    started_seconds: float = 0.0
 
     @classmethod
-    def start(cls, now_seconds: float) -> Persisting:
+    def start(cls, now_seconds: float, losses: Losses = NO_LOSSES) -> Persisting:
         """An attempt begins; its first checkpoint comes early."""
-        return cls(ready_seconds=now_seconds + FIRST_SECONDS)
+        ready_seconds = now_seconds + FIRST_SECONDS
+        return cls(ready_seconds, losses=losses, started_seconds=now_seconds)
 
     def taken(self, snapshot: Snapshot) -> Persisting:
         """A snapshot is whole."""
@@ -77,13 +104,16 @@ class Persisting:
     def answered(self, saved_sequence: int, now_seconds: float, took_seconds: float) -> Persisting:
         """The persister is done; `saved_sequence` is 0 when it had nothing to do."""
         saved_sequence = max(self.saved_sequence, saved_sequence)
+        mean_seconds = self.losses.mean_seconds(now_seconds - self.started_seconds)
+        interval = interval_seconds(took_seconds, mean_seconds)
         behind = self.newest is not None and self.newest.sequence > saved_sequence
         return dataclasses.replace(
             self,
             busy=False,
             urgent=self.urgent if behind else "",
             saved_sequence=saved_sequence,
-            ready_seconds=now_seconds + max(LEAST_INTERVAL_SECONDS, COST_FACTOR * took_seconds),
+            interval_seconds=interval,
+            ready_seconds=now_seconds + interval,
         )
 
     def failed(self, now_seconds: float) -> Persisting:

@@ -9,6 +9,7 @@ from pitstop.errors import PeerClosed
 from pitstop.events import Event, from_record
 from pitstop.link.wire import Message
 from pitstop.supervisor.lifecycle import Signal
+from pitstop.supervisor.losses import Losses
 from pitstop.supervisor.notices import NO_PERSISTER
 from pitstop.supervisor.persister_link import PersisterLink
 from pitstop.supervisor.persisting import Persisting, Snapshot
@@ -26,13 +27,19 @@ class Saving:
         restoring: Restoring,
         on_event: Callable[[Event], None],
         feed: Callable[[Signal], None],
+        losses: Losses,
     ) -> None:
         self._reactor = reactor
         self._persister = persister
         self._restoring = restoring
         self._on_event = on_event
         self._feed = feed
-        self._policy = Persisting.start(time.monotonic())
+        self._policy = Persisting.start(time.monotonic(), losses)
+
+    @property
+    def interval_seconds(self) -> float | None:
+        """The time between checkpoints at present, None before the first."""
+        return self._policy.interval_seconds or None
 
     def start(self) -> None:
         """Starts the persister.

@@ -22,13 +22,18 @@ class Status:
         attempt: how many times the command was started.
         checkpoint_step: step of the newest durable checkpoint.
         checkpoint_age_seconds: time since it was written.
+        checkpoint_interval_seconds: time between checkpoints that nobody asks for.
+        losses: attempts that lost their snapshots in memory too.
         snapshot_step: step of the newest snapshot in memory.
         level: how exact a resume will be, as in `events.LevelKnown`.
         rate: steps per second, smoothed.
         eta_seconds: time to the end of the fit at that rate.
         loss: loss at the last boundary; NaN and infinities as text.
         rss_bytes: memory that the trainer occupies.
-        snapshot_memory_bytes: memory that snapshots occupy.
+        snapshot_memory_bytes: size of the two places for snapshots.
+        snapshot_backing: "memory", or "file" for a nameless file in the run's folder.
+        snapshot_limit_bytes: what was allowed, `--snapshot-memory`; None for half of
+            what is free.
         started_seconds: when the attempt started, seconds since the epoch.
         resumed_from_step: step that the attempt continued from.
         replay_step: step whose place in the input is being found, by drawing batches again.
@@ -48,6 +53,8 @@ class Status:
     attempt: int = 0
     checkpoint_step: int | None = None
     checkpoint_age_seconds: float | None = None
+    checkpoint_interval_seconds: float | None = None
+    losses: int = 0
     snapshot_step: int | None = None
     level: str = ""
     level_reason: str = ""
@@ -57,6 +64,8 @@ class Status:
     loss: float | str | None = None
     rss_bytes: int | None = None
     snapshot_memory_bytes: int | None = None
+    snapshot_backing: str = ""
+    snapshot_limit_bytes: int | None = None
     started_seconds: float | None = None
     resumed_from_step: int | None = None
     exit_code: int | None = None

@@ -85,7 +85,11 @@ class Supervision:
             supervisor_pid=os.getpid(),
             attempt=self._plan.attempt,
             rss_bytes=family.resident_bytes(pid),
+            checkpoint_interval_seconds=self._exchange.saving.interval_seconds,
+            losses=self._plan.history.losses.count,
             snapshot_memory_bytes=self._tools.persister.arena_bytes,
+            snapshot_backing=self._tools.persister.arena_backing,
+            snapshot_limit_bytes=self._plan.request.settings.snapshot_memory_bytes or None,
             started_seconds=self._plan.started_seconds,
         )
         progress = self._tools.beacon.progress()

@@ -1,0 +1,37 @@
+"""The rows of `pitstop status`."""
+
+from __future__ import annotations
+
+from pitstop.cli.status import describe
+from pitstop.supervisor.status import Status
+
+
+def row(name: str, status: Status) -> str:
+    return dict(describe(status))[name]
+
+
+def test_what_snapshots_take_and_may_take() -> None:
+    status = Status("running", rss_bytes=900 << 20, snapshot_memory_bytes=212 << 20)
+    assert row("memory", status) == (
+        "900 MiB, 212 MiB for snapshots (allowed: half of what is free)"
+    )
+
+
+def test_snapshots_that_memory_does_not_hold() -> None:
+    status = Status(
+        "running",
+        snapshot_memory_bytes=212 << 20,
+        snapshot_backing="file",
+        snapshot_limit_bytes=100 << 20,
+    )
+    assert row("memory", status) == (
+        "212 MiB for snapshots in a file of the run's folder (allowed: 100 MiB)"
+    )
+
+
+def test_how_often_checkpoints_are_written_and_why() -> None:
+    status = Status("running", checkpoint_step=40, checkpoint_age_seconds=3.0)
+    assert row("saved", status) == "step 40, 3s ago"
+    often = Status("running", checkpoint_step=40, checkpoint_interval_seconds=10.0, losses=2)
+    assert row("saved", often) == "step 40, again every 10s, memory lost 2 times before"
+    assert row("saved", Status("running")) == "nothing yet"
