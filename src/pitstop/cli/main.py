@@ -13,6 +13,7 @@ from pitstop.cli.checkpoints import checkpoints
 from pitstop.cli.compare import compare
 from pitstop.cli.diagnose import diagnose
 from pitstop.cli.drill import drill
+from pitstop.cli.export import export
 from pitstop.cli.ls import ls
 from pitstop.cli.run import run
 from pitstop.cli.status import status
@@ -31,7 +32,19 @@ def cli() -> None:
     """Stop TensorFlow training anywhere, resume it bit for bit, know why it stopped."""
 
 
-for _command in (run, stop, checkpoint, status, ls, why, diagnose, checkpoints, compare, drill):
+for _command in (
+    run,
+    stop,
+    checkpoint,
+    status,
+    ls,
+    why,
+    diagnose,
+    checkpoints,
+    compare,
+    drill,
+    export,
+):
     cli.add_command(_command)
 
 

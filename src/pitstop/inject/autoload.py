@@ -120,6 +120,7 @@ class _Autoload:
     def _open_session(self) -> Session | None:
         from pitstop.engine import process_session
         from pitstop.errors import PeerFault
+        from pitstop.replay.orders import refuse_orders
         from pitstop.tensorflow import frameworks
 
         session = process_session.current()
@@ -127,12 +128,14 @@ class _Autoload:
             # The loop of `pitstop.start` has boundaries of its own.
             return session if session.trains_with_fit else None
         try:
-            return process_session.open_session(
+            session = process_session.open_session(
                 self._socket_path, frameworks.versions(), _callback_of
             )
         except PeerFault:
             # Another process of the run trains, or the run is over.
             return None
+        refuse_orders(session)
+        return session
 
 
 def _callback_of(frame: FrameType) -> str:

@@ -10,7 +10,7 @@ from pitstop.engine.level import Level
 from pitstop.engine.saved_state import SavedState
 from pitstop.errors import ResumeRefused
 from pitstop.events import EnvironmentChanged, FitRestored, Notice, Restored
-from pitstop.keras import data_spec, event_files, open_files
+from pitstop.keras import data_spec, event_files, exporting, open_files
 from pitstop.keras.fit_run import FitRun
 
 _LAYOUT = (
@@ -81,6 +81,14 @@ class Continuation:
             "Undo the change, start over with --new, or restart this epoch "
             "with the restored weights by --force.",
         )
+
+    def export(self) -> None:
+        """Writes the model at the saved state, as the session was ordered to.
+
+        Raises:
+            ExportEnded: always.
+        """
+        exporting.export_fit(self._run, self._saved)
 
     def finish(self) -> Any:
         """Restores the outcome of a finished `fit`; its History."""

@@ -6,6 +6,7 @@ unknown version has moved.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import warnings
@@ -208,6 +209,16 @@ def on_train_batch(notify: Callable[[Any, tuple[Any, ...]], None]) -> None:
         return train_on_batch
 
     replace_method(TensorFlowTrainer, "train_on_batch", wrap)
+
+
+def build_symbolically(model: Any, epoch_iterator: Any) -> None:
+    """Creates the variables of a model, its metrics and its optimizer, without computing.
+
+    A model that cannot be called on its input stays as it is: its first step builds it.
+    """
+    specs = epoch_iterator._get_iterator().element_spec
+    with contextlib.suppress(ValueError, RuntimeError, NotImplementedError):
+        model._symbolic_build(data_batch=specs)
 
 
 def fixed_batch_size(model: Any) -> int:

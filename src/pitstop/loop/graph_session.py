@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ import tensorflow as tf
 
 from pitstop.engine.cut import HeldTensor
 from pitstop.engine.python_state import Encoder, decode
+from pitstop.engine.weights_file import WeightsUnusable
 from pitstop.errors import ResumeRefused
 from pitstop.tensorflow import private
+from pitstop.tensorflow.stored_values import StoredValue
 
 _DOUBT = (
     "the graph of {name!r} draws from hidden random streams ({ops}), which cannot be restored; "
@@ -61,6 +64,20 @@ class GraphSession:
                 f"The graph of {self._name!r} changed: {', '.join(changed)}.",
                 "Undo the change, or start over with another run folder.",
             )
+        self._assign(values)
+
+    def begin_with(self, path: Path, values: Mapping[str, StoredValue]) -> int:
+        """Assigns the values of a v1 Saver's files; how many.
+
+        Raises:
+            WeightsUnusable: a variable has no value, or one of another shape.
+        """
+        found = {each.name: _value_for(each, path, values) for each in self._variables()}
+        self._assign(found)
+        return len(found)
+
+    def _assign(self, values: Mapping[str, Any]) -> None:
+        variables = {each.name: each for each in self._variables()}
         # An initializer is an assignment whose value can be fed.
         initializers = [each.initializer for each in variables.values()]
         feed = {
@@ -72,3 +89,15 @@ class GraphSession:
     def _variables(self) -> list[Any]:
         with self._session.graph.as_default():
             return list(tf.compat.v1.global_variables())
+
+
+def _value_for(variable: Any, path: Path, values: Mapping[str, StoredValue]) -> Any:
+    name = variable.name.removesuffix(":0")
+    value = values.get(name)
+    if value is None or not variable.shape.is_compatible_with(value.shape):
+        found = f"{value.form} in it" if value is not None else "not in it"
+        raise WeightsUnusable(
+            f"{path} does not fit the graph: {name} is {variable.shape.as_list()}, and {found}.",
+            "Name weights of this graph with --from, or start without.",
+        )
+    return value.read()

@@ -73,6 +73,19 @@ class LoopState:
         Raises:
             ResumeRefused: the script keeps other objects, or another model.
         """
+        self.check(saved)
+        self.build(saved)
+        self._registry.restore(saved)
+        for name in self._objects:
+            self.restore_object(name, saved)
+        randomness.restore(decode(saved.state["random"], saved.tensors))
+
+    def check(self, saved: SavedState) -> None:
+        """Makes sure that a saved cut is of these objects.
+
+        Raises:
+            ResumeRefused: the script keeps other objects, or trained by `fit`.
+        """
         loop = saved.state.get("loop")
         if loop is None:
             raise ResumeRefused(
@@ -85,11 +98,14 @@ class LoopState:
                 f"{_names(self._objects)}.",
                 "Give pitstop.start the same objects, or start over with another run folder.",
             )
-        self._models.build(decode(loop["built"], saved.tensors))
-        self._registry.restore(saved)
-        for name, each in self._objects.items():
-            each.restore(loop["objects"][name], saved.tensors)
-        randomness.restore(decode(saved.state["random"], saved.tensors))
+
+    def build(self, saved: SavedState) -> None:
+        """Creates the variables that the first step of a compiled model creates."""
+        self._models.build(decode(saved.state["loop"]["built"], saved.tensors))
+
+    def restore_object(self, name: str, saved: SavedState) -> None:
+        """Brings one object to a saved cut; of variables, their registry does that."""
+        self._objects[name].restore(saved.state["loop"]["objects"][name], saved.tensors)
 
     def hidden_random_op(self, op_type: str) -> None:
         """A random op with a hidden counter was traced, by the code on the stack."""

@@ -8,13 +8,16 @@ from typing import Any, Literal
 
 from pitstop.engine import process_session
 from pitstop.engine.companion import CompanionRequest, start_companion
+from pitstop.engine.export_order import refuse_to_train
 from pitstop.engine.session import Session
 from pitstop.errors import ResumeRefused, UserError
 from pitstop.events import Notice
 from pitstop.link.beacon import Phase
 from pitstop.link.settings import ENV_SOCKET, Settings
+from pitstop.loop.exporting import export_loop
 from pitstop.loop.loop_state import LoopState
 from pitstop.loop.run import Run
+from pitstop.loop.starting_from import begin_loop
 from pitstop.tensorflow import private
 from pitstop.tensorflow.frameworks import versions
 from pitstop.tensorflow.variables import REGISTRY
@@ -70,7 +73,12 @@ def start(
     session = _open(CompanionRequest(Path(run_dir), settings, max_seconds))
     private.on_hidden_random_op(state.hidden_random_op)
     run = Run(session, state, returns=on_stop == "return")
-    _restore(session, run)
+    if session.settings.export_to:
+        _export(session, state, objects)
+    elif session.start_from():
+        begin_loop(session, objects)
+    else:
+        _restore(session, run)
     return run
 
 
@@ -81,6 +89,13 @@ def _open(request: CompanionRequest) -> Session:
     session.alone = not launched
     session.trains_with_fit = False
     return session
+
+
+def _export(session: Session, state: LoopState, objects: dict[str, Any]) -> None:
+    point = session.newest_point()
+    if point is None:
+        refuse_to_train(session, 0)
+    export_loop(session, state, objects, session.fetch(point))
 
 
 def _restore(session: Session, run: Run) -> None:

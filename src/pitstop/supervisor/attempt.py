@@ -74,6 +74,7 @@ class AttemptPlan:
             host=socket.gethostname(),
             environment=dict(self.fingerprint),
             cgroup=cgroup,
+            start_from=self.request.settings.start_from,
         )
 
     def environment_changes(self) -> tuple[EnvironmentChanged, ...]:

@@ -79,6 +79,10 @@ class VariableRegistry:
         """How many variables there have been."""
         return len(self._created)
 
+    def indices(self) -> dict[int, int]:
+        """The number of each living variable, by its identity."""
+        return {id(variable): index for index, variable in self._living()}
+
     def adopt(self, variables: Iterable[Any]) -> None:
         """Learns of variables that were there before; their order must not change."""
         known = {id(variable) for _, variable in self._living()}
@@ -146,10 +150,10 @@ class VariableRegistry:
         pairs = [(item, self._find(item)) for item in saved_variables(saved)]
         for item, variable in pairs:
             if variable is not None:
-                _check_fits(item, variable)
+                check_fits(item, variable)
         for item, variable in pairs:
             if variable is not None:
-                _assign(variable, item, saved)
+                assign(variable, item, saved)
             elif item.index >= len(self._created):
                 self._awaited[item.index] = _later(item, saved)
 
@@ -162,7 +166,7 @@ class VariableRegistry:
             if variable is None or _misfit(item, variable):
                 skipped.append(item.label)
             else:
-                _assign(variable, item, saved)
+                assign(variable, item, saved)
         return skipped
 
     def _find(self, item: SavedVariable) -> Any:
@@ -208,7 +212,12 @@ def _misfit(item: SavedVariable, variable: Any) -> bool:
     return item.dtype != variable.dtype.name or (known and shape != item.shape)
 
 
-def _check_fits(item: SavedVariable, variable: Any) -> None:
+def check_fits(item: SavedVariable, variable: Any) -> None:
+    """Makes sure that a variable can take a saved value.
+
+    Raises:
+        ResumeRefused: it has another shape or dtype than it had.
+    """
     if _misfit(item, variable):
         now = f"{variable.name} {variable.dtype.name}{variable.shape.as_list()}"
         raise ResumeRefused(
@@ -217,7 +226,8 @@ def _check_fits(item: SavedVariable, variable: Any) -> None:
         )
 
 
-def _assign(variable: Any, item: SavedVariable, saved: SavedState) -> None:
+def assign(variable: Any, item: SavedVariable, saved: SavedState) -> None:
+    """Gives a variable its saved value."""
     dtype = np.dtype(variable.dtype.as_numpy_dtype)
     value = np.frombuffer(saved.tensors[item.tensor], dtype).reshape(item.shape)
     # A variable may be created while a function is traced: the value is given
@@ -229,7 +239,7 @@ def _assign(variable: Any, item: SavedVariable, saved: SavedState) -> None:
 
 def _later(item: SavedVariable, saved: SavedState) -> Callable[[Any], None]:
     def restore(variable: Any) -> None:
-        _check_fits(item, variable)
-        _assign(variable, item, saved)
+        check_fits(item, variable)
+        assign(variable, item, saved)
 
     return restore

@@ -1,0 +1,45 @@
+"""`pitstop export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pitstop.cli.live_run import find_run
+from pitstop.engine.weights_file import Format
+from pitstop.export.exporting import ExportRequest, write_export
+from pitstop.store.lock import is_locked
+from pitstop.supervisor.screen import PREFIX
+
+_FORMATS = [each.value for each in Format]
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option("--to", "form", type=click.Choice(_FORMATS), required=True, help="What to write.")
+@click.option(
+    "--checkpoint", default="", help="Name or step of a checkpoint.  [default: the newest good one]"
+)
+@click.option("--force", is_flag=True, help="Replace OUT.")
+def export(run: Path, out: Path, *, form: str, checkpoint: str, force: bool) -> None:
+    """Write a saved state of RUN to OUT, in a format that others read.
+
+    keras (OUT.keras; OUT.weights.h5 for weights alone), saved_model, tf_checkpoint
+    (`tf.train.Checkpoint(model=..., optimizer=...)`), v1_saver: the run's command
+    runs up to the saved state, as in a resume, writes its model there, and ends.
+    safetensors: every variable by its path; runs nothing, and needs no TensorFlow.
+
+    RUN is only read.  Of a live run, the newest durable checkpoint is exported.
+    """
+    folder = find_run(run)
+    if is_locked(folder.lock):
+        _say(f"{run} is live; its newest durable checkpoint is exported.")
+    request = ExportRequest(folder, Format(form), out.absolute(), checkpoint, force)
+    found = write_export(request, _say)
+    click.echo(f"{out}: step {found.step} ({found.checkpoint})")
+
+
+def _say(line: str) -> None:
+    click.echo(f"{PREFIX}{line}", err=True)

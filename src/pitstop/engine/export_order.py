@@ -1,0 +1,88 @@
+"""The order to export a saved state instead of training on, and how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from pitstop.engine.weights_file import Format
+from pitstop.errors import PitstopError, UserError
+from pitstop.events import Notice
+
+if TYPE_CHECKING:
+    from pitstop.engine.session import Session
+
+EXPORTED = "exported"
+"""Code of the notice that says the export is written."""
+
+REFUSED = "export_refused"
+"""Code of the notice that says why there is none."""
+
+_EXIT_REFUSED = 2
+
+
+class NotExportable(UserError):
+    """The saved state cannot be written in the form that was asked for."""
+
+
+class ExportEnded(SystemExit):
+    """Leaves the script: what it was run for is done, or cannot be done."""
+
+
+@dataclass(frozen=True)
+class ExportOrder:
+    """What is to be written, and where to: a file or a folder that is not there yet."""
+
+    format: Format
+    path: Path
+
+    @classmethod
+    def of(cls, session: Session) -> ExportOrder | None:
+        """The order that this process was started with; None when it is to train."""
+        settings = session.settings
+        if not settings.export_to:
+            return None
+        return cls(Format(settings.export_to), Path(settings.export_path))
+
+
+@contextmanager
+def carrying_out(session: Session) -> Iterator[None]:
+    """Writes the export, tells what came of it, and leaves the script.
+
+    Raises:
+        ExportEnded: always.
+    """
+    try:
+        yield
+    except PitstopError as problem:
+        refuse(session, problem)
+    session.report(Notice(EXPORTED, session.settings.export_path))
+    raise ExportEnded(0)
+
+
+def refuse(session: Session, problem: PitstopError) -> NoReturn:
+    """Tells why nothing can be exported, and leaves the script.
+
+    Raises:
+        ExportEnded: always.
+    """
+    session.report(Notice(REFUSED, problem.message, problem.remedy))
+    raise ExportEnded(_EXIT_REFUSED)
+
+
+def refuse_to_train(session: Session, index: int) -> NoReturn:
+    """A training begins that no saved state belongs to.
+
+    Raises:
+        ExportEnded: always.
+    """
+    refuse(
+        session,
+        NotExportable(
+            f"Training {index + 1} of the script would have to be computed: it is not saved.",
+            "Run the script as the run did, or export another checkpoint with --checkpoint.",
+        ),
+    )

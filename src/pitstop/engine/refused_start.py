@@ -1,0 +1,28 @@
+"""How a run ends that was to begin with weights it cannot take."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from pitstop.engine.session import Session
+from pitstop.errors import PitstopError
+from pitstop.events import Notice
+
+_EXIT_REFUSED = 2
+
+
+class StartRefused(SystemExit):
+    """Leaves the script before its first step: the saved weights do not fit it."""
+
+    def __init__(self) -> None:
+        super().__init__(_EXIT_REFUSED)
+
+
+def refuse_start(session: Session, problem: PitstopError) -> NoReturn:
+    """Tells what does not fit, and leaves the script.
+
+    Raises:
+        StartRefused: always.
+    """
+    session.report(Notice("weights_refused", problem.message, problem.remedy))
+    raise StartRefused

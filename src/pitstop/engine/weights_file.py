@@ -1,0 +1,100 @@
+"""Saved weights by the forms they come in, told apart without a framework."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from pitstop.errors import UserError
+
+_KERAS_SUFFIXES = (".keras", ".h5")
+_SAFETENSORS_SUFFIX = ".safetensors"
+_INDEX_SUFFIX = ".index"
+_RUN_FILE = "run.json"
+_FORMATS = (
+    "Known are .keras, .weights.h5, and .safetensors files, folders of SavedModel and of "
+    "tf.train.Checkpoint, and the prefix of a checkpoint's files (model-100)."
+)
+
+
+class Format(Enum):
+    """What `pitstop export` writes; the values are those of its option `--to`."""
+
+    KERAS = "keras"
+    WEIGHTS_H5 = "weights_h5"
+    SAVED_MODEL = "saved_model"
+    TF_CHECKPOINT = "tf_checkpoint"
+    V1_SAVER = "v1_saver"
+    SAFETENSORS = "safetensors"
+
+
+class WeightsUnusable(UserError):
+    """The saved weights are missing, of an unknown form, or do not fit the model."""
+
+
+@dataclass(frozen=True)
+class WeightsFile:
+    """Saved weights that a run begins with.
+
+    Attributes:
+        format: their form; files of a v1 Saver count as `TF_CHECKPOINT` until
+            somebody has looked into them.
+        path: the file, the folder of a SavedModel, or the prefix of a checkpoint.
+    """
+
+    format: Format
+    path: Path
+
+
+def identify(path: Path) -> WeightsFile:
+    """Finds out what is at a path.
+
+    Raises:
+        WeightsUnusable: nothing is there, or nothing that is known.
+    """
+    if path.is_dir():
+        return _identify_folder(path)
+    if path.is_file() and path.suffix in _KERAS_SUFFIXES:
+        return WeightsFile(Format.KERAS if path.suffix == ".keras" else Format.WEIGHTS_H5, path)
+    if path.is_file() and path.suffix == _SAFETENSORS_SUFFIX:
+        return WeightsFile(Format.SAFETENSORS, path)
+    prefix = path.with_suffix("") if path.suffix == _INDEX_SUFFIX else path
+    if _index_of(prefix).is_file():
+        return WeightsFile(Format.TF_CHECKPOINT, prefix)
+    if path.exists():
+        raise WeightsUnusable(f"{path} holds no weights of a known form.", _FORMATS)
+    raise WeightsUnusable(f"There are no saved weights at {path}.", _FORMATS)
+
+
+def _identify_folder(path: Path) -> WeightsFile:
+    if (path / "saved_model.pb").is_file():
+        return WeightsFile(Format.SAVED_MODEL, path)
+    if (path / _RUN_FILE).is_file():
+        raise WeightsUnusable(
+            f"{path} is a run of Pitstop.",
+            f"Write its weights first: `pitstop export {path} --to safetensors FILE`.",
+        )
+    newest = _newest_prefix(path)
+    if newest is None:
+        raise WeightsUnusable(f"{path} holds no weights of a known form.", _FORMATS)
+    return WeightsFile(Format.TF_CHECKPOINT, newest)
+
+
+def _newest_prefix(folder: Path) -> Path | None:
+    """The checkpoint that the folder's `checkpoint` file names, or the only one in it."""
+    state = folder / "checkpoint"
+    lines = state.read_text(encoding="utf-8").splitlines() if state.is_file() else []
+    for line in lines:
+        key, _, value = line.partition(":")
+        if key == "model_checkpoint_path":
+            named = folder / value.strip().strip('"')
+            # A folder that was moved keeps the old place in its file.
+            beside = folder / named.name
+            return next((each for each in (named, beside) if _index_of(each).is_file()), None)
+    found = sorted(folder.glob(f"*{_INDEX_SUFFIX}"))
+    return found[0].with_suffix("") if len(found) == 1 else None
+
+
+def _index_of(prefix: Path) -> Path:
+    return prefix.with_name(prefix.name + _INDEX_SUFFIX)

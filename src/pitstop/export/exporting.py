@@ -1,0 +1,154 @@
+"""What `pitstop export` does, from the choice of a checkpoint to the renaming of the output."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pitstop.engine.export_order import EXPORTED, REFUSED
+from pitstop.engine.weights_file import Format
+from pitstop.errors import EnvironmentFault, UserError
+from pitstop.events import Event, ExceptionRaised, InstrumentationUnavailable, Notice
+from pitstop.export import destination
+from pitstop.export.host import Host, Outcome, Script
+from pitstop.export.source import Source, choose
+from pitstop.link.settings import Settings
+from pitstop.store.run_folder import RunFolder
+
+_TAIL_LINES = 20
+_H5_SUFFIX = ".weights.h5"
+_SUFFIXES = {
+    Format.KERAS: ".keras",
+    Format.WEIGHTS_H5: _H5_SUFFIX,
+    Format.SAFETENSORS: ".safetensors",
+}
+
+
+class ExportFailed(UserError):
+    """The script did not come to the point where its model could be written."""
+
+
+@dataclass(frozen=True)
+class ExportRequest:
+    """One call of `pitstop export`.
+
+    Attributes:
+        folder: the run.
+        format: what to write.
+        out: where to; absolute, for the script runs in a folder of its own.
+        checkpoint: name or step of the checkpoint; empty for the newest.
+        force: replace what is at `out`.
+    """
+
+    folder: RunFolder
+    format: Format
+    out: Path
+    checkpoint: str = ""
+    force: bool = False
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written: the place, and the checkpoint it came from."""
+
+    out: Path
+    checkpoint: str
+    step: int
+
+
+def write_export(request: ExportRequest, say: Callable[[str], None]) -> Exported:
+    """Writes a saved state in another format; the run is only read.
+
+    Raises:
+        UserError: nothing to export, a place that is taken, or a script that
+            does not come to the saved state.
+        CheckpointCorrupt: the checkpoint that was named is damaged.
+        EnvironmentFault: the machine refuses.
+    """
+    request = _with_format_of_suffix(request)
+    destination.check(request.out, force=request.force)
+    source = choose(request.folder, request.checkpoint, say)
+    with destination.written(request.out) as partial:
+        if request.format is Format.SAFETENSORS:
+            _write_tensors(request.folder, source, partial)
+        else:
+            _run_script(request, source, partial)
+    return Exported(request.out, source.name, source.manifest.info.step)
+
+
+def _with_format_of_suffix(request: ExportRequest) -> ExportRequest:
+    """Keras' two formats are told apart by the name's end, and the others must have theirs."""
+    form, name = request.format, request.out.name
+    if form is Format.KERAS and name.endswith(_H5_SUFFIX):
+        form = Format.WEIGHTS_H5
+    suffix = _SUFFIXES.get(form, "")
+    if not name.endswith(suffix):
+        raise UserError(
+            f"A file of the format {form.value} is named *{suffix}, not {name}.",
+            f"Name it {name}{suffix}.",
+        )
+    return replace(request, format=form)
+
+
+def _write_tensors(folder: RunFolder, source: Source, partial: Path) -> None:
+    from pitstop.export import tensors_file
+
+    tensors = tensors_file.tensors_of(source.saved, source.manifest)
+    identity = folder.identity.run_id
+    metadata = tensors_file.metadata_of(identity, source.name, source.manifest, tensors)
+    tensors_file.write(partial, tensors, metadata)
+
+
+def _run_script(request: ExportRequest, source: Source, partial: Path) -> None:
+    _refuse_recorded_loop(source)
+    identity = request.folder.identity
+    if not Path(identity.cwd).is_dir():
+        raise ExportFailed(
+            f"The run's command was started in {identity.cwd}, which is gone.",
+            "Make the folder again, or use `--to safetensors`, which runs nothing.",
+        )
+    with tempfile.TemporaryDirectory(prefix="pitstop-export-") as scratch:
+        log = Path(scratch) / "output.log"
+        settings = Settings(export_to=request.format.value, export_path=str(partial))
+        script = Script(identity.command, Path(identity.cwd), os.environ, log)
+        outcome = Host(settings, source.points, source.image, Path(scratch)).run(script)
+        _check(outcome, log.read_text(encoding="utf-8", errors="replace"))
+
+
+def _refuse_recorded_loop(source: Source) -> None:
+    if "replay" in source.saved.state:
+        raise ExportFailed(
+            f"Checkpoint {source.name} is of a recorded loop, whose models nobody has named.",
+            "Use `--to safetensors`; or name the models in pitstop.start, see docs/loops.md.",
+        )
+
+
+def _check(outcome: Outcome, output: str) -> None:
+    """Makes sure that the script has written the export.
+
+    Raises:
+        UserError: it has not, and why.
+        EnvironmentFault: this Keras or TensorFlow cannot be instrumented.
+    """
+    for event in outcome.events:
+        if isinstance(event, Notice) and event.code == EXPORTED:
+            return
+    for event in outcome.events:
+        if isinstance(event, Notice) and event.code in (REFUSED, "resume_refused"):
+            raise ExportFailed(event.message, event.remedy)
+        if isinstance(event, InstrumentationUnavailable):
+            raise EnvironmentFault(event.reason, event.remedy)
+    tail = "\n".join(output.splitlines()[-_TAIL_LINES:])
+    raise ExportFailed(
+        f"The script ended with code {outcome.exit_code} before it could export"
+        f"{_why(outcome.events)}. The end of its output:\n{tail}\n",
+        "Mend the script, or use `--to safetensors`, which runs nothing.",
+    )
+
+
+def _why(events: list[Event]) -> str:
+    raised = [each for each in events if isinstance(each, ExceptionRaised)]
+    return f" ({raised[-1].class_name}: {raised[-1].message})" if raised else ""

@@ -1,0 +1,184 @@
+"""Runs the command of a run up to a saved state, as a resume would, and lets it export there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pitstop.errors import CheckpointCorrupt, EnvironmentFault, PeerClosed
+from pitstop.events import Event
+from pitstop.link.beacon import Beacon
+from pitstop.link.settings import Settings
+from pitstop.link.wire import Connection
+from pitstop.supervisor import process
+from pitstop.supervisor.control import ControlSocket
+from pitstop.supervisor.family import send_to_group
+from pitstop.supervisor.reactor import Reactor
+from pitstop.supervisor.resume import RestorePoint
+from pitstop.supervisor.seat import Invitation, Seat
+from pitstop.supervisor.trainer_link import TrainerHandlers
+
+_ATTEMPT = 1
+_TURN_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Script:
+    """What is run.
+
+    Attributes:
+        command: the user's command and its arguments.
+        cwd: the folder it runs in.
+        environment: its variables, without ours.
+        log: the file that gets what it prints.
+    """
+
+    command: Sequence[str]
+    cwd: Path
+    environment: Mapping[str, str]
+    log: Path
+
+
+@dataclass
+class Outcome:
+    """What came of it: what the script told, and the code it ended with."""
+
+    events: list[Event] = field(default_factory=list)
+    exit_code: int = 0
+
+
+class Host:
+    """In the place of a supervisor: welcomes one process, and gives it saved states."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        points: Sequence[RestorePoint],
+        image: Callable[[str], int],
+        scratch: Path,
+    ) -> None:
+        """Starts nothing yet.
+
+        Args:
+            settings: with the order to export.
+            points: the states to restore, in order.
+            image: loads one by its name; a descriptor that is ours to close.
+            scratch: a folder for what a training process writes beside.
+        """
+        self._settings = settings
+        self._points = tuple(points)
+        self._image = image
+        self._scratch = scratch
+        self._outcome = Outcome()
+        self._reactor = Reactor()
+        self._ended = False
+        self._seat: Seat
+
+    def run(self, script: Script) -> Outcome:
+        """Runs the script to its end.
+
+        Raises:
+            UserError: there is no such program.
+            EnvironmentFault: the machine refuses a socket or a process.
+        """
+        (self._scratch / "attempts" / str(_ATTEMPT)).mkdir(parents=True)
+        with ExitStack() as stack:
+            control = stack.enter_context(closing(_open_control()))
+            self._seat = self._make_seat(Beacon.create())
+            self._reactor.watch(control, lambda: self._accept(control))
+            child = _start(script, str(control.path))
+            stack.callback(_end, child)
+            exit_file = stack.enter_context(os.fdopen(os.pidfd_open(child.pid), "rb", 0))
+            self._reactor.watch(exit_file, self._on_exit)
+            while not self._ended:
+                self._reactor.turn(_TURN_SECONDS)
+            self._seat.drain()
+            self._outcome.exit_code = child.wait()
+        return self._outcome
+
+    def _make_seat(self, beacon: Beacon) -> Seat:
+        invitation = Invitation(
+            run_dir=str(self._scratch),
+            attempt=_ATTEMPT,
+            settings=self._settings.to_json(),
+            lost_from_step=-1,
+            beacon_fd=beacon.fd,
+        )
+        handlers = TrainerHandlers(
+            on_event=self._outcome.events.append,
+            on_arena=lambda _, fd: os.close(fd),
+            on_snapshot=lambda _: None,
+            on_restore=self._on_restore,
+        )
+        return Seat(self._reactor, invitation, handlers)
+
+    def _accept(self, control: ControlSocket) -> None:
+        client = control.accept()
+        if client is not None:
+            self._reactor.watch(client, lambda: self._greet(client))
+
+    def _greet(self, client: Connection) -> None:
+        try:
+            messages = client.receive_ready()
+        except PeerClosed:
+            # Supervisors look in this way whether somebody still listens.
+            self._reactor.forget(client)
+            client.close()
+            return
+        if messages:
+            self._reactor.forget(client)
+            if self._seat.offer(client, messages[0].body, closed=False):
+                self._seat.welcome(self._points)
+
+    def _on_restore(self, checkpoint: str) -> None:
+        link = self._seat.link
+        if link is None:
+            return
+        try:
+            fd = self._image(checkpoint)
+        except CheckpointCorrupt as damage:
+            link.give_no_image(checkpoint, damage.reason)
+            return
+        link.give_image(checkpoint, fd)
+        os.close(fd)
+
+    def _on_exit(self) -> None:
+        self._ended = True
+
+
+def _start(script: Script, socket_path: str) -> subprocess.Popen[bytes]:
+    environment = process.instrumented_environment(script.environment, socket_path)
+    try:
+        with script.log.open("wb") as log:
+            return subprocess.Popen(
+                list(script.command),
+                cwd=script.cwd,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise process.explain_refusal(script.command[0], error) from error
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Leaves nothing of the script behind, also when we are interrupted."""
+    send_to_group(signal.SIGKILL, child.pid)
+    child.wait()
+
+
+def _open_control() -> ControlSocket:
+    try:
+        return ControlSocket(os.environ)
+    except OSError as error:
+        raise EnvironmentFault(
+            f"No socket for the export can be made: {error.strerror}.",
+            "Set XDG_RUNTIME_DIR or TMPDIR to a folder of yours on a local disk.",
+        ) from error

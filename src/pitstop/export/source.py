@@ -1,0 +1,96 @@
+"""The checkpoint that is exported, verified and in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pitstop.engine.saved_state import SavedState, open_saved_state
+from pitstop.errors import CheckpointCorrupt, UserError
+from pitstop.snapshot.loading import load
+from pitstop.store.catalog import Catalog, CheckpointEntry
+from pitstop.store.manifest import Manifest
+from pitstop.store.run_folder import RunFolder
+from pitstop.supervisor.resume import RestorePoint, restore_points
+
+
+class NothingToExport(UserError):
+    """The run has no checkpoint, or not the one that was named."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A checkpoint and those that a script goes through on its way to it.
+
+    Attributes:
+        name: of the checkpoint.
+        manifest: what it holds.
+        saved: its state.
+        points: finished fits, then the checkpoint, as a resume has them.
+    """
+
+    name: str
+    manifest: Manifest
+    saved: SavedState
+    points: tuple[RestorePoint, ...]
+    entries: tuple[CheckpointEntry, ...]
+
+    def image(self, name: str) -> int:
+        """A verified image of one of the points; the descriptor is the caller's to close.
+
+        Raises:
+            CheckpointCorrupt: it is damaged, or was removed meanwhile.
+        """
+        found = next(each for each in self.entries if each.path.name == name)
+        return _load(found)
+
+
+def choose(folder: RunFolder, wanted: str, say: Callable[[str], None]) -> Source:
+    """The checkpoint of a name or a step, or the newest good one.
+
+    The run's lock is not taken, and nothing is set aside: the run may be live.
+
+    Args:
+        folder: the run.
+        wanted: a checkpoint's name, or its step as a number; empty for the newest.
+        say: tells the user of damaged ones that were passed over.
+
+    Raises:
+        NothingToExport: there is none.
+        CheckpointCorrupt: the one that was named is damaged.
+    """
+    entries = Catalog(folder.checkpoints).entries()
+    candidates = [each for each in entries if not wanted or _is_wanted(each, wanted)]
+    for each in candidates:
+        try:
+            return _source(each, entries)
+        except CheckpointCorrupt as damage:
+            if wanted:
+                raise
+            say(f"{each.path} is damaged ({damage.reason}); the one before it is taken.")
+    raise NothingToExport(
+        f"{folder.path} has no checkpoint{f' {wanted}' if wanted else ' to export'}.",
+        f"See `pitstop checkpoints {folder.path}`; `pitstop checkpoint` takes one of a live run.",
+    )
+
+
+def _is_wanted(entry: CheckpointEntry, wanted: str) -> bool:
+    step = entry.manifest.info.step if entry.manifest else -1
+    return entry.path.name == wanted or (wanted.isdecimal() and step == int(wanted))
+
+
+def _source(entry: CheckpointEntry, entries: Sequence[CheckpointEntry]) -> Source:
+    fd = _load(entry)
+    if entry.manifest is None:
+        os.close(fd)
+        raise CheckpointCorrupt(entry.path, entry.problem)
+    name = entry.path.name
+    points = restore_points(entries, name)
+    return Source(name, entry.manifest, open_saved_state(fd), points, tuple(entries))
+
+
+def _load(entry: CheckpointEntry) -> int:
+    if entry.manifest is None:
+        raise CheckpointCorrupt(entry.path, entry.problem)
+    return load(entry.path, entry.manifest).fd

@@ -1,0 +1,104 @@
+"""A checkpoint's variables as one safetensors file with readable names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pitstop.engine.python_state import decode
+from pitstop.engine.saved_state import SavedState
+from pitstop.engine.variable_names import unique_names
+from pitstop.store.image import TensorSpec, plan_image
+from pitstop.store.manifest import Manifest
+
+_CODES: Mapping[str, str] = {
+    "f8": "F64", "f4": "F32", "f2": "F16", "i8": "I64", "i4": "I32", "i2": "I16", "i1": "I8",
+    "u8": "U64", "u4": "U32", "u2": "U16", "u1": "U8", "b1": "BOOL",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ExportedTensor:
+    """A tensor by its readable name.
+
+    Attributes:
+        spec: name, safetensors dtype and shape.
+        data: its bytes.
+        form: type and shape where safetensors has no code for the type and
+            `spec` only tells of bytes; else empty.
+    """
+
+    spec: TensorSpec
+    data: memoryview
+    form: str = ""
+
+
+def tensors_of(saved: SavedState, manifest: Manifest) -> list[ExportedTensor]:
+    """Every variable of a checkpoint, and the arrays that a loop of the script's own keeps."""
+    return [*_variables(saved, manifest), *_arrays(saved)]
+
+
+def metadata_of(
+    run_id: str, checkpoint: str, manifest: Manifest, tensors: list[ExportedTensor]
+) -> dict[str, str]:
+    """What the file says of itself; safetensors carries strings by name."""
+    info = manifest.info
+    forms = {each.spec.name: each.form for each in tensors if each.form}
+    return {
+        "writer": "pitstop",
+        "run_id": run_id,
+        "checkpoint": checkpoint,
+        "step": str(info.step),
+        "epoch": str(info.epoch),
+        "versions": json.dumps(info.versions),
+        **({"forms": json.dumps(forms)} if forms else {}),
+    }
+
+
+def write(path: Path, tensors: list[ExportedTensor], metadata: Mapping[str, str]) -> None:
+    """Writes the file.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    image = plan_image([each.spec for each in tensors], metadata)
+    data = {each.spec.name: each.data for each in tensors}
+    with path.open("xb") as file:
+        file.write(image.header)
+        for place in image.placements:
+            file.write(data[place.spec.name])
+
+
+def _variables(saved: SavedState, manifest: Manifest) -> Iterator[ExportedTensor]:
+    described = saved.state["variables"]
+    names = unique_names(each["path"] for each in described)
+    for name, each in zip(names, described, strict=True):
+        entry = manifest.tensors[each["tensor"]]
+        spec = TensorSpec(name, entry.dtype, entry.shape)
+        named_type = list(entry.shape) == each["shape"]
+        form = "" if named_type else f"{each['dtype']}{each['shape']}"
+        yield ExportedTensor(spec, saved.tensors[each["tensor"]], form)
+
+
+def _arrays(saved: SavedState) -> Iterator[ExportedTensor]:
+    objects = saved.state.get("loop", {}).get("objects", {})
+    for name, state in objects.items():
+        for path, array in _walk(f"objects/{name}", decode(state, saved.tensors)):
+            code = _CODES.get(array.dtype.str[1:])
+            if code is not None:
+                whole = np.ascontiguousarray(array)
+                data = whole.reshape(-1).view(np.uint8).data
+                yield ExportedTensor(TensorSpec(path, code, array.shape), data)
+
+
+def _walk(name: str, value: Any) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
+    if isinstance(value, np.ndarray):
+        yield name, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _walk(f"{name}/{key}", item)

@@ -1,0 +1,43 @@
+"""A new run whose loop begins with saved weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pitstop.engine.refused_start import refuse_start
+from pitstop.engine.session import Session
+from pitstop.engine.weights_file import Format, WeightsUnusable, identify
+from pitstop.events import Notice
+from pitstop.loop.graph_session import GraphSession
+from pitstop.loop.trainables import of_objects, sessions_of
+from pitstop.tensorflow import stored_values
+from pitstop.tensorflow.starting import Begun, begin_from
+
+
+def begin_loop(session: Session, objects: Mapping[str, Any]) -> None:
+    """Loads the weights that the run is to begin with.
+
+    Raises:
+        StartRefused: they do not fit; the journal says which.
+    """
+    path = session.start_from()
+    try:
+        graphs = sessions_of(objects)
+        begun = _begin_graph(path, graphs) if graphs else begin_from(path, of_objects(objects))
+    except WeightsUnusable as problem:
+        refuse_start(session, problem)
+    session.report(Notice("started_from", begun.describe(path)))
+
+
+def _begin_graph(path: str, sessions: Mapping[str, Any]) -> Begun:
+    file = identify(Path(path))
+    if len(sessions) > 1 or file.format is not Format.TF_CHECKPOINT:
+        raise WeightsUnusable(
+            f"{path} cannot be loaded into a v1 session.",
+            "Start one session from the files of a v1 Saver.",
+        )
+    values = stored_values.of_bundle(file.path)
+    name, graph_session = next(iter(sessions.items()))
+    return Begun(GraphSession(name, graph_session).begin_with(file.path, values), 0)

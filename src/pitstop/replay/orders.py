@@ -1,0 +1,24 @@
+"""What a loop that is only recorded cannot be asked for."""
+
+from __future__ import annotations
+
+from pitstop.engine.refused_start import refuse_start
+from pitstop.engine.session import Session
+from pitstop.engine.weights_file import WeightsUnusable
+
+
+def refuse_orders(session: Session) -> None:
+    """The first training of the process is a recorded loop, known after its first step.
+
+    Raises:
+        StartRefused: it was to begin with saved weights.
+    """
+    if session.start_from():
+        refuse_start(
+            session,
+            WeightsUnusable(
+                "A loop that is only recorded is known after its first step: "
+                "too late for --from to give it weights.",
+                "Load them in the script, or name its objects in pitstop.start.",
+            ),
+        )

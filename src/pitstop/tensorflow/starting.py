@@ -1,0 +1,230 @@
+"""Gives what a script trains the values of saved weights, before its first step."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pitstop.engine.weights_file import Format, WeightsFile, WeightsUnusable, identify
+from pitstop.tensorflow import stored_values
+from pitstop.tensorflow.stored_values import StoredValue
+from pitstop.tensorflow.trainables import NamedVariable, Trainables, is_built
+
+_SHOWN = 3
+_REMEDY = "Name weights of this model with --from, or start without."
+_VARIABLES = Path("variables") / "variables"
+_OPTIMIZER = "optimizer"
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What was taken over.
+
+    Attributes:
+        weights: how many variables of the models.
+        optimizer: how many of the optimizers; 0 when they start afresh.
+    """
+
+    weights: int
+    optimizer: int
+
+    def describe(self, path: str) -> str:
+        """One sentence for the user."""
+        slots = f"{self.optimizer} of the optimizer" if self.optimizer else "the optimizer is new"
+        return f"The training starts from {path}: {self.weights} weights, {slots}."
+
+
+def begin_from(path: str, trainables: Trainables) -> Begun:
+    """Gives every weight the value in the file, and the optimizers' variables if it has them.
+
+    Raises:
+        WeightsUnusable: there is a weight that the file has no value of this
+            shape and type for, or the file cannot be read.
+    """
+    file = identify(Path(path))
+    if trainables.unbuilt or not trainables.weights:
+        names = ", ".join(trainables.unbuilt) or "the script"
+        raise WeightsUnusable(
+            f"Before its first step, {names} has no variables to give values to.",
+            "Build the model (an Input layer, model.build(...), or a call on a batch).",
+        )
+    return _READERS[file.format](file, trainables)
+
+
+def _from_keras(file: WeightsFile, trainables: Trainables) -> Begun:
+    model = _only_model(trainables)
+    before = _values(trainables.optimizer)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            model.load_weights(str(file.path))
+        except (ValueError, KeyError, OSError) as problem:
+            raise _unusable(file.path, str(problem)) from None
+    skipped = any("optimizer" in str(warning.message) for warning in caught)
+    same = all(map(np.array_equal, before, _values(trainables.optimizer)))
+    taken = 0 if skipped or same else len(trainables.optimizer)
+    return Begun(len(trainables.weights), taken)
+
+
+def _from_saved_model(file: WeightsFile, trainables: Trainables) -> Begun:
+    bundle = file.path / _VARIABLES
+    values = stored_values.of_bundle(bundle)
+    listed = stored_values.listed(values)
+    if not listed:
+        return _from_objects(bundle, values, trainables)
+    variables = _only_model(trainables).variables
+    wanted = [NamedVariable(each.path, each.value) for each in variables]
+    if len(listed) != len(wanted):
+        problem = f"it has {len(listed)} variables, and the model has {len(wanted)}"
+        raise _unusable(file.path, problem)
+    pairs = list(zip(wanted, listed, strict=True))
+    _refuse_misfits(file.path, pairs)
+    # Not the counters of Dropout and its like: the run is a new one.
+    weights = {id(each.variable) for each in trainables.weights}
+    _assign(pair for pair in pairs if id(pair[0].variable) in weights)
+    return Begun(len(weights), 0)
+
+
+def _from_checkpoint(file: WeightsFile, trainables: Trainables) -> Begun:
+    values = stored_values.of_bundle(file.path)
+    if stored_values.has_objects(values):
+        return _from_objects(file.path, values, trainables)
+    return _from_names(file.path, values, trainables)
+
+
+def _from_safetensors(file: WeightsFile, trainables: Trainables) -> Begun:
+    return _from_names(file.path, stored_values.of_safetensors(file.path), trainables)
+
+
+_READERS: Mapping[Format, Callable[[WeightsFile, Trainables], Begun]] = {
+    Format.KERAS: _from_keras,
+    Format.WEIGHTS_H5: _from_keras,
+    Format.SAVED_MODEL: _from_saved_model,
+    Format.TF_CHECKPOINT: _from_checkpoint,
+    Format.SAFETENSORS: _from_safetensors,
+}
+
+
+# -- by name ---------------------------------------------------------------------
+
+
+def _from_names(path: Path, values: Mapping[str, StoredValue], trainables: Trainables) -> Begun:
+    weights = [(each, find(each.name, values)) for each in trainables.weights]
+    _refuse_misfits(path, weights)
+    slots = [(each, find(each.name, values)) for each in trainables.optimizer]
+    slots = [] if any(misfit(*pair) for pair in slots) else slots
+    _assign([*weights, *slots])
+    return Begun(len(weights), len(slots))
+
+
+def find(name: str, values: Mapping[str, StoredValue]) -> StoredValue | None:
+    """The value of a variable: by its name, or by the one name that has it at its end.
+
+    A model that was named (`model/dense/kernel`) and one that was not
+    (`dense/kernel`) may take each other's weights.
+    """
+    if name in values:
+        return values[name]
+    longer = [each for each in values if each.endswith(f"/{name}")]
+    shorter = [each for each in values if "/" in each and name.endswith(f"/{each}")]
+    found = longer + shorter
+    return values[found[0]] if len(found) == 1 else None
+
+
+def misfit(wanted: NamedVariable, value: StoredValue | None) -> str:
+    """Why a variable cannot take a value, empty when it can."""
+    variable = wanted.variable
+    form = f"{variable.dtype.name}{variable.shape.as_list()}"
+    if value is None:
+        return f"{wanted.name} {form} is not in it"
+    known = variable.shape.is_compatible_with(value.shape)
+    fits = known and variable.dtype.name == value.dtype
+    return "" if fits else f"{wanted.name} is {form}, and {value.form} in it"
+
+
+_Pair = tuple[NamedVariable, StoredValue | None]
+
+
+def _refuse_misfits(path: Path, pairs: Sequence[_Pair]) -> None:
+    problems = [problem for pair in pairs if (problem := misfit(*pair))]
+    if problems:
+        more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
+        raise _unusable(path, "; ".join(problems[:_SHOWN]) + more)
+
+
+def _assign(pairs: Iterable[_Pair]) -> None:
+    for wanted, value in pairs:
+        if value is not None:
+            wanted.variable.assign(value.read())
+
+
+# -- by object -------------------------------------------------------------------
+
+
+def _from_objects(path: Path, values: Mapping[str, StoredValue], trainables: Trainables) -> Begun:
+    stored = stored_values.root_names(values)
+    models = {name: each for name, each in trainables.objects.items() if not _optimizes(each)}
+    optimizers = {
+        name: each
+        for name, each in trainables.objects.items()
+        if _optimizes(each) and is_built(each)
+    }
+    _read_models(path, models, stored)
+    with_slots = {name: each for name, each in optimizers.items() if name in stored}
+    taken = bool(with_slots) and not _problem_of(path, with_slots)
+    return Begun(len(trainables.weights), len(trainables.optimizer) if taken else 0)
+
+
+def _read_models(path: Path, models: Mapping[str, Any], stored: Sequence[str]) -> None:
+    """Reads the models under their own names; one alone under any, or as the root."""
+    layouts: list[Mapping[str, Any]] = [models] if models.keys() <= {*stored} else []
+    if len(models) == 1:
+        model = next(iter(models.values()))
+        layouts += [{name: model} for name in stored if name not in models and name != _OPTIMIZER]
+        layouts.append({"root": model})
+    problem = f"it has {', '.join(stored)}, and the script {', '.join(models)}"
+    for layout in layouts:
+        found = _problem_of(path, layout)
+        if not found:
+            return
+        problem = found if layout is layouts[0] else problem
+    raise _unusable(path, problem)
+
+
+def _problem_of(path: Path, objects: Mapping[str, Any]) -> str:
+    """Reads objects from a checkpoint; why they do not fit, empty when they do."""
+    try:
+        status = tf.train.Checkpoint(**objects).read(str(path))
+        status.assert_existing_objects_matched()
+    except (AssertionError, ValueError, tf.errors.OpError) as problem:
+        return str(problem) or type(problem).__name__
+    status.expect_partial()
+    return ""
+
+
+def _optimizes(value: Any) -> bool:
+    return hasattr(value, "apply_gradients")
+
+
+def _only_model(trainables: Trainables) -> Any:
+    models = [each for each in trainables.models.values() if hasattr(each, "load_weights")]
+    if len(models) != 1:
+        raise WeightsUnusable(
+            f"A file of one model, and the script names {len(models)}.",
+            "Start from a tf.train.Checkpoint of all objects, or from safetensors.",
+        )
+    return models[0]
+
+
+def _values(variables: Iterable[NamedVariable]) -> list[Any]:
+    return [each.variable.numpy() for each in variables]
+
+
+def _unusable(path: Path, problem: str) -> WeightsUnusable:
+    return WeightsUnusable(f"{path} does not fit the script's model: {problem}.", _REMEDY)

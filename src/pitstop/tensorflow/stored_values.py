@@ -1,0 +1,122 @@
+"""Values in saved files, by name, read one at a time."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pitstop.engine.weights_file import WeightsUnusable
+from pitstop.store.image import parse_image
+
+_TYPES: Mapping[str, str] = {
+    "F64": "float64",
+    "F32": "float32",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E5M2": "float8_e5m2",
+    "I64": "int64",
+    "I32": "int32",
+    "I16": "int16",
+    "I8": "int8",
+    "U64": "uint64",
+    "U32": "uint32",
+    "U16": "uint16",
+    "U8": "uint8",
+    "BOOL": "bool",
+}
+_REMEDY = "Copy or export it again."
+_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+_LIST = "variables/"
+
+
+@dataclass(frozen=True)
+class StoredValue:
+    """A tensor in a file: its type as TensorFlow names it, its shape, and how to read it."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    read: Callable[[], Any]
+
+    @property
+    def form(self) -> str:
+        """For messages: type and shape."""
+        return f"{self.dtype}{list(self.shape)}"
+
+
+def of_safetensors(path: Path) -> dict[str, StoredValue]:
+    """The tensors of a safetensors file.
+
+    Raises:
+        WeightsUnusable: it is damaged.
+    """
+    try:
+        with path.open("rb") as file:
+            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        image = parse_image(data)
+        if image.size_bytes != len(data):
+            raise ValueError(f"it has {len(data)} bytes instead of {image.size_bytes}")
+    except ValueError as problem:
+        raise WeightsUnusable(f"{path} is damaged: {problem}.", _REMEDY) from None
+    values = {}
+    for place in image.placements:
+        spec, part = place.spec, data[place.offset_bytes : place.end_bytes]
+        dtype = tf.as_dtype(_TYPES[spec.dtype])
+        read = _reader(part, np.dtype(dtype.as_numpy_dtype), spec.shape)
+        values[spec.name] = StoredValue(dtype.name, spec.shape, read)
+    return values
+
+
+def _reader(part: memoryview, dtype: Any, shape: tuple[int, ...]) -> Callable[[], Any]:
+    return lambda: np.frombuffer(part, dtype).reshape(shape)
+
+
+def of_bundle(prefix: Path) -> dict[str, StoredValue]:
+    """The tensors of TensorFlow's checkpoint files, with an object graph or without.
+
+    Raises:
+        WeightsUnusable: they cannot be read.
+    """
+    try:
+        reader = tf.train.load_checkpoint(str(prefix))
+        types = reader.get_variable_to_dtype_map()
+    except (tf.errors.OpError, ValueError) as problem:
+        raise WeightsUnusable(
+            f"{prefix} cannot be read: {str(problem).splitlines()[0]}", _REMEDY
+        ) from None
+    return {
+        name: StoredValue(types[name].name, tuple(shape), _getter(reader, name))
+        for name, shape in reader.get_variable_to_shape_map().items()
+    }
+
+
+def _getter(reader: Any, name: str) -> Callable[[], Any]:
+    return lambda: reader.get_tensor(name)
+
+
+def has_objects(values: Mapping[str, StoredValue]) -> bool:
+    """Whether these are the files of a `tf.train.Checkpoint`, not of a v1 Saver."""
+    return _OBJECT_GRAPH in values
+
+
+def root_names(values: Mapping[str, StoredValue]) -> list[str]:
+    """The names under which a `tf.train.Checkpoint` was given its objects."""
+    names = (name.split("/", 1)[0] for name in values if name.endswith(_VALUE))
+    return list(dict.fromkeys(names))
+
+
+def listed(values: Mapping[str, StoredValue]) -> list[StoredValue]:
+    """The variables of a SavedModel that Keras exported, in the model's order; else none."""
+    found = {
+        int(name[len(_LIST) : -len(_VALUE)]): value
+        for name, value in values.items()
+        if name.startswith(_LIST) and name[len(_LIST) : -len(_VALUE)].isdecimal()
+    }
+    return [found[index] for index in sorted(found)]
