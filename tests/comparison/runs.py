@@ -17,9 +17,10 @@ from pitstop.events import AttemptEnded, AttemptStarted, Event
 from pitstop.journal import Journal
 from pitstop.steps import FILE_NAME, StepRecord, StepTrace
 from pitstop.store.image import TensorSpec, plan_image
-from pitstop.store.manifest import CheckpointInfo, TensorEntry
+from pitstop.store.manifest import CheckpointInfo, Manifest, TensorEntry
 from pitstop.store.run_folder import RunFolder, open_or_create
 from pitstop.store.writer import CheckpointWriter
+from tests.store.samples import Bytes
 
 STEPS_PER_EPOCH = 5
 
@@ -45,8 +46,11 @@ def saved(
 ) -> Saved:
     """A checkpoint with one variable; `kernel` stands for its checksum."""
     place = Place(step, 0, 0, step, "steps", "")
-    entry = TensorEntry("F32", shape, 0, 8, kernel)
-    return Saved(place, Path(str(step)), {"variables/0/kernel": entry}, facts, read_ahead)
+    entry = TensorEntry("F32", shape, 8, kernel, ())
+    tensors = {"variables/0/kernel": entry}
+    info = CheckpointInfo(step, 0, step, 0, "", 1, "requested", "exact", 1.7e9, {})
+    manifest = Manifest(step, info, {}, tensors)
+    return Saved(place, Path(str(step)), manifest, tensors, facts, read_ahead)
 
 
 def run(
@@ -86,11 +90,10 @@ def save_arrays(
 ) -> Path:
     """A real checkpoint of float32 arrays."""
     image = plan_image([TensorSpec(name, "F32", array.shape) for name, array in arrays.items()])
-    data = [memoryview(image.header)]
-    data += [memoryview(arrays[place.spec.name].tobytes()) for place in image.placements]
+    data = b"".join(arrays[place.spec.name].tobytes() for place in image.placements)
     info = CheckpointInfo(step, 0, step, 0, "", 1, "requested", "exact", 1.7e9, {})
     with CheckpointWriter(folder.checkpoints, step) as writer:
-        writer.write_tensors(image, data)
+        writer.write_tensors(image, Bytes(image.header + data))
         path, _ = writer.commit(json.dumps(state or {}).encode(), info)
     return path
 

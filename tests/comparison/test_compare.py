@@ -93,7 +93,7 @@ def test_variables_of_another_shape_or_of_one_side_are_not_measured() -> None:
         raise AssertionError(f"{name} of {one.path} and {other.path} was measured")
 
     extra = saved(4, shape=(3,))
-    entry = TensorEntry("F32", (1,), 0, 4, "x")
+    entry = TensorEntry("F32", (1,), 4, "x", ())
     extra = replace(extra, tensors={**extra.tensors, "variables/1/new": entry})
     one, other = (
         run("a", records(4), checkpoints=[saved(4)]),
@@ -114,7 +114,7 @@ def test_only_the_first_variables_are_measured_and_all_are_named() -> None:
     count = MOST_MEASURED + 3
 
     def many(digest: str) -> Saved:
-        entry = TensorEntry("F32", (2,), 0, 8, digest)
+        entry = TensorEntry("F32", (2,), 8, digest, ())
         return replace(saved(4), tensors={f"variables/{i:03d}": entry for i in range(count)})
 
     one, other = (run(name, records(4), checkpoints=[many(name)]) for name in "ab")

@@ -3,11 +3,14 @@
 A recording file system does the work for real and notes every operation.  From
 the notes a small model of a disk is replayed up to the cut.  It keeps two
 versions of every file's content and of every folder's names: the one that
-programs saw, and the one that was synced.  After a cut either may be found.
+programs saw, and the one that was synced.  After a cut either may be found, and,
+where a file system gives no order (POSIX asks for none without a sync), any
+mixture of the two: single blocks of a file, single names of a folder.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -51,6 +54,14 @@ class RecordingFilesystem(Filesystem):
         super().write(fd, data)
         self.operations.append(Operation("write", self._paths[fd], data=bytes(data)))
 
+    def write_past_cache(self, fd: int, data: memoryview) -> None:
+        super().write_past_cache(fd, data)
+        self.operations.append(Operation("write", self._paths[fd], data=bytes(data)))
+
+    def link(self, source: Path, target: Path) -> None:
+        super().link(source, target)
+        self.operations.append(Operation("link", source, target=target))
+
     def sync_file(self, fd: int) -> None:
         super().sync_file(fd)
         self.operations.append(Operation("sync_file", self._paths[fd]))
@@ -64,11 +75,28 @@ class RecordingFilesystem(Filesystem):
         self.operations.append(Operation("rename", source, target=target))
 
 
+BLOCK_BYTES = 64
+"""What reaches the disk in one piece; small, as the files of the tests are."""
+
+
 @dataclass
 class _File:
     seen: bytearray = field(default_factory=bytearray)
     synced: bytes = b""
     written_bytes: int = 0
+
+    def torn(self, chance: random.Random) -> bytes:
+        """Some blocks as seen, some as synced, and one of the two sizes."""
+        seen, synced = bytes(self.seen), self.synced
+        if seen == synced:
+            return synced
+        size_bytes = len(chance.choice((seen, synced)))
+        seen, synced = (each.ljust(size_bytes, b"\0")[:size_bytes] for each in (seen, synced))
+        blocks = (
+            chance.choice((seen, synced))[start : start + BLOCK_BYTES]
+            for start in range(0, size_bytes, BLOCK_BYTES)
+        )
+        return b"".join(blocks)
 
     def put(self, data: bytes) -> None:
         self.seen[self.written_bytes : self.written_bytes + len(data)] = data
@@ -79,6 +107,34 @@ class _File:
 class _Folder:
     seen: dict[str, _File | _Folder] = field(default_factory=dict)
     synced: dict[str, _File | _Folder] = field(default_factory=dict)
+    changes: list[dict[str, _File | _Folder | None]] = field(default_factory=list)
+    """Since the last sync; None takes a name away.  A rename is one change."""
+
+    def change(self, names: dict[str, _File | _Folder | None]) -> None:
+        self.changes.append(names)
+        _apply_names(self.seen, names)
+
+    def sync(self) -> None:
+        self.synced = dict(self.seen)
+        self.changes = []
+
+    def torn(self, chance: random.Random) -> dict[str, _File | _Folder]:
+        """What was synced, with any of the changes since."""
+        names = dict(self.synced)
+        for change in self.changes:
+            if chance.random() < 0.5:
+                _apply_names(names, change)
+        return names
+
+
+def _apply_names(
+    names: dict[str, _File | _Folder], change: dict[str, _File | _Folder | None]
+) -> None:
+    for name, entry in change.items():
+        if entry is None:
+            names.pop(name, None)
+        else:
+            names[name] = entry
 
 
 @dataclass(frozen=True)
@@ -126,22 +182,33 @@ class CrashDisk:
                 content = file.synced if survival.content_synced else bytes(file.seen)
                 (target / name / file_name).write_bytes(content)
 
+    def restore_torn(self, chance: random.Random, target: Path) -> None:
+        """Writes one of the mixtures that may have survived into an empty folder."""
+        for name, folder in self._top.torn(chance).items():
+            assert isinstance(folder, _Folder)
+            (target / name).mkdir()
+            for file_name, file in folder.torn(chance).items():
+                assert isinstance(file, _File)
+                (target / name / file_name).write_bytes(file.torn(chance))
+
     def _apply(self, operation: Operation) -> None:
         if operation.kind == "sync_dir":
-            folder = self._folder(operation.path)
-            folder.synced = dict(folder.seen)
+            self._folder(operation.path).sync()
             return
-        names = self._folder(operation.path.parent).seen
-        name = operation.path.name
+        folder, name = self._folder(operation.path.parent), operation.path.name
         match operation.kind:
             case "make_dir":
-                names[name] = _Folder()
+                folder.change({name: _Folder()})
             case "create":
-                names[name] = _File()
+                folder.change({name: _File()})
             case "rename":
-                self._folder(operation.target.parent).seen[operation.target.name] = names.pop(name)
+                assert operation.target.parent == operation.path.parent
+                folder.change({name: None, operation.target.name: folder.seen[name]})
+            case "link":
+                target = self._folder(operation.target.parent)
+                target.change({operation.target.name: folder.seen[name]})
             case _:
-                self._apply_to_file(names[name], operation)
+                self._apply_to_file(folder.seen[name], operation)
 
     def _apply_to_file(self, file: _File | _Folder, operation: Operation) -> None:
         assert isinstance(file, _File)

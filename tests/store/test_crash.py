@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import random
+import sys
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from pitstop.errors import CheckpointCorrupt
+from pitstop.store import increment as increment_module
 from pitstop.store.catalog import Catalog
 from pitstop.store.reader import read_state
 from tests.store.crash_disk import (
@@ -20,9 +24,13 @@ from tests.store.crash_disk import (
     Survival,
     cuts,
 )
-from tests.store.samples import save
+from tests.store.samples import save, save_increment
 
 OLD_STEP, NEW_STEP = 10, 20
+
+
+TORTURES = 10_000
+CHANCES = 400
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,20 @@ class Commit:
 
     root: Path
     operations: tuple[Operation, ...]
+
+    def at_random(self, seed: int) -> int:
+        """The step one would resume from after some cut, with anything torn.
+
+        Raises:
+            CheckpointCorrupt: something that looks like a checkpoint is not one.
+        """
+        chance = random.Random(seed)
+        done = chance.choice(list(cuts(self.operations)))
+        disk = CrashDisk(self.root)
+        disk.replay(done)
+        with tempfile.TemporaryDirectory() as folder:
+            disk.restore_torn(chance, Path(folder))
+            return _newest_step(Path(folder))
 
     def after(self, done: Sequence[Operation], survival: Survival) -> int:
         """The step one would resume from after a cut.
@@ -57,12 +79,27 @@ def _newest_step(checkpoints_dir: Path) -> int:
 
 @pytest.fixture(scope="module")
 def commit(tmp_path_factory: pytest.TempPathFactory) -> Commit:
-    """The old checkpoint alone, and how the new one was written elsewhere."""
+    """The old checkpoint alone, and how a whole new one was written elsewhere."""
+    return _recorded(tmp_path_factory, save)
+
+
+@pytest.fixture(scope="module")
+def increment(tmp_path_factory: pytest.TempPathFactory) -> Commit:
+    """The same for a new checkpoint that refers to the old one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(increment_module, "LEAST_KEPT_BYTES", 1)
+        patch.setattr(increment_module, "LEAST_LIVE_SHARE", 0.0)
+        recorded = _recorded(tmp_path_factory, save_increment)
+    assert "link" in [operation.kind for operation in recorded.operations]
+    return recorded
+
+
+def _recorded(tmp_path_factory: pytest.TempPathFactory, save_new: Callable[..., object]) -> Commit:
     before, after = tmp_path_factory.mktemp("before"), tmp_path_factory.mktemp("after")
     save(before, OLD_STEP, 1)
     save(after, OLD_STEP, 1)
     recording = RecordingFilesystem()
-    save(after, NEW_STEP, 2, filesystem=recording)
+    save_new(after, NEW_STEP, 2, filesystem=recording)
     moved = [_moved(operation, after, before) for operation in recording.operations]
     return Commit(before, tuple(moved))
 
@@ -92,6 +129,34 @@ def test_after_every_cut_the_newest_is_old_or_new_and_whole(
 @pytest.mark.parametrize("survival", SURVIVALS, ids=str)
 def test_after_the_commit_the_newest_is_new(commit: Commit, survival: Survival) -> None:
     assert commit.after(commit.operations, survival) == NEW_STEP
+
+
+@pytest.mark.parametrize("survival", SURVIVALS, ids=str)
+def test_a_checkpoint_that_refers_to_another_is_as_safe(
+    increment: Commit, survival: Survival
+) -> None:
+    steps = {increment.after(done, survival) for done in cuts(increment.operations)}
+    assert steps <= {OLD_STEP, NEW_STEP}
+    assert increment.after(increment.operations, survival) == NEW_STEP
+
+
+@pytest.mark.parametrize("kind", ["commit", "increment"])
+def test_whatever_of_the_unsynced_survives(kind: str, request: pytest.FixtureRequest) -> None:
+    recorded: Commit = request.getfixturevalue(kind)
+    steps = {recorded.at_random(seed) for seed in range(CHANCES)}
+    assert steps == {OLD_STEP, NEW_STEP}
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("kind", ["commit", "increment"])
+def test_ten_thousand_power_cuts(
+    kind: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded: Commit = request.getfixturevalue(kind)
+    steps = Counter(recorded.at_random(seed) for seed in range(TORTURES))
+    assert steps.keys() == {OLD_STEP, NEW_STEP}
+    with capsys.disabled():
+        sys.stdout.write(f"\n{kind}: {steps.total()} power cuts, all whole: {dict(steps)}\n")
 
 
 def test_the_work_was_recorded_whole(commit: Commit) -> None:
@@ -129,6 +194,8 @@ def _always_safe(commit: Commit, operations: Sequence[Operation]) -> bool:
                 commit.after(done, survival)
             if commit.after(operations, survival) != NEW_STEP:
                 return False
+        for seed in range(CHANCES):
+            replace(commit, operations=tuple(operations)).at_random(seed)
     except CheckpointCorrupt:
         return False
     return True

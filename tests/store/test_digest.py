@@ -1,43 +1,58 @@
-"""Checksums span by span, however the stream is cut."""
+"""Checksums chunk by chunk, however the stream is cut."""
 
 from __future__ import annotations
 
-from itertools import accumulate, pairwise
-
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from xxhash import xxh3_64_hexdigest
+from xxhash import xxh3_64_digest, xxh3_64_hexdigest
 
-from pitstop.store.digest import Span, SpanHasher
+from pitstop.store import digest
+from pitstop.store.digest import ChunkHasher, StreamHasher, StreamSplitter, checksum
 from tests.store.samples import cut
 
+CHUNK = 8
+CUTS = st.lists(st.integers(0, 20), max_size=8)
 
-@given(st.binary(max_size=60), st.lists(st.integers(0, 20)), st.lists(st.integers(0, 20)))
-def test_any_cut_gives_the_checksums_of_the_parts(
-    data: bytes, sizes: list[int], cuts: list[int]
+
+@pytest.fixture(autouse=True, scope="module")
+def _small_chunks() -> object:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(digest, "CHUNK_BYTES", CHUNK)
+        yield
+
+
+def chunks_of(data: bytes) -> bytes:
+    return b"".join(
+        xxh3_64_digest(data[start : start + CHUNK]) for start in range(0, len(data), CHUNK)
+    )
+
+
+@given(st.binary(max_size=60), CUTS)
+def test_any_cut_gives_the_digests_of_the_chunks(data: bytes, cuts: list[int]) -> None:
+    hasher = ChunkHasher()
+    for piece in cut(data, cuts):
+        hasher.update(piece)
+    assert hasher.finish() == chunks_of(data)
+
+
+@given(st.lists(st.binary(max_size=20), max_size=5), CUTS)
+def test_tensors_that_follow_one_another_are_told_apart(
+    tensors: list[bytes], cuts: list[int]
 ) -> None:
-    bounds = [bound for bound in accumulate(sizes, initial=0) if bound <= len(data)]
-    spans = [Span(str(start), start, end) for start, end in pairwise(bounds)]
-    hasher = SpanHasher(spans)
-    # Empty spans share their start with the one behind: the last of a name counts.
-    found: dict[str, str] = {}
-    for chunk in cut(data, cuts):
-        found.update(hasher.update(chunk))
-    assert found == {
-        span.name: xxh3_64_hexdigest(data[span.start_bytes : span.end_bytes]) for span in spans
-    }
-    assert hasher.whole() == xxh3_64_hexdigest(data)
-    assert hasher.position_bytes == len(data)
+    hasher = StreamHasher((str(index), len(data)) for index, data in enumerate(tensors))
+    for piece in cut(b"".join(tensors), cuts):
+        hasher.update(piece)
+    hasher.update(memoryview(b""))
+    assert hasher.chunks == {str(index): chunks_of(data) for index, data in enumerate(tensors)}
 
 
-def test_gaps_belong_to_no_span() -> None:
-    hasher = SpanHasher([Span("a", 2, 4), Span("b", 6, 7)])
-    assert hasher.update(memoryview(b"..aa..b..")) == {
-        "a": xxh3_64_hexdigest(b"aa"),
-        "b": xxh3_64_hexdigest(b"b"),
-    }
+def test_a_checksum_is_the_hash_of_the_digests() -> None:
+    assert checksum(chunks_of(b"0123456789")) == xxh3_64_hexdigest(
+        xxh3_64_digest(b"01234567") + xxh3_64_digest(b"89")
+    )
 
 
-def test_a_span_beyond_the_end_never_finishes() -> None:
-    hasher = SpanHasher([Span("a", 0, 5)])
-    assert hasher.update(memoryview(b"1234")) == {}
+def test_bytes_of_no_tensor_are_refused() -> None:
+    with pytest.raises(ValueError, match="3 bytes belong to no tensor"):
+        list(StreamSplitter([("a", 2)]).split(memoryview(b"12345")))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
+import mmap
 import os
 import resource
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from pitstop.store.filesystem import REAL_FILESYSTEM, created_file, replace_file
+from pitstop.store.filesystem import BLOCK_BYTES, REAL_FILESYSTEM, created_file, replace_file
 from tests.store.crash_disk import RecordingFilesystem
 from tests.store.samples import lowered
 
@@ -69,3 +72,40 @@ def test_space_is_reserved_and_then_filled_from_the_start(tmp_path: Path) -> Non
         assert os.fstat(fd).st_blocks * 512 >= 10_000
         REAL_FILESYSTEM.write(fd, memoryview(b"abc"))
     assert (tmp_path / "a").read_bytes() == b"abc" + bytes(9_997)
+
+
+@pytest.mark.parametrize("size_bytes", [0, 1, BLOCK_BYTES, 3 * BLOCK_BYTES + 5])
+def test_writing_past_the_cache_appends_every_byte(tmp_path: Path, size_bytes: int) -> None:
+    buffer = memoryview(mmap.mmap(-1, 1 << 16))
+    buffer[:] = os.urandom(1 << 16)
+    with created_file(REAL_FILESYSTEM, tmp_path / "file") as fd:
+        REAL_FILESYSTEM.write_past_cache(fd, buffer[:BLOCK_BYTES])
+        REAL_FILESYSTEM.write_past_cache(fd, buffer[:size_bytes])
+        assert not fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_DIRECT
+    written = (tmp_path / "file").read_bytes()
+    assert written == bytes(buffer[:BLOCK_BYTES]) + bytes(buffer[:size_bytes])
+
+
+@pytest.mark.parametrize("size_bytes", [5, 2 * BLOCK_BYTES])
+def test_memory_that_a_disk_cannot_take_directly_goes_through_the_cache(
+    tmp_path: Path, size_bytes: int
+) -> None:
+    buffer = memoryview(os.urandom(size_bytes + 1))[1:]
+    with created_file(REAL_FILESYSTEM, tmp_path / "file") as fd:
+        REAL_FILESYSTEM.write_past_cache(fd, buffer)
+    assert (tmp_path / "file").read_bytes() == buffer
+
+
+def test_a_file_system_in_memory_is_written_too() -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        buffer = memoryview(mmap.mmap(-1, 2 * BLOCK_BYTES))
+        with created_file(REAL_FILESYSTEM, Path(folder) / "file") as fd:
+            REAL_FILESYSTEM.write_past_cache(fd, buffer)
+        assert (Path(folder) / "file").stat().st_size == 2 * BLOCK_BYTES
+
+
+def test_a_second_name_keeps_a_file_alive(tmp_path: Path) -> None:
+    (tmp_path / "one").write_bytes(b"data")
+    REAL_FILESYSTEM.link(tmp_path / "one", tmp_path / "two")
+    (tmp_path / "one").unlink()
+    assert (tmp_path / "two").read_bytes() == b"data"

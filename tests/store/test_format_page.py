@@ -12,7 +12,8 @@ import pytest
 
 from pitstop import events, journal, steps
 from pitstop.engine.cut import Position
-from pitstop.store import catalog, identity, manifest, names, run_folder
+from pitstop.store import catalog, format, manifest, names, run_folder
+from pitstop.store.digest import CHUNK_BYTES
 from pitstop.store.identity import RunIdentity
 from pitstop.store.image import DATA_ALIGNMENT_BYTES, DTYPE_WIDTH_BYTES
 from pitstop.store.lock import LockRecord
@@ -23,7 +24,7 @@ from tests.source_tree import SOURCE, Module, members_built, string_constants
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "format.md").read_text()
-GOLDEN = ROOT / "tests" / "goldens" / "format-1"
+GOLDEN = ROOT / "tests" / "goldens" / "format-2"
 
 MEMBERS = [
     *(
@@ -39,8 +40,9 @@ NAMES = [
     *(f"{run_folder.CHECKPOINTS_DIR}/", f"{run_folder.ATTEMPTS_DIR}/N", run_folder.OUTPUT_FILE),
     *(manifest.MANIFEST_FILE, manifest.TENSORS_FILE, manifest.STATE_FILE),
     *(names.QUARANTINE_DIR, catalog.REASON_FILE),
+    names.lasting_name(0).replace("0", "N"),
     *(next(names.checkpoint_names(1234)), names.partial_name(0)[:-1], names.expired_name("NAME")),
-    *(manifest.FORMAT_KIND, identity.FORMAT_KIND),
+    *(format.CHECKPOINT_KIND, format.RUN_KIND),
     *(steps.FILE_NAME, steps.MAGIC.decode(), PERSISTER_LOG),
 ]
 STATE_PARTS = {
@@ -74,6 +76,10 @@ def test_every_name_is_specified(name: str) -> None:
 @pytest.mark.parametrize("dtype", DTYPE_WIDTH_BYTES)
 def test_every_dtype_is_specified(dtype: str) -> None:
     assert re.search(rf"\b{dtype}\b", PAGE.partition("- dtypes are")[2].partition("\n\n")[0])
+
+
+def test_the_chunks_of_a_checksum_are_specified() -> None:
+    assert f"chunks of {CHUNK_BYTES}" in PAGE
 
 
 def test_the_alignment_is_specified() -> None:

@@ -1,23 +1,27 @@
-"""A run written by the first version of the format stays readable."""
+"""Runs written by earlier versions of the format stay readable, and the present one, too."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 import safetensors
 
 from pitstop import events, journal
+from pitstop.errors import CheckpointCorrupt
 from pitstop.store.catalog import Catalog
 from pitstop.store.image import DTYPE_WIDTH_BYTES, parse_image
-from pitstop.store.manifest import MANIFEST_FILE, CheckpointInfo, encode
-from pitstop.store.reader import read_state, read_tensors
+from pitstop.store.manifest import MANIFEST_FILE, TENSORS_FILE, CheckpointInfo, encode
+from pitstop.store.reader import read_state, read_tensor, read_tensors
 from pitstop.store.run_folder import RunFolder, open_existing
+
+GOLDENS = Path(__file__).parents[1] / "goldens"
 
 
 @pytest.fixture
 def run() -> RunFolder:
-    return open_existing(Path(__file__).parents[1] / "goldens" / "format-1")
+    return open_existing(GOLDENS / "format-1")
 
 
 def test_the_identity_is_read(run: RunFolder) -> None:
@@ -48,7 +52,7 @@ def test_the_checkpoint_is_good_and_every_byte_is_the_one_written(run: RunFolder
     assert {tensor.dtype for tensor in manifest.tensors.values()} == set(DTYPE_WIDTH_BYTES)
 
 
-def test_the_manifest_is_read_and_would_be_written_the_same(run: RunFolder) -> None:
+def test_the_manifest_of_version_1_is_read(run: RunFolder) -> None:
     [entry] = Catalog(run.checkpoints).entries()
     assert entry.manifest is not None
     assert entry.manifest.sequence == 3
@@ -64,4 +68,33 @@ def test_the_manifest_is_read_and_would_be_written_the_same(run: RunFolder) -> N
         created_seconds=1764000012.5,
         versions={"keras": "3.15.0", "tensorflow": "2.21.0"},
     )
-    assert encode(entry.manifest) == (entry.path / MANIFEST_FILE).read_bytes()
+    assert entry.manifest.version == 1
+    assert {part.file for tensor in entry.manifest.tensors.values() for part in tensor.parts} == {
+        TENSORS_FILE
+    }
+
+
+def test_a_checkpoint_of_version_2_is_put_together_from_its_files() -> None:
+    catalog = Catalog(open_existing(GOLDENS / "format-2").checkpoints)
+    [entry] = catalog.entries()
+    manifest = catalog.verify(entry)
+    assert (manifest.version, manifest.sequence, manifest.info.name) == (2, 4, "before-lr-change")
+    assert encode(manifest) == (entry.path / MANIFEST_FILE).read_bytes()
+    assert read_tensor(entry.path, manifest, "trained") == bytes(range(16))
+    assert read_tensor(entry.path, manifest, "table") == bytes(262144) + b"\1" * 10
+    received = bytearray()
+    read_tensors(entry.path, manifest, received.extend)
+    tensors = dict(safetensors.deserialize(bytes(received)))
+    assert tensors.keys() == manifest.tensors.keys()
+    assert {tensor["dtype"] for tensor in tensors.values()} == set(DTYPE_WIDTH_BYTES)
+
+
+def test_damage_in_a_shared_file_is_found(tmp_path: Path) -> None:
+    shutil.copytree(GOLDENS / "format-2" / "checkpoints", tmp_path, dirs_exist_ok=True)
+    [entry] = Catalog(tmp_path).entries()
+    shared = entry.path / "tensors-3.safetensors"
+    content = bytearray(shared.read_bytes())
+    content[1598 + 1000] ^= 1
+    shared.write_bytes(content)
+    with pytest.raises(CheckpointCorrupt, match="tensor 'table' does not match"):
+        Catalog(tmp_path).verify(entry)

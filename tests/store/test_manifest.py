@@ -17,6 +17,7 @@ from pitstop.store.manifest import (
     CheckpointInfo,
     FileEntry,
     Manifest,
+    Part,
     TensorEntry,
     decode,
     encode,
@@ -26,6 +27,13 @@ from tests.store.samples import SHAPES, info
 COUNTS = st.integers(0, 2**60)
 DIGESTS = st.from_regex(r"[0-9a-f]{16}", fullmatch=True)
 TEXTS = st.text(max_size=8)
+
+
+def _entry(dtype: str, shape: tuple[int, ...], digest: str, parts: list[Part]) -> TensorEntry:
+    size_bytes = sum(part.size_bytes for part in parts)
+    return TensorEntry(dtype, shape, size_bytes, digest, tuple(parts))
+
+
 MANIFESTS = st.builds(
     Manifest,
     COUNTS,
@@ -41,17 +49,21 @@ MANIFESTS = st.builds(
         TEXTS,
         st.floats(0, 1e11),
         st.dictionaries(TEXTS, TEXTS, max_size=3),
+        TEXTS,
+        st.dictionaries(TEXTS, st.floats(allow_nan=False, allow_infinity=False), max_size=3),
     ),
     st.dictionaries(TEXTS, st.builds(FileEntry, COUNTS, DIGESTS), max_size=3),
     st.dictionaries(
-        TEXTS, st.builds(TensorEntry, TEXTS, SHAPES, COUNTS, COUNTS, DIGESTS), max_size=3
+        TEXTS,
+        st.builds(_entry, TEXTS, SHAPES, DIGESTS, st.lists(st.builds(Part, TEXTS, COUNTS, COUNTS))),
+        max_size=3,
     ),
 )
 SAMPLE = Manifest(
     7,
     info(1234),
     {"state.json": FileEntry(5, "0" * 16)},
-    {"kernel": TensorEntry("F32", (2, 3), 64, 24, "f" * 16)},
+    {"kernel": TensorEntry("F32", (2, 3), 24, "f" * 16, (Part("tensors.safetensors", 64, 24),))},
 )
 
 
@@ -102,8 +114,8 @@ def test_every_truncation_is_noticed() -> None:
 
 
 def test_a_newer_format_is_not_taken_for_damage() -> None:
-    with pytest.raises(FormatTooNew, match="version 2"):
-        decode(sealed({**sample_record(), "version": 2}))
+    with pytest.raises(FormatTooNew, match="version 3"):
+        decode(sealed({**sample_record(), "version": 3}))
 
 
 def test_unknown_members_are_ignored() -> None:
@@ -126,8 +138,16 @@ def test_unknown_members_are_ignored() -> None:
         ("info", [], "info"),
         ("files", None, "files"),
         ("files", {"state.json": 7}, "state.json"),
-        ("tensors", {"a": {}}, "a.dtype"),
-        ("tensors", {"a": {"dtype": "F32", "shape": ["2"]}}, "a.shape"),
+        ("tensors", {"a": {}}, "a.parts"),
+        ("tensors", {"a": {"parts": []}, "size_bytes": 0}, "a"),
+        ("tensors", {"a": {"parts": [["f", 0, -1]], "size_bytes": -1}}, "a.parts"),
+        ("tensors", {"a": {"parts": [["f", 0, 4]], "size_bytes": 5}}, "the parts of 'a'"),
+        ("tensors", {"a": {"parts": [], "size_bytes": 0, "shape": []}}, "a.dtype"),
+        (
+            "tensors",
+            {"a": {"parts": [], "size_bytes": 0, "dtype": "F32", "shape": ["2"]}},
+            "a.shape",
+        ),
     ],
 )
 def test_sealed_nonsense_is_refused_by_member(member: str, value: Any, reason: str) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitstop.errors import CheckpointCorrupt, EnvironmentFault
-from pitstop.store import reader as reader_module
+from pitstop.store import ahead
 from pitstop.store.catalog import Catalog
 from pitstop.store.image import plan_image
 from pitstop.store.manifest import MANIFEST_FILE, STATE_FILE, TENSORS_FILE, Manifest
@@ -69,8 +69,9 @@ def test_a_flipped_bit_is_found_and_its_file_or_tensor_named(
 def _place_of(manifest: Manifest, name: str, position: int) -> str:
     if name == TENSORS_FILE:
         for tensor, entry in manifest.tensors.items():
-            if entry.offset_bytes <= position < entry.offset_bytes + entry.size_bytes:
-                return f"tensor {tensor!r}"
+            for part in entry.parts:
+                if part.offset_bytes <= position < part.offset_bytes + part.size_bytes:
+                    return f"tensor {tensor!r}"
     return name
 
 
@@ -123,7 +124,7 @@ def test_a_manifest_must_name_both_files(
 def test_a_file_larger_than_a_piece_arrives_in_order(
     specimen: Specimen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader_module, "PIECE_BYTES", 7)
+    monkeypatch.setattr(ahead, "PIECE_BYTES", 7)
     received = bytearray()
     read_tensors(specimen.path, specimen.manifest, received.extend)
     assert received == image_bytes(plan_image(SPECS), 5)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pitstop.comparison.trace import Trace
 from pitstop.events import EnvironmentChanged, JsonValue
-from pitstop.store.manifest import TensorEntry
+from pitstop.store.manifest import Manifest, TensorEntry
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ class Saved:
 
     Attributes:
         path: its folder.
-        tensors: the variables, by name.
+        manifest: what it promises.
+        tensors: the variables, by name; their checksums are of the present format.
         facts: the rest of the state: digest by what it is.
         read_ahead: Python code feeds the training, and may have drawn from the
             random streams ahead of the step.
@@ -37,6 +38,7 @@ class Saved:
 
     place: Place
     path: Path
+    manifest: Manifest
     tensors: Mapping[str, TensorEntry]
     facts: Mapping[str, str]
     read_ahead: bool

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from xxhash import xxh3_64_hexdigest
 
 from pitstop.comparison.difference import TensorDifference
 from pitstop.comparison.record import Saved
-from pitstop.errors import CheckpointCorrupt
-from pitstop.store.manifest import TENSORS_FILE, TensorEntry
-from pitstop.store.reader import opened
+from pitstop.store.reader import read_tensor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,8 +26,8 @@ def measure(name: str, one: Saved, other: Saved) -> TensorDifference:
         EnvironmentFault: this process may not read it.
     """
     entry = one.tensors[name]
-    before = _read(one.path, name, entry)
-    after = _read(other.path, name, other.tensors[name])
+    before = read_tensor(one.path, one.manifest, name)
+    after = read_tensor(other.path, other.manifest, name)
     elements = math.prod(entry.shape)
     return TensorDifference(
         name,
@@ -75,12 +69,3 @@ def _differing(before: bytes, after: bytes, elements: int) -> int:
         np.frombuffer(data, np.uint8).reshape(elements, width_bytes) for data in (before, after)
     ]
     return int((pair[0] != pair[1]).any(axis=1).sum())
-
-
-def _read(path: Path, name: str, entry: TensorEntry) -> bytes:
-    with opened(path, TENSORS_FILE) as file:
-        file.seek(entry.offset_bytes, os.SEEK_SET)
-        data = file.read(entry.size_bytes)
-    if xxh3_64_hexdigest(data) != entry.xxh3_64:
-        raise CheckpointCorrupt(path, f"tensor {name!r} does not match its checksum")
-    return data

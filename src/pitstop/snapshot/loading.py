@@ -8,16 +8,22 @@ from pathlib import Path
 
 from pitstop.link.beacon import anonymous_file
 from pitstop.snapshot import slot
-from pitstop.store.manifest import TENSORS_FILE, Manifest
-from pitstop.store.reader import read_state, read_tensors
+from pitstop.store.increment import Ledger, ledger_of
+from pitstop.store.manifest import Manifest
+from pitstop.store.reader import image_of, read_state, read_tensors
 
 
 @dataclass(frozen=True)
 class LoadedImage:
-    """A verified checkpoint in memory.  `fd` holds one slot and is the owner's to close."""
+    """A verified checkpoint in memory.
+
+    Attributes:
+        fd: holds one slot; the owner's to close.
+        ledger: what the next checkpoint may refer to.
+    """
 
     fd: int
-    manifest: Manifest
+    ledger: Ledger
 
 
 def load(path: Path, manifest: Manifest) -> LoadedImage:
@@ -28,22 +34,23 @@ def load(path: Path, manifest: Manifest) -> LoadedImage:
     """
     fd = anonymous_file("pitstop-restore")
     try:
-        _fill(fd, path, manifest)
+        chunks = _fill(fd, path, manifest)
     except BaseException:
         os.close(fd)
         raise
-    return LoadedImage(fd, manifest)
+    return LoadedImage(fd, ledger_of(path, manifest, chunks))
 
 
-def _fill(fd: int, path: Path, manifest: Manifest) -> None:
+def _fill(fd: int, path: Path, manifest: Manifest) -> dict[str, bytes]:
     state = read_state(path, manifest)
-    image_bytes = manifest.files[TENSORS_FILE].size_bytes
+    image_bytes = image_of(manifest).size_bytes
     os.ftruncate(fd, slot.HEAD_BYTES + image_bytes + len(state))
     os.lseek(fd, slot.HEAD_BYTES, os.SEEK_SET)
-    read_tensors(path, manifest, lambda piece: _write_all(fd, piece))
+    chunks = read_tensors(path, manifest, lambda piece: _write_all(fd, piece))
     _write_all(fd, memoryview(state))
     head = slot.SlotHead(manifest.sequence, image_bytes, len(state), manifest.info.step)
     os.pwrite(fd, slot.pack_head(head), 0)
+    return chunks
 
 
 def _write_all(fd: int, data: memoryview) -> None:

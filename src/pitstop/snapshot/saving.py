@@ -6,18 +6,20 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pitstop.errors import EnvironmentFault
 from pitstop.events import CheckpointCommitted
-from pitstop.link.beacon import Beacon
+from pitstop.link.beacon import Beacon, Stop
 from pitstop.snapshot import slot
 from pitstop.snapshot.arena import newest_slot
+from pitstop.snapshot.increments import Increments
+from pitstop.snapshot.pace import Pace
 from pitstop.store.catalog import Catalog
-from pitstop.store.image import LENGTH_BYTES, header_size_bytes, parse_image
+from pitstop.store.image import LENGTH_BYTES, Image, header_size_bytes, parse_image
+from pitstop.store.increment import Ledger, ledger_of, plan_whole
 from pitstop.store.manifest import CheckpointInfo
 from pitstop.store.retention import RetentionPolicy
 from pitstop.store.writer import CheckpointWriter
@@ -55,12 +57,17 @@ class Saver:
         self._beacon = beacon
         self._attempt = attempt
         self._retention = retention or RetentionPolicy()
+        self._increments = Increments()
         self._arenas: list[int] = []
         self.saved_sequence = 0
 
     def use_arena(self, fd: int) -> None:
         """Looks for snapshots in this arena too; an older one is let go in time."""
         self._arenas.append(fd)
+
+    def restored(self, ledger: Ledger) -> None:
+        """The run goes on from a checkpoint, which the next one may refer to."""
+        self._increments.begin(ledger)
 
     def save_newest(self, reason: str) -> CheckpointCommitted | None:
         """Commits the newest whole snapshot unless it is durable already.
@@ -106,16 +113,29 @@ class Saver:
         started = time.monotonic()
         state = _read_state(found)
         info = self._describe(json.loads(state), reason)
+        pace = Pace(lambda: reason != "cadence" or self._beacon.stop() != Stop.NONE)
         with CheckpointWriter(self._checkpoints_dir, self._catalog.next_sequence()) as writer:
-            writer.write_tensors(parse_image(_read_header(found)), _read_image(found))
+            image = self._write_tensors(found, writer, pace)
             path, manifest = writer.commit(state, info)
+        self._increments.committed(image, ledger_of(path, manifest, writer.chunks))
         self.saved_sequence = found.head.sequence
+        seconds = round(time.monotonic() - started - pace.waited_seconds, 4)
         with contextlib.suppress(EnvironmentFault):
             # The new checkpoint stands; old ones are pruned after the next.
             self._catalog.prune(self._retention)
         size_bytes = sum(file.size_bytes for file in manifest.files.values())
-        seconds = round(time.monotonic() - started, 4)
-        return CheckpointCommitted(info.step, info.epoch, path.name, size_bytes, seconds, reason)
+        return CheckpointCommitted(
+            info.step, info.epoch, path.name, size_bytes, seconds, reason, info.name
+        )
+
+    def _write_tensors(self, found: _Found, writer: CheckpointWriter, pace: Pace) -> Image:
+        image, snapshot = parse_image(_read_header(found)), _SlotBytes(found)
+        plan, chunks = self._increments.plan(image, snapshot)
+        if self._increments.ledger and not writer.link(self._increments.ledger, plan):
+            self._increments.links_refused()
+            plan = plan_whole(image)
+        writer.write_tensors(image, snapshot, plan, chunks, pace.after_piece)
+        return image
 
     def _describe(self, state: dict[str, Any], reason: str) -> CheckpointInfo:
         position = state["position"]
@@ -130,14 +150,17 @@ class Saver:
             level=state["level"]["level"],
             created_seconds=time.time(),
             versions=state["versions"],
+            name=state.get("name", ""),
+            metrics=state.get("metrics", {}),
         )
 
 
 def _read_state(found: _Found) -> bytes:
     start = found.image_start + found.head.image_bytes
-    state = b"".join(slot.read_range(found.fd, start, found.head.state_bytes))
+    state = bytearray(found.head.state_bytes)
+    slot.read_into(found.fd, memoryview(state), start)
     _check_still(found)
-    return state
+    return bytes(state)
 
 
 def _read_header(found: _Found) -> bytes:
@@ -148,10 +171,20 @@ def _read_header(found: _Found) -> bytes:
     return header
 
 
-def _read_image(found: _Found) -> Iterator[memoryview]:
-    for piece in slot.read_range(found.fd, found.image_start, found.head.image_bytes):
-        _check_still(found)
-        yield piece
+class _SlotBytes:
+    """The bytes of a slot's image, for as long as nobody overwrites it."""
+
+    def __init__(self, found: _Found) -> None:
+        self._found = found
+
+    def read_into(self, target: memoryview, offset_bytes: int) -> None:
+        """Fills `target` from an offset of the image on.
+
+        Raises:
+            SnapshotOverwritten: the trainer has begun to write there.
+        """
+        slot.read_into(self._found.fd, target, self._found.image_start + offset_bytes)
+        _check_still(self._found)
 
 
 def _check_still(found: _Found) -> None:

@@ -16,7 +16,7 @@ import mmap
 import os
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -125,21 +125,18 @@ def _store(view: memoryview, offset_bytes: int, data: bytes | memoryview) -> Non
         np.copyto(target, np.frombuffer(data, np.uint8))
 
 
-def read_range(fd: int, offset_bytes: int, size_bytes: int) -> Iterator[memoryview]:
-    """Reads a part of a file in pieces.  Each piece is valid until the next one.
+def read_into(fd: int, target: memoryview, offset_bytes: int) -> None:
+    """Fills `target` with the bytes of a file from an offset on.
 
     Reading instead of mapping keeps the arena out of the persister's resident
     memory, which the kernel's OOM killer would hold against it.
 
     Raises:
-        EOFError: the file ends before the range does.
+        EOFError: the file ends too early.
     """
-    buffer = memoryview(bytearray(min(_PIECE_BYTES, size_bytes)))
     done = 0
-    while done < size_bytes:
-        wanted = min(len(buffer), size_bytes - done)
-        count = os.preadv(fd, [buffer[:wanted]], offset_bytes + done)
+    while done < len(target):
+        count = os.preadv(fd, [target[done:]], offset_bytes + done)
         if count == 0:
-            raise EOFError(f"the file ends {size_bytes - done} bytes early")
+            raise EOFError(f"the file ends {len(target) - done} bytes early")
         done += count
-        yield buffer[:count]

@@ -1,56 +1,129 @@
-"""Checksums of a tensors file in one pass: the whole and every part of it."""
+"""Checksums of tensors, chunk by chunk.
+
+A tensor's checksum is xxh3_64 over the digests of its chunks of `CHUNK_BYTES`,
+8 bytes each, big-endian.  One pass over the bytes gives both: what
+the manifest promises, and which parts of a large tensor are as they were in
+the checkpoint before.  (xxh3: https://github.com/Cyan4973/xxHash, XXH3 64-bit,
+seed 0.)
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
-from xxhash import xxh3_64
+from xxhash import xxh3_64, xxh3_64_digest, xxh3_64_hexdigest
 
+CHUNK_BYTES = 256 * 1024
+"""Bytes that one digest covers; the last chunk of a tensor may be shorter."""
 
-@dataclass(frozen=True)
-class Span:
-    """A named part of a file, from start_bytes up to but without end_bytes."""
-
-    name: str
-    start_bytes: int
-    end_bytes: int
+DIGEST_BYTES = 8
+"""Bytes of one chunk's digest."""
 
 
-class SpanHasher:
-    """Hashes a stream of bytes as a whole and span by span.
+def checksum(chunks: bytes) -> str:
+    """The checksum of a tensor, 16 hex digits, from the digests of its chunks."""
+    return xxh3_64_hexdigest(chunks)
 
-    The stream may be cut into chunks anywhere; spans must be in order and must
-    not overlap.
-    """
 
-    def __init__(self, spans: Iterable[Span]) -> None:
-        self.position_bytes = 0
-        self._whole = xxh3_64()
-        self._spans = iter(spans)
-        self._span = next(self._spans, None)
-        self._part = xxh3_64()
+class ChunkHasher:
+    """Digests of the chunks of one tensor, from bytes that are cut anywhere."""
 
-    def update(self, data: memoryview) -> dict[str, str]:
-        """Takes the next bytes; the checksums of the spans that end in them."""
-        self._whole.update(data)
-        start = self.position_bytes
-        self.position_bytes += len(data)
-        finished: dict[str, str] = {}
-        while self._span is not None:
-            self._update_part(self._span, data, start)
-            if self._span.end_bytes > self.position_bytes:
-                break
-            finished[self._span.name] = self._part.hexdigest()
-            self._span, self._part = next(self._spans, None), xxh3_64()
-        return finished
+    def __init__(self) -> None:
+        self._digests = bytearray()
+        self._open = xxh3_64()
+        self._open_bytes = 0
 
-    def whole(self) -> str:
-        """The checksum of everything taken so far."""
-        return self._whole.hexdigest()
+    def update(self, data: memoryview) -> None:
+        """Takes the next bytes."""
+        if self._open_bytes:
+            first = data[: CHUNK_BYTES - self._open_bytes]
+            self._add(first)
+            data = data[len(first) :]
+        whole_bytes = len(data) - len(data) % CHUNK_BYTES
+        for start in range(0, whole_bytes, CHUNK_BYTES):
+            self._digests += xxh3_64_digest(data[start : start + CHUNK_BYTES])
+        if whole_bytes < len(data):
+            self._add(data[whole_bytes:])
 
-    def _update_part(self, span: Span, data: memoryview, data_start_bytes: int) -> None:
-        low = max(span.start_bytes - data_start_bytes, 0)
-        high = span.end_bytes - data_start_bytes
-        if low < high:
-            self._part.update(data[low:high])
+    def finish(self) -> bytes:
+        """The digests of all chunks, one behind the other."""
+        if self._open_bytes:
+            self._close_chunk()
+        return bytes(self._digests)
+
+    def _add(self, data: memoryview) -> None:
+        self._open.update(data)
+        self._open_bytes += len(data)
+        if self._open_bytes == CHUNK_BYTES:
+            self._close_chunk()
+
+    def _close_chunk(self) -> None:
+        self._digests += self._open.digest()
+        self._open.reset()
+        self._open_bytes = 0
+
+
+class PlainHasher:
+    """The same for format version 1, whose checksum is one hash over all bytes."""
+
+    def __init__(self) -> None:
+        self._hash = xxh3_64()
+
+    def update(self, data: memoryview) -> None:
+        """Takes the next bytes."""
+        self._hash.update(data)
+
+    def hexdigest(self) -> str:
+        """The checksum, 16 hex digits."""
+        return self._hash.hexdigest()
+
+
+class StreamSplitter:
+    """Cuts a stream of bytes into tensors that follow one another without holes."""
+
+    def __init__(self, sizes_bytes: Iterable[tuple[str, int]]) -> None:
+        self._sizes = iter(sizes_bytes)
+        self._name, self._left_bytes = "", 0
+        self._done = not self._advance()
+
+    def split(self, data: memoryview) -> Iterator[tuple[str, memoryview, bool]]:
+        """Each tensor that the next bytes belong to: name, its bytes, whether it ends here.
+
+        Tensors without bytes come when their turn is reached, at the latest with
+        the call `split(b"")` behind the last byte.
+
+        Raises:
+            ValueError: there are more bytes than tensors.
+        """
+        while not self._done and (data or not self._left_bytes):
+            part, data = data[: self._left_bytes], data[self._left_bytes :]
+            self._left_bytes -= len(part)
+            ends = self._left_bytes == 0
+            yield self._name, part, ends
+            if ends:
+                self._done = not self._advance()
+        if data:
+            raise ValueError(f"{len(data)} bytes belong to no tensor")
+
+    def _advance(self) -> bool:
+        following = next(self._sizes, None)
+        if following is not None:
+            self._name, self._left_bytes = following
+        return following is not None
+
+
+class StreamHasher:
+    """Chunk digests of tensors whose bytes follow one another."""
+
+    def __init__(self, sizes_bytes: Iterable[tuple[str, int]]) -> None:
+        self._splitter = StreamSplitter(sizes_bytes)
+        self._hasher = ChunkHasher()
+        self.chunks: dict[str, bytes] = {}
+
+    def update(self, data: memoryview) -> None:
+        """Takes the next bytes; `chunks` holds each tensor that is complete."""
+        for name, part, ends in self._splitter.split(data):
+            self._hasher.update(part)
+            if ends:
+                self.chunks[name] = self._hasher.finish()
+                self._hasher = ChunkHasher()

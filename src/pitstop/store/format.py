@@ -10,13 +10,17 @@ from __future__ import annotations
 from pitstop.errors import FormatTooNew
 from pitstop.events import JsonValue
 
-FORMAT_VERSION = 1
-"""Written into every file; the newest version this code reads."""
+RUN_KIND = "pitstop-run"
+CHECKPOINT_KIND = "pitstop-checkpoint"
+
+CHECKPOINT_VERSION = 2
+_VERSIONS = {RUN_KIND: 1, CHECKPOINT_KIND: CHECKPOINT_VERSION}
+"""Written into every file of the kind; the newest version this code reads."""
 
 
 def format_members(kind: str) -> dict[str, JsonValue]:
     """The members that a file of this kind begins with."""
-    return {"format": kind, "version": FORMAT_VERSION}
+    return {"format": kind, "version": _VERSIONS[kind]}
 
 
 def check_format(record: JsonValue, kind: str) -> dict[str, JsonValue]:
@@ -31,10 +35,10 @@ def check_format(record: JsonValue, kind: str) -> dict[str, JsonValue]:
     version = record.get("version")
     if type(version) is not int or version < 1:
         raise ValueError(f"its format version {version!r} is unknown")
-    if version > FORMAT_VERSION:
+    if version > _VERSIONS[kind]:
         raise FormatTooNew(
             f"A {kind} of format version {version} was found; this Pitstop reads up to"
-            f" {FORMAT_VERSION}.",
+            f" {_VERSIONS[kind]}.",
             "Upgrade Pitstop to the version that wrote the run.",
         )
     return record

@@ -6,9 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from pitstop.events import JsonValue
-from pitstop.store.format import check_format, format_members
-
-FORMAT_KIND = "pitstop-run"
+from pitstop.store.format import RUN_KIND, check_format, format_members
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class RunIdentity:
 
 def encode(identity: RunIdentity) -> bytes:
     """The content of run.json."""
-    record = {**format_members(FORMAT_KIND), **asdict(identity)}
+    record = {**format_members(RUN_KIND), **asdict(identity)}
     return (json.dumps(record, indent=2) + "\n").encode()
 
 
@@ -41,7 +39,7 @@ def decode(data: bytes) -> RunIdentity:
         ValueError: the content is damaged or not Pitstop's, with the reason.
         FormatTooNew: a newer Pitstop wrote it.
     """
-    record = check_format(json.loads(data), FORMAT_KIND)
+    record = check_format(json.loads(data), RUN_KIND)
     command = record.get("command")
     if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
         raise ValueError("its member 'command' is not a list of words")

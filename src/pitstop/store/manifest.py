@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import TypeVar
+from dataclasses import MISSING, asdict, astuple, dataclass, field, fields
+from typing import Any, TypeVar
 
 from xxhash import xxh3_64_hexdigest
 
 from pitstop.events import JsonValue
-from pitstop.store.format import check_format, format_members
+from pitstop.store.format import CHECKPOINT_KIND, CHECKPOINT_VERSION, check_format, format_members
 
 MANIFEST_FILE = "manifest.json"
 TENSORS_FILE = "tensors.safetensors"
 STATE_FILE = "state.json"
 
-FORMAT_KIND = "pitstop-checkpoint"
+ONE_FILE_VERSION = 1
 
 _SUFFIX = ',\n  "xxh3_64": "{}"\n}}\n'
 _SUFFIX_BYTES = len(_SUFFIX.format("0" * 16))
@@ -30,22 +30,36 @@ _Record = TypeVar("_Record")
 
 
 @dataclass(frozen=True)
-class TensorEntry:
-    """One tensor: its type, its place in the tensors file, its checksum.
+class Part:
+    """Some bytes of a tensor: `size_bytes` from `offset_bytes` of a file of the checkpoint."""
 
-    offset_bytes counts from the start of the file; xxh3_64 is 16 hex digits.
+    file: str
+    offset_bytes: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class TensorEntry:
+    """One tensor: its type, its checksum, and where its bytes are.
+
+    Attributes:
+        xxh3_64: 16 hex digits; of its chunks, see `pitstop.store.digest`.
+        parts: in the order of the tensor's bytes; a tensor without bytes has none.
     """
 
     dtype: str
     shape: tuple[int, ...]
-    offset_bytes: int
     size_bytes: int
     xxh3_64: str
+    parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True)
 class FileEntry:
-    """One file of the checkpoint: its size and checksum, 16 hex digits."""
+    """One file of the checkpoint: its size and checksum, 16 hex digits.
+
+    The checksum of a tensors file covers its header: every tensor has its own.
+    """
 
     size_bytes: int
     xxh3_64: str
@@ -66,6 +80,8 @@ class CheckpointInfo:
         level: how exactly it can be resumed, as in `events.LevelKnown`.
         created_seconds: seconds since the epoch.
         versions: version by library name.
+        name: given by the user, who wants it kept; else empty.
+        metrics: what the epoch logged at whose end it stands; else empty.
     """
 
     step: int
@@ -78,6 +94,8 @@ class CheckpointInfo:
     level: str
     created_seconds: float
     versions: dict[str, str]
+    name: str = ""
+    metrics: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -89,22 +107,24 @@ class Manifest:
         info: where and why it was taken.
         files: by file name.
         tensors: by tensor name.
+        version: of the format it was read from; the present one when it is new.
     """
 
     sequence: int
     info: CheckpointInfo
     files: Mapping[str, FileEntry]
     tensors: Mapping[str, TensorEntry]
+    version: int = CHECKPOINT_VERSION
 
 
 def encode(manifest: Manifest) -> bytes:
     """The manifest as JSON with its checksum; equal manifests give equal bytes."""
     members: dict[str, JsonValue] = {
-        **format_members(FORMAT_KIND),
+        **format_members(CHECKPOINT_KIND),
         "sequence": manifest.sequence,
         "info": asdict(manifest.info),
         "files": {name: asdict(entry) for name, entry in sorted(manifest.files.items())},
-        "tensors": {name: asdict(entry) for name, entry in _by_offset(manifest.tensors)},
+        "tensors": {name: _tensor_record(entry) for name, entry in manifest.tensors.items()},
     }
     lines = (f"  {json.dumps(key)}: {_member_text(value)}" for key, value in members.items())
     body = ("{\n" + ",\n".join(lines)).encode()
@@ -118,17 +138,46 @@ def decode(data: bytes) -> Manifest:
         ValueError: the manifest is damaged, with the reason.
         FormatTooNew: a newer Pitstop wrote it.
     """
-    record = check_format(_checked_json(data), FORMAT_KIND)
+    record = check_format(_checked_json(data), CHECKPOINT_KIND)
+    version = _checked_value("version", "int", record.get("version"))
+    parts_of = _only_part if version == ONE_FILE_VERSION else _checked_parts
     return Manifest(
         sequence=_checked_value("sequence", "int", record.get("sequence")),
         info=_build(CheckpointInfo, "info", record.get("info")),
         files=_build_each(FileEntry, "files", record),
-        tensors=_build_each(TensorEntry, "tensors", record),
+        tensors=_build_each(TensorEntry, "tensors", record, parts=parts_of),
+        version=version,
     )
 
 
-def _by_offset(tensors: Mapping[str, TensorEntry]) -> list[tuple[str, TensorEntry]]:
-    return sorted(tensors.items(), key=lambda item: (item[1].offset_bytes, item[0]))
+def _tensor_record(entry: TensorEntry) -> JsonValue:
+    record: dict[str, JsonValue] = asdict(entry)
+    return record | {"parts": [list(astuple(part)) for part in entry.parts]}
+
+
+def _checked_parts(name: str, record: dict[str, JsonValue]) -> tuple[Part, ...]:
+    parts = record.get("parts")
+    if not isinstance(parts, list) or not all(map(_is_part, parts)):
+        raise ValueError(f"its member '{name}.parts' cannot be {parts!r}")
+    found = tuple(Part(*part) for part in parts)
+    if sum(part.size_bytes for part in found) != record.get("size_bytes"):
+        raise ValueError(f"the parts of {name!r} are not {record.get('size_bytes')} bytes")
+    return found
+
+
+def _is_part(part: JsonValue) -> bool:
+    return (
+        isinstance(part, list)
+        and [type(member) for member in part] == [str, int, int]
+        and min(part[1:]) >= 0
+    )
+
+
+def _only_part(name: str, record: dict[str, JsonValue]) -> tuple[Part, ...]:
+    """Version 1 had one tensors file, and a place in it in place of parts."""
+    offset_bytes = _checked_value(f"{name}.offset_bytes", "int", record.get("offset_bytes"))
+    size_bytes = _checked_value(f"{name}.size_bytes", "int", record.get("size_bytes"))
+    return (Part(TENSORS_FILE, offset_bytes, size_bytes),) if size_bytes else ()
 
 
 def _member_text(value: JsonValue) -> str:
@@ -148,22 +197,30 @@ def _checked_json(data: bytes) -> JsonValue:
     return json.loads(data)
 
 
+_Reader = Callable[[str, dict[str, JsonValue]], Any]
+
+
 def _build_each(
-    cls: type[_Record], member: str, record: dict[str, JsonValue]
+    cls: type[_Record], member: str, record: dict[str, JsonValue], **readers: _Reader
 ) -> dict[str, _Record]:
     entries = record.get(member)
     if not isinstance(entries, dict):
         raise ValueError(f"its member {member!r} is missing")
-    return {name: _build(cls, name, entry) for name, entry in entries.items()}
+    return {name: _build(cls, name, entry, **readers) for name, entry in entries.items()}
 
 
-def _build(cls: type[_Record], name: str, record: JsonValue) -> _Record:
+def _build(cls: type[_Record], name: str, record: JsonValue, **readers: _Reader) -> _Record:
+    """A record of this class; `readers` are for the members that need one of their own."""
     if not isinstance(record, dict):
         raise ValueError(f"its member {name!r} is missing")
-    values = {
-        field.name: _checked_value(f"{name}.{field.name}", str(field.type), record.get(field.name))
-        for field in fields(cls)  # type: ignore[arg-type]
-    }
+    values = {member: read(name, record) for member, read in readers.items()}
+    for each in fields(cls):  # type: ignore[arg-type]
+        optional = each.default_factory is not MISSING or each.default is not MISSING
+        if each.name in values or (optional and each.name not in record):
+            continue
+        values[each.name] = _checked_value(
+            f"{name}.{each.name}", str(each.type), record.get(each.name)
+        )
     return cls(**values)
 
 
@@ -182,5 +239,8 @@ _FITS: Mapping[str, Callable[[JsonValue], bool]] = {
     ),
     "dict[str, str]": lambda value: (
         isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
+    ),
+    "dict[str, float]": lambda value: (
+        isinstance(value, dict) and all(type(item) in (int, float) for item in value.values())
     ),
 }

@@ -30,6 +30,11 @@ def first_free(folder: Path, names: Iterable[str]) -> Path:
     return next(path for path in paths if not path.is_symlink() and not path.exists())
 
 
+def lasting_name(sequence: int) -> str:
+    """What later checkpoints call the tensors file that checkpoint `sequence` wrote."""
+    return f"tensors-{sequence}.safetensors"
+
+
 def partial_name(sequence: int) -> str:
     """Folder in which the checkpoint of this sequence number is being written."""
     return f"{_PARTIAL_PREFIX}{sequence}"

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
 from xxhash import xxh3_64_hexdigest
 
 from pitstop.errors import CheckpointCorrupt, EnvironmentFault
-from pitstop.store.digest import Span, SpanHasher
+from pitstop.store.ahead import read_ahead
+from pitstop.store.digest import ChunkHasher, PlainHasher, StreamSplitter, checksum
 from pitstop.store.disk_fault import explain
-from pitstop.store.manifest import STATE_FILE, TENSORS_FILE, FileEntry, Manifest
-
-PIECE_BYTES = 8 * 1024 * 1024
-"""Bytes read and hashed at a time: small enough to stay in a CPU cache."""
+from pitstop.store.image import LENGTH_BYTES, Image, TensorSpec, header_size_bytes, plan_image
+from pitstop.store.manifest import (
+    ONE_FILE_VERSION,
+    STATE_FILE,
+    TENSORS_FILE,
+    FileEntry,
+    Manifest,
+    Part,
+)
 
 _DAMAGE = {
     errno.ENOENT: "is missing",
@@ -26,26 +34,63 @@ _DAMAGE = {
 }
 
 
-def read_tensors(path: Path, manifest: Manifest, sink: Callable[[memoryview], None]) -> None:
-    """Streams the tensors file, header included, into `sink`, verifying it.
+def image_of(manifest: Manifest) -> Image:
+    """The layout in which `read_tensors` gives a checkpoint's tensors."""
+    return plan_image(
+        [TensorSpec(name, each.dtype, each.shape) for name, each in manifest.tensors.items()]
+    )
+
+
+def read_tensors(
+    path: Path, manifest: Manifest, sink: Callable[[memoryview], None]
+) -> dict[str, bytes]:
+    """Streams all tensors into `sink` as one safetensors file, verifying them.
 
     Args:
         path: the checkpoint's folder.
         manifest: what the checkpoint promises.
-        sink: gets the bytes in order; each view is valid during the call only.
-            What it got is good only when this function returns.
+        sink: gets the bytes in order, header first; each view is valid during the
+            call only.  What it got is good only when this function returns.
+
+    Returns:
+        By tensor the digests of its chunks; see `pitstop.store.digest`.
 
     Raises:
-        CheckpointCorrupt: a tensor or the file is not what was promised.
-        EnvironmentFault: the file may not be opened or read.
+        CheckpointCorrupt: a tensor or a file is not what was promised.
+        EnvironmentFault: a file may not be opened or read.
     """
-    entry = _entry(path, manifest, TENSORS_FILE)
-    hasher = SpanHasher(_spans(manifest))
-    with opened(path, TENSORS_FILE) as file:
-        for piece in _pieces(file):
-            _check_tensors(path, manifest, hasher.update(piece))
+    check_files(path, manifest)
+    image = image_of(manifest)
+    names = [place.spec.name for place in image.placements]
+    sink(memoryview(image.header))
+    splitter = StreamSplitter((name, manifest.tensors[name].size_bytes) for name in names)
+    check = _TensorCheck(path, manifest)
+    parts = (part for name in names for part in manifest.tensors[name].parts)
+    with contextlib.closing(_pieces(path, parts)) as pieces:
+        for piece in pieces:
+            check.update(splitter, piece)
             sink(piece)
-    _check_file(path, TENSORS_FILE, entry, FileEntry(hasher.position_bytes, hasher.whole()))
+    check.update(splitter, memoryview(b""))
+    return check.chunks
+
+
+def read_tensor(path: Path, manifest: Manifest, name: str) -> bytes:
+    """The bytes of one tensor, verified.
+
+    Raises:
+        CheckpointCorrupt: they are not what was promised.
+        EnvironmentFault: a file may not be opened or read.
+    """
+    entry = manifest.tensors[name]
+    check = _TensorCheck(path, manifest)
+    splitter = StreamSplitter([(name, entry.size_bytes)])
+    received = bytearray()
+    with contextlib.closing(_pieces(path, entry.parts)) as pieces:
+        for piece in pieces:
+            check.update(splitter, piece)
+            received += piece
+    check.update(splitter, memoryview(b""))
+    return bytes(received)
 
 
 def read_state(path: Path, manifest: Manifest) -> bytes:
@@ -55,11 +100,30 @@ def read_state(path: Path, manifest: Manifest) -> bytes:
         CheckpointCorrupt: it is not what was promised.
         EnvironmentFault: the file may not be opened or read.
     """
-    entry = _entry(path, manifest, STATE_FILE)
+    promised = _entry(path, manifest, STATE_FILE)
     with opened(path, STATE_FILE) as file:
         state = file.read()
-    _check_file(path, STATE_FILE, entry, FileEntry(len(state), xxh3_64_hexdigest(state)))
+    _check_size(path, STATE_FILE, promised, len(state))
+    if xxh3_64_hexdigest(state) != promised.xxh3_64:
+        raise CheckpointCorrupt(path, f"{STATE_FILE} does not match its checksum")
     return state
+
+
+def check_files(path: Path, manifest: Manifest) -> None:
+    """Size and header of every tensors file; the tensors have checksums of their own.
+
+    Raises:
+        CheckpointCorrupt: a file is not what was promised.
+        EnvironmentFault: a file may not be opened or read.
+    """
+    _entry(path, manifest, TENSORS_FILE)
+    for name, promised in manifest.files.items():
+        if name != STATE_FILE:
+            with opened(path, name) as file:
+                _check_size(path, name, promised, os.fstat(file.fileno()).st_size)
+                found = _file_checksum(file, manifest.version)
+            if found != promised.xxh3_64:
+                raise CheckpointCorrupt(path, f"{name} does not match its checksum")
 
 
 @contextlib.contextmanager
@@ -83,36 +147,84 @@ def opened(path: Path, name: str) -> Iterator[BinaryIO]:
         ) from error
 
 
+class _TensorCheck:
+    """Compares the tensors of a stream with their checksums as they end."""
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self._path = path
+        self._manifest = manifest
+        self._chunked = ChunkHasher()
+        self._plain = PlainHasher()
+        self.chunks: dict[str, bytes] = {}
+
+    def update(self, splitter: StreamSplitter, data: memoryview) -> None:
+        for name, part, ends in splitter.split(data):
+            self._chunked.update(part)
+            if self._manifest.version == ONE_FILE_VERSION:
+                self._plain.update(part)
+            if ends:
+                self._finish(name)
+
+    def _finish(self, name: str) -> None:
+        chunks, plain = self._chunked.finish(), self._plain.hexdigest()
+        old = self._manifest.version == ONE_FILE_VERSION
+        found = plain if old else checksum(chunks)
+        if found != self._manifest.tensors[name].xxh3_64:
+            raise CheckpointCorrupt(self._path, f"tensor {name!r} does not match its checksum")
+        self.chunks[name] = chunks
+        self._chunked, self._plain = ChunkHasher(), PlainHasher()
+
+
+def _pieces(path: Path, parts: Iterable[Part]) -> Generator[memoryview]:
+    """The bytes of the parts, in order, read while the caller is busy with the last ones."""
+    with contextlib.ExitStack() as files:
+        fds: dict[str, int] = {}
+        for part in _joined(parts):
+            if part.file not in fds:
+                fds[part.file] = files.enter_context(opened(path, part.file)).fileno()
+            received_bytes = 0
+            for piece in read_ahead(fds[part.file], part.offset_bytes, part.size_bytes):
+                received_bytes += len(piece)
+                yield piece
+            if received_bytes < part.size_bytes:
+                raise CheckpointCorrupt(path, f"{part.file} ends too early")
+
+
+def _joined(parts: Iterable[Part]) -> Iterator[Part]:
+    last: Part | None = None
+    for part in parts:
+        if last and last.file == part.file and _end_bytes(last) == part.offset_bytes:
+            last = replace(last, size_bytes=last.size_bytes + part.size_bytes)
+            continue
+        if last:
+            yield last
+        last = part
+    if last:
+        yield last
+
+
+def _end_bytes(part: Part) -> int:
+    return part.offset_bytes + part.size_bytes
+
+
 def _entry(path: Path, manifest: Manifest, name: str) -> FileEntry:
     if name not in manifest.files:
         raise CheckpointCorrupt(path, f"its manifest does not name {name}")
     return manifest.files[name]
 
 
-def _spans(manifest: Manifest) -> list[Span]:
-    spans = (
-        Span(name, entry.offset_bytes, entry.offset_bytes + entry.size_bytes)
-        for name, entry in manifest.tensors.items()
-    )
-    return sorted(spans, key=lambda span: (span.start_bytes, span.end_bytes))
-
-
-def _pieces(file: BinaryIO) -> Iterator[memoryview]:
-    buffer = memoryview(bytearray(PIECE_BYTES))
-    while size_bytes := file.readinto(buffer):  # type: ignore[attr-defined]
-        yield buffer[:size_bytes]
-
-
-def _check_tensors(path: Path, manifest: Manifest, digests: dict[str, str]) -> None:
-    for name, digest in digests.items():
-        if digest != manifest.tensors[name].xxh3_64:
-            raise CheckpointCorrupt(path, f"tensor {name!r} does not match its checksum")
-
-
-def _check_file(path: Path, name: str, promised: FileEntry, found: FileEntry) -> None:
-    if found.size_bytes != promised.size_bytes:
+def _check_size(path: Path, name: str, promised: FileEntry, size_bytes: int) -> None:
+    if size_bytes != promised.size_bytes:
         raise CheckpointCorrupt(
-            path, f"{name} has {found.size_bytes} bytes instead of {promised.size_bytes}"
+            path, f"{name} has {size_bytes} bytes instead of {promised.size_bytes}"
         )
-    if found != promised:
-        raise CheckpointCorrupt(path, f"{name} does not match its checksum")
+
+
+def _file_checksum(file: BinaryIO, version: int) -> str:
+    if version == ONE_FILE_VERSION:
+        return xxh3_64_hexdigest(file.read())
+    length = file.read(LENGTH_BYTES)
+    try:
+        return xxh3_64_hexdigest(length + file.read(header_size_bytes(length) - LENGTH_BYTES))
+    except ValueError:
+        return "no header"

@@ -7,17 +7,19 @@ folder, then the folder's names, and then one rename makes it a checkpoint.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
+from typing import Protocol
 
 from xxhash import xxh3_64_hexdigest
 
 from pitstop.errors import CheckpointWriteFailed, InternalFault
-from pitstop.store.digest import Span, SpanHasher
+from pitstop.store.digest import StreamHasher, checksum
 from pitstop.store.disk_fault import explain
 from pitstop.store.filesystem import REAL_FILESYSTEM, Filesystem, created_file
 from pitstop.store.image import Image
+from pitstop.store.increment import Extent, Ledger, WritePlan, plan_whole
 from pitstop.store.manifest import (
     MANIFEST_FILE,
     STATE_FILE,
@@ -29,12 +31,15 @@ from pitstop.store.manifest import (
     encode,
 )
 from pitstop.store.names import checkpoint_names, first_free, partial_name
+from pitstop.store.staging import StagedFile
 
-PIECE_BYTES = 8 * 1024 * 1024
-"""Bytes hashed and written at a time: small enough to stay in a CPU cache."""
 
-_HEADER = "__metadata__"
-"""Span name of the image header: the one name that no tensor can have."""
+class Snapshot(Protocol):
+    """The bytes of a snapshot, laid out as its image."""
+
+    def read_into(self, target: memoryview, offset_bytes: int) -> None:
+        """Fills `target` with the bytes from an offset of the image on."""
+        ...
 
 
 class CheckpointWriter:
@@ -52,6 +57,7 @@ class CheckpointWriter:
         self._filesystem = filesystem
         self._partial_dir = checkpoints_dir / partial_name(sequence)
         self._files: dict[str, FileEntry] = {}
+        self.chunks: dict[str, bytes] = {}
         self._tensors: dict[str, TensorEntry] = {}
 
     def __enter__(self) -> CheckpointWriter:
@@ -69,34 +75,60 @@ class CheckpointWriter:
         # After a commit the folder has another name and nothing is removed.
         self._filesystem.remove_tree(self._partial_dir)
 
-    def write_tensors(self, image: Image, chunks: Iterable[memoryview]) -> None:
-        """Streams the tensors file to disk and hashes it on the way.
+    def link(self, ledger: Ledger, plan: WritePlan) -> bool:
+        """Takes over the files of earlier checkpoints that the plan refers to.
+
+        Returns:
+            Whether that went well; a file system may not know hard links, and
+            then the plan must be another one.
+        """
+        try:
+            for name in plan.links:
+                self._filesystem.link(ledger.path_of(name), self._partial_dir / name)
+        except OSError:
+            return False
+        self._files.update(plan.links)
+        return True
+
+    def write_tensors(
+        self,
+        image: Image,
+        snapshot: Snapshot,
+        plan: WritePlan | None = None,
+        chunks: Mapping[str, bytes] | None = None,
+        pace: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Streams a snapshot's tensors to disk.
 
         Args:
-            image: the layout of the file.
-            chunks: the bytes of the whole file, header included, in order and
-                cut anywhere.
+            image: the layout of the snapshot.
+            snapshot: its bytes.
+            plan: what of it is written; all when None.
+            chunks: digests of its tensors' chunks, needed for a plan that leaves
+                something out; when None they are taken on the way.
+            pace: called behind each piece that was written; may wait.
 
         Raises:
             CheckpointWriteFailed: the disk refused.
-            InternalFault: the chunks are not the bytes of this image.
         """
-        hasher = SpanHasher(_spans(image))
+        plan = plan or plan_whole(image)
+        hasher = StreamHasher((p.spec.name, p.size_bytes) for p in image.placements)
         with self._failures_explained(), self._created(TENSORS_FILE) as fd:
-            self._filesystem.allocate(fd, image.size_bytes)
-            digests = self._stream(fd, hasher, _pieces(chunks))
-        if digests.pop(_HEADER, "") != xxh3_64_hexdigest(image.header):
-            raise InternalFault("The snapshot does not begin with its own header.")
-        if hasher.position_bytes != image.size_bytes:
-            raise InternalFault(
-                f"The snapshot has {hasher.position_bytes} bytes, its header"
-                f" promises {image.size_bytes}."
-            )
-        self._files[TENSORS_FILE] = FileEntry(hasher.position_bytes, hasher.whole())
-        self._tensors = _tensor_entries(image, digests)
+            self._filesystem.allocate(fd, plan.image.size_bytes)
+            with StagedFile(self._filesystem, fd, pace) as file:
+                file.append(plan.image.header)
+                for extent in plan.extents:
+                    _copy(snapshot, extent, file, None if chunks else hasher)
+        hasher.update(memoryview(b""))
+        self.chunks = dict(chunks or hasher.chunks)
+        header = xxh3_64_hexdigest(plan.image.header)
+        self._files[TENSORS_FILE] = FileEntry(plan.image.size_bytes, header)
+        self._tensors = _tensor_entries(image, plan, self.chunks)
 
     def commit(self, state: bytes, info: CheckpointInfo) -> tuple[Path, Manifest]:
         """Makes the checkpoint durable; its folder and its manifest.
+
+        `chunks` and these two are what `increment.ledger_of` needs.
 
         Raises:
             CheckpointWriteFailed: the disk refused; earlier checkpoints are intact.
@@ -114,15 +146,6 @@ class CheckpointWriter:
             self._filesystem.rename(self._partial_dir, target)
             self._filesystem.sync_dir(self._checkpoints_dir)
         return target, manifest
-
-    def _stream(self, fd: int, hasher: SpanHasher, pieces: Iterable[memoryview]) -> dict[str, str]:
-        digests: dict[str, str] = {}
-        for piece in pieces:
-            start_bytes = hasher.position_bytes
-            digests.update(hasher.update(piece))
-            self._filesystem.write(fd, piece)
-            self._filesystem.start_writeback(fd, start_bytes, len(piece))
-        return digests
 
     def _write_file(self, name: str, data: bytes) -> None:
         with self._created(name) as fd:
@@ -143,26 +166,29 @@ class CheckpointWriter:
             ) from error
 
 
-def _spans(image: Image) -> Iterator[Span]:
-    yield Span(_HEADER, 0, len(image.header))
-    for place in image.placements:
-        yield Span(place.spec.name, place.offset_bytes, place.end_bytes)
+def _copy(
+    snapshot: Snapshot, extent: Extent, file: StagedFile, hasher: StreamHasher | None
+) -> None:
+    done = 0
+    while done < extent.size_bytes:
+        room = file.room(extent.size_bytes - done)
+        snapshot.read_into(room, extent.offset_bytes + done)
+        if hasher:
+            hasher.update(room)
+        file.filled(len(room))
+        done += len(room)
 
 
-def _pieces(chunks: Iterable[memoryview]) -> Iterator[memoryview]:
-    for chunk in chunks:
-        for start_bytes in range(0, len(chunk), PIECE_BYTES):
-            yield chunk[start_bytes : start_bytes + PIECE_BYTES]
-
-
-def _tensor_entries(image: Image, digests: dict[str, str]) -> dict[str, TensorEntry]:
+def _tensor_entries(
+    image: Image, plan: WritePlan, chunks: Mapping[str, bytes]
+) -> dict[str, TensorEntry]:
     return {
         place.spec.name: TensorEntry(
             place.spec.dtype,
             place.spec.shape,
-            place.offset_bytes,
             place.size_bytes,
-            digests[place.spec.name],
+            checksum(chunks[place.spec.name]),
+            plan.parts[place.spec.name],
         )
         for place in image.placements
     }

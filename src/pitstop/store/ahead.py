@@ -1,0 +1,49 @@
+"""Reads a range of a file piece by piece, always one piece ahead of the reader."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+PIECE_BYTES = 8 << 20
+"""Bytes read at a time: small enough to stay in a CPU cache, large enough for a disk."""
+
+
+def read_ahead(fd: int, offset_bytes: int, size_bytes: int) -> Iterator[memoryview]:
+    """The bytes of a range; fewer where the file ends.
+
+    Each piece is valid until the next but one is asked for.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    end_bytes = offset_bytes + size_bytes
+    buffers = [memoryview(bytearray(min(PIECE_BYTES, size_bytes))) for _ in range(2)]
+
+    def read(number: int) -> memoryview:
+        start = offset_bytes + number * PIECE_BYTES
+        room = buffers[number % 2][: min(PIECE_BYTES, end_bytes - start)]
+        return room[: _read_fully(fd, room, start)]
+
+    count = -(-size_bytes // PIECE_BYTES)
+    if count == 1:
+        yield read(0)
+        return
+    with ThreadPoolExecutor(1, "pitstop-reader") as pool:
+        ahead = pool.submit(read, 0)
+        for number in range(count):
+            piece = ahead.result()
+            if number + 1 < count:
+                ahead = pool.submit(read, number + 1)
+            yield piece
+
+
+def _read_fully(fd: int, room: memoryview, offset_bytes: int) -> int:
+    done = 0
+    while done < len(room):
+        count = os.preadv(fd, [room[done:]], offset_bytes + done)
+        if count == 0:
+            break
+        done += count
+    return done

@@ -1,0 +1,270 @@
+"""What of a snapshot must be written, and what the last checkpoint holds already.  Pure.
+
+Frozen layers and cold rows of an embedding do not change from one checkpoint to
+the next.  The new checkpoint refers to them in earlier files, which it gets
+as hard links, so that every checkpoint's folder stays complete by itself and
+the kernel counts who still needs a file.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pitstop.store.digest import CHUNK_BYTES, DIGEST_BYTES
+from pitstop.store.image import Image, Placement, TensorSpec, plan_image
+from pitstop.store.manifest import TENSORS_FILE, FileEntry, Manifest, Part, TensorEntry
+from pitstop.store.names import lasting_name
+
+LEAST_KEPT_BYTES = 1 << 20
+"""What is kept in one piece, or of one file, is worth a reference from this size on."""
+
+LEAST_LIVE_SHARE = 0.5
+"""A file is referred to while this much of it is current: disk use stays below twice the state."""
+
+MOST_FILES = 8
+"""Files that one checkpoint refers to, at most."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A tensor of the last checkpoint: its entry, and the digests of its chunks."""
+
+    entry: TensorEntry
+    chunks: bytes
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What the last checkpoint holds, for the next one to refer to.
+
+    Attributes:
+        folder: its folder.
+        sequence: its number.
+        files: tensors files under their lasting names.
+        tensors: with parts in files under their lasting names.
+    """
+
+    folder: Path
+    sequence: int
+    files: Mapping[str, FileEntry]
+    tensors: Mapping[str, Held]
+
+    def path_of(self, name: str) -> Path:
+        """Where the file with this lasting name is now."""
+        own = name == lasting_name(self.sequence)
+        return self.folder / (TENSORS_FILE if own else name)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Bytes of the snapshot's image, from its start."""
+
+    offset_bytes: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class WritePlan:
+    """How a snapshot becomes a checkpoint.
+
+    Attributes:
+        image: the layout of the file that is written.
+        extents: what it takes from the snapshot, in its own order.
+        parts: by tensor of the snapshot, where its bytes will be.
+        links: files of earlier checkpoints that it refers to, by lasting name.
+    """
+
+    image: Image
+    extents: tuple[Extent, ...]
+    parts: Mapping[str, tuple[Part, ...]]
+    links: Mapping[str, FileEntry]
+
+
+@dataclass(frozen=True)
+class _Segment:
+    """Some bytes of a tensor: kept in `part`, or to be written."""
+
+    start_bytes: int
+    end_bytes: int
+    part: Part | None
+
+    @property
+    def size_bytes(self) -> int:
+        return self.end_bytes - self.start_bytes
+
+
+def ledger_of(folder: Path, manifest: Manifest, chunks: Mapping[str, bytes]) -> Ledger:
+    """What a checkpoint holds, from its manifest and the chunk digests of its tensors."""
+
+    def last(name: str) -> str:
+        return lasting_name(manifest.sequence) if name == TENSORS_FILE else name
+
+    def held(entry: TensorEntry, digests: bytes) -> Held:
+        parts = tuple(replace(part, file=last(part.file)) for part in entry.parts)
+        return Held(replace(entry, parts=parts), digests)
+
+    used = {part.file for entry in manifest.tensors.values() for part in entry.parts}
+    files = {last(name): manifest.files[name] for name in sorted(used)}
+    tensors = {name: held(entry, chunks[name]) for name, entry in manifest.tensors.items()}
+    return Ledger(folder, manifest.sequence, files, tensors)
+
+
+def unchanged_share(image: Image, chunks: Mapping[str, bytes], ledger: Ledger) -> float:
+    """Which share of the snapshot's bytes the ledger's checkpoint holds already."""
+    kept_bytes = sum(
+        segment.size_bytes
+        for place in image.placements
+        for segment in _segments(place, chunks, ledger)
+        if segment.part
+    )
+    return kept_bytes / max(sum(place.size_bytes for place in image.placements), 1)
+
+
+def plan_whole(image: Image) -> WritePlan:
+    """The plan that writes the whole snapshot."""
+    data_bytes = image.size_bytes - len(image.header)
+    parts = {place.spec.name: _own_parts(place) for place in image.placements}
+    return WritePlan(image, (Extent(len(image.header), data_bytes),), parts, {})
+
+
+def plan_increment(image: Image, chunks: Mapping[str, bytes], ledger: Ledger) -> WritePlan:
+    """The plan that writes what the ledger's checkpoint does not hold.
+
+    Args:
+        image: the snapshot's.
+        chunks: by tensor of the snapshot, the digests of its chunks.
+        ledger: the last checkpoint.
+    """
+    found = {place.spec.name: tuple(_segments(place, chunks, ledger)) for place in image.placements}
+    worthy = _worthy_files(found.values(), ledger.files)
+    segments = {name: tuple(_tidied(each, worthy)) for name, each in found.items()}
+    pieces = {
+        place.spec.name: tuple(_pieces(place, segments[place.spec.name]))
+        for place in image.placements
+    }
+    specs = [spec for each in pieces.values() for spec, _ in each]
+    if len({spec.name for spec in specs}) < len(specs):
+        return plan_whole(image)  # A name that looks like one of our pieces.
+    own = plan_image(specs)
+    places = {place.spec.name: place for place in own.placements}
+    parts = {
+        name: tuple(_parts(each, [places[spec.name] for spec, _ in pieces[name]]))
+        for name, each in segments.items()
+    }
+    extents = {spec.name: extent for each in pieces.values() for spec, extent in each}
+    linked = {part.file for each in parts.values() for part in each} - {TENSORS_FILE}
+    return WritePlan(
+        own,
+        tuple(_joined(extents[place.spec.name] for place in own.placements)),
+        parts,
+        {name: ledger.files[name] for name in sorted(linked)},
+    )
+
+
+def _segments(place: Placement, chunks: Mapping[str, bytes], ledger: Ledger) -> Iterator[_Segment]:
+    """The tensor cut into what is as it was, part by part, and what is not."""
+    spec, held = place.spec, ledger.tensors.get(place.spec.name)
+    if held is None or (held.entry.dtype, held.entry.shape) != (spec.dtype, spec.shape):
+        yield _Segment(0, place.size_bytes, None)
+        return
+    for start, end, same in _runs(chunks[spec.name], held.chunks, place.size_bytes):
+        if same:
+            yield from _kept(held.entry.parts, start, end)
+        else:
+            yield _Segment(start, end, None)
+
+
+def _runs(new: bytes, old: bytes, size_bytes: int) -> Iterator[tuple[int, int, bool]]:
+    """Runs of chunks that are all equal or all different: start, end, whether equal."""
+    if new == old:
+        yield 0, size_bytes, True
+        return
+    start, same = 0, new[:DIGEST_BYTES] == old[:DIGEST_BYTES]
+    for at in range(DIGEST_BYTES, len(new), DIGEST_BYTES):
+        equal = new[at : at + DIGEST_BYTES] == old[at : at + DIGEST_BYTES]
+        if equal != same:
+            border = at // DIGEST_BYTES * CHUNK_BYTES
+            yield start, border, same
+            start, same = border, equal
+    yield start, size_bytes, same
+
+
+def _kept(parts: Iterable[Part], start: int, end: int) -> Iterator[_Segment]:
+    """The bytes from start to end of a tensor, as the parts hold them."""
+    at = 0
+    for part in parts:
+        low, high = max(start, at), min(end, at + part.size_bytes)
+        if low < high:
+            yield _Segment(low, high, Part(part.file, part.offset_bytes + low - at, high - low))
+        at += part.size_bytes
+
+
+def _worthy_files(
+    found: Iterable[tuple[_Segment, ...]], files: Mapping[str, FileEntry]
+) -> frozenset[str]:
+    live_bytes: Counter[str] = Counter()
+    for segments in found:
+        for segment in segments:
+            if segment.part:
+                live_bytes[segment.part.file] += segment.size_bytes
+    return frozenset(
+        name
+        for name, size_bytes in live_bytes.most_common(MOST_FILES)
+        if size_bytes >= max(LEAST_KEPT_BYTES, LEAST_LIVE_SHARE * files[name].size_bytes)
+    )
+
+
+def _tidied(segments: Iterable[_Segment], worthy: frozenset[str]) -> Iterator[_Segment]:
+    """The same bytes, without references that are not worth it, and neighbours joined."""
+    last: _Segment | None = None
+    each = list(segments)
+    for segment in each:
+        small = segment.size_bytes < LEAST_KEPT_BYTES and len(each) > 1
+        worth_it = segment.part and not small and segment.part.file in worthy
+        if worth_it or last is None or last.part:
+            if last is not None:
+                yield last
+            last = segment if worth_it else replace(segment, part=None)
+        else:
+            last = replace(last, end_bytes=segment.end_bytes)
+    if last is not None and last.size_bytes:
+        yield last
+
+
+def _pieces(
+    place: Placement, segments: tuple[_Segment, ...]
+) -> Iterator[tuple[TensorSpec, Extent]]:
+    """What is written of a tensor: under its own name when that is all of it."""
+    for segment in segments:
+        if segment.part is None:
+            whole = segment.size_bytes == place.size_bytes
+            name = f"{place.spec.name}@{segment.start_bytes}"
+            spec = place.spec if whole else TensorSpec(name, "U8", (segment.size_bytes,))
+            yield spec, Extent(place.offset_bytes + segment.start_bytes, segment.size_bytes)
+
+
+def _parts(segments: Iterable[_Segment], written: Iterable[Placement]) -> Iterator[Part]:
+    places = iter(written)
+    for segment in segments:
+        yield segment.part or _own_parts(next(places))[0]
+
+
+def _own_parts(place: Placement) -> tuple[Part, ...]:
+    empty = not place.size_bytes
+    return () if empty else (Part(TENSORS_FILE, place.offset_bytes, place.size_bytes),)
+
+
+def _joined(extents: Iterable[Extent]) -> Iterator[Extent]:
+    last: Extent | None = None
+    for extent in extents:
+        if last and last.offset_bytes + last.size_bytes == extent.offset_bytes:
+            last = replace(last, size_bytes=last.size_bytes + extent.size_bytes)
+            continue
+        if last:
+            yield last
+        last = extent
+    if last:
+        yield last

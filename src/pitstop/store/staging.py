@@ -1,0 +1,91 @@
+"""Page-aligned buffers, filled by one thread while another writes them."""
+
+from __future__ import annotations
+
+import mmap
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+
+from pitstop.store.filesystem import Filesystem
+
+BUFFER_BYTES = 8 << 20
+"""Bytes written at a time: enough to keep a disk busy, few enough for a CPU's cache."""
+
+BUFFERS = 3
+"""One being filled, one being written, one ready in between."""
+
+
+class StagedFile:
+    """A file that is appended to through buffers, in order.
+
+    Leaving the context without an exception writes what is left; nothing is
+    synced.  A write that fails raises its OSError at a later call.
+    """
+
+    def __init__(
+        self, filesystem: Filesystem, fd: int, pace: Callable[[], None] = lambda: None
+    ) -> None:
+        """Makes the buffers.
+
+        Args:
+            pace: called by the writing thread behind each buffer.
+        """
+        self._filesystem = filesystem
+        self._fd = fd
+        self._pace = pace
+        self._buffers = [memoryview(mmap.mmap(-1, BUFFER_BYTES)) for _ in range(BUFFERS)]
+        self._turn = 0
+        self._filled_bytes = 0
+        self._under_way: deque[Future[None]] = deque()
+        self._pool = ThreadPoolExecutor(1, "pitstop-writer")
+
+    def __enter__(self) -> StagedFile:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                self._submit()
+                while self._under_way:
+                    self._under_way.popleft().result()
+        finally:
+            self._pool.shutdown(cancel_futures=True)
+
+    def room(self, most_bytes: int) -> memoryview:
+        """Where the next bytes go: at least one, at most `most_bytes`; then call `filled`."""
+        if self._filled_bytes == BUFFER_BYTES:
+            self._submit()
+        buffer = self._buffers[self._turn]
+        return buffer[self._filled_bytes : self._filled_bytes + most_bytes]
+
+    def filled(self, size_bytes: int) -> None:
+        """So many bytes of the last room are to be written."""
+        self._filled_bytes += size_bytes
+
+    def append(self, data: bytes) -> None:
+        """Copies some bytes in."""
+        view = memoryview(data)
+        while view:
+            room = self.room(len(view))
+            room[:] = view[: len(room)]
+            self.filled(len(room))
+            view = view[len(room) :]
+
+    def _submit(self) -> None:
+        piece = self._buffers[self._turn][: self._filled_bytes]
+        self._under_way.append(self._pool.submit(self._write, piece))
+        self._turn = (self._turn + 1) % BUFFERS
+        self._filled_bytes = 0
+        if len(self._under_way) == BUFFERS:
+            self._under_way.popleft().result()
+
+    def _write(self, piece: memoryview) -> None:
+        self._filesystem.write_past_cache(self._fd, piece)
+        self._pace()
