@@ -141,7 +141,7 @@ def run(
         force=force,
         halt_at_step=halt_at_step,
         die_at_step=die_at_step,
-        start_from=str(identify(start_from.absolute()).path) if start_from else "",
+        start_from=str(identify(start_from.resolve()).path) if start_from else "",
     )
     request = RunRequest(
         run_dir=run_dir or Path("runs") / run_name(command),
