@@ -11,7 +11,7 @@ from keras.src.trainers.data_adapters.tf_dataset_adapter import TFDatasetAdapter
 
 from pitstop.keras.input_choice import InputMode
 from pitstop.keras.input_state import InputState
-from pitstop.tensorflow import private
+from pitstop.tensorflow import pipeline
 
 
 def numbers() -> Any:
@@ -46,7 +46,7 @@ def state_of(dataset: Any, mode: InputMode = InputMode.AUTO) -> InputState:
     ],
 )
 def test_an_order_that_is_left_open_is_found(dataset: Any, is_open: bool) -> None:
-    assert private.leaves_order_open(dataset.batch(2)) is is_open
+    assert pipeline.leaves_order_open(dataset.batch(2)) is is_open
     assert state_of(dataset).level.level == ("not_exact" if is_open else "exact")
 
 

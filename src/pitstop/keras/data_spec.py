@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pitstop.tensorflow import private
+from pitstop.tensorflow import pipeline
 
 _SAMPLED_ROWS = 64
 
@@ -27,7 +27,7 @@ def describe(adapter: Any, dataset: Any, steps_per_epoch: int | None) -> dict[st
         "elements": str(getattr(dataset, "element_spec", "")),
     }
     if spec["adapter"] == "TFDatasetAdapter":
-        spec["pipeline"] = private.pipeline_of(dataset)
+        spec["pipeline"] = pipeline.pipeline_of(dataset)
     inputs = getattr(adapter, "_inputs", None)
     if inputs is not None:
         spec["samples"] = int(getattr(adapter, "_num_samples", 0))

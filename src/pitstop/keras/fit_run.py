@@ -304,7 +304,7 @@ class FitRun:
         Raises:
             ResumeRefused: the model is not the one that was saved.
         """
-        self._registry.restore(saved)
+        self._registry.restore(saved, self.input.own_variables)
         self._restore_python(saved)
 
     def restore_what_fits(self, saved: SavedState) -> list[str]:

@@ -9,6 +9,7 @@ them away.
 from __future__ import annotations
 
 import copy
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,13 +21,14 @@ import tensorflow as tf
 from pitstop.engine.cut import HeldTensor
 from pitstop.engine.level import EXACT, Level
 from pitstop.engine.python_state import Encoder, NotPortable, decode
+from pitstop.keras import refusal
 from pitstop.keras.input_choice import InputMode
 from pitstop.store.image import TensorSpec
-from pitstop.tensorflow import private
+from pitstop.tensorflow import pipeline, private
 from pitstop.tensorflow.streams import Streams
 
 ITERATOR_TENSOR = "input/iterator"
-_PYTHON_OPS = ("PyFunc", "GeneratorDataset", "does not support checkpointing")
+_REFUSED_OP = re.compile(r"(\w+) is stateful")
 _NATIVE_ADAPTERS = ("ArrayDataAdapter", "TFDatasetAdapter")
 
 
@@ -67,6 +69,8 @@ class InputState:
         created: iterators created so far; each advances the shuffle's seed stream.
         random: random streams when the present iterator was created.
         sequence: attributes of a `PyDataset` at that time.
+        dataset: the `tf.data` pipeline; None behind other adapters.
+        variables: values of the variables in its functions, at that time.
         level: exactness of the way this input is saved.
         mode: how the user wants it to be saved.
         serialize_seconds: what the iterator's last state cost, 0 before the first.
@@ -78,6 +82,8 @@ class InputState:
     created: int = 0
     random: dict[str, Any] = field(default_factory=dict)
     sequence: dict[str, Any] = field(default_factory=dict)
+    dataset: Any = None
+    variables: list[Any] = field(default_factory=list)
     level: Level = EXACT
     by_replay: bool = False
     mode: InputMode = InputMode.AUTO
@@ -95,17 +101,19 @@ class InputState:
         """
         if type(adapter).__name__ not in _NATIVE_ADAPTERS:
             return cls(native=False, by_replay=True, level=_replay_of(adapter), mode=mode)
-        if file := private.file_cache_of(dataset):
+        if file := pipeline.file_cache_of(dataset):
             # A restored iterator looks for the files as they were; TensorFlow
             # 2.21 fails or crashes where they are gone or have another name.
-            return cls(native=True, by_replay=True, level=_replay_of_file(file), mode=mode)
-        level = _OPEN_ORDER if private.leaves_order_open(dataset) else EXACT
-        return cls(native=True, level=level, mode=mode)
+            level = _replay_of_file(file)
+            return cls(native=True, dataset=dataset, by_replay=True, level=level, mode=mode)
+        level = _OPEN_ORDER if pipeline.leaves_order_open(dataset) else EXACT
+        return cls(native=True, dataset=dataset, level=level, mode=mode)
 
     def creating(self, adapter: Any, random: dict[str, Any]) -> None:
         """An iterator is about to be created, with the random streams in this state."""
         self.random = random
         self.sequence = attributes_of(getattr(adapter, "py_dataset", None))
+        self.variables = [each.numpy() for each in pipeline.variables_of(self.dataset)]
 
     def created_one(self) -> None:
         """The iterator was created; nothing is drawn from it yet."""
@@ -125,6 +133,7 @@ class InputState:
             "created": self.created,
             "random": encoder.encode(self.random),
             "sequence": encoder.encode(self.sequence),
+            "variables": encoder.encode(self.variables),
             "level": [self.level.level, self.level.reason],
         }
         return state, tensors
@@ -144,7 +153,7 @@ class InputState:
             data = private.serialize_iterator(iterator)
         except (tf.errors.FailedPreconditionError, tf.errors.UnimplementedError) as error:
             self.by_replay = True
-            self.level = _level_of_refusal(error)
+            self.level = _level_of_refusal(self.dataset, error)
             return []
         self.serialize_seconds = time.monotonic() - started
         self.serialized_bytes = len(data)
@@ -160,6 +169,12 @@ class InputState:
         self.created = saved["created"]
         self.random = decode(saved["random"], arrays)
         self.sequence = decode(saved["sequence"], arrays)
+        self.variables = decode(saved.get("variables", []), arrays)
+
+    def moved_variables(self) -> list[Any]:
+        """The variables of the pipeline that it has changed since its iterator was created."""
+        pairs = zip(pipeline.variables_of(self.dataset), self.variables, strict=False)
+        return [variable for variable, was in pairs if not np.array_equal(variable.numpy(), was)]
 
 
 def prepare_replay(
@@ -177,6 +192,9 @@ def prepare_replay(
         for _ in range(saved["created"] - 1):
             iter(dataset)
     streams.restore(decode(saved["random"], arrays))
+    values = decode(saved.get("variables", []), arrays)
+    for variable, value in zip(pipeline.variables_of(dataset), values, strict=False):
+        variable.assign(value)
 
 
 def restore_iterator(
@@ -247,14 +265,10 @@ def _replay_of_file(file: str) -> Level:
     return Level("exact_by_replay", f"the pipeline keeps its elements in {file}")
 
 
-def _level_of_refusal(error: tf.errors.OpError) -> Level:
-    message = str(error.message).splitlines()[0]
-    if any(name in message for name in _PYTHON_OPS):
-        return Level("exact_by_replay", f"the pipeline runs Python code: {message}")
-    if private.deterministic_ops():
-        return Level("exact_by_replay", f"the pipeline keeps random state: {message}")
-    return Level(
-        "not_exact",
-        f"the pipeline draws random numbers that cannot be repeated: {message}; "
-        "use stateless random ops, or tf.config.experimental.enable_op_determinism()",
+def _level_of_refusal(dataset: Any, error: tf.errors.OpError) -> Level:
+    refused = _REFUSED_OP.search(str(error.message))
+    return refusal.level_of(
+        pipeline.stateful_stages(dataset),
+        refused[1] if refused else "",
+        deterministic_ops=private.deterministic_ops(),
     )

@@ -12,7 +12,7 @@ import weakref
 from typing import Any
 
 from pitstop.engine.level import Level
-from pitstop.tensorflow import private
+from pitstop.tensorflow import pipeline
 
 NOT_REPEATABLE = Level(
     "not_exact",
@@ -39,7 +39,7 @@ class RepeatedShuffles:
             dataset: the pipeline; anything else has none.
             in_parts: the reader stops before the end of the data.
         """
-        self.found = private.shuffles_read_ahead(dataset, in_parts=in_parts)
+        self.found = pipeline.shuffles_read_ahead(dataset, in_parts=in_parts)
 
     @classmethod
     def of(cls, source: Any) -> RepeatedShuffles:

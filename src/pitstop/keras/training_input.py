@@ -15,7 +15,7 @@ from pitstop.keras import input_choice, input_state
 from pitstop.keras.input_choice import CaptureCost, InputMode, Pipeline
 from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputState
 from pitstop.keras.repeated_shuffle import NOT_REPEATABLE, RepeatedShuffles
-from pitstop.tensorflow import private, randomness
+from pitstop.tensorflow import pipeline, randomness
 from pitstop.tensorflow.streams import Streams
 
 _SPLIT_SEQUENCE = Level(
@@ -30,6 +30,7 @@ class TrainingInput:
 
     Attributes:
         iterator: the present iterator, None before the first.
+        own_variables: those that the pipeline itself has brought to where they belong.
     """
 
     def __init__(self, source: Any, streams: Streams, mode: InputMode) -> None:
@@ -41,6 +42,7 @@ class TrainingInput:
             mode: how the user wants it to be saved.
         """
         self.iterator: Any = None
+        self.own_variables: list[Any] = []
         self._source = source
         self._streams = streams
         self._state = InputState.of(source.data_adapter, mode, source._distributed_dataset)
@@ -105,7 +107,7 @@ class TrainingInput:
         source = self._source
         is_dataset = type(source.data_adapter).__name__ == "TFDatasetAdapter"
         return Pipeline(
-            repeatable=is_dataset and private.is_deterministic(source._get_iterator()),
+            repeatable=is_dataset and pipeline.is_deterministic(source._get_iterator()),
             renewed=bool(source._num_batches) and not source.steps_per_epoch,
         )
 
@@ -159,6 +161,9 @@ class TrainingInput:
             iterator = input_state.restore_iterator(fresh, data, created, self.create_iterator)
         self.iterator = iterator
         self._state.adopt(described, saved.tensors)
+        if described["replay"]:
+            # Its reader is ahead of the cut, and goes on from there.
+            self.own_variables = self._state.moved_variables()
         return iterator
 
     def restore_streams(self, saved: SavedState) -> None:

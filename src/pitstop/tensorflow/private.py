@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import tensorflow as tf
@@ -241,15 +241,6 @@ def serialize_iterator(iterator: Any) -> bytes:
     return bytes(tf.io.serialize_tensor(state).numpy())
 
 
-def is_deterministic(dataset: Any) -> bool:
-    """Whether a pipeline whose iterator can be saved gives the same elements again.
-
-    Not where its options allow another order, or let state be passed over.
-    """
-    policy = dataset.options().experimental_external_state_policy
-    return policy is None and not leaves_order_open(dataset)
-
-
 def counted_seeds(state: bytes) -> int:
     """How many seed counts of shuffles an iterator's state holds.
 
@@ -288,75 +279,3 @@ def set_eager_seed(seed: int | None, state: Any) -> None:
 def deterministic_ops() -> bool:
     """Whether the user turned op determinism on."""
     return bool(config.is_op_determinism_enabled())
-
-
-def file_cache_of(dataset: Any) -> str:
-    """The file that a stage of a `tf.data` pipeline keeps its elements in; empty without one."""
-    caches = (bytes(stage._filename.numpy()).decode() for stage in _stages(dataset, "_filename"))
-    snapshots = (str(stage._path) for stage in _stages(dataset, "_shard_func"))
-    return next((name for name in (*caches, *snapshots) if name), "")
-
-
-def leaves_order_open(dataset: Any) -> bool:
-    """Whether a parallel stage of a `tf.data` pipeline may hand its elements on in any order."""
-    stages = [stage._deterministic for stage in _stages(dataset, "_deterministic")]
-    return "false" in stages or ("default" in stages and dataset.options().deterministic is False)
-
-
-def _stages(dataset: Any, attribute: str) -> Iterator[Any]:
-    if hasattr(dataset, attribute):
-        yield dataset
-    for each in getattr(dataset, "_inputs", tuple)():
-        yield from _stages(each, attribute)
-
-
-def shuffles_read_ahead(dataset: Any, *, in_parts: bool) -> list[Any]:
-    """The stages of a pipeline that draw another seed in each repetition, ahead of its reader.
-
-    Args:
-        dataset: the pipeline; none is found in what is no pipeline of one device.
-        in_parts: the reader leaves a finite repetition before its end, too.
-    """
-    if not hasattr(dataset, "_inputs"):
-        return []
-    injected = dataset.options().experimental_optimization.inject_prefetch is not False
-    return list(_reseeded(dataset, in_parts, is_ahead=injected, is_repeated=False))
-
-
-_AHEAD = ("Prefetch", "Parallel", "Map")
-"""In the names of stages that run in threads; TensorFlow makes a map parallel by itself."""
-
-
-def _reseeded(stage: Any, in_parts: bool, *, is_ahead: bool, is_repeated: bool) -> Iterator[Any]:
-    name = type(stage).__name__
-    if name == "_RepeatDataset" and is_ahead:
-        count = int(stage._count)
-        is_repeated = is_repeated or count < 0 or (in_parts and count > 1)
-    is_drawn = getattr(stage, "_reshuffle_each_iteration", False) is not False
-    if is_repeated and (is_drawn or getattr(stage, "_rerandomize", None)):
-        yield stage
-    is_ahead = is_ahead or any(word in name for word in _AHEAD)
-    for each in stage._inputs():
-        yield from _reseeded(each, in_parts, is_ahead=is_ahead, is_repeated=is_repeated)
-
-
-_STAGE_NUMBERS = ("_buffer_size", "_batch_size", "_count")
-
-
-def pipeline_of(dataset: Any) -> str:
-    """The stages of a `tf.data` pipeline in their order: "TensorSlice > Shuffle 100 > Batch 32".
-
-    Empty for what is no pipeline of one device.
-    """
-    inputs = getattr(dataset, "_inputs", None)
-    if inputs is None:
-        return ""
-    before = [pipeline_of(each) for each in inputs()]
-    name = type(dataset).__name__.strip("_").removesuffix("Dataset")
-    # How far a prefetch reads ahead is no part of an iterator's position.
-    numbers = (
-        [] if name == "Prefetch" else [getattr(dataset, each, None) for each in _STAGE_NUMBERS]
-    )
-    stage = " ".join([name, *(str(int(number)) for number in numbers if number is not None)])
-    sources = f"({', '.join(before)})" if len(before) > 1 else "".join(before)
-    return f"{sources} > {stage}" if sources else stage

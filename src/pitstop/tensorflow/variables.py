@@ -11,7 +11,7 @@ microseconds and the copy happens beside the next step.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -141,13 +141,19 @@ class VariableRegistry:
         """Whether the state holds variables that this process has not created yet."""
         return any(item.index >= len(self._created) for item in saved_variables(saved))
 
-    def restore(self, saved: SavedState) -> None:
+    def restore(self, saved: SavedState, left_alone: Sequence[Any] = ()) -> None:
         """Assigns every saved value; variables still to come get theirs at creation.
+
+        Args:
+            saved: the saved values.
+            left_alone: variables that keep the value they have.
 
         Raises:
             ResumeRefused: a variable has another shape or dtype than it had.
         """
-        pairs = [(item, self._find(item)) for item in saved_variables(saved)]
+        kept = {id(variable) for variable in left_alone}
+        found = ((item, self._find(item)) for item in saved_variables(saved))
+        pairs = [(item, variable) for item, variable in found if id(variable) not in kept]
         for item, variable in pairs:
             if variable is not None:
                 check_fits(item, variable)

@@ -172,6 +172,30 @@ def tfdata_keras_layer_in_map():
     return {"x": _rows().shuffle(ROWS).batch(BATCH).map(lambda x, y: (layer(x, training=True), y))}
 
 
+def tfdata_keras_layer_in_parallel_map():
+    layer = keras.layers.GaussianNoise(0.1, seed=3)
+    rows = _rows().shuffle(ROWS).batch(BATCH)
+    return {"x": rows.map(lambda x, y: (layer(x, training=True), y), num_parallel_calls=4)}
+
+
+def _augmented(rows):
+    flip, turn = keras.layers.RandomFlip(seed=4), keras.layers.RandomRotation(0.2)
+
+    def augment(x, y):
+        images = tf.reshape(x, (-1, 4, 4, 1))
+        return tf.reshape(turn(flip(images, training=True), training=True), (-1, WIDTH)), y
+
+    return rows.batch(BATCH, drop_remainder=True).map(augment).prefetch(3)
+
+
+def tfdata_augmented():
+    return {"x": _augmented(_rows().shuffle(ROWS))}
+
+
+def tfdata_augmented_without_end():
+    return {"x": _augmented(_rows().repeat().shuffle(ROWS)), "steps_per_epoch": STEPS}
+
+
 def tfdata_any_order():
     def slow_or_not(x, y):
         # The more of the row is positive, the longer it takes.

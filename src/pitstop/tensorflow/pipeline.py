@@ -1,0 +1,160 @@
+"""The stages of a `tf.data` pipeline: what can be told of it before anything is read.
+
+The attributes of stages are private names of TensorFlow, like those in `private`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.framework import op_def_registry
+
+
+def is_deterministic(dataset: Any) -> bool:
+    """Whether a pipeline whose iterator can be saved gives the same elements again.
+
+    Not where its options allow another order, or let state be passed over.
+    """
+    policy = dataset.options().experimental_external_state_policy
+    return policy is None and not leaves_order_open(dataset)
+
+
+def file_cache_of(dataset: Any) -> str:
+    """The file that a stage of a `tf.data` pipeline keeps its elements in; empty without one."""
+    caches = (bytes(stage._filename.numpy()).decode() for stage in _stages(dataset, "_filename"))
+    snapshots = (str(stage._path) for stage in _stages(dataset, "_shard_func"))
+    return next((name for name in (*caches, *snapshots) if name), "")
+
+
+def leaves_order_open(dataset: Any) -> bool:
+    """Whether a parallel stage of a `tf.data` pipeline may hand its elements on in any order."""
+    stages = [stage._deterministic for stage in _stages(dataset, "_deterministic")]
+    return "false" in stages or ("default" in stages and dataset.options().deterministic is False)
+
+
+def _stages(dataset: Any, attribute: str) -> Iterator[Any]:
+    if hasattr(dataset, attribute):
+        yield dataset
+    for each in getattr(dataset, "_inputs", tuple)():
+        yield from _stages(each, attribute)
+
+
+def shuffles_read_ahead(dataset: Any, *, in_parts: bool) -> list[Any]:
+    """The stages of a pipeline that draw another seed in each repetition, ahead of its reader.
+
+    Args:
+        dataset: the pipeline; none is found in what is no pipeline of one device.
+        in_parts: the reader leaves a finite repetition before its end, too.
+    """
+    if not hasattr(dataset, "_inputs"):
+        return []
+    injected = dataset.options().experimental_optimization.inject_prefetch is not False
+    return list(_reseeded(dataset, in_parts, is_ahead=injected, is_repeated=False))
+
+
+_AHEAD = ("Prefetch", "Parallel", "Map")
+"""In the names of stages that run in threads; TensorFlow makes a map parallel by itself."""
+
+
+def _reseeded(stage: Any, in_parts: bool, *, is_ahead: bool, is_repeated: bool) -> Iterator[Any]:
+    name = type(stage).__name__
+    if name == "_RepeatDataset" and is_ahead:
+        count = int(stage._count)
+        is_repeated = is_repeated or count < 0 or (in_parts and count > 1)
+    is_drawn = getattr(stage, "_reshuffle_each_iteration", False) is not False
+    if is_repeated and (is_drawn or getattr(stage, "_rerandomize", None)):
+        yield stage
+    is_ahead = is_ahead or any(word in name for word in _AHEAD)
+    for each in stage._inputs():
+        yield from _reseeded(each, in_parts, is_ahead=is_ahead, is_repeated=is_repeated)
+
+
+_STAGE_NUMBERS = ("_buffer_size", "_batch_size", "_count")
+
+
+def pipeline_of(dataset: Any) -> str:
+    """The stages of a `tf.data` pipeline in their order: "TensorSlice > Shuffle 100 > Batch 32".
+
+    Empty for what is no pipeline of one device.
+    """
+    inputs = getattr(dataset, "_inputs", None)
+    if inputs is None:
+        return ""
+    before = [pipeline_of(each) for each in inputs()]
+    name = type(dataset).__name__.strip("_").removesuffix("Dataset")
+    # How far a prefetch reads ahead is no part of an iterator's position.
+    numbers = (
+        [] if name == "Prefetch" else [getattr(dataset, each, None) for each in _STAGE_NUMBERS]
+    )
+    stage = " ".join([name, *(str(int(number)) for number in numbers if number is not None)])
+    sources = f"({', '.join(before)})" if len(before) > 1 else "".join(before)
+    return f"{sources} > {stage}" if sources else stage
+
+
+@dataclass(frozen=True)
+class StatefulStage:
+    """A stage whose function keeps state beside the iterator.
+
+    Attributes:
+        name: as the script calls it: "map", "filter".
+        ops: types of the function's stateful ops, those of inner functions included.
+        is_parallel: elements go through it at the same time.
+        only_variables: everything it holds is a variable that `variables_of` gives.
+    """
+
+    name: str
+    ops: frozenset[str]
+    is_parallel: bool
+    only_variables: bool
+
+
+def stateful_stages(dataset: Any) -> list[StatefulStage]:
+    """The stages of a pipeline whose functions keep state, from its end to its sources."""
+    found = []
+    for stage, function in _functions(dataset):
+        ops = _stateful_ops(function.graph)
+        if ops:
+            handles = [each for each in function.captured_inputs if each.dtype == tf.resource]
+            known = [variable.handle for variable in function.graph.variables]
+            only_variables = all(any(each is handle for handle in known) for each in handles)
+            is_parallel = getattr(stage, "_num_parallel_calls", None) is not None
+            name = "from_generator" if "GeneratorDataset" in ops else _name_of(stage)
+            found.append(StatefulStage(name, ops, is_parallel, only_variables))
+    return found
+
+
+def variables_of(dataset: Any) -> list[Any]:
+    """The variables that the functions of a pipeline hold, each once, in a fixed order."""
+    variables = (each for _, function in _functions(dataset) for each in function.graph.variables)
+    return list({id(variable): variable for variable in variables}.values())
+
+
+def _functions(dataset: Any) -> Iterator[tuple[Any, Any]]:
+    for stage in _every_stage(dataset):
+        for value in list(vars(stage).values()):
+            function = getattr(value, "function", None)
+            if hasattr(function, "captured_inputs"):
+                yield stage, function
+
+
+def _every_stage(dataset: Any) -> Iterator[Any]:
+    if hasattr(dataset, "_inputs"):
+        yield dataset
+        for each in dataset._inputs():
+            yield from _every_stage(each)
+
+
+def _stateful_ops(graph: Any) -> frozenset[str]:
+    inner = graph.as_graph_def().library.function
+    types = {each.type for each in graph.get_operations()}
+    types |= {node.op for function in inner for node in function.node_def}
+    known = ((name, op_def_registry.get(name)) for name in types)
+    return frozenset(name for name, op in known if op is not None and op.is_stateful)
+
+
+def _name_of(stage: Any) -> str:
+    name = type(stage).__name__.strip("_").removesuffix("Dataset").removeprefix("Parallel")
+    return "".join(f"_{each.lower()}" if each.isupper() else each for each in name).strip("_")
