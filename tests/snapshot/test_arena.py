@@ -108,6 +108,22 @@ def test_the_older_snapshot_stays_while_the_newer_one_is_written(tmp_path: Path)
     arena.close()
 
 
+def test_an_arena_that_sheds_keeps_the_newest_snapshot_alone(tmp_path: Path) -> None:
+    arena = new_arena(tmp_path)
+    arena.prefault()
+    take(arena, 1, 10)
+    take(arena, 2, 20)
+    arena.shed()
+    assert os.fstat(arena.fd).st_blocks * 512 == arena.plan.slot_bytes
+    found = newest_slot(arena.fd)
+    assert found is not None
+    assert found[1].sequence == 2
+    assert content(arena.fd, *found) == sample(20).file
+    take(arena, 3, 30)
+    assert arena.choose_slot(pinned=0) == 1
+    arena.close()
+
+
 def test_fits_counts_the_header(tmp_path: Path) -> None:
     arena = new_arena(tmp_path)
     most = arena.plan.slot_bytes - slot.HEAD_BYTES

@@ -142,6 +142,8 @@ class Copier:
     def _arena_for(self, snapshot_bytes: int) -> Arena:
         if self._arena is not None and self._arena.fits(snapshot_bytes):
             return self._arena
+        if self._arena is not None:
+            self._arena.shed()
         plan = plan_arena(snapshot_bytes, self._available_bytes(), self._limit_bytes)
         arena = Arena(plan, self._folder)
         arena.prefault()

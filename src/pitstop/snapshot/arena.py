@@ -22,6 +22,8 @@ from pitstop.store.image import Image
 SLOTS = 2
 _PREFAULT_BYTES = 16 << 20
 _SPARE_BYTES = 1 << 20
+_SPARE_SHARE = 32
+"""A slot is a 32nd larger than its first snapshot: two of them take 2.06 times the state."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def plan_arena(snapshot_bytes: int, available_bytes: int, limit_bytes: int) -> A
         available_bytes: memory this process may still take.
         limit_bytes: the most the user allows, 0 for no word on it.
     """
-    spare_bytes = max(_SPARE_BYTES, snapshot_bytes // 16)
+    spare_bytes = max(_SPARE_BYTES, snapshot_bytes // _SPARE_SHARE)
     slot_bytes = _page_aligned(slot.HEAD_BYTES + snapshot_bytes + spare_bytes)
     allowed_bytes = limit_bytes or available_bytes // 2
     backing = "memory" if slot_bytes * SLOTS <= allowed_bytes else "file"
@@ -94,7 +96,7 @@ class Arena:
             OSError: the memory or the disk cannot hold it.
         """
         self.plan = plan
-        self.fd = _nameless_file(folder) if plan.backing == "file" else anonymous_file("pitstop")
+        self.fd = nameless_file(folder) if plan.backing == "file" else anonymous_file("pitstop")
         try:
             self._map = _reserved(self.fd, plan)
         except OSError:
@@ -109,6 +111,16 @@ class Arena:
         pages = np.frombuffer(self._map, np.uint8)
         for start in range(0, len(pages), _PREFAULT_BYTES):
             pages[start : start + _PREFAULT_BYTES] = 0
+
+    def shed(self) -> None:
+        """Gives back the memory of what is not the newest whole snapshot."""
+        newest = max(self._sequences)
+        for index, sequence in enumerate(self._sequences):
+            if sequence != newest:
+                start = index * self.plan.slot_bytes
+                # A reader of it sees that its head is gone, and takes the newest.
+                self._map.madvise(mmap.MADV_REMOVE, start, self.plan.slot_bytes)
+                self._sequences[index] = 0
 
     def fits(self, snapshot_bytes: int) -> bool:
         """Whether a snapshot of this size fits into a slot."""
@@ -156,7 +168,15 @@ def _reserved(fd: int, plan: ArenaPlan) -> mmap.mmap:
     return mmap.mmap(fd, plan.size_bytes)
 
 
-def _nameless_file(folder: Path) -> int:
+def nameless_file(folder: Path) -> int:
+    """A file on the disk of a folder that vanishes with its last descriptor.
+
+    The kernel may write its pages back and drop them: it takes no memory that
+    training needs.
+
+    Raises:
+        OSError: the disk refuses.
+    """
     fd, path = tempfile.mkstemp(prefix=".arena-", dir=folder)
     Path(path).unlink()
     return fd

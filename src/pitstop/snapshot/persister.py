@@ -51,6 +51,7 @@ class Persister:
         attempt: int,
         beacon: Beacon,
         retention: RetentionPolicy,
+        most_image_bytes: int | None = None,
     ) -> None:
         self._connection = connection
         self._folder = folder
@@ -58,6 +59,7 @@ class Persister:
         self._beacon = beacon
         self._catalog = Catalog(folder.checkpoints)
         self._saver = Saver(folder.checkpoints, beacon, attempt, retention)
+        self._most_image_bytes = most_image_bytes
         self._trainer_pid = 0
         self._orphaned = False
         self._handlers: dict[str, Callable[[Message], None]] = {
@@ -103,7 +105,7 @@ class Persister:
             try:
                 if entry.manifest is None:
                     raise CheckpointCorrupt(entry.path, entry.problem)
-                return entry, load(entry.path, entry.manifest)
+                return entry, load(entry.path, entry.manifest, self._most_image_bytes)
             except CheckpointCorrupt as damage:
                 place = self._catalog.quarantine(entry, damage.reason)
                 self._report(CheckpointQuarantined(str(place), damage.reason))
@@ -186,6 +188,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--lock-fd", type=int, required=True, help="held, never used")
     parser.add_argument("--run-dir", type=Path, required=True)
     parser.add_argument("--attempt", type=int, required=True)
+    parser.add_argument("--image-memory", type=int, help="bytes that a loaded state may take")
     parser.add_argument("--retention", type=json.loads, default=RetentionPolicy().to_json())
     options = parser.parse_args(argv)
     # Terminal and scheduler signals are for the supervisor; saving goes on.
@@ -196,7 +199,8 @@ def main(argv: list[str]) -> int:
     folder = open_existing(options.run_dir)
     retention = RetentionPolicy.from_json(options.retention)
     beacon = Beacon(options.beacon_fd)
-    Persister(connection, folder, options.attempt, beacon, retention).run()
+    memory_bytes = options.image_memory
+    Persister(connection, folder, options.attempt, beacon, retention, memory_bytes).run()
     return 0
 
 

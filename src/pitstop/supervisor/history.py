@@ -12,6 +12,7 @@ from pitstop.events import (
     EpochEnded,
     JsonValue,
     TrainerConnected,
+    TrainerExited,
 )
 from pitstop.journal import Entry
 from pitstop.supervisor import fingerprint
@@ -29,6 +30,7 @@ class History:
         versions: library versions of the last one that trained.
         save_seconds: what the newest checkpoint took to write, 0 when there is none.
         epochs: the epochs that have ended, in the order of the journal.
+        peak_bytes: most memory that the last trainer had, shared memory included; None if unknown.
         losses: how often they lost what was in memory.
         start_from: the saved weights that the last one was to begin with, or empty.
     """
@@ -39,6 +41,7 @@ class History:
     save_seconds: float = 0.0
     epochs: tuple[EpochEnded, ...] = ()
     losses: Losses = NO_LOSSES
+    peak_bytes: int | None = None
     start_from: str = ""
 
     @classmethod
@@ -54,6 +57,7 @@ class History:
             save_seconds=committed[-1].seconds if committed else 0.0,
             epochs=tuple(each.event for each in entries if isinstance(each.event, EpochEnded)),
             losses=Losses.from_entries(entries),
+            peak_bytes=_peak_bytes(entries),
             start_from=started[-1].start_from if started else "",
         )
 
@@ -66,6 +70,11 @@ class History:
     def version_changes(self, event: TrainerConnected) -> tuple[EnvironmentChanged, ...]:
         """Which libraries differ from those of the last attempt that trained."""
         return fingerprint.compare(self.versions, _all_versions(event))
+
+
+def _peak_bytes(entries: Sequence[Entry]) -> int | None:
+    exits = [each.event for each in entries if isinstance(each.event, TrainerExited)]
+    return exits[-1].max_rss_bytes if exits else None
 
 
 def _all_versions(event: TrainerConnected) -> dict[str, str]:

@@ -12,20 +12,34 @@ from pathlib import Path
 
 from pitstop import journal
 from pitstop.errors import EnvironmentFault, RunFolderUnwritable, RunInUse
+from pitstop.events import Event
 from pitstop.link.beacon import Beacon
+from pitstop.machine.memory import available_bytes
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.lock import RunLock, own_record
 from pitstop.store.retention_file import write_policy
 from pitstop.store.run_folder import RunFolder, open_or_create
-from pitstop.supervisor import family, fingerprint, process, status_line, threads, time_limit
+from pitstop.supervisor import (
+    family,
+    fingerprint,
+    memory_plan,
+    notices,
+    process,
+    status_line,
+    threads,
+    time_limit,
+)
 from pitstop.supervisor.attempt import AttemptPlan, Tools
 from pitstop.supervisor.chronicle import Chronicle
 from pitstop.supervisor.control import ControlSocket
 from pitstop.supervisor.history import History
 from pitstop.supervisor.lifecycle import State
+from pitstop.supervisor.mirror_link import MirrorLink, MirrorPlan
+from pitstop.supervisor.mirroring import Mirroring, patience_seconds
 from pitstop.supervisor.output import Tee, our_channels
 from pitstop.supervisor.output_log import OutputLog
 from pitstop.supervisor.persister_link import PersisterLink, PersisterPlan
+from pitstop.supervisor.reactor import Reactor
 from pitstop.supervisor.recorder import Recorder
 from pitstop.supervisor.run_request import RunOutcome, RunRequest
 from pitstop.supervisor.screen import Screen
@@ -65,10 +79,12 @@ def supervise(
         # The first to be opened is the last to be closed: `pitstop stop` waits
         # for the end of this socket, and then the run must be free again.
         control = stack.enter_context(closing(_open_control()))
+        mirror = _open_mirror(stack, request, say)
         folder, lock = _claim(request, str(control.path), say)
         stack.enter_context(closing(lock))
         entries = journal.read(folder.journal).entries
         if is_completed(entries) and not request.trainer_pid:
+            _last_uploads(mirror, say)
             return RunOutcome(State.COMPLETED.value, 0, 0)
         # Checkpoints of a newer version end it here, before anything has begun.
         saved = Catalog(folder.checkpoints).entries()
@@ -76,7 +92,7 @@ def supervise(
         request = _begin_from(request, history, bool(saved), say)
         request = _watch_bests(request, saved)
         plan = _plan(request, program, folder, str(control.path), history, limit)
-        tools = _open_tools(stack, plan, folder, lock, control)
+        tools = _open_tools(stack, plan, folder, lock, control, mirror)
         return _attempt(stack, plan, tools, ready)
 
 
@@ -133,6 +149,7 @@ def _open_tools(
     folder: RunFolder,
     lock: RunLock,
     control: ControlSocket,
+    mirror: MirrorLink | None,
 ) -> Tools:
     process.adopt_orphans()
     write_policy(folder, plan.attempt, plan.request.retention)
@@ -148,6 +165,9 @@ def _open_tools(
         lock.fileno(),
         beacon.fd,
         plan.request.retention,
+        memory_plan.image_memory_bytes(
+            available_bytes(), plan.history.peak_bytes, plan.request.settings.snapshot_memory_bytes
+        ),
         folder.attempt_dir(plan.attempt) / PERSISTER_LOG,
         signals.blocked_mask,
     )
@@ -160,6 +180,7 @@ def _open_tools(
         tee=stack.enter_context(closing(Tee(our_channels(), log, screen))),
         persister=stack.enter_context(closing(PersisterLink(persister_plan))),
         catalog=Catalog(folder.checkpoints),
+        mirror=mirror,
     )
 
 
@@ -172,7 +193,33 @@ def _attempt(
     tools.tee.close()
     for line in supervision.last_words():
         tools.screen.say(line)
+    supervision.finish_mirror()
     return RunOutcome(supervision.state.value, exit_code, plan.attempt)
+
+
+def _open_mirror(
+    stack: ExitStack, request: RunRequest, say: Callable[[str], None]
+) -> MirrorLink | None:
+    """Brings the run folder here, if the run has a mirror that is newer."""
+    if not request.mirror:
+        return None
+    plan = MirrorPlan(request.mirror, request.run_dir, request.new)
+    link = stack.enter_context(closing(MirrorLink(plan)))
+    link.open(say)
+    return link
+
+
+def _last_uploads(link: MirrorLink | None, say: Callable[[str], None]) -> None:
+    """Sends what earlier attempts could not."""
+
+    def tell(event: Event) -> None:
+        if line := notices.line_for(event):
+            say(line)
+
+    with closing(Reactor()) as reactor:
+        mirroring = Mirroring(reactor, link, tell)
+        mirroring.begin()
+        mirroring.finish(patience_seconds(None, 0.0, None))
 
 
 def _claim(
