@@ -12,7 +12,7 @@ import pytest
 
 from pitstop.store import staging
 from pitstop.store.filesystem import BLOCK_BYTES, REAL_FILESYSTEM, Filesystem, created_file
-from pitstop.store.staging import StagedFile
+from pitstop.store.staging import Stage, StagedFile
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ def test_what_is_appended_is_in_the_file(tmp_path: Path, size_bytes: int) -> Non
     data, waits = os.urandom(size_bytes), []
     with (
         created_file(REAL_FILESYSTEM, tmp_path / "file") as fd,
-        StagedFile(REAL_FILESYSTEM, fd, lambda: waits.append(1)) as file,
+        StagedFile(Stage(), REAL_FILESYSTEM, fd, lambda: waits.append(1)) as file,
     ):
         for start in range(0, size_bytes, 1000):
             file.append(data[start : start + 1000])
@@ -33,9 +33,24 @@ def test_what_is_appended_is_in_the_file(tmp_path: Path, size_bytes: int) -> Non
     assert len(waits) == max(1, -(-size_bytes // BLOCK_BYTES))
 
 
+def test_a_stage_serves_one_file_after_the_other_also_after_a_failure(tmp_path: Path) -> None:
+    stage = Stage()
+    with pytest.raises(OSError, match="No space"):
+        _fill(tmp_path / "full", stage)
+    with (
+        created_file(REAL_FILESYSTEM, tmp_path / "next") as fd,
+        StagedFile(stage, REAL_FILESYSTEM, fd) as file,
+    ):
+        file.append(b"x" * (BLOCK_BYTES + 1))
+    assert (tmp_path / "next").read_bytes() == b"x" * (BLOCK_BYTES + 1)
+
+
 @contextlib.contextmanager
 def _open(path: Path) -> Iterator[StagedFile]:
-    with created_file(REAL_FILESYSTEM, path) as fd, StagedFile(REAL_FILESYSTEM, fd) as file:
+    with (
+        created_file(REAL_FILESYSTEM, path) as fd,
+        StagedFile(Stage(), REAL_FILESYSTEM, fd) as file,
+    ):
         yield file
 
 
@@ -49,17 +64,16 @@ class _Full(Filesystem):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def _appended(tmp_path: Path, pieces: int) -> Iterator[None]:
-    with created_file(REAL_FILESYSTEM, tmp_path / "file") as fd, StagedFile(_Full(), fd) as file:
+def _fill(path: Path, stage: Stage, pieces: int = 20) -> None:
+    with created_file(REAL_FILESYSTEM, path) as fd, StagedFile(stage, _Full(), fd) as file:
         for _ in range(pieces):
             file.append(bytes(BLOCK_BYTES))
-            yield
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 20])
 def test_a_full_disk_is_heard_of_at_the_latest_at_the_end(tmp_path: Path, pieces: int) -> None:
     with pytest.raises(OSError, match="No space"):
-        list(_appended(tmp_path, pieces))
+        _fill(tmp_path / "file", Stage(), pieces)
 
 
 def test_an_exception_inside_comes_out_unchanged(tmp_path: Path) -> None:

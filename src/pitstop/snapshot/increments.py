@@ -32,6 +32,7 @@ class Increments:
         self.ledger: Ledger | None = None
         self._compare = False
         self._links = True
+        self._buffer = memoryview(b"")
 
     def begin(self, ledger: Ledger) -> None:
         """The run is resumed from this checkpoint."""
@@ -42,7 +43,7 @@ class Increments:
         """What to write of a snapshot, and its chunk digests if they are known already."""
         if self.ledger is None or not (self._compare and self._links):
             return plan_whole(image), None
-        chunks = _chunks(image, snapshot)
+        chunks = self._chunks(image, snapshot)
         return plan_increment(image, chunks, self.ledger), chunks
 
     def links_refused(self) -> None:
@@ -57,13 +58,12 @@ class Increments:
             self._compare = share >= _WORTHWHILE_SHARE
         self.ledger = ledger
 
-
-def _chunks(image: Image, snapshot: Snapshot) -> dict[str, bytes]:
-    hasher = StreamHasher((place.spec.name, place.size_bytes) for place in image.placements)
-    buffer = memoryview(bytearray(_PIECE_BYTES))
-    for start in range(len(image.header), image.size_bytes, _PIECE_BYTES):
-        piece = buffer[: image.size_bytes - start]
-        snapshot.read_into(piece, start)
-        hasher.update(piece)
-    hasher.update(memoryview(b""))
-    return hasher.chunks
+    def _chunks(self, image: Image, snapshot: Snapshot) -> dict[str, bytes]:
+        hasher = StreamHasher((place.spec.name, place.size_bytes) for place in image.placements)
+        self._buffer = self._buffer or memoryview(bytearray(_PIECE_BYTES))
+        for start in range(len(image.header), image.size_bytes, _PIECE_BYTES):
+            piece = self._buffer[: image.size_bytes - start]
+            snapshot.read_into(piece, start)
+            hasher.update(piece)
+        hasher.update(memoryview(b""))
+        return hasher.chunks

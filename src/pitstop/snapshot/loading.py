@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from pitstop.snapshot import slot
 from pitstop.snapshot.arena import nameless_file
 from pitstop.store.increment import Ledger, ledger_of
 from pitstop.store.manifest import Manifest
-from pitstop.store.reader import image_of, load_tensors, read_state
+from pitstop.store.reader import image_of, read_state, read_tensors
 
 
 @dataclass(frozen=True)
@@ -68,10 +67,15 @@ def _fill(fd: int, path: Path, manifest: Manifest) -> dict[str, bytes]:
     state = read_state(path, manifest)
     image_bytes = image_of(manifest).size_bytes
     os.ftruncate(fd, slot.HEAD_BYTES + image_bytes + len(state))
-    with mmap.mmap(fd, slot.HEAD_BYTES + image_bytes) as mapped, memoryview(mapped) as view:
-        with view[slot.HEAD_BYTES :] as target:
-            chunks = load_tensors(path, manifest, target)
-    os.pwrite(fd, state, slot.HEAD_BYTES + image_bytes)
+    os.lseek(fd, slot.HEAD_BYTES, os.SEEK_SET)
+    # Written, not mapped: a page that is written whole need not be cleared first.
+    chunks = read_tensors(path, manifest, lambda piece: _write_all(fd, piece))
+    _write_all(fd, memoryview(state))
     head = slot.SlotHead(manifest.sequence, image_bytes, len(state), manifest.info.step)
     os.pwrite(fd, slot.pack_head(head), 0)
     return chunks
+
+
+def _write_all(fd: int, data: memoryview) -> None:
+    while data:
+        data = data[os.write(fd, data) :]

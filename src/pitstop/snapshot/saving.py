@@ -22,6 +22,7 @@ from pitstop.store.image import LENGTH_BYTES, Image, header_size_bytes, parse_im
 from pitstop.store.increment import Ledger, ledger_of, plan_whole
 from pitstop.store.manifest import CheckpointInfo
 from pitstop.store.retention import RetentionPolicy
+from pitstop.store.staging import Stage
 from pitstop.store.writer import CheckpointWriter
 
 
@@ -58,6 +59,7 @@ class Saver:
         self._attempt = attempt
         self._retention = retention or RetentionPolicy()
         self._increments = Increments()
+        self._stage = Stage()
         self._arenas: list[int] = []
         self.saved_sequence = 0
 
@@ -114,7 +116,8 @@ class Saver:
         state = _read_state(found)
         info = self._describe(json.loads(state), reason)
         pace = Pace(lambda: reason != "cadence" or self._beacon.stop() != Stop.NONE)
-        with CheckpointWriter(self._checkpoints_dir, self._catalog.next_sequence()) as writer:
+        sequence = self._catalog.next_sequence()
+        with CheckpointWriter(self._checkpoints_dir, sequence, stage=self._stage) as writer:
             image = self._write_tensors(found, writer, pace)
             path, manifest = writer.commit(state, info)
         self._increments.committed(image, ledger_of(path, manifest, writer.chunks))

@@ -13,23 +13,24 @@ PIECE_BYTES = 8 << 20
 def read_ahead(fd: int, offset_bytes: int, size_bytes: int) -> Iterator[memoryview]:
     """The bytes of a range; fewer where the file ends.
 
-    Each piece is valid until the next but one is asked for.
+    Each piece is valid until the next is asked for.
 
     Raises:
         OSError: the file cannot be read.
     """
-    end_bytes = offset_bytes + size_bytes
-    buffers = [memoryview(bytearray(min(PIECE_BYTES, size_bytes))) for _ in range(2)]
+    count = -(-size_bytes // PIECE_BYTES)
+    room_bytes = min(PIECE_BYTES, size_bytes)
+    buffers = [memoryview(bytearray(room_bytes)) for _ in range(min(count, 2))]
 
     def read(number: int) -> memoryview:
-        start = offset_bytes + number * PIECE_BYTES
-        room = buffers[number % 2][: min(PIECE_BYTES, end_bytes - start)]
-        return room[: _read_fully(fd, room, start)]
+        start = number * PIECE_BYTES
+        room = buffers[number % 2][: size_bytes - start]
+        return room[: _read_fully(fd, room, offset_bytes + start)]
 
-    count = -(-size_bytes // PIECE_BYTES)
     if count == 1:
         yield read(0)
         return
+    os.posix_fadvise(fd, offset_bytes, size_bytes, os.POSIX_FADV_SEQUENTIAL)
     with ThreadPoolExecutor(1, "pitstop-reader") as pool:
         ahead = pool.submit(read, 0)
         for number in range(count):

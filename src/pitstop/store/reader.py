@@ -61,17 +61,8 @@ def read_tensors(
     """
     check_files(path, manifest)
     image = image_of(manifest)
-    names = [place.spec.name for place in image.placements]
     sink(memoryview(image.header))
-    splitter = StreamSplitter((name, manifest.tensors[name].size_bytes) for name in names)
-    check = _TensorCheck(path, manifest)
-    parts = (part for name in names for part in manifest.tensors[name].parts)
-    with contextlib.closing(_pieces(path, parts)) as pieces:
-        for piece in pieces:
-            check.update(splitter, piece)
-            sink(piece)
-    check.update(splitter, memoryview(b""))
-    return check.chunks
+    return _read_checked(path, manifest, image, sink)
 
 
 def read_tensor(path: Path, manifest: Manifest, name: str) -> bytes:
@@ -82,14 +73,9 @@ def read_tensor(path: Path, manifest: Manifest, name: str) -> bytes:
         EnvironmentFault: a file may not be opened or read.
     """
     entry = manifest.tensors[name]
-    check = _TensorCheck(path, manifest)
-    splitter = StreamSplitter([(name, entry.size_bytes)])
+    alone = plan_image([TensorSpec(name, entry.dtype, entry.shape)])
     received = bytearray()
-    with contextlib.closing(_pieces(path, entry.parts)) as pieces:
-        for piece in pieces:
-            check.update(splitter, piece)
-            received += piece
-    check.update(splitter, memoryview(b""))
+    _read_checked(path, manifest, alone, received.extend)
     return bytes(received)
 
 
@@ -175,18 +161,37 @@ class _TensorCheck:
         self._chunked, self._plain = ChunkHasher(), PlainHasher()
 
 
+def _read_checked(
+    path: Path,
+    manifest: Manifest,
+    image: Image,
+    sink: Callable[[memoryview], None],
+) -> dict[str, bytes]:
+    names = [place.spec.name for place in image.placements]
+    splitter = StreamSplitter((name, manifest.tensors[name].size_bytes) for name in names)
+    check = _TensorCheck(path, manifest)
+    parts = (part for name in names for part in manifest.tensors[name].parts)
+    with contextlib.closing(_pieces(path, parts)) as pieces:
+        for piece in pieces:
+            check.update(splitter, piece)
+            sink(piece)
+    check.update(splitter, memoryview(b""))
+    return check.chunks
+
+
 def _pieces(path: Path, parts: Iterable[Part]) -> Generator[memoryview]:
     """The bytes of the parts, in order, read while the caller is busy with the last ones."""
     with contextlib.ExitStack() as files:
         fds: dict[str, int] = {}
+        done_bytes = 0
         for part in _joined(parts):
             if part.file not in fds:
                 fds[part.file] = files.enter_context(opened(path, part.file)).fileno()
-            received_bytes = 0
+            end_bytes = done_bytes + part.size_bytes
             for piece in read_ahead(fds[part.file], part.offset_bytes, part.size_bytes):
-                received_bytes += len(piece)
+                done_bytes += len(piece)
                 yield piece
-            if received_bytes < part.size_bytes:
+            if done_bytes < end_bytes:
                 raise CheckpointCorrupt(path, f"{part.file} ends too early")
 
 

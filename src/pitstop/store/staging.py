@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from types import TracebackType
 
 from pitstop.store.filesystem import Filesystem
@@ -17,29 +17,44 @@ BUFFERS = 3
 """One being filled, one being written, one ready in between."""
 
 
+class Stage:
+    """The buffers, and the thread that writes them; used for one file after the other.
+
+    They are kept: touching fresh memory takes longer than writing what is in it.
+    """
+
+    def __init__(self) -> None:
+        self.buffers = tuple(memoryview(mmap.mmap(-1, BUFFER_BYTES)) for _ in range(BUFFERS))
+        self.pool = ThreadPoolExecutor(1, "pitstop-writer")
+
+
 class StagedFile:
-    """A file that is appended to through buffers, in order.
+    """A file that is appended to through the buffers of a stage, in order.
 
     Leaving the context without an exception writes what is left; nothing is
     synced.  A write that fails raises its OSError at a later call.
     """
 
     def __init__(
-        self, filesystem: Filesystem, fd: int, pace: Callable[[], None] = lambda: None
+        self,
+        stage: Stage,
+        filesystem: Filesystem,
+        fd: int,
+        pace: Callable[[], None] = lambda: None,
     ) -> None:
-        """Makes the buffers.
+        """Begins at the present end of the file.
 
         Args:
+            stage: nobody else uses it as long.
             pace: called by the writing thread behind each buffer.
         """
+        self._stage = stage
         self._filesystem = filesystem
         self._fd = fd
         self._pace = pace
-        self._buffers = [memoryview(mmap.mmap(-1, BUFFER_BYTES)) for _ in range(BUFFERS)]
         self._turn = 0
         self._filled_bytes = 0
         self._under_way: deque[Future[None]] = deque()
-        self._pool = ThreadPoolExecutor(1, "pitstop-writer")
 
     def __enter__(self) -> StagedFile:
         return self
@@ -56,13 +71,16 @@ class StagedFile:
                 while self._under_way:
                     self._under_way.popleft().result()
         finally:
-            self._pool.shutdown(cancel_futures=True)
+            # The buffers and the file are the caller's again: nothing may be under way.
+            for future in self._under_way:
+                future.cancel()
+            wait(self._under_way)
 
     def room(self, most_bytes: int) -> memoryview:
         """Where the next bytes go: at least one, at most `most_bytes`; then call `filled`."""
         if self._filled_bytes == BUFFER_BYTES:
             self._submit()
-        buffer = self._buffers[self._turn]
+        buffer = self._stage.buffers[self._turn]
         return buffer[self._filled_bytes : self._filled_bytes + most_bytes]
 
     def filled(self, size_bytes: int) -> None:
@@ -79,8 +97,8 @@ class StagedFile:
             view = view[len(room) :]
 
     def _submit(self) -> None:
-        piece = self._buffers[self._turn][: self._filled_bytes]
-        self._under_way.append(self._pool.submit(self._write, piece))
+        piece = self._stage.buffers[self._turn][: self._filled_bytes]
+        self._under_way.append(self._stage.pool.submit(self._write, piece))
         self._turn = (self._turn + 1) % BUFFERS
         self._filled_bytes = 0
         if len(self._under_way) == BUFFERS:

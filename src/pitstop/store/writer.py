@@ -31,7 +31,7 @@ from pitstop.store.manifest import (
     encode,
 )
 from pitstop.store.names import checkpoint_names, first_free, partial_name
-from pitstop.store.staging import StagedFile
+from pitstop.store.staging import Stage, StagedFile
 
 
 class Snapshot(Protocol):
@@ -50,11 +50,22 @@ class CheckpointWriter:
     """
 
     def __init__(
-        self, checkpoints_dir: Path, sequence: int, filesystem: Filesystem = REAL_FILESYSTEM
+        self,
+        checkpoints_dir: Path,
+        sequence: int,
+        filesystem: Filesystem = REAL_FILESYSTEM,
+        stage: Stage | None = None,
     ) -> None:
+        """Writes nothing yet.
+
+        Args:
+            sequence: the checkpoint's number.
+            stage: buffers to use; one that writes many checkpoints keeps them.
+        """
         self._checkpoints_dir = checkpoints_dir
         self._sequence = sequence
         self._filesystem = filesystem
+        self._stage = stage
         self._partial_dir = checkpoints_dir / partial_name(sequence)
         self._files: dict[str, FileEntry] = {}
         self.chunks: dict[str, bytes] = {}
@@ -115,7 +126,7 @@ class CheckpointWriter:
         hasher = StreamHasher((p.spec.name, p.size_bytes) for p in image.placements)
         with self._failures_explained(), self._created(TENSORS_FILE) as fd:
             self._filesystem.allocate(fd, plan.image.size_bytes)
-            with StagedFile(self._filesystem, fd, pace) as file:
+            with StagedFile(self._stage or Stage(), self._filesystem, fd, pace) as file:
                 file.append(plan.image.header)
                 for extent in plan.extents:
                     _copy(snapshot, extent, file, None if chunks else hasher)
