@@ -11,27 +11,29 @@ from typing import Any
 import click
 
 from pitstop.cli.live_run import find_run
+from pitstop.cli.places import PLACE, fetched
 from pitstop.cli.retention_options import retention_options, with_options
-from pitstop.errors import CheckpointCorrupt
+from pitstop.errors import CheckpointCorrupt, UserError
+from pitstop.remote.place import RemotePlace
 from pitstop.store.best_rule import BestRule
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.lock import RunLock, own_record
 from pitstop.store.retention import RetentionPolicy, why_kept
 from pitstop.store.retention_file import last_policy
-from pitstop.store.run_folder import RunFolder
+from pitstop.store.run_folder import RunFolder, open_existing
 
 _DAMAGED = 1
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=PLACE)
 @click.argument("action", type=click.Choice(["list", "verify", "prune"]), default="list")
 @retention_options
 @click.option("--json", "as_json", is_flag=True, help="A JSON list.")
 @click.pass_context
 def checkpoints(
     context: click.Context,
-    run: Path,
+    run: Path | RemotePlace,
     action: str,
     keep: int | None,
     keep_every: float | None,
@@ -45,13 +47,24 @@ def checkpoints(
     something is damaged; `prune` removes what nothing keeps.  What the options
     do not say is as RUN was started last.  Whatever they say, `prune` keeps the
     newest, the newest that shares no bytes with it, the named ones, and every
-    end of a fit.
+    end of a fit.  Of a URL, `list` alone.
     """
-    folder = find_run(run)
+    folder = _folder(context, run, action)
     policy = with_options(last_policy(folder), keep, keep_every, keep_best)
     found = _ACTIONS[action](folder, policy)
     click.echo(json.dumps(found, indent=2) if as_json else "\n".join(map(_line, found)))
     context.exit(_DAMAGED if any(row.get("problem") for row in found) else 0)
+
+
+def _folder(context: click.Context, run: Path | RemotePlace, action: str) -> RunFolder:
+    if not isinstance(run, RemotePlace):
+        return find_run(run)
+    if action != "list":
+        raise UserError(
+            f"`{action}` needs the local folder of {run.url}.",
+            "`pitstop run` fetches it, and verifies what it fetches.",
+        )
+    return open_existing(fetched(context, run))
 
 
 def _list(folder: RunFolder, policy: RetentionPolicy) -> list[dict[str, Any]]:

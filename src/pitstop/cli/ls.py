@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from pitstop.cli.live_run import RUNS, status_at
+from pitstop.cli.places import PLACE, fetched, find_remote_runs
+from pitstop.remote.place import RemotePlace
 from pitstop.store.run_folder import find_runs
 from pitstop.supervisor.status import Status
 
@@ -16,11 +19,12 @@ _COLUMNS = ("run", "state", "step", "epoch", "saved", "attempt")
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path), default=RUNS)
+@click.argument("folder", type=PLACE, default=RUNS)
 @click.option("--json", "as_json", is_flag=True, help="A JSON list, one object per run.")
-def ls(folder: Path, *, as_json: bool) -> None:
-    """List the runs below FOLDER (default: runs/)."""
-    found = [status_at(path) for path in find_runs(folder)]
+@click.pass_context
+def ls(context: click.Context, folder: Path | RemotePlace, *, as_json: bool) -> None:
+    """List the runs below FOLDER, which may be a URL (default: runs/)."""
+    found = list(_statuses(context, folder))
     if as_json:
         objects = [status.to_json() for status in found]
         click.echo(json.dumps(objects, indent=2, allow_nan=False))
@@ -28,6 +32,14 @@ def ls(folder: Path, *, as_json: bool) -> None:
         print_table(found)
     else:
         click.echo(f"There is no run under {folder}/.")
+
+
+def _statuses(context: click.Context, folder: Path | RemotePlace) -> Iterator[Status]:
+    if isinstance(folder, Path):
+        yield from map(status_at, find_runs(folder))
+        return
+    for place in find_remote_runs(folder):
+        yield replace(status_at(fetched(context, place)), run_dir=place.url)
 
 
 def print_table(found: Sequence[Status]) -> None:

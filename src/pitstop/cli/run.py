@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
+from pitstop.cli.places import PLACE, local_and_mirror
 from pitstop.cli.quantities import BYTES, CONDITION, INTERVAL, SECONDS, SHARE, Interval
 from pitstop.cli.retention_options import retention_options, with_options
 from pitstop.engine.weights_file import identify
 from pitstop.link.settings import Settings
+from pitstop.remote.place import RemotePlace
 from pitstop.store.best_rule import BestRule
 from pitstop.store.retention import RetentionPolicy
-from pitstop.supervisor.command_line import run_name
 from pitstop.supervisor.lifecycle import State
 from pitstop.supervisor.notices import completed_line
 from pitstop.supervisor.run_request import RunRequest
@@ -35,8 +36,14 @@ Exit codes:
 @click.command(context_settings=_CONTEXT, epilog=_EXIT_CODES)
 @click.option(
     "--run-dir",
+    type=PLACE,
+    help="The run's folder, or the URL of its mirror, such as s3://bucket/runs/cnn.  "
+    "[default: runs/<script name>]",
+)
+@click.option(
+    "--local-dir",
     type=click.Path(path_type=Path),
-    help="The run's folder.  [default: runs/<script name>]",
+    help="With a URL: the local folder that it mirrors.  [default: runs/<last part of the URL>]",
 )
 @click.option(
     "--from",
@@ -106,7 +113,8 @@ Exit codes:
 def run(
     context: click.Context,
     *,
-    run_dir: Path | None,
+    run_dir: Path | RemotePlace | None,
+    local_dir: Path | None,
     start_from: Path | None,
     new: bool,
     force: bool,
@@ -143,8 +151,10 @@ def run(
         die_at_step=die_at_step,
         start_from=str(identify(start_from.resolve()).path) if start_from else "",
     )
+    folder, mirror = local_and_mirror(run_dir, local_dir, command)
     request = RunRequest(
-        run_dir=run_dir or Path("runs") / run_name(command),
+        run_dir=folder,
+        mirror=mirror,
         command=command,
         settings=settings,
         grace_seconds=grace,

@@ -3,32 +3,46 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from pitstop.cli.live_run import RUNS, find_run, status_at, status_of
 from pitstop.cli.ls import print_table
-from pitstop.store.run_folder import find_runs
+from pitstop.cli.places import PLACE, fetched
+from pitstop.remote.place import RemotePlace
+from pitstop.store.run_folder import find_runs, open_existing
 from pitstop.supervisor.notices import level_text
 from pitstop.supervisor.status import Status, replay_text
 from pitstop.supervisor.status_line import format_seconds
+from pitstop.supervisor.stored_status import stored_status
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.argument("run", type=PLACE, required=False)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def status(run: Path | None, *, as_json: bool) -> None:
-    """Show where RUN is; without RUN, the only run under runs/, or all of them."""
+@click.pass_context
+def status(context: click.Context, run: Path | RemotePlace | None, *, as_json: bool) -> None:
+    """Show where RUN is, a folder or the URL of a mirror.
+
+    Without RUN: the only run under runs/, or all of them.
+    """
     found = [] if run is not None else find_runs(RUNS)
     if len(found) > 1 and not as_json:
         print_table([status_at(path) for path in found])
         return
-    now = status_of(find_run(run))
+    now = _status(context, run)
     if as_json:
         click.echo(json.dumps(now.to_json(), indent=2, allow_nan=False))
     else:
         click.echo("\n".join(f"{name:<12}{text}" for name, text in describe(now) if text))
+
+
+def _status(context: click.Context, run: Path | RemotePlace | None) -> Status:
+    if not isinstance(run, RemotePlace):
+        return status_of(find_run(run))
+    return replace(stored_status(open_existing(fetched(context, run))), run_dir=run.url)
 
 
 def describe(status: Status) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from pitstop.store.catalog import Catalog
 from pitstop.supervisor.chronicle import Chronicle
 from pitstop.supervisor.control import ControlSocket
 from pitstop.supervisor.history import History
+from pitstop.supervisor.mirror_link import MirrorLink
 from pitstop.supervisor.output import Tee
 from pitstop.supervisor.persister_link import PersisterLink
 from pitstop.supervisor.run_request import RunRequest
@@ -94,3 +95,4 @@ class Tools:
     tee: Tee
     persister: PersisterLink
     catalog: Catalog
+    mirror: MirrorLink | None

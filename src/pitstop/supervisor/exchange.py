@@ -18,6 +18,7 @@ from pitstop.link.wire import Connection
 from pitstop.supervisor.attempt import AttemptPlan, Tools
 from pitstop.supervisor.condition_watch import ConditionWatch
 from pitstop.supervisor.lifecycle import Signal
+from pitstop.supervisor.mirroring import Mirroring
 from pitstop.supervisor.reactor import Reactor
 from pitstop.supervisor.reception import Reception
 from pitstop.supervisor.requests import RequestDesk, RequestHandlers
@@ -52,6 +53,7 @@ class Exchange:
 
     Attributes:
         saving: the persister, and when it is asked for what.
+        mirroring: the uploader, if the run has a mirror.
         seat: the place of the process that trains.
     """
 
@@ -67,6 +69,7 @@ class Exchange:
         self.saving = Saving(
             reactor, tools.persister, self._restoring, self.record, ears.feed, losses
         )
+        self.mirroring = Mirroring(reactor, tools.mirror, self.record)
         self._desk = RequestDesk(RequestHandlers(ears.status, ears.on_stop, self.ask_checkpoint))
         handlers = TrainerHandlers(
             self._on_trainer_event, tools.persister.set_arena, self.saving.taken, self._on_restore
@@ -82,10 +85,12 @@ class Exchange:
         """
         self.saving.start()
         self._restoring.begin()
+        self.mirroring.begin()
 
     def record(self, event: Event) -> None:
         """Journals an event and tells those who wait for it."""
         self._tools.chronicle.record(event)
+        self.mirroring.recorded(event)
         if isinstance(event, CheckpointCommitted):
             self._desk.saved(event)
         elif isinstance(event, CheckpointFailed):
@@ -104,6 +109,7 @@ class Exchange:
         """Says good-bye to waiting clients and gives the memory back."""
         self._reception.close()
         self._restoring.close()
+        self.mirroring.close()
 
     def _on_hello(self, connection: Connection, body: dict[str, Any]) -> None:
         closed = not self._ears.is_live() or self._tools.chronicle.story.fits_started > 0

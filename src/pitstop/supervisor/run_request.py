@@ -15,6 +15,7 @@ class RunRequest:
 
     Attributes:
         run_dir: the run's folder, made when missing.
+        mirror: URL of its mirror, empty for none.
         command: the user's command and its arguments.
         settings: what the trainer obeys.
         grace_seconds: the longest wait for a boundary after a stop request.
@@ -31,6 +32,7 @@ class RunRequest:
     run_dir: Path
     command: tuple[str, ...]
     settings: Settings = field(default_factory=Settings)
+    mirror: str = ""
     grace_seconds: float = 30.0
     max_seconds: float | None = None
     stop_when: str = ""

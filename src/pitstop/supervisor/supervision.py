@@ -12,7 +12,15 @@ from pitstop.errors import PitstopError
 from pitstop.events import AttemptEnded, StopRequested
 from pitstop.link.beacon import Stop
 from pitstop.store.run_folder import STOP_FILE
-from pitstop.supervisor import deadline, family, lifecycle, notices, process
+from pitstop.supervisor import (
+    deadline,
+    family,
+    lifecycle,
+    mirroring,
+    notices,
+    process,
+    time_limit,
+)
 from pitstop.supervisor.adopted_process import AdoptedProcess
 from pitstop.supervisor.attempt import AttemptPlan, Tools
 from pitstop.supervisor.command_line import is_python
@@ -69,6 +77,14 @@ class Supervision:
             self._reactor.turn(_IDLE_SECONDS if self._state in _CALM else _WATCHFUL_SECONDS)
             self._tick()
         return self._exit_code
+
+    def finish_mirror(self) -> None:
+        """Waits for the last uploads, no longer than the stop or the time limit allows."""
+        now, limit = time.monotonic(), self._plan.time_limit
+        waited = None if self._stop_at == _NEVER else now - self._stop_at
+        left = None if limit is None else limit.ends_at_seconds - now - time_limit.MARGIN_SECONDS
+        wait = mirroring.patience_seconds(waited, self._plan.grace_seconds, left)
+        self._exchange.mirroring.finish(wait)
 
     @property
     def state(self) -> State:
@@ -245,7 +261,9 @@ class Supervision:
 
     def _on_signals(self) -> None:
         for received in self._tools.signals.take():
-            if received.asks_to_stop:
+            if received.asks_to_stop and self._state in FINAL:
+                self._exchange.mirroring.give_up("it was not waited for")
+            elif received.asks_to_stop:
                 self._request_stop(self._stop_request(received))
             elif received.signal is signal.SIGTSTP:
                 self._suspend()
@@ -275,7 +293,9 @@ class Supervision:
             self._on_main_exit(self._descendants())
 
     def _descendants(self) -> list[int]:
-        return family.living_descendants({self._tools.persister.pid})
+        mirror = self._tools.mirror
+        ours = {self._tools.persister.pid, mirror.pid if mirror else 0}
+        return family.living_descendants(ours)
 
     def _on_main_exit(self, survivors: list[int]) -> None:
         happened = aftermath(

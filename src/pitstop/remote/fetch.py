@@ -1,0 +1,110 @@
+"""Brings a mirrored run into a local folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from pitstop import journal
+from pitstop.errors import CheckpointCorrupt
+from pitstop.remote.layout import file_keys
+from pitstop.remote.remote_copy import StoredManifest, read_manifests
+from pitstop.remote.storage import Storage
+from pitstop.store.catalog import Catalog, CheckpointEntry
+from pitstop.store.filesystem import REAL_FILESYSTEM
+from pitstop.store.manifest import MANIFEST_FILE, Manifest
+from pitstop.store.names import is_checkpoint
+from pitstop.store.run_folder import ATTEMPTS_DIR, CHECKPOINTS_DIR, JOURNAL_FILE, RUN_FILE
+
+
+def fetch_run(storage: Storage, target: Path, say: Callable[[str], None]) -> tuple[Manifest, ...]:
+    """Makes `target` the run's folder, whole or not at all; its checkpoints, newest first.
+
+    Checkpoints are verified; damaged ones are left out, and said to be.
+
+    Raises:
+        StorageFault: the mirror cannot be read.
+        OSError: the folder cannot be written.
+    """
+    staging = target.with_name(f".{target.name}.fetching")
+    shutil.rmtree(staging, ignore_errors=True)
+    sizes = storage.sizes()
+    fetch_records(storage, staging, sizes, attempts=True)
+    manifests = read_manifests(storage, sizes)
+    found = _fetch_checkpoints(storage, staging / CHECKPOINTS_DIR, manifests, say)
+    staging.rename(target)
+    REAL_FILESYSTEM.sync_dir(target.parent)
+    return found
+
+
+def fetch_records(
+    storage: Storage, target: Path, sizes: Mapping[str, int], *, attempts: bool
+) -> None:
+    """Fetches everything but the checkpoints; what the attempts left only if asked to."""
+    (target / CHECKPOINTS_DIR).mkdir(parents=True)
+    (target / ATTEMPTS_DIR).mkdir()
+    for key in (RUN_FILE, JOURNAL_FILE):
+        storage.download(key, target / key)
+    # The number of the next attempt follows from these, also of those that left nothing.
+    for entry in journal.read(target / JOURNAL_FILE).entries:
+        (target / ATTEMPTS_DIR / str(entry.attempt)).mkdir(exist_ok=True)
+    for key in sizes if attempts else ():
+        folder, _, rest = key.partition("/")
+        number, _, name = rest.partition("/")
+        if folder == ATTEMPTS_DIR and number.isdecimal() and name and "/" not in name:
+            (target / ATTEMPTS_DIR / number).mkdir(exist_ok=True)
+            storage.download(key, target / ATTEMPTS_DIR / number / name)
+
+
+def fetch_manifests(storage: Storage, target: Path, sizes: Mapping[str, int]) -> None:
+    """Fetches the manifests alone, into a folder that has the run's records already."""
+    for stored in read_manifests(storage, sizes):
+        if is_checkpoint(stored.name):
+            folder = target / CHECKPOINTS_DIR / stored.name
+            folder.mkdir()
+            (folder / MANIFEST_FILE).write_bytes(stored.data)
+
+
+def _fetch_checkpoints(
+    storage: Storage,
+    folder: Path,
+    manifests: Sequence[StoredManifest],
+    say: Callable[[str], None],
+) -> tuple[Manifest, ...]:
+    fetched: dict[str, Path] = {}
+    good = []
+    for stored in manifests:
+        if not is_checkpoint(stored.name):
+            continue
+        try:
+            good.append(_fetch_checkpoint(storage, folder / stored.name, stored, fetched))
+        except CheckpointCorrupt as damage:
+            shutil.rmtree(folder / stored.name, ignore_errors=True)
+            fetched = {key: path for key, path in fetched.items() if path.exists()}
+            say(f"checkpoint {stored.name} in {storage.url} is left out: {damage.reason}.")
+    REAL_FILESYSTEM.sync_dir(folder)
+    return tuple(good)
+
+
+def _fetch_checkpoint(
+    storage: Storage, folder: Path, stored: StoredManifest, fetched: dict[str, Path]
+) -> Manifest:
+    """Fetches what no other checkpoint shares, links what one does, and verifies all."""
+    folder.mkdir()
+    if stored.manifest is None:
+        raise CheckpointCorrupt(folder, f"its {MANIFEST_FILE} is damaged")
+    for file, key in file_keys(stored.name, stored.manifest).items():
+        if file != Path(file).name:
+            raise CheckpointCorrupt(folder, f"its manifest names a file {file!r}")
+        if key in fetched:
+            os.link(fetched[key], folder / file)
+        elif not storage.download(key, folder / file):
+            raise CheckpointCorrupt(folder, f"{file} is missing")
+        fetched.setdefault(key, folder / file)
+    (folder / MANIFEST_FILE).write_bytes(stored.data)
+    catalog = Catalog(folder.parent)
+    catalog.verify(CheckpointEntry(folder, stored.manifest))
+    REAL_FILESYSTEM.sync_dir(folder)
+    return stored.manifest

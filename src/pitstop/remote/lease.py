@@ -1,0 +1,113 @@
+"""Who may write a mirror: a record in it, renewed while its holder lives.
+
+A lease is a promise between runs of Pitstop, not a lock: see docs/remote.md for
+what it cannot prevent.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+RENEW_SECONDS = 15.0
+EXPIRY_SECONDS = 60.0
+"""A lease that was watched for so long and not renewed is nobody's."""
+
+ABANDONED_SECONDS = 600.0
+"""A lease this old by the clocks is not watched first: no two clocks differ so much."""
+
+LIVE = "live"
+FINISHING = "finishing"
+RELEASED = "released"
+
+_FORMAT = "pitstop-lease"
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The holder of a mirror.
+
+    Attributes:
+        holder: random hex digits of one call of `pitstop run`.
+        host: for people.
+        machine: one boot of one machine, and the process ids that `pid` counts among.
+        pid: of the holder there.
+        start_time_ticks: of that process, see `store.lock.LockRecord`.
+        state: "live"; "finishing" when only the last uploads are left; "released".
+        renewed_seconds: when it was written, seconds since the epoch.
+    """
+
+    holder: str
+    host: str
+    machine: str
+    pid: int
+    start_time_ticks: int
+    state: str
+    renewed_seconds: float
+
+
+class Verdict(enum.Enum):
+    """What to do about a lease that was found."""
+
+    TAKE = "take"
+    WAIT = "wait"
+    REFUSE = "refuse"
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """What was seen of a lease so far.
+
+    Attributes:
+        lease: as it was read last, None when there is none.
+        here: it was written on this machine since its boot.
+        holder_alive: of one that was written here: its process is still there.
+        renewed: it was renewed since it was first looked at.
+        unchanged_seconds: since it last changed under our eyes.
+        age_seconds: since it was written, by the two machines' clocks.
+    """
+
+    lease: Lease | None
+    here: bool
+    holder_alive: bool
+    renewed: bool
+    unchanged_seconds: float
+    age_seconds: float
+
+
+def judge(seen: Sighting) -> Verdict:
+    """Whether the mirror may be taken, is in use, or needs another look."""
+    if seen.lease is None or seen.lease.state == RELEASED:
+        return Verdict.TAKE
+    if seen.here and not seen.holder_alive:
+        return Verdict.TAKE
+    if max(seen.unchanged_seconds / EXPIRY_SECONDS, seen.age_seconds / ABANDONED_SECONDS) >= 1:
+        return Verdict.TAKE
+    if seen.lease.state == FINISHING:
+        return Verdict.WAIT
+    return Verdict.REFUSE if seen.here or seen.renewed else Verdict.WAIT
+
+
+def encode(lease: Lease) -> bytes:
+    """The content of lease.json."""
+    return json.dumps({"format": _FORMAT, "version": 1, **asdict(lease)}, indent=2).encode()
+
+
+def decode(data: bytes) -> Lease | None:
+    """The lease that `encode` wrote; None for anything else, which protects nothing."""
+    try:
+        record: Mapping[str, Any] = json.loads(data)
+        return Lease(
+            holder=str(record["holder"]),
+            host=str(record["host"]),
+            machine=str(record["machine"]),
+            pid=int(record["pid"]),
+            start_time_ticks=int(record["start_time_ticks"]),
+            state=str(record["state"]),
+            renewed_seconds=float(record["renewed_seconds"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,150 @@
+"""Takes, renews and gives back the lease of a mirror."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pitstop.errors import UserError
+from pitstop.remote import lease
+from pitstop.remote.fault import StorageFault
+from pitstop.remote.layout import LEASE_KEY
+from pitstop.remote.lease import Lease, Sighting, Verdict
+from pitstop.remote.storage import Storage
+from pitstop.store.lock import own_record
+
+_LOOK_SECONDS = 1.0
+_START_TIME_FIELD = 19
+
+
+class MirrorInUse(UserError):
+    """Another live run holds the mirror."""
+
+
+class LeaseHolder:
+    """One call of `pitstop run`, as the writer of a mirror."""
+
+    def __init__(self, storage: Storage, holder: str) -> None:
+        """Prepares the lease; nothing is written yet.
+
+        Args:
+            holder: random hex digits, the same for all uploaders of one call.
+        """
+        self._storage = storage
+        record = own_record()
+        self._own = Lease(
+            holder, record.host, _machine(), record.pid, record.start_time_ticks, lease.LIVE, 0.0
+        )
+
+    def acquire(self, say: Callable[[str], None]) -> None:
+        """Takes the mirror, after a dead holder's lease has run out.
+
+        Raises:
+            MirrorInUse: another run writes it.
+            StorageFault: the mirror cannot be read or written.
+        """
+        first = found = self._read()
+        changed_at = time.monotonic()
+        told = False
+        while (verdict := self._judge(first, found, changed_at)) is not Verdict.TAKE:
+            if verdict is Verdict.REFUSE and found is not None:
+                raise self._refusal(found)
+            if not told and found is not None:
+                say(_waiting_line(self._storage.url, found))
+            told = True
+            time.sleep(_LOOK_SECONDS)
+            if (latest := self._read()) != found:
+                found, changed_at = latest, time.monotonic()
+        self._take(found)
+
+    def renew(self) -> bool:
+        """Writes the lease anew; False when another run has taken the mirror.
+
+        Raises:
+            StorageFault: the mirror cannot be read or written.
+        """
+        found = self._read()
+        if found is not None and not self._is_own(found):
+            return False
+        self._write(new=False)
+        return True
+
+    def finishing(self) -> None:
+        """From the next renewal on, others may wait for the end instead of giving up."""
+        self._own = dataclasses.replace(self._own, state=lease.FINISHING)
+
+    def release(self) -> None:
+        """Gives the mirror back.
+
+        Raises:
+            StorageFault: that could not be written; the lease runs out by itself.
+        """
+        self._own = dataclasses.replace(self._own, state=lease.RELEASED)
+        self.renew()
+
+    def _judge(self, first: Lease | None, found: Lease | None, changed_at: float) -> Verdict:
+        if found is None or self._is_own(found):
+            return Verdict.TAKE
+        here = found.machine == self._own.machine
+        sighting = Sighting(
+            lease=found,
+            here=here,
+            holder_alive=here and _is_alive(found.pid, found.start_time_ticks),
+            renewed=found != first,
+            unchanged_seconds=time.monotonic() - changed_at,
+            age_seconds=time.time() - found.renewed_seconds,
+        )
+        return lease.judge(sighting)
+
+    def _take(self, found: Lease | None) -> None:
+        """Writes ours and reads it back: of two that write at once, one is refused."""
+        try:
+            self._write(new=found is None)
+        except StorageFault:
+            if self._read() is None:
+                raise
+        winner = self._read()
+        if winner is None or not self._is_own(winner):
+            raise self._refusal(winner or self._own)
+
+    def _is_own(self, found: Lease) -> bool:
+        return found.holder == self._own.holder
+
+    def _read(self) -> Lease | None:
+        data = self._storage.read(LEASE_KEY)
+        return lease.decode(data) if data is not None else None
+
+    def _write(self, *, new: bool) -> None:
+        self._own = dataclasses.replace(self._own, renewed_seconds=time.time())
+        self._storage.write(LEASE_KEY, lease.encode(self._own), new=new)
+
+    def _refusal(self, found: Lease) -> MirrorInUse:
+        return MirrorInUse(
+            f"{self._storage.url} is in use by a live run (process {found.pid} on {found.host}).",
+            "Stop it there, or give this run another --run-dir.",
+        )
+
+
+def _waiting_line(url: str, found: Lease) -> str:
+    if found.state == lease.FINISHING:
+        return f"waiting for process {found.pid} on {found.host}, which sends the rest to {url}."
+    return (
+        f"{url} was in use by process {found.pid} on {found.host}; waiting up to"
+        f" {lease.EXPIRY_SECONDS:.0f} s to see whether it still is."
+    )
+
+
+def _machine() -> str:
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+
+
+def _is_alive(pid: int, start_time_ticks: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    fields = stat.rpartition(b")")[2].split()
+    return int(fields[_START_TIME_FIELD]) == start_time_ticks and fields[0] != b"Z"

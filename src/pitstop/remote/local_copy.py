@@ -1,0 +1,75 @@
+"""What a local run folder holds that its mirror should hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from xxhash import xxh3_64_hexdigest
+
+from pitstop.remote.layout import file_keys
+from pitstop.remote.plan import LocalCheckpoint, LocalFile
+from pitstop.store.catalog import Catalog, CheckpointEntry
+from pitstop.store.manifest import MANIFEST_FILE, Manifest
+from pitstop.store.run_folder import ATTEMPTS_DIR, CHECKPOINTS_DIR, JOURNAL_FILE
+
+
+@dataclass(frozen=True)
+class Record:
+    """A file that is written once or only grows: its place, the object's key, its size now."""
+
+    path: Path
+    key: str
+    size_bytes: int
+
+
+def read_checkpoints(run_dir: Path) -> tuple[LocalCheckpoint, ...]:
+    """The committed checkpoints, newest first, without those that vanish meanwhile."""
+    entries = Catalog(run_dir / CHECKPOINTS_DIR).entries()
+    return tuple(_present(entries))
+
+
+def newest_entry(run_dir: Path) -> CheckpointEntry | None:
+    """The newest checkpoint whose manifest can be read."""
+    entries = Catalog(run_dir / CHECKPOINTS_DIR).entries()
+    return next((entry for entry in entries if entry.manifest), None)
+
+
+def read_records(run_dir: Path) -> tuple[Record, ...]:
+    """The journal, and what the attempts have left."""
+    paths = [run_dir / JOURNAL_FILE, *sorted((run_dir / ATTEMPTS_DIR).glob("*/*"))]
+    return tuple(
+        Record(path, path.relative_to(run_dir).as_posix(), path.stat().st_size)
+        for path in paths
+        if path.is_file() and not path.name.startswith(".")
+    )
+
+
+def _present(entries: tuple[CheckpointEntry, ...]) -> Iterator[LocalCheckpoint]:
+    for entry in entries:
+        if entry.manifest is None:
+            continue
+        try:
+            yield _described(entry.path, entry.manifest)
+        except FileNotFoundError:
+            continue
+
+
+def _described(path: Path, manifest: Manifest) -> LocalCheckpoint:
+    keys = file_keys(path.name, manifest)
+    return LocalCheckpoint(
+        name=path.name,
+        sequence=manifest.sequence,
+        step=manifest.info.step,
+        digest=xxh3_64_hexdigest((path / MANIFEST_FILE).read_bytes()),
+        manifest=path / MANIFEST_FILE,
+        files={key: _stamped(path / file) for file, key in keys.items()},
+    )
+
+
+def _stamped(path: Path) -> LocalFile:
+    # Checkpoints never change, so an inode that is the same holds the same bytes;
+    # its time tells it from a later file that was given the same number.
+    found = path.stat()
+    return LocalFile(path, found.st_size, f"{found.st_ino}-{found.st_mtime_ns}")

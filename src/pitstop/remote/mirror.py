@@ -1,0 +1,134 @@
+"""Brings a mirror up to date with the local folder, one pass at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from pitstop.events import CheckpointUploaded, Event
+from pitstop.remote import plan
+from pitstop.remote.layout import manifest_key
+from pitstop.remote.local_copy import Record, read_checkpoints, read_records
+from pitstop.remote.plan import (
+    Action,
+    PutFile,
+    PutManifest,
+    RemoteState,
+    RemoveFile,
+    RemoveManifest,
+)
+from pitstop.remote.remote_copy import read_manifests, state_of
+from pitstop.remote.storage import LocalFileGone, Storage
+from pitstop.store.run_folder import RUN_FILE
+
+
+class Mirror:
+    """The mirror of one run folder.
+
+    What the mirror holds is looked up once, and known from then on: nobody
+    else writes it while the lease is ours.
+    """
+
+    def __init__(self, storage: Storage, run_dir: Path, report: Callable[[Event], None]) -> None:
+        """Nothing is read yet.
+
+        Args:
+            report: told of every checkpoint that is whole in the mirror.
+        """
+        self._storage = storage
+        self._run_dir = run_dir
+        self._report = report
+        self._remote: RemoteState | None = None
+        self._sizes: dict[str, int] = {}
+        self._sent_bytes = 0
+        self._began_seconds = 0.0
+
+    def update(self, is_wanted: Callable[[], bool]) -> bool:
+        """Sends and removes until the mirror holds what the folder holds.
+
+        Args:
+            is_wanted: asked before each step; False ends the pass.
+
+        Returns:
+            Whether the pass came to its end; otherwise another one goes on.
+
+        Raises:
+            StorageFault: the storage refused; the next pass goes on.
+        """
+        remote = self._look()
+        self._began_seconds, self._sent_bytes = time.monotonic(), 0
+        try:
+            if RUN_FILE not in self._sizes:
+                self._send(self._run_dir / RUN_FILE, RUN_FILE)
+            steps = plan.plan(read_checkpoints(self._run_dir), remote)
+            return self._take_all(steps, is_wanted) and self._send_records(is_wanted)
+        except LocalFileGone:
+            # The folder has changed since the plan was made.
+            return False
+
+    def missing(self) -> list[str]:
+        """What the mirror lacks: names of checkpoints, and paths of other files."""
+        local = read_checkpoints(self._run_dir)
+        remote = self._remote or RemoteState({}, {})
+        actions = plan.plan(local, remote)
+        names = [each.checkpoint.name for each in actions if isinstance(each, PutManifest)]
+        return names + [record.key for record in self._late_records()]
+
+    def _look(self) -> RemoteState:
+        if self._remote is None:
+            self._sizes = self._storage.sizes()
+            manifests = read_manifests(self._storage, self._sizes)
+            local = read_checkpoints(self._run_dir)
+            self._remote = state_of(manifests, self._sizes, local)
+        return self._remote
+
+    def _late_records(self) -> list[Record]:
+        # They only grow, so the same size is the same content.
+        records = read_records(self._run_dir)
+        return [each for each in records if self._sizes.get(each.key) != each.size_bytes]
+
+    def _take_all(self, actions: Iterable[Action], is_wanted: Callable[[], bool]) -> bool:
+        for action in actions:
+            if not is_wanted():
+                return False
+            self._take(action)
+            self._remote = plan.apply(self._look(), action)
+        return True
+
+    def _send_records(self, is_wanted: Callable[[], bool]) -> bool:
+        for record in self._late_records():
+            if not is_wanted():
+                return False
+            self._send(record.path, record.key)
+        return True
+
+    def _take(self, action: Action) -> None:
+        match action:
+            case PutFile(key, file):
+                self._send(file.path, key)
+            case PutManifest(checkpoint):
+                self._send(checkpoint.manifest, manifest_key(checkpoint.name))
+                self._tell(checkpoint)
+            case RemoveManifest(name):
+                self._storage.remove(manifest_key(name))
+            case RemoveFile(key):
+                self._storage.remove(key)
+
+    def _send(self, path: Path, key: str) -> None:
+        # The size from before: what is appended meanwhile is sent the next time.
+        try:
+            size_bytes = path.stat().st_size
+        except FileNotFoundError:
+            raise LocalFileGone(str(path)) from None
+        self._storage.upload(path, key)
+        self._sizes[key] = size_bytes
+        self._sent_bytes += size_bytes
+
+    def _tell(self, checkpoint: plan.LocalCheckpoint) -> None:
+        now = time.monotonic()
+        seconds = now - self._began_seconds
+        self._report(
+            CheckpointUploaded(checkpoint.step, checkpoint.name, self._sent_bytes, seconds)
+        )
+        self._began_seconds, self._sent_bytes = now, 0

@@ -1,0 +1,59 @@
+"""The URL of a mirror, and the local folder that it mirrors.  Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from pitstop.errors import UserError
+
+_URL = re.compile(r"([a-z][a-z0-9+.-]*)://(.*)", re.DOTALL)
+_RUNS = Path("runs")
+
+
+class PlaceInvalid(UserError):
+    """The URL names no folder that a run can be mirrored to."""
+
+
+@dataclass(frozen=True)
+class RemotePlace:
+    """A folder at a URL, without a slash at its end."""
+
+    url: str
+
+    def __str__(self) -> str:
+        return self.url
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.url.rpartition("/")[2]
+
+    @property
+    def working_copy(self) -> Path:
+        """Where the run lies on this machine unless another place is named."""
+        return _RUNS / self.name
+
+
+def is_url(text: str) -> bool:
+    """Whether a place that the user named is a URL, and not a path."""
+    return _URL.fullmatch(text) is not None
+
+
+def parse(text: str) -> RemotePlace:
+    """The place that a URL names.
+
+    Raises:
+        PlaceInvalid: it names a bucket or a host, and no folder in it.
+    """
+    match = _URL.fullmatch(text)
+    scheme, path = match.groups() if match else ("", "")
+    parts = path.rstrip("/").split("/")
+    # The path of a file URL begins at the root; elsewhere the first part is a bucket or host.
+    if len(parts) < 2 or parts[-1] in ("", ".", "..") or (scheme != "file" and not parts[0]):
+        raise PlaceInvalid(
+            f"{text} names no folder for a run.",
+            "Name one below the bucket, such as s3://bucket/runs/cnn.",
+        )
+    return RemotePlace(text.rstrip("/"))

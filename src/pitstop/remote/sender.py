@@ -1,0 +1,123 @@
+"""The thread that sends: at once when something changed, later when it failed."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+
+from pitstop.errors import PitstopError
+from pitstop.events import Event, UploadFailed, UploadGivenUp
+from pitstop.remote.backoff import delay_seconds
+from pitstop.remote.fault import StorageFault
+from pitstop.remote.mirror import Mirror
+
+RECORDS_SECONDS = 30.0
+"""The journal and the output of the attempt are sent so often, and with every checkpoint."""
+
+LAST_TRIES_SECONDS = 300.0
+"""At the end of an attempt, failures for so long end the tries."""
+
+_LAST_DELAY_SECONDS = 5.0
+_NEVER = float("inf")
+
+
+class Sender:
+    """Keeps a mirror up to date until it is told to finish."""
+
+    def __init__(
+        self, mirror: Mirror, report: Callable[[Event], None], on_end: Callable[[], None]
+    ) -> None:
+        """Begins nothing.
+
+        Args:
+            report: told of failures, the first of a kind in a row.
+            on_end: called when the thread has nothing more to do.
+        """
+        self._mirror = mirror
+        self._report = report
+        self._on_end = on_end
+        self._wake = threading.Condition()
+        self._due_seconds = 0.0
+        self._asked = self._finishing = self._stopped = False
+        self._stop_reason = ""
+        self._failures = 0
+        self._failing_since_seconds = _NEVER
+        self._last_error = ""
+        # A request that hangs must not keep the process.
+        self.thread = threading.Thread(target=self._run, name="pitstop-sender", daemon=True)
+
+    def changed(self) -> None:
+        """There is something new to send; a wait after a failure goes on."""
+        with self._wake:
+            self._asked = True
+            if not self._failures:
+                self._due_seconds = 0.0
+            self._wake.notify()
+
+    def finish(self) -> None:
+        """Send what is left now, and end."""
+        with self._wake:
+            self._asked = self._finishing = True
+            self._due_seconds = 0.0
+            self._wake.notify()
+
+    def stop(self, reason: str) -> None:
+        """End behind the step that is under way."""
+        with self._wake:
+            self._stopped, self._stop_reason = True, reason
+            self._wake.notify()
+
+    def give_up(self, error: str) -> None:
+        """Says what is missing; from any thread, also while a request hangs."""
+        if missing := self._mirror.missing():
+            self._report(UploadGivenUp(missing, error))
+
+    def _run(self) -> None:
+        while not (self._stopped or self._try_once()):
+            self._sleep()
+        if self._stopped:
+            self.give_up(self._stop_reason)
+        self._on_end()
+
+    def _sleep(self) -> None:
+        with self._wake:
+            while not self._stopped and (left := self._due_seconds - time.monotonic()) > 0:
+                self._wake.wait(left)
+
+    def _try_once(self) -> bool:
+        """One pass; whether it was the last."""
+        with self._wake:
+            finishing, self._asked = self._finishing, False
+        try:
+            complete = self._mirror.update(lambda: not self._stopped)
+        except StorageFault as fault:
+            return self._failed(fault, finishing)
+        except PitstopError as error:
+            self.give_up(error.message)
+            return True
+        self._failures, self._last_error = 0, ""
+        self._failing_since_seconds = _NEVER
+        self._wait(RECORDS_SECONDS if complete else 0.0)
+        return complete and finishing
+
+    def _failed(self, fault: StorageFault, finishing: bool) -> bool:
+        now = time.monotonic()
+        self._failures += 1
+        self._failing_since_seconds = min(self._failing_since_seconds, now)
+        if fault.message != self._last_error:
+            self._last_error = fault.message
+            self._report(UploadFailed(fault.message, fault.remedy, fault.needs_user))
+        if finishing and now - self._failing_since_seconds >= LAST_TRIES_SECONDS:
+            self.give_up(fault.message)
+            return True
+        delay = delay_seconds(self._failures, random.random())
+        self._wait(min(delay, _LAST_DELAY_SECONDS) if finishing else delay)
+        return False
+
+    def _wait(self, seconds: float) -> None:
+        with self._wake:
+            # What was asked for during the pass is not put off by it.
+            at_once = self._asked and (self._finishing or not self._failures)
+            self._due_seconds = 0.0 if at_once else time.monotonic() + seconds

@@ -1,0 +1,155 @@
+"""The objects below a URL, through fsspec."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+
+from pitstop.remote.fault import StorageFault, explain
+
+# Waits and retries are ours: within the library they would be neither seen nor ended.
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "s3": {
+        "config_kwargs": {
+            "connect_timeout": 10,
+            "read_timeout": 60,
+            "retries": {"max_attempts": 1},
+        },
+        # Each part of a large file is held in memory while it is sent.
+        "max_concurrency": 3,
+    },
+    "file": {"auto_mkdir": True},
+}
+
+
+class LocalFileGone(Exception):
+    """The file that was to be sent is there no more: the checkpoint was pruned."""
+
+
+class Storage:
+    """The objects of one mirror, by their keys; each is written in one step.
+
+    Every method may raise `StorageFault`.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Loads the library for the URL; nothing is sent yet.
+
+        Raises:
+            StorageFault: there is no library for such URLs here.
+        """
+        self.url = url
+        protocol = url.partition("://")[0]
+        options = _OPTIONS.get(protocol, {})
+        with self._failures_explained():
+            try:
+                self._filesystem, self._root = fsspec.url_to_fs(
+                    url, use_listings_cache=False, **options
+                )
+            except (ImportError, ValueError) as error:
+                raise StorageFault(
+                    f"URLs that begin with {protocol}:// need a library: {error}.",
+                    "Install it: `pip install 'pitstop[remote]'` for s3://, gcsfs for gs://.",
+                    needs_user=True,
+                ) from error
+
+    def read(self, key: str) -> bytes | None:
+        """The content of an object, None when there is none."""
+        with self._failures_explained():
+            try:
+                return bytes(self._filesystem.cat_file(self._path(key)))
+            except FileNotFoundError:
+                return None
+
+    def write(self, key: str, data: bytes, *, new: bool = False) -> None:
+        """Gives an object its content; with `new` only if it does not exist.
+
+        Not every server keeps the condition (S3 does, with `If-None-Match`), so the
+        caller reads again what came of it.
+        """
+        with self._failures_explained():
+            mode = "create" if new else "overwrite"
+            self._make_parent(key)
+            self._filesystem.pipe_file(self._path(key), data, mode=mode)
+
+    def upload(self, path: Path, key: str) -> None:
+        """Sends a file.
+
+        Raises:
+            LocalFileGone: it is not there any more.
+        """
+        with self._failures_explained():
+            try:
+                self._make_parent(key)
+                self._filesystem.put_file(str(path), self._path(key))
+            except FileNotFoundError:
+                if path.exists():
+                    raise
+                raise LocalFileGone(str(path)) from None
+
+    def download(self, key: str, path: Path) -> bool:
+        """Fetches an object into a new file, synced; False when there is none."""
+        with self._failures_explained():
+            try:
+                self._filesystem.get_file(self._path(key), str(path))
+            except FileNotFoundError:
+                path.unlink(missing_ok=True)
+                return False
+            _sync(path)
+            return True
+
+    def remove(self, key: str) -> None:
+        """Removes an object; one that is not there is no error."""
+        with self._failures_explained(), contextlib.suppress(FileNotFoundError):
+            self._filesystem.rm_file(self._path(key))
+
+    def sizes(self, folder: str = "") -> dict[str, int]:
+        """The objects at and below a folder: their sizes in bytes, by key."""
+        with self._failures_explained():
+            start = self._path(folder) if folder else self._root
+            found = self._filesystem.find(start, detail=True)
+            return {self._key(path): int(info["size"]) for path, info in found.items()}
+
+    def folders(self) -> list[str]:
+        """The names of the folders right below the URL."""
+        with self._failures_explained():
+            try:
+                rows = self._filesystem.ls(self._root, detail=True)
+            except FileNotFoundError:
+                return []
+            return [self._key(row["name"]) for row in rows if row["type"] == "directory"]
+
+    def _path(self, key: str) -> str:
+        return f"{self._root}/{key}"
+
+    def _key(self, path: str) -> str:
+        return path.rstrip("/").removeprefix(self._root).lstrip("/")
+
+    def _make_parent(self, key: str) -> None:
+        # Object stores have no folders; asking some for one would make a bucket.
+        if "file" in self._filesystem.protocol:
+            parent = self._path(key).rpartition("/")[0]
+            self._filesystem.makedirs(parent, exist_ok=True)
+
+    @contextlib.contextmanager
+    def _failures_explained(self) -> Iterator[None]:
+        try:
+            yield
+        except (StorageFault, LocalFileGone):
+            raise
+        except Exception as error:
+            # The exceptions of the libraries behind fsspec have no base in common.
+            raise explain(error, self.url) from error
+
+
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
