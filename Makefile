@@ -36,6 +36,7 @@ lint: $(READY)  ## ruff, mypy, import-linter
 bench: $(READY)  ## Measure what Pitstop costs a training run
 	$(BIN)/python benchmarks/boundary.py
 	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/resume.py
 
 torture: $(READY)  ## Kill and stop runs again and again, the exactness matrix included (an hour)
 	$(BIN)/python -m pytest -q -m torture -n 2 --dist loadgroup

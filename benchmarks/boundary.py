@@ -56,10 +56,12 @@ class Measurement(keras.callbacks.Callback):
             self.microseconds.append((time.perf_counter() - started) / CALLS * 1e6)
 
 
-def open_session(connection: Connection, beacon: Beacon, folder: str) -> Session:
-    """A session that is never asked for anything."""
+def open_session(
+    connection: Connection, beacon: Beacon, folder: str, settings: Settings = NEVER_DUE
+) -> Session:
+    """A session that nobody asks for anything."""
     welcome = {
-        "settings": NEVER_DUE.to_json(),
+        "settings": settings.to_json(),
         "points": [],
         "lost_from_step": -1,
         "run_dir": folder,

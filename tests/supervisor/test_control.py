@@ -57,3 +57,21 @@ def test_socket_of_a_killed_supervisor_is_swept_and_a_live_one_is_not(tmp_path: 
     assert live.path.exists()
     live.close()
     later.close()
+
+
+def test_a_supervisor_that_does_not_answer_holds_nobody_up(tmp_path: Path) -> None:
+    environment = {"XDG_RUNTIME_DIR": str(tmp_path)}
+    deaf = ControlSocket(environment)
+    waiting = []
+    while True:
+        client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        client.setblocking(False)
+        waiting.append(client)
+        try:
+            client.connect(str(deaf.path))
+        except BlockingIOError:
+            break
+    other = ControlSocket(environment)
+    assert deaf.path.exists()
+    for each in (other, deaf, *waiting):
+        each.close()

@@ -79,6 +79,8 @@ def _sweep(folder: Path) -> None:
     """Removes the sockets of supervisors that were killed."""
     for path in folder.glob("*.sock"):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            # One that lives but does not answer, because it is paused, must not hold us up.
+            probe.setblocking(False)
             try:
                 probe.connect(str(path))
             except ConnectionRefusedError:
