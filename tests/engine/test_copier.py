@@ -152,6 +152,27 @@ def test_the_arena_grows_with_the_model(trainer: Trainer) -> None:
         os.fstat(trainer.arenas[0].fd)
 
 
+def test_room_can_be_made_before_it_is_needed(trainer: Trainer) -> None:
+    assert not trainer.copier.has_room(4 << 20)
+    trainer.copier.make_room(4 << 20)
+    trainer.copier.wait()
+    assert trainer.copier.has_room(4 << 20)
+    trainer.copier.copy_now(cut(1, size_bytes=4 << 20), "cadence", durable=True)
+    assert len(trainer.arenas) == 1
+
+
+def test_room_that_is_refused_is_told(tmp_path: Path) -> None:
+    trainer = Trainer(tmp_path, available_bytes=1 << 20)
+    with lowered(resource.RLIMIT_FSIZE, 1 << 12):
+        trainer.copier.make_room(4 << 20)
+        trainer.copier.wait()
+    assert trainer.copier.room_refused
+    assert len(trainer.failed) == 1
+    trainer.copier.make_room(4 << 20)
+    trainer.copier.wait()
+    assert not trainer.copier.room_refused
+
+
 def test_without_memory_it_takes_a_file(tmp_path: Path) -> None:
     trainer = Trainer(tmp_path, available_bytes=1 << 20)
     trainer.copier.copy_now(cut(1), "cadence", durable=True)

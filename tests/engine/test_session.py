@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pitstop.engine.copy_mode import LARGE_BYTES
 from pitstop.engine.cut import Cut
 from pitstop.engine.session import EXIT_STOPPED, RestorePoint, Session, TrainingStopped
 from pitstop.errors import PeerClosed, PeerFault, ProtocolMismatch
@@ -185,6 +186,23 @@ def test_the_first_snapshot_follows_the_first_step(make: MakeSupervisor) -> None
     assert (snapshot.body["step"], snapshot.body["reason"]) == (1, "cadence")
     assert not snapshot.body["durable"]
     assert snapshot.body["copy_seconds"] > 0
+    os.close(arena.fds[0])
+
+
+def test_a_large_state_is_copied_before_the_next_step(make: MakeSupervisor) -> None:
+    supervisor = make()
+    session = supervisor.session
+    session.start_steps(0)
+    large = memoryview(bytes(LARGE_BYTES))
+    assert not session.act(1, lambda: cut(1, LARGE_BYTES, lambda: large))
+    (arena,) = supervisor.told(1)
+    assert arena.type == "arena"
+    # The arena is announced while its thread ends.
+    while not session.act(2, lambda: cut(2, LARGE_BYTES, lambda: large)):
+        time.sleep(0.001)
+    found = newest_slot(arena.fds[0])
+    assert found is not None
+    assert found[1].step == 2
     os.close(arena.fds[0])
 
 

@@ -43,7 +43,11 @@ class _Job:
 
 
 class Copier:
-    """Owns the arena and the thread that fills it; at most one copy at a time."""
+    """Owns the arena and the thread that fills it; at most one copy at a time.
+
+    Attributes:
+        room_refused: neither memory nor disk had room for an arena when last asked.
+    """
 
     def __init__(
         self,
@@ -62,10 +66,11 @@ class Copier:
         self._on_arena = on_arena
         self._on_copied = on_copied
         self._on_failed = on_failed
+        self.room_refused = False
         self._arena: Arena | None = None
         # A later process of the same attempt goes on with larger numbers.
         self._sequence = time.monotonic_ns()
-        self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._idle = threading.Event()
         self._idle.set()
         self._thread: threading.Thread | None = None
@@ -83,12 +88,24 @@ class Copier:
 
     def submit(self, cut: Cut, reason: str, *, durable: bool) -> None:
         """Copies a cut in the background, after a copy under way."""
+        job = _Job(cut, reason, durable)
+        self._begin(lambda: self._copy(job))
+
+    def has_room(self, snapshot_bytes: int) -> bool:
+        """Whether a snapshot of this size could be copied without making an arena first."""
+        return self._arena is not None and self._arena.fits(snapshot_bytes)
+
+    def make_room(self, snapshot_bytes: int) -> None:
+        """Makes an arena for snapshots of this size in the background."""
+        self._begin(lambda: self._make_room(snapshot_bytes))
+
+    def _begin(self, job: Callable[[], object]) -> None:
         self._idle.wait()
         if self._thread is None:
             self._thread = threading.Thread(target=self._serve, name="pitstop", daemon=True)
             self._thread.start()
         self._idle.clear()
-        self._jobs.put(_Job(cut, reason, durable))
+        self._jobs.put(job)
 
     def copy_now(self, cut: Cut, reason: str, *, durable: bool) -> int:
         """Copies a cut while the caller waits, after a copy under way.
@@ -103,7 +120,7 @@ class Copier:
         try:
             while True:
                 job = self._jobs.get()
-                self._copy(job)
+                job()
                 del job  # The held values are let go before the next step is slowed by them.
                 self._idle.set()
         finally:
@@ -121,6 +138,13 @@ class Copier:
         self._beacon.write_snapshot_step(job.cut.position.step)
         self._on_copied(copied)
         return copied.sequence
+
+    def _make_room(self, snapshot_bytes: int) -> None:
+        try:
+            self._arena_for(snapshot_bytes)
+        except OSError as error:
+            self.room_refused = True
+            self._on_failed(error)
 
     def _fill(self, job: _Job) -> Copied:
         state = json.dumps(job.cut.state, separators=(",", ":")).encode()
@@ -146,6 +170,7 @@ class Copier:
             self._arena.shed()
         plan = plan_arena(snapshot_bytes, self._available_bytes(), self._limit_bytes)
         arena = Arena(plan, self._folder)
+        self.room_refused = False
         arena.prefault()
         self._on_arena(arena)
         if self._arena is not None:

@@ -63,6 +63,11 @@ class Cut:
     tensors: tuple[HeldTensor, ...]
     state: dict[str, Any]
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all tensors."""
+        return sum(tensor.spec.size_bytes for tensor in self.tensors)
+
     def noted(self, **members: Any) -> Cut:
         """The same cut with more to say of itself."""
         return replace(self, state={**self.state, **members})

@@ -17,7 +17,7 @@ from typing import Any
 from pitstop.engine.best_watch import BestWatch
 from pitstop.engine.cadence import Cadence
 from pitstop.engine.copier import Copied, Copier
-from pitstop.engine.copy_mode import CopyMode, CopyModeChooser
+from pitstop.engine.copy_mode import is_copied_before
 from pitstop.engine.cut import Cut, Position
 from pitstop.engine.durability import Durability
 from pitstop.engine.loss_watch import LossWatch
@@ -95,10 +95,8 @@ class Session:
         self._connection: Connection | None = connection
         self._checkpoints_seen = beacon.checkpoint_requests()
         self._blocked_seconds = 0.0
-        self._snapshot_bytes = 0
         self._given_up = False
         self._durability = Durability(beacon, lambda: self._connection is not None)
-        self._copy_mode = CopyModeChooser()
         self._cadence = Cadence(
             self.settings.overhead,
             self.settings.every_steps,
@@ -236,7 +234,6 @@ class Session:
     def snapshot_cost(self, seconds: float) -> None:
         """What the last snapshot cost the training, as the steps behind it tell."""
         seconds = max(seconds, self._blocked_seconds)
-        self._copy_mode.measured(seconds)
         self._cadence.cost_measured(seconds)
 
     def milestone(self, cut: Cut | None) -> None:
@@ -316,13 +313,24 @@ class Session:
             self._checkpoints_seen = self.beacon.checkpoint_requests()
             self._cadence.postponed(started_ns, _GIVEN_UP_NS)
             return False
+        waits = is_copied_before(cut.size_bytes)
+        if waits and not durable and self._makes_room(cut.size_bytes):
+            self._cadence.postponed(started_ns)
+            return False
         cut = self._named(cut)
         self._cadence.taken(cut.position.step, started_ns)
-        if self._copy_mode.choose(self._snapshot_bytes) is CopyMode.BEFORE:
+        if waits:
             self._copier.copy_now(cut, reason, durable=durable)
         else:
             self._copier.submit(cut, reason, durable=durable)
         self._blocked_seconds = (time.monotonic_ns() - started_ns) / 1e9
+        return True
+
+    def _makes_room(self, size_bytes: int) -> bool:
+        """Whether an arena is being made, which takes longer than a copy; training goes on."""
+        if self._copier.has_room(size_bytes) or self._copier.room_refused:
+            return False
+        self._copier.make_room(size_bytes)
         return True
 
     # -- what the copier reports ----------------------------------------------
@@ -341,7 +349,6 @@ class Session:
             )
 
     def _announce(self, copied: Copied) -> None:
-        self._snapshot_bytes = copied.size_bytes
         position: Position = copied.cut.position
         self._send(
             "snapshot",

@@ -105,7 +105,12 @@ class Arena:
         self._sequences = [0] * SLOTS
 
     def prefault(self) -> None:
-        """Touches every page once, so that no snapshot pays for page faults."""
+        """Touches every page once, so that no snapshot pays for page faults.
+
+        A file is left alone: its pages would be written to the disk for nothing.
+        """
+        if self.plan.backing == "file":
+            return
         import numpy as np
 
         pages = np.frombuffer(self._map, np.uint8)
