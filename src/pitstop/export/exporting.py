@@ -96,9 +96,9 @@ def _with_format_of_suffix(request: ExportRequest) -> ExportRequest:
 def _write_tensors(folder: RunFolder, source: Source, partial: Path) -> None:
     from pitstop.export import tensors_file
 
-    tensors = tensors_file.tensors_of(source.saved, source.manifest)
+    tensors = tensors_file.tensors_of(source.saved)
     identity = folder.identity.run_id
-    metadata = tensors_file.metadata_of(identity, source.name, source.manifest, tensors)
+    metadata = tensors_file.metadata_of(identity, source.name, source.manifest.info, tensors)
     tensors_file.write(partial, tensors, metadata)
 
 

@@ -53,7 +53,8 @@ def choose(folder: RunFolder, wanted: str, say: Callable[[str], None]) -> Source
 
     Args:
         folder: the run.
-        wanted: a checkpoint's name, or its step as a number; empty for the newest.
+        wanted: the name of a checkpoint's folder, the one that the user gave it, or
+            its step as a number; empty for the newest.
         say: tells the user of damaged ones that were passed over.
 
     Raises:
@@ -76,8 +77,9 @@ def choose(folder: RunFolder, wanted: str, say: Callable[[str], None]) -> Source
 
 
 def _is_wanted(entry: CheckpointEntry, wanted: str) -> bool:
-    step = entry.manifest.info.step if entry.manifest else -1
-    return entry.path.name == wanted or (wanted.isdecimal() and step == int(wanted))
+    info = entry.manifest.info if entry.manifest else None
+    names = {entry.path.name, *((info.name, str(info.step)) if info else ())}
+    return wanted in names
 
 
 def _source(entry: CheckpointEntry, entries: Sequence[CheckpointEntry]) -> Source:

@@ -14,12 +14,15 @@ from pitstop.engine.python_state import decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.variable_names import unique_names
 from pitstop.store.image import TensorSpec, plan_image
-from pitstop.store.manifest import Manifest
+from pitstop.store.manifest import CheckpointInfo
 
 _CODES: Mapping[str, str] = {
-    "f8": "F64", "f4": "F32", "f2": "F16", "i8": "I64", "i4": "I32", "i2": "I16", "i1": "I8",
-    "u8": "U64", "u4": "U32", "u2": "U16", "u1": "U8", "b1": "BOOL",
+    "float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16",
+    "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
+    "int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8",
+    "uint64": "U64", "uint32": "U32", "uint16": "U16", "uint8": "U8", "bool": "BOOL",
 }  # fmt: skip
+"""Codes of safetensors, by the names that NumPy and TensorFlow share."""
 
 
 @dataclass(frozen=True)
@@ -38,16 +41,15 @@ class ExportedTensor:
     form: str = ""
 
 
-def tensors_of(saved: SavedState, manifest: Manifest) -> list[ExportedTensor]:
+def tensors_of(saved: SavedState) -> list[ExportedTensor]:
     """Every variable of a checkpoint, and the arrays that a loop of the script's own keeps."""
-    return [*_variables(saved, manifest), *_arrays(saved)]
+    return [*_variables(saved), *_arrays(saved)]
 
 
 def metadata_of(
-    run_id: str, checkpoint: str, manifest: Manifest, tensors: list[ExportedTensor]
+    run_id: str, checkpoint: str, info: CheckpointInfo, tensors: list[ExportedTensor]
 ) -> dict[str, str]:
     """What the file says of itself; safetensors carries strings by name."""
-    info = manifest.info
     forms = {each.spec.name: each.form for each in tensors if each.form}
     return {
         "writer": "pitstop",
@@ -74,22 +76,24 @@ def write(path: Path, tensors: list[ExportedTensor], metadata: Mapping[str, str]
             file.write(data[place.spec.name])
 
 
-def _variables(saved: SavedState, manifest: Manifest) -> Iterator[ExportedTensor]:
+def _variables(saved: SavedState) -> Iterator[ExportedTensor]:
     described = saved.state["variables"]
     names = unique_names(each["path"] for each in described)
     for name, each in zip(names, described, strict=True):
-        entry = manifest.tensors[each["tensor"]]
-        spec = TensorSpec(name, entry.dtype, entry.shape)
-        named_type = list(entry.shape) == each["shape"]
-        form = "" if named_type else f"{each['dtype']}{each['shape']}"
-        yield ExportedTensor(spec, saved.tensors[each["tensor"]], form)
+        data = saved.tensors[each["tensor"]]
+        code = _CODES.get(each["dtype"])
+        if code is not None:
+            yield ExportedTensor(TensorSpec(name, code, tuple(each["shape"])), data)
+        else:
+            form = f"{each['dtype']}{each['shape']}"
+            yield ExportedTensor(TensorSpec(name, "U8", (len(data),)), data, form)
 
 
 def _arrays(saved: SavedState) -> Iterator[ExportedTensor]:
     objects = saved.state.get("loop", {}).get("objects", {})
     for name, state in objects.items():
         for path, array in _walk(f"objects/{name}", decode(state, saved.tensors)):
-            code = _CODES.get(array.dtype.str[1:])
+            code = _CODES.get(array.dtype.name)
             if code is not None:
                 whole = np.ascontiguousarray(array)
                 data = whole.reshape(-1).view(np.uint8).data

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import tensorflow as tf
 
 from pitstop.engine.weights_file import Format, WeightsFile, WeightsUnusable, identify
 from pitstop.tensorflow import stored_values
-from pitstop.tensorflow.stored_values import StoredValue
+from pitstop.tensorflow.stored_values import ObjectGraph, StoredValue
 from pitstop.tensorflow.trainables import NamedVariable, Trainables, is_built
 
 _SHOWN = 3
@@ -64,7 +66,7 @@ def _from_keras(file: WeightsFile, trainables: Trainables) -> Begun:
         warnings.simplefilter("always")
         try:
             model.load_weights(str(file.path))
-        except (ValueError, KeyError, OSError) as problem:
+        except (ValueError, KeyError, OSError, zipfile.BadZipFile) as problem:
             raise _unusable(file.path, str(problem)) from None
     skipped = any("optimizer" in str(warning.message) for warning in caught)
     same = all(map(np.array_equal, before, _values(trainables.optimizer)))
@@ -168,33 +170,68 @@ def _assign(pairs: Iterable[_Pair]) -> None:
 
 
 def _from_objects(path: Path, values: Mapping[str, StoredValue], trainables: Trainables) -> Begun:
-    stored = stored_values.root_names(values)
+    graph = ObjectGraph(values)
     models = {name: each for name, each in trainables.objects.items() if not _optimizes(each)}
-    optimizers = {
-        name: each
-        for name, each in trainables.objects.items()
-        if _optimizes(each) and is_built(each)
-    }
-    _read_models(path, models, stored)
-    with_slots = {name: each for name, each in optimizers.items() if name in stored}
-    taken = bool(with_slots) and not _problem_of(path, with_slots)
-    return Begun(len(trainables.weights), len(trainables.optimizer) if taken else 0)
+    before = _values(trainables.optimizer)
+    with _without_optimizers(models):
+        layout = _read_models(path, models, graph.roots)
+    if _read_optimizers(path, graph, trainables, layout):
+        return Begun(len(trainables.weights), len(trainables.optimizer))
+    for each, value in zip(trainables.optimizer, before, strict=True):
+        each.variable.assign(value)
+    return Begun(len(trainables.weights), 0)
 
 
-def _read_models(path: Path, models: Mapping[str, Any], stored: Sequence[str]) -> None:
+def _read_models(path: Path, models: Mapping[str, Any], stored: Sequence[str]) -> Mapping[str, Any]:
     """Reads the models under their own names; one alone under any, or as the root."""
     layouts: list[Mapping[str, Any]] = [models] if models.keys() <= {*stored} else []
     if len(models) == 1:
         model = next(iter(models.values()))
         layouts += [{name: model} for name in stored if name not in models and name != _OPTIMIZER]
         layouts.append({"root": model})
-    problem = f"it has {', '.join(stored)}, and the script {', '.join(models)}"
+    problems = []
     for layout in layouts:
-        found = _problem_of(path, layout)
-        if not found:
-            return
-        problem = found if layout is layouts[0] else problem
-    raise _unusable(path, problem)
+        problems.append(_problem_of(path, layout))
+        if not problems[-1]:
+            return layout
+    has = f"it has {', '.join(stored)}, and the script {', '.join(models)}"
+    raise _unusable(path, problems[0] if problems else has)
+
+
+def _read_optimizers(
+    path: Path,
+    graph: ObjectGraph,
+    trainables: Trainables,
+    layout: Mapping[str, Any],
+) -> bool:
+    """Reads the optimizers under their names, or as parts of their models; whether they fit."""
+    optimizers = {
+        name: each
+        for name, each in trainables.objects.items()
+        if _optimizes(each) and is_built(each)
+    }
+    if not optimizers or not optimizers.keys() <= {*graph.roots}:
+        return bool(trainables.optimizer) and not _problem_of(path, layout)
+    # One of another kind may have variables of the same shapes, but not as many.
+    same = all(graph.variables_of(name) == len(each.variables) for name, each in optimizers.items())
+    return same and not _problem_of(path, optimizers)
+
+
+@contextmanager
+def _without_optimizers(models: Mapping[str, Any]) -> Iterator[None]:
+    """Lets TensorFlow see the models alone: a compiled one has its optimizer as a part."""
+    kept = [(each, getattr(each, "optimizer", None)) for each in models.values()]
+    compiled = [(model, optimizer) for model, optimizer in kept if optimizer is not None]
+    for model, _ in compiled:
+        del model.optimizer
+    try:
+        yield
+    finally:
+        for model, optimizer in compiled:
+            # Values that were read wait for it, and are tried on it once: they may not fit.
+            with suppress(ValueError):
+                model.optimizer = optimizer
+            model.optimizer = optimizer
 
 
 def _problem_of(path: Path, objects: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
 from pitstop.engine.weights_file import WeightsUnusable
 from pitstop.store.image import parse_image
@@ -33,6 +34,8 @@ _TYPES: Mapping[str, str] = {
 }
 _REMEDY = "Copy or export it again."
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+_OPTIMIZER_VARIABLES = "_variables"
+_SAVE_COUNTER = "save_counter"
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 _LIST = "variables/"
 
@@ -106,10 +109,29 @@ def has_objects(values: Mapping[str, StoredValue]) -> bool:
     return _OBJECT_GRAPH in values
 
 
-def root_names(values: Mapping[str, StoredValue]) -> list[str]:
-    """The names under which a `tf.train.Checkpoint` was given its objects."""
-    names = (name.split("/", 1)[0] for name in values if name.endswith(_VALUE))
-    return list(dict.fromkeys(names))
+class ObjectGraph:
+    """The objects of a `tf.train.Checkpoint` by the names of their attributes.
+
+    A variable of several objects is stored once, under the shortest of its names,
+    so that the names of tensors do not tell which objects there are.
+    """
+
+    def __init__(self, values: Mapping[str, StoredValue]) -> None:
+        self._graph = TrackableObjectGraph.FromString(values[_OBJECT_GRAPH].read())
+
+    @property
+    def roots(self) -> list[str]:
+        """The names under which the checkpoint was given its objects."""
+        return [name for name in self._children(0) if name != _SAVE_COUNTER]
+
+    def variables_of(self, optimizer: str) -> int:
+        """How many variables an optimizer of Keras had; 0 if it was none."""
+        node = self._children(0).get(optimizer)
+        listed = None if node is None else self._children(node).get(_OPTIMIZER_VARIABLES)
+        return 0 if listed is None else len(self._children(listed))
+
+    def _children(self, node: int) -> dict[str, int]:
+        return {each.local_name: each.node_id for each in self._graph.nodes[node].children}
 
 
 def listed(values: Mapping[str, StoredValue]) -> list[StoredValue]:
