@@ -73,5 +73,7 @@ def test_a_supervisor_that_does_not_answer_holds_nobody_up(tmp_path: Path) -> No
             break
     other = ControlSocket(environment)
     assert deaf.path.exists()
-    for each in (other, deaf, *waiting):
-        each.close()
+    other.close()
+    deaf.close()
+    for client in waiting:
+        client.close()

@@ -63,14 +63,22 @@ def find(
         if issubclass(type(value), kinds):
             found[name] = value
         else:
-            is_open = id(value) in first or _is_users(type(value), modules) or opened(type(value))
-            waiting.extend(_references(name, value, modules, is_open=is_open))
+            is_open = id(value) in first or is_of(type(value), modules) or opened(type(value))
+            waiting.extend(references(name, value, modules, is_open=is_open))
     return found
 
 
-def _references(
+def references(
     name: str, value: Any, modules: Mapping[str, Any], *, is_open: bool
 ) -> Iterator[Reference]:
+    """What an object leads to, each with a readable name.
+
+    Args:
+        name: of the object.
+        value: the object.
+        modules: the script's own.
+        is_open: its attributes are followed too.
+    """
     kind = type(value)
     for base, follow in _FOLLOWED.items():
         if issubclass(kind, base):
@@ -79,7 +87,7 @@ def _references(
         is_own = any(value is module for module in modules.values())
         return _members(f"{name}:", vars(value) if is_own else {})
     if issubclass(kind, type):
-        return _members(f"{name}.", vars(value) if _is_users(value, modules) else {})
+        return _members(f"{name}.", vars(value) if is_of(value, modules) else {})
     return _members(f"{name}.", _attributes(value) if is_open else {})
 
 
@@ -152,7 +160,8 @@ _FOLLOWED: Mapping[type, Callable[[str, Any], Iterator[Reference]]] = {
 }
 
 
-def _is_users(kind: type, modules: Mapping[str, Any]) -> bool:
+def is_of(kind: type, modules: Mapping[str, Any]) -> bool:
+    """Whether a class, or one that it inherits from, is defined in one of these modules."""
     return any(base.__module__ in modules for base in kind.__mro__)
 
 

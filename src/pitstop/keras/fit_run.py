@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from pitstop import steps
+from pitstop.engine import shared_random
 from pitstop.engine.cut import Cut, HeldTensor, Position
 from pitstop.engine.level import Level
 from pitstop.engine.python_state import Encoder, decode
@@ -27,7 +28,7 @@ from pitstop.keras.repeated_shuffle import NOT_REPEATABLE
 from pitstop.keras.training_input import TrainingInput
 from pitstop.keras.validation_input import ValidationInput
 from pitstop.link.beacon import Phase
-from pitstop.tensorflow.streams import Streams
+from pitstop.tensorflow.streams import Streams, is_part_of_an_input
 from pitstop.tensorflow.variables import VariableRegistry
 
 _NO_LOSS = float("nan")
@@ -77,6 +78,7 @@ class FitRun:
         self._stepping = False
         self._step_level: Level | None = None
         self._reported_level: Level | None = None
+        self._shared: Level | None = None
         self.callbacks: Any = None
         self.epoch_iterator: Any = None
         self.data: dict[str, Any] = {}
@@ -100,11 +102,14 @@ class FitRun:
 
     def look_for_streams(self) -> None:
         """Looks for random generators that the script uses in this fit."""
-        callbacks = self.callbacks.callbacks if self.callbacks else self._arguments.get("callbacks")
         named = {name: value for name, value in self._arguments.items() if name != "callbacks"}
-        listed = enumerate(callbacks if isinstance(callbacks, list | tuple) else [])
+        listed = enumerate(self._listed_callbacks())
         roots = {f"callbacks[{index}]": callback for index, callback in listed}
         self._streams.look({**named, **roots})
+
+    def _listed_callbacks(self) -> list[Any]:
+        given = self.callbacks.callbacks if self.callbacks else self._arguments.get("callbacks")
+        return list(given) if isinstance(given, list | tuple) else []
 
     def use_input(self, epoch_iterator: Any) -> None:
         """Learns which iterator feeds the training."""
@@ -112,6 +117,9 @@ class FitRun:
         self.epoch_iterator = epoch_iterator
         self.input = TrainingInput(
             epoch_iterator, self._streams, InputMode(self.session.settings.input_mode)
+        )
+        self._shared = shared_random.level_of(
+            self._arguments.get("x"), self._listed_callbacks(), is_part_of_an_input
         )
         self.data = data_spec.describe(
             adapter, epoch_iterator._distributed_dataset, epoch_iterator.steps_per_epoch
@@ -127,7 +135,10 @@ class FitRun:
         """How exact a resume of this fit is: as exact as its weakest part."""
         if self._step_level is not None:
             return self._step_level
-        return NOT_REPEATABLE if self.validation.is_raced else self.input.level
+        if self.validation.is_raced:
+            return NOT_REPEATABLE
+        level = self.input.level
+        return self._shared or level if level.level == "exact_by_replay" else level
 
     def hidden_random_op(self, op_type: str, where: str) -> None:
         """An op whose random stream cannot be restored is part of the training step."""

@@ -29,7 +29,7 @@ class Streams:
 
     def look(self, roots: Mapping[str, Any]) -> None:
         """Looks for the script's generators; these objects and its modules lead to them."""
-        self._script.look(roots, _is_part_of_an_input)
+        self._script.look(roots, is_part_of_an_input)
 
     def capture(self) -> dict[str, Any]:
         """The state of every stream, as plain values."""
@@ -71,5 +71,6 @@ def unmoved(cut: dict[str, Any], before: dict[str, Any], now: dict[str, Any]) ->
     return {**kept, "objects": {name: objects[name] for name in objects.keys() - moved}}
 
 
-def _is_part_of_an_input(kind: type) -> bool:
+def is_part_of_an_input(kind: type) -> bool:
+    """Whether TensorFlow or Keras keeps functions of an input in objects of this class."""
     return str(kind.__module__).startswith(_OPENED_MODULES)

@@ -52,6 +52,7 @@ INPUTS = {
     "sequence_with_own_generator": REPLAY,
     "generator": REPLAY,
     "generator_with_own_stream": REPLAY,
+    "generator_of_shared_stream": REPLAY,
 }
 """Functions of `scripts/matrix_inputs.py`, and how exact a resume of each says it is."""
 
@@ -86,6 +87,7 @@ KINDS = {
     "own_generator": 36,
     "two_outputs": 36,
     "epochs_of_part": 30,
+    "draws_in_callback": 36,
 }
 """Functions of `scripts/matrix_kinds.py`, and how many batches each trains on."""
 
@@ -102,6 +104,7 @@ IN_EVERY_TEST_RUN = frozenset(
 """Cells of what no other test trains with; the others are torture."""
 
 PLAIN_INPUT, PLAIN_KIND = "numpy_shuffle", "sequential"
+SHARED_STREAM = ("generator_of_shared_stream", "draws_in_callback")
 SECOND_INPUTS = ("tfdata_shuffle_repeat", "sequence_reshuffled")
 
 
@@ -129,7 +132,9 @@ class Cell:
     def level(self) -> str:
         """How exact its resume must say it is."""
         split = self.kind == "epochs_of_part" and self.input.startswith("sequence")
-        return NOT_EXACT if split or self.kind in HIDDEN_RANDOM_KINDS else INPUTS[self.input]
+        shared = (self.input, self.kind) == SHARED_STREAM
+        inexact = split or shared or self.kind in HIDDEN_RANDOM_KINDS
+        return NOT_EXACT if inexact else INPUTS[self.input]
 
 
 def all_cells() -> list[Cell]:
@@ -138,5 +143,6 @@ def all_cells() -> list[Cell]:
         *product(INPUTS, (PLAIN_KIND,)),
         *product((PLAIN_INPUT,), KINDS),
         *zip(cycle(SECOND_INPUTS), KINDS, strict=False),
+        SHARED_STREAM,
     ]
     return [Cell(*pair, action) for pair in dict.fromkeys(pairs) for action in ACTIONS]

@@ -14,6 +14,7 @@ BATCH = 16
 STEPS = 12
 ROWS = BATCH * STEPS
 WIDTH = 16
+STREAM = np.random.default_rng(10)
 
 
 def _arrays(rows=ROWS):
@@ -295,6 +296,17 @@ def generator_with_own_stream():
     def batches():
         while True:
             rows = stream.integers(0, ROWS, BATCH)
+            yield x[rows], y[rows]
+
+    return {"x": batches(), "steps_per_epoch": STEPS}
+
+
+def generator_of_shared_stream():
+    x, y = _arrays()
+
+    def batches():
+        while True:
+            rows = STREAM.integers(0, ROWS, BATCH)
             yield x[rows], y[rows]
 
     return {"x": batches(), "steps_per_epoch": STEPS}

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 from keras import layers
-from matrix_inputs import BATCH, STEPS, WIDTH
+from matrix_inputs import BATCH, STEPS, STREAM, WIDTH
 
 LOSS = "sparse_categorical_crossentropy"
 
@@ -306,3 +306,13 @@ def two_outputs(trainer):
 def epochs_of_part(trainer):
     """`steps_per_epoch` shorter than the data: the iterator goes on in the next epoch."""
     trainer.fit(compiled(network()), steps_per_epoch=STEPS // 2 - 1, epochs=6)
+
+
+class Draws(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        STREAM.normal()
+
+
+def draws_in_callback(trainer):
+    """From the stream that some inputs draw from too."""
+    trainer.fit(compiled(network()), callbacks=[Draws()])
