@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import tensorflow as tf
 from safetensors.numpy import load_file
 
 from pitstop.events import AttemptStarted, Notice, Restored
@@ -23,6 +24,7 @@ from tests.integration.supervisor import launch
 pytestmark = pytest.mark.timeout(240)
 
 HALT_STEP = 11
+LOOP = ("--", sys.executable, SCRIPTS / "exported_loop.py")
 
 
 @pytest.fixture(scope="module")
@@ -131,19 +133,86 @@ def test_what_is_there_is_replaced_only_by_force(stopped: ExportedRun) -> None:
     assert "dense/kernel" in load_file(out)
 
 
-def test_the_objects_of_a_loop_are_exported_by_their_names(tmp_path: Path) -> None:
-    words = [sys.executable, SCRIPTS / "exported_loop.py"]
-    halted = ("--run-dir", "run", "--halt-at-step", "6", "--", *words)
-    ended = launch.call(tmp_path, "run", *halted)
+@pytest.fixture(scope="module")
+def halted_loop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A loop of `pitstop.start` that was stopped; the folder it ran in."""
+    folder = tmp_path_factory.mktemp("loop")
+    ended = launch.call(folder, "run", "--run-dir", "run", "--halt-at-step", "6", *LOOP)
     assert ended.returncode == 75, ended.stderr
-    for form, name in FILES.items():
-        exported = launch.call(tmp_path, "export", "run", name, "--to", form)
-        assert exported.returncode == 0, (form, exported.stderr)
-    names = set(load_file(tmp_path / FILES["safetensors"]))
-    assert {"model/dense/kernel", "optimizer/adam/dense_kernel_momentum", "offset"} <= names
-    for form in ("tf_checkpoint", "v1_saver", "safetensors"):
-        begun = ("--run-dir", form, "--from", FILES[form], "--halt-at-step", "1", "--", *words)
-        ended = launch.call(tmp_path, "run", *begun)
+    return folder
+
+
+def test_the_objects_of_a_loop_are_exported_by_their_names(halted_loop: Path) -> None:
+    export_loop(halted_loop, "safetensors")
+    export_loop(halted_loop, "tf_checkpoint")
+    expected = load_file(halted_loop / FILES["safetensors"])
+    assert expected["offset"] == 3.0
+    assert "optimizer/adam/sequential_dense_kernel_momentum" in expected
+    reader = tf.train.load_checkpoint(str(halted_loop / FILES["tf_checkpoint"]))
+    names = [name for name in reader.get_variable_to_shape_map() if name.endswith("_VALUE")]
+    found = {reader.get_tensor(name).tobytes() for name in names}
+    for name in ("model/sequential/dense/kernel", "optimizer/adam/iteration", "offset"):
+        assert expected[name].tobytes() in found
+    assert expected["optimizer/adam/sequential_dense_kernel_velocity"].tobytes() in found
+
+
+def test_a_loop_begins_with_the_objects_of_another(halted_loop: Path) -> None:
+    for form in ("safetensors", "tf_checkpoint"):
+        export_loop(halted_loop, form)
+        begins_with(halted_loop, form)
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("form", ["keras", "weights_h5", "saved_model", "v1_saver"])
+def test_a_loop_in_the_other_formats(halted_loop: Path, form: str) -> None:
+    export_loop(halted_loop, form)
+    if form == "v1_saver":
+        begins_with(halted_loop, form)
+
+
+def export_loop(folder: Path, form: str) -> None:
+    ended = launch.call(folder, "export", "run", FILES[form], "--to", form, "--force")
+    assert ended.returncode == 0, ended.stderr
+
+
+def begins_with(folder: Path, form: str) -> None:
+    options = ("--run-dir", f"from-{form}", "--from", FILES[form], "--halt-at-step", "1")
+    ended = launch.call(folder, "run", *options, *LOOP)
+    assert ended.returncode == 75, ended.stderr
+    assert json.loads((folder / "begun.json").read_text()) == {"offset": 3.0}
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("model", ["functional", "subclassed", "custom"])
+@pytest.mark.parametrize("options", [(), ("--halt-at-step", str(HALT_STEP))])
+def test_every_model_in_every_format(model: str, options: tuple[str, ...], tmp_path: Path) -> None:
+    exported = ExportedRun.of(tmp_path, model, *options)
+    before = exported.content()
+    for form in FILES:
+        exported.export(form)
+    assert exported.content() == before
+    found = exported.load(*(form for form in FILES if form != "safetensors"))
+    reference = found["tf_checkpoint"]
+    assert differing(load_file(exported.exports / FILES["safetensors"]), exported.saved()) == []
+    for form, arrays in found.items():
+        assert arrays["predictions"].tobytes() == reference["predictions"].tobytes(), form
+        if form != "saved_model":
+            values = [each.tobytes() for each in arrays.values()]
+            assert values == [each.tobytes() for each in reference.values()], form
+    if not options:
+        expected = arrays_in(exported.run.folder / "out.npz")
+        assert [each.tobytes() for each in reference.values()] == [
+            each.tobytes() for each in expected.values()
+        ]
+    for form in FILES:
+        folder = tmp_path / f"from-{form}"
+        folder.mkdir()
+        weights = ("--from", str(exported.exports / FILES[form]), "--halt-at-step", "1")
+        begun = KerasRun(folder, "exported.py", (model,), weights)
+        ended = begun.attempt()
         assert ended.returncode == 75, ended.stderr
-        told = json.loads((tmp_path / "begun.json").read_text())
-        assert told["offset"] == float(load_file(tmp_path / FILES["safetensors"])["offset"])
+        count = len(load_file(exported.exports / FILES["safetensors"]))
+        arrays = arrays_in(folder / "begun.npz")
+        assert 0 < len(arrays) <= count
+        same = differing(arrays, exported.saved()) == []
+        assert same == (form != "saved_model"), form

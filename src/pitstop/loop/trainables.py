@@ -19,11 +19,7 @@ def of_objects(objects: Mapping[str, Any]) -> Trainables:
     """Models, modules, optimizers and variables; random generators and metrics are left out."""
     held = {name: each for name, each in objects.items() if _is_held(each)}
     leaves = dict(_leaves(held))
-    models = {
-        name: each
-        for name, each in leaves.items()
-        if isinstance(each, tf.Module) and not _optimizes(each)
-    }
+    models = {name: each for name, each in leaves.items() if _is_model(each)}
     # Under the names that the loop's cuts give: the last, where there are several.
     pairs = [pair for name, each in objects.items() for pair in variables_of(name, each)]
     names = {id(variable): path for path, variable in pairs}
@@ -97,6 +93,12 @@ def _is_held(value: Any) -> bool:
     return bool(leaves) and all(
         isinstance(each, Trackable) and not isinstance(each, unheld) for each in leaves
     )
+
+
+def _is_model(value: Any) -> bool:
+    # Keras' own are no modules.
+    is_kind = isinstance(value, tf.Module) or hasattr(value, "save_weights")
+    return is_kind and not _optimizes(value)
 
 
 def _optimizes(value: Any) -> bool:

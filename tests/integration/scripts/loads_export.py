@@ -14,6 +14,7 @@ import tensorflow as tf
 
 
 def built(kind, x):
+    keras.utils.clear_session()  # which counts the names of layers
     model = export_models.build(kind)
     model(x)
     model.optimizer.build(model.trainable_variables)
@@ -34,18 +35,10 @@ def load_h5(path, kind, x):
 
 
 def load_v1(path, kind, x):
-    """Restores by name, with the names that a checkpoint of a model built alike has."""
-    prefix = tf.train.latest_checkpoint(path)
-    model = load_checkpoint(str(Path(path).with_name("checkpoints")), kind, x)
-    known = [name for name, _ in tf.train.list_variables(prefix)]
-    named = {
-        next(name for name in known if name.endswith(each.path)): each
-        for each in [*model.weights, *model.optimizer.variables]
-    }
-    for each in named.values():
-        each.assign(tf.zeros_like(each))
-    saver = tf.compat.v1.train.Saver({name: each.value for name, each in named.items()})
-    saver.restore(None, prefix)
+    model = built(kind, x)
+    variables = [*model.weights, *model.optimizer.variables]
+    saver = tf.compat.v1.train.Saver({each.path: each.value for each in variables})
+    saver.restore(None, tf.train.latest_checkpoint(path))
     return model
 
 
