@@ -1,0 +1,99 @@
+"""Who may write a mirror, as the lease in it says."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from pitstop.remote import lease
+from pitstop.remote.layout import LEASE_KEY
+from pitstop.remote.lease import Lease, Sighting, Verdict, judge
+from pitstop.remote.lease_holder import LeaseHolder, MirrorInUse
+from pitstop.remote.storage import Storage
+
+_FOREIGN = Lease("ab", "elsewhere", "boot pid:[1]", 42, 7, lease.LIVE, 1e9)
+_SEEN = Sighting(
+    _FOREIGN,
+    here=False,
+    holder_alive=False,
+    renewed=False,
+    unchanged_seconds=0.0,
+    age_seconds=5.0,
+)
+_FINISHING = dataclasses.replace(_FOREIGN, state=lease.FINISHING)
+_RELEASED = dataclasses.replace(_FOREIGN, state=lease.RELEASED)
+
+
+@pytest.mark.parametrize(
+    ("seen", "verdict"),
+    [
+        (dataclasses.replace(_SEEN, lease=None), Verdict.TAKE),
+        (dataclasses.replace(_SEEN, lease=_RELEASED), Verdict.TAKE),
+        (dataclasses.replace(_SEEN, here=True), Verdict.TAKE),
+        (dataclasses.replace(_SEEN, here=True, holder_alive=True), Verdict.REFUSE),
+        (_SEEN, Verdict.WAIT),
+        (dataclasses.replace(_SEEN, renewed=True), Verdict.REFUSE),
+        (dataclasses.replace(_SEEN, unchanged_seconds=lease.EXPIRY_SECONDS), Verdict.TAKE),
+        (dataclasses.replace(_SEEN, age_seconds=lease.ABANDONED_SECONDS), Verdict.TAKE),
+        (dataclasses.replace(_SEEN, lease=_FINISHING, renewed=True), Verdict.WAIT),
+        (
+            dataclasses.replace(_SEEN, lease=_FINISHING, here=True, holder_alive=True),
+            Verdict.WAIT,
+        ),
+    ],
+)
+def test_what_is_done_about_a_lease(seen: Sighting, verdict: Verdict) -> None:
+    assert judge(seen) is verdict
+
+
+def test_a_lease_survives_json() -> None:
+    assert lease.decode(lease.encode(_FOREIGN)) == _FOREIGN
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"holder": 3}', b"\xff"])
+def test_anything_else_protects_nothing(data: bytes) -> None:
+    assert lease.decode(data) is None
+
+
+def test_a_renewal_is_much_earlier_than_the_expiry() -> None:
+    assert 3 * lease.RENEW_SECONDS < lease.EXPIRY_SECONDS
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Storage:
+    return Storage(f"file://{tmp_path}/mirror")
+
+
+def _ignore(line: str) -> None:
+    del line
+
+
+def test_one_holder_at_a_time(storage: Storage) -> None:
+    first, second = LeaseHolder(storage, "one"), LeaseHolder(storage, "two")
+    first.acquire(_ignore)
+    with pytest.raises(MirrorInUse, match="is in use by a live run"):
+        second.acquire(_ignore)
+    assert first.renew()
+    first.release()
+    second.acquire(_ignore)
+    assert not first.renew()
+    assert second.renew()
+
+
+def test_the_lease_of_a_dead_process_of_this_machine_is_taken(storage: Storage) -> None:
+    holder = LeaseHolder(storage, "one")
+    holder.acquire(_ignore)
+    found = lease.decode(storage.read(LEASE_KEY) or b"")
+    assert found is not None
+    dead = dataclasses.replace(found, start_time_ticks=found.start_time_ticks + 1)
+    storage.write(LEASE_KEY, lease.encode(dead))
+    LeaseHolder(storage, "two").acquire(_ignore)
+
+
+def test_an_abandoned_lease_of_another_machine_is_taken(storage: Storage) -> None:
+    storage.write(LEASE_KEY, lease.encode(_FOREIGN))
+    holder = LeaseHolder(storage, "two")
+    holder.acquire(_ignore)
+    assert holder.renew()
