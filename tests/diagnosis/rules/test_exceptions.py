@@ -168,6 +168,13 @@ CASES: list[Case] = [
         "checkpoint_corrupt_or_mismatch",
     ),
     (
+        "refused weights",
+        failed(
+            Notice("weights_refused", "dense/kernel is not in it.", "Start without."), exited(2)
+        ),
+        "checkpoint_corrupt_or_mismatch",
+    ),
+    (
         "usage error",
         failed(exited(2), output="usage: train.py [-h]\ntrain.py: error: unrecognized: --x\n"),
         "user_code_error",

@@ -112,14 +112,21 @@ def _limit(evidence: Evidence, row: Signature) -> tuple[EvidenceItem, ...]:
     return (EvidenceItem("limits", f"{row.limit}: {phrases.limit(pair)}"),) if pair else ()
 
 
+_REFUSALS = {
+    "resume_refused": "The run was not resumed.",
+    "weights_refused": "The run could not begin with the weights of --from.",
+}
+
+
 def resume_refused(evidence: Evidence) -> Finding | None:
-    """Pitstop ended the script: the saved state does not fit it, or did not load."""
-    refusals = [event for event in evidence.all(Notice) if event.code == "resume_refused"]
+    """Pitstop ended the script: the saved state, or weights, do not fit it or did not load."""
+    refusals = [event for event in evidence.all(Notice) if event.code in _REFUSALS]
     if not refusals or evidence.state != "failed":
         return None
-    text = f"The run was not resumed. {refusals[-1].message}"
-    seen = (EvidenceItem("journal", f"resume refused: {refusals[-1].message}"),)
-    advice = (refusals[-1].remedy,)
+    refusal = refusals[-1]
+    text = f"{_REFUSALS[refusal.code]} {refusal.message}"
+    seen = (EvidenceItem("journal", f"{refusal.code.replace('_', ' ')}: {refusal.message}"),)
+    advice = (refusal.remedy,)
     return Finding("checkpoint_corrupt_or_mismatch", 0.97, text, seen, advice)
 
 
