@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from pitstop.events import AttemptStarted, CheckpointCommitted, TrainerConnected, TrainerExited
+from pitstop.engine.weights_file import STARTED_FROM
+from pitstop.events import (
+    AttemptStarted,
+    CheckpointCommitted,
+    Notice,
+    TrainerConnected,
+    TrainerExited,
+)
 from pitstop.journal import Entry
 from pitstop.supervisor.history import History
 
@@ -40,3 +47,13 @@ def test_a_save_is_expected_to_take_as_long_as_the_last_one() -> None:
     ]
     history = History.from_entries([Entry(0.0, 1, save) for save in saves])
     assert history.save_seconds == 4.0
+
+
+def test_weights_count_when_they_were_taken_over() -> None:
+    def named(attempt: int, path: str) -> Entry:
+        return Entry(0.0, attempt, AttemptStarted(attempt, ["x"], 1, 2, "host", start_from=path))
+
+    taken = Entry(0.0, 1, Notice(STARTED_FROM, "The training starts from a.keras."))
+    refused = [named(2, "b.keras"), Entry(0.0, 2, Notice("weights_refused", "Another shape."))]
+    assert History.from_entries(refused).start_from == ""
+    assert History.from_entries([named(1, "a.keras"), taken, *refused]).start_from == "a.keras"

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from pitstop.errors import UserError
 
+STARTED_FROM = "started_from"
+"""Code of the notice that says which weights a run has begun with."""
+
 _KERAS_SUFFIXES = (".keras", ".h5")
 _SAFETENSORS_SUFFIX = ".safetensors"
 _INDEX_SUFFIX = ".index"

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pitstop.engine.refused_start import refuse_start
-from pitstop.engine.weights_file import WeightsUnusable
+from pitstop.engine.weights_file import STARTED_FROM, WeightsUnusable
 from pitstop.events import Notice
 from pitstop.keras import private
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.trainables import of_model
 from pitstop.tensorflow.starting import begin_from
-
-STARTED_FROM = "started_from"
-"""Code of the notice that says what was taken over."""
 
 
 def build(run: FitRun) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pitstop.engine.refused_start import refuse_start
 from pitstop.engine.session import Session
-from pitstop.engine.weights_file import Format, WeightsUnusable, identify
+from pitstop.engine.weights_file import STARTED_FROM, Format, WeightsUnusable, identify
 from pitstop.events import Notice
 from pitstop.loop.graph_session import GraphSession
 from pitstop.loop.trainables import of_objects, sessions_of
@@ -28,7 +28,7 @@ def begin_loop(session: Session, objects: Mapping[str, Any]) -> None:
         begun = _begin_graph(path, graphs) if graphs else begin_from(path, of_objects(objects))
     except WeightsUnusable as problem:
         refuse_start(session, problem)
-    session.report(Notice("started_from", begun.describe(path)))
+    session.report(Notice(STARTED_FROM, begun.describe(path)))
 
 
 def _begin_graph(path: str, sessions: Mapping[str, Any]) -> Begun:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pitstop.engine.weights_file import STARTED_FROM
 from pitstop.events import (
     AttemptStarted,
     CheckpointCommitted,
     EnvironmentChanged,
     EpochEnded,
     JsonValue,
+    Notice,
     TrainerConnected,
     TrainerExited,
 )
@@ -32,7 +34,7 @@ class History:
         epochs: the epochs that have ended, in the order of the journal.
         peak_bytes: most memory that the last trainer had, shared memory included; None if unknown.
         losses: how often they lost what was in memory.
-        start_from: the saved weights that the last one was to begin with, or empty.
+        start_from: the saved weights that the run began with, or empty.
     """
 
     reached_step: int = -1
@@ -58,7 +60,7 @@ class History:
             epochs=tuple(each.event for each in entries if isinstance(each.event, EpochEnded)),
             losses=Losses.from_entries(entries),
             peak_bytes=_peak_bytes(entries),
-            start_from=started[-1].start_from if started else "",
+            start_from=_start_from(entries),
         )
 
     def environment_changes(
@@ -75,6 +77,21 @@ class History:
 def _peak_bytes(entries: Sequence[Entry]) -> int | None:
     exits = [each.event for each in entries if isinstance(each.event, TrainerExited)]
     return exits[-1].max_rss_bytes if exits else None
+
+
+def _start_from(entries: Sequence[Entry]) -> str:
+    """What the last attempt named that took weights over; one that was refused does not count."""
+    taken = {
+        each.attempt
+        for each in entries
+        if isinstance(each.event, Notice) and each.event.code == STARTED_FROM
+    }
+    named = [
+        each.event.start_from
+        for each in entries
+        if isinstance(each.event, AttemptStarted) and each.attempt in taken
+    ]
+    return named[-1] if named else ""
 
 
 def _all_versions(event: TrainerConnected) -> dict[str, str]:
