@@ -8,16 +8,19 @@ import resource
 import threading
 import weakref
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pitstop.engine.copier import Copied, Copier
+from pitstop.engine.cut import HeldTensor
 from pitstop.engine.saved_state import open_saved_state
 from pitstop.link.beacon import Beacon
 from pitstop.snapshot import slot
 from pitstop.snapshot.arena import Arena, newest_slot
+from pitstop.store.image import TensorSpec
 from tests.engine.samples import cut, value
 from tests.store.samples import lowered
 
@@ -63,7 +66,7 @@ def trainer(tmp_path: Path) -> Iterator[Trainer]:
 
 
 def steps(copied: list[Copied]) -> list[int]:
-    return [each.cut.position.step for each in copied]
+    return [each.position.step for each in copied]
 
 
 def numbers(copied: list[Copied]) -> list[int]:
@@ -94,6 +97,34 @@ def test_what_is_written_can_be_opened(trainer: Trainer) -> None:
     assert bytes(saved.tensors["kernel"]) == value(7)
     assert bytes(saved.tensors["count"]) == (7).to_bytes(8, "little")
     assert trainer.copied[0].size_bytes == head.size_bytes - slot.HEAD_BYTES
+
+
+class _Value:
+    """Something that a step can update without a copy once nobody holds it."""
+
+    def __init__(self, log: list[str], name: str) -> None:
+        self._log, self._name = log, name
+
+    def read(self) -> memoryview:
+        self._log.append(f"read {self._name}")
+        return memoryview(value(1))
+
+    def __del__(self) -> None:
+        self._log.append(f"gone {self._name}")
+
+
+def test_each_value_is_let_go_before_the_next_is_copied(trainer: Trainer) -> None:
+    log: list[str] = []
+    values = [_Value(log, name) for name in ("a", "b")]
+    tensors = tuple(
+        HeldTensor(TensorSpec(name, "U8", (len(value(1)),)), held.read)
+        for name, held in zip(("a", "b"), values, strict=True)
+    )
+    del values
+    trainer.copier.submit(replace(cut(1), tensors=tensors), "cadence", durable=False)
+    del tensors
+    trainer.copier.wait()
+    assert log == ["read a", "gone a", "read b", "gone b"]
 
 
 def test_it_is_not_ready_while_it_copies(trainer: Trainer) -> None:

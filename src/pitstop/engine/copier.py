@@ -7,12 +7,12 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pitstop.engine.cut import Cut
+from pitstop.engine.cut import Cut, HeldTensor, Position
 from pitstop.link.beacon import Beacon
 from pitstop.snapshot.arena import Arena, plan_arena
 from pitstop.store.image import Image, plan_image
@@ -24,22 +24,34 @@ _COPY_THREADS = min(4, os.cpu_count() or 1)
 
 @dataclass(frozen=True)
 class Copied:
-    """A snapshot is whole."""
+    """A snapshot is whole; so many threads copied it in so many seconds."""
 
     sequence: int
-    cut: Cut
+    position: Position
     reason: str
     durable: bool
     seconds: float
     size_bytes: int
+    threads: int
 
 
 @dataclass(frozen=True)
 class _Job:
-    cut: Cut
+    """A cut to copy.  Its values are let go one by one, as they are copied.
+
+    What is let go before the step updates it, need not be copied by TensorFlow.
+    """
+
+    position: Position
+    state: dict[str, Any]
+    tensors: list[HeldTensor]
     reason: str
     durable: bool
     threads: int = 1
+
+    @classmethod
+    def of(cls, cut: Cut, reason: str, *, durable: bool, threads: int = 1) -> _Job:
+        return cls(cut.position, cut.state, list(cut.tensors), reason, durable, threads)
 
 
 class Copier:
@@ -88,7 +100,7 @@ class Copier:
 
     def submit(self, cut: Cut, reason: str, *, durable: bool) -> None:
         """Copies a cut in the background, after a copy under way."""
-        job = _Job(cut, reason, durable)
+        job = _Job.of(cut, reason, durable=durable)
         self._begin(lambda: self._copy(job))
 
     def has_room(self, snapshot_bytes: int) -> bool:
@@ -114,7 +126,7 @@ class Copier:
             The snapshot's number, 0 when it could not be taken.
         """
         self._idle.wait()
-        return self._copy(_Job(cut, reason, durable, _COPY_THREADS))
+        return self._copy(_Job.of(cut, reason, durable=durable, threads=_COPY_THREADS))
 
     def _serve(self) -> None:
         try:
@@ -135,7 +147,7 @@ class Copier:
         except OSError as error:
             self._on_failed(error)
             return 0
-        self._beacon.write_snapshot_step(job.cut.position.step)
+        self._beacon.write_snapshot_step(job.position.step)
         self._on_copied(copied)
         return copied.sequence
 
@@ -147,8 +159,8 @@ class Copier:
             self._on_failed(error)
 
     def _fill(self, job: _Job) -> Copied:
-        state = json.dumps(job.cut.state, separators=(",", ":")).encode()
-        image = plan_image([tensor.spec for tensor in job.cut.tensors])
+        state = json.dumps(job.state, separators=(",", ":")).encode()
+        image = plan_image([tensor.spec for tensor in job.tensors])
         size_bytes = image.size_bytes + len(state)
         arena = self._arena_for(size_bytes)
         while (index := arena.choose_slot(self._beacon.pinned())) is None:
@@ -156,12 +168,18 @@ class Copier:
         self._sequence += 1
         # The time of making the arena is left out: it is paid once.
         started = time.monotonic()
-        tensors = _in_order(job.cut, image)
-        arena.write(
-            index, self._sequence, job.cut.position.step, image, tensors, state, job.threads
-        )
+        tensors = _in_order(job.tensors, image)
+        arena.write(index, self._sequence, job.position.step, image, tensors, state, job.threads)
         seconds = time.monotonic() - started
-        return Copied(self._sequence, job.cut, job.reason, job.durable, seconds, size_bytes)
+        return Copied(
+            self._sequence,
+            job.position,
+            job.reason,
+            job.durable,
+            seconds,
+            size_bytes,
+            job.threads,
+        )
 
     def _arena_for(self, snapshot_bytes: int) -> Arena:
         if self._arena is not None and self._arena.fits(snapshot_bytes):
@@ -179,6 +197,9 @@ class Copier:
         return arena
 
 
-def _in_order(cut: Cut, image: Image) -> list[memoryview]:
-    readers: dict[str, Any] = {tensor.spec.name: tensor.read for tensor in cut.tensors}
-    return [readers[place.spec.name]() for place in image.placements]
+def _in_order(tensors: list[HeldTensor], image: Image) -> Iterator[memoryview]:
+    """The bytes of each tensor of the image; afterwards nobody holds it any more."""
+    held = {tensor.spec.name: tensor for tensor in tensors}
+    tensors.clear()
+    for place in image.placements:
+        yield held.pop(place.spec.name).read()

@@ -1,19 +1,31 @@
-"""Whether a cut is copied beside the next steps or before them.
+"""Whether a cut is copied beside the next step or before it.
 
-Beside: the step goes on at once, and TensorFlow gives every variable it updates
-a new buffer while the old one is held: a third copy of the state, for a while.
+Beside: the step goes on at once.  TensorFlow gives a variable that it updates a
+new buffer while the old one is held; so the copy must be over before the updates,
+which come last in a step.  Otherwise there is a third copy of the state for
+a while, and the page faults of its fresh memory cost several times the copy
+(0.8 GB: 90 to 650 ms against 40).
 Before: the trainer waits while several threads copy at the speed of memory.
 
-For large states before is right twice over.  Memory stays bounded by the two
-places for snapshots, and it is faster: the page faults of the fresh buffers
-cost several times the copy (0.8 GB: 90 to 650 ms against 40).
+Small states are copied beside any step: what they cost cannot be measured.
 """
 
 from __future__ import annotations
 
 LARGE_BYTES = 64 << 20
 
+BESIDE_SHARE = 0.4
+"""A copy that takes less of a step than this is over before the step updates anything:
+the gradients of a dense layer alone take twice as long as its output."""
 
-def is_copied_before(size_bytes: int) -> bool:
-    """Whether the training waits for the copy of a state of this size."""
-    return size_bytes >= LARGE_BYTES
+
+def is_copied_before(size_bytes: int, copy_seconds: float, step_seconds: float) -> bool:
+    """Whether the training waits for the copy of a state of this size.
+
+    Args:
+        size_bytes: of the state.
+        copy_seconds: what one thread needs for it, 0 while that is not known.
+        step_seconds: the time of a step, 0 while that is not known.
+    """
+    fits_beside = 0 < copy_seconds <= BESIDE_SHARE * step_seconds
+    return size_bytes >= LARGE_BYTES and not fits_beside

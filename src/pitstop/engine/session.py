@@ -18,7 +18,7 @@ from pitstop.engine.best_watch import BestWatch
 from pitstop.engine.cadence import Cadence
 from pitstop.engine.copier import Copied, Copier
 from pitstop.engine.copy_mode import is_copied_before
-from pitstop.engine.cut import Cut, Position
+from pitstop.engine.cut import Cut
 from pitstop.engine.durability import Durability
 from pitstop.engine.loss_watch import LossWatch
 from pitstop.engine.saved_state import SavedState, open_saved_state
@@ -95,6 +95,7 @@ class Session:
         self._connection: Connection | None = connection
         self._checkpoints_seen = beacon.checkpoint_requests()
         self._blocked_seconds = 0.0
+        self._copy_seconds = 0.0
         self._given_up = False
         self._durability = Durability(beacon, lambda: self._connection is not None)
         self._cadence = Cadence(
@@ -313,7 +314,8 @@ class Session:
             self._checkpoints_seen = self.beacon.checkpoint_requests()
             self._cadence.postponed(started_ns, _GIVEN_UP_NS)
             return False
-        waits = is_copied_before(cut.size_bytes)
+        step_seconds = self.beacon.progress().step_seconds
+        waits = is_copied_before(cut.size_bytes, self._copy_seconds, step_seconds)
         if waits and not durable and self._makes_room(cut.size_bytes):
             self._cadence.postponed(started_ns)
             return False
@@ -349,7 +351,8 @@ class Session:
             )
 
     def _announce(self, copied: Copied) -> None:
-        position: Position = copied.cut.position
+        position = copied.position
+        self._copy_seconds = copied.seconds * copied.threads
         self._send(
             "snapshot",
             {

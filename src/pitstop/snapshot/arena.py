@@ -11,7 +11,7 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -141,7 +141,7 @@ class Arena:
         sequence: int,
         step: int,
         image: Image,
-        tensors: Sequence[memoryview],
+        tensors: Iterable[memoryview],
         state: bytes,
         threads: int = 1,
     ) -> None:

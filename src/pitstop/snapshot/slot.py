@@ -16,7 +16,7 @@ import mmap
 import os
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -75,7 +75,7 @@ def write_slot(
     sequence: int,
     step: int,
     image: Image,
-    tensors: Sequence[memoryview],
+    tensors: Iterable[memoryview],
     state: bytes,
     threads: int = 1,
 ) -> SlotHead:
@@ -84,7 +84,8 @@ def write_slot(
     Args:
         view: the slot's writable bytes; at least the snapshot's size.
         image: the layout; its placements are in the order of `tensors`.
-        tensors: the bytes of each tensor, one-dimensional and contiguous.
+        tensors: the bytes of each tensor, one-dimensional and contiguous; with
+            one thread, each is let go before the next is asked for.
         state: the JSON text.
         threads: how many copy the tensors.
     """
@@ -92,16 +93,17 @@ def write_slot(
     _store(view, 0, pack_unfinished_head(sequence))
     _store(view, HEAD_BYTES, image.header)
     offsets = (HEAD_BYTES + placement.offset_bytes for placement in image.placements)
-    _store_all(view, list(zip(offsets, tensors, strict=True)), threads)
+    _store_all(view, zip(offsets, tensors, strict=True), threads)
     _store(view, HEAD_BYTES + image.size_bytes, state)
     _store(view, 0, pack_head(head))
     return head
 
 
-def _store_all(view: memoryview, parts: list[tuple[int, memoryview]], threads: int) -> None:
+def _store_all(view: memoryview, parts: Iterable[tuple[int, memoryview]], threads: int) -> None:
     if threads == 1:
         for offset_bytes, data in parts:
             _store(view, offset_bytes, data)
+            del data
         return
     pieces = [
         (offset_bytes + start, data[start : start + _PIECE_BYTES])
