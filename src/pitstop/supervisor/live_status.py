@@ -36,16 +36,21 @@ def live_status(
         progress: what the trainer published.
         now_seconds: seconds since the epoch.
     """
-    saved_seconds = story.checkpoint_seconds
     status = replace(
         identity,
         state=_PUBLIC[state],
         step=story.checkpoint_step,
         epoch=story.checkpoint_epoch,
         checkpoint_step=story.checkpoint_step,
-        checkpoint_age_seconds=None if saved_seconds is None else now_seconds - saved_seconds,
+        checkpoint_age_seconds=_age_seconds(story, now_seconds),
         level=story.level,
         level_reason=story.level_reason,
         resumed_from_step=story.resumed_from_step,
     )
     return with_progress(status, progress)
+
+
+def _age_seconds(story: Story, now_seconds: float) -> float | None:
+    saved_seconds = story.checkpoint_seconds
+    # The clock may have been set back since.
+    return None if saved_seconds is None else max(0.0, now_seconds - saved_seconds)
