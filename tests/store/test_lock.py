@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import errno
 import fcntl
 import os
 import signal
@@ -13,7 +15,14 @@ from pathlib import Path
 import pytest
 
 from pitstop.errors import RunFolderUnwritable, RunInUse
-from pitstop.store.lock import LockRecord, RunLock, is_locked, own_record, read_lock
+from pitstop.store.lock import (
+    LockRecord,
+    RunLock,
+    is_locked,
+    is_running,
+    own_record,
+    read_lock,
+)
 
 RECORD = LockRecord(4711, "node7", 123456, "/run/pitstop.sock")
 
@@ -151,3 +160,40 @@ def test_this_process_names_itself_for_good() -> None:
 def test_a_missing_folder_is_explained(tmp_path: Path) -> None:
     with pytest.raises(RunFolderUnwritable, match="folder is gone"):
         RunLock.acquire(tmp_path / "gone" / "lock", RECORD)
+
+
+def test_a_process_is_known_by_its_number_and_its_start() -> None:
+    assert is_running(own_record())
+    reused = dataclasses.replace(own_record(), start_time_ticks=own_record().start_time_ticks - 1)
+    assert not is_running(reused)
+
+
+def test_a_process_that_is_gone_or_only_waits_to_be_collected_is_not_running() -> None:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as child:
+        stat = Path(f"/proc/{child.pid}/stat").read_text()
+        ticks = int(stat.rpartition(")")[2].split()[22 - 3])
+        record = dataclasses.replace(own_record(), pid=child.pid, start_time_ticks=ticks)
+        assert is_running(record)
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert not is_running(record)
+    assert not is_running(record)
+
+
+def test_nothing_is_known_of_a_process_on_another_host() -> None:
+    assert is_running(RECORD)
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
+def test_a_file_system_without_locks_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(_fd: int, _operation: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    (tmp_path / "lock").touch()
+    with pytest.raises(RunFolderUnwritable, match="offers no locks") as caught:
+        RunLock.acquire(tmp_path / "lock", RECORD)
+    assert "nolock" in caught.value.remedy
+    assert not is_locked(tmp_path / "lock")

@@ -1,4 +1,4 @@
-"""When this process began."""
+"""When this process began, and what the kernel says of another."""
 
 from __future__ import annotations
 
@@ -12,9 +12,22 @@ _START_TIME_FIELD = 19
 
 def start_time_ticks() -> int:
     """When this process began, in clock ticks since the boot."""
-    stat = Path("/proc/self/stat").read_bytes()
+    return start_of(Path("/proc/self/stat").read_bytes())
+
+
+def start_of(stat: bytes) -> int:
+    """When a process began, in clock ticks since the boot, from its /proc/PID/stat."""
+    return int(_fields(stat)[_START_TIME_FIELD])
+
+
+def has_ended(stat: bytes) -> bool:
+    """Whether a process only waits for its parent to hear of its end, from the same file."""
+    return _fields(stat)[0] in (b"Z", b"X")
+
+
+def _fields(stat: bytes) -> list[bytes]:
     # The command name may hold anything, but its closing bracket is the last one.
-    return int(stat.rpartition(b")")[2].split()[_START_TIME_FIELD])
+    return stat.rpartition(b")")[2].split()
 
 
 def age_ns() -> int:

@@ -18,6 +18,12 @@ class DiskFault:
 
 _ELSEWHERE = "or put the run on another disk with --run-dir."
 
+_NO_LOCKS = DiskFault(
+    "the file system offers no locks",
+    "Mount it with locks (NFS: a running lock service, no `nolock`), or put the run on a local "
+    "disk with --run-dir.",
+)
+
 _FAULTS: Mapping[int, DiskFault] = {
     errno.ENOSPC: DiskFault("the disk is full", f"Free space on it, {_ELSEWHERE}"),
     errno.EDQUOT: DiskFault(
@@ -50,9 +56,9 @@ _FAULTS: Mapping[int, DiskFault] = {
     errno.ESTALE: DiskFault(
         "the network file system lost it", "Check the mount, or use a local disk with --run-dir."
     ),
-    errno.ENOLCK: DiskFault(
-        "the file system offers no locks", "Put the run on a local disk with --run-dir."
-    ),
+    errno.ENOLCK: _NO_LOCKS,
+    errno.EOPNOTSUPP: _NO_LOCKS,
+    errno.ENOSYS: _NO_LOCKS,
     errno.ENAMETOOLONG: DiskFault("its name is too long", "Name a shorter folder with --run-dir."),
 }
 

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pitstop.errors import RunFolderUnwritable, RunInUse
-from pitstop.machine.own_process import start_time_ticks
+from pitstop.machine.own_process import has_ended, start_of, start_time_ticks
 from pitstop.store.disk_fault import explain
 
 _TRIES = 5
@@ -134,16 +134,30 @@ def read_lock(path: Path) -> LockRecord | None:
         return None
 
 
+def is_running(record: LockRecord) -> bool:
+    """Whether the process of a record is there now, and not another one with its number.
+
+    Of a process on another host nothing can be known: it counts as running.
+    """
+    if record.host != socket.gethostname():
+        return True
+    try:
+        stat = Path(f"/proc/{record.pid}/stat").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return start_of(stat) == record.start_time_ticks and not has_ended(stat)
+
+
 def is_locked(path: Path) -> bool:
-    """Whether somebody holds the lock now."""
+    """Whether somebody holds the lock now; nobody does where there are no locks."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return False
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
     finally:
         os.close(fd)
     return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
@@ -16,11 +15,10 @@ from pitstop.events import Event
 from pitstop.link.beacon import Beacon
 from pitstop.machine.memory import available_bytes
 from pitstop.store.catalog import Catalog, CheckpointEntry
-from pitstop.store.lock import RunLock, own_record
+from pitstop.store.lock import RunLock, is_running, own_record, read_lock
 from pitstop.store.retention_file import write_policy
 from pitstop.store.run_folder import RunFolder, open_or_create
 from pitstop.supervisor import (
-    family,
     fingerprint,
     memory_plan,
     notices,
@@ -250,15 +248,11 @@ def _lock(folder: RunFolder, socket_path: str, say: Callable[[str], None]) -> Ru
 def _try_lock(folder: RunFolder, socket_path: str, *, patient: bool) -> RunLock | None:
     try:
         return RunLock.acquire(folder.lock, own_record(socket_path))
-    except RunInUse as owner:
-        if patient and not _is_alive(owner):
+    except RunInUse:
+        record = read_lock(folder.lock)
+        if patient and record is not None and not is_running(record):
             return None
         raise
-
-
-def _is_alive(owner: RunInUse) -> bool:
-    elsewhere = owner.host != socket.gethostname()
-    return elsewhere or owner.pid is None or family.is_alive(owner.pid)
 
 
 def _open_control() -> ControlSocket:
