@@ -29,6 +29,7 @@ WITHOUT_TENSORFLOW = (
     "journal",
     "link",
     "machine",
+    "remote",
     "report",
     "snapshot",
     "store",
@@ -91,6 +92,9 @@ def test_third_party_imports_are_declared(module: Module) -> None:
     requirements = project()["project"]["dependencies"]
     if module.unit in {*ADAPTERS, "inject"}:
         extras = project()["project"]["optional-dependencies"]["tensorflow"]
+        requirements = [*requirements, *extras]
+    if module.unit == "remote":
+        extras = project()["project"]["optional-dependencies"]["remote"]
         requirements = [*requirements, *extras]
     names = {_import_name(requirement) for requirement in requirements}
     assert third_party(module) <= names
@@ -171,6 +175,12 @@ def test_it_runs_without_tensorflow(unit: str) -> None:
     names = [module.name for module in _MODULES if module.unit == unit]
     assert names
     assert not _loaded_by(names) & {"tensorflow", "keras"}
+
+
+@pytest.mark.parametrize("unit", ["cli", "snapshot", "supervisor"])
+def test_no_network_library_is_loaded_beside_the_training(unit: str) -> None:
+    names = [module.name for module in _MODULES if module.unit == unit]
+    assert not _loaded_by(names) & {"aiohttp", "botocore", "fsspec", "s3fs"}
 
 
 def test_the_trainer_is_given_only_the_standard_library_and_numpy() -> None:

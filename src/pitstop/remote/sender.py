@@ -17,7 +17,7 @@ RECORDS_SECONDS = 30.0
 """The journal and the output of the attempt are sent so often, and with every checkpoint."""
 
 LAST_TRIES_SECONDS = 300.0
-"""At the end of an attempt, failures for so long end the tries."""
+"""At the end of an attempt, failures for so long end the tries; so does one that needs the user."""
 
 _LAST_DELAY_SECONDS = 5.0
 _NEVER = float("inf")
@@ -109,7 +109,8 @@ class Sender:
         if fault.message != self._last_error:
             self._last_error = fault.message
             self._report(UploadFailed(fault.message, fault.remedy, fault.needs_user))
-        if finishing and now - self._failing_since_seconds >= LAST_TRIES_SECONDS:
+        hopeless = now - self._failing_since_seconds >= LAST_TRIES_SECONDS
+        if finishing and (fault.needs_user or hopeless):
             self.give_up(fault.message)
             return True
         delay = delay_seconds(self._failures, random.random())

@@ -10,16 +10,19 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import random
 import select
 import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from pitstop.errors import PeerClosed, PitstopError, UserError
 from pitstop.events import Event, to_record
 from pitstop.link.wire import Connection
+from pitstop.remote.backoff import delay_seconds
 from pitstop.remote.fault import StorageFault
 from pitstop.remote.lease_holder import LeaseHolder
 from pitstop.remote.lease_keeper import LeaseKeeper
@@ -34,6 +37,7 @@ _TAKEN = "another run has taken the mirror"
 _ORPHAN_SECONDS = 120.0
 _ORPHAN_LOOK_SECONDS = 0.5
 _RELEASE_SECONDS = 5.0
+_MOST_TRIES = 5
 _NICENESS = 5
 
 
@@ -110,25 +114,52 @@ class Uploader:
 
 def _open(connection: Connection, options: argparse.Namespace) -> Uploader | None:
     """Everything before the run begins; None when it cannot, and the supervisor knows."""
-
-    def say(line: str) -> None:
-        connection.send("say", {"line": line})
-
     try:
         storage = Storage(options.url)
         holder = LeaseHolder(storage, options.holder)
-        if options.again:
-            # Training is under way; what the storage refuses now is tried again later.
-            with contextlib.suppress(StorageFault):
-                holder.acquire(say)
-        else:
-            Opening(storage, options.run_dir, say).run(holder, new=options.new)
+        _prepare(storage, holder, options, lambda line: connection.send("say", {"line": line}))
     except PitstopError as error:
         body = {"message": error.message, "remedy": error.remedy}
         connection.send("refused", {**body, "by_user": isinstance(error, UserError)})
         return None
     connection.send("opened")
     return Uploader(connection, storage, options.run_dir, holder)
+
+
+def _prepare(
+    storage: Storage,
+    holder: LeaseHolder,
+    options: argparse.Namespace,
+    say: Callable[[str], None],
+) -> None:
+    if options.again:
+        # Training is under way; what the storage refuses now is tried again later.
+        with contextlib.suppress(StorageFault):
+            holder.acquire(say)
+        return
+    opening = Opening(storage, options.run_dir, say)
+    patiently(lambda: opening.run(holder, new=options.new), say, time.sleep)
+
+
+def patiently(
+    act: Callable[[], None], say: Callable[[str], None], sleep: Callable[[float], None]
+) -> None:
+    """Does something that the network may refuse, a few times over.
+
+    Raises:
+        StorageFault: it is refused for good, or still.
+    """
+    for failures in range(1, _MOST_TRIES):
+        try:
+            act()
+        except StorageFault as fault:
+            if fault.needs_user:
+                raise
+            say(f"{fault.message} It is tried again.")
+            sleep(delay_seconds(failures, random.random()))
+        else:
+            return
+    act()
 
 
 def main(argv: list[str]) -> int:

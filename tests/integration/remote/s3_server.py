@@ -33,10 +33,10 @@ class S3Server:
             "AWS_DEFAULT_REGION": "us-east-1",
         }
 
-    def start(self) -> None:
+    def start(self, secret: str = SECRET) -> None:
         """Starts it, and waits until it listens."""
         address = f"127.0.0.1:{self.port}"
-        words = [_RCLONE, "serve", "s3", "--auth-key", f"{KEY},{SECRET}", "--addr", address]
+        words = [str(_RCLONE), "serve", "s3", "--auth-key", f"{KEY},{secret}", "--addr", address]
         self._process = subprocess.Popen(
             [*words, "--config", "", str(self.folder)],
             stdin=subprocess.DEVNULL,
