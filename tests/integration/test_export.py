@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
+import keras
 import pytest
 import tensorflow as tf
 from safetensors.numpy import load_file
 
-from pitstop.events import AttemptStarted, Notice, Restored
+from pitstop.events import AttemptStarted, CheckpointCommitted, Notice, Restored
 from tests.integration.exported_run import (
     FILES,
     ExportedRun,
@@ -131,6 +133,37 @@ def test_what_is_there_is_replaced_only_by_force(stopped: ExportedRun) -> None:
     forced = stopped.run.pitstop("export", str(out), "--to", "safetensors", "--force")
     assert forced.returncode == 0
     assert "dense/kernel" in load_file(out)
+
+
+def test_a_fit_without_the_launcher_is_exported_as_it_was_run(tmp_path: Path) -> None:
+    command = [sys.executable, str(SCRIPTS / "fit_callback.py"), "out.npz", "run"]
+    environment = launch.environment(TF_CPP_MIN_LOG_LEVEL="3")
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, timeout=100)
+    ended = launch.call(tmp_path, "export", "run", "model.keras", "--to", "keras")
+    assert ended.returncode == 0, ended.stderr
+    model = keras.models.load_model(tmp_path / "model.keras")
+    trained = arrays_in(tmp_path / "out.npz")
+    found = {f"sequential/{each.path}": each.numpy() for each in model.weights}
+    assert differing(found, trained) == []
+
+
+def test_a_live_run_is_exported_while_it_trains(tmp_path: Path) -> None:
+    options = ("--every", "5steps")
+    run = KerasRun(tmp_path, "exported.py", ("functional", "2000"), options)
+    live = run.start()
+    try:
+        launch.until(lambda: run.events(CheckpointCommitted))
+        ended = run.pitstop("export", "live.keras", "--to", "keras")
+        assert ended.returncode == 0, ended.stderr
+        assert b"is live" in ended.stderr
+        assert live.poll() is None
+    finally:
+        run.pitstop("stop")
+        launch.finish(live)
+    step = int(ended.stdout.split()[-2])
+    model = keras.models.load_model(tmp_path / "live.keras")
+    assert int(model.optimizer.iterations.numpy()) == step > 0
+    assert len(run.events(AttemptStarted)) == 1
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,11 @@ from pitstop.events.base import Event, JsonValue
 
 @dataclass(frozen=True)
 class AttemptStarted(Event):
-    """The supervisor started the command; `start_from`: weights that a new run begins with."""
+    """The supervisor started the command for the n-th time.
+
+    start_from: saved weights that a new run begins with, or empty.
+    launched: by `pitstop run`; else the script has started its supervisor.
+    """
 
     attempt: int
     command: list[str]
@@ -19,6 +23,7 @@ class AttemptStarted(Event):
     environment: dict[str, JsonValue] = field(default_factory=dict)
     cgroup: str = ""
     start_from: str = ""
+    launched: bool = True
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pitstop import journal
 from pitstop.engine.export_order import EXPORTED, REFUSED
 from pitstop.engine.weights_file import Format
 from pitstop.errors import EnvironmentFault, UserError
-from pitstop.events import Event, ExceptionRaised, InstrumentationUnavailable, Notice
+from pitstop.events import (
+    AttemptStarted,
+    Event,
+    ExceptionRaised,
+    InstrumentationUnavailable,
+    Notice,
+)
 from pitstop.export import destination
 from pitstop.export.host import Host, Outcome, Script
 from pitstop.export.source import Source, choose
@@ -113,9 +120,18 @@ def _run_script(request: ExportRequest, source: Source, partial: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="pitstop-export-") as scratch:
         log = Path(scratch) / "output.log"
         settings = Settings(export_to=request.format.value, export_path=str(partial))
-        script = Script(identity.command, Path(identity.cwd), os.environ, log)
+        launched = _was_launched(request.folder, source.manifest.info.attempt)
+        script = Script(identity.command, Path(identity.cwd), os.environ, log, launched)
         outcome = Host(settings, source.points, source.image, Path(scratch)).run(script)
         _check(outcome, log.read_text(encoding="utf-8", errors="replace"))
+
+
+def _was_launched(folder: RunFolder, attempt: int) -> bool:
+    """Whether the attempt that took a checkpoint was started by `pitstop run`."""
+    for entry in journal.read(folder.journal).entries:
+        if entry.attempt == attempt and isinstance(entry.event, AttemptStarted):
+            return entry.event.launched
+    return True
 
 
 def _refuse_recorded_loop(source: Source) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from pitstop.errors import CheckpointCorrupt, EnvironmentFault, PeerClosed
 from pitstop.events import Event
 from pitstop.link.beacon import Beacon
-from pitstop.link.settings import Settings
+from pitstop.link.settings import ENV_COMPANION, ENV_SOCKET, Settings
 from pitstop.link.wire import Connection
 from pitstop.supervisor import process
 from pitstop.supervisor.control import ControlSocket
@@ -36,12 +36,15 @@ class Script:
         cwd: the folder it runs in.
         environment: its variables, without ours.
         log: the file that gets what it prints.
+        launched: instrumented from outside; else it asks for a supervisor itself,
+            and variables are numbered from there on.
     """
 
     command: Sequence[str]
     cwd: Path
     environment: Mapping[str, str]
     log: Path
+    launched: bool = True
 
 
 @dataclass
@@ -151,8 +154,16 @@ class Host:
         self._ended = True
 
 
+def environment_of(script: Script, socket_path: str) -> dict[str, str]:
+    """The variables with which a script finds the host."""
+    if script.launched:
+        return process.instrumented_environment(script.environment, socket_path)
+    own = {name: value for name, value in script.environment.items() if name != ENV_SOCKET}
+    return {**own, ENV_COMPANION: socket_path}
+
+
 def _start(script: Script, socket_path: str) -> subprocess.Popen[bytes]:
-    environment = process.instrumented_environment(script.environment, socket_path)
+    environment = environment_of(script, socket_path)
     try:
         with script.log.open("wb") as log:
             return subprocess.Popen(

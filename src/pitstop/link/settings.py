@@ -12,6 +12,9 @@ from typing import Any
 ENV_SOCKET = "PITSTOP_SOCKET"
 """Environment variable: path of the supervisor's socket, for instrumented processes."""
 
+ENV_COMPANION = "PITSTOP_COMPANION"
+"""Environment variable: a socket for a script that would start its own supervisor."""
+
 
 def own_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """For a process of ours: exactly our modules, which the script's folder must not shadow."""

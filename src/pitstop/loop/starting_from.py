@@ -13,7 +13,7 @@ from pitstop.events import Notice
 from pitstop.loop.graph_session import GraphSession
 from pitstop.loop.trainables import of_objects, sessions_of
 from pitstop.tensorflow import stored_values
-from pitstop.tensorflow.starting import Begun, begin_from
+from pitstop.tensorflow.starting import begin_from
 
 
 def begin_loop(session: Session, objects: Mapping[str, Any]) -> None:
@@ -25,13 +25,17 @@ def begin_loop(session: Session, objects: Mapping[str, Any]) -> None:
     path = session.start_from()
     try:
         graphs = sessions_of(objects)
-        begun = _begin_graph(path, graphs) if graphs else begin_from(path, of_objects(objects))
+        told = (
+            _begin_graph(path, graphs)
+            if graphs
+            else begin_from(path, of_objects(objects)).describe(path)
+        )
     except WeightsUnusable as problem:
         refuse_start(session, problem)
-    session.report(Notice(STARTED_FROM, begun.describe(path)))
+    session.report(Notice(STARTED_FROM, told))
 
 
-def _begin_graph(path: str, sessions: Mapping[str, Any]) -> Begun:
+def _begin_graph(path: str, sessions: Mapping[str, Any]) -> str:
     file = identify(Path(path))
     if len(sessions) > 1 or file.format is not Format.TF_CHECKPOINT:
         raise WeightsUnusable(
@@ -40,4 +44,5 @@ def _begin_graph(path: str, sessions: Mapping[str, Any]) -> Begun:
         )
     values = stored_values.of_bundle(file.path)
     name, graph_session = next(iter(sessions.items()))
-    return Begun(GraphSession(name, graph_session).begin_with(file.path, values), 0)
+    count = GraphSession(name, graph_session).begin_with(file.path, values)
+    return f"The training starts from {path}: {count} variables of the session {name!r}."

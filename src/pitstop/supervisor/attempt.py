@@ -76,6 +76,7 @@ class AttemptPlan:
             environment=dict(self.fingerprint),
             cgroup=cgroup,
             start_from=self.request.settings.start_from,
+            launched=not self.request.trainer_pid,
         )
 
     def environment_changes(self) -> tuple[EnvironmentChanged, ...]:
