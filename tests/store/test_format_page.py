@@ -46,6 +46,7 @@ NAMES = [
     *(steps.FILE_NAME, steps.MAGIC.decode(), PERSISTER_LOG),
 ]
 STATE_PARTS = {
+    "engine/cut": "",
     "keras/fit_run": "",
     "keras/callback_state": "callbacks.",
     "keras/event_files": "events.",

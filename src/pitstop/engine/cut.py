@@ -68,6 +68,10 @@ class Cut:
         """Bytes of all tensors."""
         return sum(tensor.spec.size_bytes for tensor in self.tensors)
 
-    def noted(self, **members: Any) -> Cut:
-        """The same cut with more to say of itself."""
-        return replace(self, state={**self.state, **members})
+    def named(self, name: str) -> Cut:
+        """The same cut with a name that the user gave it."""
+        return replace(self, state=self.state | {"name": name})
+
+    def measured(self, metrics: dict[str, float]) -> Cut:
+        """The same cut with the logs of the epoch at whose end it stands."""
+        return replace(self, state=self.state | {"metrics": metrics})

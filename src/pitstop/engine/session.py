@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pitstop.engine import snapshot_notices
 from pitstop.engine.best_watch import BestWatch
 from pitstop.engine.cadence import Cadence
 from pitstop.engine.copier import Copied, Copier
@@ -27,7 +28,6 @@ from pitstop.errors import PeerClosed, PeerFault, ProtocolMismatch
 from pitstop.events import (
     Event,
     InstrumentationUnavailable,
-    Notice,
     StopRequested,
     TrainerConnected,
     TrainerStopped,
@@ -260,7 +260,7 @@ class Session:
             return
         self._durability.wait(self._nobody_stops)
         finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
-        best = cut.noted(metrics=finite)
+        best = cut.measured(finite)
         self._durability.expect(self._copier.copy_now(best, "best", durable=True))
 
     def stop_with(self, cut: Cut | None, phase: str) -> None:
@@ -297,7 +297,7 @@ class Session:
             return cut
         self._checkpoints_seen = requests
         name = self.beacon.take_checkpoint_name()
-        return cut.noted(name=name) if name else cut
+        return cut.named(name) if name else cut
 
     def _end_where_set(self, step: int, take: Callable[[], Cut | None]) -> None:
         if 0 < self.settings.die_at_step <= step:
@@ -341,14 +341,7 @@ class Session:
         plan = arena.plan
         self._send("arena", {"size_bytes": plan.size_bytes, "backing": plan.backing}, arena.fd)
         if plan.backing == "file":
-            self.report(
-                Notice(
-                    "snapshot_memory_short",
-                    f"Snapshots need {plan.size_bytes >> 20} MB of memory, which is not free; "
-                    "they go through a file in the run folder instead, and are slower.",
-                    "Give the run more memory, or allow it with --snapshot-memory.",
-                )
-            )
+            self.report(snapshot_notices.memory_short(plan))
 
     def _announce(self, copied: Copied) -> None:
         position = copied.position
@@ -368,13 +361,7 @@ class Session:
         )
 
     def _warn_of_failure(self, error: OSError) -> None:
-        self.report(
-            Notice(
-                "snapshot_failed",
-                f"A snapshot could not be taken: {error.strerror}. Training goes on.",
-                "Free memory or disk space; the last checkpoint stands.",
-            )
-        )
+        self.report(snapshot_notices.failed(error))
 
     def _send(self, type_: str, body: dict[str, Any], *fds: int) -> None:
         connection = self._connection

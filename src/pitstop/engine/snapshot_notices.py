@@ -1,0 +1,25 @@
+"""What the user is told of snapshots that memory or disk have no room for."""
+
+from __future__ import annotations
+
+from pitstop.events import Notice
+from pitstop.snapshot.arena import ArenaPlan
+
+
+def memory_short(plan: ArenaPlan) -> Notice:
+    """Snapshots go through a file."""
+    return Notice(
+        "snapshot_memory_short",
+        f"Snapshots need {plan.size_bytes >> 20} MB of memory, which is not free; "
+        "they go through a file in the run folder instead, and are slower.",
+        "Give the run more memory, or allow it with --snapshot-memory.",
+    )
+
+
+def failed(error: OSError) -> Notice:
+    """A snapshot could not be taken."""
+    return Notice(
+        "snapshot_failed",
+        f"A snapshot could not be taken: {error.strerror}. Training goes on.",
+        "Free memory or disk space; the last checkpoint stands.",
+    )
