@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -77,8 +78,10 @@ def write_export(request: ExportRequest, say: Callable[[str], None]) -> Exported
     """
     request = _with_format_of_suffix(request)
     destination.check(request.out, force=request.force)
-    source = choose(request.folder, request.checkpoint, say)
-    with destination.written(request.out) as partial:
+    with (
+        closing(choose(request.folder, request.checkpoint, say)) as source,
+        destination.written(request.out) as partial,
+    ):
         if request.format is Format.SAFETENSORS:
             _write_tensors(request.folder, source, partial)
         else:

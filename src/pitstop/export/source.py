@@ -28,6 +28,8 @@ class Source:
         manifest: what it holds.
         saved: its state.
         points: finished fits, then the checkpoint, as a resume has them.
+        entries: all checkpoints there were.
+        fd: holds the checkpoint's image, for a live run may remove the files.
     """
 
     name: str
@@ -35,6 +37,11 @@ class Source:
     saved: SavedState
     points: tuple[RestorePoint, ...]
     entries: tuple[CheckpointEntry, ...]
+    fd: int
+
+    def close(self) -> None:
+        """Gives the memory back."""
+        os.close(self.fd)
 
     def image(self, name: str) -> int:
         """A verified image of one of the points; the descriptor is the caller's to close.
@@ -42,6 +49,8 @@ class Source:
         Raises:
             CheckpointCorrupt: it is damaged, or was removed meanwhile.
         """
+        if name == self.name:
+            return os.dup(self.fd)
         found = next(each for each in self.entries if each.path.name == name)
         return _load(found)
 
@@ -83,13 +92,17 @@ def _is_wanted(entry: CheckpointEntry, wanted: str) -> bool:
 
 
 def _source(entry: CheckpointEntry, entries: Sequence[CheckpointEntry]) -> Source:
-    fd = _load(entry)
     if entry.manifest is None:
-        os.close(fd)
         raise CheckpointCorrupt(entry.path, entry.problem)
-    name = entry.path.name
-    points = restore_points(entries, name)
-    return Source(name, entry.manifest, open_saved_state(fd), points, tuple(entries))
+    fd = _load(entry)
+    return Source(
+        name=entry.path.name,
+        manifest=entry.manifest,
+        saved=open_saved_state(os.dup(fd)),
+        points=restore_points(entries, entry.path.name),
+        entries=tuple(entries),
+        fd=fd,
+    )
 
 
 def _load(entry: CheckpointEntry) -> int:
