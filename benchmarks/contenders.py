@@ -121,7 +121,10 @@ class TensorFlowCheckpoint(Contender):
 
     def __init__(self, model: keras.Model, folder: Path) -> None:
         super().__init__(model, folder)
-        self._checkpoint = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
+        self._checkpoint = self._tracked()
+
+    def _tracked(self) -> tf.train.Checkpoint:
+        return tf.train.Checkpoint(model=self.model, optimizer=self.model.optimizer)
 
     def save(self) -> None:
         options = tf.train.CheckpointOptions(**self.options)
@@ -133,9 +136,17 @@ class TensorFlowCheckpoint(Contender):
 
 
 class AsyncTensorFlowCheckpoint(TensorFlowCheckpoint):
-    """The same, copied by the training thread and written by another."""
+    """The same, copied by the training thread and written by another.
+
+    Of the bare `tf.Variable`s: on a Keras 3 model TensorFlow 2.21 raises "tf.function only
+    supports singleton tf.Variables created on the first call".
+    """
 
     options: Mapping[str, bool] = {"experimental_enable_async_checkpoint": True}
+
+    def _tracked(self) -> tf.train.Checkpoint:
+        values = {str(index): each.value for index, each in enumerate(self.variables)}
+        return tf.train.Checkpoint(**values)
 
 
 class Safetensors(Contender):
