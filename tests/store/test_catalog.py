@@ -76,7 +76,7 @@ def test_the_sequence_goes_on_behind_the_newest(tmp_path: Path) -> None:
 
 def test_a_newer_format_is_neither_damage_nor_ignored(tmp_path: Path) -> None:
     path, _ = save(tmp_path, 1, 1)
-    (path / MANIFEST_FILE).write_bytes(sealed({**sample_record(), "version": 2}))
+    (path / MANIFEST_FILE).write_bytes(sealed({**sample_record(), "version": 3}))
     with pytest.raises(FormatTooNew):
         Catalog(tmp_path).entries()
 
