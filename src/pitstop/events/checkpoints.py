@@ -11,8 +11,8 @@ from pitstop.events.base import Event
 class CheckpointCommitted(Event):
     """A checkpoint is durable: its manifest and folder are on disk.
 
-    reason: "cadence", "stop", "requested", "best" (`--keep-best`), "fit_end",
-        "trainer_lost", "supervisor_lost".
+    reason: "cadence", "stop", "requested", "best" (`--keep-best`), "pressure"
+        (memory gets short), "fit_end", "trainer_lost", "supervisor_lost".
     name: what the user called it, or empty.
     """
 

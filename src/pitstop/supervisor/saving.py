@@ -68,6 +68,10 @@ class Saving:
         """A snapshot is whole."""
         self._policy = self._policy.taken(snapshot)
 
+    def pressed(self) -> None:
+        """Memory gets short."""
+        self._policy = self._policy.pressed()
+
     def tick(self) -> None:
         """Asks for a checkpoint when one is due."""
         reason = self._policy.due(time.monotonic())

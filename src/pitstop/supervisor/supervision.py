@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pitstop.errors import PitstopError
 from pitstop.events import AttemptEnded, StopRequested
 from pitstop.link.beacon import Stop
+from pitstop.machine.memory import available_bytes
 from pitstop.store.run_folder import STOP_FILE
 from pitstop.supervisor import (
     deadline,
@@ -30,6 +31,7 @@ from pitstop.supervisor.lifecycle import FINAL, Instruction, Signal, State
 from pitstop.supervisor.live_status import live_status
 from pitstop.supervisor.lookout import Lookout
 from pitstop.supervisor.observation.observer import Observer
+from pitstop.supervisor.pressure import PressureWatch
 from pitstop.supervisor.reactor import Reactor
 from pitstop.supervisor.signals import Received, stop_request, suspend_self
 from pitstop.supervisor.status import Status
@@ -66,6 +68,7 @@ class Supervision:
         self._exchange = Exchange(self._reactor, plan, tools, self._ears())
         self._reactor.watch(tools.signals, self._on_signals)
         self._lookout = Lookout(plan.request.run_dir / STOP_FILE, plan.time_limit)
+        self._pressure = PressureWatch(available_bytes)
         self._perform = self._instruction_table()
         self._trainer = self._start()
         self._observer = Observer.begin(self._trainer.pid)
@@ -191,6 +194,8 @@ class Supervision:
         request = self._lookout.request(now, step_seconds, self._save_seconds)
         if request is not None:
             self._request_stop(request)
+        if self._pressure.rises(now, family.resident_bytes(self._exchange.seat.pid)):
+            self._exchange.saving.pressed()
 
     def _check_deadline(self, now: float) -> None:
         progress = self._tools.beacon.progress()
