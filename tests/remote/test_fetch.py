@@ -89,8 +89,10 @@ def test_what_is_pruned_here_is_removed_there(storage: Storage, folder: RunFolde
 
 
 def test_a_pass_that_is_not_wanted_sends_nothing(storage: Storage, folder: RunFolder) -> None:
-    mirror = Mirror(storage, folder.path, [].append)
+    told: list[Event] = []
+    mirror = Mirror(storage, folder.path, told.append)
     assert not mirror.update(lambda: False)
+    assert not told
     assert len(mirror.missing()) == 4  # two checkpoints, the journal, the output
     assert set(storage.sizes()) == {"run.json"}
 

@@ -29,6 +29,11 @@ def test_a_request_arrives_as_it_was_meant() -> None:
     )
 
 
+def test_a_url_is_a_mirror() -> None:
+    request = read_request(json.dumps(CompanionRequest("s3://bucket/runs/cnn").to_json()))
+    assert (request.run_dir, request.mirror) == (Path("runs/cnn"), "s3://bucket/runs/cnn")
+
+
 def test_the_answer_is_given_once() -> None:
     reading, writing = os.pipe()
     answer = Answer(writing)
@@ -43,6 +48,8 @@ def test_a_folder_that_cannot_be_used_is_told_with_its_remedy(
 ) -> None:
     monkeypatch.delenv(ENV_SOCKET, raising=False)
     (tmp_path / "run").write_text("I am a file")
+    with pytest.raises(RunUnavailable, match="names no folder"):
+        start_companion(CompanionRequest("s3://bucket"))
     with pytest.raises(RunUnavailable, match="is a file") as caught:
         start_companion(CompanionRequest(tmp_path / "run"))
     assert caught.value.remedy

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from pitstop.errors import EnvironmentFault, UserError
@@ -26,20 +25,20 @@ class CompanionRequest:
     """What the companion is to supervise.
 
     Attributes:
-        run_dir: the run's folder.
+        run_dir: the run's folder, or the URL of its mirror.
         settings: of the attempt.
         max_seconds: time there is, 0 for no limit; None asks the scheduler's
             environment.
     """
 
-    run_dir: Path
+    run_dir: str | os.PathLike[str]
     settings: Settings = field(default_factory=Settings)
     max_seconds: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """For the companion's command line; the trainer is this process."""
         return {
-            "run_dir": str(self.run_dir),
+            "run_dir": os.fspath(self.run_dir),
             "command": _command(),
             "settings": self.settings.to_json(),
             "max_seconds": self.max_seconds,

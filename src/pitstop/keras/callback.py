@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import keras
@@ -55,7 +54,7 @@ class Callback(keras.callbacks.Callback):
         super().__init__()
         if not os.environ.get(ENV_SOCKET):
             settings = Settings(overhead, every_steps, every_seconds)
-            _attach(CompanionRequest(Path(run_dir), settings, max_seconds))
+            _attach(CompanionRequest(run_dir, settings, max_seconds))
 
     def set_model(self, model: Any) -> None:
         """Keras tells which model is trained; its variables may be older than the run."""

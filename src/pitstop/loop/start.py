@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any, Literal
 
 from pitstop.engine import process_session
@@ -44,7 +43,7 @@ def start(
     its steps.
 
     Args:
-        run_dir: the run's folder, made when missing.
+        run_dir: the run's folder, made when missing, or the URL of its mirror.
         overhead: share of the training time that Pitstop may cost.
         every_steps: a durable checkpoint every so many steps, 0 for automatic.
         every_seconds: a durable checkpoint every so many seconds, 0 for automatic.
@@ -70,7 +69,7 @@ def start(
     REGISTRY.install()
     state = LoopState(objects, REGISTRY, versions())
     settings = Settings(overhead, every_steps, every_seconds)
-    session = _open(CompanionRequest(Path(run_dir), settings, max_seconds))
+    session = _open(CompanionRequest(run_dir, settings, max_seconds))
     private.on_hidden_random_op(state.hidden_random_op)
     run = Run(session, state, returns=on_stop == "return")
     if session.settings.export_to:

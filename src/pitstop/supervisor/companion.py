@@ -15,16 +15,23 @@ from typing import Any
 
 from pitstop.errors import PitstopError
 from pitstop.link.settings import Settings
+from pitstop.remote.place import is_url, parse
 from pitstop.supervisor.run_request import RunRequest
 from pitstop.supervisor.screen import PREFIX
 from pitstop.supervisor.supervise import supervise
 
 
 def read_request(text: str) -> RunRequest:
-    """The request of a trainer, from its JSON form."""
+    """The request of a trainer, from its JSON form.
+
+    Raises:
+        PlaceInvalid: it names a URL that is no folder's.
+    """
     body = json.loads(text)
+    place = parse(body["run_dir"]) if is_url(body["run_dir"]) else None
     return RunRequest(
-        run_dir=Path(body["run_dir"]),
+        run_dir=place.working_copy if place else Path(body["run_dir"]),
+        mirror=place.url if place else "",
         command=tuple(body["command"]),
         settings=Settings.from_json(body["settings"]),
         max_seconds=body["max_seconds"],
@@ -56,9 +63,9 @@ class Answer:
 
 def main(arguments: list[str]) -> int:
     """Supervises the trainer to its end; the exit code of the attempt."""
-    request, answer = read_request(arguments[0]), Answer(int(arguments[1]))
+    answer = Answer(int(arguments[1]))
     try:
-        return supervise(request, _say, answer.ready).exit_code
+        return supervise(read_request(arguments[0]), _say, answer.ready).exit_code
     except PitstopError as error:
         answer.refuse(error)
         return 2

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from pitstop import journal
-from pitstop.events import CheckpointUploaded, Restored, UploadFailed, UploadGivenUp
+from pitstop.events import AttemptEnded, CheckpointUploaded, Restored, UploadFailed, UploadGivenUp
 from pitstop.store.catalog import Catalog
 from pitstop.store.run_folder import open_existing
 from tests.integration.compare import assert_identical
@@ -178,6 +178,18 @@ def test_credentials_that_end_do_not_end_the_training(tmp_path: Path, server: S3
     ended = _stop(process)
     assert ended.returncode == 75
     assert b"Check the credentials" in ended.stderr
+
+
+def test_a_second_signal_does_not_wait_for_the_mirror(tmp_path: Path, server: S3Server) -> None:
+    process = _start(tmp_path, server, "--grace", "1000s")
+    until(lambda: _manifests(server))
+    server.stop()
+    process.send_signal(signal.SIGINT)
+    until(lambda: _events(tmp_path, AttemptEnded))
+    process.send_signal(signal.SIGINT)
+    ended = finish(process)
+    assert ended.returncode == 75, ended.stderr
+    assert b"it was not waited for" in ended.stderr
 
 
 def test_two_different_runs(tmp_path: Path, server: S3Server) -> None:
