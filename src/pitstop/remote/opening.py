@@ -145,4 +145,5 @@ class Opening:
                 f"{self._run_dir} cannot be fetched to: {fault.cause}.", fault.remedy
             ) from error
         newest = f", the newest of step {found[0].info.step}" if found else ""
-        self._say(f"fetched {len(found)} checkpoints{newest}.")
+        plural = "" if len(found) == 1 else "s"
+        self._say(f"fetched {len(found)} checkpoint{plural}{newest}.")
