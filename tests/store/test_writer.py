@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import subprocess
@@ -16,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from pitstop.errors import CheckpointWriteFailed, InternalFault
 from pitstop.store import staging
 from pitstop.store.catalog import Catalog
-from pitstop.store.filesystem import BLOCK_BYTES
+from pitstop.store.filesystem import BLOCK_BYTES, Filesystem
 from pitstop.store.image import TensorSpec, plan_image
 from pitstop.store.manifest import MANIFEST_FILE, STATE_FILE, TENSORS_FILE, decode
 from pitstop.store.reader import read_state, read_tensors
@@ -134,6 +135,30 @@ def test_a_full_disk_is_noticed_before_any_byte_is_copied(small_disk: Path) -> N
 
     with pytest.raises(CheckpointWriteFailed), CheckpointWriter(small_disk, 1) as writer:
         writer.write_tensors(image, Unreadable())
+
+
+class _Refusing(Filesystem):
+    """A disk that gives no more room, for a reason that no mount here can make."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def allocate(self, fd: int, size_bytes: int) -> None:
+        raise OSError(self._number, os.strerror(self._number))
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [(errno.EDQUOT, "quota of this user is used up"), (errno.EIO, "input/output error")],
+)
+def test_a_quota_or_a_broken_disk_is_named_and_the_checkpoint_before_is_intact(
+    tmp_path: Path, number: int, reason: str
+) -> None:
+    save(tmp_path, 1, 1)
+    with pytest.raises(CheckpointWriteFailed, match=reason):
+        save(tmp_path, 2, 2, specs=BIG, filesystem=_Refusing(number))
+    [entry] = Catalog(tmp_path).entries()
+    assert Catalog(tmp_path).verify(entry).info.step == 1
 
 
 def test_a_read_only_file_system_is_named(small_disk: Path) -> None:
