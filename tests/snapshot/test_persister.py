@@ -42,9 +42,10 @@ ATTEMPT = 5
 class Supervisor:
     """The supervisor's side of one persister."""
 
-    def __init__(self, folder: RunFolder) -> None:
+    def __init__(self, folder: RunFolder, pinned: int = 0) -> None:
         self.folder = folder
         self.beacon = Beacon.create()
+        self.beacon.pin(pinned)
         self.lock = RunLock.acquire(folder.lock, own_record())
         self.connection, theirs = pair()
         self.process = self._start(theirs)
@@ -109,6 +110,14 @@ def arena(tmp_path: Path) -> Iterator[Arena]:
     made = new_arena(tmp_path)
     yield made
     made.close()
+
+
+def test_the_pin_of_a_persister_that_was_killed_is_taken_away(folder: RunFolder) -> None:
+    supervisor = Supervisor(folder, pinned=7)
+    # Loading touches no pin; the answer only says that the persister serves.
+    supervisor.ask("load", checkpoint="00000001")
+    assert supervisor.beacon.pinned() == 0
+    supervisor.close()
 
 
 def steps(folder: RunFolder) -> list[int]:

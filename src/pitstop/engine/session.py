@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pitstop.engine import snapshot_notices
+from pitstop.engine import abandonment, snapshot_notices
 from pitstop.engine.best_watch import BestWatch
 from pitstop.engine.cadence import Cadence
 from pitstop.engine.copier import Copied, Copier
@@ -133,6 +133,7 @@ class Session:
             connection.close()
             raise ProtocolMismatch(str(answer.body.get("reason", "The supervisor refused.")))
         session = cls(connection, Beacon(answer.fds[0]), answer.body)
+        abandonment.watch(connection, session.beacon, lambda: not session.alone)
         session.report(TrainerConnected(os.getpid(), platform.python_version(), sys.argv, versions))
         return session
 

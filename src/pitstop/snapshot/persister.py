@@ -72,6 +72,8 @@ class Persister:
     def run(self) -> None:
         """Serves until told to finish; afterwards nothing is left to save."""
         self._catalog.sweep_partials()
+        # One that was killed while it read a snapshot reads no more.
+        self._beacon.pin(0)
         try:
             while (message := self._connection.receive()).type != "finish":
                 self._handlers[message.type](message)

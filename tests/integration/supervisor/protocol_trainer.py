@@ -1,14 +1,15 @@
 """A trainer without TensorFlow: speaks the protocol with the real arena and beacon.
 
     protocol_trainer.py [--steps N] [--step-seconds S] [--fit-ends-at N...] [--die-at N]
-                        [--asks-at N] [--phase NAME] [--deaf]
+                        [--asks-at N] [--phase NAME] [--deaf] [--every-step-durable]
 
-Its whole state is the number of steps it has done.
+Its state is the number of steps it has done, a tensor of that number, and one that never changes.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
@@ -19,7 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
+from pitstop.engine import abandonment
 from pitstop.engine.saved_state import open_saved_state
+from pitstop.errors import PeerClosed
 from pitstop.events import (
     Event,
     FitEnded,
@@ -37,7 +40,9 @@ from pitstop.link.wire import PROTOCOL, Connection
 from pitstop.snapshot.arena import Arena, plan_arena
 from pitstop.store.image import TensorSpec, plan_image
 
-_STATE_BYTES = 1 << 16
+_CHANGING_BYTES = 1 << 16
+_FROZEN_BYTES = 3 << 20
+_STATE_BYTES = _FROZEN_BYTES + 2 * _CHANGING_BYTES
 
 
 class Trainer:
@@ -50,6 +55,7 @@ class Trainer:
             sys.exit(f"refused: {answer.body['reason']}")
         self.beacon = Beacon(answer.fds[0])
         self.welcome = answer.body
+        abandonment.watch(self.connection, self.beacon)
         self.event(connected())
         self.arena = Arena(plan_arena(_STATE_BYTES, 1 << 30, 0), Path(answer.body["run_dir"]))
         self.connection.send("arena", self.arena_body(), [self.arena.fd])
@@ -71,25 +77,35 @@ class Trainer:
     def restore_point(self, name: str) -> int:
         self.connection.send("restore", {"checkpoint": name})
         saved = open_saved_state(self.connection.receive().fds[0])
-        return int(np.frombuffer(saved.tensors["step"], np.int64)[0])
+        step = int(np.frombuffer(saved.tensors["step"], np.int64)[0])
+        if any(
+            bytes(saved.tensors[name]) != bytes(data) for name, data in tensors_of(step).items()
+        ):
+            sys.exit(f"what was restored is not the state of step {step}")
+        return step
 
     def event(self, event: Event) -> None:
-        self.connection.send("event", {"event": to_record(event)})
+        self.send("event", {"event": to_record(event)})
 
     def snapshot(self, step: int, reason: str, *, durable: bool) -> None:
-        values = np.array([step], np.int64)
-        image = plan_image([TensorSpec("step", "I64", (1,))])
+        tensors = tensors_of(step)
+        image = plan_image([SPECS[name] for name in tensors])
         position: dict[str, object] = {"step": step, "epoch": 0, "step_in_epoch": step}
         position |= {"fit": self.fit(step), "milestone": reason if reason == "fit_end" else ""}
         state = {"position": position, "level": {"level": "exact"}, "versions": {}}
         self.sequence += 1
         while (index := self.arena.choose_slot(self.beacon.pinned())) is None:
             time.sleep(0.001)
-        data = [memoryview(values.tobytes())]
+        data = [tensors[place.spec.name] for place in image.placements]
         self.arena.write(index, self.sequence, step, image, data, json.dumps(state).encode())
         self.beacon.write_snapshot_step(step)
         body = {"sequence": self.sequence, "step": step, "epoch": 0}
-        self.connection.send("snapshot", {**body, "reason": reason, "durable": durable})
+        self.send("snapshot", {**body, "reason": reason, "durable": durable})
+
+    def send(self, type_: str, body: dict[str, object]) -> None:
+        # Without a supervisor the training goes on until it is told to stop.
+        with contextlib.suppress(PeerClosed):
+            self.connection.send(type_, body)
 
     def fit(self, step: int) -> int:
         ends = self.options.fit_ends_at
@@ -119,7 +135,8 @@ class Trainer:
         if step in options.fit_ends_at:
             self.snapshot(step, "fit_end", durable=True)
             return
-        self.snapshot(step, "requested" if requested else "cadence", durable=requested)
+        durable = requested or options.every_step_durable
+        self.snapshot(step, "requested" if requested else "cadence", durable=durable)
         if step == options.die_at:
             os.kill(os.getpid(), signal.SIGKILL)
         if step == options.asks_at:
@@ -129,6 +146,23 @@ class Trainer:
             self.snapshot(step, "stop", durable=True)
             self.event(TrainerStopped(step, 0, step, "train"))
             sys.exit(75)
+
+
+SPECS = {
+    "step": TensorSpec("step", "I64", (1,)),
+    "frozen": TensorSpec("frozen", "U8", (_FROZEN_BYTES,)),
+    "changing": TensorSpec("changing", "U8", (_CHANGING_BYTES,)),
+}
+FROZEN = memoryview(bytes(range(256)) * (_FROZEN_BYTES // 256))
+
+
+def tensors_of(step: int) -> dict[str, memoryview]:
+    """The state behind a step."""
+    return {
+        "step": memoryview(np.array([step], np.int64).tobytes()),
+        "frozen": FROZEN,
+        "changing": memoryview(bytes([step % 251]) * _CHANGING_BYTES),
+    }
 
 
 def say(line: str) -> None:
@@ -159,6 +193,7 @@ def main() -> None:
     parser.add_argument("--asks-at", type=int, default=0)
     parser.add_argument("--phase", default="TRAIN")
     parser.add_argument("--deaf", action="store_true")
+    parser.add_argument("--every-step-durable", action="store_true")
     Trainer(parser.parse_args()).train()
 
 

@@ -1,0 +1,76 @@
+"""Nobody is left: the training stops by itself, and only then."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from pitstop.engine import abandonment
+from pitstop.link.beacon import Beacon, Stop
+from pitstop.link.wire import Connection, pair
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[Connection, Connection]]:
+    ours, theirs = pair()
+    yield ours, theirs
+    ours.close()
+    theirs.close()
+
+
+def watched(
+    ends: tuple[Connection, Connection], beacon: Beacon, *, stops: bool = True
+) -> tuple[threading.Thread, list[float]]:
+    """The supervisor dies under the eyes of the watch."""
+    waits: list[float] = []
+    thread = abandonment.watch(ends[0], beacon, lambda: stops, waits.append)
+    ends[1].send("still here")
+    thread.join(0.05)
+    assert thread.is_alive()
+    assert waits == []
+    ends[1].close()
+    thread.join(10)
+    assert not thread.is_alive()
+    return thread, waits
+
+
+def test_without_anybody_the_training_stops(ends: tuple[Connection, Connection]) -> None:
+    beacon = Beacon.create()
+    beacon.pin(7)
+    _, waits = watched(ends, beacon)
+    assert waits == [abandonment.GRACE_SECONDS]
+    assert beacon.stop() == Stop.GRACEFUL
+    assert beacon.pinned() == 0
+
+
+def test_a_persister_that_has_taken_over_keeps_its_pin(
+    ends: tuple[Connection, Connection],
+) -> None:
+    beacon = Beacon.create()
+    beacon.pin(7)
+    beacon.request_stop(Stop.GRACEFUL)
+    watched(ends, beacon)
+    assert beacon.pinned() == 7
+
+
+def test_a_training_of_its_own_goes_on(ends: tuple[Connection, Connection]) -> None:
+    beacon = Beacon.create()
+    beacon.pin(7)
+    watched(ends, beacon, stops=False)
+    assert beacon.stop() == Stop.NONE
+    assert beacon.pinned() == 0
+
+
+def test_a_connection_that_the_session_closes_is_still_watched(
+    ends: tuple[Connection, Connection],
+) -> None:
+    beacon = Beacon.create()
+    thread = abandonment.watch(ends[0], beacon, wait=lambda _seconds: None)
+    ends[0].close()
+    thread.join(0.05)
+    assert thread.is_alive()
+    ends[1].close()
+    thread.join(10)
+    assert beacon.stop() == Stop.GRACEFUL
