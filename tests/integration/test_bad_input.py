@@ -267,7 +267,7 @@ def test_memory_that_is_too_small_for_snapshots(tmp_path: Path) -> None:
     assert stopped.returncode == 75, stopped.stderr
     assert _says(stopped, "go through a file in the run folder instead", "--snapshot-memory.")
     assert [notice.code for notice in run.events(Notice)] == ["snapshot_memory_short"]
-    assert [row["problem"] for row in run.verify()] == [""]
+    assert {row["problem"] for row in run.verify()} == {""}
     resumed = run.attempt("--halt-at-step", "4")
     assert resumed.returncode == 75, resumed.stderr
     assert (run.last(Restored).step, run.last(Restored).level) == (3, "exact")
