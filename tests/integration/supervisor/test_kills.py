@@ -8,7 +8,7 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psutil
@@ -82,7 +82,7 @@ def interrupt(folder: Path, chance: random.Random, victims: tuple[str, ...], kno
     return newest
 
 
-def go_through(folder: Path, rounds: list[tuple[str, ...]]) -> int:
+def go_through(folder: Path, rounds: Sequence[tuple[str, ...]]) -> int:
     chance, known = random.Random(1), 0
     for victims in rounds:
         known = interrupt(folder, chance, victims, known)
