@@ -6,20 +6,15 @@ import contextlib
 import json
 import os
 import signal
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pitstop.errors import PeerClosed
-from pitstop.link.settings import own_environment
-from pitstop.link.wire import Connection, Message, pair
+from pitstop.link.wire import Connection
 from pitstop.store.retention import RetentionPolicy
-from pitstop.supervisor import process
-from pitstop.supervisor.process import Streams
+from pitstop.supervisor.helper_link import HelperLink, spawn_module
 
 _MODULE = "pitstop.snapshot.persister"
-_MOST_STARTS = 4
 
 
 @dataclass(frozen=True)
@@ -53,24 +48,15 @@ class _Arena:
     fd: int
 
 
-class PersisterLink:
-    """One persister at a time, replaced when it dies.
-
-    Attributes:
-        connection: to the present one, None when it is gone.
-        pid: of the present or last one.
-        finished: it said that it is done.
-    """
+class PersisterLink(HelperLink):
+    """One persister at a time, replaced when it dies."""
 
     def __init__(self, plan: PersisterPlan) -> None:
+        super().__init__()
         self._plan = plan
-        self._starts = 0
         self._finishing = False
         self._trainer_pid = 0
         self._arena: _Arena | None = None
-        self.connection: Connection | None = None
-        self.pid = 0
-        self.finished = False
 
     @property
     def arena_bytes(self) -> int | None:
@@ -88,23 +74,12 @@ class PersisterLink:
         Raises:
             OSError: the kernel refuses another process.
         """
-        ours, theirs = pair()
-        try:
-            self.pid = self._spawn(theirs.fileno())
-        finally:
-            theirs.close()
-        self._starts += 1
-        self.connection = ours
+        ours = self._start(self._spawn)
         if self._trainer_pid:
             self.set_trainer(self._trainer_pid)
         if self._arena is not None:
             self._send("arena", self._arena.body, self._arena.fd)
         return ours
-
-    @property
-    def may_restart(self) -> bool:
-        """Whether another one should be tried after a death."""
-        return self._starts < _MOST_STARTS
 
     def set_trainer(self, pid: int) -> None:
         """Tells whom to wait for when the supervisor itself is gone."""
@@ -131,24 +106,6 @@ class PersisterLink:
         self._finishing = True
         self._send("finish", {})
 
-    def receive(self) -> list[Message]:
-        """What it said.
-
-        Raises:
-            PeerClosed: it has ended.
-        """
-        if self.connection is None:
-            return []
-        messages = self.connection.receive_ready()
-        self.finished |= any(message.type == "finished" for message in messages)
-        return messages
-
-    def lost(self) -> None:
-        """The connection has ended."""
-        if self.connection is not None:
-            self.connection.close()
-            self.connection = None
-
     def close(self) -> None:
         """Gives back what is held for it; waits for one that was asked to finish.
 
@@ -163,15 +120,9 @@ class PersisterLink:
             os.close(self._arena.fd)
             self._arena = None
 
-    def _send(self, type_: str, body: dict[str, Any], *fds: int) -> None:
-        # A persister that is gone is noticed by the end of its connection.
-        if self.connection is not None:
-            with contextlib.suppress(PeerClosed):
-                self.connection.send(type_, body, fds)
-
     def _spawn(self, fd: int) -> int:
         plan = self._plan
-        options = {
+        options: dict[str, object] = {
             "--fd": fd,
             "--beacon-fd": plan.beacon_fd,
             "--lock-fd": plan.lock_fd,
@@ -180,13 +131,7 @@ class PersisterLink:
             "--image-memory": plan.image_memory_bytes,
             "--retention": json.dumps(plan.retention.to_json()),
         }
-        words = [str(word) for option in options.items() for word in option]
+        inherit = [fd, plan.beacon_fd, plan.lock_fd]
         with plan.log.open("ab") as log:
-            return process.spawn(
-                sys.executable,
-                [sys.executable, "-P", "-m", _MODULE, *words],
-                own_environment(os.environ),
-                streams=Streams(log.fileno(), log.fileno()),
-                inherit=[fd, plan.beacon_fd, plan.lock_fd],
-                signal_mask=plan.signal_mask,
-            )
+            mask = plan.signal_mask
+            return spawn_module(_MODULE, options, log.fileno(), inherit, signal_mask=mask)
