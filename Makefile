@@ -33,10 +33,14 @@ lint: $(READY)  ## ruff, mypy, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
 
-bench: $(READY)  ## Measure what Pitstop costs a training run
+bench: $(READY)  ## Measure what Pitstop costs a training run, beside other ways to save (an hour)
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benchmarks/boundary.py
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/resume.py
+	$(BIN)/python benchmarks/durable.py
+	$(BIN)/python benchmarks/saving.py
+	$(BIN)/python benchmarks/side_by_side.py
 
 torture: $(READY)  ## Kill and stop runs again and again, the exactness matrix included (an hour)
 	$(BIN)/python -m pytest -q -m torture -n 2 --dist loadgroup

@@ -17,7 +17,8 @@ Pitstop budgets by the clock, and its training waits two thirds of the time; so
 it is given a third of the default budget, which is the default's rate of
 snapshots per second of training.
 
-    python benchmarks/overhead.py [--groups N] [--rounds N] [--width N] [--steps N]
+    python benchmarks/overhead.py [--groups N] [--rounds N] [--width N] [--batch N] [--steps N]
+        [--options "--every=1steps"]
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ import psutil
 
 SCRIPT = Path(__file__).with_name("timed_training.py")
 SIDES = ("plain", "control", "pitstop")
-BUDGET = "0.333%"
-PITSTOP = [sys.executable, "-m", "pitstop.cli.main", "run", "--overhead", BUDGET]
+PITSTOP = [sys.executable, "-m", "pitstop.cli.main", "run"]
+BUDGET = "--overhead=0.333%"
 WARM_UP_TURNS = 2
 RESAMPLES = 2000
 
@@ -54,7 +55,8 @@ class Side:
 
     def __init__(self, prefix: list[str], options: argparse.Namespace) -> None:
         command = [*prefix, sys.executable, str(SCRIPT)]
-        command += ["--width", str(options.width), "--steps", str(options.steps)]
+        command += ["--width", str(options.width), "--batch", str(options.batch)]
+        command += ["--steps", str(options.steps)]
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -91,7 +93,8 @@ Round = tuple[Turn, ...]
 def measure_group(options: argparse.Namespace) -> list[Round]:
     """One turn of every side in `SIDES`, round by round."""
     with tempfile.TemporaryDirectory() as folder:
-        supervised = [*PITSTOP, "--run-dir", str(Path(folder) / "run"), "--"]
+        words = options.options.split()
+        supervised = [*PITSTOP, *words, "--run-dir", str(Path(folder) / "run"), "--"]
         sides = [Side(prefix, options) for prefix in ([], [], supervised)]
         rounds = []
         for number in range(options.rounds):
@@ -138,7 +141,9 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=60, help="turns of each side of a group")
     parser.add_argument("--width", type=int, default=1100, help="sets the time of a step")
+    parser.add_argument("--batch", type=int, default=64, help="sets the time of a step, too")
     parser.add_argument("--steps", type=int, default=100, help="steps of a turn")
+    parser.add_argument("--options", default=BUDGET, help="for `pitstop run`")
     options = parser.parse_args()
     every: list[Round] = []
     for number in range(options.groups):

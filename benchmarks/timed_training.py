@@ -41,9 +41,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--width", type=int, default=896, help="sets the time of a step")
     parser.add_argument("--steps", type=int, default=200, help="steps of a turn")
+    parser.add_argument("--batch", type=int, default=64, help="sets the time of a step, too")
     options = parser.parse_args()
     keras.utils.set_random_seed(1)
-    x = np.random.default_rng(1).normal(size=(6400, 64)).astype("float32")
+    x = np.random.default_rng(1).normal(size=(100 * options.batch, 64)).astype("float32")
     y = (x[:, :8].argmax(axis=1)).astype("int32")
     model = keras.Sequential(
         [
@@ -56,7 +57,9 @@ def main():
         ]
     )
     model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
-    model.fit(x, y, batch_size=64, epochs=10**6, callbacks=[Turns(options.steps)], verbose=0)
+    model.fit(
+        x, y, batch_size=options.batch, epochs=10**6, callbacks=[Turns(options.steps)], verbose=0
+    )
 
 
 if __name__ == "__main__":
