@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -103,3 +104,15 @@ def test_checkpoints_of_a_run_without_any(capsys: pytest.CaptureFixture[str]) ->
     _run("a")
     for action in ("list", "verify", "prune"):
         assert _json(capsys, "checkpoints", "runs/a", action, "--json") == []
+
+
+def test_what_a_checkpoint_shares_with_an_earlier_one_is_not_its_own(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _run("shared")
+    golden = Path(__file__).parents[1] / "goldens" / "format-2" / "checkpoints"
+    shutil.copytree(golden, here / "runs" / "shared" / "checkpoints", dirs_exist_ok=True)
+    [row] = _json(capsys, "checkpoints", "runs/shared", "--json")
+    assert (row["size_bytes"], row["own_bytes"]) == (263752 + 218 + 26, 218 + 26)
+    _, text = _call(capsys, "checkpoints", "runs/shared")
+    assert "0.3 MB, 0.0 its own" in text

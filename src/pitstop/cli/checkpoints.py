@@ -104,8 +104,11 @@ _ACTIONS = {"list": _list, "verify": _verify, "prune": _prune}
 def _describe(entry: CheckpointEntry, problem: str) -> dict[str, Any]:
     row: dict[str, Any] = {"problem": problem}
     if entry.manifest is not None:
-        size_bytes = sum(file.size_bytes for file in entry.manifest.files.values())
-        row |= {"sequence": entry.manifest.sequence, "size_bytes": size_bytes}
+        files = entry.manifest.files
+        sizes = {name: file.size_bytes for name, file in files.items()}
+        own_bytes = sum(size for name, size in sizes.items() if not is_shared(name))
+        row |= {"sequence": entry.manifest.sequence, "size_bytes": sum(sizes.values())}
+        row |= {"own_bytes": own_bytes}
         row |= dataclasses.asdict(entry.manifest.info)
     return {"checkpoint": entry.path.name, "path": str(entry.path)} | row
 
@@ -116,11 +119,16 @@ def _line(row: Mapping[str, Any]) -> str:
     verdict = f"DAMAGED: {row['problem']}" if row["problem"] else _verdict(row)
     if "step" not in row:
         return f"{row['checkpoint']}  {verdict}"
-    size = f"{row['size_bytes'] / 1e6:.1f} MB"
-    words = [row["checkpoint"], f"epoch {row['epoch'] + 1}", size, row["reason"]]
+    words = [row["checkpoint"], f"epoch {row['epoch'] + 1}", _size(row), row["reason"]]
     words.append(f"named {row['name']}" if row["name"] else "")
     words += [f"{name} {value:.6g}" for name, value in row["metrics"].items()]
     return "  ".join(word for word in [*words, verdict] if word)
+
+
+def _size(row: Mapping[str, Any]) -> str:
+    size = f"{row['size_bytes'] / 1e6:.1f} MB"
+    shares = row["own_bytes"] < row["size_bytes"]
+    return f"{size}, {row['own_bytes'] / 1e6:.1f} its own" if shares else size
 
 
 def _verdict(row: Mapping[str, Any]) -> str:

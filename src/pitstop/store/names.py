@@ -10,6 +10,7 @@ from pathlib import Path
 QUARANTINE_DIR = "quarantine"
 
 _CHECKPOINT = re.compile(r"\d{8,}(\.\d+)?")
+_SHARED = re.compile(r"tensors-\d+\.safetensors")
 _PARTIAL_PREFIX = ".partial-"
 _EXPIRED_PREFIX = ".expired-"
 
@@ -33,6 +34,11 @@ def first_free(folder: Path, names: Iterable[str]) -> Path:
 def lasting_name(sequence: int) -> str:
     """What later checkpoints call the tensors file that checkpoint `sequence` wrote."""
     return f"tensors-{sequence}.safetensors"
+
+
+def is_shared(name: str) -> bool:
+    """Whether this file of a checkpoint was written by an earlier one."""
+    return _SHARED.fullmatch(name) is not None
 
 
 def partial_name(sequence: int) -> str:
