@@ -90,9 +90,10 @@ def test_a_variable_of_a_function_is_known(registry: VariableRegistry) -> None:
 
 
 def test_variables_that_cannot_be_saved_are_named(registry: VariableRegistry) -> None:
-    kept = [tf.Variable("text", name="words"), tf.Variable(1.0)]
+    dataset = tf.data.experimental.to_variant(tf.data.Dataset.range(3))
+    kept = [tf.Variable(dataset, name="data"), tf.Variable(1.0)]
     tensors, described, refused = registry.hold(no_path)
-    assert refused == ["words (string)"]
+    assert refused == ["data (variant)"]
     assert [item["index"] for item in described] == [1]
     assert len(tensors) == 1
     del kept
@@ -125,6 +126,17 @@ def test_values_of_every_kind_come_back(registry: VariableRegistry, value: Any) 
     registry.restore(saved)
     assert variable.numpy().tobytes() == np.asarray(value).tobytes()
     assert variable.dtype == tf.as_dtype(value.dtype)
+
+
+@pytest.mark.parametrize("value", ["text", ["", "a", "\u00e9" * 300], [[b"\xff\0"]], []])
+def test_strings_come_back(registry: VariableRegistry, value: Any) -> None:
+    variable = tf.Variable(tf.constant(value, tf.string))
+    before = variable.numpy()
+    saved = save(registry)
+    variable.assign(tf.fill(tf.shape(variable), "other"))
+    registry.restore(saved)
+    assert np.array_equal(variable.numpy(), before)
+    assert variable.shape == tf.constant(value, tf.string).shape
 
 
 def test_common_dtypes_are_readable_for_others(registry: VariableRegistry) -> None:

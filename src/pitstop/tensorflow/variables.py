@@ -114,18 +114,18 @@ class VariableRegistry:
 
         Returns:
             The held values, their descriptions for `saved_variables`, and the
-            names of variables that cannot be saved (strings, resources).
+            names of variables that cannot be saved (resources, variants).
         """
         tensors, described, refused = [], [], []
         for index, variable in self._living():
             path = path_of(variable) or variable.name.removesuffix(":0")
-            if not _is_plain(variable.dtype):
+            if variable.dtype in (tf.resource, tf.variant):
                 refused.append(f"{path} ({variable.dtype.name})")
                 continue
             name = f"variables/{index:05d}/{path}"
             value = private.hold_value(variable)
             shape = tuple(value.shape.as_list())
-            tensors.append(HeldTensor(_spec(name, variable.dtype, shape), _reader(value)))
+            tensors.append(_held(name, variable.dtype, shape, value))
             described.append(
                 {
                     "index": index,
@@ -191,8 +191,12 @@ def saved_variables(saved: SavedState) -> list[SavedVariable]:
     ]
 
 
-def _is_plain(dtype: tf.DType) -> bool:
-    return dtype not in (tf.string, tf.resource, tf.variant)
+def _held(name: str, dtype: tf.DType, shape: tuple[int, ...], value: Any) -> HeldTensor:
+    if dtype == tf.string:
+        # Its elements are not in one buffer: they are written out at once.
+        data = np.frombuffer(tf.io.serialize_tensor(value).numpy(), np.uint8)
+        return HeldTensor.of_array(name, data)
+    return HeldTensor(_spec(name, dtype, shape), _reader(value))
 
 
 def _spec(name: str, dtype: tf.DType, shape: tuple[int, ...]) -> TensorSpec:
@@ -234,13 +238,16 @@ def check_fits(item: SavedVariable, variable: Any) -> None:
 
 def assign(variable: Any, item: SavedVariable, saved: SavedState) -> None:
     """Gives a variable its saved value."""
-    dtype = np.dtype(variable.dtype.as_numpy_dtype)
-    value = np.frombuffer(saved.tensors[item.tensor], dtype).reshape(item.shape)
+    data = saved.tensors[item.tensor]
     # A variable may be created while a function is traced: the value is given
     # now, not each time that function runs.  TensorFlow leaves it then, see
     # `_initialize_uninitialized_variables` of its polymorphic_function.py.
     with tf.init_scope():
-        variable.assign(value)
+        if variable.dtype == tf.string:
+            variable.assign(tf.io.parse_tensor(bytes(data), tf.string))
+        else:
+            dtype = np.dtype(variable.dtype.as_numpy_dtype)
+            variable.assign(np.frombuffer(data, dtype).reshape(item.shape))
 
 
 def _later(item: SavedVariable, saved: SavedState) -> Callable[[Any], None]:
