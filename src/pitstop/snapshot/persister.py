@@ -196,6 +196,7 @@ def main(argv: list[str]) -> int:
     # Terminal and scheduler signals are for the supervisor; saving goes on.
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(name, signal.SIG_IGN)
+    # The I/O priority follows from it, see ioprio_set(2).
     os.nice(_NICENESS)
     connection = Connection(socket.socket(fileno=options.fd))
     folder = open_existing(options.run_dir)
