@@ -36,6 +36,14 @@ from pitstop.events.mirror import (
     UploadFailed,
     UploadGivenUp,
 )
+from pitstop.events.supervision import (
+    RestartCancelled,
+    RestartPlanned,
+    RestartRefused,
+    TrainingStalled,
+    TrainingWentOn,
+    WorkerDied,
+)
 from pitstop.events.training import (
     LOOPS,
     EpochEnded,
@@ -75,6 +83,9 @@ __all__ = [
     "LevelKnown",
     "NonFiniteLoss",
     "Notice",
+    "RestartCancelled",
+    "RestartPlanned",
+    "RestartRefused",
     "Restored",
     "ResumeChosen",
     "ScriptEnded",
@@ -84,9 +95,12 @@ __all__ = [
     "TrainerConnected",
     "TrainerExited",
     "TrainerStopped",
+    "TrainingStalled",
+    "TrainingWentOn",
     "UnknownEvent",
     "UploadFailed",
     "UploadGivenUp",
+    "WorkerDied",
     "from_record",
     "to_record",
 ]

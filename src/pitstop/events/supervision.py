@@ -1,0 +1,90 @@
+"""Standstills that the supervisor notices, and what it starts again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pitstop.events.base import Event
+
+
+@dataclass(frozen=True)
+class WorkerDied(Event):
+    """A child of the trainer, started by `multiprocessing`, ended and nobody had asked it to.
+
+    signal: name of the signal that ended it, empty where it returned `exit_code`.
+    """
+
+    pid: int
+    name: str
+    signal: str = ""
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True)
+class TrainingStalled(Event):
+    """The training makes no progress, for much longer than it ever took.
+
+    seconds: since the last progress; suspended time is not counted.
+    doing: "input", "step", "callback", "save", "restore", "script", "exit", "worker",
+        "disk" or "stopped".
+    place: the same in words, with file and line where they are known.
+    action: "warn", "kill" or "restart".
+    stack: the Python frames that say it, innermost first.
+    threads: what the kernel says of the trainer's threads.
+    workers: children that had died.
+    stacks_file: the stacks of all Python threads, in the run's folder; empty without.
+    missing: what could not be observed, one phrase each.
+    """
+
+    seconds: float
+    phase: str
+    step: int
+    doing: str
+    place: str
+    action: str
+    stack: list[str] = field(default_factory=list)
+    threads: list[str] = field(default_factory=list)
+    workers: list[str] = field(default_factory=list)
+    stacks_file: str = ""
+    missing: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class TrainingWentOn(Event):
+    """A training that stalled makes progress again."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class RestartPlanned(Event):
+    """The attempt failed, and the command is started again after a wait.
+
+    cause: of the failure, as a diagnosis names it.
+    restart: the how-manieth of so many `restarts`.
+    """
+
+    cause: str
+    wait_seconds: float
+    restart: int
+    restarts: int
+
+
+@dataclass(frozen=True)
+class RestartRefused(Event):
+    """The attempt failed, restarts were asked for, and none is made."""
+
+    cause: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class RestartCancelled(Event):
+    """Somebody asked the run to stop while it waited to be started again.
+
+    source, signal, reason: as in `StopRequested`.
+    """
+
+    source: str
+    signal: str = ""
+    reason: str = ""
