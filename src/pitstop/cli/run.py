@@ -9,6 +9,8 @@ import click
 from pitstop.cli.places import PLACE, local_and_mirror
 from pitstop.cli.quantities import BYTES, CONDITION, INTERVAL, SECONDS, SHARE, Interval
 from pitstop.cli.retention_options import retention_options, with_options
+from pitstop.cli.supervision_options import restart_policy, supervision_options
+from pitstop.diagnosis.load import cause_of
 from pitstop.engine.weights_file import identify
 from pitstop.link.settings import Settings
 from pitstop.remote.place import RemotePlace
@@ -16,9 +18,11 @@ from pitstop.store.best_rule import BestRule
 from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.lifecycle import State
 from pitstop.supervisor.notices import completed_line
+from pitstop.supervisor.preemption_watch import CHOICES
 from pitstop.supervisor.run_request import RunRequest
 from pitstop.supervisor.screen import PREFIX
 from pitstop.supervisor.supervise import supervise
+from pitstop.supervisor.watchdog import HangPolicy
 
 _CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 _EXIT_CODES = """\b
@@ -85,7 +89,15 @@ Exit codes:
     help="Stop, saved, when metrics of an epoch say so: 'val_loss < 0.02', 'plateau(val_loss, 5)', "
     "'nan(loss) or diverges(loss, 3)'.",
 )
+@click.option(
+    "--preemption",
+    type=click.Choice(CHOICES),
+    default="auto",
+    help="Whose notices that the machine is taken away are followed.  [default: auto, those of the "
+    "cloud that the machine's firmware names]",
+)
 @retention_options
+@supervision_options
 @click.option(
     "--snapshot-memory",
     type=BYTES,
@@ -123,9 +135,13 @@ def run(
     grace: float,
     max_time: float | None,
     stop_when: str,
+    preemption: str,
     keep: int | None,
     keep_every: float | None,
     keep_best: tuple[BestRule, ...],
+    restarts: int,
+    hang_after: float,
+    on_hang: str,
     snapshot_memory: int,
     input_mode: str,
     halt_at_step: int,
@@ -160,11 +176,14 @@ def run(
         grace_seconds=grace,
         max_seconds=max_time,
         stop_when=stop_when,
+        preemption=preemption,
         retention=with_options(RetentionPolicy(), keep, keep_every, keep_best),
+        restarts=restart_policy(restarts, on_hang),
+        hang=HangPolicy(hang_after, on_hang),
         new=new,
         status_line=not no_status_line,
     )
-    outcome = supervise(request, _say)
+    outcome = supervise(request, _say, cause_of=cause_of)
     if outcome.state == State.COMPLETED.value and not outcome.attempt:
         _say(completed_line(request.run_dir))
     context.exit(outcome.exit_code)

@@ -51,10 +51,12 @@ class StopRequested(Event):
     """Somebody asked the run to stop.
 
     source: "signal", "command" (pitstop stop), "file" (RUN/stop), "script"
-        (pitstop.request_stop), "condition" (--stop-when), "time_limit", "setting"
+        (pitstop.request_stop), "condition" (--stop-when), "time_limit", "preemption"
+        (the cloud takes the machine away), "pressure" (--on-pressure stop), "setting"
         (a step that was set), or "supervisor_lost".
     urgency: "graceful" (finish the step) or "now" (last snapshot).
     reason: in the words of who asked; of a time limit, what was left of it.
+    seconds_left: until whoever asks ends the run by force; None when not known.
     """
 
     source: str
@@ -65,6 +67,7 @@ class StopRequested(Event):
     sender_command: str = ""
     from_terminal: bool = False
     reason: str = ""
+    seconds_left: float | None = None
 
 
 @dataclass(frozen=True)

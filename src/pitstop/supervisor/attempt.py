@@ -16,6 +16,7 @@ from pitstop.supervisor.history import History
 from pitstop.supervisor.mirror_link import MirrorLink
 from pitstop.supervisor.output import Tee
 from pitstop.supervisor.persister_link import PersisterLink
+from pitstop.supervisor.preemption_watch import PreemptionWatch
 from pitstop.supervisor.run_request import RunRequest
 from pitstop.supervisor.screen import Screen
 from pitstop.supervisor.seat import Invitation
@@ -95,5 +96,6 @@ class Tools:
     screen: Screen
     tee: Tee
     persister: PersisterLink
+    preemption: PreemptionWatch
     catalog: Catalog
     mirror: MirrorLink | None

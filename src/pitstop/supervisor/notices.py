@@ -17,7 +17,7 @@ from pitstop.events import (
     StopRequested,
 )
 from pitstop.store.run_folder import STOP_FILE
-from pitstop.supervisor import fingerprint, mirror_notices
+from pitstop.supervisor import fingerprint, mirror_notices, supervision_notices
 from pitstop.supervisor.lifecycle import State
 from pitstop.supervisor.story import Story
 
@@ -43,6 +43,8 @@ NOTHING_TO_SAVE = Notice(
 _WHO_ASKS = {
     "condition": "as --stop-when asks",
     "file": f"as the file {STOP_FILE} in the run folder asks",
+    "preemption": "the machine is taken away",
+    "pressure": "as --on-pressure asks",
     "script": "as the script asks",
     "time_limit": "the time is nearly up",
 }
@@ -72,7 +74,7 @@ def line_for(event: Event) -> str:
         case Notice():
             return f"{event.message} {event.remedy}".strip()
         case _:
-            return mirror_notices.line_for(event)
+            return supervision_notices.line_for(event) or mirror_notices.line_for(event)
 
 
 def level_text(level: str, reason: str = "") -> str:

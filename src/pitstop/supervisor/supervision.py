@@ -67,7 +67,9 @@ class Supervision:
         self._reactor = Reactor()
         self._exchange = Exchange(self._reactor, plan, tools, self._ears())
         self._reactor.watch(tools.signals, self._on_signals)
-        self._lookout = Lookout(plan.request.run_dir / STOP_FILE, plan.time_limit)
+        self._lookout = Lookout(
+            plan.request.run_dir / STOP_FILE, plan.time_limit, tools.preemption.request
+        )
         self._pressure = PressureWatch(available_bytes)
         self._perform = self._instruction_table()
         self._trainer = self._start()
@@ -83,7 +85,7 @@ class Supervision:
 
     def finish_mirror(self) -> None:
         """Waits for the last uploads, no longer than the stop or the time limit allows."""
-        now, limit = time.monotonic(), self._plan.time_limit
+        now, limit = time.monotonic(), self._lookout.limit
         waited = None if self._stop_at == _NEVER else now - self._stop_at
         left = None if limit is None else limit.ends_at_seconds - now - time_limit.MARGIN_SECONDS
         wait = mirroring.patience_seconds(waited, self._plan.grace_seconds, left)
@@ -194,6 +196,8 @@ class Supervision:
         request = self._lookout.request(now, step_seconds, self._save_seconds)
         if request is not None:
             self._request_stop(request)
+        if problem := self._tools.preemption.take_problem():
+            self._exchange.record(problem)
         if self._pressure.rises(now, family.resident_bytes(self._exchange.seat.pid)):
             self._exchange.saving.pressed()
 
@@ -362,6 +366,7 @@ class Supervision:
 
     def _request_stop(self, event: StopRequested) -> None:
         if self._state in (*_LIVE, State.SAVING):
+            self._lookout.heard(event, time.monotonic())
             self._exchange.record(event)
             now = event.urgency == "now"
             self._feed(Signal.STOP_NOW if now else Signal.STOP_GRACEFUL)

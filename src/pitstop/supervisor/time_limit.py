@@ -59,6 +59,11 @@ def find(
     return TimeLimit(left_seconds, started_seconds + left_seconds, "Slurm")
 
 
+def sooner(one: TimeLimit | None, other: TimeLimit) -> TimeLimit:
+    """Whichever ends first."""
+    return other if one is None or other.ends_at_seconds < one.ends_at_seconds else one
+
+
 def lead_seconds(step_seconds: float, save_seconds: float) -> float:
     """How long before the end to ask for the stop.
 

@@ -46,6 +46,8 @@ _OWN_SOURCES = {
     "script": "`pitstop.request_stop` in the script",
 }
 
+_ELSEWHERE = "Run the same command on another machine that sees the run folder, or its mirror."
+
 _SLURM_SENDER = "slurmstepd"
 
 _SIGNAL_ADVICE = {
@@ -107,6 +109,9 @@ def _read_request(stop: StopRequested) -> _Request:
     if stop.source in _OWN_SOURCES:
         who = _OWN_SOURCES[stop.source] + _reason(stop)
         return _Request("stop_requested", f"Stopped on request ({who})")
+    if stop.source == "preemption":
+        words = f"The cloud took the machine away{_reason(stop)}"
+        return _Request("preempted_or_terminated", words, _ELSEWHERE)
     if stop.source == "time_limit":
         words = f"Stopped before the time was up{_reason(stop)}"
         return _Request("time_limit", words, "Give it more time, or run it in pieces like this.")
@@ -146,7 +151,7 @@ def _sender(stop: StopRequested) -> str:
 
 def _describe(stop: StopRequested) -> str:
     what = stop.signal or _OWN_SOURCES.get(stop.source, "a signal")
-    what = "the time limit" if stop.source == "time_limit" else what
+    what = {"time_limit": "the time limit", "preemption": "the cloud"}.get(stop.source, what)
     user = f", user id {stop.sender_uid}" if stop.sender_uid is not None else ""
     return f"stop requested ({stop.urgency}): {what}{_reason(stop)}{_sender(stop)}{user}"
 

@@ -1,0 +1,116 @@
+"""What clouds say when they take a machine away, and what is asked of the run then."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitstop.supervisor import preemption
+from pitstop.supervisor.preemption import MalformedNotice, PreemptionNotice, request
+
+_NOW = 1_764_000_000.0  # 2025-11-24 16:00:00 UTC
+
+
+def _events(**event: object) -> str:
+    plain = {"EventType": "Preempt", "Resources": ["me"], "NotBefore": ""}
+    return json.dumps({"DocumentIncarnation": 3, "Events": [{**plain, **event}]})
+
+
+def test_google_gives_half_a_minute() -> None:
+    assert preemption.google("FALSE\n", _NOW) is None
+    notice = preemption.google("TRUE\n", _NOW)
+    assert notice is not None
+    assert notice.ends_at_seconds == _NOW + 30
+
+
+def test_amazon_names_the_time() -> None:
+    notice = preemption.amazon('{"action": "stop", "time": "2025-11-24T16:01:30Z"}', _NOW)
+    assert notice.ends_at_seconds == _NOW + 90
+    assert notice.reason == "Amazon EC2 takes the spot instance back (stop)"
+
+
+def test_a_clock_that_is_slow_does_not_make_more_of_two_minutes() -> None:
+    notice = preemption.amazon('{"action": "terminate", "time": "2025-11-24T16:30:00"}', _NOW)
+    assert notice.ends_at_seconds == _NOW + 120
+
+
+def test_azure_names_the_time_until_the_event_has_started() -> None:
+    later = preemption.azure(_events(NotBefore="Mon, 24 Nov 2025 16:00:45 GMT"), "me", _NOW)
+    started = preemption.azure(_events(), "me", _NOW)
+    assert later == PreemptionNotice(_NOW + 45, "Microsoft Azure: the spot machine is evicted")
+    assert started is not None
+    assert started.ends_at_seconds == _NOW + 30
+
+
+@pytest.mark.parametrize(
+    "event",
+    [{"EventType": "Freeze"}, {"Resources": ["neighbour"]}, {"Resources": None}],
+)
+def test_events_of_azure_that_do_not_end_this_machine(event: dict[str, object]) -> None:
+    assert preemption.azure(_events(**event), "me", _NOW) is None
+
+
+def test_the_first_of_several_events_counts() -> None:
+    times = ("Mon, 24 Nov 2025 16:10:00 GMT", "Mon, 24 Nov 2025 16:05:00 GMT")
+    events = [json.loads(_events(NotBefore=time, EventType="Reboot")) for time in times]
+    body = json.dumps({"Events": [event["Events"][0] for event in events]})
+    notice = preemption.azure(body, "me", _NOW)
+    assert notice == PreemptionNotice(_NOW + 300, "Microsoft Azure: the machine is rebooted")
+
+
+@pytest.mark.parametrize("body", ["", "<html>", "[]", "{}", '{"action": "stop", "time": "soon"}'])
+def test_what_amazon_never_says(body: str) -> None:
+    with pytest.raises(MalformedNotice):
+        preemption.amazon(body, _NOW)
+
+
+@pytest.mark.parametrize("body", ["", "[]", '{"Events": 1}', '{"Events": [1]}'])
+def test_what_azure_never_says(body: str) -> None:
+    with pytest.raises(MalformedNotice):
+        preemption.azure(body, "me", _NOW)
+
+
+def test_a_time_of_azure_that_is_none() -> None:
+    with pytest.raises(MalformedNotice):
+        preemption.azure(_events(NotBefore="soon"), "me", _NOW)
+
+
+def test_what_google_never_says() -> None:
+    with pytest.raises(MalformedNotice):
+        preemption.google("<html>log in to the hotel</html>", _NOW)
+
+
+@given(st.text())
+def test_no_answer_breaks_anything_but_by_its_own_error(body: str) -> None:
+    with contextlib.suppress(MalformedNotice):
+        preemption.google(body, _NOW)
+    with contextlib.suppress(MalformedNotice):
+        preemption.amazon(body, _NOW)
+    with contextlib.suppress(MalformedNotice):
+        preemption.azure(body, "me", _NOW)
+
+
+def test_a_notice_asks_for_a_stop_and_says_what_time_there_is() -> None:
+    event = request(PreemptionNotice(_NOW + 90, "they take it"), _NOW)
+    assert event is not None
+    assert (event.source, event.urgency, event.seconds_left) == ("preemption", "graceful", 90.0)
+    assert event.reason == "they take it, 90 s left"
+
+
+def test_the_time_of_an_early_notice_is_still_trained() -> None:
+    notice = PreemptionNotice(_NOW + 900, "they take it")
+    assert request(notice, _NOW) is None
+    assert request(notice, _NOW + 779.9) is None
+    late = request(notice, _NOW + 780)
+    assert late is not None
+    assert late.seconds_left == 120.0
+
+
+def test_a_time_that_has_passed_leaves_nothing() -> None:
+    event = request(PreemptionNotice(_NOW - 5, "they take it"), _NOW)
+    assert event is not None
+    assert event.seconds_left == 0.0
