@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pitstop.link.beacon import Beacon, Phase
-from pitstop.supervisor.ending import Ending, decide, signal_name, trainer_exited
+from pitstop.machine.signal_names import signal_name
+from pitstop.supervisor.ending import Ending, decide, trainer_exited
 from pitstop.supervisor.lifecycle import Signal
 
 _CODE_3, _KILLED = 3 << 8, 9

@@ -9,6 +9,8 @@ import click
 from pitstop.cli.places import PLACE, local_and_mirror
 from pitstop.cli.quantities import BYTES, CONDITION, INTERVAL, SECONDS, SHARE, Interval
 from pitstop.cli.retention_options import retention_options, with_options
+from pitstop.cli.supervision_options import restart_policy, supervision_options
+from pitstop.diagnosis.load import cause_of
 from pitstop.engine.weights_file import identify
 from pitstop.link.settings import Settings
 from pitstop.remote.place import RemotePlace
@@ -20,6 +22,7 @@ from pitstop.supervisor.preemption_watch import CHOICES
 from pitstop.supervisor.run_request import RunRequest
 from pitstop.supervisor.screen import PREFIX
 from pitstop.supervisor.supervise import supervise
+from pitstop.supervisor.watchdog import HangPolicy
 
 _CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 _EXIT_CODES = """\b
@@ -94,6 +97,7 @@ Exit codes:
     "cloud that the machine's firmware names]",
 )
 @retention_options
+@supervision_options
 @click.option(
     "--snapshot-memory",
     type=BYTES,
@@ -135,6 +139,9 @@ def run(
     keep: int | None,
     keep_every: float | None,
     keep_best: tuple[BestRule, ...],
+    restarts: int,
+    hang_after: float,
+    on_hang: str,
     snapshot_memory: int,
     input_mode: str,
     halt_at_step: int,
@@ -171,10 +178,12 @@ def run(
         stop_when=stop_when,
         preemption=preemption,
         retention=with_options(RetentionPolicy(), keep, keep_every, keep_best),
+        restarts=restart_policy(restarts, on_hang),
+        hang=HangPolicy(hang_after, on_hang),
         new=new,
         status_line=not no_status_line,
     )
-    outcome = supervise(request, _say)
+    outcome = supervise(request, _say, cause_of=cause_of)
     if outcome.state == State.COMPLETED.value and not outcome.attempt:
         _say(completed_line(request.run_dir))
     context.exit(outcome.exit_code)

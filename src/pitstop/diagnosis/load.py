@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pitstop import journal
 from pitstop.diagnosis import output
+from pitstop.diagnosis.engine import diagnose
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.errors import RunNotFound
 from pitstop.events import TrainerExited
@@ -48,6 +49,16 @@ def from_run(run_dir: Path, *, is_live: bool) -> RunEvidence:
         for attempt, own in itertools.groupby(entries, key=lambda entry: entry.attempt)
     )
     return RunEvidence(attempts, text.damaged_lines)
+
+
+def cause_of(run_dir: Path) -> str:
+    """The cause that ended the last attempt of a run that nobody supervises.
+
+    Raises:
+        RunNotFound: the folder holds no journal, or an empty one.
+    """
+    finding = diagnose(from_run(run_dir, is_live=False).attempts[-1]).finding
+    return finding.cause if finding else "unknown"
 
 
 def from_log(path: Path, *, exit_code: int | None = None, signal: str = "") -> Evidence:

@@ -6,8 +6,11 @@ import os
 from collections.abc import Callable
 from types import FrameType
 
+from pitstop.engine import stacks
 from pitstop.engine.session import Session
 from pitstop.engine.witness import Witness
+from pitstop.engine.worker_watch import WorkerWatch
+from pitstop.link.stacks import ENV_STACKS, STACKS_FILE
 
 # By process: a forked data worker inherits the entry, but the session is not its own.
 _sessions: dict[int, Session] = {}
@@ -37,5 +40,8 @@ def open_session(
     session = current()
     if session is None:
         session = _sessions[os.getpid()] = Session.open(socket_path, versions)
+        WorkerWatch(session.report).install()
+        if not os.environ.get(ENV_STACKS):
+            stacks.answer_in(session.attempt_dir / STACKS_FILE)
         Witness(session.report, session.beacon, callback_of).install()
     return session

@@ -71,6 +71,7 @@ class Session:
 
     Attributes:
         lost_from_step: step an earlier attempt had reached, -1 when none.
+        attempt_dir: the folder of this attempt.
         steps: the record of this attempt's steps.
         bests: which ends of epochs are kept for their metrics.
         losses: looks for the first loss that is no number.
@@ -87,7 +88,8 @@ class Session:
         self._trainings = 0
         self.lost_from_step = int(welcome["lost_from_step"])
         run_dir = Path(welcome["run_dir"])
-        self.steps = StepRecorder(run_dir / "attempts" / str(welcome["attempt"]), self.report)
+        self.attempt_dir = run_dir / "attempts" / str(welcome["attempt"])
+        self.steps = StepRecorder(self.attempt_dir, self.report)
         self.losses = LossWatch(self.report)
         self.bests = BestWatch(self.settings.keep_best, self.settings.saved_metrics)
         self.alone = False

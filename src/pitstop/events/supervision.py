@@ -15,7 +15,6 @@ class WorkerDied(Event):
     """
 
     pid: int
-    name: str
     signal: str = ""
     exit_code: int | None = None
 

@@ -235,6 +235,7 @@ class Training:
             RepeatedShuffles.of(epoch_iterator).begin()
         for item in original(epoch_iterator):
             self._obey_stop_outside_training()
+            self.session.beacon.pulse()
             yield item
 
     def _training_steps(self, run: FitRun, source: Any) -> Iterator[Any]:

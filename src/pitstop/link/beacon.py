@@ -40,6 +40,7 @@ _AT_PLAN = 136
 _AT_STEP_SECONDS = 176
 _AT_SNAPSHOT_STEP = 184
 _AT_REPLAY = 192
+_AT_PULSES = 216
 _AT_STOP = 256
 _AT_CHECKPOINT_REQUESTS = 264
 _AT_PINNED = 320
@@ -88,6 +89,7 @@ class Progress:
         replay_step: step whose place in the input is being found, while RESTORING.
         replayed_batches: batches drawn again so far.
         batches_to_replay: how many there are to draw again, 0 for none.
+        pulses: batches seen outside of the training's own steps.
     """
 
     step: int
@@ -105,6 +107,7 @@ class Progress:
     replay_step: int = 0
     replayed_batches: int = 0
     batches_to_replay: int = 0
+    pulses: int = 0
 
 
 class Beacon:
@@ -167,6 +170,11 @@ class Beacon:
     def write_replay(self, step: int, batches: int, total: int) -> None:
         """Publishes how far the place of a step in the input has been found."""
         _REPLAY.pack_into(self._page, _AT_REPLAY, step, batches, total)
+
+    def pulse(self) -> None:
+        """Tells that something goes on outside of the training's steps: a batch of validation."""
+        (count,) = _WORD.unpack_from(self._page, _AT_PULSES)
+        _WORD.pack_into(self._page, _AT_PULSES, count + 1)
 
     # -- the supervisor's side --
 
@@ -240,6 +248,7 @@ class Beacon:
             replay_step=replay_step,
             replayed_batches=replayed,
             batches_to_replay=to_replay,
+            pulses=_WORD.unpack_from(self._page, _AT_PULSES)[0],
         )
 
 

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pitstop.link.stacks import ENV_STACKS
+
 ENV_SOCKET = "PITSTOP_SOCKET"
 """Environment variable: path of the supervisor's socket, for instrumented processes."""
 
@@ -18,7 +20,8 @@ ENV_COMPANION = "PITSTOP_COMPANION"
 
 def own_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """For a process of ours: exactly our modules, which the script's folder must not shadow."""
-    kept = {name: value for name, value in environment.items() if name != ENV_SOCKET}
+    theirs = (ENV_SOCKET, ENV_STACKS)
+    kept = {name: value for name, value in environment.items() if name not in theirs}
     return {**kept, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 

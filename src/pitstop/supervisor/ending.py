@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pitstop.events import TrainerExited
 from pitstop.link.beacon import Progress
+from pitstop.machine.signal_names import signal_name
 from pitstop.supervisor.lifecycle import Signal
 
 _UNKNOWN_FAILURE = 1 << 8
@@ -101,11 +101,3 @@ def trainer_exited(
         seconds_since_boundary=(now_ns - boundary_ns) / 1e9 if boundary_ns else None,
         **machine,
     )
-
-
-def signal_name(number: int) -> str:
-    """`SIGKILL` for 9; `SIG41` for one without a name."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"SIG{number}"

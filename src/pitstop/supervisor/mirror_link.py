@@ -47,6 +47,7 @@ class MirrorLink(HelperLink):
         super().__init__()
         self._plan = plan
         self._holder = uuid.uuid4().hex
+        self._begun = False
         self._words = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
         self.url = plan.url
 
@@ -82,8 +83,10 @@ class MirrorLink(HelperLink):
         return self._start_uploader("--again")
 
     def begin(self) -> None:
-        """The local folder is ours: send what is in it."""
-        self._send("begin", {})
+        """The local folder is ours: send what is in it; later attempts need not say so again."""
+        if not self._begun:
+            self._begun = True
+            self._send("begin", {})
 
     def changed(self) -> None:
         """There is a new checkpoint."""
@@ -113,6 +116,7 @@ class MirrorLink(HelperLink):
         self._words.close()
 
     def _start_uploader(self, *flags: str) -> Connection:
+        self._begun = False
         return self._start(lambda fd: self._spawn(fd, flags))
 
     def _spawn(self, fd: int, flags: tuple[str, ...]) -> int:

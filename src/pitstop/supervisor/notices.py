@@ -17,7 +17,7 @@ from pitstop.events import (
     StopRequested,
 )
 from pitstop.store.run_folder import STOP_FILE
-from pitstop.supervisor import fingerprint, mirror_notices
+from pitstop.supervisor import fingerprint, mirror_notices, supervision_notices
 from pitstop.supervisor.lifecycle import State
 from pitstop.supervisor.story import Story
 
@@ -74,7 +74,7 @@ def line_for(event: Event) -> str:
         case Notice():
             return f"{event.message} {event.remedy}".strip()
         case _:
-            return mirror_notices.line_for(event)
+            return supervision_notices.line_for(event) or mirror_notices.line_for(event)
 
 
 def level_text(level: str, reason: str = "") -> str:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from pitstop.link.settings import Settings
 from pitstop.store.retention import RetentionPolicy
+from pitstop.supervisor.restart import RestartPolicy
+from pitstop.supervisor.watchdog import HangPolicy
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class RunRequest:
         stop_when: a condition on the metrics, see `stop_condition`; or empty.
         preemption: whose notices are followed, see `preemption_watch.CHOICES`.
         retention: which checkpoints are kept.
+        restarts: how often to start again after a failure.
+        hang: what counts as a standstill, and what is done about it.
         new: put an existing run aside and start over.
         status_line: show one on a terminal that can.
         trainer_pid: a process that runs the command already and is to be
@@ -39,6 +43,8 @@ class RunRequest:
     stop_when: str = ""
     preemption: str = "auto"
     retention: RetentionPolicy = field(default_factory=RetentionPolicy)
+    restarts: RestartPolicy = field(default_factory=RestartPolicy)
+    hang: HangPolicy = field(default_factory=HangPolicy)
     new: bool = False
     status_line: bool = True
     trainer_pid: int = 0

@@ -6,18 +6,19 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pitstop import journal
 from pitstop.errors import EnvironmentFault, RunFolderUnwritable, RunInUse
 from pitstop.events import Event
 from pitstop.link.beacon import Beacon
+from pitstop.link.stacks import ENV_STACKS, STACKS_FILE
 from pitstop.machine.memory import available_bytes
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.lock import RunLock, is_running, own_record, read_lock
 from pitstop.store.retention_file import write_policy
-from pitstop.store.run_folder import RunFolder, open_or_create
+from pitstop.store.run_folder import STOP_FILE, RunFolder, open_or_create
 from pitstop.supervisor import (
     fingerprint,
     memory_plan,
@@ -30,8 +31,10 @@ from pitstop.supervisor import (
 from pitstop.supervisor.attempt import AttemptPlan, Tools
 from pitstop.supervisor.chronicle import Chronicle
 from pitstop.supervisor.control import ControlSocket
+from pitstop.supervisor.ending import EXIT_STOPPED
 from pitstop.supervisor.history import History
 from pitstop.supervisor.lifecycle import State
+from pitstop.supervisor.lookout import Lookout
 from pitstop.supervisor.mirror_link import MirrorLink, MirrorPlan
 from pitstop.supervisor.mirroring import Mirroring, patience_seconds
 from pitstop.supervisor.output import Tee, our_channels
@@ -40,9 +43,12 @@ from pitstop.supervisor.persister_link import PersisterLink, PersisterPlan
 from pitstop.supervisor.preemption_watch import PreemptionWatch
 from pitstop.supervisor.reactor import Reactor
 from pitstop.supervisor.recorder import Recorder
+from pitstop.supervisor.restart_wait import WAITING, RestartWait
+from pitstop.supervisor.restarts import CauseOf, Restarts, unexplained
 from pitstop.supervisor.run_request import RunOutcome, RunRequest
 from pitstop.supervisor.screen import Screen
 from pitstop.supervisor.signals import SignalQueue
+from pitstop.supervisor.status import Status
 from pitstop.supervisor.stored_status import is_completed
 from pitstop.supervisor.supervision import Supervision
 from pitstop.supervisor.time_limit import TimeLimit
@@ -52,12 +58,27 @@ _RETRY_SECONDS = 0.1
 _LAST_SAVE_SECONDS = 60.0
 
 
+@dataclass(frozen=True)
+class _Premises:
+    """What all attempts of one call share."""
+
+    request: RunRequest
+    program: str
+    limit: TimeLimit | None
+    control: ControlSocket
+    mirror: MirrorLink | None
+    folder: RunFolder
+    lock: RunLock
+    signals: SignalQueue
+
+
 def supervise(
     request: RunRequest,
     say: Callable[[str], None],
     ready: Callable[[str], None] = lambda _: None,
+    cause_of: CauseOf = unexplained,
 ) -> RunOutcome:
-    """Runs the command once, to its end or to a stop.
+    """Runs the command to its end or to a stop; again where that is asked for and helps.
 
     Must be called in the main thread of a process that does nothing else: it
     blocks signals, adopts orphans and collects every child.
@@ -66,6 +87,7 @@ def supervise(
         request: what to run, where and how.
         say: tells the user a line before the attempt has begun.
         ready: told the run's socket once a trainer can connect to it.
+        cause_of: finds out why an attempt failed, see `restarts`.
 
     Raises:
         UserError: the command or the run folder cannot be used.
@@ -81,42 +103,42 @@ def supervise(
         mirror = _open_mirror(stack, request, say)
         folder, lock = _claim(request, str(control.path), say)
         stack.enter_context(closing(lock))
-        entries = journal.read(folder.journal).entries
-        if is_completed(entries) and not request.trainer_pid:
+        if is_completed(journal.read(folder.journal).entries) and not request.trainer_pid:
             _last_uploads(mirror, say)
             return RunOutcome(State.COMPLETED.value, 0, 0)
-        # Checkpoints of a newer version end it here, before anything has begun.
-        saved = Catalog(folder.checkpoints).entries()
-        history = History.from_entries(entries)
-        request = _begin_from(request, history, bool(saved), say)
-        request = _watch_bests(request, saved)
-        plan = _plan(request, program, folder, str(control.path), history, limit)
-        tools = _open_tools(stack, plan, folder, lock, control, mirror)
-        return _attempt(stack, plan, tools, ready)
+        process.adopt_orphans()
+        # Before any thread: all threads must have the signals blocked.
+        signals = stack.enter_context(closing(SignalQueue()))
+        premises = _Premises(request, program, limit, control, mirror, folder, lock, signals)
+        restarts = Restarts(request.restarts, cause_of)
+        while (outcome := _attempt(premises, restarts, say, ready)) is None:
+            continue
+        return outcome
 
 
-def _plan(
-    request: RunRequest,
-    program: str,
-    folder: RunFolder,
-    socket_path: str,
-    history: History,
-    limit: TimeLimit | None,
-) -> AttemptPlan:
+def _plan(premises: _Premises, say: Callable[[str], None]) -> AttemptPlan:
+    folder = premises.folder
+    # Checkpoints of a newer version end it here, before anything has begun.
+    saved = Catalog(folder.checkpoints).entries()
+    history = History.from_entries(journal.read(folder.journal).entries)
+    request = _begin_from(premises.request, history, bool(saved), say)
+    request = _watch_bests(request, saved)
     # A script that runs already has made its threads.
     before = {} if request.trainer_pid else history.environment
     chosen = threads.choose(fingerprint.usable_cpus(), os.environ, before)
-    environment = {**os.environ, **chosen.variables}
+    attempt = folder.next_attempt()
+    stacks_path = str(folder.attempt_dir(attempt).absolute() / STACKS_FILE)
+    environment = {**os.environ, **chosen.variables, ENV_STACKS: stacks_path}
     return AttemptPlan(
         request=request,
-        program=program,
-        environment=process.instrumented_environment(environment, socket_path),
-        attempt=folder.next_attempt(),
+        program=premises.program,
+        environment=process.instrumented_environment(environment, str(premises.control.path)),
+        attempt=attempt,
         history=history,
         fingerprint=fingerprint.collect(request.command, os.environ, chosen),
         threads=chosen,
         started_seconds=time.time(),
-        time_limit=limit,
+        time_limit=premises.limit,
     )
 
 
@@ -142,26 +164,17 @@ def _watch_bests(request: RunRequest, saved: Sequence[CheckpointEntry]) -> RunRe
     return replace(request, settings=settings)
 
 
-def _open_tools(
-    stack: ExitStack,
-    plan: AttemptPlan,
-    folder: RunFolder,
-    lock: RunLock,
-    control: ControlSocket,
-    mirror: MirrorLink | None,
-) -> Tools:
-    process.adopt_orphans()
+def _open_tools(stack: ExitStack, plan: AttemptPlan, premises: _Premises) -> Tools:
+    folder, signals = premises.folder, premises.signals
     write_policy(folder, plan.attempt, plan.request.retention)
     beacon = Beacon.create()
     recorder = stack.enter_context(closing(_open_recorder(folder, plan.attempt)))
-    # Before any thread: all threads must have the signals blocked.
-    signals = stack.enter_context(closing(SignalQueue()))
     screen = stack.enter_context(closing(Screen(status_row=_shows_status(plan.request))))
     log = OutputLog(folder.output_log(plan.attempt))
     persister_plan = PersisterPlan(
         folder.path,
         plan.attempt,
-        lock.fileno(),
+        premises.lock.fileno(),
         beacon.fd,
         plan.request.retention,
         memory_plan.image_memory_bytes(
@@ -172,7 +185,7 @@ def _open_tools(
     )
     return Tools(
         signals=signals,
-        control=control,
+        control=premises.control,
         beacon=beacon,
         chronicle=Chronicle(recorder, screen.say),
         screen=screen,
@@ -182,21 +195,45 @@ def _open_tools(
             closing(PreemptionWatch.choose(plan.request.preemption, os.environ))
         ),
         catalog=Catalog(folder.checkpoints),
-        mirror=mirror,
+        mirror=premises.mirror,
     )
 
 
 def _attempt(
-    stack: ExitStack, plan: AttemptPlan, tools: Tools, ready: Callable[[str], None]
-) -> RunOutcome:
-    supervision = stack.enter_context(closing(Supervision(plan, tools)))
-    ready(str(tools.control.path))
-    exit_code = supervision.run()
-    tools.tee.close()
-    for line in supervision.last_words():
-        tools.screen.say(line)
-    supervision.finish_mirror()
-    return RunOutcome(supervision.state.value, exit_code, plan.attempt)
+    premises: _Premises,
+    restarts: Restarts,
+    say: Callable[[str], None],
+    ready: Callable[[str], None],
+) -> RunOutcome | None:
+    """One attempt, and the wait behind it; None when there is to be another one."""
+    plan = _plan(premises, say)
+    with ExitStack() as stack:
+        tools = _open_tools(stack, plan, premises)
+        with closing(Supervision(plan, tools)) as supervision:
+            ready(str(tools.control.path))
+            exit_code = supervision.run()
+            tools.tee.close()
+            step, record = tools.beacon.progress().step, tools.chronicle.record
+            wait_seconds = restarts.after(supervision.state, step, premises.folder.path, record)
+            if wait_seconds is None:
+                for line in supervision.last_words():
+                    tools.screen.say(line)
+                supervision.finish_mirror()
+                return RunOutcome(supervision.state.value, exit_code, plan.attempt)
+            status = supervision.status()
+        cancelled = _restart_wait(tools, premises, status).run(wait_seconds)
+        if cancelled is None:
+            return None
+        tools.chronicle.record(cancelled)
+    _last_uploads(premises.mirror, say)
+    return RunOutcome(State.STOPPED.value, EXIT_STOPPED, plan.attempt)
+
+
+def _restart_wait(tools: Tools, premises: _Premises, status: Status) -> RestartWait:
+    lookout = Lookout(premises.folder.path / STOP_FILE, premises.limit, tools.preemption.request)
+    save_seconds = tools.chronicle.story.save_seconds
+    waiting = replace(status, state=WAITING, phase="waiting")
+    return RestartWait(tools.signals, tools.control, lookout, waiting, save_seconds)
 
 
 def _open_mirror(

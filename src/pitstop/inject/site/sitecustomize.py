@@ -44,4 +44,8 @@ if os.environ.get("PITSTOP_SOCKET") and sys.version_info >= (3, 11):
     from pitstop.inject import autoload
 
     autoload.install(os.environ["PITSTOP_SOCKET"])
+    if os.environ.get("PITSTOP_STACKS"):
+        from pitstop.engine import stacks
+
+        stacks.answer_in(os.environ["PITSTOP_STACKS"])
 _load_hidden_sitecustomize()

@@ -1,0 +1,125 @@
+"""What the kernel says about the threads of a process: see proc(5)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_CLOCK_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_STATE, _UTIME, _STIME = 0, 11, 12
+"""Indices behind the command name in /proc/PID/stat."""
+
+_READS_OR_WRITES = frozenset({0, 1}) if os.uname().machine == "x86_64" else frozenset({63, 64})
+"""Numbers of read(2) and write(2)."""
+
+_WAITING = {
+    "futex": "for another thread",
+    "poll": "for a descriptor",
+    "select": "for a descriptor",
+    "ep_poll": "for a descriptor",
+    "nanosleep": "asleep",
+    "pipe": "for a pipe",
+    "unix_stream": "for a local socket",
+    "tcp": "for the network",
+    "sk_wait": "for the network",
+    "do_wait": "for a child process",
+    "n_tty": "for the terminal",
+}
+
+
+@dataclass(frozen=True)
+class ThreadFact:
+    """One thread at one moment.
+
+    Attributes:
+        tid: its id; that of the main thread is the process's.
+        name: as the kernel knows it.
+        state: one letter: R runs, S sleeps, D waits for a device, T is stopped, t traced.
+        channel: the kernel function it waits in, empty when not known.
+        file: what it reads or writes, empty when not known or it does neither.
+    """
+
+    tid: int
+    name: str
+    state: str
+    channel: str = ""
+    file: str = ""
+
+    def __str__(self) -> str:
+        words = [f"thread {self.tid} ({self.name}): {self.state}"]
+        words += [f"in {self.channel}"] if self.channel else []
+        reason = next((text for key, text in _WAITING.items() if key in self.channel), "")
+        words += [f"waits {reason}" if reason.startswith("for") else reason] if reason else []
+        words += [f"at {self.file}"] if self.file else []
+        return ", ".join(words)
+
+
+def read(pid: int, proc: Path = Path("/proc")) -> tuple[ThreadFact, ...]:
+    """The threads of a process, the main one first; none when it is gone."""
+    try:
+        tids = sorted(int(entry.name) for entry in (proc / str(pid) / "task").iterdir())
+    except OSError:
+        return ()
+    facts = (_read_thread(proc / str(pid) / "task" / str(tid), tid) for tid in tids)
+    return tuple(fact for fact in facts if fact is not None)
+
+
+def state_of(pid: int, proc: Path = Path("/proc")) -> str:
+    """The state letter of a process's main thread; empty when it is gone."""
+    _, fields = parse_stat(_text(proc / str(pid) / "stat"))
+    return fields[_STATE] if fields else ""
+
+
+def parse_stat(text: str) -> tuple[str, list[str]]:
+    """The name and the fields behind it, of a line of /proc/PID/stat."""
+    head, _, tail = text.rpartition(")")
+    return head.partition("(")[2], tail.split()
+
+
+def work_of(pids: Sequence[int], proc: Path = Path("/proc")) -> tuple[float, int]:
+    """Processor seconds, and bytes read and written, of these processes so far."""
+    stats = [parse_stat(_text(proc / str(pid) / "stat"))[1] for pid in pids]
+    ticks = sum(int(fields[_UTIME]) + int(fields[_STIME]) for fields in stats if fields)
+    return ticks / _CLOCK_TICKS_PER_SECOND, sum(_moved_bytes(proc / str(pid)) for pid in pids)
+
+
+def catches(pid: int, number: int, proc: Path = Path("/proc")) -> bool:
+    """Whether a process has a handler for a signal; without one it may be ended by it."""
+    for line in _text(proc / str(pid) / "status").splitlines():
+        if line.startswith("SigCgt:"):
+            return bool(int(line.split()[1], 16) >> (number - 1) & 1)
+    return False
+
+
+def _read_thread(folder: Path, tid: int) -> ThreadFact | None:
+    name, fields = parse_stat(_text(folder / "stat"))
+    if not fields:
+        return None
+    channel = _text(folder / "wchan")
+    return ThreadFact(
+        tid, name, fields[_STATE], "" if channel == "0" else channel, _file_of(folder)
+    )
+
+
+def _file_of(thread: Path) -> str:
+    words = _text(thread / "syscall").split()
+    if len(words) < 2 or not words[0].isdecimal() or int(words[0]) not in _READS_OR_WRITES:
+        return ""
+    try:
+        return str((thread / "fd" / str(int(words[1], 16))).readlink())
+    except OSError:
+        return ""
+
+
+def _moved_bytes(process: Path) -> int:
+    lines = (line.partition(":") for line in _text(process / "io").splitlines())
+    return sum(int(value) for key, _, value in lines if key in ("rchar", "wchar"))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""

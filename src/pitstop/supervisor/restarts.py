@@ -1,0 +1,53 @@
+"""The failures of one call of `pitstop run`, and whether it goes on after the last."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+from pitstop.events import Event, RestartPlanned, RestartRefused
+from pitstop.supervisor import restart
+from pitstop.supervisor.lifecycle import State
+from pitstop.supervisor.restart import Failure, RestartPolicy
+
+CauseOf = Callable[[Path], str]
+"""The cause that ended the last attempt of the run in a folder."""
+
+
+def unexplained(_run_dir: Path) -> str:
+    """Where nobody diagnoses."""
+    return "unknown"
+
+
+class Restarts:
+    """Remembers what failed, and decides about the next attempt."""
+
+    def __init__(self, policy: RestartPolicy, cause_of: CauseOf) -> None:
+        self._policy = policy
+        self._cause_of = cause_of
+        self._failures: list[Failure] = []
+
+    def after(
+        self, state: State, step: int, run_dir: Path, record: Callable[[Event], None]
+    ) -> float | None:
+        """How long to wait before the next attempt; None when there is to be none.
+
+        Args:
+            state: in which the attempt ended.
+            step: training steps that the run had completed.
+            run_dir: the run's folder.
+            record: where the decision is told.
+        """
+        if state is not State.FAILED or not self._policy.most:
+            return None
+        failure = Failure(self._cause_of(run_dir), step)
+        self._failures.append(failure)
+        decision = restart.decide(self._failures, self._policy, random.random())
+        wait_seconds = decision.wait_seconds
+        if wait_seconds is None:
+            record(RestartRefused(failure.cause, decision.reason))
+            return None
+        count = len(self._failures)
+        record(RestartPlanned(failure.cause, round(wait_seconds, 3), count, self._policy.most))
+        return wait_seconds

@@ -1,0 +1,189 @@
+"""Where a training stands still, from the stacks of its threads and the kernel's word.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pitstop.link.beacon import Phase
+from pitstop.supervisor.observation.thread_facts import ThreadFact
+from pitstop.supervisor.stack_dump import Frame, Stack
+
+_MOST_FRAMES = 12
+_STOPPED, _TRACED, _DEVICE = "T", "t", "D"
+
+# Parts of paths that tell what the calls around them are for.
+_DEBUGGERS = ("/pdb.py", "/bdb.py", "/ipdb/", "/pudb/", "/pydevd", "/debugpy/", "/code.py")
+_INPUT = (
+    "/data_adapters/",
+    "tensorflow/python/data/",
+    "tensorflow/python/ops/script_ops.py",
+    "/grain/",
+)
+_CALLBACKS = "keras/src/callbacks/"
+_CALLBACK_LIST = "callback_list.py"
+_SAVING = ("pitstop/engine/durability.py", "pitstop/engine/copier.py", "pitstop/snapshot/")
+_TERMINAL = ("/dev/pts/", "/dev/tty")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What was found when the silence had become too long.
+
+    Attributes:
+        phase: what the trainer says that it does.
+        stacks: of its Python threads, the main thread's first; empty when unknown.
+        threads: what the kernel says of them, the main one first.
+        dead_workers: data workers that died, in words.
+    """
+
+    phase: Phase
+    stacks: tuple[Stack, ...] = ()
+    threads: tuple[ThreadFact, ...] = ()
+    dead_workers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Standstill:
+    """What a training that makes no progress does.
+
+    Attributes:
+        doing: see `events.TrainingStalled`; "person" where it waits for somebody at
+            a terminal or in a debugger, which is no standstill.
+        place: in words.
+        frames: the calls that say it, innermost first.
+    """
+
+    doing: str
+    place: str
+    frames: tuple[Frame, ...] = ()
+
+
+def judge(scene: Scene) -> Standstill:
+    """What the training does, the surest sign first."""
+    main = scene.stacks[0] if scene.stacks else Stack(())
+    found = (
+        _person(scene, main)
+        or _stopped(scene)
+        or _dead_worker(scene)
+        or _device(scene)
+        or _restoring(scene, main)
+        or _saving(scene, main)
+        or _callback(main)
+        or _input(scene)
+        or _elsewhere(scene, main)
+    )
+    frames = found.frames or main.frames
+    return Standstill(found.doing, found.place, frames[:_MOST_FRAMES])
+
+
+def _person(scene: Scene, main: Stack) -> Standstill | None:
+    if any(main.has(part) for part in _DEBUGGERS):
+        return Standstill("person", "in a debugger")
+    first = scene.threads[0] if scene.threads else None
+    if first and first.file.startswith(_TERMINAL) and first.state == "S":
+        return Standstill("person", "waits for the terminal")
+    return None
+
+
+def _stopped(scene: Scene) -> Standstill | None:
+    first = scene.threads[0] if scene.threads else None
+    if first is None or first.state not in (_STOPPED, _TRACED):
+        return None
+    how = "by SIGSTOP or job control" if first.state == _STOPPED else "by a debugger"
+    return Standstill("stopped", f"the process was stopped {how}; `kill -CONT {first.tid}`")
+
+
+def _dead_worker(scene: Scene) -> Standstill | None:
+    feeding = scene.phase in (Phase.FIRST_STEP, Phase.TRAIN, Phase.VALIDATION, Phase.PREDICT)
+    if not scene.dead_workers or not feeding:
+        return None
+    names = "; ".join(scene.dead_workers)
+    waiting = _threads_in_the_input(scene.stacks)
+    frames = waiting[0].frames if waiting else ()
+    return Standstill("worker", f"it waits for a data worker that is dead: {names}", frames)
+
+
+def _device(scene: Scene) -> Standstill | None:
+    stuck = next((each for each in scene.threads if each.state == _DEVICE), None)
+    if stuck is None:
+        return None
+    where = stuck.file or (f"the kernel's {stuck.channel}" if stuck.channel else "a device")
+    return Standstill("disk", f"a thread waits for {where}, and cannot be interrupted (state D)")
+
+
+def _restoring(scene: Scene, main: Stack) -> Standstill | None:
+    if scene.phase is not Phase.RESTORING:
+        return None
+    return Standstill("restore", f"saved state is being restored{_at(main.users_frame)}")
+
+
+def _saving(scene: Scene, main: Stack) -> Standstill | None:
+    if scene.phase is Phase.SAVING or any(main.has(part) for part in _SAVING):
+        return Standstill("save", "a checkpoint is being taken")
+    return None
+
+
+def _callback(main: Stack) -> Standstill | None:
+    inside = _calls_inside(main.frames, _CALLBACK_LIST)
+    if not inside or inside[-1].file.endswith("trainer.py"):
+        return None
+    # Keras' own callbacks call the user's functions (LambdaCallback, a schedule).
+    users = next((frame for frame in inside if frame.is_users), None)
+    shown = users or next((frame for frame in inside if _CALLBACKS in frame.file), inside[-1])
+    return Standstill("callback", f"in a callback{_at(shown)}", inside)
+
+
+def _calls_inside(frames: Sequence[Frame], file: str) -> tuple[Frame, ...]:
+    """The calls that the innermost call in a file has made."""
+    index = next((i for i, frame in enumerate(frames) if frame.file.endswith(file)), 0)
+    return tuple(frames[:index])
+
+
+def _input(scene: Scene) -> Standstill | None:
+    waiting = _threads_in_the_input(scene.stacks)
+    if not waiting:
+        return None
+    users = next((stack.users_frame for stack in waiting if _own_input(stack)), None)
+    return Standstill("input", f"it waits for its input{_at(users)}", waiting[0].frames)
+
+
+def _threads_in_the_input(stacks: Sequence[Stack]) -> list[Stack]:
+    """The threads whose calls deliver batches; those in the user's own code first."""
+    inside = [stack for stack in stacks if any(stack.has(part) for part in _INPUT)]
+    deliver = [stack for stack in inside if not _only_draws(stack)]
+    return sorted(deliver, key=lambda stack: not _own_input(stack))
+
+
+def _only_draws(stack: Stack) -> bool:
+    """Whether a step computes: the frameworks' loop over the input is around every step."""
+    inner = stack.frames[0].file
+    computes = "tensorflow/python/eager/" in inner or not any(part in inner for part in _INPUT)
+    drawn = next((i for i, each in enumerate(stack.frames) if _is_input(each)), 0)
+    return computes and any("trainer.py" in each.file for each in stack.frames[:drawn])
+
+
+def _is_input(frame: Frame) -> bool:
+    return any(part in frame.file for part in _INPUT)
+
+
+def _own_input(stack: Stack) -> bool:
+    """Whether the input calls the user's code, not the other way round."""
+    first = next((i for i, each in enumerate(stack.frames) if _is_input(each)), 0)
+    return any(frame.is_users for frame in stack.frames[:first])
+
+
+def _elsewhere(scene: Scene, main: Stack) -> Standstill:
+    at = _at(main.users_frame)
+    if scene.phase is Phase.ENDED:
+        others = next((each.users_frame for each in scene.stacks if each.users_frame), None)
+        return Standstill("exit", f"the script has ended and its process does not{_at(others)}")
+    if scene.phase in (Phase.STARTING, Phase.BETWEEN_FITS):
+        return Standstill("script", f"in the script, outside of a training{at}")
+    what = "the first step" if scene.phase is Phase.FIRST_STEP else "a step"
+    where = "validation" if scene.phase is Phase.VALIDATION else what
+    return Standstill("step", f"in {where}, which waits or computes{at}")
+
+
+def _at(frame: Frame | None) -> str:
+    return f" at {frame}" if frame else ""
