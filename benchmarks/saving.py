@@ -30,6 +30,10 @@ STEPS = {8: 60, 80: 30, 800: 6, 4000: 4}
 """Steps of a turn, by megabytes of state: about two seconds."""
 
 
+WARM_UP_ROUNDS = 1
+"""Contenders make their buffers and files in it; it does not count."""
+
+
 @dataclass(frozen=True)
 class Cost:
     """What one contender cost, in milliseconds; the spread is half of that of the middle half."""
@@ -47,7 +51,7 @@ def run(kind: str, megabytes: int, rounds: int) -> list[dict[str, Any]]:
         command = [sys.executable, "-m", "pitstop.cli.main", "run", "--overhead", NO_SNAPSHOTS]
         command += ["--run-dir", f"{folder}/run", "--", *TRAINING]
         command += ["--kind", kind, "--megabytes", str(megabytes)]
-        command += ["--rounds", str(rounds), "--steps", str(steps)]
+        command += ["--rounds", str(WARM_UP_ROUNDS + rounds), "--steps", str(steps)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     if done.returncode:
         raise SystemExit(done.stderr)
@@ -57,6 +61,7 @@ def run(kind: str, megabytes: int, rounds: int) -> list[dict[str, Any]]:
 def costs(turns: list[dict[str, Any]]) -> list[Cost]:
     """What each contender cost, against the turn of its round in which nobody saved."""
     names = list(dict.fromkeys(turn["name"] for turn in turns))
+    turns = turns[WARM_UP_ROUNDS * len(names) :]
     rounds = [turns[start : start + len(names)] for start in range(0, len(turns), len(names))]
     added: dict[str, list[float]] = defaultdict(list)
     for each in rounds:
