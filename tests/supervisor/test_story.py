@@ -44,6 +44,7 @@ def test_story_of_a_stopped_attempt() -> None:
         checkpoint_epoch=2,
         checkpoint="00000045",
         checkpoint_seconds=50.0,
+        checkpoint_bytes=1,
         save_seconds=0.1,
     )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import click
 
 from pitstop.store.best_rule import parse_best_rule
-from pitstop.supervisor import stop_condition
+from pitstop.supervisor import signal_actions, stop_condition
 
 _NUMBER = r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*"
 _AMOUNT = re.compile(rf"{_NUMBER}([A-Za-z%]*)\s*$")
@@ -121,6 +121,16 @@ def parse_name(text: str) -> str:
     return text
 
 
+def parse_signal_action(text: str) -> str:
+    """A signal and what it does, as it is.
+
+    Raises:
+        ValueError: it is none.
+    """
+    signal_actions.parse(text)
+    return text
+
+
 def parse_condition(text: str) -> str:
     """A condition on metrics, as it is.
 
@@ -134,6 +144,7 @@ def parse_condition(text: str) -> str:
 
 NAME = Quantity("name", parse_name)
 BEST_RULE = Quantity("rule", parse_best_rule)
+SIGNAL_ACTION = Quantity("signal=action", parse_signal_action)
 CONDITION = Quantity("condition", parse_condition)
 SECONDS = Quantity("time", parse_seconds)
 BYTES = Quantity("size", parse_bytes)

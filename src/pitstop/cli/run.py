@@ -9,6 +9,7 @@ import click
 from pitstop.cli.places import PLACE, local_and_mirror
 from pitstop.cli.quantities import BYTES, CONDITION, INTERVAL, SECONDS, SHARE, Interval
 from pitstop.cli.retention_options import retention_options, with_options
+from pitstop.cli.stop_options import stop_options, stop_policy
 from pitstop.cli.supervision_options import restart_policy, supervision_options
 from pitstop.diagnosis.load import cause_of
 from pitstop.engine.weights_file import identify
@@ -18,7 +19,6 @@ from pitstop.store.best_rule import BestRule
 from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.lifecycle import State
 from pitstop.supervisor.notices import completed_line
-from pitstop.supervisor.preemption_watch import CHOICES
 from pitstop.supervisor.run_request import RunRequest
 from pitstop.supervisor.screen import PREFIX
 from pitstop.supervisor.supervise import supervise
@@ -89,13 +89,7 @@ Exit codes:
     help="Stop, saved, when metrics of an epoch say so: 'val_loss < 0.02', 'plateau(val_loss, 5)', "
     "'nan(loss) or diverges(loss, 3)'.",
 )
-@click.option(
-    "--preemption",
-    type=click.Choice(CHOICES),
-    default="auto",
-    help="Whose notices that the machine is taken away are followed.  [default: auto, those of the "
-    "cloud that the machine's firmware names]",
-)
+@stop_options
 @retention_options
 @supervision_options
 @click.option(
@@ -135,7 +129,10 @@ def run(
     grace: float,
     max_time: float | None,
     stop_when: str,
+    signals: tuple[str, ...],
+    kill_after: float | None,
     preemption: str,
+    on_pressure: str,
     keep: int | None,
     keep_every: float | None,
     keep_best: tuple[BestRule, ...],
@@ -176,7 +173,7 @@ def run(
         grace_seconds=grace,
         max_seconds=max_time,
         stop_when=stop_when,
-        preemption=preemption,
+        stops=stop_policy(signals, kill_after, preemption, on_pressure),
         retention=with_options(RetentionPolicy(), keep, keep_every, keep_best),
         restarts=restart_policy(restarts, on_hang),
         hang=HangPolicy(hang_after, on_hang),

@@ -35,10 +35,6 @@ NO_PERSISTER = Notice(
     "The process that saves checkpoints keeps dying; training goes on without new ones.",
     "Free memory or disk space; the last checkpoint stands.",
 )
-CHECKPOINT_ASKED = Notice("checkpoint_asked", "SIGUSR2: a checkpoint is taken at the next step.")
-NOTHING_TO_SAVE = Notice(
-    "nothing_to_save", "SIGUSR2: no Keras training is under way, so there is nothing to save."
-)
 
 _WHO_ASKS = {
     "condition": "as --stop-when asks",
@@ -49,6 +45,15 @@ _WHO_ASKS = {
     "time_limit": "the time is nearly up",
 }
 _LEVELS = {"exact": "exact", "exact_by_replay": "exact by replay", "not_exact": "not exact"}
+
+
+def checkpoint_asked(signal_name: str, *, taken: bool) -> Notice:
+    """What becomes of a signal that asks for a checkpoint."""
+    if taken:
+        message = f"{signal_name}: a checkpoint is taken at the next step."
+        return Notice("checkpoint_asked", message)
+    message = f"{signal_name}: no Keras training is under way, so there is nothing to save."
+    return Notice("nothing_to_save", message)
 
 
 def line_for(event: Event) -> str:

@@ -1,38 +1,153 @@
-"""Memory that gets short: what is in memory only is written before the kernel kills.
+"""When memory or disk gets short: rules with hysteresis.  Pure.
 
 A snapshot survives the kernel's killing the trainer, but not that of the whole
-container, which is what a scheduler does when its limit is passed.
+container, which is what a scheduler does when its limit is passed.  So what is in
+memory only is written before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 
-_LOOK_SECONDS = 1.0
+from pitstop.events import Notice, StopRequested
+
+FORESIGHT_SECONDS = 5.0
+"""Memory that goes on falling as it does is short so long before it is gone."""
+
 _SHORT_SHARE = 20
 """Short: less is left than a twentieth of what the trainer has."""
 _RELIEF_SHARE = 10
 
+_STALLED, _STALL_RELIEF = 0.2, 0.05
+"""Shares of time; systemd-oomd kills at six tenths, after half a minute of it."""
 
-class PressureWatch:
-    """Looks once a second; tells of every time that memory gets short, once."""
+_SWAPPING, _SWAP_RELIEF = 8 << 20, 1 << 20
+"""Bytes read back from swap each second, for seconds on end: memory is used that is not there."""
 
-    def __init__(self, available_bytes: Callable[[], int]) -> None:
-        self._available_bytes = available_bytes
-        self._look_at = 0.0
-        self._short = False
+_CHECKPOINTS, _RELIEF_CHECKPOINTS = 2, 3
+"""Room for so many more; the next is written before the last is removed."""
+_DISK_FLOOR_BYTES = 8 << 20
+"""For what is not a checkpoint: journal, output, records of steps."""
 
-    def rises(self, now_seconds: float, trainer_bytes: int | None) -> bool:
-        """Whether memory has got short since it last was not.
 
-        Args:
-            now_seconds: CLOCK_MONOTONIC.
-            trainer_bytes: memory that the trainer has, None when it is gone.
-        """
-        if trainer_bytes is None or now_seconds < self._look_at:
-            return False
-        self._look_at = now_seconds + _LOOK_SECONDS
-        before = self._short
-        share = _RELIEF_SHARE if before else _SHORT_SHARE
-        self._short = self._available_bytes() < trainer_bytes // share
-        return self._short and not before
+class Shortage(enum.Enum):
+    """What is short; the value ends the sentence "short of ..."."""
+
+    MEMORY = "memory"
+    STALLS = "memory: processes wait for it"
+    SWAPPING = "memory: it is swapped in and out"
+    DISK = "disk space"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What there is, and what is needed; None where it is not known.
+
+    Attributes:
+        available_bytes: memory that may still be taken.
+        falling_bytes: by how much it fell in each of the last seconds, at least.
+        trainer_bytes: memory that the trainer has.
+        stalled_share: of the time in which everybody waited for memory.
+        swapping_bytes: read back from swap in each of the last seconds, at least.
+        disk_free_bytes: left on the disk of the run's folder.
+        checkpoint_bytes: size of the last checkpoint, 0 before the first.
+    """
+
+    available_bytes: int
+    falling_bytes: int
+    trainer_bytes: int
+    stalled_share: float | None = None
+    swapping_bytes: int = 0
+    disk_free_bytes: int | None = None
+    checkpoint_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """A shortage rises when it is short, and falls when it is relieved; nothing changes between."""
+
+    short: Callable[[Reading], bool]
+    relieved: Callable[[Reading], bool]
+
+
+def _ahead_bytes(reading: Reading) -> float:
+    return reading.available_bytes - FORESIGHT_SECONDS * reading.falling_bytes
+
+
+def _disk_needed(reading: Reading, checkpoints: int) -> int:
+    return max(_DISK_FLOOR_BYTES, reading.checkpoint_bytes) * checkpoints
+
+
+_RULES: Mapping[Shortage, _Rule] = MappingProxyType(
+    {
+        Shortage.MEMORY: _Rule(
+            lambda r: _ahead_bytes(r) < r.trainer_bytes // _SHORT_SHARE,
+            lambda r: _ahead_bytes(r) >= r.trainer_bytes // _RELIEF_SHARE,
+        ),
+        Shortage.STALLS: _Rule(
+            lambda r: (r.stalled_share or 0.0) >= _STALLED,
+            lambda r: (r.stalled_share or 0.0) < _STALL_RELIEF,
+        ),
+        Shortage.SWAPPING: _Rule(
+            lambda r: r.swapping_bytes >= _SWAPPING,
+            lambda r: r.swapping_bytes < _SWAP_RELIEF,
+        ),
+        Shortage.DISK: _Rule(
+            lambda r: (
+                r.disk_free_bytes is not None and r.disk_free_bytes < _disk_needed(r, _CHECKPOINTS)
+            ),
+            lambda r: (
+                r.disk_free_bytes is None
+                or r.disk_free_bytes >= _disk_needed(r, _RELIEF_CHECKPOINTS)
+            ),
+        ),
+    }
+)
+
+
+def judge(before: frozenset[Shortage], reading: Reading) -> frozenset[Shortage]:
+    """What is short now.
+
+    Args:
+        before: what was short at the last reading.
+        reading: what there is.
+    """
+    return frozenset(
+        each
+        for each, rule in _RULES.items()
+        if (not rule.relieved(reading) if each in before else rule.short(reading))
+    )
+
+
+def describe(shortage: Shortage, reading: Reading) -> str:
+    """A shortage in words, with its numbers."""
+    numbers = {
+        Shortage.MEMORY: f"{_megabytes(reading.available_bytes)} left, of which the last seconds "
+        f"took {_megabytes(reading.falling_bytes)}/s",
+        Shortage.STALLS: f"in {reading.stalled_share or 0.0:.0%} of the last ten seconds",
+        Shortage.SWAPPING: f"{_megabytes(reading.swapping_bytes)}/s",
+        Shortage.DISK: f"{_megabytes(reading.disk_free_bytes or 0)} left for the run folder, and a "
+        f"checkpoint takes {_megabytes(reading.checkpoint_bytes)}",
+    }
+    return f"short of {shortage.value} ({numbers[shortage]})"
+
+
+def notice(text: str) -> Notice:
+    """For the user, when training goes on."""
+    return Notice(
+        "pressure",
+        f"{text[:1].upper()}{text[1:]}; what was trained is saved, and training goes on.",
+        "--on-pressure stop would stop it.",
+    )
+
+
+def request(text: str) -> StopRequested:
+    """The stop that `--on-pressure stop` asks for."""
+    return StopRequested(source="pressure", urgency="graceful", reason=text)
+
+
+def _megabytes(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:,.0f} MB"

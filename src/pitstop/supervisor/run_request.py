@@ -8,6 +8,7 @@ from pathlib import Path
 from pitstop.link.settings import Settings
 from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.restart import RestartPolicy
+from pitstop.supervisor.stop_policy import StopPolicy
 from pitstop.supervisor.watchdog import HangPolicy
 
 
@@ -24,7 +25,7 @@ class RunRequest:
         max_seconds: time for the whole call, 0 for no limit; None asks the
             scheduler's environment.
         stop_when: a condition on the metrics, see `stop_condition`; or empty.
-        preemption: whose notices are followed, see `preemption_watch.CHOICES`.
+        stops: what else stops it, and how much time there is then.
         retention: which checkpoints are kept.
         restarts: how often to start again after a failure.
         hang: what counts as a standstill, and what is done about it.
@@ -41,7 +42,7 @@ class RunRequest:
     grace_seconds: float = 30.0
     max_seconds: float | None = None
     stop_when: str = ""
-    preemption: str = "auto"
+    stops: StopPolicy = field(default_factory=StopPolicy)
     retention: RetentionPolicy = field(default_factory=RetentionPolicy)
     restarts: RestartPolicy = field(default_factory=RestartPolicy)
     hang: HangPolicy = field(default_factory=HangPolicy)

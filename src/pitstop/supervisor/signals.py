@@ -18,11 +18,13 @@ from dataclasses import dataclass
 from types import FrameType
 
 from pitstop.events import StopRequested
+from pitstop.supervisor.console import ConsoleEvent
+from pitstop.supervisor.signal_actions import Action, SignalActions
 
 _SI_KERNEL = 0x80
-_STOPS = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1})
-_MAY_BE_IGNORED = _STOPS | {signal.SIGTSTP, signal.SIGUSR2}
-_OTHERS = frozenset({signal.SIGCHLD, signal.SIGTSTP, signal.SIGUSR2, signal.SIGWINCH})
+_USUAL = SignalActions()
+_OTHERS = frozenset({signal.SIGCHLD, signal.SIGTSTP, signal.SIGWINCH})
+_NEVER_IGNORED = frozenset({signal.SIGCHLD, signal.SIGWINCH})
 
 
 @dataclass(frozen=True)
@@ -34,26 +36,32 @@ class Received:
         sender_pid: process that sent it, None when the kernel did.
         sender_uid: its user, None when the kernel did.
         from_terminal: the terminal made it (Ctrl-C, Ctrl-Z, hang-up).
+        action: what it is to do; None for one that is no business of the user's.
+        seconds_left: until the sender kills, where it says so.
     """
 
     signal: signal.Signals
     sender_pid: int | None
     sender_uid: int | None
     from_terminal: bool
+    action: Action | None = None
+    seconds_left: float | None = None
 
     @property
     def asks_to_stop(self) -> bool:
-        """Whether this is one of the signals that end a program, or SIGUSR1."""
-        return self.signal in _STOPS
+        """Whether it is to stop the run."""
+        return self.action in (Action.STOP, Action.NOW)
 
 
-def stop_request(received: Received, sender_command: str, *, again: bool) -> StopRequested:
+def stop_request(
+    received: Received, sender_command: str, *, again: bool, seconds_left: float | None = None
+) -> StopRequested:
     """The event of a signal that asks to stop.
 
     A Ctrl-C after an earlier request wants the end at once; a repeated SIGTERM
     is only a scheduler that says everything twice.
     """
-    at_once = again and received.signal is signal.SIGINT
+    at_once = received.action is Action.NOW or (again and received.signal is signal.SIGINT)
     return StopRequested(
         source="signal",
         urgency="now" if at_once else "graceful",
@@ -62,10 +70,13 @@ def stop_request(received: Received, sender_command: str, *, again: bool) -> Sto
         sender_uid=received.sender_uid,
         sender_command=sender_command,
         from_terminal=received.from_terminal,
+        seconds_left=seconds_left if received.seconds_left is None else received.seconds_left,
     )
 
 
-def received_from(number: int, code: int, pid: int, uid: int) -> Received:
+def received_from(
+    number: int, code: int, pid: int, uid: int, actions: SignalActions = _USUAL
+) -> Received:
     """The value of one `siginfo`; see sigaction(2) for `code`."""
     kernel = code == _SI_KERNEL
     return Received(
@@ -73,19 +84,29 @@ def received_from(number: int, code: int, pid: int, uid: int) -> Received:
         None if kernel or pid == 0 else pid,
         None if kernel or pid == 0 else uid,
         kernel and number != signal.SIGCHLD,
+        actions.of(signal.Signals(number)),
+    )
+
+
+def received_from_console(event: ConsoleEvent, actions: SignalActions = _USUAL) -> Received:
+    """The value of an event of a Windows console."""
+    return Received(
+        event.signal, None, None, True, actions.of(event.signal), seconds_left=event.seconds_left
     )
 
 
 def watched_signals(
     disposition: Callable[[signal.Signals], object] = signal.getsignal,
+    actions: SignalActions = _USUAL,
 ) -> frozenset[signal.Signals]:
     """The signals to wait for.
 
-    One that was ignored when we started stays ignored: that is how `nohup` and
-    a shell's background jobs ask to be left alone.
+    One that was ignored when we started stays ignored, unless the user has chosen
+    what it does: that is how `nohup` and a shell's background jobs ask to be left alone.
     """
-    ignored = {each for each in _MAY_BE_IGNORED if disposition(each) == signal.SIG_IGN}
-    return (_STOPS | _OTHERS) - ignored
+    watched = _OTHERS | frozenset(actions.all)
+    may_be_ignored = watched - _NEVER_IGNORED - frozenset(actions.chosen)
+    return watched - {each for each in may_be_ignored if disposition(each) == signal.SIG_IGN}
 
 
 class SignalQueue:
@@ -99,8 +120,9 @@ class SignalQueue:
     ordinary handlers, which only do not know the sender.
     """
 
-    def __init__(self) -> None:
-        self._watched = watched_signals()
+    def __init__(self, actions: SignalActions = _USUAL) -> None:
+        self._actions = actions
+        self._watched = watched_signals(actions=actions)
         self._received: deque[Received] = deque()
         self._closing = False
         self._wake_in, self._wake_out = socket.socketpair()
@@ -129,6 +151,10 @@ class SignalQueue:
         self._wake_in.recv(1 << 12)
         return [self._received.popleft() for _ in range(len(self._received))]
 
+    def console_event(self, event: ConsoleEvent) -> None:
+        """What a console's handler calls, in whatever thread it runs."""
+        self._put(received_from_console(event, self._actions))
+
     def close(self) -> None:
         """Ends the waiting and gives the signals their old meaning back."""
         self._closing = True
@@ -142,18 +168,21 @@ class SignalQueue:
         self._wake_out.close()
 
     def _on_stray(self, number: int, _frame: FrameType | None) -> None:
-        self._received.append(Received(signal.Signals(number), None, None, False))
+        self._received.append(received_from(number, 0, 0, 0, self._actions))
 
     def _wait(self) -> None:
         while True:
             info = signal.sigwaitinfo(self._watched)
             if self._closing:
                 return
-            self._received.append(
-                received_from(info.si_signo, info.si_code, info.si_pid, info.si_uid)
+            self._put(
+                received_from(info.si_signo, info.si_code, info.si_pid, info.si_uid, self._actions)
             )
-            with contextlib.suppress(BlockingIOError):  # it is awake already
-                self._wake_out.send(b"!")
+
+    def _put(self, received: Received) -> None:
+        self._received.append(received)
+        with contextlib.suppress(BlockingIOError):  # it is awake already
+            self._wake_out.send(b"!")
 
 
 def suspend_self() -> None:

@@ -28,6 +28,7 @@ class Story:
         checkpoint_step: step of the newest durable checkpoint.
         checkpoint: its folder's name.
         checkpoint_seconds: when it was written, seconds since the epoch.
+        checkpoint_bytes: its size, 0 before the first of the attempt.
         save_seconds: what it took to write, 0 before the first of the attempt.
     """
 
@@ -43,6 +44,7 @@ class Story:
     checkpoint_epoch: int | None = None
     checkpoint: str = ""
     checkpoint_seconds: float | None = None
+    checkpoint_bytes: int = 0
     save_seconds: float = 0.0
 
 
@@ -69,7 +71,12 @@ def tell(story: Story, event: Event, now_seconds: float) -> Story:
             )
         case CheckpointCommitted():
             saved = _saved(story, event.step, event.epoch, event.path)
-            return replace(saved, checkpoint_seconds=now_seconds, save_seconds=event.seconds)
+            return replace(
+                saved,
+                checkpoint_seconds=now_seconds,
+                checkpoint_bytes=event.size_bytes,
+                save_seconds=event.seconds,
+            )
         case _:
             return story
 

@@ -108,7 +108,7 @@ def supervise(
             return RunOutcome(State.COMPLETED.value, 0, 0)
         process.adopt_orphans()
         # Before any thread: all threads must have the signals blocked.
-        signals = stack.enter_context(closing(SignalQueue()))
+        signals = stack.enter_context(closing(SignalQueue(request.stops.signals)))
         premises = _Premises(request, program, limit, control, mirror, folder, lock, signals)
         restarts = Restarts(request.restarts, cause_of)
         while (outcome := _attempt(premises, restarts, say, ready)) is None:
@@ -192,7 +192,7 @@ def _open_tools(stack: ExitStack, plan: AttemptPlan, premises: _Premises) -> Too
         tee=stack.enter_context(closing(Tee(our_channels(), log, screen))),
         persister=stack.enter_context(closing(PersisterLink(persister_plan))),
         preemption=stack.enter_context(
-            closing(PreemptionWatch.choose(plan.request.preemption, os.environ))
+            closing(PreemptionWatch.choose(plan.request.stops.preemption, os.environ))
         ),
         catalog=Catalog(folder.checkpoints),
         mirror=premises.mirror,

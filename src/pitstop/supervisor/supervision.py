@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pitstop.errors import PitstopError
 from pitstop.events import AttemptEnded, StopRequested
 from pitstop.link.beacon import Stop
-from pitstop.machine.memory import available_bytes
+from pitstop.machine.pressure import sample
 from pitstop.store.run_folder import STOP_FILE
 from pitstop.supervisor import (
     deadline,
@@ -19,6 +19,7 @@ from pitstop.supervisor import (
     lifecycle,
     mirroring,
     notices,
+    pressure,
     process,
     time_limit,
 )
@@ -31,9 +32,10 @@ from pitstop.supervisor.lifecycle import FINAL, Instruction, Signal, State
 from pitstop.supervisor.live_status import live_status
 from pitstop.supervisor.lookout import Lookout
 from pitstop.supervisor.observation.observer import Observer
-from pitstop.supervisor.pressure import PressureWatch
+from pitstop.supervisor.pressure_watch import PressureWatch
 from pitstop.supervisor.reactor import Reactor
-from pitstop.supervisor.signals import Received, stop_request, suspend_self
+from pitstop.supervisor.signal_actions import Action
+from pitstop.supervisor.signals import Received, suspend_self
 from pitstop.supervisor.status import Status
 from pitstop.supervisor.story import Story
 from pitstop.supervisor.trainer_process import TrainerProcess, aftermath
@@ -70,7 +72,7 @@ class Supervision:
         self._lookout = Lookout(
             plan.request.run_dir / STOP_FILE, plan.time_limit, tools.preemption.request
         )
-        self._pressure = PressureWatch(available_bytes)
+        self._pressure = PressureWatch(lambda: sample(plan.request.run_dir))
         self._perform = self._instruction_table()
         self._trainer = self._start()
         self._observer = Observer.begin(self._trainer.pid)
@@ -198,8 +200,20 @@ class Supervision:
             self._request_stop(request)
         if problem := self._tools.preemption.take_problem():
             self._exchange.record(problem)
-        if self._pressure.rises(now, family.resident_bytes(self._exchange.seat.pid)):
-            self._exchange.saving.pressed()
+        shortage = self._pressure.rises(
+            now,
+            lambda: family.resident_bytes(self._exchange.seat.pid),
+            self._story.checkpoint_bytes,
+        )
+        if shortage:
+            self._relieve(shortage)
+
+    def _relieve(self, shortage: str) -> None:
+        self._exchange.saving.pressed()
+        if self._plan.request.stops.stops_under_pressure:
+            self._request_stop(pressure.request(shortage))
+        else:
+            self._exchange.record(pressure.notice(shortage))
 
     def _check_deadline(self, now: float) -> None:
         progress = self._tools.beacon.progress()
@@ -278,18 +292,19 @@ class Supervision:
                 self._suspend()
             elif received.signal is signal.SIGWINCH:
                 self._resize()
-            elif received.signal is signal.SIGUSR2:
-                self._ask_checkpoint()
+            elif received.action is Action.CHECKPOINT:
+                self._ask_checkpoint(received.signal)
         self._on_children()
 
     def _stop_request(self, received: Received) -> StopRequested:
         sender_pid = received.sender_pid
         command = family.command_of(sender_pid) if sender_pid else ""
-        return stop_request(received, command, again=self._story.stop_requested)
+        again = self._story.stop_requested
+        return self._plan.request.stops.request(received, command, os.environ, again=again)
 
-    def _ask_checkpoint(self) -> None:
+    def _ask_checkpoint(self, number: signal.Signals) -> None:
         asked = self._exchange.ask_checkpoint() is not None
-        self._exchange.record(notices.CHECKPOINT_ASKED if asked else notices.NOTHING_TO_SAVE)
+        self._exchange.record(notices.checkpoint_asked(number.name, taken=asked))
 
     def _resize(self) -> None:
         self._tools.screen.resize()

@@ -2,6 +2,7 @@
 
     protocol_trainer.py [--steps N] [--step-seconds S] [--fit-ends-at N...] [--die-at N]
                         [--asks-at N] [--phase NAME] [--deaf] [--every-step-durable]
+                        [--hoards BYTES]
 
 Its state is the number of steps it has done, a tensor of that number, and one that never changes.
 """
@@ -59,6 +60,7 @@ class Trainer:
         self.event(connected())
         self.arena = Arena(plan_arena(_STATE_BYTES, 1 << 30, 0), Path(answer.body["run_dir"]))
         self.connection.send("arena", self.arena_body(), [self.arena.fd])
+        self.hoard: list[bytes] = []
         self.sequence = 0
         self.requests = self.beacon.checkpoint_requests()
 
@@ -120,6 +122,7 @@ class Trainer:
         self.beacon.write_phase(Phase[options.phase])
         for step in range(first + 1, options.steps + 1):
             time.sleep(options.step_seconds)
+            self.hoard.append(b"x" * options.hoards)
             self.boundary(step, first)
         self.event(FitEnded(0, options.steps, 1, 1))
         self.event(ScriptEnded(options.steps))
@@ -193,6 +196,7 @@ def main() -> None:
     parser.add_argument("--asks-at", type=int, default=0)
     parser.add_argument("--phase", default="TRAIN")
     parser.add_argument("--deaf", action="store_true")
+    parser.add_argument("--hoards", type=int, default=0)
     parser.add_argument("--every-step-durable", action="store_true")
     Trainer(parser.parse_args()).train()
 

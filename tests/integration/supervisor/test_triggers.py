@@ -23,8 +23,10 @@ from pitstop.events import (
 from pitstop.journal import read
 from pitstop.store.run_folder import open_existing
 from tests.integration.supervisor.launch import (
+    PITSTOP,
     TRAINER,
     call,
+    environment,
     events,
     finish,
     last,
@@ -159,6 +161,58 @@ def test_sigusr2_where_nothing_trains_says_so(tmp_path: Path) -> None:
     until(lambda: [each for each in events(tmp_path, Notice) if each.code == "nothing_to_save"])
     run.send_signal(signal.SIGUSR1)
     assert finish(run).returncode == 75
+
+
+def test_what_signals_do_can_be_chosen(tmp_path: Path) -> None:
+    chosen = ["--signal", "USR1=checkpoint", "--signal", "HUP=ignore", "--signal", "USR2=stop"]
+    command = ["--", sys.executable, TRAINER, "--step-seconds", 0.02]
+    run = start(tmp_path, "run", "--run-dir", "run", *chosen, *command)
+    until_line(run, b"step 5\n")
+    run.send_signal(signal.SIGHUP)
+    run.send_signal(signal.SIGUSR1)
+    saved = until(lambda: _requested(tmp_path))
+    until_line(run, b"step %d\n" % (saved + 3))
+    run.send_signal(signal.SIGUSR2)
+    ended = finish(run)
+    _check_saved_at_a_step(tmp_path, ended.returncode)
+    assert [each.signal for each in events(tmp_path, StopRequested)] == ["SIGUSR2"]
+    assert b"SIGUSR1: a checkpoint is taken" in ended.stderr
+    assert _cause(tmp_path)[0] == "stop_requested"
+
+
+def test_timeout_that_kills_soon_after_finds_the_run_saved(tmp_path: Path) -> None:
+    command = [*PITSTOP, "run", "--run-dir", "run", "--", sys.executable, str(TRAINER)]
+    ended = subprocess.run(
+        ["timeout", "-k", "5", "3", *command, "--deaf", "--phase", "VALIDATION"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    # What timeout(1) returns when it did not have to kill.
+    assert ended.returncode == 124
+    assert last(tmp_path, StopRequested).seconds_left == 5.0
+    assert last(tmp_path, StopDeadlinePassed).waited_seconds < 5.0
+    end = last(tmp_path, AttemptEnded)
+    assert (end.state, end.exit_code) == ("stopped", 75)
+    assert end.checkpoint_step is not None
+    assert _cause(tmp_path)[0] == "time_limit"
+
+
+@pytest.mark.parametrize(
+    ("options", "environment_", "seconds"),
+    [((), {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, 30.0), (("--kill-after", "2min"), {}, 120.0)],
+)
+def test_what_is_left_after_a_sigterm_is_known(
+    tmp_path: Path, options: tuple[str, ...], environment_: dict[str, str], seconds: float
+) -> None:
+    command = ["--", sys.executable, TRAINER]
+    run = start(tmp_path, "run", "--run-dir", "run", *options, *command, **environment_)
+    until_line(run, b"step 5\n")
+    run.send_signal(signal.SIGTERM)
+    _check_saved_at_a_step(tmp_path, finish(run).returncode)
+    assert last(tmp_path, StopRequested).seconds_left == seconds
 
 
 @pytest.mark.parametrize("call_it", ["pitstop.request_stop('enough')", "worker()"])

@@ -48,6 +48,8 @@ _OWN_SOURCES = {
 
 _ELSEWHERE = "Run the same command on another machine that sees the run folder, or its mirror."
 
+_UNDER_PRESSURE = "Give it more memory or disk, or free some, before the same command goes on."
+
 _SLURM_SENDER = "slurmstepd"
 
 _SIGNAL_ADVICE = {
@@ -56,6 +58,7 @@ _SIGNAL_ADVICE = {
     "SIGUSR1": "In Slurm, `--signal=B:USR1@120` with `exec pitstop run` signals Pitstop alone.",
     "SIGXCPU": "Raise the limit (`ulimit -t`, or ask for more time), or run in shorter pieces.",
 }
+_WHAT = {"time_limit": "the time limit", "preemption": "the cloud", "pressure": "--on-pressure"}
 
 
 def completed_normally(evidence: Evidence) -> Finding | None:
@@ -112,6 +115,9 @@ def _read_request(stop: StopRequested) -> _Request:
     if stop.source == "preemption":
         words = f"The cloud took the machine away{_reason(stop)}"
         return _Request("preempted_or_terminated", words, _ELSEWHERE)
+    if stop.source == "pressure":
+        words = f"Stopped as --on-pressure asks{_reason(stop)}"
+        return _Request("stop_requested", words, _UNDER_PRESSURE)
     if stop.source == "time_limit":
         words = f"Stopped before the time was up{_reason(stop)}"
         return _Request("time_limit", words, "Give it more time, or run it in pieces like this.")
@@ -123,8 +129,8 @@ def _read_signal(stop: StopRequested) -> _Request:
     if _is_timeout(sender):
         advice = f"Give it more time: `{' '.join(sender[:2])}` was too short."
         return _Request("time_limit", "The time limit of timeout(1) passed", advice)
-    if stop.signal == "SIGUSR1":
-        return _read_usr1(stop)
+    if stop.signal in ("SIGUSR1", "SIGUSR2"):
+        return _read_usr(stop)
     if stop.signal == "SIGINT" and stop.from_terminal:
         return _Request("user_interrupt", "Ctrl-C in the terminal")
     cause = _SIGNAL_CAUSES.get(stop.signal, "preempted_or_terminated")
@@ -132,11 +138,13 @@ def _read_signal(stop: StopRequested) -> _Request:
     return _Request(cause, words, _SIGNAL_ADVICE.get(stop.signal, ""))
 
 
-def _read_usr1(stop: StopRequested) -> _Request:
+def _read_usr(stop: StopRequested) -> _Request:
     if stop.sender_command.startswith(_SLURM_SENDER):
-        words = "Slurm sent SIGUSR1, as --signal tells it to do before the job's end"
+        words = f"Slurm sent {stop.signal}, as --signal tells it to do before the job's end"
         return _Request("time_limit", words, "`sacct -j JOBID` tells whether it was preempted.")
-    return _Request("stop_requested", f"Pitstop was asked to stop with SIGUSR1{_sender(stop)}")
+    return _Request(
+        "stop_requested", f"Pitstop was asked to stop with {stop.signal}{_sender(stop)}"
+    )
 
 
 def _reason(stop: StopRequested) -> str:
@@ -151,7 +159,7 @@ def _sender(stop: StopRequested) -> str:
 
 def _describe(stop: StopRequested) -> str:
     what = stop.signal or _OWN_SOURCES.get(stop.source, "a signal")
-    what = {"time_limit": "the time limit", "preemption": "the cloud"}.get(stop.source, what)
+    what = _WHAT.get(stop.source, what)
     user = f", user id {stop.sender_uid}" if stop.sender_uid is not None else ""
     return f"stop requested ({stop.urgency}): {what}{_reason(stop)}{_sender(stop)}{user}"
 

@@ -1,0 +1,65 @@
+"""The options for what stops a run, besides a command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from pitstop.cli.quantities import SECONDS, SIGNAL_ACTION
+from pitstop.supervisor.preemption_watch import CHOICES
+from pitstop.supervisor.signal_actions import SignalActions
+from pitstop.supervisor.stop_policy import StopPolicy
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option(
+        "--signal",
+        "signals",
+        type=SIGNAL_ACTION,
+        multiple=True,
+        help="What a signal to `pitstop run` does: stop, now, checkpoint or ignore.  "
+        "[default: HUP=stop INT=stop TERM=stop USR1=stop USR2=checkpoint]",
+    ),
+    click.option(
+        "--kill-after",
+        type=SECONDS,
+        help="The time from a SIGTERM to the SIGKILL that follows.  [default: what `timeout -k` "
+        "says; 30s in Kubernetes; else unknown]",
+    ),
+    click.option(
+        "--preemption",
+        type=click.Choice(CHOICES),
+        default="auto",
+        help="Whose notices that the machine is taken away are followed.  [default: auto, those "
+        "of the cloud that the machine's firmware names]",
+    ),
+    click.option(
+        "--on-pressure",
+        type=click.Choice(("warn", "stop")),
+        default="warn",
+        help="What to do when memory or disk gets short, besides saving what was trained.  "
+        "[default: warn]",
+    ),
+)
+
+
+def stop_options(command: _F) -> _F:
+    """Adds --signal, --kill-after, --preemption and --on-pressure to a command."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def stop_policy(
+    signals: tuple[str, ...], kill_after: float | None, preemption: str, on_pressure: str
+) -> StopPolicy:
+    """What the options ask for."""
+    return StopPolicy(
+        preemption=preemption,
+        stops_under_pressure=on_pressure == "stop",
+        signals=SignalActions.from_texts(signals),
+        kill_after_seconds=kill_after,
+    )

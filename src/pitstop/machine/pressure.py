@@ -1,0 +1,76 @@
+"""How short memory and disk are: what the kernel shows of it, now.
+
+Sources: the kernel's Documentation/accounting/psi.rst for the stalls, and
+Documentation/admin-guide/cgroup-v2.rst for those of one cgroup; proc(5) for /proc/vmstat.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from pitstop.machine import cgroup
+from pitstop.machine.memory import available_bytes
+
+_FULL_AVERAGE = re.compile(r"^full avg10=([0-9.]+)", re.MULTILINE)
+_SWAPPED_IN = re.compile(r"^pswpin (\d+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What was read at one moment; None where the kernel does not show it.
+
+    Attributes:
+        available_bytes: memory that may still be taken, here or in the cgroup.
+        stalled_share: of the last ten seconds, in which every process that was not
+            idle waited for memory; of our cgroup, or else of the machine.
+        swapped_in_bytes: read back from swap since the machine started.
+        disk_free_bytes: left for us on the file system of the run's folder.
+    """
+
+    available_bytes: int
+    stalled_share: float | None
+    swapped_in_bytes: int | None
+    disk_free_bytes: int | None
+
+
+def sample(folder: Path, root: Path = Path("/")) -> Sample:
+    """Reads everything once; a fraction of a millisecond.
+
+    Args:
+        folder: on the disk to look at.
+        root: holds `proc` and everything that its mounts name.
+    """
+    return Sample(
+        available_bytes(root), _stalled_share(root), _swapped_in_bytes(root), _disk_free(folder)
+    )
+
+
+def _stalled_share(root: Path) -> float | None:
+    group = cgroup.find(os.getpid(), root)
+    own = group.folder / "memory.pressure" if group is not None and group.version == 2 else None
+    text = (_read(own) if own is not None else "") or _read(root / "proc/pressure/memory")
+    found = _FULL_AVERAGE.search(text)
+    return float(found[1]) / 100 if found else None
+
+
+def _swapped_in_bytes(root: Path) -> int | None:
+    found = _SWAPPED_IN.search(_read(root / "proc/vmstat"))
+    return int(found[1]) * os.sysconf("SC_PAGE_SIZE") if found else None
+
+
+def _disk_free(folder: Path) -> int | None:
+    try:
+        state = os.statvfs(folder)
+    except OSError:
+        return None
+    return state.f_bavail * state.f_frsize
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
