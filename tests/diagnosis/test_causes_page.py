@@ -11,13 +11,13 @@ import pytest
 
 from pitstop.diagnosis import CAUSES, Evidence, Finding
 from pitstop.diagnosis.engine import RULES
-from pitstop.diagnosis.rules import endings, exceptions, kills, native, numerics, quiet_ends
+from pitstop.diagnosis.rules import endings, exceptions, hangs, kills, native, numerics, quiet_ends
 from tests.source_tree import ROOT, modules, string_constants
 
 _PAGE = (ROOT / "docs" / "causes.md").read_text(encoding="utf-8")
 _NO_RULE = "no rule gives this cause yet"
 _PARTS = ("Seen by", "Mistaken for", "Do")
-_RULE_MODULES = (endings, exceptions, kills, native, numerics, quiet_ends)
+_RULE_MODULES = (endings, exceptions, hangs, kills, native, numerics, quiet_ends)
 
 
 def _sections() -> dict[str, str]:

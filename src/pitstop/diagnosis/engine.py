@@ -9,7 +9,7 @@ from types import MappingProxyType
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import CauseId, Diagnosis, EvidenceItem, Finding
-from pitstop.diagnosis.rules import endings, exceptions, kills, native, numerics, quiet_ends
+from pitstop.diagnosis.rules import endings, exceptions, hangs, kills, native, numerics, quiet_ends
 from pitstop.diagnosis.rules.unknown import unknown
 from pitstop.events import (
     CheckpointCommitted,
@@ -37,6 +37,8 @@ RULES: tuple[Rule, ...] = (
     native.native_no_memory,
     native.illegal_instruction,
     native.native_crash,
+    hangs.stood_still,
+    hangs.lost_a_worker,
     numerics.nan_loss,
     quiet_ends.dataset_exhausted,
     quiet_ends.callback_stop,
@@ -61,7 +63,7 @@ _YIELDS_TO: Mapping[CauseId, frozenset[CauseId]] = MappingProxyType(
         "completed_normally": frozenset(
             {"nan_loss", "dataset_exhausted", "early_stopping_or_callback_stop"}
         ),
-        "killed_from_outside": _ENDED_BY_REQUEST | {"host_oom_killed"},
+        "killed_from_outside": _ENDED_BY_REQUEST | {"host_oom_killed", "hang_or_stall"},
         "preempted_or_terminated": frozenset({"time_limit"}),
         "native_crash": _ENDED_BY_REQUEST
         | {"shm_exhausted", "host_alloc_failure", "thread_or_process_limit"},

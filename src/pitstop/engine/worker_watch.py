@@ -35,7 +35,7 @@ class WorkerWatch:
 
         def poll(popen: Any, flag: int = os.WNOHANG) -> int | None:
             known = popen.returncode is not None
-            code = watch._poll(popen, flag)
+            code: int | None = watch._poll(popen, flag)
             if code and not known:
                 watch.collected(popen.pid, code)
             return code

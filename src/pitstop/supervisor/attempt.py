@@ -6,9 +6,11 @@ import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from pitstop.events import AttemptStarted, EnvironmentChanged, JsonValue
 from pitstop.link.beacon import Beacon
+from pitstop.link.stacks import ENV_STACKS
 from pitstop.store.catalog import Catalog
 from pitstop.supervisor.chronicle import Chronicle
 from pitstop.supervisor.control import ControlSocket
@@ -55,6 +57,11 @@ class AttemptPlan:
     def grace_seconds(self) -> float:
         """The longest wait for a boundary after a stop request."""
         return self.request.grace_seconds
+
+    @property
+    def stacks_file(self) -> Path:
+        """Where the command's processes write what their threads do."""
+        return Path(self.environment[ENV_STACKS])
 
     def invitation(self, beacon_fd: int) -> Invitation:
         """What a process that trains is told."""

@@ -19,6 +19,7 @@ from pitstop.supervisor.attempt import AttemptPlan, Tools
 from pitstop.supervisor.condition_watch import ConditionWatch
 from pitstop.supervisor.lifecycle import Signal
 from pitstop.supervisor.mirroring import Mirroring
+from pitstop.supervisor.patrol import Patrol, PatrolHandlers
 from pitstop.supervisor.reactor import Reactor
 from pitstop.supervisor.reception import Reception
 from pitstop.supervisor.requests import RequestDesk, RequestHandlers
@@ -55,6 +56,7 @@ class Exchange:
         saving: the persister, and when it is asked for what.
         mirroring: the uploader, if the run has a mirror.
         seat: the place of the process that trains.
+        patrol: looks whether it makes progress.
     """
 
     def __init__(self, reactor: Reactor, plan: AttemptPlan, tools: Tools, ears: Ears) -> None:
@@ -75,6 +77,7 @@ class Exchange:
             self._on_trainer_event, tools.persister.set_arena, self.saving.taken, self._on_restore
         )
         self.seat = Seat(reactor, plan.invitation(tools.beacon.fd), handlers)
+        self.patrol = Patrol(plan.request.hang, tools.beacon, plan.stacks_file, self._patrolled())
         self._reception = Reception(reactor, tools.control, self._desk, self._on_hello)
 
     def begin(self) -> None:
@@ -91,6 +94,7 @@ class Exchange:
         """Journals an event and tells those who wait for it."""
         self._tools.chronicle.record(event)
         self.mirroring.recorded(event)
+        self.patrol.heard(event)
         if isinstance(event, CheckpointCommitted):
             self._desk.saved(event)
         elif isinstance(event, CheckpointFailed):
@@ -109,7 +113,15 @@ class Exchange:
         """Says good-bye to waiting clients and gives the memory back."""
         self._reception.close()
         self._restoring.close()
+        self.patrol.close()
         self.mirroring.close()
+
+    def _patrolled(self) -> PatrolHandlers:
+        return PatrolHandlers(
+            record=self.record,
+            end=lambda: self._ears.feed(Signal.HUNG),
+            trainer_pid=lambda: self.seat.pid,
+        )
 
     def _on_hello(self, connection: Connection, body: dict[str, Any]) -> None:
         closed = not self._ears.is_live() or self._tools.chronicle.story.fits_started > 0

@@ -26,6 +26,14 @@ def living_descendants(excluding: Collection[int]) -> list[int]:
     return [*(child.pid for child in children), *filter(is_alive, further)]
 
 
+def tree_of(pid: int) -> list[int]:
+    """A process and its descendants, itself first."""
+    try:
+        return [pid, *(child.pid for child in _children(psutil.Process(pid), recursive=True))]
+    except psutil.Error:
+        return [pid]
+
+
 def send(number: signal.Signals, pids: Collection[int]) -> None:
     """Sends a signal to each; those that are gone by then are passed over."""
     for pid in pids:

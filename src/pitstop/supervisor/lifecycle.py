@@ -45,6 +45,7 @@ class Signal(enum.Enum):
     STOP_GRACEFUL = "stop"
     STOP_NOW = "stop now"
     DEADLINE_PASSED = "deadline passed"
+    HUNG = "stands still for good"
     TERMINATE_GRACE_PASSED = "terminate grace passed"
     TRAINER_GONE = "trainer gone"
     PERSISTER_FINISHED = "persister finished"
@@ -86,6 +87,7 @@ def _to(state: State, *instructions: Instruction) -> Transition:
 
 _STOP = _to(State.STOPPING, Instruction.RAISE_GRACEFUL, Instruction.ARM_DEADLINE)
 _STOP_AT_ONCE = _to(State.ENDING, Instruction.RAISE_NOW, Instruction.TERMINATE_TRAINER)
+_KILL = _to(State.ENDING, Instruction.KILL_TRAINER)
 _LEFTOVERS = _to(State.ENDING, Instruction.TERMINATE_TRAINER)
 _SAVE = _to(State.SAVING, Instruction.PERSIST_NEWEST, Instruction.FINISH_PERSISTER)
 _SAVE_AGAIN = _to(State.SAVING, Instruction.RESTART_PERSISTER, *_SAVE.instructions)
@@ -100,6 +102,7 @@ TABLE: Mapping[tuple[State, Signal], Transition] = MappingProxyType(
         (State.STARTING, Signal.LEFTOVERS): _LEFTOVERS,
         (State.STARTING, Signal.STOP_GRACEFUL): _STOP,
         (State.STARTING, Signal.STOP_NOW): _STOP_AT_ONCE,
+        (State.STARTING, Signal.HUNG): _KILL,
         (State.STARTING, Signal.TRAINER_GONE): _SAVE,
         (State.STARTING, Signal.PERSISTER_LOST): _to(State.STARTING, Instruction.RESTART_PERSISTER),
         (State.STARTING, Signal.PERSISTER_GIVEN_UP): _to(
@@ -110,6 +113,7 @@ TABLE: Mapping[tuple[State, Signal], Transition] = MappingProxyType(
         (State.RUNNING, Signal.LEFTOVERS): _LEFTOVERS,
         (State.RUNNING, Signal.STOP_GRACEFUL): _STOP,
         (State.RUNNING, Signal.STOP_NOW): _STOP_AT_ONCE,
+        (State.RUNNING, Signal.HUNG): _KILL,
         (State.RUNNING, Signal.TRAINER_GONE): _SAVE,
         (State.RUNNING, Signal.PERSISTER_LOST): _to(State.RUNNING, Instruction.RESTART_PERSISTER),
         (State.RUNNING, Signal.PERSISTER_GIVEN_UP): _to(

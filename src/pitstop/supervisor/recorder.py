@@ -15,6 +15,7 @@ from pitstop.events import (
     StopRequested,
     TrainerExited,
     TrainerStopped,
+    TrainingStalled,
 )
 from pitstop.journal import Journal
 
@@ -29,6 +30,7 @@ _DURABLE = (
     StopRequested,
     TrainerExited,
     TrainerStopped,
+    TrainingStalled,
 )
 
 

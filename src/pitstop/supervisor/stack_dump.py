@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 _HEAD = re.compile(r"^(?:Current thread|Thread) 0x(?P<id>[0-9a-f]+) .*most recent call first")
 _FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+|\?\?\?) in (?P<function>.+)$')
-_LIBRARY = re.compile(r"site-packages|dist-packages|/lib/python3|^<|__autograph_generated")
+_LIBRARY = re.compile(
+    r"site-packages|dist-packages|/lib/python3|^<|__autograph_generated"
+    r"|/pitstop/(?:engine|inject|keras|link|loop|replay|snapshot|tensorflow)/"
+)
 
 
 @dataclass(frozen=True)

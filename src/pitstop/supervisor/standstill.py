@@ -67,6 +67,7 @@ def judge(scene: Scene) -> Standstill:
         or _stopped(scene)
         or _dead_worker(scene)
         or _device(scene)
+        or _exit(scene, main)
         or _restoring(scene, main)
         or _saving(scene, main)
         or _callback(main)
@@ -110,6 +111,15 @@ def _device(scene: Scene) -> Standstill | None:
         return None
     where = stuck.file or (f"the kernel's {stuck.channel}" if stuck.channel else "a device")
     return Standstill("disk", f"a thread waits for {where}, and cannot be interrupted (state D)")
+
+
+def _exit(scene: Scene, main: Stack) -> Standstill | None:
+    # The interpreter waits for the script's threads before it tells that it ends.
+    joins = bool(main.frames) and main.frames[-1].function == "_shutdown"
+    if scene.phase is not Phase.ENDED and not joins:
+        return None
+    others = next((each.users_frame for each in scene.stacks[1:] if each.users_frame), None)
+    return Standstill("exit", f"the script has ended, and a thread of it has not{_at(others)}")
 
 
 def _restoring(scene: Scene, main: Stack) -> Standstill | None:
@@ -175,9 +185,6 @@ def _own_input(stack: Stack) -> bool:
 
 def _elsewhere(scene: Scene, main: Stack) -> Standstill:
     at = _at(main.users_frame)
-    if scene.phase is Phase.ENDED:
-        others = next((each.users_frame for each in scene.stacks if each.users_frame), None)
-        return Standstill("exit", f"the script has ended and its process does not{_at(others)}")
     if scene.phase in (Phase.STARTING, Phase.BETWEEN_FITS):
         return Standstill("script", f"in the script, outside of a training{at}")
     what = "the first step" if scene.phase is Phase.FIRST_STEP else "a step"

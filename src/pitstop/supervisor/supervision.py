@@ -183,6 +183,8 @@ class Supervision:
         self._exchange.saving.tick()
         if self._state in _CALM:
             self._look_out(now)
+        if self._state in _CALM:
+            self._exchange.patrol.look(now)
         if self._state is State.STOPPING:
             self._check_deadline(now)
         if self._state is State.ENDING:

@@ -126,8 +126,8 @@ def patience_seconds(silence: Silence, after_seconds: float) -> float:
     if look is None:
         return float("inf")
     steps = _STEPS_OF_PATIENCE * look.step_seconds
-    least = after_seconds if look.phase in PACED else _UNHURRIED_FACTOR * after_seconds
-    usual = _GAPS_OF_PATIENCE * silence.longest_seconds.get(look.phase, 0.0)
+    least = after_seconds if _is_paced(look) else _UNHURRIED_FACTOR * after_seconds
+    usual = _GAPS_OF_PATIENCE * _usual_seconds(silence, look)
     whole = max(least, usual, steps if look.phase is Phase.TRAIN else 0.0)
     if look.worker_died and look.phase in DRAWING:
         return min(whole, max(WORKER_SECONDS, steps))
@@ -146,7 +146,36 @@ def is_overdue(silence: Silence, after_seconds: float) -> bool:
     patience = patience_seconds(silence, after_seconds)
     if silence.idle_seconds >= patience:
         return True
-    return look.phase in PACED and silence.seconds >= _BUSY_FACTOR * max(patience, after_seconds)
+    return _is_paced(look) and silence.seconds >= _BUSY_FACTOR * max(patience, after_seconds)
+
+
+def without_worker(silence: Silence) -> Silence:
+    """The same, as if no worker had died."""
+    last = silence.last
+    return silence if last is None else replace(silence, last=replace(last, worker_died=False))
+
+
+def may_end(phase: Phase, doing: str) -> bool:
+    """Whether a standstill there is ground enough to end the trainer.
+
+    A script may wait outside of its trainings for what it likes, until it has come to
+    its end; and whoever suspended a process wants it to stay.
+    """
+    if doing == "exit":
+        return True
+    return phase not in (Phase.STARTING, Phase.BETWEEN_FITS) and doing != "stopped"
+
+
+def _is_paced(look: Look) -> bool:
+    return look.phase in PACED and (look.phase is not Phase.TRAIN or look.step_seconds > 0)
+
+
+def _usual_seconds(silence: Silence, look: Look) -> float:
+    longest = silence.longest_seconds.get(look.phase, 0.0)
+    if look.phase is Phase.TRAIN and not look.step_seconds:
+        # The second step: all that is known of its length is the first one's.
+        return max(longest, silence.longest_seconds.get(Phase.FIRST_STEP, 0.0))
+    return longest
 
 
 def _learned(silence: Silence, phase: Phase) -> Mapping[Phase, float]:
