@@ -4,14 +4,18 @@ import importlib
 from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "keras", "request_stop", "start"]
+__all__ = ["__version__", "keras", "request_stop", "start", "stopped"]
 
 if TYPE_CHECKING:
     from pitstop import keras
-    from pitstop.engine.script_stop import request_stop
+    from pitstop.engine.script_stop import request_stop, stopped
     from pitstop.loop.start import start
 else:
-    _HOMES = {"request_stop": "pitstop.engine.script_stop", "start": "pitstop.loop.start"}
+    _HOMES = {
+        "request_stop": "pitstop.engine.script_stop",
+        "start": "pitstop.loop.start",
+        "stopped": "pitstop.engine.script_stop",
+    }
 
     def __getattr__(name: str) -> object:
         # Every Python process of a run loads this package: it must cost nothing.

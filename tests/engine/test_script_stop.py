@@ -128,3 +128,7 @@ def test_a_supervisor_that_is_gone_is_told_of(listener: socket.socket) -> None:
 def test_what_does_not_exist_is_no_attribute() -> None:
     with pytest.raises(AttributeError, match="no attribute 'stop_request'"):
         _ = pitstop.stop_request  # type: ignore[attr-defined]
+
+
+def test_nothing_is_stopped_outside_of_a_run() -> None:
+    assert not pitstop.stopped()

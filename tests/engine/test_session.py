@@ -404,3 +404,25 @@ def test_a_stop_without_snapshots_leaves_all_the_same(make: MakeSupervisor) -> N
     with pytest.raises(TrainingStopped):
         supervisor.session.act(1, lambda: None)
     assert isinstance(supervisor.event(), TrainerStopped)
+
+
+def test_behind_a_stop_nothing_is_saved_and_everything_that_trains_stops(
+    make: MakeSupervisor,
+) -> None:
+    supervisor = make(halt_at_step=4)
+    session = supervisor.session
+    session.start_steps(0)
+    with pytest.raises(TrainingStopped):
+        session.act(4, lambda: cut(4))
+    assert [message.type for message in supervisor.told(4)] == [
+        *("event", "arena"),
+        *("snapshot", "event"),
+    ]
+    assert session.stopped
+    # Only the setting knew of it until now.
+    assert session.due(0, 0)
+    session.milestone(cut(9))
+    with pytest.raises(TrainingStopped):
+        session.stop_with(cut(9), "train")
+    session.request_stop("the next that is told")
+    assert supervisor.event() == StopRequested("script", "graceful", reason="the next that is told")

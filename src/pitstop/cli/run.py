@@ -90,6 +90,13 @@ Exit codes:
     "'nan(loss) or diverges(loss, 3)'.",
 )
 @stop_options
+@click.option(
+    "--on-stop",
+    type=click.Choice(("exit", "return")),
+    default="exit",
+    help="What a stop does in the script, once its state is saved: exit there, or return from "
+    "`fit` and go on behind it, training no more.  [default: exit]",
+)
 @retention_options
 @supervision_options
 @click.option(
@@ -133,6 +140,7 @@ def run(
     kill_after: float | None,
     preemption: str,
     on_pressure: str,
+    on_stop: str,
     keep: int | None,
     keep_every: float | None,
     keep_best: tuple[BestRule, ...],
@@ -162,6 +170,7 @@ def run(
         force=force,
         halt_at_step=halt_at_step,
         die_at_step=die_at_step,
+        stop_returns=on_stop == "return",
         start_from=str(identify(start_from.resolve()).path) if start_from else "",
     )
     folder, mirror = local_and_mirror(run_dir, local_dir, command)

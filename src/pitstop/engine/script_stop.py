@@ -1,4 +1,4 @@
-"""`pitstop.request_stop`: the script itself asks for a stop."""
+"""`pitstop.request_stop` and `pitstop.stopped`: what a script has to do with stops."""
 
 from __future__ import annotations
 
@@ -31,6 +31,16 @@ def request_stop(reason: str = "") -> None:
         _warn("is not running under `pitstop run`")
     elif not _ask_supervisor(socket_path, reason):
         _warn("has lost its supervisor")
+
+
+def stopped() -> bool:
+    """Whether this run has been stopped, and the script goes on behind it.
+
+    That is so with `--on-stop return` (and `on_stop="return"` in Python): the
+    training is not at its end, its state is saved, and a `fit` trains nothing.
+    """
+    session = process_session.current()
+    return session is not None and session.stopped
 
 
 def _ask_supervisor(socket_path: str, reason: str) -> bool:

@@ -75,6 +75,7 @@ class Session:
         steps: the record of this attempt's steps.
         bests: which ends of epochs are kept for their metrics.
         losses: looks for the first loss that is no number.
+        stopped: a stop was obeyed: from then on, nothing of this process is saved.
         alone: the script is its own launcher: it waits itself for what it
             saves last, since nobody holds its terminal for it.
         trains_with_fit: fits are the training; else they are parts of the
@@ -92,7 +93,7 @@ class Session:
         self.steps = StepRecorder(self.attempt_dir, self.report)
         self.losses = LossWatch(self.report)
         self.bests = BestWatch(self.settings.keep_best, self.settings.saved_metrics)
-        self.alone = False
+        self.stopped = self.alone = False
         self.trains_with_fit = True
         self._connection: Connection | None = connection
         self._checkpoints_seen = beacon.checkpoint_requests()
@@ -246,7 +247,7 @@ class Session:
         The next snapshot would otherwise take its place before it is on disk.
         A full disk or a lost supervisor does not hold the script up.
         """
-        if cut is None or self.settings.export_to:
+        if cut is None or self.stopped or self.settings.export_to:
             return
         self._durability.wait(self._nobody_stops)
         self._durability.expect(self._copier.copy_now(cut, "fit_end", durable=True))
@@ -272,6 +273,8 @@ class Session:
         Raises:
             TrainingStopped: always.
         """
+        if self.stopped:
+            raise TrainingStopped
         self.beacon.write_phase(Phase.SAVING)
         self._durability.wait(lambda: self.beacon.stop() < Stop.NOW, _STOP_WAIT_SECONDS)
         if cut is not None:
@@ -288,6 +291,9 @@ class Session:
         )
         if self.alone:
             self._durability.wait(lambda: True)
+        self.stopped = True
+        # Where a script goes on, whatever it trains next has to see it.
+        self.beacon.request_stop(Stop.GRACEFUL)
         raise TrainingStopped
 
     def _nobody_stops(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, Literal
 
 import keras
 
@@ -36,6 +36,7 @@ class Callback(keras.callbacks.Callback):
         every_steps: int = 0,
         every_seconds: float = 0.0,
         max_seconds: float | None = None,
+        on_stop: Literal["exit", "return"] = "exit",
     ) -> None:
         """Starts a supervisor beside the script, the first time.
 
@@ -46,6 +47,8 @@ class Callback(keras.callbacks.Callback):
             every_seconds: a durable checkpoint every so many seconds, 0 for automatic.
             max_seconds: stop, saved, before so much time has passed; None asks
                 the scheduler's environment, 0 for no limit.
+            on_stop: what a stop does once the state is saved: "exit" ends the
+                script with code 75, "return" ends the `fit`, see `pitstop.stopped`.
 
         Raises:
             RunUnavailable: the folder is in use, unwritable, or of another format.
@@ -53,7 +56,8 @@ class Callback(keras.callbacks.Callback):
         """
         super().__init__()
         if not os.environ.get(ENV_SOCKET):
-            settings = Settings(overhead, every_steps, every_seconds)
+            returns = on_stop == "return"
+            settings = Settings(overhead, every_steps, every_seconds, stop_returns=returns)
             _attach(CompanionRequest(run_dir, settings, max_seconds))
 
     def set_model(self, model: Any) -> None:

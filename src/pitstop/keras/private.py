@@ -161,6 +161,27 @@ def flush_tensorboard(callback: Any) -> None:
             writer.flush()
 
 
+def end_fit_early(model: Any, callbacks: CallbackList) -> Any:
+    """Does what `fit` does behind its last epoch, as after `stop_training`; its History."""
+    flush_callbacks(callbacks)
+    if isinstance(model.optimizer, keras.optimizers.Optimizer):
+        model.optimizer.finalize_variable_values(model.trainable_weights)
+    model._eval_epoch_iterator = None
+    history = callbacks._history
+    last = {name: values[-1] for name, values in history.history.items()}
+    callbacks.on_train_end(last or None)
+    return history
+
+
+def empty_history(model: Any) -> Any:
+    """What `fit` returns that trains nothing."""
+    history = keras.callbacks.History()
+    history.set_model(model)
+    history.on_train_begin()
+    model.history = history
+    return history
+
+
 def continue_at_epoch(model: Any, epoch: int) -> None:
     """Makes the running `fit` begin with this epoch."""
     model._initial_epoch = epoch

@@ -8,7 +8,7 @@ from typing import Any
 
 from pitstop.engine.export_order import refuse_to_train
 from pitstop.engine.saved_state import SavedState
-from pitstop.engine.session import RestorePoint, Session
+from pitstop.engine.session import RestorePoint, Session, TrainingStopped
 from pitstop.engine.stop_signals import StopSignals
 from pitstop.engine.witness import place_on_stack
 from pitstop.errors import PeerFault
@@ -26,6 +26,11 @@ from pitstop.keras.repeated_shuffle import RepeatedShuffles
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.variables import VariableRegistry
+
+_TRAINS_NOTHING = Notice(
+    "trains_nothing",
+    "The run is stopped and the script goes on: its further model.fit calls train nothing.",
+)
 
 
 class FitAlreadyFinished(BaseException):
@@ -52,11 +57,14 @@ class Training:
         self._versions = versions
         self._step = 0
         self._continuation: Continuation | None = None
+        self._told_stopped = False
 
     # -- a fit begins and ends -----------------------------------------------------
 
     def fit(self, original: Callable[..., Any], model: Any, *args: Any, **kwargs: Any) -> Any:
         """Runs `fit` under watch; a `fit` inside of a `fit` is left alone."""
+        if self.session.stopped:
+            return self._train_nothing(model)
         if self.run is not None:
             return original(model, *args, **kwargs)
         arguments = private.fit_arguments(args, kwargs)
@@ -68,6 +76,10 @@ class Training:
                 history = original(model, *args, **kwargs)
         except FitAlreadyFinished as finished:
             history = finished.history
+        except TrainingStopped:
+            if not self.session.settings.stop_returns:
+                raise
+            history = private.end_fit_early(model, run.callbacks)
         else:
             self._finish(run, history)
         finally:
@@ -76,6 +88,15 @@ class Training:
         self._step = run.step
         self.session.beacon.write_phase(Phase.BETWEEN_FITS)
         return history
+
+    def _train_nothing(self, model: Any) -> Any:
+        if not self.session.settings.stop_returns:
+            # The script has caught what was to end it.
+            raise TrainingStopped
+        if not self._told_stopped:
+            self._told_stopped = True
+            self.session.report(_TRAINS_NOTHING)
+        return private.empty_history(model)
 
     def _begin(self, model: Any, arguments: dict[str, Any]) -> FitRun:
         index = self.session.next_index()
@@ -264,10 +285,11 @@ class Training:
         source.data_adapter.on_epoch_end()
 
     def _obey_stop_outside_training(self) -> None:
-        if not self.session.stop_requested():
+        if not self.session.stop_requested() or self.session.stopped:
             return
         if self.run is None:
-            self.session.stop_with(None, "predict")
+            if not self.session.settings.stop_returns:
+                self.session.stop_with(None, "predict")
         elif self.run.held is not None:
             self.session.stop_with(self.run.held, "validation")
 

@@ -44,6 +44,8 @@ class Settings:
         export_path: what `export_to` writes, an absolute path.
         keep_best: rules of `store.best_rule`, as text: epochs whose ends are kept.
         saved_metrics: step and metrics of the checkpoints that there are.
+        stop_returns: a stop ends the training, and the script goes on behind it; else
+            it ends the script.
     """
 
     overhead: float = 0.01
@@ -59,6 +61,7 @@ class Settings:
     export_path: str = ""
     keep_best: tuple[str, ...] = ()
     saved_metrics: tuple[tuple[int, dict[str, float]], ...] = ()
+    stop_returns: bool = False
 
     @property
     def last_step(self) -> int:

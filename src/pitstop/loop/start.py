@@ -71,7 +71,8 @@ def start(
     settings = Settings(overhead, every_steps, every_seconds)
     session = _open(CompanionRequest(run_dir, settings, max_seconds))
     private.on_hidden_random_op(state.hidden_random_op)
-    run = Run(session, state, returns=on_stop == "return")
+    returns = on_stop == "return" or session.settings.stop_returns
+    run = Run(session, state, returns=returns)
     if session.settings.export_to:
         _export(session, state, objects)
     elif session.start_from():

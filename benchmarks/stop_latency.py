@@ -1,0 +1,170 @@
+"""From SIGTERM to the process gone, in every phase and with states of several sizes.
+
+Pitstop (`fit` under `pitstop run`) side by side with TensorFlow's PreemptionCheckpointHandler on a
+loop of the script's own.  Each cell is the median of the rounds, and what was saved: the step that
+was under way, or none since nothing had been trained, or "lost" when the handler had to be killed.
+The bound is one step, the state's bytes at the speed of this disk, and half a second; where the
+training thread reaches no boundary, it is Pitstop's own patience instead, which the table names.
+
+    python benchmarks/stop_latency.py [--megabytes 1 100 800] [--phases training ...] [--rounds N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import mmap
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from pitstop import journal
+from pitstop.events import CheckpointCommitted, Event, StopDeadlinePassed
+
+ROOT = Path(__file__).parents[1]
+PHASES = ("training", "validation", "compile", "stall")
+PITSTOP = (sys.executable, "-m", "pitstop.cli.main", "run", "--run-dir")
+MARGIN_SECONDS = 0.5
+PATIENCE_SECONDS = 40.0
+"""A process that is still there after it is killed."""
+PIECE_BYTES = 8 << 20
+
+
+@dataclass(frozen=True)
+class Stop:
+    """How one stop went.
+
+    Attributes:
+        seconds: from SIGTERM to the process gone.
+        step_seconds: of the last steps before it, in the middle; 0 before the first.
+        waited_seconds: how long Pitstop waited for a boundary in vain, 0 when it did not.
+        saved: whether something was saved.
+        killed: it had to be.
+    """
+
+    seconds: float
+    step_seconds: float
+    waited_seconds: float
+    saved: bool
+    killed: bool
+
+
+def stop(way: str, phase: str, megabytes: int, folder: Path) -> Stop:
+    """Starts a training, waits until it is in the phase, and stops it."""
+    checkpoints, run = folder / "ckpt", folder / "run"
+    command = [sys.executable, "-m", "benchmarks.stopped_training", "--way", way]
+    command += ["--phase", phase, "--megabytes", str(megabytes), "--folder", str(checkpoints)]
+    launcher = [*PITSTOP, str(run), "--"] if way == "fit" else []
+    process = subprocess.Popen(
+        [*launcher, *command],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    step_seconds = until_ready(process)
+    began = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    killed = not ends(process)
+    seconds = time.monotonic() - began
+    if way == "fit":
+        events = [entry.event for entry in journal.read(run / "journal.jsonl").entries]
+        saved = any(isinstance(event, CheckpointCommitted) for event in events)
+        return Stop(seconds, step_seconds, waited(events), saved, killed)
+    return Stop(seconds, step_seconds, 0.0, any(checkpoints.glob("*.index")), killed)
+
+
+def until_ready(process: subprocess.Popen[str]) -> float:
+    """Waits for the phase; the usual time of a step until then."""
+    steps: list[float] = []
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith("step "):
+            steps.append(float(line.split()[1]))
+        elif line.startswith("ready"):
+            return statistics.median(steps) if steps else 0.0
+    raise SystemExit(f"the training ended with code {process.wait()} before its phase")
+
+
+def ends(process: subprocess.Popen[str]) -> bool:
+    """Whether it ends by itself; it is killed if it does not."""
+    try:
+        process.communicate(timeout=PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return False
+    return True
+
+
+def waited(events: list[Event]) -> float:
+    """How long it was waited for a boundary in vain."""
+    return sum(event.waited_seconds for event in events if isinstance(event, StopDeadlinePassed))
+
+
+def disk_seconds(size_bytes: int, folder: Path) -> float:
+    """What this disk takes to write so many bytes, past the page cache, and to sync them."""
+    buffer = memoryview(mmap.mmap(-1, PIECE_BYTES))
+    path = folder / "probe"
+    began = time.monotonic()
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_DIRECT)
+    for _ in range(-(-size_bytes // PIECE_BYTES)):
+        os.write(fd, buffer)
+    os.fsync(fd)
+    os.close(fd)
+    seconds = time.monotonic() - began
+    path.unlink()
+    return seconds
+
+
+def cell(stops: list[Stop]) -> str:
+    """The stops of one way, for the table."""
+    seconds = statistics.median(each.seconds for each in stops)
+    if any(each.killed for each in stops):
+        return f"> {PATIENCE_SECONDS:.0f} (killed, lost)"
+    return f"{seconds:.2f} ({'saved' if all(each.saved for each in stops) else 'nothing saved'})"
+
+
+def row(phase: str, megabytes: int, rounds: int) -> str:
+    """One line of the table."""
+    found: dict[str, list[Stop]] = {"fit": [], "loop": []}
+    disk: list[float] = []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory(dir=Path.cwd()) as name:
+            disk.append(disk_seconds(megabytes * 10**6, Path(name)))
+            for way, stops in found.items():
+                (Path(name) / way).mkdir()
+                stops.append(stop(way, phase, megabytes, Path(name) / way))
+    ours = found["fit"]
+    step = statistics.median(each.step_seconds for each in ours)
+    waited_seconds = statistics.median(each.waited_seconds for each in ours)
+    bound = max(step, waited_seconds) + statistics.median(disk) + MARGIN_SECONDS
+    holds = statistics.median(each.seconds for each in ours) <= bound
+    why = f" (of it {waited_seconds:.1f} patience)" if waited_seconds else ""
+    return (
+        f"| {phase} | {megabytes} | {cell(ours)} | {bound:.2f}{why} | {'yes' if holds else 'no'} "
+        f"| {cell(found['loop'])} |"
+    )
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--megabytes", type=int, nargs="+", default=[1, 100, 800])
+    parser.add_argument("--phases", nargs="+", choices=PHASES, default=list(PHASES))
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    print("| phase | state, MB | Pitstop, s | bound, s | holds | PreemptionCheckpointHandler, s |")
+    print("|---|---|---|---|---|---|")
+    for phase in options.phases:
+        for megabytes in options.megabytes:
+            print(row(phase, megabytes, options.rounds), flush=True)
+
+
+if __name__ == "__main__":
+    main()
