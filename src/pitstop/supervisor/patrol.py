@@ -161,9 +161,12 @@ class Patrol:
 
     def _too_early(self, found: Standstill) -> bool:
         """Whether a dead worker made us impatient, and it is something else that takes time."""
-        whole = watchdog.without_worker(self._silence)
-        waits_for_others = found.doing in ("worker", "input", "step")
-        return not waits_for_others and not watchdog.is_overdue(whole, self._policy.after_seconds)
+        last = self._silence.last
+        if last is None or not last.worker_died or found.doing in ("worker", "input", "step"):
+            return False
+        return not watchdog.is_overdue(
+            watchdog.without_worker(self._silence), self._policy.after_seconds
+        )
 
 
 def _event(found: Standstill, scene: Scene, progress: Progress, answer: Answer) -> TrainingStalled:

@@ -2,6 +2,7 @@
 
     protocol_trainer.py [--steps N] [--step-seconds S] [--fit-ends-at N...] [--die-at N]
                         [--asks-at N] [--phase NAME] [--deaf] [--every-step-durable]
+                        [--stalls-at N] [--pulses-at N]
                         [--hoards BYTES]
 
 Its state is the number of steps it has done, a tensor of that number, and one that never changes.
@@ -16,6 +17,7 @@ import os
 import platform
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -142,6 +144,10 @@ class Trainer:
         self.snapshot(step, "requested" if requested else "cadence", durable=durable)
         if step == options.die_at:
             os.kill(os.getpid(), signal.SIGKILL)
+        if step == options.stalls_at:
+            stand_still()
+        if step == options.pulses_at:
+            self.validate()
         if step == options.asks_at:
             self.event(StopRequested("script", "graceful", reason="enough"))
             self.beacon.request_stop(Stop.GRACEFUL)
@@ -149,6 +155,19 @@ class Trainer:
             self.snapshot(step, "stop", durable=True)
             self.event(TrainerStopped(step, 0, step, "train"))
             sys.exit(75)
+
+    def validate(self) -> None:
+        """Five seconds of batches outside of the training, and the end."""
+        self.beacon.write_phase(Phase.VALIDATION)
+        for _ in range(50):
+            time.sleep(0.1)
+            self.beacon.pulse()
+        self.event(ScriptEnded(self.options.pulses_at))
+        sys.exit(0)
+
+
+def stand_still() -> None:
+    threading.Event().wait()
 
 
 SPECS = {
@@ -194,6 +213,8 @@ def main() -> None:
     parser.add_argument("--fit-ends-at", type=int, nargs="*", default=[])
     parser.add_argument("--die-at", type=int, default=0)
     parser.add_argument("--asks-at", type=int, default=0)
+    parser.add_argument("--stalls-at", type=int, default=0)
+    parser.add_argument("--pulses-at", type=int, default=0)
     parser.add_argument("--phase", default="TRAIN")
     parser.add_argument("--deaf", action="store_true")
     parser.add_argument("--hoards", type=int, default=0)

@@ -1,0 +1,130 @@
+"""Standstills: believed where they ended the attempt, a remark where somebody else did."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pitstop.diagnosis import CauseId, Evidence, diagnose
+from pitstop.events import TrainingStalled, TrainingWentOn, WorkerDied
+from tests.diagnosis.attempts import (
+    FINISHED,
+    Case,
+    advice_of,
+    as_parameters,
+    attempt_of,
+    check,
+    completed,
+    exited,
+    failed,
+    finding_of,
+    killed,
+    raised,
+    stop_by_signal,
+    stopped,
+)
+
+WARNED = TrainingStalled(
+    63.0,
+    "train",
+    47,
+    "input",
+    "it waits for its input at data.py:12 in rows()",
+    "warn",
+    stack=["data.py:12 in rows()", "/lib/python3.11/threading.py:1 in run()"],
+    threads=["thread 4225 (python): S, in futex_wait"],
+    stacks_file="attempts/1/stacks.txt",
+)
+ENDED = replace(WARNED, action="kill")
+BY_WORKER = replace(
+    ENDED,
+    doing="worker",
+    place="it waits for a data worker that is dead: process 9, ended by SIGKILL",
+    workers=["process 9, ended by SIGKILL"],
+)
+DIED = WorkerDied(9, signal="SIGKILL")
+
+CASES: list[Case] = [
+    ("the watchdog ended it", failed(ENDED, killed()), "hang_or_stall"),
+    ("it waited for a dead worker", failed(DIED, BY_WORKER, killed()), "hang_or_stall"),
+    (
+        "ended to be started again",
+        failed(replace(ENDED, action="restart"), killed()),
+        "hang_or_stall",
+    ),
+    (
+        "it went on, and failed later",
+        failed(WARNED, TrainingWentOn(90.0), killed()),
+        "killed_from_outside",
+    ),
+    (
+        "a person gave up waiting",
+        stopped(WARNED, stop_by_signal("SIGINT"), killed()),
+        "user_interrupt",
+    ),
+    ("somebody killed it meanwhile", failed(WARNED, killed()), "killed_from_outside"),
+    ("it ended well after all", completed(WARNED, *FINISHED), "completed_normally"),
+    (
+        "a worker died, and the script said so",
+        failed(DIED, raised("ValueError", "boom"), exited(1)),
+        "user_code_error",
+    ),
+]
+
+
+@pytest.mark.parametrize(("evidence", "cause"), as_parameters(CASES))
+def test_cause(evidence: Evidence, cause: CauseId) -> None:
+    check(evidence, cause)
+
+
+def _others(evidence: Evidence) -> list[str]:
+    return [finding.cause for finding in diagnose(evidence).others]
+
+
+def test_a_kill_by_the_watchdog_is_not_blamed_on_somebody_else() -> None:
+    assert "killed_from_outside" not in _others(failed(ENDED, killed()))
+
+
+def test_a_standstill_that_somebody_else_ended_is_a_remark() -> None:
+    assert "hang_or_stall" in _others(stopped(WARNED, stop_by_signal("SIGINT"), killed()))
+    assert "hang_or_stall" not in _others(failed(WARNED, TrainingWentOn(90.0), killed()))
+
+
+def test_a_lost_worker_is_a_remark_when_nobody_saw_what_came_of_it() -> None:
+    assert "hang_or_stall" in _others(failed(DIED, killed()))
+    gone = WorkerDied(9, exit_code=1)
+    assert "hang_or_stall" not in _others(failed(gone, killed()))
+    assert "hang_or_stall" not in _others(completed(DIED, *FINISHED))
+
+
+def test_the_summary_says_where_and_how_long() -> None:
+    summary = finding_of(failed(ENDED, killed())).summary
+    assert "step 47" in summary
+    assert "63 s" in summary
+    assert "data.py:12 in rows()" in summary
+
+
+def test_the_evidence_quotes_stack_kernel_and_file() -> None:
+    seen = {item.source: item.text for item in finding_of(failed(ENDED, killed())).evidence}
+    assert seen["stack"] == "data.py:12 in rows()"
+    assert seen["stacks"].endswith("attempts/1/stacks.txt")
+    assert seen["kernel"] == WARNED.threads[0]
+    assert "Pitstop ended it" in seen["watchdog"]
+
+
+def test_what_was_not_observed_is_said() -> None:
+    blind = replace(ENDED, stack=[], stacks_file="", missing=["the Python stacks"])
+    finding = finding_of(failed(blind, killed()))
+    assert "the Python stacks" in finding.missing
+
+
+def test_advice_follows_what_it_waited_for() -> None:
+    assert "timeout" in advice_of(failed(ENDED, killed()))[0]
+    assert "worker" in advice_of(failed(DIED, BY_WORKER, killed()))[0]
+    restarting = advice_of(failed(replace(ENDED, action="restart"), killed()))
+    assert not any("--on-hang" in line for line in restarting)
+
+
+def test_a_live_run_has_no_cause_yet() -> None:
+    assert diagnose(attempt_of(WARNED, live=True)).finding is None
