@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pitstop.diagnosis import CAUSES
 from pitstop.remote.backoff import LONGEST_SECONDS
 from pitstop.supervisor.restart import BRAKE, HANG, Decision, Failure, RestartPolicy, decide
+from tests.source_tree import ROOT
 
 KILLED = "killed_from_outside"
 CRASHED = "native_crash"
@@ -21,6 +22,11 @@ def _after(*failures: tuple[str, int], policy: RestartPolicy = MANY) -> Decision
 
 def test_the_table_names_causes_that_there_are() -> None:
     assert set(BRAKE) <= set(CAUSES)
+
+
+def test_the_page_names_every_cause_of_the_table() -> None:
+    page = (ROOT / "docs" / "supervision.md").read_text(encoding="utf-8")
+    assert not [cause for cause in BRAKE if f"`{cause}`" not in page]
 
 
 @pytest.mark.parametrize(

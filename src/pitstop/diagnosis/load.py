@@ -52,12 +52,12 @@ def from_run(run_dir: Path, *, is_live: bool) -> RunEvidence:
 
 
 def cause_of(run_dir: Path) -> str:
-    """The cause that ended the last attempt of a run that nobody supervises.
-
-    Raises:
-        RunNotFound: the folder holds no journal, or an empty one.
-    """
-    finding = diagnose(from_run(run_dir, is_live=False).attempts[-1]).finding
+    """The cause that ended the last attempt of a run; "unknown" where no journal could be kept."""
+    try:
+        attempts = from_run(run_dir, is_live=False).attempts
+    except RunNotFound:
+        return "unknown"
+    finding = diagnose(attempts[-1]).finding
     return finding.cause if finding else "unknown"
 
 

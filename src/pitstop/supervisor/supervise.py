@@ -104,7 +104,7 @@ def supervise(
         folder, lock = _claim(request, str(control.path), say)
         stack.enter_context(closing(lock))
         if is_completed(journal.read(folder.journal).entries) and not request.trainer_pid:
-            _last_uploads(mirror, say)
+            _last_uploads(mirror, patience_seconds(None, 0.0, None), say)
             return RunOutcome(State.COMPLETED.value, 0, 0)
         process.adopt_orphans()
         # Before any thread: all threads must have the signals blocked.
@@ -225,7 +225,8 @@ def _attempt(
         if cancelled is None:
             return None
         tools.chronicle.record(cancelled)
-    _last_uploads(premises.mirror, say)
+    patience = patience_seconds(0.0, plan.grace_seconds, None)
+    _last_uploads(premises.mirror, patience, say)
     return RunOutcome(State.STOPPED.value, EXIT_STOPPED, plan.attempt)
 
 
@@ -248,8 +249,8 @@ def _open_mirror(
     return link
 
 
-def _last_uploads(link: MirrorLink | None, say: Callable[[str], None]) -> None:
-    """Sends what earlier attempts could not."""
+def _last_uploads(link: MirrorLink | None, patience: float, say: Callable[[str], None]) -> None:
+    """Sends what earlier attempts could not; waits for it so many seconds."""
 
     def tell(event: Event) -> None:
         if line := notices.line_for(event):
@@ -258,7 +259,7 @@ def _last_uploads(link: MirrorLink | None, say: Callable[[str], None]) -> None:
     with closing(Reactor()) as reactor:
         mirroring = Mirroring(reactor, link, tell)
         mirroring.begin()
-        mirroring.finish(patience_seconds(None, 0.0, None))
+        mirroring.finish(patience)
 
 
 def _claim(
