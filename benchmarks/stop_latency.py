@@ -1,8 +1,8 @@
 """From SIGTERM to the process gone, in every phase and with states of several sizes.
 
 Pitstop (`fit` under `pitstop run`) side by side with TensorFlow's PreemptionCheckpointHandler on a
-loop of the script's own.  Each cell is the median of the rounds, and what was saved: the step that
-was under way, or none since nothing had been trained, or "lost" when the handler had to be killed.
+loop of the script's own.  Each cell is the median of the rounds: when the process was gone, and
+when the state was safe on the disk ("nothing": there was nothing yet, or it had to be killed).
 The bound is one step, the state's bytes at the speed of this disk, and half a second; where the
 training thread reaches no boundary, it is Pitstop's own patience instead, which the table names.
 
@@ -43,14 +43,14 @@ class Stop:
         seconds: from SIGTERM to the process gone.
         step_seconds: of the last steps before it, in the middle; 0 before the first.
         waited_seconds: how long Pitstop waited for a boundary in vain, 0 when it did not.
-        saved: whether something was saved.
+        saved_seconds: from SIGTERM to the checkpoint on disk; None when there is none.
         killed: it had to be.
     """
 
     seconds: float
     step_seconds: float
     waited_seconds: float
-    saved: bool
+    saved_seconds: float | None
     killed: bool
 
 
@@ -68,15 +68,20 @@ def stop(way: str, phase: str, megabytes: int, folder: Path) -> Stop:
         text=True,
     )
     step_seconds = until_ready(process)
-    began = time.monotonic()
+    began = time.time()
     process.send_signal(signal.SIGTERM)
     killed = not ends(process)
-    seconds = time.monotonic() - began
+    seconds = time.time() - began
     if way == "fit":
-        events = [entry.event for entry in journal.read(run / "journal.jsonl").entries]
-        saved = any(isinstance(event, CheckpointCommitted) for event in events)
-        return Stop(seconds, step_seconds, waited(events), saved, killed)
-    return Stop(seconds, step_seconds, 0.0, any(checkpoints.glob("*.index")), killed)
+        entries = journal.read(run / "journal.jsonl").entries
+        commits = [each for each in entries if isinstance(each.event, CheckpointCommitted)]
+        saved = max((each.time_seconds for each in commits), default=None)
+        waits = waited([each.event for each in entries])
+    else:
+        saved = max((file.stat().st_mtime for file in checkpoints.glob("*.index")), default=None)
+        waits = 0.0
+    after = None if saved is None else max(0.0, saved - began)
+    return Stop(seconds, step_seconds, waits, after, killed)
 
 
 def until_ready(process: subprocess.Popen[str]) -> float:
@@ -126,8 +131,9 @@ def cell(stops: list[Stop]) -> str:
     """The stops of one way, for the table."""
     seconds = statistics.median(each.seconds for each in stops)
     if any(each.killed for each in stops):
-        return f"> {PATIENCE_SECONDS:.0f} (killed, lost)"
-    return f"{seconds:.2f} ({'saved' if all(each.saved for each in stops) else 'nothing saved'})"
+        return f"> {PATIENCE_SECONDS:.0f} (killed)"
+    saved = [each.saved_seconds for each in stops if each.saved_seconds is not None]
+    return f"{seconds:.2f} ({f'saved {statistics.median(saved):.2f}' if saved else 'nothing'})"
 
 
 def row(phase: str, megabytes: int, rounds: int) -> str:

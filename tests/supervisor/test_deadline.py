@@ -6,6 +6,7 @@ import pytest
 
 from pitstop.link.beacon import Beacon, Phase, Progress
 from pitstop.supervisor.deadline import Patience, overdue, patience
+from pitstop.supervisor.time_limit import TimeLimit, within
 
 
 def _progress(phase: Phase, steps: int = 10, step_seconds: float = 0.0) -> Progress:
@@ -57,3 +58,13 @@ def test_overdue_only_when_the_wait_is_over() -> None:
     event = overdue(Patience(5.0, "why"), 5.0, progress)
     assert event is not None
     assert (event.phase, event.reason, event.waited_seconds) == ("train", "why", 5.0)
+
+
+def test_a_script_that_goes_on_by_itself_is_not_ended_but_by_a_limit() -> None:
+    progress = _progress(Phase.BETWEEN_FITS)
+    wait = patience(progress, connected=True, stopped=True, grace_seconds=30.0, goes_on=True)
+    assert overdue(wait, 1e9, progress) is None
+    limited = within(TimeLimit(60.0, 160.0, "--max-time"), wait, 100.0, 1.0)
+    assert overdue(limited, 60.0, progress) is not None
+    before = patience(progress, connected=True, stopped=False, grace_seconds=30.0, goes_on=True)
+    assert before.seconds == 30.0

@@ -68,11 +68,11 @@ def start(
     private.check()
     REGISTRY.install()
     state = LoopState(objects, REGISTRY, versions())
-    settings = Settings(overhead, every_steps, every_seconds)
+    returns = on_stop == "return"
+    settings = Settings(overhead, every_steps, every_seconds, stop_returns=returns)
     session = _open(CompanionRequest(run_dir, settings, max_seconds))
     private.on_hidden_random_op(state.hidden_random_op)
-    returns = on_stop == "return" or session.settings.stop_returns
-    run = Run(session, state, returns=returns)
+    run = Run(session, state, returns=returns or session.settings.stop_returns)
     if session.settings.export_to:
         _export(session, state, objects)
     elif session.start_from():

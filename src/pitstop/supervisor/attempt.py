@@ -63,6 +63,11 @@ class AttemptPlan:
         """Where the command's processes write what their threads do."""
         return Path(self.environment[ENV_STACKS])
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether the script is not ours to end once its training has stopped."""
+        return bool(self.request.trainer_pid) and self.request.settings.stop_returns
+
     def invitation(self, beacon_fd: int) -> Invitation:
         """What a process that trains is told."""
         return Invitation(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from pitstop.events import StopDeadlinePassed
@@ -30,7 +31,12 @@ class Patience:
 
 
 def patience(
-    progress: Progress, *, connected: bool, stopped: bool, grace_seconds: float
+    progress: Progress,
+    *,
+    connected: bool,
+    stopped: bool,
+    grace_seconds: float,
+    goes_on: bool = False,
 ) -> Patience:
     """The wait that the trainer's present position deserves.
 
@@ -45,7 +51,10 @@ def patience(
         connected: an instrumented process is there to see the request.
         stopped: it said that it has stopped.
         grace_seconds: the longest wait for a boundary.
+        goes_on: the script is not ours, and goes on behind its training as long as it likes.
     """
+    if stopped and goes_on:
+        return Patience(math.inf, "the script went on behind its training")
     if stopped:
         return Patience(2 * grace_seconds, "the script did not exit after its training stopped")
     if progress.phase is Phase.ENDED:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -44,6 +43,8 @@ class MetadataServer:
         Raises:
             MetadataUnavailable: there is none.
         """
+        import http.client
+
         connection = http.client.HTTPConnection(self._address, timeout=TIMEOUT_SECONDS)
         try:
             connection.request(method, path, headers={**headers, "Connection": "close"})

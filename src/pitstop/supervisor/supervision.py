@@ -224,6 +224,7 @@ class Supervision:
             connected=self._exchange.seat.connected,
             stopped=self._story.trainer_stopped,
             grace_seconds=self._plan.request.grace_seconds,
+            goes_on=self._plan.goes_on,
         )
         wait = self._lookout.bound(wait, self._stop_at, self._save_seconds)
         event = deadline.overdue(wait, now - self._stop_at, progress)
