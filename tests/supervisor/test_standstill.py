@@ -42,6 +42,8 @@ POOL = stack(
     (KERAS + "trainers/data_adapters/py_dataset_adapter.py", "get"),
     (TF + "ops/script_ops.py", "__call__"),
 )
+NOTEBOOK = stack(("/venv/lib/python3.11/site-packages/ipykernel/kernelapp.py", "start"))
+PROMPT = stack()
 DEBUGGER = stack((STDLIB + "cmd.py", "cmdloop"), (STDLIB + "pdb.py", "interaction"), *FIT)
 SHUTDOWN = stack((STDLIB + "threading.py", "_shutdown"))
 FORGOTTEN = stack(("/app/upload.py", "send"), (STDLIB + "threading.py", "run"))
@@ -90,6 +92,7 @@ def test_a_dead_worker_explains_a_wait_for_input() -> None:
     assert found.doing == "worker"
     assert "process 9, ended by SIGKILL" in found.place
     assert judge(Scene(Phase.SAVING, (STEP,), (), scene.dead_workers)).doing == "save"
+    assert judge(Scene(Phase.TRAIN, (CALLBACK,), (), scene.dead_workers)).doing == "callback"
 
 
 @pytest.mark.parametrize(("state", "words"), [("T", "SIGSTOP"), ("t", "debugger")])
@@ -112,6 +115,8 @@ def test_a_device_that_does_not_answer_is_named_by_its_file() -> None:
     "scene",
     [
         Scene(Phase.TRAIN, (DEBUGGER,), (ASLEEP,)),
+        Scene(Phase.BETWEEN_FITS, (NOTEBOOK,), (ASLEEP,)),
+        Scene(Phase.BETWEEN_FITS, (PROMPT, FORGOTTEN), (ASLEEP,)),
         Scene(Phase.BETWEEN_FITS, (), (ThreadFact(41, "python", "S", "n_tty_read", "/dev/pts/3"),)),
     ],
 )

@@ -107,6 +107,8 @@ def test_a_forgiven_silence_begins_again() -> None:
     silence = forgive(watched(*silent(TRAINING, 100)))
     assert silence.seconds == 0
     assert not is_overdue(silence, AFTER)
+    # Who is looked at again and again is looked at ever less often.
+    assert patience_seconds(silence, AFTER) == pytest.approx(300.0)
 
 
 def test_what_may_be_ended() -> None:

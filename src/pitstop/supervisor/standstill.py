@@ -13,7 +13,8 @@ _MOST_FRAMES = 12
 _STOPPED, _TRACED, _DEVICE = "T", "t", "D"
 
 # Parts of paths that tell what the calls around them are for.
-_DEBUGGERS = ("/pdb.py", "/bdb.py", "/ipdb/", "/pudb/", "/pydevd", "/debugpy/", "/code.py")
+_DEBUGGERS = ("/pdb.py", "/bdb.py", "/ipdb/", "/pudb/", "/pydevd", "/debugpy/")
+_NOTEBOOKS = ("/ipykernel/kernelapp.py", "/IPython/terminal/", "/code.py")
 _INPUT = (
     "/data_adapters/",
     "tensorflow/python/data/",
@@ -65,12 +66,12 @@ def judge(scene: Scene) -> Standstill:
     found = (
         _person(scene, main)
         or _stopped(scene)
-        or _dead_worker(scene)
         or _device(scene)
         or _exit(scene, main)
         or _restoring(scene, main)
         or _saving(scene, main)
         or _callback(main)
+        or _dead_worker(scene)
         or _input(scene)
         or _elsewhere(scene, main)
     )
@@ -81,10 +82,18 @@ def judge(scene: Scene) -> Standstill:
 def _person(scene: Scene, main: Stack) -> Standstill | None:
     if any(main.has(part) for part in _DEBUGGERS):
         return Standstill("person", "in a debugger")
+    if scene.phase in (Phase.STARTING, Phase.BETWEEN_FITS) and _is_prompt(scene, main):
+        return Standstill("person", "at a prompt")
     first = scene.threads[0] if scene.threads else None
     if first and first.file.startswith(_TERMINAL) and first.state == "S":
         return Standstill("person", "waits for the terminal")
     return None
+
+
+def _is_prompt(scene: Scene, main: Stack) -> bool:
+    """Whether the interpreter or a notebook waits for the next input of its user."""
+    runs_nothing = bool(scene.stacks) and not main.frames
+    return runs_nothing or any(main.has(part) for part in _NOTEBOOKS)
 
 
 def _stopped(scene: Scene) -> Standstill | None:

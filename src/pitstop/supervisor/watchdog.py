@@ -108,7 +108,8 @@ def see(silence: Silence, look: Look) -> Silence:
 
 def forgive(silence: Silence) -> Silence:
     """The same, as if there had been progress now: the silence has a good reason."""
-    return replace(silence, idle_seconds=0.0, busy_seconds=0.0)
+    phase = silence.last.phase if silence.last else Phase.STARTING
+    return Silence(silence.last, 0.0, 0.0, _learned(silence, phase))
 
 
 def patience_seconds(silence: Silence, after_seconds: float) -> float:
