@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 import os
 import shutil
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,19 @@ class Pitstop(Contender):
 
     def finish(self) -> None:
         """The checkpoint was on the disk long before: a turn is longer than that takes."""
+
+
+class PitstopInMemory(Contender):
+    """A snapshot that only survives the process: what `--overhead` spends most of its budget on."""
+
+    def save(self) -> None:
+        session = process_session.current()
+        if session is None:
+            raise SystemExit("run this under `pitstop run`")
+        session._cadence.postponed(time.monotonic_ns(), by_ns=0)  # due at the next boundary
+
+    def finish(self) -> None:
+        """The copy was over long before."""
 
 
 class Memcpy(Contender):
@@ -180,7 +194,8 @@ class OrbaxAsync(Contender):
 CONTENDERS: Mapping[str, Callable[[keras.Model, Path], Contender]] = {
     "nothing": Nothing,
     "control": Nothing,
-    "Pitstop": Pitstop,
+    "Pitstop, on disk": Pitstop,
+    "Pitstop, in memory": PitstopInMemory,
     "memcpy": Memcpy,
     "O_DIRECT write, fsync": DirectWrite,
     "BackupAndRestore": BackupAndRestore,

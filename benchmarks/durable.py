@@ -32,6 +32,7 @@ from pitstop.store.catalog import Catalog
 from pitstop.store.image import TensorSpec, plan_image
 
 PIECE_BYTES = 8 << 20
+SETTLING_SECONDS = 1.0
 TENSORS = 20
 STATE = {
     "position": {
@@ -76,9 +77,7 @@ class Specimen:
 
     def write_plain(self) -> None:
         """As fast as the disk takes it."""
-        path = self._folder / "plain"
-        path.unlink(missing_ok=True)
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_DIRECT)
+        fd = os.open(self._folder / "plain", os.O_WRONLY | os.O_CREAT | os.O_DIRECT)
         os.posix_fallocate(fd, 0, self.size_bytes)
         for _ in range(0, self.size_bytes, PIECE_BYTES):
             os.write(fd, self._buffer)
@@ -112,9 +111,13 @@ class Specimen:
             os.close(fd)
 
     def clear(self) -> None:
-        """Removes the checkpoints."""
+        """Removes all that was written, and waits until the disk has forgotten it."""
         for path in self._checkpoints.iterdir():
             shutil.rmtree(path)
+        (self._folder / "plain").unlink(missing_ok=True)
+        # A file system may tell the disk of freed blocks, which slows what is written next.
+        os.sync()
+        time.sleep(SETTLING_SECONDS)
 
     def close(self) -> None:
         """Gives the memory back."""
@@ -143,6 +146,7 @@ def measure(specimen: Specimen, rounds: int) -> dict[str, float]:
         reads = [specimen.read_plain, specimen.load_checkpoint]
         for work in writes if number % 2 else writes[::-1]:
             took.setdefault(work.__name__, []).append(seconds_of(work))
+        time.sleep(SETTLING_SECONDS)
         specimen.forget_files()
         for work in reads if number % 2 else reads[::-1]:
             took.setdefault(work.__name__, []).append(seconds_of(work))

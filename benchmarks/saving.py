@@ -109,7 +109,7 @@ def plot(results: dict[tuple[str, int], list[Cost]], path: Path) -> None:
         ]
         for name in names:
             kept = [next(c.kept for c in results[kind, size] if c.name == name) for size in sizes]
-            axis.plot(sizes, kept, marker="o", label=name, linewidth=3 if name == "Pitstop" else 1)
+            axis.plot(sizes, kept, marker="o", label=name, linewidth=3 if "Pitstop" in name else 1)
         axis.set(
             xscale="log",
             yscale="log",

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 LARGE_BYTES = 64 << 20
 
-BESIDE_SHARE = 0.4
-"""A copy that takes less of a step than this is over before the step updates anything:
-the gradients of a dense layer alone take twice as long as its output."""
+BESIDE_SHARE = 0.7
+"""Values are let go as they are copied, so that a copy which reaches a little into the updates
+costs little.  Measured at 0.5 (0.8 GB, steps of 0.2 s, Adam on two cores): beside, a snapshot
+keeps the trainer for 3 ms and costs less in all than before the step, where it keeps it for 48."""
 
 
 def is_copied_before(size_bytes: int, copy_seconds: float, step_seconds: float) -> bool:
