@@ -31,7 +31,7 @@ def dense_model(megabytes: int) -> tuple[keras.Model, tf.data.Dataset]:
     layers = [keras.layers.Dense(width, activation="relu") for _ in range(LAYERS)]
     model = keras.Sequential([keras.Input((width,)), *layers, keras.layers.Dense(1)])
     x = np.random.default_rng(1).normal(size=(BATCH, width)).astype("float32")
-    return model, tf.data.Dataset.from_tensors((x, x[:, :1])).cache().repeat()
+    return model, tf.data.Dataset.from_tensors((x, x[:, :1])).repeat()
 
 
 def sparse_model(megabytes: int) -> tuple[keras.Model, tf.data.Dataset]:
@@ -47,7 +47,7 @@ def sparse_model(megabytes: int) -> tuple[keras.Model, tf.data.Dataset]:
     )
     x = np.random.default_rng(1).integers(0, rows, (BATCH, 20)).astype("int32")
     y = np.zeros((BATCH, 1), "float32")
-    return model, tf.data.Dataset.from_tensors((x, y)).cache().repeat()
+    return model, tf.data.Dataset.from_tensors((x, y)).repeat()
 
 
 LAYERS = 4
