@@ -191,7 +191,7 @@ def test_the_trainer_is_given_only_the_standard_library_and_numpy() -> None:
     ]
     allowed = sys.stdlib_module_names | {"pitstop", "numpy"}
     others = _loaded_by(names) - allowed
-    # The standard library's record of how Python was built, and what NumPy's
-    # generators are compiled with.
-    own = ("_sysconfigdata", "_cython", "cython_runtime")
+    # The standard library's record of how Python was built, multiprocessing's name for
+    # the main module, and what NumPy's generators are compiled with.
+    own = ("_sysconfigdata", "__mp_main__", "_cython", "cython_runtime")
     assert not {name for name in others if not name.startswith(own)}

@@ -161,6 +161,7 @@ def test_every_standstill_of_a_paced_phase_is_found(
 ) -> None:
     look = Look(0.0, 0, phase, step_seconds=max(step_seconds, 1e-3), busy=busy)
     silence = watched(*silent(look, 3))
-    hours = {"busy_seconds": 1e5} if busy else {"idle_seconds": 1e5}
+    busy_seconds, idle_seconds = (1e5, 0.0) if busy else (0.0, 1e5)
     assert not is_overdue(silence, AFTER)
-    assert is_overdue(replace(silence, **hours), AFTER)
+    later = replace(silence, busy_seconds=busy_seconds, idle_seconds=idle_seconds)
+    assert is_overdue(later, AFTER)
