@@ -135,6 +135,8 @@ class Trainer:
         self.beacon.write_position(step, 0, step, time.monotonic_ns(), 1.0 / step)
         self.beacon.write_plan(0, 1, options.steps, step - first)
         self.beacon.write_step_seconds(options.step_seconds)
+        if step == options.stalls_at:
+            stand_still()
         requested = self.beacon.checkpoint_requests() > self.requests
         self.requests = self.beacon.checkpoint_requests()
         if step in options.fit_ends_at:
@@ -144,8 +146,6 @@ class Trainer:
         self.snapshot(step, "requested" if requested else "cadence", durable=durable)
         if step == options.die_at:
             os.kill(os.getpid(), signal.SIGKILL)
-        if step == options.stalls_at:
-            stand_still()
         if step == options.pulses_at:
             self.validate()
         if step == options.asks_at:

@@ -75,7 +75,7 @@ def test_a_trainer_that_does_nothing_is_ended_as_asked_and_its_snapshot_saved(
     assert (stall.step, stall.action, stall.phase) == (20, "kill", "train")
     assert any("in stand_still()" in line for line in stall.stack)
     assert "in stand_still()" in stall.place
-    assert last(tmp_path, AttemptEnded).checkpoint_step == 20
+    assert last(tmp_path, AttemptEnded).checkpoint_step == 19
     written = (tmp_path / "run" / stall.stacks_file).read_text()
     assert "stand_still" in written
     assert "no progress for" in written
