@@ -67,12 +67,13 @@ def test_what_is_told_of_a_child(
 def test_a_pool_tells_of_the_worker_that_it_replaces(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "import multiprocessing, os, sys\n"
+        "import multiprocessing, signal, sys\n"
         "from pitstop.engine.worker_watch import WorkerWatch\n"
         "if __name__ == '__main__':\n"
         "    WorkerWatch(lambda event: print(event.signal, flush=True)).install()\n"
         "    pool = multiprocessing.Pool(2)\n"
-        "    pool.apply_async(os.kill, (pool.apply(os.getpid), 9))\n"
+        # In the middle of a task a worker holds no lock that the others, and the end, wait for.
+        "    pool.apply_async(signal.raise_signal, (9,))\n"
         "    sys.stdin.read()\n"
         "    pool.terminate()\n"
     )
