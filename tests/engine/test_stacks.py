@@ -39,10 +39,12 @@ def _start(file: Path, wait: str, before: str = "") -> tuple[subprocess.Popen[st
 
 
 def _stuck(pid: int, file: Path) -> Stack | None:
-    """The stack of the main thread, once it has got to where it stays."""
+    """The stack of the main thread, once it has got to where it stays, and is written whole."""
     os.kill(pid, STACKS_SIGNAL)
-    stuck = (stack for stack in parse(file.read_text()) if stack.has("<string>", "stuck"))
-    return next(stuck, None)
+    for stack in parse(file.read_text()):
+        if all(stack.has("<string>", name) for name in ("stuck", "<module>")):
+            return stack
+    return None
 
 
 @pytest.mark.parametrize("wait", [_HOLDS_THE_INTERPRETER, _WAITS_FOR_A_LOCK])
