@@ -108,6 +108,7 @@ def test_two_hundred_kills(
 ) -> None:
     rounds = [COMBINATIONS[number % len(COMBINATIONS)] for number in range(ROUNDS)]
     step = go_through(tmp_path, rounds)
+    assert step >= ROUNDS
     record_property(CYCLES, ROUNDS)
     with capsys.disabled():
         sys.stdout.write(
