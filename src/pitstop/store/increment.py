@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from pitstop.store.digest import CHUNK_BYTES, DIGEST_BYTES
 from pitstop.store.image import Image, Placement, TensorSpec, plan_image
@@ -158,7 +159,7 @@ def plan_increment(image: Image, chunks: Mapping[str, bytes], ledger: Ledger) ->
     linked = {part.file for each in parts.values() for part in each} - {TENSORS_FILE}
     return WritePlan(
         own,
-        tuple(_joined(extents[place.spec.name] for place in own.placements)),
+        tuple(joined(extents[place.spec.name] for place in own.placements)),
         parts,
         {name: ledger.files[name] for name in sorted(linked)},
     )
@@ -257,14 +258,24 @@ def _own_parts(place: Placement) -> tuple[Part, ...]:
     return () if empty else (Part(TENSORS_FILE, place.offset_bytes, place.size_bytes),)
 
 
-def _joined(extents: Iterable[Extent]) -> Iterator[Extent]:
-    last: Extent | None = None
-    for extent in extents:
-        if last and last.offset_bytes + last.size_bytes == extent.offset_bytes:
-            last = replace(last, size_bytes=last.size_bytes + extent.size_bytes)
+_Range = TypeVar("_Range", Extent, Part)
+
+
+def joined(ranges: Iterable[_Range]) -> Iterator[_Range]:
+    """The same bytes in fewer ranges: one that begins where the last ends goes on with it."""
+    last: _Range | None = None
+    for each in ranges:
+        if last and each == replace(
+            last, offset_bytes=_end_bytes(last), size_bytes=each.size_bytes
+        ):
+            last = replace(last, size_bytes=last.size_bytes + each.size_bytes)
             continue
         if last:
             yield last
-        last = extent
+        last = each
     if last:
         yield last
+
+
+def _end_bytes(place: Extent | Part) -> int:
+    return place.offset_bytes + place.size_bytes

@@ -6,7 +6,6 @@ import contextlib
 import errno
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,6 +16,7 @@ from pitstop.store.ahead import read_ahead
 from pitstop.store.digest import ChunkHasher, PlainHasher, StreamSplitter, checksum
 from pitstop.store.disk_fault import explain
 from pitstop.store.image import LENGTH_BYTES, Image, TensorSpec, header_size_bytes, plan_image
+from pitstop.store.increment import joined
 from pitstop.store.manifest import (
     ONE_FILE_VERSION,
     STATE_FILE,
@@ -184,7 +184,7 @@ def _pieces(path: Path, parts: Iterable[Part]) -> Generator[memoryview]:
     with contextlib.ExitStack() as files:
         fds: dict[str, int] = {}
         done_bytes = 0
-        for part in _joined(parts):
+        for part in joined(parts):
             if part.file not in fds:
                 fds[part.file] = files.enter_context(opened(path, part.file)).fileno()
             end_bytes = done_bytes + part.size_bytes
@@ -193,23 +193,6 @@ def _pieces(path: Path, parts: Iterable[Part]) -> Generator[memoryview]:
                 yield piece
             if done_bytes < end_bytes:
                 raise CheckpointCorrupt(path, f"{part.file} ends too early")
-
-
-def _joined(parts: Iterable[Part]) -> Iterator[Part]:
-    last: Part | None = None
-    for part in parts:
-        if last and last.file == part.file and _end_bytes(last) == part.offset_bytes:
-            last = replace(last, size_bytes=last.size_bytes + part.size_bytes)
-            continue
-        if last:
-            yield last
-        last = part
-    if last:
-        yield last
-
-
-def _end_bytes(part: Part) -> int:
-    return part.offset_bytes + part.size_bytes
 
 
 def _entry(path: Path, manifest: Manifest, name: str) -> FileEntry:
