@@ -35,7 +35,11 @@ def mounted(folder: Path, *options: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def real_disk(folder: Path, *features: str) -> Iterator[Path]:
-    """A small ext4 file system on a block device; what was on it before is on it again."""
+    """A small ext4 file system on a block device; what was on it before is on it again.
+
+    A mount namespace that another process made meanwhile keeps the device, with its faults, until
+    that process ends: tests that make one and tests that use a disk share an `xdist_group`.
+    """
     image = folder.with_suffix(".img")
     if not image.exists():
         with image.open("wb") as file:

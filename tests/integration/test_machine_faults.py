@@ -21,7 +21,7 @@ _ARGUMENTS = ("--input", "tfdata-shuffle", "--validation")
 _SCRIPT_ARGUMENTS = (OUT, *_ARGUMENTS, "--pace", "0.1")
 _OFTEN = ("--overhead", "20%")
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.timeout(240), pytest.mark.xdist_group("mounts")]
 
 
 def start_under(run: KerasRun, wrapper: list[str]) -> Started:
