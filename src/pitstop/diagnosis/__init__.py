@@ -4,6 +4,22 @@ from __future__ import annotations
 
 from pitstop.diagnosis.engine import diagnose
 from pitstop.diagnosis.evidence import Evidence
-from pitstop.diagnosis.finding import CAUSES, CauseId, Diagnosis, EvidenceItem, Finding
+from pitstop.diagnosis.finding import (
+    CAUSES,
+    CauseId,
+    ChainLink,
+    Diagnosis,
+    EvidenceItem,
+    Finding,
+)
 
-__all__ = ["CAUSES", "CauseId", "Diagnosis", "Evidence", "EvidenceItem", "Finding", "diagnose"]
+__all__ = [
+    "CAUSES",
+    "CauseId",
+    "ChainLink",
+    "Diagnosis",
+    "Evidence",
+    "EvidenceItem",
+    "Finding",
+    "diagnose",
+]

@@ -77,6 +77,11 @@ class Finding:
     advice: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
 
+    @property
+    def page(self) -> str:
+        """Where the documentation tells of the cause; a path in the repository."""
+        return f"docs/causes.md#{self.cause}"
+
     def to_json(self) -> dict[str, JsonValue]:
         """The finding as a JSON object, under the names of its attributes."""
         return {
@@ -86,7 +91,27 @@ class Finding:
             "evidence": [{"source": item.source, "text": item.text} for item in self.evidence],
             "missing": list(self.missing),
             "advice": list(self.advice),
+            "page": self.page,
         }
+
+
+@dataclass(frozen=True)
+class ChainLink:
+    """One of the things that led to the end, each to the next.
+
+    Attributes:
+        text: what happened, in a few words with their numbers.
+        source: where it was seen, as in `EvidenceItem`.
+        time_seconds: when, in seconds since the epoch; None when not known.
+    """
+
+    text: str
+    source: str
+    time_seconds: float | None = None
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """The link as a JSON object, under the names of its attributes."""
+        return {"text": self.text, "source": self.source, "time_seconds": self.time_seconds}
 
 
 @dataclass(frozen=True)
@@ -98,6 +123,8 @@ class Diagnosis:
         state: "running", "completed", "stopped", "failed"; "unknown" of a bare log.
         finding: the most likely explanation; None while it is running.
         others: what else was found, the likeliest first.
+        chain: what led to the end, the first cause first and the end last; empty where
+            the end has but one cause.
         step: training steps completed over the whole run, None when unknown.
         checkpoint_step: step of the newest checkpoint, None when there is none.
         looked_at: the sources that were read.
@@ -107,6 +134,7 @@ class Diagnosis:
     state: str
     finding: Finding | None
     others: tuple[Finding, ...] = ()
+    chain: tuple[ChainLink, ...] = ()
     step: int | None = None
     checkpoint_step: int | None = None
     looked_at: tuple[str, ...] = ()
@@ -118,6 +146,7 @@ class Diagnosis:
             "state": self.state,
             **(self.finding.to_json() if self.finding else _NOTHING_YET),
             "others": [other.to_json() for other in self.others],
+            "chain": [link.to_json() for link in self.chain],
             "step": self.step,
             "checkpoint_step": self.checkpoint_step,
             "looked_at": list(self.looked_at),
@@ -131,4 +160,5 @@ _NOTHING_YET: dict[str, JsonValue] = {
     "evidence": [],
     "missing": [],
     "advice": [],
+    "page": None,
 }
