@@ -16,6 +16,7 @@ from itertools import zip_longest
 from pathlib import Path
 from types import FrameType, TracebackType
 
+from pitstop.engine import last_collection
 from pitstop.events import Event, ExceptionRaised, ScriptEnded
 from pitstop.link.beacon import Beacon, Phase
 
@@ -93,7 +94,10 @@ def place_on_stack() -> str:
 
 
 class Witness:
-    """Reports uncaught exceptions and the normal end of the interpreter."""
+    """Reports uncaught exceptions and the normal end of the interpreter.
+
+    Where a stop was asked for, it also makes that end a quick one.
+    """
 
     def __init__(
         self,
@@ -156,3 +160,5 @@ class Witness:
         if os.getpid() == self._pid:
             self._report(ScriptEnded(step=self._beacon.progress().step))
             self._beacon.write_phase(Phase.ENDED)
+            if self._beacon.stop():
+                last_collection.leave_out()
