@@ -74,6 +74,7 @@ def interrupted(folder: Path, name: str, faults: str, launcher: tuple[str, ...] 
         # A stop ends its loop; the script goes on behind it, to its end.
         ("loop_batches.py", "stop@3 kill@103", [(0, STOP[1]), KILL]),
         ("fit_callback.py", "stop@7 kill@45", [STOP, KILL]),
+        ("fit_returns.py", "stop@7 kill@45", [(0, STOP[1]), KILL]),
     ],
 )
 def test_without_a_launcher(

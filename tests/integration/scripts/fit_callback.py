@@ -15,7 +15,7 @@ class Interrupt(keras.callbacks.Callback):
         interrupt(int(self.model.optimizer.iterations.numpy()))
 
 
-def main():
+def main(on_stop="exit"):
     keras.utils.set_random_seed(3)
     x = np.random.default_rng(1).normal(size=(320, 8)).astype("float32")
     y = (x.sum(axis=1) > 0).astype("int32")
@@ -24,11 +24,14 @@ def main():
     )
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile("adam", loss, metrics=["accuracy"])
-    callbacks = [Interrupt(), pitstop.keras.Callback(sys.argv[2])]
+    callbacks = [Interrupt(), pitstop.keras.Callback(sys.argv[2], on_stop=on_stop)]
     first = model.fit(
         x, y, batch_size=16, epochs=2, validation_split=0.2, callbacks=callbacks, verbose=0
     )
     second = model.fit(x, y, batch_size=16, epochs=1, callbacks=[Interrupt()], verbose=0)
+    if pitstop.stopped():
+        assert second.history == {}
+        return
     np.savez(
         Path(sys.argv[1]),
         first=first.history["val_loss"],

@@ -5,13 +5,16 @@
                         [--stalls-at N] [--pulses-at N]
                         [--hoards BYTES]
 
-Its state is the number of steps it has done, a tensor of that number, and one that never changes.
+Its state is the number of steps it has done, a tensor of that number, one that never changes, and
+a digest of the digest before each step, which only a state that was restored can go on from.
+SAMPLE_STEPS in the environment is the same as --steps.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
 import json
 import os
 import platform
@@ -45,6 +48,7 @@ from pitstop.store.image import TensorSpec, plan_image
 
 _CHANGING_BYTES = 1 << 16
 _FROZEN_BYTES = 3 << 20
+_CHAIN_BYTES = 32
 _STATE_BYTES = _FROZEN_BYTES + 2 * _CHANGING_BYTES
 
 
@@ -64,6 +68,7 @@ class Trainer:
         self.connection.send("arena", self.arena_body(), [self.arena.fd])
         self.hoard: list[bytes] = []
         self.sequence = 0
+        self.chain = bytes(_CHAIN_BYTES)
         self.requests = self.beacon.checkpoint_requests()
 
     def arena_body(self) -> dict[str, object]:
@@ -86,13 +91,14 @@ class Trainer:
             bytes(saved.tensors[name]) != bytes(data) for name, data in tensors_of(step).items()
         ):
             sys.exit(f"what was restored is not the state of step {step}")
+        self.chain = bytes(saved.tensors["chain"])
         return step
 
     def event(self, event: Event) -> None:
         self.send("event", {"event": to_record(event)})
 
     def snapshot(self, step: int, reason: str, *, durable: bool) -> None:
-        tensors = tensors_of(step)
+        tensors = {**tensors_of(step), "chain": memoryview(self.chain)}
         image = plan_image([SPECS[name] for name in tensors])
         position: dict[str, object] = {"step": step, "epoch": 0, "step_in_epoch": step}
         position |= {"fit": self.fit(step), "milestone": reason if reason == "fit_end" else ""}
@@ -131,6 +137,7 @@ class Trainer:
 
     def boundary(self, step: int, first: int) -> None:
         options = self.options
+        self.chain = hashlib.sha256(self.chain + step.to_bytes(8)).digest()
         say(f"step {step}")
         self.beacon.write_position(step, 0, step, time.monotonic_ns(), 1.0 / step)
         self.beacon.write_plan(0, 1, options.steps, step - first)
@@ -174,6 +181,7 @@ SPECS = {
     "step": TensorSpec("step", "I64", (1,)),
     "frozen": TensorSpec("frozen", "U8", (_FROZEN_BYTES,)),
     "changing": TensorSpec("changing", "U8", (_CHANGING_BYTES,)),
+    "chain": TensorSpec("chain", "U8", (_CHAIN_BYTES,)),
 }
 FROZEN = memoryview(bytes(range(256)) * (_FROZEN_BYTES // 256))
 
@@ -208,7 +216,8 @@ def connected() -> TrainerConnected:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=1_000_000)
+    steps = int(os.environ.get("SAMPLE_STEPS", "1000000"))
+    parser.add_argument("--steps", type=int, default=steps)
     parser.add_argument("--step-seconds", type=float, default=0.01)
     parser.add_argument("--fit-ends-at", type=int, nargs="*", default=[])
     parser.add_argument("--die-at", type=int, default=0)
