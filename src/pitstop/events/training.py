@@ -105,7 +105,11 @@ class InputExhausted(Event):
 
 @dataclass(frozen=True)
 class NonFiniteLoss(Event):
-    """The first step whose loss is NaN or infinite."""
+    """The first step whose loss is NaN or infinite.
+
+    recent: the losses of the steps before it, the oldest first.
+    learning_rate: of the optimizer after that step, None when not known.
+    """
 
     step: int
     epoch: int
@@ -113,6 +117,24 @@ class NonFiniteLoss(Event):
     metric: str
     value: str
     last_finite: float | None
+    recent: list[float] = field(default_factory=list)
+    learning_rate: float | None = None
+
+
+@dataclass(frozen=True)
+class NonFiniteLocated(Event):
+    """Where the first non-finite number of a step came from; the step was run again.
+
+    step: that was looked at, counted from 1 over the whole run.
+    where: "input", "weights", "activation", "loss", "gradient", "update" or "nowhere".
+    name: of the part of the batch, the layer or the variable.
+    details: what else was found, one phrase each.
+    """
+
+    step: int
+    where: str
+    name: str = ""
+    details: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -150,6 +172,23 @@ class ExceptionRaised(Event):
     phase: str
     traceback: str
     bases: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ExitCalled(Event):
+    """The script asked to exit.
+
+    how: "sys.exit", "os._exit", "os.abort", "exit" or "quit"; "SystemExit" where one left a fit.
+    code: what it gives back, in words when it is no number.
+    callback: class name of the callback that it was called in, or empty.
+    """
+
+    how: str
+    code: str
+    file: str
+    line: int
+    function: str
+    callback: str = ""
 
 
 @dataclass(frozen=True)
