@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pitstop.cli.status import describe
 from pitstop.supervisor.status import Status
 
@@ -35,3 +37,21 @@ def test_how_often_checkpoints_are_written_and_why() -> None:
     often = Status("running", checkpoint_step=40, checkpoint_interval_seconds=10.0, losses=2)
     assert row("saved", often) == "step 40, again every 10s, memory lost 2 times before"
     assert row("saved", Status("running")) == "nothing yet"
+
+
+def test_the_watch_and_what_it_sees() -> None:
+    live = Status("running", supervisor_pid=7)
+    assert row("progress", live) == "not watched"
+    watched = replace(live, on_hang="kill")
+    assert row("progress", watched) == "watched as soon as it trains (--on-hang kill)"
+    moved = replace(watched, silent_seconds=2.0, patience_seconds=75.0)
+    assert row("progress", moved) == "2s ago, a standstill after 1m15s (--on-hang kill)"
+    stands = replace(moved, silent_seconds=83.0, standstill="it waits for its input at data.py:7")
+    assert row("progress", stands) == "none for 1m23s: it waits for its input at data.py:7"
+    assert row("progress", Status("stopped")) == ""
+
+
+def test_how_many_restarts_are_left() -> None:
+    assert row("attempt", Status("running", attempt=2)) == "2"
+    tried = Status("running", attempt=2, restarts=5, restarts_left=4)
+    assert row("attempt", tried) == "2, 4 of 5 restarts left"

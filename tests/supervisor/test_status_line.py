@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pitstop.supervisor.status import Status
@@ -34,6 +36,11 @@ def test_line_holds_everything_when_there_is_room() -> None:
         "pitstop: running | step 1234, epoch 3/9 | 12.3 steps/s, 1h01m left"
         " | saved step 1200 7s ago | exact by replay"
     )
+
+
+def test_line_of_a_training_that_stands_still() -> None:
+    status = replace(_STATUS, silent_seconds=83.4, standstill="it waits for its input")
+    assert "epoch 3/9 | no progress for 1m23s | saved" in format_status(status, 200)
 
 
 def test_line_never_exceeds_the_columns() -> None:

@@ -52,11 +52,12 @@ def describe(status: Status) -> list[tuple[str, str]]:
         ("state", _state(status)),
         ("step", _position(status)),
         ("rate", _rate(status)),
+        ("progress", _progress(status)),
         ("loss", "" if status.loss is None else f"{status.loss}"),
         ("saved", _saved(status)),
         ("resume", level_text(status.level, status.level_reason)),
         ("memory", _memory(status)),
-        ("attempt", f"{status.attempt}" if status.attempt else ""),
+        ("attempt", _attempt(status)),
     ]
 
 
@@ -84,6 +85,28 @@ def _rate(status: Status) -> str:
         return ""
     left = status.eta_seconds
     return f"{status.rate:.3g} steps/s" + ("" if left is None else f", {format_seconds(left)} left")
+
+
+def _progress(status: Status) -> str:
+    """How long ago there was some, and what the watchdog makes of it."""
+    if status.supervisor_pid is None:
+        return ""
+    if not status.on_hang:
+        return "not watched"
+    if status.silent_seconds is None or status.patience_seconds is None:
+        return f"watched as soon as it trains (--on-hang {status.on_hang})"
+    ago = format_seconds(status.silent_seconds)
+    if status.standstill:
+        return f"none for {ago}: {status.standstill}"
+    longest = format_seconds(status.patience_seconds)
+    return f"{ago} ago, a standstill after {longest} (--on-hang {status.on_hang})"
+
+
+def _attempt(status: Status) -> str:
+    if not status.attempt:
+        return ""
+    left = f", {status.restarts_left} of {status.restarts} restarts left" if status.restarts else ""
+    return f"{status.attempt}{left}"
 
 
 def _saved(status: Status) -> str:

@@ -23,6 +23,7 @@ from pitstop.supervisor.run_request import RunRequest
 from pitstop.supervisor.screen import Screen
 from pitstop.supervisor.seat import Invitation
 from pitstop.supervisor.signals import SignalQueue
+from pitstop.supervisor.status import Status
 from pitstop.supervisor.threads import Threads
 from pitstop.supervisor.time_limit import TimeLimit
 
@@ -41,6 +42,7 @@ class AttemptPlan:
         threads: how many TensorFlow computes with.
         started_seconds: seconds since the epoch.
         time_limit: the time there is, None without a limit.
+        restarts_left: how often the command may be started again after it.
     """
 
     request: RunRequest
@@ -52,6 +54,7 @@ class AttemptPlan:
     threads: Threads
     started_seconds: float
     time_limit: TimeLimit | None
+    restarts_left: int = 0
 
     @property
     def grace_seconds(self) -> float:
@@ -90,6 +93,20 @@ class AttemptPlan:
             cgroup=cgroup,
             start_from=self.request.settings.start_from,
             launched=not self.request.trainer_pid,
+        )
+
+    def status(self) -> Status:
+        """What it says of itself."""
+        return Status(
+            state="",
+            run_dir=str(self.request.run_dir),
+            supervisor_pid=os.getpid(),
+            attempt=self.attempt,
+            losses=self.history.losses.count,
+            snapshot_limit_bytes=self.request.settings.snapshot_memory_bytes or None,
+            started_seconds=self.started_seconds,
+            restarts=self.request.restarts.most,
+            restarts_left=self.restarts_left,
         )
 
     def environment_changes(self) -> tuple[EnvironmentChanged, ...]:

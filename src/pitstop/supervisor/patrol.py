@@ -40,11 +40,22 @@ class PatrolHandlers:
 
 
 @dataclass(frozen=True)
+class WatchReport:
+    """What there is to say of the watch at one moment; the attributes are those of `Status`."""
+
+    on_hang: str = ""
+    silent_seconds: float | None = None
+    patience_seconds: float | None = None
+    standstill: str = ""
+
+
+@dataclass(frozen=True)
 class _Told:
-    """A standstill that was told of: when (CLOCK_MONOTONIC), and how long it was by then."""
+    """A standstill that was told of: when (CLOCK_MONOTONIC), how long it was by then, and where."""
 
     at_seconds: float
     seconds: float
+    place: str = ""
 
     def seconds_at(self, now_seconds: float) -> float:
         """How long it is by now."""
@@ -87,6 +98,20 @@ class Patrol:
             self._told = None
         if not self._told:
             self._judge(now_seconds, pid, progress)
+
+    def report(self, now_seconds: float) -> WatchReport:
+        """What there is to say now; CLOCK_MONOTONIC."""
+        if not self._policy.after_seconds:
+            return WatchReport()
+        report = WatchReport(self._policy.action)
+        if self._silence.last is None:
+            return report
+        patience = watchdog.patience_seconds(self._silence, self._policy.after_seconds)
+        report = replace(report, patience_seconds=round(patience, 1))
+        if self._told is None:
+            return replace(report, silent_seconds=round(self._silence.seconds, 1))
+        silent = round(self._told.seconds_at(now_seconds), 1)
+        return replace(report, silent_seconds=silent, standstill=self._told.place)
 
     def close(self) -> None:
         """Removes a file of stacks that nothing was written to."""
@@ -151,7 +176,7 @@ class Patrol:
         if found.doing == "person" or self._too_early(found):
             self._silence = watchdog.forgive(self._silence)
             return
-        self._told = told
+        self._told = replace(told, place=found.place)
         action = self._policy.action if watchdog.may_end(progress.phase, found.doing) else "warn"
         seconds = round(told.seconds, 1)
         event = replace(_event(found, scene, progress, answer), seconds=seconds, action=action)

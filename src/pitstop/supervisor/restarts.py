@@ -28,6 +28,11 @@ class Restarts:
         self._cause_of = cause_of
         self._failures: list[Failure] = []
 
+    @property
+    def left(self) -> int:
+        """How many may still be made, the one that is waited for not counted."""
+        return max(0, self._policy.most - len(self._failures))
+
     def after(
         self, state: State, step: int, run_dir: Path, record: Callable[[Event], None]
     ) -> float | None:

@@ -39,6 +39,12 @@ class Status:
         replay_step: step whose place in the input is being found, by drawing batches again.
         replayed_batches: how many were drawn.
         batches_to_replay: how many there are to draw.
+        on_hang: what a standstill leads to, "warn", "kill" or "restart"; empty without a watch.
+        silent_seconds: time without progress, as the watchdog counts it.
+        patience_seconds: how much of it counts as a standstill, if nothing is done either.
+        standstill: where the training stands still, in words; empty while it does not.
+        restarts: how often the call may start the command again.
+        restarts_left: how often it still may.
     """
 
     state: str
@@ -72,6 +78,12 @@ class Status:
     replay_step: int | None = None
     replayed_batches: int | None = None
     batches_to_replay: int | None = None
+    on_hang: str = ""
+    silent_seconds: float | None = None
+    patience_seconds: float | None = None
+    standstill: str = ""
+    restarts: int = 0
+    restarts_left: int = 0
 
     def to_json(self) -> dict[str, JsonValue]:
         """For a message, or for `status --json`."""

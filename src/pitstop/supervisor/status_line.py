@@ -95,6 +95,8 @@ def _position(status: Status) -> str:
 
 
 def _pace(status: Status) -> str:
+    if status.standstill:
+        return f"no progress for {format_seconds(status.silent_seconds or 0.0)}"
     if status.rate is None:
         return ""
     eta = "" if status.eta_seconds is None else f", {format_seconds(status.eta_seconds)} left"

@@ -116,7 +116,7 @@ def supervise(
         return outcome
 
 
-def _plan(premises: _Premises, say: Callable[[str], None]) -> AttemptPlan:
+def _plan(premises: _Premises, restarts_left: int, say: Callable[[str], None]) -> AttemptPlan:
     folder = premises.folder
     # Checkpoints of a newer version end it here, before anything has begun.
     saved = Catalog(folder.checkpoints).entries()
@@ -139,6 +139,7 @@ def _plan(premises: _Premises, say: Callable[[str], None]) -> AttemptPlan:
         threads=chosen,
         started_seconds=time.time(),
         time_limit=premises.limit,
+        restarts_left=restarts_left,
     )
 
 
@@ -206,7 +207,7 @@ def _attempt(
     ready: Callable[[str], None],
 ) -> RunOutcome | None:
     """One attempt, and the wait behind it; None when there is to be another one."""
-    plan = _plan(premises, say)
+    plan = _plan(premises, restarts.left, say)
     with ExitStack() as stack:
         tools = _open_tools(stack, plan, premises)
         with closing(Supervision(plan, tools)) as supervision:
@@ -220,7 +221,7 @@ def _attempt(
                     tools.screen.say(line)
                 supervision.finish_mirror()
                 return RunOutcome(supervision.state.value, exit_code, plan.attempt)
-            status = supervision.status()
+            status = replace(supervision.status(), restarts_left=restarts.left)
         cancelled = _restart_wait(tools, premises, status).run(wait_seconds)
         if cancelled is None:
             return None

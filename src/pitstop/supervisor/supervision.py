@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from pitstop.errors import PitstopError
 from pitstop.events import AttemptEnded, StopRequested
@@ -101,19 +101,14 @@ class Supervision:
     def status(self) -> Status:
         """What there is to say now."""
         pid = self._exchange.seat.pid or self._trainer.pid
-        identity = Status(
-            state="",
-            run_dir=str(self._plan.request.run_dir),
+        identity = replace(
+            self._plan.status(),
             pid=pid,
-            supervisor_pid=os.getpid(),
-            attempt=self._plan.attempt,
             rss_bytes=family.resident_bytes(pid),
             checkpoint_interval_seconds=self._exchange.saving.interval_seconds,
-            losses=self._plan.history.losses.count,
             snapshot_memory_bytes=self._tools.persister.arena_bytes,
             snapshot_backing=self._tools.persister.arena_backing,
-            snapshot_limit_bytes=self._plan.request.settings.snapshot_memory_bytes or None,
-            started_seconds=self._plan.started_seconds,
+            **asdict(self._exchange.patrol.report(time.monotonic())),
         )
         progress = self._tools.beacon.progress()
         return live_status(identity, self._state, self._story, progress, time.time())
@@ -340,7 +335,7 @@ class Supervision:
         self._exchange.seat.drain()
         self._ending = self._final_ending()
         usage = self._trainer.exit.usage if self._trainer.exit else None
-        machine = asdict(self._observer.end(usage))
+        machine = asdict(self._observer.end(usage, self._story.dead_workers))
         progress = self._tools.beacon.progress()
         self._exchange.record(trainer_exited(self._ending, progress, machine, time.monotonic_ns()))
         if decide(self._ending).signal is Signal.ENDED_COMPLETED:

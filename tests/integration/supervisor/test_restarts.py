@@ -124,6 +124,7 @@ def test_pitstop_stop_and_the_file_end_a_wait_and_status_answers(tmp_path: Path)
     until(lambda: _waiting(tmp_path, 4))
     status = json.loads(call(tmp_path, "status", "run", "--json").stdout)
     assert (status["state"], status["phase"], status["attempt"]) == ("starting", "waiting", 4)
+    assert (status["restarts"], status["restarts_left"]) == (5, 1)
     assert call(tmp_path, "stop", "run").returncode == 0
     assert finish(run).returncode == 75
     assert last(tmp_path, RestartCancelled).source == "command"

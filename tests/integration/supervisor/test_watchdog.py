@@ -24,6 +24,7 @@ from tests.integration.supervisor.launch import (
     last,
     processes_in,
     start,
+    status,
     until,
     until_line,
 )
@@ -88,6 +89,10 @@ def test_a_warning_ends_nothing_and_is_said_once(tmp_path: Path) -> None:
     run = _train(tmp_path, "--hang-after", "1s", "--", "--stalls-at", 20)
     (stall,) = until(lambda: _stalls(tmp_path))
     assert stall.action == "warn"
+    seen = status(tmp_path)
+    assert (seen["on_hang"], seen["standstill"], seen["phase"]) == ("warn", stall.place, "train")
+    assert seen["silent_seconds"] >= stall.seconds
+    assert stall.place.encode() in call(tmp_path, "status", "run").stdout
     assert call(tmp_path, "stop", "--now", "run").returncode == 0
     ended = finish(run)
     assert ended.returncode == 75
