@@ -19,6 +19,7 @@ from pitstop.supervisor.attempt import AttemptPlan, Tools
 from pitstop.supervisor.condition_watch import ConditionWatch
 from pitstop.supervisor.lifecycle import Signal
 from pitstop.supervisor.mirroring import Mirroring
+from pitstop.supervisor.observation.job_watch import JobWatch
 from pitstop.supervisor.patrol import Patrol, PatrolHandlers
 from pitstop.supervisor.reactor import Reactor
 from pitstop.supervisor.reception import Reception
@@ -65,6 +66,7 @@ class Exchange:
         self._tools = tools
         self._ears = ears
         self._resumes = bool(tools.catalog.entries())
+        self._job = JobWatch(plan.environment)
         self._condition = ConditionWatch(plan.request.stop_when, plan.history.epochs)
         self._restoring = Restoring(tools.catalog, tools.persister, self._on_restore_ready)
         losses = plan.history.losses
@@ -92,6 +94,8 @@ class Exchange:
 
     def record(self, event: Event) -> None:
         """Journals an event and tells those who wait for it."""
+        if (told := self._job.heard(event)) is not None:
+            self._tools.chronicle.record(told)
         self._tools.chronicle.record(event)
         self.mirroring.recorded(event)
         self.patrol.heard(event)
@@ -103,6 +107,8 @@ class Exchange:
     def record_started(self, trainer_pid: int, cgroup: str) -> None:
         """Journals the start of the command, and what changed since the last one."""
         self.record(self._plan.started(trainer_pid, cgroup))
+        if self._job.seen is not None:
+            self.record(self._job.seen)
         if self._resumes:
             for change in self._plan.environment_changes():
                 self.record(change)

@@ -15,6 +15,7 @@ from pitstop.events import (
     ScriptEnded,
     StopRequested,
     TrainerStopped,
+    WorkerDied,
 )
 
 
@@ -30,6 +31,7 @@ class Story:
         checkpoint_seconds: when it was written, seconds since the epoch.
         checkpoint_bytes: its size, 0 before the first of the attempt.
         save_seconds: what it took to write, 0 before the first of the attempt.
+        dead_workers: process ids of the trainer's children that died unasked.
     """
 
     stop_requested: bool = False
@@ -46,6 +48,7 @@ class Story:
     checkpoint_seconds: float | None = None
     checkpoint_bytes: int = 0
     save_seconds: float = 0.0
+    dead_workers: frozenset[int] = frozenset()
 
 
 def tell(story: Story, event: Event, now_seconds: float) -> Story:
@@ -65,20 +68,26 @@ def tell(story: Story, event: Event, now_seconds: float) -> Story:
             return replace(story, level=event.level, level_reason=event.reason)
         case Restored():
             return replace(story, resumed_from_step=event.step)
-        case ResumeChosen():
-            return replace(
-                _saved(story, event.step, event.epoch, event.checkpoint), level=event.level
-            )
-        case CheckpointCommitted():
-            saved = _saved(story, event.step, event.epoch, event.path)
-            return replace(
-                saved,
-                checkpoint_seconds=now_seconds,
-                checkpoint_bytes=event.size_bytes,
-                save_seconds=event.seconds,
-            )
+        case ResumeChosen() | CheckpointCommitted():
+            return _with_checkpoint(story, event, now_seconds)
+        case WorkerDied():
+            return replace(story, dead_workers=story.dead_workers | {event.pid})
         case _:
             return story
+
+
+def _with_checkpoint(
+    story: Story, event: ResumeChosen | CheckpointCommitted, now_seconds: float
+) -> Story:
+    if isinstance(event, ResumeChosen):
+        chosen = _saved(story, event.step, event.epoch, event.checkpoint)
+        return replace(chosen, level=event.level)
+    return replace(
+        _saved(story, event.step, event.epoch, event.path),
+        checkpoint_seconds=now_seconds,
+        checkpoint_bytes=event.size_bytes,
+        save_seconds=event.seconds,
+    )
 
 
 def _saved(story: Story, step: int, epoch: int, name: str) -> Story:

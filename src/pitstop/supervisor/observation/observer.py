@@ -82,8 +82,16 @@ class Observer:
         if group and (self._baseline is None or group != self._baseline.group):
             self._baseline = _Baseline(group, cgroup.read(group).oom_kills)
 
-    def end(self, usage: resource.struct_rusage | None) -> Observations:
-        """What was seen; `usage` is what `os.wait4` said about the trainer."""
+    def end(
+        self, usage: resource.struct_rusage | None, workers: frozenset[int] = frozenset()
+    ) -> Observations:
+        """What was seen.
+
+        Args:
+            usage: what `os.wait4` said about the trainer.
+            workers: children of the trainer that died before it.
+        """
+        self._pids |= workers
         counters = cgroup.read(self._baseline.group) if self._baseline else None
         facts = Observations(
             max_rss_bytes=usage.ru_maxrss * 1024 if usage else None,
