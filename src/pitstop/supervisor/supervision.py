@@ -335,7 +335,7 @@ class Supervision:
         self._exchange.seat.drain()
         self._ending = self._final_ending()
         usage = self._trainer.exit.usage if self._trainer.exit else None
-        machine = asdict(self._observer.end(usage))
+        machine = asdict(self._observer.end(usage, self._story.dead_workers))
         progress = self._tools.beacon.progress()
         self._exchange.record(trainer_exited(self._ending, progress, machine, time.monotonic_ns()))
         if decide(self._ending).signal is Signal.ENDED_COMPLETED:
