@@ -3,25 +3,48 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable
 
 from pitstop.events import Event, NonFiniteLoss
 
+_REMEMBERED = 8
+
+
+def _unknown() -> float | None:
+    return None
+
 
 class LossWatch:
-    """Reports the first non-finite loss of a process, and what it was before."""
+    """Reports the first non-finite loss of a process, and the losses before it."""
 
     def __init__(self, report: Callable[[Event], None]) -> None:
         self._report = report
-        self._last_finite: float | None = None
+        self._recent: deque[float] = deque(maxlen=_REMEMBERED)
         self._reported = False
 
-    def note(self, step: int, epoch: int, step_in_epoch: int, loss: float) -> None:
-        """Looks at the loss of a step, counted from 1."""
+    def note(
+        self,
+        step: int,
+        epoch: int,
+        step_in_epoch: int,
+        loss: float,
+        learning_rate: Callable[[], float | None] = _unknown,
+    ) -> None:
+        """Looks at the loss of a step, counted from 1.
+
+        Args:
+            step: training steps completed over the whole run.
+            epoch: counted from 0.
+            step_in_epoch: steps completed in it.
+            loss: of the step.
+            learning_rate: asked once, when the loss is no number.
+        """
         if math.isfinite(loss):
-            self._last_finite = loss
+            self._recent.append(loss)
         elif not self._reported:
             self._reported = True
-            self._report(
-                NonFiniteLoss(step, epoch, step_in_epoch, "loss", repr(loss), self._last_finite)
-            )
+            recent = list(self._recent)
+            last = recent[-1] if recent else None
+            place = (step, epoch, step_in_epoch)
+            self._report(NonFiniteLoss(*place, "loss", repr(loss), last, recent, learning_rate()))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import FrameType
 
 from pitstop.engine import stacks
+from pitstop.engine.exit_watch import ExitWatch
 from pitstop.engine.session import Session
 from pitstop.engine.witness import Witness
 from pitstop.engine.worker_watch import WorkerWatch
@@ -44,4 +45,5 @@ def open_session(
         if not os.environ.get(ENV_STACKS):
             stacks.answer_in(session.attempt_dir / STACKS_FILE)
         Witness(session.report, session.beacon, callback_of).install()
+        ExitWatch(session.report, callback_of).install()
     return session

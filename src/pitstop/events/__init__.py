@@ -61,6 +61,7 @@ from pitstop.events.training import (
     Restored,
     ScriptEnded,
     StopTrainingSet,
+    ThreadFailed,
     TrainerConnected,
     TrainerStopped,
 )
@@ -99,6 +100,7 @@ __all__ = [
     "StopDeadlinePassed",
     "StopRequested",
     "StopTrainingSet",
+    "ThreadFailed",
     "TrainerConnected",
     "TrainerExited",
     "TrainerStopped",

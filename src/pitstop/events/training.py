@@ -175,10 +175,22 @@ class ExceptionRaised(Event):
 
 
 @dataclass(frozen=True)
+class ThreadFailed(Event):
+    """An exception ended a thread of the script; the process goes on without it."""
+
+    thread: str
+    class_name: str
+    message: str
+    file: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True)
 class ExitCalled(Event):
     """The script asked to exit.
 
-    how: "sys.exit", "os._exit", "os.abort", "exit" or "quit"; "SystemExit" where one left a fit.
+    how: "sys.exit", "os._exit", "os.abort", "exit" or "quit".
     code: what it gives back, in words when it is no number.
     callback: class name of the callback that it was called in, or empty.
     """

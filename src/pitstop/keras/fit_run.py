@@ -140,6 +140,10 @@ class FitRun:
         level = self.input.level
         return self._shared or level if level.level == "exact_by_replay" else level
 
+    def learning_rate(self) -> float | None:
+        """Of the model's optimizer, None when it has none that is a number."""
+        return private.learning_rate(self.model)
+
     def hidden_random_op(self, op_type: str, where: str) -> None:
         """An op whose random stream cannot be restored is part of the training step."""
         if self._stepping and self._step_level is None:

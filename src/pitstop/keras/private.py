@@ -216,6 +216,14 @@ def model_variables(model: Any) -> Iterator[Any]:
         yield from model.optimizer.variables
 
 
+def learning_rate(model: Any) -> float | None:
+    """Of the model's optimizer at its present step, None when it has none that is a number."""
+    optimizer = model.optimizer
+    # The optimizer inside one that scales the loss has it.
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    return float(inner.learning_rate) if isinstance(inner, Optimizer) else None
+
+
 def on_train_batch(notify: Callable[[Any, tuple[Any, ...]], None]) -> None:
     """Calls `notify` with a model and x, y, sample_weight before each `train_on_batch`."""
 

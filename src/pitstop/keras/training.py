@@ -201,7 +201,8 @@ class Training:
             return
         loss = run.note_loss(logs or {})
         if logs and "loss" in logs:
-            self.session.losses.note(run.step + 1, run.epoch, run.step_in_epoch + 1, loss)
+            place = (run.step + 1, run.epoch, run.step_in_epoch + 1)
+            self.session.losses.note(*place, loss, run.learning_rate)
 
     def test_begins(self, callbacks: Any) -> None:
         """Validation of the watched fit begins; training metrics are still intact."""

@@ -1,0 +1,95 @@
+"""Who makes the script exit: told before it happens, since nothing else tells of it."""
+
+from __future__ import annotations
+
+import builtins
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from functools import wraps
+from types import FrameType
+from typing import Any
+
+from pitstop.engine.witness import innermost_user_frame, is_own_file
+from pitstop.events import Event, ExitCalled, ThreadFailed
+
+_CALLS = ((sys, "exit"), (os, "_exit"), (os, "abort"))
+_QUITTERS = ("exit", "quit")
+
+
+class ExitWatch:
+    """Reports calls that end the process, and threads that an exception ends."""
+
+    def __init__(
+        self, report: Callable[[Event], None], callback_of: Callable[[FrameType], str]
+    ) -> None:
+        """Watches nothing until `install`; the arguments are those of `Witness`."""
+        self._report = report
+        self._callback_of = callback_of
+        self._pid = os.getpid()
+        self._thread_hook = threading.excepthook
+
+    def install(self) -> None:
+        """Takes the place of `sys.exit`, `os._exit`, `os.abort`, `exit` and `quit`."""
+        for module, name in _CALLS:
+            setattr(module, name, self._told(f"{module.__name__}.{name}", getattr(module, name)))
+        for name in _QUITTERS:
+            quitter = type(getattr(builtins, name, None))
+            if quitter.__module__ == "_sitebuiltins":
+                self._watch_quitter(quitter)
+                break
+        self._thread_hook = threading.excepthook
+        threading.excepthook = self._on_thread_failed
+
+    def _told(self, how: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def call(*arguments: Any) -> Any:
+            self._tell(how, arguments[0] if arguments else None)
+            return original(*arguments)
+
+        return call
+
+    def _watch_quitter(self, quitter: Any) -> None:
+        original = quitter.__call__
+
+        def call(its: Any, code: Any = None) -> None:
+            self._tell(its.name, code)
+            original(its, code)
+
+        quitter.__call__ = call
+
+    def _tell(self, how: str, code: Any) -> None:
+        ends_only_its_thread = threading.current_thread() is not threading.main_thread()
+        if os.getpid() != self._pid or (ends_only_its_thread and not how.startswith("os.")):
+            return
+        frames = reversed(list(traceback.walk_stack(sys._getframe(1))))
+        theirs = [each for each in frames if not is_own_file(each[0].f_code.co_filename)]
+        file, line, function = innermost_user_frame(theirs)
+        callbacks = [name for frame, _ in theirs if (name := self._callback_of(frame))]
+        words = "0" if code is None else str(code)[:200]
+        self._report(
+            ExitCalled(how, words, file, line, function, callbacks[-1] if callbacks else "")
+        )
+
+    def _on_thread_failed(self, failed: threading.ExceptHookArgs) -> None:
+        try:
+            if os.getpid() == self._pid and failed.exc_type is not SystemExit:
+                self._report(_thread_failed(failed))
+        finally:
+            self._thread_hook(failed)
+
+
+def _thread_failed(failed: threading.ExceptHookArgs) -> ThreadFailed:
+    file, line, function = innermost_user_frame(traceback.walk_tb(failed.exc_traceback))
+    kind = failed.exc_type
+    words = traceback.TracebackException(kind, failed.exc_value or kind(), failed.exc_traceback)
+    return ThreadFailed(
+        thread=failed.thread.name if failed.thread else "",
+        class_name=f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins."),
+        message=str(words)[:2000],
+        file=file,
+        line=line,
+        function=function,
+    )

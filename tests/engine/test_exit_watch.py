@@ -1,0 +1,77 @@
+"""Who ended the script is told, from real processes that end themselves."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pitstop.events import Event, ExitCalled, ThreadFailed, from_record
+
+WATCHED = """
+import json, os, sys, threading
+from pitstop.engine.exit_watch import ExitWatch
+from pitstop.events import to_record
+
+def report(event):
+    os.write(1, (json.dumps(to_record(event)) + "\\n").encode())
+
+def callback_of(frame):
+    return "Callback" if frame.f_code.co_name == "on_epoch_end" else ""
+
+ExitWatch(report, callback_of).install()
+
+def on_epoch_end():
+    {call}
+
+on_epoch_end()
+"""
+
+
+def run(tmp_path: Path, call: str) -> tuple[int, list[Event], str]:
+    """The exit code of a script that makes a call, what was told, and the script's path."""
+    script = tmp_path / "script.py"
+    script.write_text(WATCHED.format(call=call))
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=False
+    )
+    told = [from_record(json.loads(line)) for line in done.stdout.splitlines()]
+    return done.returncode, told, str(script)
+
+
+@pytest.mark.parametrize(
+    ("call", "how", "code", "words"),
+    [
+        ("sys.exit(3)", "sys.exit", 3, "3"),
+        ("sys.exit()", "sys.exit", 0, "0"),
+        ("sys.exit('no data')", "sys.exit", 1, "no data"),
+        ("os._exit(0)", "os._exit", 0, "0"),
+        ("os.abort()", "os.abort", -6, "0"),
+        ("exit(4)", "exit", 4, "4"),
+        ("quit()", "quit", 0, "0"),
+    ],
+)
+def test_each_way_out(tmp_path: Path, call: str, how: str, code: int, words: str) -> None:
+    returned, told, script = run(tmp_path, call)
+    assert returned == code
+    assert told == [ExitCalled(how, words, script, 15, "on_epoch_end", "Callback")]
+
+
+def test_a_child_and_a_thread_that_end_are_not_the_script(tmp_path: Path) -> None:
+    call = (
+        "pid = os.fork(); pid or os._exit(5); os.waitpid(pid, 0); "
+        "thread = threading.Thread(target=sys.exit); thread.start(); thread.join()"
+    )
+    returned, told, _ = run(tmp_path, call)
+    assert (returned, told) == (0, [])
+
+
+def test_a_thread_that_an_exception_ends_is_told_and_printed(tmp_path: Path) -> None:
+    call = "thread = threading.Thread(target=int, args=('x',), name='reader'); thread.start()"
+    returned, told, _ = run(tmp_path, call)
+    message = "ValueError: invalid literal for int() with base 10: 'x'"
+    assert returned == 0
+    assert told == [ThreadFailed("reader", "ValueError", message.partition(": ")[2], "", 0, "")]
