@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,14 +20,18 @@ class Metadata:
 
     Attributes:
         said: of Google "FALSE" or "TRUE", of Amazon "" or an action, of Azure a list of events.
+        maintenance: of Google, what is to become of the machine.
         asked: method and path of every request, in their order.
         tokens: of Amazon, those that are valid.
+        approved: of Azure, the events that may start.
     """
 
     said: str
+    maintenance: str = "NONE"
     url: str = ""
     asked: list[str] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
+    approved: list[str] = field(default_factory=list)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -39,6 +44,10 @@ class _Handler(BaseHTTPRequestHandler):
     def do_PUT(self) -> None:
         self.metadata.asked.append(f"PUT {self.path}")
         self.answer()
+
+    def do_POST(self) -> None:
+        self.metadata.asked.append(f"POST {self.path}")
+        self.say(405, "")
 
     def answer(self) -> None:
         raise NotImplementedError
@@ -60,10 +69,12 @@ class Google(_Handler):
     def answer(self) -> None:
         if self.headers.get("Metadata-Flavor") != "Google":
             self.say(403, "Missing Metadata-Flavor:Google header.")
-        elif self.path != "/computeMetadata/v1/instance/preempted":
-            self.say(404, "", Metadata_Flavor="Google")
-        else:
+        elif self.path == "/computeMetadata/v1/instance/preempted":
             self.say(200, self.metadata.said, Metadata_Flavor="Google")
+        elif self.path == "/computeMetadata/v1/instance/maintenance-event":
+            self.say(200, self.metadata.maintenance, Metadata_Flavor="Google")
+        else:
+            self.say(404, "", Metadata_Flavor="Google")
 
 
 class Amazon(_Handler):
@@ -94,6 +105,16 @@ class Azure(_Handler):
             self.say(200, f'{{"DocumentIncarnation": 1, "Events": {self.metadata.said}}}')
         else:
             self.say(404, "")
+
+    def do_POST(self) -> None:
+        self.metadata.asked.append(f"POST {self.path}")
+        text = self.rfile.read(int(self.headers["Content-Length"]))
+        known = {event["EventId"] for event in json.loads(self.metadata.said)}
+        ids = [each["EventId"] for each in json.loads(text)["StartRequests"]]
+        well_formed = self.headers.get("Metadata") == "true" and set(ids) <= known
+        if well_formed:
+            self.metadata.approved += ids
+        self.say(200 if well_formed else 400, "")
 
 
 @contextmanager

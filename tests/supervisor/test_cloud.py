@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from pitstop.supervisor.cloud import AmazonCloud, AzureCloud, GoogleCloud, ask, detect
 from pitstop.supervisor.metadata_server import MetadataServer, MetadataUnavailable
+from pitstop.supervisor.preemption import PreemptionNotice
 from tests.supervisor.metadata import NAME, Amazon, Azure, Google, serving
 
 _NOW = 1_764_000_000.0
@@ -50,6 +52,66 @@ def test_google_counts_from_its_first_notice() -> None:
     assert first == second
     assert first is not None
     assert first.ends_at_seconds == _NOW + 31
+
+
+def test_a_maintenance_of_google_is_counted_from_its_first_notice(tmp_path: Path) -> None:
+    cloud = GoogleCloud(tmp_path / "no gpus")
+    with serving(Google, "FALSE") as metadata:
+        server = MetadataServer(metadata.url)
+        assert ask(cloud, server, _NOW) is None
+        metadata.maintenance = "TERMINATE_ON_HOST_MAINTENANCE"
+        first, second = ask(cloud, server, _NOW + 1), ask(cloud, server, _NOW + 9)
+        metadata.said = "TRUE"
+        preempted = ask(cloud, server, _NOW + 10)
+    assert first == second
+    assert first is not None
+    assert first.ends_at_seconds == _NOW + 61
+    assert preempted is not None
+    assert preempted.ends_at_seconds == _NOW + 40
+
+
+@pytest.mark.parametrize(("before", "seconds"), [("NONE", 3600), ("", 60)])
+def test_a_machine_with_gpus_is_told_an_hour_before_if_we_saw_it_come(
+    tmp_path: Path, before: str, seconds: int
+) -> None:
+    cloud = GoogleCloud(tmp_path)
+    with serving(Google, "FALSE") as metadata:
+        server = MetadataServer(metadata.url)
+        if before:
+            assert ask(cloud, server, _NOW) is None
+        metadata.maintenance = "TERMINATE_ON_HOST_MAINTENANCE"
+        notices = [ask(cloud, server, _NOW + i) for i in range(3)]
+    assert [each.ends_at_seconds - _NOW for each in notices if each] == [seconds] * 3
+
+
+def test_azure_is_told_of_an_event_of_this_machine_alone() -> None:
+    cloud = AzureCloud()
+    with serving(Azure, f"[{_event('one', NAME)}]") as metadata:
+        server = MetadataServer(metadata.url)
+        own = ask(cloud, server, _NOW)
+        assert own is not None
+        assert cloud.acknowledge(server, own)
+        metadata.said = f"[{_event('both', NAME, 'neighbour')}]"
+        shared = ask(cloud, server, _NOW)
+        assert shared is not None
+        assert not cloud.acknowledge(server, shared)
+        with pytest.raises(MetadataUnavailable, match="400"):
+            cloud.acknowledge(server, own)
+    assert metadata.approved == ["one"]
+
+
+def _event(name: str, *machines: str) -> str:
+    kind = {"EventType": "Preempt", "NotBefore": "", "EventId": name}
+    return json.dumps({**kind, "Resources": list(machines)})
+
+
+def test_the_others_cannot_be_told() -> None:
+    notice = PreemptionNotice(_NOW, "", event="one")
+    with serving(Google, "TRUE") as metadata:
+        server = MetadataServer(metadata.url)
+        assert not GoogleCloud().acknowledge(server, notice)
+        assert not AmazonCloud().acknowledge(server, notice)
+    assert metadata.asked == []
 
 
 def test_amazon_is_asked_with_one_token_until_it_is_refused() -> None:

@@ -44,12 +44,12 @@ def test_durable_request_survives_a_newer_snapshot() -> None:
 
 
 def test_what_is_in_memory_is_written_when_memory_gets_short() -> None:
-    policy = Persisting.start(0.0).taken(_snapshot(1)).pressed()
+    policy = Persisting.start(0.0).taken(_snapshot(1)).hurried("pressure")
     assert policy.due(0.0) == "pressure"
     assert policy.asked().answered(1, 0.0, 0.1).taken(_snapshot(2)).due(0.1) == ""
-    assert Persisting.start(0.0).pressed().taken(_snapshot(1)).due(0.0) == "pressure"
+    assert Persisting.start(0.0).hurried("pressure").taken(_snapshot(1)).due(0.0) == "pressure"
     stop = Persisting.start(0.0).taken(_snapshot(1, "stop", durable=True))
-    assert stop.pressed().due(0.0) == "stop"
+    assert stop.hurried("pressure").due(0.0) == "stop"
 
 
 def test_one_request_at_a_time() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitstop.supervisor import preemption
-from pitstop.supervisor.preemption import MalformedNotice, PreemptionNotice, request
+from pitstop.supervisor.preemption import MalformedNotice, PreemptionNotice, request, warning
 
 _NOW = 1_764_000_000.0  # 2025-11-24 16:00:00 UTC
 
@@ -25,6 +25,16 @@ def test_google_gives_half_a_minute() -> None:
     notice = preemption.google("TRUE\n", _NOW)
     assert notice is not None
     assert notice.ends_at_seconds == _NOW + 30
+
+
+def test_google_moves_a_machine_or_stops_it() -> None:
+    assert preemption.google_maintenance("NONE", _NOW, 60) is None
+    stops = preemption.google_maintenance("TERMINATE_ON_HOST_MAINTENANCE\n", _NOW, 3600)
+    moves = preemption.google_maintenance("MIGRATE_ON_HOST_MAINTENANCE", _NOW, 60)
+    assert stops is not None
+    assert (stops.ends_at_seconds, stops.survives) == (_NOW + 3600, False)
+    assert moves is not None
+    assert moves.survives
 
 
 def test_amazon_names_the_time() -> None:
@@ -48,10 +58,24 @@ def test_azure_names_the_time_until_the_event_has_started() -> None:
 
 @pytest.mark.parametrize(
     "event",
-    [{"EventType": "Freeze"}, {"Resources": ["neighbour"]}, {"Resources": None}],
+    [{"EventType": "Party"}, {"Resources": ["neighbour"]}, {"Resources": None}],
 )
-def test_events_of_azure_that_do_not_end_this_machine(event: dict[str, object]) -> None:
+def test_events_of_azure_that_do_not_concern_this_machine(event: dict[str, object]) -> None:
     assert preemption.azure(_events(**event), "me", _NOW) is None
+
+
+def test_a_pause_of_azure_counts_less_than_an_end() -> None:
+    pause = json.loads(_events(EventType="Freeze"))["Events"]
+    end = json.loads(_events(NotBefore="Mon, 24 Nov 2025 16:10:00 GMT"))["Events"]
+    alone = preemption.azure(json.dumps({"Events": pause}), "me", _NOW)
+    both = preemption.azure(json.dumps({"Events": pause + end}), "me", _NOW)
+    assert alone is not None
+    assert (alone.survives, alone.reason) == (
+        True,
+        "Microsoft Azure: the machine is paused for some seconds",
+    )
+    assert both is not None
+    assert not both.survives
 
 
 def test_the_first_of_several_events_counts() -> None:
@@ -82,12 +106,16 @@ def test_a_time_of_azure_that_is_none() -> None:
 def test_what_google_never_says() -> None:
     with pytest.raises(MalformedNotice):
         preemption.google("<html>log in to the hotel</html>", _NOW)
+    with pytest.raises(MalformedNotice):
+        preemption.google_maintenance("TRUE", _NOW, 60)
 
 
 @given(st.text())
 def test_no_answer_breaks_anything_but_by_its_own_error(body: str) -> None:
     with contextlib.suppress(MalformedNotice):
         preemption.google(body, _NOW)
+    with contextlib.suppress(MalformedNotice):
+        preemption.google_maintenance(body, _NOW, 60)
     with contextlib.suppress(MalformedNotice):
         preemption.amazon(body, _NOW)
     with contextlib.suppress(MalformedNotice):
@@ -114,3 +142,20 @@ def test_a_time_that_has_passed_leaves_nothing() -> None:
     event = request(PreemptionNotice(_NOW - 5, "they take it"), _NOW)
     assert event is not None
     assert event.seconds_left == 0.0
+
+
+def test_a_notice_warns_or_asks_for_a_stop_and_never_both() -> None:
+    notice = PreemptionNotice(_NOW + 900, "they take it")
+    early = warning(notice, _NOW)
+    assert early is not None
+    assert "they take it, in 15m00s" in early.message
+    assert "until 2m00s before" in early.message
+    assert warning(notice, _NOW + 780) is None
+
+
+def test_a_machine_that_goes_on_is_not_stopped() -> None:
+    notice = PreemptionNotice(_NOW + 30, "they move it", survives=True)
+    assert request(notice, _NOW + 29) is None
+    told = warning(notice, _NOW + 29)
+    assert told is not None
+    assert told.code == "machine_moves"

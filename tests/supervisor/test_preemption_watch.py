@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -13,7 +14,7 @@ from pitstop.supervisor.cloud import GoogleCloud
 from pitstop.supervisor.metadata_server import MetadataServer, MetadataUnavailable
 from pitstop.supervisor.preemption import PreemptionNotice
 from pitstop.supervisor.preemption_watch import ENV_URL, PreemptionWatch, pause_seconds
-from tests.supervisor.metadata import Google, serving
+from tests.supervisor.metadata import NAME, Azure, Google, serving
 
 
 class Scripted:
@@ -22,12 +23,20 @@ class Scripted:
     title = "Elsewhere"
     interval_seconds = 0.001
 
-    def __init__(self, *says: Callable[[], PreemptionNotice | None]) -> None:
+    def __init__(self, *says: Callable[[], PreemptionNotice | None], held: bool = False) -> None:
+        """With `held`, it says nothing more until `go_on` is set."""
         self._says = list(says)
-        self.done = threading.Event()
+        self._held = held
+        self.waiting, self.go_on, self.done = (threading.Event() for _ in range(3))
+
+    def acknowledge(self, server: MetadataServer, notice: PreemptionNotice) -> bool:
+        raise MetadataUnavailable("nobody is there")
 
     def notice(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
         if not self._says:
+            self.waiting.set()
+            if self._held:
+                self.go_on.wait(10)
             self.done.set()
             self.interval_seconds = 60.0
             return None
@@ -43,26 +52,55 @@ def _nothing() -> PreemptionNotice | None:
 
 
 def test_a_notice_becomes_a_request_and_goes_when_it_is_withdrawn() -> None:
-    seen, go_on = threading.Event(), threading.Event()
-
-    def notice() -> PreemptionNotice:
-        return PreemptionNotice(0.0, "they take it")
-
-    def waits() -> PreemptionNotice:
-        seen.set()
-        go_on.wait(10)
-        return notice()
-
-    cloud = Scripted(notice, waits)
+    cloud = Scripted(lambda: PreemptionNotice(0.0, "they take it"), held=True)
     with closing(PreemptionWatch(cloud)) as watch:
-        assert seen.wait(10)
+        assert cloud.waiting.wait(10)
         asked = watch.request()
-        go_on.set()
+        cloud.go_on.set()
         assert cloud.done.wait(10)
         while watch.request() is not None:
             pass
     assert asked is not None
     assert asked.reason == "they take it, 0 s left"
+
+
+def test_a_machine_that_is_moved_is_told_of_once() -> None:
+    def moves() -> PreemptionNotice:
+        return PreemptionNotice(0.0, "they move it", survives=True)
+
+    cloud = Scripted(moves, held=True)
+    with closing(PreemptionWatch(cloud)) as watch:
+        assert cloud.waiting.wait(10)
+        first, second = watch.take_warning(), watch.take_warning()
+        asked, acknowledged = watch.request(), watch.acknowledge()
+        cloud.go_on.set()
+    assert first is not None
+    assert "they move it" in first.message
+    assert (second, asked, acknowledged) == (None, None, None)
+
+
+def test_azure_is_told_when_its_notice_was_obeyed(tmp_path: Path) -> None:
+    event = {"EventType": "Preempt", "NotBefore": "", "EventId": "7", "Resources": [NAME]}
+    with (
+        serving(Azure, json.dumps([event])) as metadata,
+        closing(PreemptionWatch.choose("azure", {ENV_URL: metadata.url}, tmp_path)) as watch,
+    ):
+        while watch.request() is None:
+            pass
+        told = watch.acknowledge()
+    assert metadata.approved == ["7"]
+    assert told is not None
+    assert told.message == "Microsoft Azure was told that the machine may go."
+
+
+def test_a_cloud_that_cannot_be_reached_any_more_is_not_told() -> None:
+    cloud = Scripted(lambda: PreemptionNotice(0.0, "they take it"), held=True)
+    with closing(PreemptionWatch(cloud)) as watch:
+        assert cloud.waiting.wait(10)
+        told = watch.acknowledge()
+        cloud.go_on.set()
+    assert told is not None
+    assert "Elsewhere could not be told that the machine may go: nobody is there" in told.message
 
 
 def test_three_failures_in_a_row_are_told_once() -> None:

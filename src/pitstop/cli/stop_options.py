@@ -37,6 +37,12 @@ _OPTIONS = (
         "of the cloud that the machine's firmware names]",
     ),
     click.option(
+        "--acknowledge",
+        is_flag=True,
+        help="Tell Azure, once the run is saved, that the machine may go at once, if its notice is "
+        "of this machine alone.",
+    ),
+    click.option(
         "--on-pressure",
         type=click.Choice(("warn", "stop")),
         default="warn",
@@ -47,19 +53,25 @@ _OPTIONS = (
 
 
 def stop_options(command: _F) -> _F:
-    """Adds --signal, --kill-after, --preemption and --on-pressure to a command."""
+    """Adds --signal, --kill-after, --preemption, --acknowledge and --on-pressure to a command."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def stop_policy(
-    signals: tuple[str, ...], kill_after: float | None, preemption: str, on_pressure: str
+    signals: tuple[str, ...],
+    kill_after: float | None,
+    preemption: str,
+    on_pressure: str,
+    *,
+    acknowledges: bool,
 ) -> StopPolicy:
     """What the options ask for."""
     return StopPolicy(
         preemption=preemption,
         stops_under_pressure=on_pressure == "stop",
+        acknowledges=acknowledges,
         signals=SignalActions.from_texts(signals),
         kill_after_seconds=kill_after,
     )

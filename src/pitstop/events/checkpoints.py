@@ -12,7 +12,8 @@ class CheckpointCommitted(Event):
     """A checkpoint is durable: its manifest and folder are on disk.
 
     reason: "cadence", "stop", "requested", "best" (`--keep-best`), "pressure"
-        (memory gets short), "fit_end", "trainer_lost", "supervisor_lost".
+        (memory gets short), "preemption" (the machine is moved or taken away later),
+        "fit_end", "trainer_lost", "supervisor_lost".
     name: what the user called it, or empty.
     """
 

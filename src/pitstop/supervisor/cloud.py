@@ -16,6 +16,8 @@ _AZURE_ASSET_TAG = "7783-7084-3265-9085-8269-3286-77"
 
 _GOOGLE_HEADERS = {"Metadata-Flavor": "Google"}
 _AZURE_HEADERS = {"Metadata": "true"}
+_AZURE_EVENTS = "/metadata/scheduledevents?api-version=2020-07-01"
+_GPUS = Path("/proc/driver/nvidia/gpus")
 _TOKEN_SECONDS = 21600
 _NOT_FOUND = 404
 _UNAUTHORIZED = 401
@@ -39,24 +41,52 @@ class Cloud(Protocol):
             MetadataUnavailable: its server does not answer as documented.
         """
 
+    def acknowledge(self, server: MetadataServer, notice: PreemptionNotice) -> bool:
+        """Tells it that nothing has to be waited for; whether it can be told so.
+
+        Raises:
+            MetadataUnavailable: its server does not answer as documented.
+        """
+
 
 class GoogleCloud:
-    """Compute Engine, asked each second: it gives half a minute."""
+    """Compute Engine, asked each second: it gives half a minute, or a whole one."""
 
     title = "Google Compute Engine"
     interval_seconds = 1.0
 
-    def __init__(self) -> None:
-        self._seen_at_seconds: float | None = None
+    def __init__(self, gpus: Path = _GPUS) -> None:
+        self._gpus = gpus
+        self._preempted_at_seconds: float | None = None
+        self._maintained_at_seconds: float | None = None
+        self._was_quiet = False
 
     def notice(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
         """What it says now."""
-        answer = server.ask("/computeMetadata/v1/instance/preempted", _GOOGLE_HEADERS)
-        if answer.headers.get("metadata-flavor") != "Google":
-            raise MetadataUnavailable("what answers is no metadata server of Google")
-        seen_at = now_seconds if self._seen_at_seconds is None else self._seen_at_seconds
-        found = preemption.google(_body(answer), seen_at)
-        self._seen_at_seconds = None if found is None else seen_at
+        preempted = self._preempted(server, now_seconds)
+        return preempted or self._maintained(server, now_seconds)
+
+    def acknowledge(self, server: MetadataServer, notice: PreemptionNotice) -> bool:
+        """It cannot be told."""
+        return False
+
+    def _preempted(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
+        seen_at = _or(self._preempted_at_seconds, now_seconds)
+        found = preemption.google(_google(server, "preempted"), seen_at)
+        self._preempted_at_seconds = None if found is None else seen_at
+        return found
+
+    def _maintained(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
+        seen_at = _or(self._maintained_at_seconds, now_seconds)
+        # One that stands when we come has no beginning, and may be an hour old.
+        whole = self._was_quiet and self._gpus.exists()
+        notice_seconds = (
+            preemption.GPU_MAINTENANCE_SECONDS if whole else preemption.MAINTENANCE_SECONDS
+        )
+        said = _google(server, "maintenance-event")
+        found = preemption.google_maintenance(said, seen_at, notice_seconds)
+        self._maintained_at_seconds = None if found is None else seen_at
+        self._was_quiet = self._was_quiet or found is None
         return found
 
 
@@ -78,6 +108,10 @@ class AmazonCloud:
         if answer.status == _NOT_FOUND:
             return None
         return preemption.amazon(_body(answer), now_seconds)
+
+    def acknowledge(self, server: MetadataServer, notice: PreemptionNotice) -> bool:
+        """It cannot be told."""
+        return False
 
     def _ask(self, server: MetadataServer) -> Answer:
         if not self._token:
@@ -101,10 +135,16 @@ class AzureCloud:
         if not self._own_name:
             path = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
             self._own_name = _body(server.ask(path, _AZURE_HEADERS)).strip()
-        path = "/metadata/scheduledevents?api-version=2020-07-01"
-        return preemption.azure(
-            _body(server.ask(path, _AZURE_HEADERS)), self._own_name, now_seconds
-        )
+        body = _body(server.ask(_AZURE_EVENTS, _AZURE_HEADERS))
+        return preemption.azure(body, self._own_name, now_seconds)
+
+    def acknowledge(self, server: MetadataServer, notice: PreemptionNotice) -> bool:
+        """Approves the event, where it is of this machine alone."""
+        if not notice.event:
+            return False
+        headers = {**_AZURE_HEADERS, "Content-Type": "application/json"}
+        _body(server.ask(_AZURE_EVENTS, headers, "POST", preemption.acknowledgement(notice.event)))
+        return True
 
 
 CLOUDS: Mapping[str, Callable[[], Cloud]] = {
@@ -141,6 +181,17 @@ def ask(cloud: Cloud, server: MetadataServer, now_seconds: float) -> PreemptionN
         return cloud.notice(server, now_seconds)
     except MalformedNotice as error:
         raise MetadataUnavailable(f"what its metadata server says is {error}") from error
+
+
+def _google(server: MetadataServer, name: str) -> str:
+    answer = server.ask(f"/computeMetadata/v1/instance/{name}", _GOOGLE_HEADERS)
+    if answer.headers.get("metadata-flavor") != "Google":
+        raise MetadataUnavailable("what answers is no metadata server of Google")
+    return _body(answer)
+
+
+def _or(seconds: float | None, otherwise_seconds: float) -> float:
+    return otherwise_seconds if seconds is None else seconds
 
 
 def _body(answer: Answer) -> str:

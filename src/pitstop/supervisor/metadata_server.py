@@ -37,8 +37,10 @@ class MetadataServer:
     def __init__(self, url: str) -> None:
         self._address = urlsplit(url).netloc
 
-    def ask(self, path: str, headers: Mapping[str, str], method: str = "GET") -> Answer:
-        """The answer, whatever its status.
+    def ask(
+        self, path: str, headers: Mapping[str, str], method: str = "GET", said: str = ""
+    ) -> Answer:
+        """The answer to a question, with a body of its own or not, whatever its status.
 
         Raises:
             MetadataUnavailable: there is none.
@@ -47,7 +49,9 @@ class MetadataServer:
 
         connection = http.client.HTTPConnection(self._address, timeout=TIMEOUT_SECONDS)
         try:
-            connection.request(method, path, headers={**headers, "Connection": "close"})
+            connection.request(
+                method, path, said.encode() or None, {**headers, "Connection": "close"}
+            )
             response = connection.getresponse()
             body = response.read(_MOST_BYTES).decode(errors="replace")
         except (OSError, http.client.HTTPException) as error:

@@ -84,9 +84,9 @@ class Persisting:
         urgent = snapshot.reason if snapshot.durable else self.urgent
         return dataclasses.replace(self, newest=snapshot, urgent=urgent)
 
-    def pressed(self) -> Persisting:
-        """Memory gets short: what is only there is written now, or as soon as there is any."""
-        return dataclasses.replace(self, urgent=self.urgent or "pressure")
+    def hurried(self, reason: str) -> Persisting:
+        """What is in memory only is written now, or as soon as there is any."""
+        return dataclasses.replace(self, urgent=self.urgent or reason)
 
     def due(self, now_seconds: float) -> str:
         """The reason to ask for a checkpoint now, or empty."""

@@ -1,8 +1,9 @@
 """What a cloud says when it takes the machine away, read into one form.  Pure.
 
-Sources: the clouds' own pages, "Create and use preemptible VMs: detect preemption"
-(Google Compute Engine), "Spot Instance interruption notices" (Amazon EC2), and
-"Scheduled Events for Linux VMs" (Microsoft Azure).
+Sources: the clouds' own pages, "Create and use preemptible VMs: detect preemption",
+"Get live migration notices" and "Handle GPU host maintenance events" (Google Compute
+Engine), "Spot Instance interruption notices" (Amazon EC2), and "Scheduled Events for
+Linux VMs" (Microsoft Azure).
 """
 
 from __future__ import annotations
@@ -15,10 +16,17 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from pitstop.events import StopRequested
+from pitstop.events import Notice, StopRequested
+from pitstop.supervisor.status_line import format_seconds
 
 GOOGLE_SECONDS = 30.0
-"""Compute Engine gives so long from its notice to the forced stop."""
+"""Compute Engine gives so long from its notice of a preemption to the forced stop."""
+
+MAINTENANCE_SECONDS = 60.0
+"""And from its notice of a maintenance to the stop, or to the move."""
+
+GPU_MAINTENANCE_SECONDS = 3600.0
+"""The same where the machine has GPUs."""
 
 EARLY_SECONDS = 120.0
 """Of a notice that comes earlier, the time until then is still trained."""
@@ -31,7 +39,9 @@ _AZURE_ENDS = {
     "Reboot": "the machine is rebooted",
     "Redeploy": "the machine is moved to other hardware",
 }
-"""The events that do not leave the memory as it is; a Freeze does."""
+"""The events that do not leave the memory as it is."""
+
+_AZURE_PAUSE = "Freeze"
 
 
 class MalformedNotice(ValueError):
@@ -40,15 +50,20 @@ class MalformedNotice(ValueError):
 
 @dataclass(frozen=True)
 class PreemptionNotice:
-    """The machine goes away.
+    """The machine goes away, or is moved.
 
     Attributes:
         ends_at_seconds: when, in seconds since the epoch.
         reason: who takes it and why, for the user.
+        survives: it goes on afterwards, with its memory as it was.
+        event: by which its cloud can be told that nothing has to be waited for; empty
+            where it cannot, or where others would have to be asked.
     """
 
     ends_at_seconds: float
     reason: str
+    survives: bool = False
+    event: str = ""
 
 
 def google(body: str, seen_at_seconds: float) -> PreemptionNotice | None:
@@ -67,6 +82,33 @@ def google(body: str, seen_at_seconds: float) -> PreemptionNotice | None:
     if said == "FALSE":
         return None
     return PreemptionNotice(seen_at_seconds + GOOGLE_SECONDS, "Google Compute Engine preempts it")
+
+
+def google_maintenance(
+    body: str, seen_at_seconds: float, notice_seconds: float
+) -> PreemptionNotice | None:
+    """From `instance/maintenance-event`; no time is given.
+
+    Args:
+        body: of the answer.
+        seen_at_seconds: when it said so first.
+        notice_seconds: the time there is from then on, if the machine is stopped.
+
+    Raises:
+        MalformedNotice: it says something that is not documented.
+    """
+    match body.strip():
+        case "NONE":
+            return None
+        case "TERMINATE_ON_HOST_MAINTENANCE":
+            reason = "Google Compute Engine stops it to maintain its host"
+            return PreemptionNotice(seen_at_seconds + notice_seconds, reason)
+        case "MIGRATE_ON_HOST_MAINTENANCE":
+            reason = "Google Compute Engine moves the machine to another host"
+            ends_at_seconds = seen_at_seconds + MAINTENANCE_SECONDS
+            return PreemptionNotice(ends_at_seconds, reason, survives=True)
+        case said:
+            raise MalformedNotice(f"no maintenance event but {said[:40]!r}")
 
 
 def amazon(body: str, now_seconds: float) -> PreemptionNotice:
@@ -91,7 +133,7 @@ def amazon(body: str, now_seconds: float) -> PreemptionNotice:
 
 
 def azure(body: str, own_name: str, now_seconds: float) -> PreemptionNotice | None:
-    """The first of the scheduled events that ends this machine.
+    """The first of the scheduled events that ends this machine, else one that pauses it.
 
     Machines of one availability or scale set see each other's events.
 
@@ -106,15 +148,38 @@ def azure(body: str, own_name: str, now_seconds: float) -> PreemptionNotice | No
     events = _object(body).get("Events", [])
     if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
         raise MalformedNotice(f"no list of events: {body[:80]!r}")
-    ours = [event for event in events if _ends(event, own_name)]
+    ours = [event for event in events if _concerns(event, own_name)]
     notices = [_azure_notice(event, now_seconds) for event in ours]
-    return min(notices, key=lambda notice: notice.ends_at_seconds, default=None)
+    return min(notices, key=lambda each: (each.survives, each.ends_at_seconds), default=None)
+
+
+def acknowledgement(event: str) -> str:
+    """What Azure is told so that its event, one of `PreemptionNotice.event`, need not wait."""
+    return json.dumps({"StartRequests": [{"EventId": event}]})
+
+
+def warning(notice: PreemptionNotice, now_seconds: float) -> Notice | None:
+    """What to tell of a notice that asks for no stop yet, None of one that does.
+
+    Whatever is only in memory is saved then, in case that the cloud keeps no promise.
+    """
+    if notice.survives:
+        message = f"{notice.reason}; what was trained is saved, and training goes on."
+        return Notice("machine_moves", message)
+    left = notice.ends_at_seconds - now_seconds
+    if left <= EARLY_SECONDS:
+        return None
+    return Notice(
+        "machine_goes",
+        f"{notice.reason}, in {format_seconds(left)}; what was trained is saved, and "
+        f"training goes on until {format_seconds(EARLY_SECONDS)} before.",
+    )
 
 
 def request(notice: PreemptionNotice, now_seconds: float) -> StopRequested | None:
-    """The request to stop that a notice makes, None while there is much time."""
+    """The request to stop that a notice makes, None while there is much time, or no need."""
     left = max(0.0, notice.ends_at_seconds - now_seconds)
-    if left > EARLY_SECONDS:
+    if notice.survives or left > EARLY_SECONDS:
         return None
     return StopRequested(
         source="preemption",
@@ -124,9 +189,9 @@ def request(notice: PreemptionNotice, now_seconds: float) -> StopRequested | Non
     )
 
 
-def _ends(event: Mapping[str, Any], own_name: str) -> bool:
-    resources = event.get("Resources") or []
-    return event.get("EventType") in _AZURE_ENDS and own_name in resources
+def _concerns(event: Mapping[str, Any], own_name: str) -> bool:
+    known = event.get("EventType") in (*_AZURE_ENDS, _AZURE_PAUSE)
+    return known and own_name in (event.get("Resources") or [])
 
 
 def _azure_notice(event: Mapping[str, Any], now_seconds: float) -> PreemptionNotice:
@@ -138,8 +203,14 @@ def _azure_notice(event: Mapping[str, Any], now_seconds: float) -> PreemptionNot
         raise MalformedNotice(f"no time: {text[:40]!r}") from error
     if math.isnan(ends_at_seconds):
         ends_at_seconds = now_seconds + _AZURE_LEAST_SECONDS
+    # To acknowledge an event lets it begin for all of its machines.
+    alone = len(event["Resources"]) == 1
+    what = _AZURE_ENDS.get(str(event["EventType"]))
     return PreemptionNotice(
-        ends_at_seconds, f"Microsoft Azure: {_AZURE_ENDS[str(event['EventType'])]}"
+        ends_at_seconds,
+        f"Microsoft Azure: {what or 'the machine is paused for some seconds'}",
+        survives=what is None,
+        event=str(event.get("EventId") or "") if alone else "",
     )
 
 

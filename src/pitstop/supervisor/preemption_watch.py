@@ -44,6 +44,7 @@ class PreemptionWatch:
         self._notice: PreemptionNotice | None = None
         self._failures = 0
         self._problem = ""
+        self._warned = ""
         self._closing = threading.Event()
         if cloud is not None:
             # A daemon: a question under way holds nobody up.
@@ -81,6 +82,33 @@ class PreemptionWatch:
             f"{self._cloud.title} cannot be asked whether it takes the machine away: {problem}.",
             "Let this process reach the metadata server, or say --preemption none.",
         )
+
+    def take_warning(self) -> Notice | None:
+        """What is to be told of a notice that asks for no stop (yet), told once."""
+        notice = self._notice
+        if notice is None:
+            self._warned = ""
+            return None
+        if notice.reason == self._warned:
+            return None
+        self._warned = notice.reason
+        return preemption.warning(notice, time.time())
+
+    def acknowledge(self) -> Notice | None:
+        """Tells the cloud that its notice was obeyed, if it was, and it can be told so.
+
+        Waits for the answer, some seconds at most.
+        """
+        notice, cloud = self._notice, self._cloud
+        if notice is None or cloud is None or preemption.request(notice, time.time()) is None:
+            return None
+        try:
+            told = cloud.acknowledge(self._server, notice)
+        except MetadataUnavailable as error:
+            text = f"{cloud.title} could not be told that the machine may go: {error.message}."
+            return Notice("preemption_unacknowledged", text)
+        text = f"{cloud.title} was told that the machine may go."
+        return Notice("preemption_acknowledged", text) if told else None
 
     def close(self) -> None:
         """Asks no more."""

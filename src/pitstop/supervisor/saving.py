@@ -68,9 +68,9 @@ class Saving:
         """A snapshot is whole."""
         self._policy = self._policy.taken(snapshot)
 
-    def pressed(self) -> None:
-        """Memory gets short."""
-        self._policy = self._policy.pressed()
+    def hurry(self, reason: str) -> None:
+        """What is in memory may be lost soon; the reason is that of the checkpoint."""
+        self._policy = self._policy.hurried(reason)
 
     def tick(self) -> None:
         """Asks for a checkpoint when one is due."""

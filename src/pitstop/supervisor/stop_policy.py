@@ -19,6 +19,7 @@ class StopPolicy:
         preemption: whose notices are followed, see `preemption_watch.CHOICES`.
         stops_under_pressure: memory or disk that gets short stops the run; else it
             is saved, and goes on.
+        acknowledges: the cloud is told when its notice was obeyed.
         signals: what each of them does.
         kill_after_seconds: from a SIGTERM to the SIGKILL that follows, 0 for none;
             None if nothing is known.
@@ -26,6 +27,7 @@ class StopPolicy:
 
     preemption: str = "auto"
     stops_under_pressure: bool = False
+    acknowledges: bool = False
     signals: SignalActions = field(default_factory=SignalActions)
     kill_after_seconds: float | None = None
 

@@ -220,15 +220,23 @@ def _attempt(
                 for line in supervision.last_words():
                     tools.screen.say(line)
                 supervision.finish_mirror()
+                _acknowledge(tools, premises.request)
                 return RunOutcome(supervision.state.value, exit_code, plan.attempt)
             status = replace(supervision.status(), restarts_left=restarts.left)
         cancelled = _restart_wait(tools, premises, status).run(wait_seconds)
         if cancelled is None:
             return None
         tools.chronicle.record(cancelled)
+        _acknowledge(tools, premises.request)
     patience = patience_seconds(0.0, plan.grace_seconds, None)
     _last_uploads(premises.mirror, patience, say)
     return RunOutcome(State.STOPPED.value, EXIT_STOPPED, plan.attempt)
+
+
+def _acknowledge(tools: Tools, request: RunRequest) -> None:
+    """Tells the cloud, if that is wanted, that nothing here is waited for any more."""
+    if request.stops.acknowledges and (told := tools.preemption.acknowledge()):
+        tools.chronicle.record(told)
 
 
 def _restart_wait(tools: Tools, premises: _Premises, status: Status) -> RestartWait:

@@ -197,6 +197,9 @@ class Supervision:
             self._request_stop(request)
         if problem := self._tools.preemption.take_problem():
             self._exchange.record(problem)
+        if warning := self._tools.preemption.take_warning():
+            self._exchange.record(warning)
+            self._exchange.saving.hurry("preemption")
         shortage = self._pressure.rises(
             now,
             lambda: family.resident_bytes(self._exchange.seat.pid),
@@ -206,7 +209,7 @@ class Supervision:
             self._relieve(shortage)
 
     def _relieve(self, shortage: str) -> None:
-        self._exchange.saving.pressed()
+        self._exchange.saving.hurry("pressure")
         if self._plan.request.stops.stops_under_pressure:
             self._request_stop(pressure.request(shortage))
         else:

@@ -12,7 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.events import AttemptEnded, Notice, StopDeadlinePassed, StopRequested, TrainerStopped
+from pitstop.events import (
+    AttemptEnded,
+    CheckpointCommitted,
+    Notice,
+    StopDeadlinePassed,
+    StopRequested,
+    TrainerStopped,
+)
 from pitstop.supervisor.cloud import detect
 from pitstop.supervisor.preemption_watch import ENV_URL
 from tests.integration.supervisor.launch import (
@@ -30,10 +37,11 @@ from tests.supervisor.metadata import NAME, Amazon, Azure, Google, Metadata, ser
 
 
 def _train(
-    folder: Path, cloud: str, metadata: Metadata, *options: object
+    folder: Path, cloud: str, metadata: Metadata, *options: object, acknowledge: bool = False
 ) -> subprocess.Popen[bytes]:
     command = ["--", sys.executable, TRAINER, *options]
-    words = ["run", "--run-dir", "run", "--preemption", cloud, *command]
+    follow = ["--preemption", cloud, *(["--acknowledge"] if acknowledge else [])]
+    words = ["run", "--run-dir", "run", *follow, *command]
     return start(folder, *words, **{ENV_URL: metadata.url})
 
 
@@ -62,6 +70,20 @@ def test_google_preempts_it(tmp_path: Path) -> None:
     assert 25 < asked.seconds_left <= 30
 
 
+def test_google_moves_the_machine_and_then_stops_it_for_maintenance(tmp_path: Path) -> None:
+    with serving(Google, "FALSE") as metadata:
+        run = _train(tmp_path, "gce", metadata)
+        until_line(run, b"step 5\n")
+        metadata.maintenance = "MIGRATE_ON_HOST_MAINTENANCE"
+        until(lambda: "preemption" in {e.reason for e in events(tmp_path, CheckpointCommitted)})
+        assert "moves the machine" in last(tmp_path, Notice).message
+        assert events(tmp_path, StopRequested) == []
+        metadata.maintenance = "TERMINATE_ON_HOST_MAINTENANCE"
+        asked = _check_stopped(tmp_path, finish(run))
+    assert asked.seconds_left is not None
+    assert 50 < asked.seconds_left <= 60
+
+
 def test_amazon_takes_its_spot_instance_back(tmp_path: Path) -> None:
     with serving(Amazon, "") as metadata:
         run = _train(tmp_path, "aws", metadata)
@@ -77,15 +99,18 @@ def test_azure_evicts_it_and_not_its_neighbour(tmp_path: Path) -> None:
     def event(resource: str) -> str:
         ends_at = format_datetime(datetime.now(UTC) + timedelta(seconds=45), usegmt=True)
         named = {"EventType": "Preempt", "Resources": [resource], "NotBefore": ends_at}
-        return json.dumps([named])
+        return json.dumps([{**named, "EventId": f"of {resource}"}])
 
     with serving(Azure, event("neighbour")) as metadata:
-        run = _train(tmp_path, "azure", metadata)
+        run = _train(tmp_path, "azure", metadata, acknowledge=True)
         until_line(run, b"step 5\n")
         until(lambda: sum("scheduledevents" in each for each in metadata.asked) > 1)
         assert events(tmp_path, StopRequested) == []
         metadata.said = event(NAME)
-        asked = _check_stopped(tmp_path, finish(run))
+        ended = finish(run)
+    asked = _check_stopped(tmp_path, ended)
+    assert metadata.approved == [f"of {NAME}"]
+    assert b"was told that the machine may go" in ended.stderr
     assert asked.seconds_left is not None
     assert 35 < asked.seconds_left <= 45
 
