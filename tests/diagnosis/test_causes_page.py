@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
 import re
 from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
 
-from pitstop.diagnosis import CAUSES, Evidence, Finding
+from pitstop.diagnosis import CAUSES, Evidence, Finding, rules
 from pitstop.diagnosis.engine import RULES
-from pitstop.diagnosis.rules import endings, exceptions, hangs, kills, native, numerics, quiet_ends
 from tests.source_tree import ROOT, modules, string_constants
 
 _PAGE = (ROOT / "docs" / "causes.md").read_text(encoding="utf-8")
 _NO_RULE = "no rule gives this cause yet"
 _PARTS = ("Seen by", "Mistaken for", "Do")
-_RULE_MODULES = (endings, exceptions, hangs, kills, native, numerics, quiet_ends)
+_RULE_MODULES = tuple(
+    importlib.import_module(f"{rules.__name__}.{found.name}")
+    for found in pkgutil.iter_modules(rules.__path__)
+)
 
 
 def _sections() -> dict[str, str]:

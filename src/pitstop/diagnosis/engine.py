@@ -6,22 +6,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from pitstop.diagnosis import phrases
+from pitstop.diagnosis.chain import chain_of
+from pitstop.diagnosis.context import ENDED_BY_REQUEST, complete, looked_at
 from pitstop.diagnosis.evidence import Evidence
-from pitstop.diagnosis.finding import CauseId, Diagnosis, EvidenceItem, Finding
-from pitstop.diagnosis.rules import endings, exceptions, hangs, kills, native, numerics, quiet_ends
-from pitstop.diagnosis.rules.unknown import unknown
-from pitstop.events import (
-    CheckpointCommitted,
-    CheckpointFailed,
-    CheckpointQuarantined,
-    InstrumentationUnavailable,
-    TrainerConnected,
+from pitstop.diagnosis.finding import CauseId, Diagnosis, Finding
+from pitstop.diagnosis.rules import (
+    endings,
+    exceptions,
+    hangs,
+    kills,
+    native,
+    numerics,
+    quiet_ends,
+    schedulers,
 )
+from pitstop.diagnosis.rules.unknown import unknown
 
 Rule = Callable[[Evidence], Finding | None]
 
 RULES: tuple[Rule, ...] = (
+    schedulers.job_record,
+    schedulers.job_clock,
     endings.scheduler_said,
     endings.asked_to_stop,
     endings.trainer_signalled,
@@ -53,28 +58,20 @@ RULES: tuple[Rule, ...] = (
 _LIKELY = 0.5
 _WORTH_TELLING = 0.3
 
-_ENDED_BY_REQUEST: frozenset[CauseId] = frozenset(
-    {"stop_requested", "user_interrupt", "preempted_or_terminated", "time_limit"}
-)
-
 # A general cause is dropped when a likely finding of a cause that it contains is there.
 _YIELDS_TO: Mapping[CauseId, frozenset[CauseId]] = MappingProxyType(
     {
         "completed_normally": frozenset(
             {"nan_loss", "dataset_exhausted", "early_stopping_or_callback_stop"}
         ),
-        "killed_from_outside": _ENDED_BY_REQUEST | {"host_oom_killed", "hang_or_stall"},
+        "killed_from_outside": ENDED_BY_REQUEST | {"host_oom_killed", "hang_or_stall"},
         "preempted_or_terminated": frozenset({"time_limit"}),
-        "native_crash": _ENDED_BY_REQUEST
+        "native_crash": ENDED_BY_REQUEST
         | {"shm_exhausted", "host_alloc_failure", "thread_or_process_limit"},
         "early_stopping_or_callback_stop": frozenset({"nan_loss"}),
-        "user_code_error": _ENDED_BY_REQUEST
-        | {"host_oom_killed", "checkpoint_corrupt_or_mismatch"},
+        "user_code_error": ENDED_BY_REQUEST | {"host_oom_killed", "checkpoint_corrupt_or_mismatch"},
     }
 )
-
-_GOES_ON_BY_ITSELF: frozenset[CauseId] = _ENDED_BY_REQUEST | {"killed_from_outside"}
-"""After these the same command goes on; after others something must be mended first."""
 
 
 def diagnose(evidence: Evidence) -> Diagnosis:
@@ -85,14 +82,19 @@ def diagnose(evidence: Evidence) -> Diagnosis:
         finding=None,
         step=evidence.position.step if evidence.position else None,
         checkpoint_step=evidence.checkpoint_step,
-        looked_at=_looked_at(evidence),
+        looked_at=looked_at(evidence),
     )
     if evidence.state == "running":
         return base
     found = rank([finding for rule in RULES if (finding := rule(evidence))])
     first, others = (found[0], found[1:]) if found else (unknown(evidence), [])
     worth = tuple(each for each in others if each.confidence >= _WORTH_TELLING)
-    return replace(base, finding=_complete(first, evidence), others=worth)
+    return replace(
+        base,
+        finding=complete(first, evidence),
+        others=worth,
+        chain=chain_of(evidence, first.cause),
+    )
 
 
 def rank(findings: list[Finding]) -> list[Finding]:
@@ -103,68 +105,3 @@ def rank(findings: list[Finding]) -> list[Finding]:
     for finding in sorted(kept, key=lambda finding: -finding.confidence):
         best.setdefault(finding.cause, finding)
     return list(best.values())
-
-
-def _complete(finding: Finding, evidence: Evidence) -> Finding:
-    return replace(
-        finding,
-        evidence=(*finding.evidence, *_context(evidence)),
-        advice=(*finding.advice, *_resume_advice(finding, evidence)),
-        missing=tuple(dict.fromkeys((*finding.missing, *_missing(evidence)))),
-    )
-
-
-def _context(evidence: Evidence) -> tuple[EvidenceItem, ...]:
-    items = []
-    at, committed = evidence.position, evidence.last(CheckpointCommitted)
-    if at:
-        place = phrases.place(at.step, at.epoch, at.step_in_epoch)
-        phase = f", phase {evidence.exit.phase}" if evidence.exit and evidence.exit.phase else ""
-        items.append(EvidenceItem("progress", f"last seen at {place}{phase}"))
-    if committed:
-        text = f"step {committed.step:,} is saved ({committed.reason}): {committed.path}"
-        items.append(EvidenceItem("checkpoint", text))
-    failed, damaged = evidence.last(CheckpointFailed), evidence.last(CheckpointQuarantined)
-    if failed:
-        text = f"saving step {failed.step:,} failed: {failed.error}"
-        items.append(EvidenceItem("checkpoint", text))
-    if damaged:
-        items.append(EvidenceItem("checkpoint", f"{damaged.path} was set aside: {damaged.reason}"))
-    return tuple(items)
-
-
-def _resume_advice(finding: Finding, evidence: Evidence) -> tuple[str, ...]:
-    if evidence.state == "completed" or not evidence.attempt:
-        return ()
-    saved, at = evidence.checkpoint_step, evidence.position
-    start = "Run" if finding.cause in _GOES_ON_BY_ITSELF else "After that, run"
-    if saved is None:
-        return (f"{start} the same command again; it starts anew, no checkpoint was saved.",)
-    lost = at.step - saved if at else 0
-    again = f" ({phrases.steps(lost)} executed again)" if lost > 0 else ""
-    return (f"{start} the same command again: it goes on after step {saved:,}{again}.",)
-
-
-def _missing(evidence: Evidence) -> list[str]:
-    missing = list(evidence.exit.missing) if evidence.exit else ["how the process ended"]
-    if not evidence.output and evidence.state != "completed":
-        missing.append("the output of the script (it is empty)")
-    if evidence.attempt and not evidence.last(TrainerConnected):
-        missing.append("steps and exceptions inside the script (it never connected)")
-    unavailable = evidence.last(InstrumentationUnavailable)
-    if unavailable:
-        missing.append(f"steps and exceptions inside the script ({unavailable.reason})")
-    return missing
-
-
-def _looked_at(evidence: Evidence) -> tuple[str, ...]:
-    ended = evidence.exit
-    sources = {
-        f"journal ({len(evidence.entries)} events)": bool(evidence.attempt),
-        f"output (last {len(evidence.output):,} characters)": bool(evidence.output),
-        "exit status": ended is not None,
-        "memory cgroup": ended is not None and ended.oom_kills is not None,
-        "kernel log": ended is not None and ended.kernel_lines is not None,
-        "limits": ended is not None and bool(ended.limits),
-    }
-    return tuple(name for name, was_read in sources.items() if was_read)

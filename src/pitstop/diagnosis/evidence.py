@@ -138,6 +138,11 @@ class Evidence:
         return next((stop for stop in stops if stop.source != "supervisor_lost"), None)
 
     @property
+    def kernel_lines(self) -> tuple[str, ...]:
+        """What the kernel log said of the run; nothing too when it could not be read."""
+        return tuple(self.exit.kernel_lines or ()) if self.exit else ()
+
+    @property
     def trainer_pids(self) -> frozenset[int]:
         """The process that was started and those that reported."""
         started = {event.trainer_pid for event in self.all(AttemptStarted)}

@@ -27,6 +27,19 @@ def size(size_bytes: int) -> str:
     return f"{value:.1f} {_UNITS[unit]}" if unit else f"{size_bytes} {_UNITS[0]}"
 
 
+def duration(seconds: float) -> str:
+    """`40 s`, `12 min`, `3 h 20 min`, `2 days`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 100:
+        return f"{minutes} min"
+    hours, rest = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {rest} min" if rest else f"{hours} h"
+    return f"{round(hours / 24)} days"
+
+
 def number(value: object) -> str:
     """A value of a metric, four digits; anything else as it is."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -8,12 +8,14 @@ from pathlib import PurePath
 from pitstop.diagnosis import output, phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
+from pitstop.diagnosis.rules import schedulers
 from pitstop.events import (
     LOOPS,
     AttemptStarted,
     EpochEnded,
     FitEnded,
     FitStarted,
+    JobSeen,
     StopDeadlinePassed,
     StopRequested,
     TrainerStopped,
@@ -93,10 +95,23 @@ def asked_to_stop(evidence: Evidence) -> Finding | None:
     if stop is None or evidence.state == "completed":
         return None
     request = _read_request(stop)
-    seen = (EvidenceItem("journal", _describe(stop)), *_how_it_went(evidence))
+    described = EvidenceItem("journal", _describe(stop))
+    seen = (described, *schedulers.job_items(evidence), *_how_it_went(evidence))
     confidence = 0.98 if evidence.state == "stopped" else 0.7
-    advice = (request.advice,) if request.advice else ()
+    more = () if request.cause in _KNOWN_WELL else _ask_scheduler(evidence)
+    advice = more or ((request.advice,) if request.advice else ())
     return Finding(request.cause, confidence, _headline(evidence, request), seen, advice)
+
+
+_KNOWN_WELL: frozenset[CauseId] = frozenset({"stop_requested", "user_interrupt", "time_limit"})
+
+
+def _ask_scheduler(evidence: Evidence) -> tuple[str, ...]:
+    job = evidence.last(JobSeen)
+    command = schedulers.ask(job) if job else ""
+    if job is None or not command:
+        return ()
+    return (f"{command} {'tells' if ' and ' not in command else 'tell'} who ended the job.",)
 
 
 @dataclass(frozen=True)
@@ -196,6 +211,8 @@ def trainer_signalled(evidence: Evidence) -> Finding | None:
         "Signal the `pitstop run` process instead, or use `pitstop stop`: no step is lost then."
     )
     more = (_SIGNAL_ADVICE[evidence.signal],) if evidence.signal in _SIGNAL_ADVICE else ()
+    more = _ask_scheduler(evidence) or more
+    seen = (*seen, *schedulers.job_items(evidence))
     return Finding(cause, 0.85, text, seen, (advice, *more), ("who sent the signal",))
 
 

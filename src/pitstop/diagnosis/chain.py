@@ -1,0 +1,222 @@
+"""How one thing led to the next: the events before an end, as far as they belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+
+from pitstop.diagnosis import phrases
+from pitstop.diagnosis.evidence import Evidence
+from pitstop.diagnosis.finding import CauseId, ChainLink
+from pitstop.events import (
+    AttemptEnded,
+    CheckpointFailed,
+    Event,
+    ExceptionRaised,
+    NonFiniteLocated,
+    NonFiniteLoss,
+    Notice,
+    StopDeadlinePassed,
+    StopRequested,
+    StopTrainingSet,
+    ThreadFailed,
+    TrainerExited,
+    TrainingStalled,
+    WorkerDied,
+)
+from pitstop.supervisor.observation.kernel_log import parse_oom_kill
+
+_LEAST_LINKS = 2
+"""One thing and the end that it led to need no chain: the summary tells them."""
+
+_PRESSURE = "pressure"
+_MEMORY = "short of memory"
+_DISK = "short of disk"
+
+Teller = Callable[[Event], str]
+"""A link's text for an event; empty where the event is none."""
+
+
+def chain_of(evidence: Evidence, cause: CauseId) -> tuple[ChainLink, ...]:
+    """What led to an end of this cause, the end itself last; empty where one thing did."""
+    tellers = _LEADS_TO.get(cause, {})
+    found = [
+        ChainLink(text, _SOURCES.get(type(entry.event), "journal"), entry.time_seconds)
+        for entry in evidence.entries
+        if (tell := tellers.get(type(entry.event))) and (text := tell(entry.event))
+    ]
+    links = _in_time([*found, *_kernel_links(evidence, cause)])
+    if len(links) < _LEAST_LINKS:
+        return ()
+    return (*links, *_end(evidence))
+
+
+def _in_time(links: list[ChainLink]) -> list[ChainLink]:
+    return sorted(links, key=lambda link: link.time_seconds or 0.0)
+
+
+def _kernel_links(evidence: Evidence, cause: CauseId) -> Iterator[ChainLink]:
+    """Kills for memory; a worker's stands where its death was heard of."""
+    ended = next((each for each in evidence.entries if isinstance(each.event, TrainerExited)), None)
+    if ended is None or cause not in ("host_oom_killed", "hang_or_stall"):
+        return
+    deaths = {
+        entry.event.pid: entry.time_seconds
+        for entry in evidence.entries
+        if isinstance(entry.event, WorkerDied)
+    }
+    parsed = (parse_oom_kill(line) for line in evidence.kernel_lines)
+    for pid in dict.fromkeys(kill.pid for kill in parsed if kill):
+        who = "the trainer" if pid in evidence.trainer_pids else "another process of the run"
+        who = "a data worker" if pid in deaths else who
+        when = deaths.get(pid, ended.time_seconds)
+        text = f"the kernel killed {who} (process {pid}) for memory"
+        # Just before the death that it brought.
+        yield ChainLink(text, "kernel log", when - 0.001)
+
+
+def _end(evidence: Evidence) -> Iterator[ChainLink]:
+    for entry in evidence.entries:
+        if isinstance(entry.event, AttemptEnded | TrainerExited):
+            yield ChainLink(_end_text(evidence), "exit status", entry.time_seconds)
+            return
+
+
+def _end_text(evidence: Evidence) -> str:
+    saved = evidence.checkpoint_step
+    kept = f"; step {saved:,} is saved" if saved is not None else "; nothing was saved"
+    if evidence.state == "completed":
+        return "the script ended with exit code 0"
+    if evidence.state == "stopped":
+        return f"the attempt stopped{kept}"
+    how = f"by {evidence.signal}" if evidence.signal else f"with exit code {evidence.exit_code}"
+    return f"the attempt ended {how}{kept}"
+
+
+# -- a link for each kind of event ------------------------------------------------
+
+
+def _pressed(word: str) -> Teller:
+    def tell(event: Event) -> str:
+        if not isinstance(event, Notice) or event.code != _PRESSURE:
+            return ""
+        text = event.message.partition(";")[0]
+        return f"the machine was {text[:1].lower()}{text[1:]}" if word in text.lower() else ""
+
+    return tell
+
+
+def _worker_died(event: Event) -> str:
+    if not isinstance(event, WorkerDied):
+        return ""
+    how = f"was ended by {event.signal}" if event.signal else f"returned {event.exit_code}"
+    return f"data worker {event.pid} {how}"
+
+
+def _thread_failed(event: Event) -> str:
+    if not isinstance(event, ThreadFailed):
+        return ""
+    where = phrases.source_line(event.file, event.line, event.function)
+    return f"thread {event.thread} ended with {event.class_name} at {where}"
+
+
+def _stalled(event: Event) -> str:
+    if not isinstance(event, TrainingStalled):
+        return ""
+    return f"the training stood still at step {event.step:,}, {event.place}"
+
+
+def _ended_for_it(event: Event) -> str:
+    if isinstance(event, StopRequested) and event.source != "supervisor_lost":
+        return f"a stop was requested ({event.signal or event.source})"
+    return ""
+
+
+def _too_late(event: Event) -> str:
+    if not isinstance(event, StopDeadlinePassed):
+        return ""
+    return f"no step ended within {event.waited_seconds:.0f} s ({event.reason})"
+
+
+def _save_failed(event: Event) -> str:
+    if not isinstance(event, CheckpointFailed):
+        return ""
+    return f"saving step {event.step:,} failed: {phrases.shorten(event.error, 80)}"
+
+
+def _raised(event: Event) -> str:
+    if not isinstance(event, ExceptionRaised):
+        return ""
+    where = f"in callback {event.callback}" if event.callback else f"in phase {event.phase}"
+    name = event.class_name.rpartition(".")[2]
+    return f"{name} {where}: {phrases.shorten(event.message, 80)}"
+
+
+def _grew(event: Event) -> str:
+    if not isinstance(event, NonFiniteLoss) or len(event.recent) < _LEAST_LINKS:
+        return ""
+    losses = " -> ".join(phrases.number(float(loss)) for loss in event.recent[-4:])
+    return f"the loss was {losses}, then {event.value} at step {event.step:,}"
+
+
+def _located(event: Event) -> str:
+    if not isinstance(event, NonFiniteLocated) or event.where == "nowhere":
+        return ""
+    name = f" ({event.name})" if event.name else ""
+    return f"run again, the {event.where}{name} of that step was the first to be bad"
+
+
+def _stop_set(event: Event) -> str:
+    if not isinstance(event, StopTrainingSet):
+        return ""
+    who = event.callback or phrases.source_line(event.file, event.line)
+    return f"{who} ended the training at step {event.step:,}"
+
+
+_STANDSTILL: Mapping[type[Event], Teller] = {
+    Notice: _pressed(_MEMORY),
+    WorkerDied: _worker_died,
+    ThreadFailed: _thread_failed,
+    TrainingStalled: _stalled,
+    StopRequested: _ended_for_it,
+    StopDeadlinePassed: _too_late,
+}
+_STORAGE: Mapping[type[Event], Teller] = {
+    Notice: _pressed(_DISK),
+    CheckpointFailed: _save_failed,
+    ExceptionRaised: _raised,
+}
+_STOP: Mapping[type[Event], Teller] = {
+    TrainingStalled: _stalled,
+    StopRequested: _ended_for_it,
+    StopDeadlinePassed: _too_late,
+    CheckpointFailed: _save_failed,
+}
+
+_LEADS_TO: Mapping[CauseId, Mapping[type[Event], Teller]] = MappingProxyType(
+    {
+        "host_oom_killed": {Notice: _pressed(_MEMORY), WorkerDied: _worker_died},
+        "host_alloc_failure": {Notice: _pressed(_MEMORY), ExceptionRaised: _raised},
+        "hang_or_stall": _STANDSTILL,
+        "killed_from_outside": {Notice: _pressed(_MEMORY), TrainingStalled: _stalled},
+        "nan_loss": {
+            NonFiniteLoss: _grew,
+            NonFiniteLocated: _located,
+            StopTrainingSet: _stop_set,
+            ExceptionRaised: _raised,
+        },
+        "disk_full": _STORAGE,
+        "shm_exhausted": _STORAGE,
+        "permission_or_readonly": _STORAGE,
+        "callback_error": _STORAGE,
+        "stop_requested": _STOP,
+        "user_interrupt": _STOP,
+        "preempted_or_terminated": _STOP,
+        "time_limit": _STOP,
+    }
+)
+"""By cause, the events that can lead to it, and what they are in a chain."""
+
+_SOURCES: Mapping[type[Event], str] = MappingProxyType(
+    {TrainingStalled: "watchdog", ExceptionRaised: "exception"}
+)

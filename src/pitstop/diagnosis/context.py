@@ -1,0 +1,115 @@
+"""What every finding is told with: where the run stood, what is saved, what nobody saw."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pitstop.diagnosis import phrases
+from pitstop.diagnosis.evidence import Evidence
+from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
+from pitstop.events import (
+    CheckpointCommitted,
+    CheckpointFailed,
+    CheckpointQuarantined,
+    InstrumentationUnavailable,
+    JobState,
+    TrainerConnected,
+)
+
+ENDED_BY_REQUEST: frozenset[CauseId] = frozenset(
+    {"stop_requested", "user_interrupt", "preempted_or_terminated", "time_limit"}
+)
+
+_GOES_ON_BY_ITSELF: frozenset[CauseId] = ENDED_BY_REQUEST | {"killed_from_outside"}
+"""After these the same command goes on; after others something must be mended first."""
+
+_FROM_OUTSIDE: frozenset[CauseId] = frozenset(
+    {
+        "preempted_or_terminated",
+        "time_limit",
+        "killed_from_outside",
+        "host_oom_killed",
+        "hang_or_stall",
+        "unknown",
+    }
+)
+"""What the machine and the scheduler record is asked about these."""
+
+
+def complete(finding: Finding, evidence: Evidence) -> Finding:
+    """The finding with what holds for the whole attempt."""
+    return replace(
+        finding,
+        evidence=(*finding.evidence, *_context(evidence)),
+        advice=(*finding.advice, *_resume_advice(finding, evidence)),
+        missing=tuple(dict.fromkeys((*finding.missing, *_missing(finding, evidence)))),
+    )
+
+
+def looked_at(evidence: Evidence) -> tuple[str, ...]:
+    """The sources that were read."""
+    ended = evidence.exit
+    sources = {
+        f"journal ({len(evidence.entries)} events)": bool(evidence.attempt),
+        f"output (last {len(evidence.output):,} characters)": bool(evidence.output),
+        "exit status": ended is not None,
+        "memory cgroup": ended is not None and ended.oom_kills is not None,
+        "kernel log": ended is not None and ended.kernel_lines is not None,
+        "limits": ended is not None and bool(ended.limits),
+        "scheduler": bool(evidence.all(JobState)),
+    }
+    return tuple(name for name, was_read in sources.items() if was_read)
+
+
+def _context(evidence: Evidence) -> tuple[EvidenceItem, ...]:
+    items = []
+    at, committed = evidence.position, evidence.last(CheckpointCommitted)
+    if at:
+        place = phrases.place(at.step, at.epoch, at.step_in_epoch)
+        phase = f", phase {evidence.exit.phase}" if evidence.exit and evidence.exit.phase else ""
+        items.append(EvidenceItem("progress", f"last seen at {place}{phase}"))
+    if committed:
+        text = f"step {committed.step:,} is saved ({committed.reason}): {committed.path}"
+        items.append(EvidenceItem("checkpoint", text))
+    failed, damaged = evidence.last(CheckpointFailed), evidence.last(CheckpointQuarantined)
+    if failed:
+        text = f"saving step {failed.step:,} failed: {failed.error}"
+        items.append(EvidenceItem("checkpoint", text))
+    if damaged:
+        items.append(EvidenceItem("checkpoint", f"{damaged.path} was set aside: {damaged.reason}"))
+    return tuple(items)
+
+
+def _resume_advice(finding: Finding, evidence: Evidence) -> tuple[str, ...]:
+    if evidence.state == "completed" or not evidence.attempt:
+        return ()
+    saved, at = evidence.checkpoint_step, evidence.position
+    start = "Run" if finding.cause in _GOES_ON_BY_ITSELF else "After that, run"
+    if saved is None:
+        return (f"{start} the same command again; it starts anew, no checkpoint was saved.",)
+    lost = at.step - saved if at else 0
+    again = f" ({phrases.steps(lost)} executed again)" if lost > 0 else ""
+    return (f"{start} the same command again: it goes on after step {saved:,}{again}.",)
+
+
+def _missing(finding: Finding, evidence: Evidence) -> list[str]:
+    missing = list(_unseen_outside(finding, evidence))
+    if not evidence.output and evidence.state != "completed":
+        missing.append("the output of the script (it is empty)")
+    if evidence.attempt and not evidence.last(TrainerConnected):
+        missing.append("steps and exceptions inside the script (it never connected)")
+    unavailable = evidence.last(InstrumentationUnavailable)
+    if unavailable:
+        missing.append(f"steps and exceptions inside the script ({unavailable.reason})")
+    return missing
+
+
+def _unseen_outside(finding: Finding, evidence: Evidence) -> list[str]:
+    """What the machine and the scheduler did not tell, where it might say something else."""
+    if evidence.exit is None:
+        return ["how the process ended"]
+    if finding.cause not in _FROM_OUTSIDE and not evidence.signal:
+        return []
+    told = evidence.last(JobState)
+    unasked = [f"what the scheduler did to job {told.job} ({told.problem})"] if told else []
+    return [*evidence.exit.missing, *(unasked if told and told.problem else [])]

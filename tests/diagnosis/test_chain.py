@@ -1,0 +1,112 @@
+"""What led to an end is told in its order, and nothing that did not."""
+
+from __future__ import annotations
+
+from pitstop.diagnosis import ChainLink, Evidence, diagnose
+from pitstop.events import (
+    CheckpointFailed,
+    NonFiniteLoss,
+    Notice,
+    StopDeadlinePassed,
+    ThreadFailed,
+    TrainingStalled,
+    WorkerDied,
+)
+from tests.diagnosis.attempts import (
+    FINISHED,
+    OOM_LINES,
+    STOPPED_CLEANLY,
+    TRAINER_PID,
+    completed,
+    exited,
+    failed,
+    killed,
+    raised,
+    stop_by_signal,
+    stopped,
+)
+
+WORKER = 5150
+PRESSURE = Notice("pressure", "Short of memory (90 MB left); what was trained is saved, and ...")
+STALLED = TrainingStalled(30.0, "train", 47, "worker", "it waits for a data worker", "kill")
+WORKER_OOM = [line.replace(str(TRAINER_PID), str(WORKER)) for line in OOM_LINES]
+
+
+def texts(evidence: Evidence) -> list[str]:
+    return [link.text for link in diagnose(evidence).chain]
+
+
+def test_pressure_and_then_the_kernels_kill() -> None:
+    found = texts(failed(PRESSURE, killed(kernel_lines=OOM_LINES, oom_kills=1)))
+    assert found == [
+        "the machine was short of memory (90 MB left)",
+        f"the kernel killed the trainer (process {TRAINER_PID}) for memory",
+        "the attempt ended by SIGKILL; step 40 is saved",
+    ]
+
+
+def test_a_data_worker_that_the_kernel_kills_leaves_a_standstill() -> None:
+    evidence = failed(
+        WorkerDied(WORKER, "SIGKILL"), STALLED, killed(kernel_lines=WORKER_OOM, oom_kills=1)
+    )
+    assert texts(evidence) == [
+        f"the kernel killed a data worker (process {WORKER}) for memory",
+        f"data worker {WORKER} was ended by SIGKILL",
+        "the training stood still at step 47, it waits for a data worker",
+        "the attempt ended by SIGKILL; step 40 is saved",
+    ]
+
+
+def test_a_thread_that_failed_leaves_a_standstill() -> None:
+    thread = ThreadFailed("reader", "ValueError", "bad row", "/app/train.py", 12, "read")
+    found = texts(failed(thread, STALLED, killed()))
+    assert found[0] == "thread reader ended with ValueError at /app/train.py:12 in read()"
+
+
+def test_a_full_disk_and_then_the_callback() -> None:
+    full = "[Errno 28] No space left on device"
+    evidence = failed(
+        CheckpointFailed(45, full, ""),
+        raised("OSError", full, callback="ModelCheckpoint"),
+        exited(1),
+    )
+    assert texts(evidence) == [
+        f"saving step 45 failed: {full}",
+        f"OSError in callback ModelCheckpoint: {full}",
+        "the attempt ended with exit code 1; step 40 is saved",
+    ]
+
+
+def test_losses_that_grew_and_who_ended_it() -> None:
+    bad = NonFiniteLoss(12, 0, 12, "loss", "nan", 9e9, [0.7, 31.0, 2e4, 9e9])
+    evidence = failed(bad, raised("RuntimeError", "NaN or Inf loss encountered"), exited(1))
+    assert texts(evidence)[0] == "the loss was 0.7 -> 31 -> 2e+04 -> 9e+09, then nan at step 12"
+
+
+def test_a_stop_that_came_too_late() -> None:
+    late = StopDeadlinePassed(30.0, "train", "no step ended")
+    found = texts(stopped(stop_by_signal("SIGTERM"), late, exited(75)))
+    assert found == [
+        "a stop was requested (SIGTERM)",
+        "no step ended within 30 s (no step ended)",
+        "the attempt stopped; step 40 is saved",
+    ]
+
+
+def test_one_cause_is_no_chain() -> None:
+    assert not texts(failed(killed()))
+    assert not texts(completed(*FINISHED))
+    assert not texts(stopped(stop_by_signal("SIGTERM"), *STOPPED_CLEANLY))
+
+
+def test_what_is_no_part_of_the_cause_is_no_link() -> None:
+    evidence = failed(PRESSURE, WorkerDied(WORKER, "SIGKILL"), raised("KeyError", "x"), exited(1))
+    assert diagnose(evidence).chain == ()
+
+
+def test_a_chain_is_told_in_json_with_its_times() -> None:
+    told = diagnose(failed(PRESSURE, killed(kernel_lines=OOM_LINES, oom_kills=1))).to_json()
+    assert (
+        told["chain"][0]
+        == ChainLink("the machine was short of memory (90 MB left)", "journal", 1004.0).to_json()
+    )
