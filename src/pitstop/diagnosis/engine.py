@@ -49,6 +49,7 @@ RULES: tuple[Rule, ...] = (
     quiet_ends.callback_stop,
     quiet_ends.early_stopping_printed,
     quiet_ends.left_during_fit,
+    quiet_ends.exit_called,
     exceptions.uncaught_exception,
     exceptions.resume_refused,
     exceptions.exit_code,

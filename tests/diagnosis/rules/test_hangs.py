@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from pitstop.diagnosis import CauseId, Evidence, diagnose
-from pitstop.events import TrainingStalled, TrainingWentOn, WorkerDied
+from pitstop.events import ThreadFailed, TrainerExited, TrainingStalled, TrainingWentOn, WorkerDied
 from tests.diagnosis.attempts import (
     FINISHED,
+    OOM_LINES,
+    TRAINER_PID,
     Case,
     advice_of,
     as_parameters,
@@ -128,3 +130,38 @@ def test_advice_follows_what_it_waited_for() -> None:
 
 def test_a_live_run_has_no_cause_yet() -> None:
     assert diagnose(attempt_of(WARNED, live=True)).finding is None
+
+
+OF_THE_WORKER = [line.replace(f"pid={TRAINER_PID}", "pid=9") for line in OOM_LINES[:1]]
+OF_A_NEIGHBOUR = [line.replace(f"pid={TRAINER_PID}", "pid=77") for line in OOM_LINES[:1]]
+
+
+@pytest.mark.parametrize(
+    "ended",
+    [
+        killed("SIGTERM", kernel_lines=OF_THE_WORKER, oom_kills=1),
+        killed("SIGTERM", kernel_lines=None, oom_kills=1),
+    ],
+)
+def test_a_worker_that_was_killed_for_memory_needs_more_of_it(ended: TrainerExited) -> None:
+    assert "raise the memory limit" in advice_of(failed(DIED, BY_WORKER, ended))[0]
+
+
+@pytest.mark.parametrize(
+    "ended",
+    [
+        killed("SIGTERM", kernel_lines=OF_A_NEIGHBOUR, oom_kills=0),
+        killed("SIGTERM", kernel_lines=None, oom_kills=None),
+    ],
+)
+def test_a_worker_that_somebody_killed_does_not(ended: TrainerExited) -> None:
+    assert "Find out what killed the worker" in advice_of(failed(DIED, BY_WORKER, ended))[0]
+
+
+def test_a_thread_that_failed_before_is_to_be_mended() -> None:
+    thread = ThreadFailed("reader", "ValueError", "bad row 7", "/app/rows.py", 12, "read")
+    finding = finding_of(failed(thread, ENDED, killed()))
+    assert finding.cause == "hang_or_stall"
+    assert finding.advice[0].startswith("Mend /app/rows.py:12 in read()")
+    text = "reader had ended with ValueError: bad row 7 (/app/rows.py:12 in read())"
+    assert text in [item.text for item in finding.evidence]

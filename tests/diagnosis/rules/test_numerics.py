@@ -7,7 +7,13 @@ from dataclasses import replace
 import pytest
 
 from pitstop.diagnosis import CauseId, Evidence
-from pitstop.events import CheckpointCommitted, StopRequested, StopTrainingSet
+from pitstop.diagnosis.rules.numerics import has_grown
+from pitstop.events import (
+    CheckpointCommitted,
+    NonFiniteLocated,
+    StopRequested,
+    StopTrainingSet,
+)
 from tests.diagnosis.attempts import (
     FINISHED,
     NAN_AT_12,
@@ -76,7 +82,51 @@ def test_a_loss_that_grew_first_points_to_the_learning_rate() -> None:
     grown = completed(replace(NAN_AT_12, last_finite=3e9), *FINISHED)
     sudden = completed(NAN_AT_12, *FINISHED)
     assert "learning rate" in advice_without_checkpoint(grown)[0]
-    assert "batch of that step" in advice_without_checkpoint(sudden)[0]
+    assert "batch 12 of epoch 1" in advice_without_checkpoint(sudden)[0]
+
+
+GROWING = [0.7, 0.9, 31.0, 2e4, 9e9]
+
+
+@pytest.mark.parametrize(
+    ("losses", "grown"),
+    [
+        (GROWING, True),
+        ([2.3, 2.2, 2.1, 2.0, 1.9], False),
+        ([0.5, 0.5, 3.0, 0.5, 0.6], False),
+        ([8.0, 1.0, 0.2, 0.1, 0.15], False),
+        ([9e9, 1e9, 1e8, 1e7, 1e6], False),
+        ([1.0, 40.0], False),
+        ([1.0, 4e4], True),
+        ([], False),
+    ],
+)
+def test_whether_a_loss_grew(losses: list[float], grown: bool) -> None:
+    assert has_grown(losses, losses[-1] if losses else None) is grown
+
+
+def test_the_rate_that_was_too_high_is_in_the_advice() -> None:
+    bad = replace(NAN_AT_12, last_finite=9e9, recent=GROWING, learning_rate=0.5)
+    finding = finding_of(completed(bad, *FINISHED))
+    assert "Lower the learning rate: 0.5 now, try 0.05" in finding.advice[1]
+    assert "it grew from step to step: 0.7, 0.9, 31, 2e+04, 9e+09, then nan" in [
+        item.text for item in finding.evidence
+    ]
+
+
+def test_a_step_that_was_run_again_tells_what_was_bad_first() -> None:
+    located = NonFiniteLocated(12, "input", "x[0]", ["3 of 512 values are NaN, first in row 5"])
+    finding = finding_of(completed(NAN_AT_12, *FINISHED, located))
+    texts = [item.text for item in finding.evidence]
+    assert "step 12 again: the batch itself has bad values: x[0]" in texts
+    assert "3 of 512 values are NaN, first in row 5" in texts
+    assert finding.advice[1].startswith("Mend these rows")
+    assert not any("find-nan" in line for line in finding.advice)
+
+
+def test_a_step_that_was_not_run_again_can_be() -> None:
+    lines = advice_of(completed(NAN_AT_12, *FINISHED))
+    assert any("`pitstop find-nan RUN` runs step 12 again" in line for line in lines)
 
 
 def test_a_checkpoint_from_before_the_bad_step_is_not_warned_of() -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pitstop.diagnosis import CauseId, Evidence
 from pitstop.events import (
+    ExitCalled,
     Restored,
     StopTrainingSet,
+    TrainerExited,
 )
 from tests.diagnosis.attempts import (
     FINISHED,
@@ -112,3 +116,50 @@ def test_the_numbers_of_a_short_dataset_are_in_the_advice() -> None:
 def test_an_epoch_that_began_in_another_attempt_is_not_short() -> None:
     restored = Restored(45, 2, 5, "exact", "", 0.1, 0)
     check(completed(restored, epoch(2, 15), epoch(3), epoch(4), *FINISHED), "completed_normally")
+
+
+CALL = ExitCalled("sys.exit", "3", "/app/train.py", 12, "on_epoch_end", "Guard")
+
+
+@pytest.mark.parametrize(
+    ("call", "ended"),
+    [
+        (CALL, exited(3)),
+        (replace(CALL, code="-1"), exited(255)),
+        (replace(CALL, code="no data left"), exited(1)),
+        (replace(CALL, how="os._exit", code="9"), exited(9)),
+        (replace(CALL, how="os.abort", code="0"), killed("SIGABRT")),
+    ],
+)
+def test_a_call_of_exit_is_named(call: ExitCalled, ended: TrainerExited) -> None:
+    finding = finding_of(failed(call, ended))
+    assert finding.cause == "user_code_error"
+    place = "/app/train.py:12 in on_epoch_end()"
+    assert f"callback Guard called {call.how} at {place}" in finding.summary
+    assert place in finding.advice[0]
+
+
+def test_the_message_of_an_exit_is_quoted() -> None:
+    finding = finding_of(failed(replace(CALL, code="no data left"), exited(1)))
+    assert '"no data left"' in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("evidence", "cause"),
+    [
+        (failed(CALL, killed()), "killed_from_outside"),
+        (failed(CALL, raised("KeyError", "x"), exited(3)), "user_code_error"),
+        (failed(CALL, killed("SIGSEGV")), "native_crash"),
+    ],
+)
+def test_a_call_that_did_not_end_it_is_no_cause(evidence: Evidence, cause: CauseId) -> None:
+    finding = finding_of(evidence)
+    assert finding.cause == cause
+    assert "sys.exit" not in finding.summary
+
+
+def test_leaving_a_fit_quietly_names_the_call() -> None:
+    call = replace(CALL, how="os._exit", code="0")
+    finding = finding_of(completed(call, exited(0)))
+    assert "(callback Guard called os._exit at /app/train.py:12" in finding.summary
+    assert finding.confidence > finding_of(completed(exited(0))).confidence

@@ -8,7 +8,8 @@ from types import MappingProxyType
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
-from pitstop.events import TrainingStalled, TrainingWentOn, WorkerDied
+from pitstop.events import ThreadFailed, TrainingStalled, TrainingWentOn, WorkerDied
+from pitstop.supervisor.observation.kernel_log import parse_oom_kill
 
 _MOST_LINES = 4
 _ENDED_FOR_IT = 0.97
@@ -28,6 +29,10 @@ _ADVICE: Mapping[str, str] = MappingProxyType(
         "stopped": "Find out who suspended it, and let it go on.",
     }
 )
+_LESS_MEMORY = (
+    "The kernel killed a data worker for memory: raise the memory limit, or use fewer workers, "
+    "smaller queues (`max_queue_size`) and smaller batches."
+)
 _RESTART = "`pitstop run --on-hang restart --restarts 3` goes on by itself after such an end."
 
 
@@ -44,11 +49,10 @@ def stood_still(evidence: Evidence) -> Finding | None:
         f"The training stood still at step {stalled.step:,} ({phase}) for "
         f"{stalled.seconds:.0f} s: {stalled.place}."
     )
-    advice = (_ADVICE[stalled.doing],) if stalled.doing in _ADVICE else ()
+    seen = (*_seen(stalled), *_workers_killed(evidence), *_failed_threads(evidence))
     more = () if stalled.action == "restart" else (_RESTART,)
-    return Finding(
-        "hang_or_stall", confidence, text, _seen(stalled), (*advice, *more), tuple(stalled.missing)
-    )
+    advice = (*_advice(evidence, stalled.doing), *more)
+    return Finding("hang_or_stall", confidence, text, seen, advice, tuple(stalled.missing))
 
 
 def lost_a_worker(evidence: Evidence) -> Finding | None:
@@ -59,8 +63,46 @@ def lost_a_worker(evidence: Evidence) -> Finding | None:
     if evidence.state == "completed" or _last_stall(evidence):
         return None
     text = f"Process {died.pid}, which worked for the training, was ended by {died.signal}."
-    seen = (EvidenceItem("journal", text),)
-    return Finding("hang_or_stall", _WORKER_ONLY, text, seen, (_ADVICE["worker"],))
+    seen = (EvidenceItem("journal", text), *_workers_killed(evidence))
+    return Finding("hang_or_stall", _WORKER_ONLY, text, seen, _advice(evidence, "worker"))
+
+
+def _advice(evidence: Evidence, doing: str) -> tuple[str, ...]:
+    """What to do, from what is known of the cause behind the standstill."""
+    if _workers_killed(evidence):
+        return (_LESS_MEMORY,)
+    failed = evidence.last(ThreadFailed)
+    if failed and failed.file and doing != "stopped":
+        where = phrases.source_line(failed.file, failed.line, failed.function)
+        return (f"Mend {where}: the thread that ended there delivers nothing any more.",)
+    return (_ADVICE[doing],) if doing in _ADVICE else ()
+
+
+def _workers_killed(evidence: Evidence) -> tuple[EvidenceItem, ...]:
+    """The kernel's words on data workers that it killed for memory."""
+    dead = {event.pid for event in evidence.all(WorkerDied)}
+    parsed = ((line, parse_oom_kill(line)) for line in evidence.kernel_lines)
+    lines = [line for line, kill in parsed if kill and kill.pid in dead]
+    if lines:
+        return tuple(EvidenceItem("kernel log", line) for line in lines)
+    counted = evidence.exit.oom_kills if evidence.exit else None
+    by_sigkill = any(event.signal == "SIGKILL" for event in evidence.all(WorkerDied))
+    if not counted or not by_sigkill or evidence.signal == "SIGKILL":
+        return ()
+    text = f"processes of the cgroup killed for memory during the attempt: {counted}"
+    return (EvidenceItem("memory cgroup", text),)
+
+
+def _failed_threads(evidence: Evidence) -> tuple[EvidenceItem, ...]:
+    return tuple(
+        EvidenceItem(
+            "thread",
+            f"{failed.thread} had ended with {failed.class_name}: "
+            f"{phrases.shorten(failed.message, 120)} "
+            f"({phrases.source_line(failed.file, failed.line, failed.function)})",
+        )
+        for failed in evidence.all(ThreadFailed)
+    )
 
 
 def _last_stall(evidence: Evidence) -> TrainingStalled | None:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import math
 import re
+import statistics
+from collections.abc import Sequence
 
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
 from pitstop.diagnosis.rules.quiet_ends import TERMINATE_ON_NAN
-from pitstop.events import EpochEnded, FitStarted, NonFiniteLoss, StopTrainingSet
+from pitstop.events import (
+    EpochEnded,
+    FitStarted,
+    NonFiniteLocated,
+    NonFiniteLoss,
+    StopTrainingSet,
+)
 
 NAN_MESSAGE = re.compile(r"NaN or Inf loss encountered|Tensor had (?:NaN|Inf)|CheckNumerics")
 """Exceptions of Keras (TerminateOnNaN) and TensorFlow (check_numerics) about NaN."""
@@ -17,6 +25,8 @@ NAN_MESSAGE = re.compile(r"NaN or Inf loss encountered|Tensor had (?:NaN|Inf)|Ch
 _PRINTED = re.compile(r"^.*(?:Batch \d+: Invalid loss, terminating training).*$", re.MULTILINE)
 _LOSS_NAN = re.compile(r"\bloss: nan\b")
 _GROWN_LOSS = 1e4
+_GROWN_FACTOR = 10.0
+_LOWER_RATE_FACTOR = 10
 _CONFIDENCE = 0.96
 _CONFIDENCE_OF_REMARK = 0.35
 """Something else ended the run."""
@@ -29,7 +39,9 @@ def nan_loss(evidence: Evidence) -> Finding | None:
         return None
     end = _how_it_ended(evidence)
     confidence = _CONFIDENCE if end else _CONFIDENCE_OF_REMARK
-    advice = (*_checkpoint_advice(evidence), *_advice(evidence.first(NonFiniteLoss)))
+    bad, located = evidence.first(NonFiniteLoss), evidence.last(NonFiniteLocated)
+    cure = _located_advice(located) if located else ()
+    advice = (*_checkpoint_advice(evidence), *(cure or _advice(bad)), *_find(evidence))
     text = f"{_headline(evidence)}{end or '; nothing shows that this ended the run'}."
     return Finding("nan_loss", confidence, text, seen, advice)
 
@@ -43,7 +55,9 @@ def _seen(evidence: Evidence) -> tuple[EvidenceItem, ...]:
     if bad and bad.last_finite is not None:
         text = f"its last finite value was {phrases.number(bad.last_finite)}"
         items.append(EvidenceItem("journal", text))
+    items += [EvidenceItem("journal", text) for text in _trend(bad)]
     items += [EvidenceItem("journal", text) for text in _bad_epochs(evidence)[:1] if not bad]
+    items += _located_items(evidence.last(NonFiniteLocated))
     raised = evidence.raised
     if raised and NAN_MESSAGE.search(raised.message):
         text = f"{raised.name}: {phrases.shorten(raised.message)}"
@@ -103,9 +117,95 @@ def _checkpoint_advice(evidence: Evidence) -> tuple[str, ...]:
     )
 
 
+def has_grown(losses: Sequence[float], last_finite: float | None) -> bool:
+    """Whether a loss went up for some steps before it was no number any more.
+
+    Args:
+        losses: of the last steps before, the oldest first.
+        last_finite: the last of them; the only one that older records have.
+    """
+    if last_finite is None:
+        return False
+    if len(losses) < 3:
+        return last_finite > _GROWN_LOSS
+    usual = statistics.median(abs(loss) for loss in losses)
+    early = statistics.median(abs(loss) for loss in losses[: len(losses) // 2])
+    return last_finite > _GROWN_FACTOR * min(usual, early) and last_finite > losses[-2]
+
+
+def _trend(bad: NonFiniteLoss | None) -> list[str]:
+    if bad is None or len(bad.recent) < 3:
+        return []
+    values = ", ".join(phrases.number(float(loss)) for loss in bad.recent)
+    grown = has_grown(bad.recent, bad.last_finite)
+    how = "it grew from step to step" if grown else "it was bad all at once"
+    texts = [f"{how}: {values}, then {bad.value}"]
+    if bad.learning_rate is not None:
+        texts.append(f"the learning rate was {phrases.number(bad.learning_rate)}")
+    return texts
+
+
 def _advice(bad: NonFiniteLoss | None) -> tuple[str, ...]:
-    rate = "Lower the learning rate, or clip gradients: the optimizer's `clipnorm=1.0`."
-    data = "Look for NaN, empty or huge values in the batch of that step."
+    rate = f"{_lower(bad)}, or clip gradients: the optimizer's `clipnorm=1.0`."
+    place = f"batch {bad.step_in_epoch} of epoch {bad.epoch + 1}" if bad else "the batch before"
+    data = (
+        f"Look for NaN, empty or huge values in {place}, and for logarithms, roots and "
+        "divisions in the loss."
+    )
     after = "Resuming alone repeats it: a resumed run computes the same numbers."
-    has_grown = bad is not None and bad.last_finite is not None and bad.last_finite > _GROWN_LOSS
-    return (rate, data, after) if has_grown else (data, rate, after)
+    grown = bad is not None and has_grown(bad.recent, bad.last_finite)
+    return (rate, data, after) if grown else (data, rate, after)
+
+
+def _lower(bad: NonFiniteLoss | None) -> str:
+    rate = bad.learning_rate if bad else None
+    if not rate:
+        return "Lower the learning rate"
+    lower = phrases.number(rate / _LOWER_RATE_FACTOR)
+    return f"Lower the learning rate: {phrases.number(rate)} now, try {lower}"
+
+
+def _find(evidence: Evidence) -> tuple[str, ...]:
+    """Running the step again tells more than guessing."""
+    bad = evidence.first(NonFiniteLoss)
+    if bad is None or evidence.last(NonFiniteLocated):
+        return ()
+    text = (
+        f"`pitstop find-nan RUN` runs step {bad.step:,} again on a copy, and says whether the "
+        "batch, a layer or a gradient was bad first."
+    )
+    return (text,)
+
+
+_WHERE = {
+    "input": "the batch itself has bad values",
+    "weights": "a weight was bad before the step",
+    "activation": "a layer made bad values of good ones",
+    "loss": "the loss made bad values of good outputs",
+    "gradient": "the loss is good and a gradient is not",
+    "update": "the step is good and its update is not",
+    "nowhere": "the step was good when it was run again",
+}
+
+_CURES = {
+    "input": "Mend these rows, or leave them out with `dataset.filter(...)`.",
+    "weights": "It happened in an earlier step; `pitstop find-nan RUN --step N` looks at another.",
+    "activation": "Look at this layer: logarithms, roots, divisions, exponentials, float16.",
+    "loss": "Add a small number inside of logarithms and divisions, or use `from_logits=True`.",
+    "gradient": "Roots and norms have no finite gradient at 0; else `clipnorm=1.0`.",
+    "update": "Lower the learning rate, or raise the optimizer's epsilon.",
+}
+
+
+def _located_items(located: NonFiniteLocated | None) -> list[EvidenceItem]:
+    if located is None:
+        return []
+    name = f": {located.name}" if located.name else ""
+    text = f"step {located.step:,} again: {_WHERE.get(located.where, located.where)}{name}"
+    return [EvidenceItem("find-nan", each) for each in (text, *located.details)]
+
+
+def _located_advice(located: NonFiniteLocated) -> tuple[str, ...]:
+    cure = _CURES.get(located.where, "")
+    name = f" ({located.name})" if located.name else ""
+    return (f"{cure.rstrip('.')}{name}.",) if cure else ()

@@ -10,6 +10,7 @@ from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
 from pitstop.events import (
     EpochEnded,
+    ExitCalled,
     FitEnded,
     FitStarted,
     InputExhausted,
@@ -171,12 +172,57 @@ def left_during_fit(evidence: Evidence) -> Finding | None:
     if fit is None or evidence.exit_code != 0 or evidence.stop:
         return None
     at = f" at step {evidence.position.step:,}" if evidence.position else ""
+    call = _exit_call(evidence)
     by_exit = evidence.last(ScriptEnded) is not None
-    how = "sys.exit(0)" if by_exit else "os._exit(0), or the end of a process it left behind"
+    guess = "sys.exit(0)" if by_exit else "os._exit(0), or the end of a process it left behind"
+    how = _call_words(call) if call else guess
     text = f"The script left model.fit{at} with exit code 0 and no exception ({how})."
     seen = (
+        *_call_items(call),
         EvidenceItem("exit status", "exit code 0"),
         EvidenceItem("journal", f"fit {fit.fit} began ({fit.epochs} epochs) and never returned"),
     )
-    advice = ("Search the script and its callbacks for sys.exit, exit( and os._exit.",)
-    return Finding("user_code_error", 0.75, text, seen, advice)
+    search = "Search the script and its callbacks for sys.exit, exit( and os._exit."
+    advice = f"If it was not meant to end there, mend {_call_place(call)}." if call else search
+    return Finding("user_code_error", 0.93 if call else 0.75, text, seen, (advice,))
+
+
+def exit_called(evidence: Evidence) -> Finding | None:
+    """The script ended itself, by a call that was seen, with a code that says failure."""
+    call = _exit_call(evidence)
+    if call is None or evidence.exit_code == 0 or evidence.raised or evidence.stop:
+        return None
+    words = f' and says "{phrases.shorten(call.code, 120)}"' if not _is_number(call.code) else ""
+    code = evidence.signal or f"exit code {evidence.exit_code}"
+    text = f"The script ended itself with {code}: {_call_words(call)}{words}."
+    seen = (*_call_items(call), EvidenceItem("exit status", code))
+    advice = f"Look at {_call_place(call)}: it decides to end the script."
+    return Finding("user_code_error", 0.93, text, seen, (advice,))
+
+
+def _exit_call(evidence: Evidence) -> ExitCalled | None:
+    """The call that ended the script: the last one, if its code is the script's."""
+    call, ended = evidence.last(ExitCalled), evidence.exit
+    if call is None or ended is None:
+        return None
+    if call.how == "os.abort":
+        return call if evidence.signal == "SIGABRT" else None
+    code = call.code if _is_number(call.code) else "1"
+    return call if ended.exit_code is not None and int(code) % 256 == ended.exit_code else None
+
+
+def _is_number(code: str) -> bool:
+    return code.removeprefix("-").isdecimal()
+
+
+def _call_place(call: ExitCalled) -> str:
+    return phrases.source_line(call.file, call.line, call.function)
+
+
+def _call_words(call: ExitCalled) -> str:
+    callback = f"callback {call.callback} called " if call.callback else ""
+    return f"{callback}{call.how} at {_call_place(call)}"
+
+
+def _call_items(call: ExitCalled | None) -> tuple[EvidenceItem, ...]:
+    return (EvidenceItem("journal", f"{_call_words(call)}: {call.code}"),) if call else ()
