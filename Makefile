@@ -5,7 +5,7 @@ READY := $(VENV)/.ready
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-unit test-integration lint bench torture compat clean
+.PHONY: help venv demo test test-unit test-integration lint bench faults torture compat clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -41,6 +41,9 @@ bench: $(READY)  ## Measure what Pitstop costs a training run, beside other ways
 	$(BIN)/python benchmarks/durable.py
 	$(BIN)/python benchmarks/saving.py
 	$(BIN)/python benchmarks/side_by_side.py
+
+faults: $(READY)  ## Inject faults, and count who can tell what they were (as root; half an hour)
+	$(BIN)/python -m benchmarks.faults
 
 torture: $(READY)  ## Kill and stop runs again and again, the exactness matrix included (an hour)
 	$(BIN)/python -m pytest -q -m torture -n 2 --dist loadgroup

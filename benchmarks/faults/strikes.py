@@ -1,0 +1,167 @@
+"""What happens to a training from outside, by other processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_GROWS = "import sys; kept = bytearray(int(sys.argv[1])); kept[:] = bytes(1) * len(kept)"
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A command that waits for what is to happen to it.
+
+    Attributes:
+        folder: where it works.
+        command_pid: `pitstop run`, or the script's own command.
+        ready_pid: the process that said it was ready: the script, or a data worker.
+        log: what it prints, and what its scheduler would add.
+        cgroup: the memory cgroup it is in, if one was made.
+    """
+
+    folder: Path
+    command_pid: int
+    ready_pid: int
+    log: Path
+    cgroup: Path | None
+
+
+Strike = Callable[[Scene], None]
+
+
+def _kill(name: str, pid: int) -> None:
+    subprocess.run(["kill", f"-{name}", str(pid)], check=True)
+
+
+def signals_ready(name: str) -> Strike:
+    """`kill -NAME` to the process that is ready."""
+    return lambda scene: _kill(name, scene.ready_pid)
+
+
+def signals_command(name: str) -> Strike:
+    """`kill -NAME` to the command, past which no user sees."""
+    return lambda scene: _kill(name, scene.command_pid)
+
+
+def signals_as(sender: str, name: str, *, to_ready: bool = False) -> Strike:
+    """A signal from a process that calls itself `sender` and is there a while longer."""
+
+    def strike(scene: Scene) -> None:
+        pid = scene.ready_pid if to_ready else scene.command_pid
+        line = f'exec -a "{sender}" bash -c "kill -{name} {pid}; sleep 1"'
+        subprocess.run(["bash", "-c", line], check=True)
+
+    return strike
+
+
+def signals_child_of_wrapper(name: str) -> Strike:
+    """A signal to what the command wraps."""
+
+    def strike(scene: Scene) -> None:
+        for child in psutil.Process(scene.command_pid).children():
+            _kill(name, child.pid)
+
+    return strike
+
+
+def slurm_ends(words: str, grace_seconds: float = 20.0) -> Strike:
+    """What slurmstepd does: a line in the job's output, SIGTERM, and SIGKILL after KillWait."""
+    line = f"slurmstepd: error: *** JOB 4711 ON node17 CANCELLED AT 2026-01-05T10:00:00{words} ***"
+    ask = signals_as("slurmstepd: [4711.batch]", "TERM")
+
+    def strike(scene: Scene) -> None:
+        with scene.log.open("ab") as log:
+            log.write(f"{line}\n".encode())
+        ask(scene)
+        if not _ends(scene.command_pid, grace_seconds):
+            _kill("KILL", scene.command_pid)
+
+    return strike
+
+
+def _ends(pid: int, seconds: float) -> bool:
+    give_up_at = time.monotonic() + seconds
+    while time.monotonic() < give_up_at:
+        try:
+            if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+                return True
+        except psutil.NoSuchProcess:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def neighbour_dies(mebibytes: int) -> Strike:
+    """Another process of the same memory cgroup grows until the kernel kills it."""
+
+    def strike(scene: Scene) -> None:
+        assert scene.cgroup is not None
+        _grow_in(scene.cgroup, mebibytes)
+
+    return strike
+
+
+def stranger_dies(scene: Scene) -> None:
+    """A process in a cgroup that has nothing to do with the run is killed for memory."""
+    parent = scene.cgroup.parent if scene.cgroup else None
+    assert parent is not None
+    other = parent / f"stranger-{scene.folder.name}"
+    other.mkdir()
+    try:
+        limit = "memory.limit_in_bytes" if (parent / "memory.limit_in_bytes").exists() else ""
+        (other / (limit or "memory.max")).write_text(str(64 * _MIB))
+        _grow_in(other, 256)
+    finally:
+        other.rmdir()
+
+
+def _grow_in(group: Path, mebibytes: int) -> None:
+    enter = f'echo $$ > {group}/cgroup.procs && exec "$@"'
+    grow = [sys.executable, "-c", _GROWS, str(mebibytes * _MIB)]
+    ended = subprocess.run(["sh", "-c", enter, "sh", *grow], check=False)
+    assert ended.returncode == -signal.SIGKILL, f"it was not killed: {ended.returncode}"
+
+
+def pauses(seconds: float) -> Strike:
+    """SIGSTOP, and SIGCONT after a while; for ever if the time is infinite."""
+
+    def strike(scene: Scene) -> None:
+        os.kill(scene.ready_pid, signal.SIGSTOP)
+        if seconds < float("inf"):
+            time.sleep(seconds)
+            os.kill(scene.ready_pid, signal.SIGCONT)
+
+    return strike
+
+
+def cuts_the_network(scene: Scene) -> None:
+    """Takes down the only interface of the network namespace that the workers are in."""
+    words = ["nsenter", "--net", "--target", str(scene.ready_pid), "ip", "link", "set", "lo"]
+    subprocess.run([*words, "down"], check=True)
+
+
+def removes(name: str) -> Strike:
+    """Deletes a file that the training will want."""
+    return lambda scene: (scene.folder / name).unlink()
+
+
+def freezes_the_disk(seconds: float) -> Strike:
+    """Freezes the file system `disk`: who writes to it waits in the kernel, until it is thawed."""
+
+    def strike(scene: Scene) -> None:
+        enter = f"nsenter --mount --target {scene.ready_pid} fsfreeze"
+        disk = scene.folder / "disk"
+        subprocess.run(f"{enter} --freeze {disk}", shell=True, check=True)
+        subprocess.Popen(f"sleep {seconds}; {enter} --unfreeze {disk}", shell=True, cwd="/")
+
+    return strike
