@@ -88,6 +88,7 @@ class TrainerExited(Event):
     oom_kills: memory kills in the trainer's cgroup; None when not observable.
     kernel_lines: of the kernel log, on its process or cgroup; None if unreadable.
     missing: what could not be observed, one phrase each.
+    memory_watchers: programs on the machine that end processes for memory.
     """
 
     exit_code: int | None
@@ -104,6 +105,7 @@ class TrainerExited(Event):
     kernel_lines: list[str] | None = None
     limits: dict[str, JsonValue] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
+    memory_watchers: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pitstop.events import JsonValue
-from pitstop.machine import cgroup
+from pitstop.machine import cgroup, memory_watchers
 from pitstop.machine.cgroup import MemoryCgroup
 from pitstop.supervisor.observation import kernel_log, limits
 from pitstop.supervisor.observation.kernel_log import KernelLog
@@ -33,6 +33,7 @@ class Observations:
     kernel_lines: list[str] | None
     limits: dict[str, JsonValue]
     missing: list[str]
+    memory_watchers: list[str]
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,7 @@ class Observer:
             kernel_lines=self._kernel_lines(),
             limits={**self._limits, **self._shared_memory()},
             missing=[],
+            memory_watchers=memory_watchers.running(self._root / "proc"),
         )
         return replace(facts, missing=self._missing(facts))
 
