@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +17,8 @@ import psutil
 
 _GROWS = "import sys; kept = bytearray(int(sys.argv[1])); kept[:] = bytes(1) * len(kept)"
 _MIB = 1 << 20
+_FREEZE, _THAW = 0xC0045877, 0xC0045878
+"""FIFREEZE and FITHAW of the kernel's include/uapi/linux/fs.h."""
 
 
 @dataclass(frozen=True)
@@ -156,12 +160,21 @@ def removes(name: str) -> Strike:
 
 
 def freezes_the_disk(seconds: float) -> Strike:
-    """Freezes the file system `disk`: who writes to it waits in the kernel, until it is thawed."""
+    """Freezes the file system `disk`: who writes to it waits in the kernel, until it is thawed.
+
+    A frozen file system outlives its mount: what thaws it holds it open.
+    """
 
     def strike(scene: Scene) -> None:
-        enter = f"nsenter --mount --target {scene.ready_pid} fsfreeze"
-        disk = scene.folder / "disk"
-        subprocess.run(f"{enter} --freeze {disk}", shell=True, check=True)
-        subprocess.Popen(f"sleep {seconds}; {enter} --unfreeze {disk}", shell=True, cwd="/")
+        # In the mount namespace of the script.
+        disk = f"/proc/{scene.ready_pid}/root{scene.folder.resolve()}/disk"
+        fd = os.open(disk, os.O_RDONLY | os.O_CLOEXEC)
+        fcntl.ioctl(fd, _FREEZE, 0)
+        threading.Timer(seconds, _thaw, (fd,)).start()
 
     return strike
+
+
+def _thaw(fd: int) -> None:
+    fcntl.ioctl(fd, _THAW, 0)
+    os.close(fd)
