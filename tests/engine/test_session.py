@@ -29,7 +29,7 @@ from pitstop.link.beacon import Beacon, Phase, Stop
 from pitstop.link.settings import Settings
 from pitstop.link.wire import PROTOCOL, Connection, Message, pair
 from pitstop.snapshot.arena import newest_slot
-from tests.engine.samples import cut
+from tests.engine.samples import cut, position
 from tests.engine.test_saved_state import image_of
 
 POINT = RestorePoint("step-00000009", 9, 0, "")
@@ -307,6 +307,15 @@ def test_a_stop_outside_of_training_tells_the_last_position(make: MakeSupervisor
     with pytest.raises(TrainingStopped):
         supervisor.session.stop_with(None, "predict")
     assert supervisor.event() == TrainerStopped(40, 3, 10, "predict")
+
+
+def test_a_stop_of_a_resume_tells_the_position_that_it_goes_on_from(make: MakeSupervisor) -> None:
+    supervisor = make()
+    with pytest.raises(TrainingStopped):
+        supervisor.session.stop_with(None, "restoring", position(30))
+    at = position(30)
+    expected = TrainerStopped(at.step, at.epoch, at.step_in_epoch, "restoring")
+    assert supervisor.event() == expected
 
 
 def test_leaving_runs_finally_blocks_but_no_handlers() -> None:

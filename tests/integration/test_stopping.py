@@ -25,6 +25,7 @@ from tests.integration.supervisor.launch import until, until_line
 
 # A step, and what TensorFlow needs to take itself down on a busy machine.
 _SOON_SECONDS = 10.0
+PERSISTER = "pitstop.snapshot.persister"
 _DECIDING = ("--validation", "--callbacks")
 
 
@@ -111,6 +112,57 @@ def test_during_validation(tmp_path: Path, baseline: Baseline) -> None:
     assert (stopped.phase, stopped.step % 20, stopped.step_in_epoch) == ("validation", 0, 20)
     assert run.saved_step(1) == stopped.step
     _assert_completed(replace(run, arguments=(OUT, *arguments)), baseline(arguments))
+
+
+def test_during_predict(tmp_path: Path) -> None:
+    run = KerasRun(tmp_path, "predicts.py", ("0.2",))
+    process = run.start()
+    run.until_phase("predict")
+    process.send_signal(signal.SIGTERM)
+    ended = _assert_stopped(run, process)
+    stopped = run.last(TrainerStopped)
+    assert (stopped.phase, stopped.step, run.saved_step(1)) == ("predict", 20, 20)
+    assert run.events(StopDeadlinePassed) == []
+    assert b"predicted" not in ended.stdout
+    quick = replace(run, arguments=("0",)).attempt()
+    assert quick.returncode == 0, quick.stderr
+    assert b"predicted 3200" in quick.stdout
+    assert run.last(FitRestored).step == 20
+
+
+@pytest.mark.timeout(240)
+def test_during_a_save_and_a_resume(tmp_path: Path, baseline: Baseline) -> None:
+    arguments = ("--input", "stalling", "--epochs", "2")
+    gate = tmp_path / "gate"
+    gate.touch()
+    run = KerasRun(
+        tmp_path, "train.py", (OUT, *arguments), ("--every", "1steps"), {"GATE": str(gate)}
+    )
+    process = replace(run, arguments=(*run.arguments, "--pace", "0.1")).start()
+    run.until_training(27)
+    persister = next(each for each in run.processes() if PERSISTER in each.cmdline())
+    persister.suspend()
+    until(lambda: run.status()["snapshot_step"] > run.status()["checkpoint_step"])
+    process.send_signal(signal.SIGTERM)
+    until(lambda: run.events(StopRequested, 1))
+    persister.resume()
+    _assert_stopped(run, process)
+    step = run.last(TrainerStopped, 1).step
+    assert run.saved_step(1) == step == run.reached_step(1)
+
+    gate.unlink()
+    process = run.start()
+    # The input waits in front of its 26th batch, which is drawn again.
+    until(lambda: run.status()["replayed_batches"] == 25)
+    process.send_signal(signal.SIGTERM)
+    until(lambda: run.events(StopRequested, 2))
+    gate.touch()
+    _assert_stopped(run, process)
+    stopped = run.last(TrainerStopped, 2)
+    assert (stopped.phase, stopped.step) == ("restoring", step)
+    assert run.events(CheckpointCommitted, 2) == []
+    _assert_completed(run, baseline(arguments))
+    assert run.last(Restored).step == step
 
 
 def test_while_the_first_step_is_traced(tmp_path: Path) -> None:

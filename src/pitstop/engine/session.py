@@ -19,7 +19,7 @@ from pitstop.engine.best_watch import BestWatch
 from pitstop.engine.cadence import Cadence
 from pitstop.engine.copier import Copied, Copier
 from pitstop.engine.copy_mode import is_copied_before
-from pitstop.engine.cut import Cut
+from pitstop.engine.cut import Cut, Position
 from pitstop.engine.durability import Durability
 from pitstop.engine.loss_watch import LossWatch
 from pitstop.engine.saved_state import SavedState, open_saved_state
@@ -267,8 +267,13 @@ class Session:
         best = cut.measured(finite)
         self._durability.expect(self._copier.copy_now(best, "best", durable=True))
 
-    def stop_with(self, cut: Cut | None, phase: str) -> None:
+    def stop_with(self, cut: Cut | None, phase: str, at: Position | None = None) -> None:
         """Saves a cut, if there is one, and leaves the script.
+
+        Args:
+            cut: of now; None where the newest checkpoint says it all.
+            phase: where the trainer is, for `TrainerStopped`.
+            at: what is told without a cut, if it is not what the page says.
 
         Raises:
             TrainingStopped: always.
@@ -279,16 +284,8 @@ class Session:
         self._durability.wait(lambda: self.beacon.stop() < Stop.NOW, _STOP_WAIT_SECONDS)
         if cut is not None:
             self._durability.expect(self._copier.copy_now(self._named(cut), "stop", durable=True))
-        progress = self.beacon.progress()
-        position = cut.position if cut is not None else None
-        self.report(
-            TrainerStopped(
-                step=position.step if position else progress.step,
-                epoch=position.epoch if position else progress.epoch,
-                step_in_epoch=position.step_in_epoch if position else progress.step_in_epoch,
-                phase=phase,
-            )
-        )
+        where = cut.position if cut is not None else at or self.beacon.progress()
+        self.report(TrainerStopped(where.step, where.epoch, where.step_in_epoch, phase))
         if self.alone:
             self._durability.wait(lambda: True)
         self.stopped = True

@@ -217,8 +217,8 @@ class FitEnded(Event):
 class TrainerStopped(Event):
     """The trainer obeyed a stop request at a boundary.
 
-    phase: where it stopped ("train", "validation", "predict", "between_fits").
-    step: steps completed; all of them are in the snapshot that was taken.
+    phase: where it stopped ("train", "validation", "predict", "restoring").
+    step: steps completed; all of them are in the newest snapshot.
     """
 
     step: int

@@ -135,8 +135,12 @@ class Continuation:
         return iterator
 
     def _tell_replayed(self, batches: int) -> None:
+        session = self._run.session
+        # Nothing was trained: the checkpoint stands.  A script that goes on needs its weights.
+        if session.stop_requested() and not session.settings.stop_returns:
+            session.stop_with(None, "restoring", self.position)
         total = self._saved.state["fit"]["input"]["drawn"]
-        self._run.session.beacon.write_replay(self.position.step, batches, total)
+        session.beacon.write_replay(self.position.step, batches, total)
 
     def _restore_files(self) -> None:
         event_files.apply(event_files.plan(self._old_events, self._events))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from pitstop.engine.export_order import refuse_to_train
@@ -255,10 +255,24 @@ class Training:
             return
         if epoch_iterator._current_iterator is None:
             RepeatedShuffles.of(epoch_iterator).begin()
-        for item in original(epoch_iterator):
-            self._obey_stop_outside_training()
-            self.session.beacon.pulse()
-            yield item
+        with self._outside_of_fits():
+            for item in original(epoch_iterator):
+                self._obey_stop_outside_training()
+                self.session.beacon.pulse()
+                yield item
+
+    @contextmanager
+    def _outside_of_fits(self) -> Iterator[None]:
+        """Tells of an `evaluate` or `predict` that no `fit` makes."""
+        beacon = self.session.beacon
+        before = beacon.phase()
+        if self.run is None:
+            beacon.write_phase(Phase.PREDICT)
+        try:
+            yield
+        finally:
+            if beacon.phase() is Phase.PREDICT:
+                beacon.write_phase(before)
 
     def _training_steps(self, run: FitRun, source: Any) -> Iterator[Any]:
         continuation, self._continuation = self._continuation, None

@@ -92,7 +92,7 @@ class Repetition:
         """
         if self._loop.session.stop_requested():
             self._end()
-            self._loop.session.stop_with(None, "train")
+            self._loop.session.stop_with(None, "restoring", self._saved.position)
         entry = next(self._entries)
         self._count += 1
         step = self._saved.position.step

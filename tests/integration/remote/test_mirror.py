@@ -14,7 +14,14 @@ import psutil
 import pytest
 
 from pitstop import journal
-from pitstop.events import AttemptEnded, CheckpointUploaded, Restored, UploadFailed, UploadGivenUp
+from pitstop.events import (
+    AttemptEnded,
+    CheckpointUploaded,
+    RestartPlanned,
+    Restored,
+    UploadFailed,
+    UploadGivenUp,
+)
 from pitstop.store.catalog import Catalog
 from pitstop.store.run_folder import open_existing
 from tests.integration.compare import assert_identical
@@ -129,6 +136,23 @@ def test_server_that_is_away_for_a_while(tmp_path: Path, server: S3Server) -> No
     ended = _stop(process)
     assert ended.returncode == 75, ended.stderr
     assert b"It is tried again; training goes on." in ended.stderr
+    assert b"is up to date" in ended.stderr
+    _assert_complete(tmp_path, server)
+
+
+def test_restarts_while_the_server_is_away(tmp_path: Path, server: S3Server) -> None:
+    dies = (sys.executable, str(launch.TRAINER), "--step-seconds", "0.02", "--die-at", "50", *_ENDS)
+    process = _start_command(tmp_path, server, ("--restarts", "2"), dies)
+    until(lambda: _manifests(server))
+    server.stop()
+    assert until(lambda: _events(tmp_path, Restored))[0].step == 50
+    before = len(_manifests(server))
+    server.start()
+    until(lambda: len(_manifests(server)) > before + 1)
+    ended = _stop(process)
+    assert ended.returncode == 75, ended.stderr
+    assert [each.cause for each in _events(tmp_path, RestartPlanned)] == ["killed_from_outside"]
+    assert [each.state for each in _events(tmp_path, AttemptEnded)] == ["failed", "stopped"]
     assert b"is up to date" in ended.stderr
     _assert_complete(tmp_path, server)
 
