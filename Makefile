@@ -38,6 +38,7 @@ bench: $(READY)  ## Measure what Pitstop costs a training run, beside other ways
 	$(BIN)/python benchmarks/boundary.py
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/resume.py
+	$(BIN)/python benchmarks/stop_latency.py
 	$(BIN)/python benchmarks/durable.py
 	$(BIN)/python benchmarks/saving.py
 	$(BIN)/python benchmarks/side_by_side.py

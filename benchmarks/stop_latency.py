@@ -3,8 +3,9 @@
 Pitstop (`fit` under `pitstop run`) side by side with TensorFlow's PreemptionCheckpointHandler on a
 loop of the script's own.  Each cell is the median of the rounds: when the process was gone, and
 when the state was safe on the disk ("nothing": there was nothing yet, or it had to be killed).
-The bound is one step, the state's bytes at the speed of this disk, and half a second; where the
-training thread reaches no boundary, it is Pitstop's own patience instead, which the table names.
+The bound is one step, the state's bytes at the speed of this disk (twice where it is being
+written already), and half a second; where the training thread reaches no boundary, it is
+Pitstop's own patience instead, which the table names.
 
     python benchmarks/stop_latency.py [--megabytes 1 100 800] [--phases training ...] [--rounds N]
 """
@@ -27,7 +28,10 @@ from pitstop import journal
 from pitstop.events import CheckpointCommitted, Event, StopDeadlinePassed
 
 ROOT = Path(__file__).parents[1]
-PHASES = ("training", "validation", "compile", "stall")
+PHASES = ("training", "validation", "predict", "compile", "stall", "saving", "between")
+OPTIONS = {"saving": ("--every", "8steps"), "between": ("--grace", "5s")}
+"""Of `pitstop run`: a checkpoint behind each eighth step; a patience that is less than the wait."""
+
 PITSTOP = (sys.executable, "-m", "pitstop.cli.main", "run", "--run-dir")
 MARGIN_SECONDS = 0.5
 PATIENCE_SECONDS = 40.0
@@ -59,7 +63,7 @@ def stop(way: str, phase: str, megabytes: int, folder: Path) -> Stop:
     checkpoints, run = folder / "ckpt", folder / "run"
     command = [sys.executable, "-m", "benchmarks.stopped_training", "--way", way]
     command += ["--phase", phase, "--megabytes", str(megabytes), "--folder", str(checkpoints)]
-    launcher = [*PITSTOP, str(run), "--"] if way == "fit" else []
+    launcher = [*PITSTOP, str(run), *OPTIONS.get(phase, ()), "--"] if way == "fit" else []
     process = subprocess.Popen(
         [*launcher, *command],
         cwd=ROOT,
@@ -149,7 +153,8 @@ def row(phase: str, megabytes: int, rounds: int) -> str:
     ours = found["fit"]
     step = statistics.median(each.step_seconds for each in ours)
     waited_seconds = statistics.median(each.waited_seconds for each in ours)
-    bound = max(step, waited_seconds) + statistics.median(disk) + MARGIN_SECONDS
+    writes = (2 if phase == "saving" else 1) * statistics.median(disk)
+    bound = max(step, waited_seconds) + writes + MARGIN_SECONDS
     holds = statistics.median(each.seconds for each in ours) <= bound
     why = f" (of it {waited_seconds:.1f} patience)" if waited_seconds else ""
     return (

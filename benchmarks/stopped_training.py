@@ -2,7 +2,8 @@
 
 One model and one state, two ways to train it: `fit`, for Pitstop, and a loop of its own under
 TensorFlow's PreemptionCheckpointHandler.  Prints "ready" when it is in the phase: some steps are
-done and the next are under way, validation is, the first step is being traced, or the input waits.
+done and the next are under way, validation or a prediction is, a checkpoint is being written, the
+first step is being traced, the input waits, or the script does something else behind its training.
 Each step prints how long it took.
 
     python -m benchmarks.stopped_training --way fit|loop --phase PHASE --megabytes N --folder DIR
@@ -21,11 +22,11 @@ import tensorflow as tf
 
 from benchmarks.saving_training import dense_model
 
-PHASES = ("training", "validation", "compile", "stall")
+PHASES = ("training", "validation", "predict", "compile", "stall", "saving", "between")
 LONG_SECONDS = 20.0
-"""What the first compile, the stall of the input, and the whole validation take."""
+"""What the first compile, the stall of the input, and the whole validation or prediction take."""
 
-_WARM_STEPS = 8
+WARM_STEPS = 8
 _VALIDATION_STEPS = 400
 
 
@@ -49,7 +50,7 @@ def batches(data: tf.data.Dataset, *, stalls: bool) -> tf.data.Dataset:
     [(x, y)] = list(data.take(1))
 
     def wait(index: Any) -> Any:
-        if stalls and index == _WARM_STEPS:
+        if stalls and index == WARM_STEPS:
             ready()
             time.sleep(LONG_SECONDS)
         return np.int64(index)
@@ -77,19 +78,23 @@ class Watch(keras.callbacks.Callback):
         step_done(self._phase, batch + 1, time.perf_counter() - self._began)
 
     def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
-        validated(self._phase, batch + 1)
+        looked(self._phase, batch + 1)
+
+    def on_predict_batch_end(self, batch: int, logs: Any = None) -> None:
+        looked(self._phase, batch + 1)
 
 
 def step_done(phase: str, done: int, seconds: float) -> None:
     """A training step has ended."""
     print(f"step {seconds:.4f}", flush=True)
-    if phase == "training" and done == _WARM_STEPS:
+    # Behind the step whose state is being written.
+    if (phase, done) in (("training", WARM_STEPS), ("saving", WARM_STEPS + 1)):
         ready()
 
 
-def validated(phase: str, done: int) -> None:
-    """A step of the validation has ended."""
-    if phase == "validation" and done == 2:
+def looked(phase: str, done: int) -> None:
+    """A step of the validation or the prediction has ended."""
+    if phase in ("validation", "predict") and done == 2:
         ready()
     time.sleep(LONG_SECONDS / _VALIDATION_STEPS)
 
@@ -97,31 +102,44 @@ def validated(phase: str, done: int) -> None:
 def fit(model: keras.Model, data: tf.data.Dataset, phase: str) -> None:
     """Trains with Keras."""
     validation = {"validation_data": data, "validation_steps": _VALIDATION_STEPS}
+    ends = phase in ("predict", "between")
     model.fit(
         data,
-        epochs=10**6,
-        steps_per_epoch=_WARM_STEPS if phase == "validation" else 10**6,
+        epochs=1 if ends else 10**6,
+        steps_per_epoch=WARM_STEPS if ends or phase == "validation" else 10**6,
         callbacks=[Watch(phase)],
         verbose=0,
         **(validation if phase == "validation" else {}),
     )
+    if phase == "predict":
+        model.predict(data, steps=_VALIDATION_STEPS, callbacks=[Watch(phase)], verbose=0)
+    elif phase == "between":
+        ready()
+        time.sleep(LONG_SECONDS)
 
 
 def loop(model: keras.Model, data: tf.data.Dataset, phase: str, folder: str) -> None:
     """Trains as the documentation of the handler does, on one machine."""
     values = {str(number): each.value for number, each in enumerate(variables(model))}
-    handler = tf.distribute.experimental.PreemptionCheckpointHandler(
-        None, tf.train.Checkpoint(**values), folder
-    )
+    checkpoint = tf.train.Checkpoint(**values)
+    handler = tf.distribute.experimental.PreemptionCheckpointHandler(None, checkpoint, folder)
     train, validate = functions(model)
     for done, (x, y) in enumerate(iter(data), start=1):
         began = time.perf_counter()
         handler.run(train, x, y)
-        step_done(phase, done, time.perf_counter() - began)
-        if phase == "validation" and done % _WARM_STEPS == 0:
+        step_done(phase if phase != "saving" else "", done, time.perf_counter() - began)
+        if done % WARM_STEPS:
+            continue
+        if phase in ("validation", "predict"):
             for number in range(1, _VALIDATION_STEPS + 1):
                 validate(x, y)
-                validated(phase, number)
+                looked(phase, number)
+        elif phase == "saving":
+            ready()
+            checkpoint.save(f"{folder}/own/ckpt")
+        elif phase == "between":
+            ready()
+            time.sleep(LONG_SECONDS)
 
 
 def variables(model: keras.Model) -> Iterator[Any]:
