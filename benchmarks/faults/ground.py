@@ -68,12 +68,13 @@ def _shell(line: str) -> tuple[str, ...]:
 
 def words(*, outer: str = "", inner: str = "", **environment: str) -> Preparation:
     """Lines of shell before the command, and variables; `{folder}` is the scenario's folder."""
+    lines = (outer, inner)
 
     @contextmanager
     def prepare(folder: Path) -> Iterator[Ground]:
-        lines = [_shell(line.format(folder=folder)) if line else () for line in (outer, inner)]
+        before, within = (_shell(line.format(folder=folder)) if line else () for line in lines)
         values = {name: text.format(folder=folder) for name, text in environment.items()}
-        yield Ground(*lines, values)
+        yield Ground(before, within, values)
 
     return prepare
 

@@ -6,8 +6,9 @@ import importlib.util
 from dataclasses import replace
 
 from benchmarks.faults.scenario import Scenario, impossible, scenario
+from pitstop.diagnosis.finding import CauseId
 
-_STOPPED = "early_stopping_or_callback_stop"
+_STOPPED: CauseId = "early_stopping_or_callback_stop"
 
 _KERAS_2 = scenario(
     "07-data-exhausted-keras-2", "dataset_exhausted", among="batches", says="160 batches|8 batches"

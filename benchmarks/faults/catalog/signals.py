@@ -10,6 +10,7 @@ from benchmarks.faults.strikes import (
     signals_command,
     slurm_ends,
 )
+from pitstop.diagnosis.finding import CauseId
 
 _JOB = "JobId=4711 JobName=train UserId=ada(1000) JobState={} Reason={} Dependency=(null)"
 _RUNNING = "RUNNING|None"
@@ -18,7 +19,7 @@ _POD = words(KUBERNETES_SERVICE_HOST="10.0.0.1", POD_NAME="train-0", POD_NAMESPA
 
 
 def _signalled(name: str, signal: str, place: str, args: str = "") -> Scenario:
-    cause = "user_interrupt" if signal == "INT" else "preempted_or_terminated"
+    cause: CauseId = "user_interrupt" if signal == "INT" else "preempted_or_terminated"
     return scenario(
         name,
         cause,

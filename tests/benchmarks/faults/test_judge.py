@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchmarks.faults.baselines import Answer
 from benchmarks.faults.judge import Kind, Verdict, judge, score, words_of
 from benchmarks.faults.scenario import scenario
 
@@ -15,7 +16,7 @@ def test_an_answer_is_right_when_cause_and_detail_are() -> None:
 
 
 def test_a_coarse_answer_counts_where_the_cause_is_among_it() -> None:
-    coarse = frozenset({"host_oom_killed", "gpu_oom"})
+    coarse: Answer = frozenset({"host_oom_killed", "gpu_oom"})
     assert judge(_OOM, coarse, "cgroup").kind == "right"
 
 
