@@ -1,0 +1,108 @@
+"""An exception that left a script, and its frames."""
+
+from __future__ import annotations
+
+import builtins
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+_LIBRARY = re.compile(r"site-packages|dist-packages|lib/python\d|lib\\|<frozen |<string>")
+_FRAME = re.compile(
+    r'^\s*(?:\||│)?\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+?))?\s*$'
+)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One line of a traceback: where, and the source line if it is there."""
+
+    file: str
+    line: int
+    function: str = ""
+    code: str = ""
+
+    @property
+    def is_library(self) -> bool:
+        """Not the user's own code, as far as its path tells."""
+        return bool(_LIBRARY.search(self.file))
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An uncaught exception.
+
+    Attributes:
+        name: class name without its module.
+        names: the class and its bases, as far as known, without modules.
+        message: all lines of it.
+        file, line, function: the innermost frame of the user's own code.
+        callback: class of the callback it was raised in, or empty.
+        printed: read from the output, not reported by the trainer.
+        frames: all that are known, the outermost first.
+        module: the module of the class, empty where none was named.
+    """
+
+    name: str
+    names: frozenset[str]
+    message: str
+    file: str
+    line: int
+    function: str
+    callback: str = ""
+    printed: bool = False
+    frames: tuple[Frame, ...] = ()
+    module: str = ""
+
+
+def from_title(
+    title: str, message: str, frames: tuple[Frame, ...] = (), *, callback: str = ""
+) -> Raised:
+    """An exception as it was printed: its class as named, its message and frames."""
+    own = innermost_own(frames)
+    return Raised(
+        name=bare(title),
+        names=with_builtin_bases((title,)),
+        message=message,
+        file=own.file if own else "",
+        line=own.line if own else 0,
+        function=own.function if own else "",
+        callback=callback,
+        printed=True,
+        frames=frames,
+        module=title.rpartition(".")[0],
+    )
+
+
+def frame_of(line: str) -> Frame | None:
+    """The frame that CPython prints as `File "train.py", line 3, in main`."""
+    found = _FRAME.match(line)
+    if found is None:
+        return None
+    return Frame(found["file"], int(found["line"]), found["function"] or "")
+
+
+def frames_in(lines: Iterable[str]) -> tuple[Frame, ...]:
+    """All frames among lines of text."""
+    return tuple(frame for line in lines if (frame := frame_of(line)))
+
+
+def innermost_own(frames: tuple[Frame, ...]) -> Frame | None:
+    """The innermost frame of the user's code; of libraries only where there is no other."""
+    own = [frame for frame in frames if not frame.is_library] or list(frames)
+    return own[-1] if own else None
+
+
+def bare(name: str) -> str:
+    """The class name without its module."""
+    return name.rpartition(".")[2]
+
+
+def with_builtin_bases(names: tuple[str, ...]) -> frozenset[str]:
+    """The class names without modules, and those of the bases of built-in classes."""
+    found = {bare(name) for name in names}
+    for name in tuple(found):
+        cls = getattr(builtins, name, None)
+        if isinstance(cls, type) and issubclass(cls, BaseException):
+            found |= {base.__name__ for base in cls.__mro__[:-1]}
+    return frozenset(found)

@@ -1,0 +1,290 @@
+"""Clues: what in a log may explain its end, each with its place and its weight."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from pitstop.diagnosis import phrases
+from pitstop.diagnosis.exception import Raised
+from pitstop.diagnosis.finding import CauseId
+from pitstop.diagnosis.log.log import Log
+from pitstop.diagnosis.log.signs.numbers import CAUSE_OF_SIGNAL, signal_of, signal_of_code
+from pitstop.diagnosis.log.signs.sign import Sign, Weight
+from pitstop.diagnosis.log.signs.table import SIGNS
+from pitstop.diagnosis.log.tracebacks import Traceback
+from pitstop.diagnosis.rules.signatures import Signature, classify
+from pitstop.diagnosis.rules.signatures.memory import EXHAUSTED, GPU_MEMORY
+
+_WRAPPERS = frozenset(
+    {
+        "ChildFailedError",
+        "CalledProcessError",
+        "ProcessRaisedException",
+        "ProcessExitedException",
+        "SystemExit",
+        "RemoteTraceback",
+        "RayTaskError",
+        "JobSubmissionError",
+        "SubprocessError",
+        "Exit",
+        "SignalException",
+    }
+)
+"""They tell that another process or call failed, and its number; not why."""
+
+_OF_A_THREAD = re.compile(r"^Exception in thread |^Process \S+:$")
+_SIGNAL_INSIDE = re.compile(
+    r"exitcode ?: ?(?P<code>-?\d+)"
+    r"|(?:Signals\.|signal[ :]+|got signal: ?)(?P<signal>\d+|SIG[A-Z0-9]+)"
+)
+_BENIGN_ABOVE = re.compile(r"^Exception ignored (?:in|on)|^--- Logging error ---")
+_OTHER_PROGRAM = re.compile(
+    r"[Kk]ill(?:ed)? process \d+ \((?!\w*(?:py|torch|train|ray|jup|pt_|conda))"
+)
+_ENDED_BY_ITSELF = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGKILL", "SIGTRAP")
+_LONE_FACTOR = 0.93
+_THREAD_FACTOR = 0.93
+_OWN_CODE = 0.88
+
+
+@dataclass(frozen=True)
+class Clue:
+    """Something that may explain the end.
+
+    Attributes:
+        cause: the cause that it points to; None of a failure without any word.
+        confidence: how sure the cause is.
+        weight: against other clues.
+        number: of its line, from 1; 0 of what is known from elsewhere.
+        group: the writer, see `Line.group`.
+        quote: the line as it stands there.
+        headline: one sentence.
+        advice: what to do.
+        survived: training went on after it.
+        is_victim: it tells that something else failed.
+        signal: the signal that it tells of.
+        raised: the exception.
+        headed: with the traceback above it.
+    """
+
+    cause: CauseId | None
+    confidence: float
+    weight: Weight
+    number: int
+    group: str
+    quote: str
+    headline: str
+    advice: tuple[str, ...] = ()
+    survived: bool = False
+    is_victim: bool = False
+    signal: str = ""
+    raised: Raised | None = None
+    headed: bool = False
+    in_thread: bool = False
+
+
+def find(log: Log) -> tuple[Clue, ...]:
+    """All clues, in the order of their lines."""
+    found = [*_from_tracebacks(log), *_from_signs(log)]
+    return tuple(sorted(found, key=lambda clue: clue.number))
+
+
+def of_status(exit_code: int | None, signal_name: str) -> Clue | None:
+    """What is known of the end from elsewhere than the log."""
+    name = signal_name or (signal_of_code(exit_code) if exit_code else "")
+    if name:
+        return _of_signal(name, Clue(None, 0, Weight.STATUS, 0, "", f"ended by {name}", ""))
+    if not exit_code:
+        return None
+    quote = f"exit code {exit_code}"
+    return Clue(None, 0.5, Weight.STATUS, 0, "", quote, f"It ended with {quote}.")
+
+
+# -- exceptions ------------------------------------------------------------------
+
+
+def _from_tracebacks(log: Log) -> Iterator[Clue]:
+    texts = {line.number: line.text for line in log.lines}
+    for each in log.tracebacks:
+        above = texts.get(each.first - 1, "")
+        if _BENIGN_ABOVE.match(above):
+            continue
+        clue = _of_exception(log, each)
+        if _OF_A_THREAD.match(above):
+            clue = replace(clue, confidence=clue.confidence * _THREAD_FACTOR, in_thread=True)
+        yield clue
+
+
+def _of_exception(log: Log, traceback: Traceback) -> Clue:
+    raised, row = _telling(traceback.chain)
+    base = Clue(
+        None,
+        _OWN_CODE if traceback.headed else _OWN_CODE * _LONE_FACTOR,
+        Weight.GENERAL,
+        traceback.title,
+        traceback.group,
+        traceback.quote,
+        f"The script failed: {title_of(raised)}",
+        raised=raised,
+        headed=traceback.headed,
+        survived=log.went_on_after(traceback.last, traceback.group),
+    )
+    names = frozenset[str]().union(*(each.names for each in traceback.chain))
+    if "KeyboardInterrupt" in names:
+        headline = "The script was interrupted (SIGINT, Ctrl-C)."
+        return replace(base, cause="user_interrupt", confidence=0.92, headline=headline)
+    if row:
+        return _classified(log, base, raised, row)
+    return _unclassified(base, raised)
+
+
+def _classified(log: Log, base: Clue, raised: Raised, row: Signature) -> Clue:
+    if row is EXHAUSTED and log.names_gpu:
+        row = GPU_MEMORY
+    return replace(
+        base,
+        cause=row.cause,
+        confidence=row.confidence * (1 if base.headed else _LONE_FACTOR),
+        weight=Weight.GENERAL if row.is_victim else Weight.SPECIAL,
+        headline=f"{row.headline}: {title_of(raised)}",
+        advice=row.advice,
+        is_victim=row.is_victim,
+    )
+
+
+def _unclassified(base: Clue, raised: Raised) -> Clue:
+    if raised.name in _WRAPPERS:
+        name = _signal_inside(raised)
+        told = replace(base, weight=Weight.STATUS, is_victim=True, confidence=0.4)
+        return (_of_signal(name, told) if name else None) or told
+    if raised.callback:
+        headline = f"A callback failed in {raised.callback}: {title_of(raised)}"
+        return replace(base, cause="callback_error", headline=headline)
+    return replace(base, cause="user_code_error")
+
+
+def _signal_inside(raised: Raised) -> str:
+    """The signal that ended the process which the exception tells of; else empty."""
+    inside = _SIGNAL_INSIDE.search(raised.message)
+    if inside is None or (inside["code"] and not inside["code"].startswith("-")):
+        return ""
+    return signal_of(inside["signal"] or inside["code"])
+
+
+def _telling(chain: tuple[Raised, ...]) -> tuple[Raised, Signature | None]:
+    """Of a chain the exception that says most: one with a row of its own, the surest.
+
+    Of two that are as sure, the one that was printed last.
+    """
+    rows = [(raised, classify(raised)) for raised in chain]
+    known = [(raised, row) for raised, row in rows if row]
+    if not known:
+        others = [raised for raised, _ in rows if raised.name not in _WRAPPERS]
+        return (others or [chain[-1]])[-1], None
+    return max(known, key=lambda pair: (not pair[1].is_victim, pair[1].confidence))
+
+
+def title_of(raised: Raised) -> str:
+    """The class, and the first line of the message that says something."""
+    lines = [line.strip() for line in raised.message.splitlines() if line.strip()]
+    telling = [
+        each for each in lines if not re.match(r"Graph execution error|Detected at|-- ", each)
+    ]
+    text = phrases.shorten((telling or lines or [""])[0])
+    return f"{raised.name}: {text}" if text else raised.name
+
+
+# -- signs -----------------------------------------------------------------------
+
+
+def _from_signs(log: Log) -> Iterator[Clue]:
+    inside = {
+        number
+        for each in log.tracebacks
+        if each.headed
+        for number in range(each.first, each.last + 1)
+    }
+    for sign in SIGNS:
+        for line, found in log.matches(sign):
+            if line.number in inside and sign.weight < Weight.VERDICT:
+                continue
+            clue = _of_sign(log, sign, found, line.number, line.group)
+            if clue:
+                yield clue
+
+
+def _of_sign(log: Log, sign: Sign, found: re.Match[str], number: int, group: str) -> Clue | None:
+    base = Clue(
+        sign.cause,
+        sign.confidence,
+        sign.weight,
+        number,
+        group,
+        found[0].strip(),
+        sign.headline,
+        sign.advice,
+        survived=not sign.survives and log.went_on_after(number, group),
+    )
+    if _OTHER_PROGRAM.search(found[0]):
+        return replace(base, weight=Weight.HINT)
+    groups = {name: text for name, text in found.groupdict().items() if text}
+    if sign.cause is not None or not groups:
+        fault = groups.get("fault")
+        return replace(base, signal=signal_of(fault)) if fault else base
+    (name, text), *_ = groups.items()
+    is_code = name in ("code", "exited", "finished", "returned", "deepspeed")
+    return _of_code(text, base) if is_code else _of_signal(signal_of(text), base)
+
+
+def _of_code(text: str, base: Clue) -> Clue | None:
+    code = int(text, 0)
+    name = signal_of_code(code)
+    if name:
+        return _of_signal(name, base)
+    if code == 0:
+        return None
+    return replace(base, cause=None, confidence=0.5, headline=f"It ended with exit code {code}.")
+
+
+def _of_signal(name: str, base: Clue) -> Clue | None:
+    if name not in CAUSE_OF_SIGNAL:
+        return replace(base, cause=None) if name else None
+    cause, confidence = CAUSE_OF_SIGNAL[name]
+    return replace(
+        base,
+        cause=cause,
+        confidence=confidence,
+        signal=name,
+        headline=f"{_SIGNAL_WORDS.get(cause, 'The process was ended')} ({name}).",
+        advice=_SIGNAL_ADVICE.get(cause, ()),
+        is_victim=base.is_victim,
+    )
+
+
+def is_own_fault(clue: Clue) -> bool:
+    """A signal that a process brings upon itself, or that nobody sends to tidy up."""
+    return clue.signal in _ENDED_BY_ITSELF
+
+
+_SIGNAL_WORDS: dict[CauseId, str] = {
+    "killed_from_outside": "The process was killed; who did it, and why, is not in the log",
+    "preempted_or_terminated": "Somebody asked the process to end",
+    "user_interrupt": "It was interrupted",
+    "time_limit": "The processor time limit ended the process",
+    "native_crash": "The process crashed in native code",
+    "illegal_instruction": "A library was built for another processor",
+    "disk_full": "A file grew over the limit on file sizes",
+}
+_SIGNAL_ADVICE: dict[CauseId, tuple[str, ...]] = {
+    "killed_from_outside": (
+        "Look for `Out of memory` in `dmesg` as root: memory is the most frequent reason.",
+        "Ask who ran `kill -9`: a person, a container or job manager, or a memory watcher.",
+    ),
+    "preempted_or_terminated": ("Ask the scheduler or the cloud's event log who ended it.",),
+    "native_crash": ("Run with `python -X faulthandler` to see which Python line crashes.",),
+    "illegal_instruction": ("Compare `grep -m1 flags /proc/cpuinfo` with what it needs.",),
+    "time_limit": ("Raise it with `ulimit -t unlimited` in the shell that starts the run.",),
+    "disk_full": ("Run `ulimit -f unlimited` before the run.",),
+}

@@ -1,0 +1,76 @@
+"""Lines of a log, without what a logger, a launcher or a container puts before them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_CLOCK = r"(?>\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?)"
+_ZONE = r"(?:Z|[+-]\d\d:?\d\d| UTC)?"
+_DATE = r"\d{4}[-/]\d\d[-/]\d\d"
+_SYSLOG = rf"(?:[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK} \S+ )?[\w./-]+\[\d+\]:"
+# What stands before a message; each ends with at most one space, as indentation counts.
+# TensorFlow's own "2024-01-01 00:00:00.0: E core/..." stays whole.
+_DECORATION = re.compile(
+    rf"(?P<time>\[?\(?{_DATE}[T ,]+{_CLOCK}{_ZONE}\]?\)?(?!: [IWEF] )(?: ?[-:|,](?= ))?)"
+    r"|(?P<cri>(?:stdout|stderr) [FP](?= ))"
+    r"|(?P<rank>\[(?:rank|Rank|worker|process)?[ :_-]?\d+(?:[,/]\d+)*\](?:<std(?:err|out)>)?:?)"
+    r"|(?P<named_rank>\((?:[\w.<>() -]+ )?(?:pid|ip|rank)=[^)]*\))"
+    r"|(?P<task>\d{1,4}:(?= |$))"
+    r"|(?P<service>[\w./-]*\w[-_]\d+ +\|)"
+    r"|(?P<pod>\[pod/[^\]]+\])"
+    rf"|(?P<syslog>{_SYSLOG})"
+    r"|(?P<level>(?:\[(?:ERROR|CRITICAL|WARNING|INFO|DEBUG|stderr|stdout)\]"
+    r"|(?:ERROR|CRITICAL|WARNING|INFO|DEBUG)(?= - | \| | \[|: ?\[)):?)"
+    r"|(?P<quote>(?:&gt;|>)(?= ))"
+)
+_GROUP_NAMES = ("rank", "named_rank", "task", "service", "pod")
+_JSON_FIELDS = ("log", "message", "msg", "textPayload", "text", "data")
+_MOST_DECORATIONS = 5
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line.
+
+    Attributes:
+        number: counted from 1.
+        text: without decoration, its indentation kept.
+        group: of interleaved writers the mark of this one; empty where there is none.
+    """
+
+    number: int
+    text: str
+    group: str = ""
+
+
+def split(text: str, first_number: int = 1) -> Iterator[Line]:
+    """The lines of a cleaned text, the first of them numbered `first_number`."""
+    for number, raw in enumerate(text.split("\n"), first_number):
+        yield _undecorated(number, raw)
+
+
+def _undecorated(number: int, raw: str) -> Line:
+    text, group = _from_json(raw) if raw.startswith("{") else (raw, "")
+    for _ in range(_MOST_DECORATIONS):
+        found = _DECORATION.match(text)
+        if found is None or not found.end():
+            break
+        if found.lastgroup in _GROUP_NAMES:
+            group = f"{group} {found[0]}".strip()
+        text = text[found.end() :].removeprefix(" ")
+    return Line(number, text.rstrip(), group)
+
+
+def _from_json(raw: str) -> tuple[str, str]:
+    try:
+        record = json.loads(raw)
+    except (ValueError, RecursionError):
+        return raw, ""
+    for field in _JSON_FIELDS:
+        value = record.get(field) if isinstance(record, dict) else None
+        if isinstance(value, str):
+            return value.rstrip("\n"), str(record.get("rank", record.get("pod", "")))
+    return raw, ""

@@ -1,0 +1,96 @@
+"""A log that was read: its lines, exceptions, signs and progress."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from pitstop.diagnosis.log import lines as log_lines
+from pitstop.diagnosis.log import progress, tracebacks
+from pitstop.diagnosis.log.lines import Line
+from pitstop.diagnosis.log.progress import Progress
+from pitstop.diagnosis.log.signs.sign import Sign
+from pitstop.diagnosis.log.tracebacks import Traceback
+
+_GPU = re.compile(
+    r"[Cc]reated (?:TensorFlow )?device .*GPU|Adding visible gpu|GPU_\d+_bfc|device:GPU|cuda:\d"
+    r"|(?:StreamExecutor device|Found device) .*(?:GPU|Tesla|GeForce|NVIDIA)|Loaded cuDNN"
+    r"|gpu_device\.cc"
+)
+
+
+@dataclass(frozen=True)
+class Log:
+    """The lines of a log, or those of its beginning and end.
+
+    Attributes:
+        lines: undecorated, in order.
+    """
+
+    lines: tuple[Line, ...]
+
+    @cached_property
+    def text(self) -> str:
+        """The undecorated lines as one text."""
+        return "\n".join(line.text for line in self.lines)
+
+    @cached_property
+    def tracebacks(self) -> tuple[Traceback, ...]:
+        """All exceptions that were printed, in order."""
+        return tracebacks.find(self.lines)
+
+    @cached_property
+    def progress(self) -> tuple[Progress, ...]:
+        """All lines of a training that goes on, in order."""
+        inside = [(each.first, each.last, each.group) for each in self.tracebacks if each.headed]
+        return tuple(
+            each
+            for each in progress.find(self.lines)
+            if not any(a <= each.number <= b and each.group == g for a, b, g in inside)
+        )
+
+    @cached_property
+    def completions(self) -> tuple[Line, ...]:
+        """Lines that say that all was done."""
+        return tuple(progress.completions(self.lines))
+
+    @cached_property
+    def names_gpu(self) -> bool:
+        """A GPU was in use, as its framework says."""
+        return bool(_GPU.search(self.text))
+
+    @property
+    def last_number(self) -> int:
+        """The number of the last line that is not blank."""
+        return next((line.number for line in reversed(self.lines) if line.text.strip()), 0)
+
+    def matches(self, sign: Sign) -> Iterator[tuple[Line, re.Match[str]]]:
+        """Where the sign stands."""
+        for found in sign.pattern.finditer(self.text):
+            yield self.lines[bisect.bisect_right(self._starts, found.start()) - 1], found
+
+    def went_on_after(self, number: int, group: str) -> bool:
+        """Training made progress after that line, by more than a bar that is drawn again."""
+        before = {each.state for each in self.progress if each.number <= number}
+        after = {
+            each.state
+            for each in self.progress
+            if each.number > number and each.group == group and each.state not in before
+        }
+        return len(after) > 1
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        starts, place = [], 0
+        for line in self.lines:
+            starts.append(place)
+            place += len(line.text) + 1
+        return starts
+
+
+def parse(text: str, first_number: int = 1) -> Log:
+    """The log of a cleaned text, whose first line has that number."""
+    return Log(tuple(log_lines.split(text, first_number)))

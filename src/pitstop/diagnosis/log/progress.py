@@ -1,0 +1,104 @@
+"""Signs of training that goes on: progress bars, steps, epochs; and of its end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pitstop.diagnosis.log.lines import Line
+
+_EPOCH = re.compile(
+    r"^[\W_]*(?:Train(?:ing)? )?[Ee]poch[ :#=]*\[?(?P<epoch>\d+)\]?"
+    r"(?:\s*(?:/|of)\s*\[?(?P<epochs>\d+))?"
+)
+_BAR = re.compile(r"(?:^|[\s|\[(:])(?P<done>\d+)\s?/\s?(?P<total>\d+)(?=$|[\s\]),|\[])")
+_STEP = re.compile(
+    r"\b(?:global[_ ])?(?:step|iter(?:ation)?|batch|it)s?[ :=#]*\[?(?P<done>\d+)"
+    r"|^I\d{4} .*loss = [\d.]+, step = (?P<logged>\d+)",
+    re.IGNORECASE,
+)
+_LOOKS_LIKE_TRAINING = re.compile(
+    r"loss|acc|━|ETA|it/s|s/it|ms/step|s/step|\d+%\||\]|lr|epoch|step|iter|batch", re.IGNORECASE
+)
+_NO_PROGRESS = re.compile(
+    r"^\s+File |^\s+at |Error|Warning|Exception|[Rr]etry|[Aa]ttempt|^[IWEF] |failed|^\s*[#\"'(]"
+)
+_NAN = re.compile(r"\bloss\b[\"']?\s*[:=]\s*-?(?:nan|inf)\b|loss \(?(?:is )?-?nan", re.IGNORECASE)
+_COMPLETE = re.compile(
+    r"^\W*(?:(?:the )?(?:model )?(?:training|experiment|job|run|all)(?: (?:is|was|has))? ?"
+    r"(?:complete|completed|finished|done)\b"
+    r"|finished training|done training|done[.!]*$|all done|Successfully completed"
+    r"|Training completed\. Do not forget|.*`?Trainer\.fit`? stopped: `?max_(?:epochs|steps)"
+    r"|.*'train_runtime':|(?:Final |Test )(?:test )?(?:loss|accuracy|acc|score)\b"
+    r"|Loss for final step|.*exited with code 0\b|.*Process finished with exit code 0\b"
+    r"|\s*Reason: +Completed|\s*Exit Code: +0$|.*returned successfully)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One line that only a training that goes on prints.
+
+    Attributes:
+        number, group: of its line.
+        state: where the training was; another state means that it went on.
+        epoch, epochs: as printed; None where they are not.
+        is_nan: its loss is no number.
+    """
+
+    number: int
+    group: str
+    state: str
+    epoch: int | None = None
+    epochs: int | None = None
+    done: int | None = None
+    total: int | None = None
+    is_nan: bool = False
+
+
+def find(lines: Sequence[Line]) -> tuple[Progress, ...]:
+    """All progress, in order."""
+    return tuple(each for line in lines if (each := _of(line)))
+
+
+def completions(lines: Sequence[Line]) -> Iterator[Line]:
+    """Lines that say that all was done."""
+    return (line for line in lines if _COMPLETE.match(line.text))
+
+
+def ran_to_its_end(progress: Sequence[Progress]) -> bool:
+    """The last epoch that was announced was printed to its last batch."""
+    epochs = [each for each in progress if each.epoch is not None and each.epochs]
+    if not epochs or epochs[-1].epoch != epochs[-1].epochs:
+        return False
+    last = progress[-1]
+    return last.total is not None and last.done == last.total
+
+
+def _of(line: Line) -> Progress | None:
+    text = line.text[:400]
+    if not text or _NO_PROGRESS.search(text):
+        return None
+    is_nan = bool(_NAN.search(text))
+    epoch = _EPOCH.match(text)
+    bar = _BAR.search(text, epoch.end() if epoch else 0)
+    step = None if bar else _STEP.search(text)
+    if not (epoch or (bar and _LOOKS_LIKE_TRAINING.search(text)) or (step and _is_step(text))):
+        return None
+    done = bar["done"] if bar else (step[0] if step else "")
+    return Progress(
+        line.number,
+        line.group,
+        f"{epoch['epoch'] if epoch else ''}:{done}:{bar['total'] if bar else ''}",
+        int(epoch["epoch"]) if epoch else None,
+        int(epoch["epochs"]) if epoch and epoch["epochs"] else None,
+        int(bar["done"]) if bar else None,
+        int(bar["total"]) if bar else None,
+        is_nan,
+    )
+
+
+def _is_step(text: str) -> bool:
+    return bool(re.search(r"loss|acc|sec|lr", text, re.IGNORECASE))

@@ -1,0 +1,1 @@
+"""What others than the script print about an end: kernel, schedulers, shells, runtimes."""

@@ -1,0 +1,115 @@
+"""What native code prints before it gives up."""
+
+from __future__ import annotations
+
+from pitstop.diagnosis.log.signs.sign import Sign, Weight, line
+
+_FAULTHANDLER = "Run with `python -X faulthandler` to see which Python line crashes."
+_UPDATE = "Update or pin the library that is named there; report it with these lines."
+_NO_THREAD = (
+    "Raise `ulimit -u` or the pids limit of the container; lower OMP_NUM_THREADS and the number "
+    "of data workers."
+)
+
+NATIVE = (
+    Sign(
+        line(
+            r"^.*(?:was compiled to use|requires?) (?:\w+ )?.*instructions.*"
+            r"(?:aren't|are not|isn't) available.*$",
+            r"^.*(?:Fatal Python error|Windows fatal exception).*[Ii]llegal instruction.*$",
+        ),
+        "illegal_instruction",
+        "A library was built for another processor.",
+        ("Compare `grep -m1 flags /proc/cpuinfo` with what it needs; install another build.",),
+        weight=Weight.SPECIAL,
+    ),
+    Sign(
+        line(
+            r"^.*pthread_create\(?\)? failed.*$",
+            r"^.*(?:libgomp|OMP|OpenBLAS).*(?:[Tt]hread creation failed|unable to allocate"
+            r"|unavailable).*$",
+            r"^.*\bfork\b.*Resource temporarily unavailable.*$",
+            r"^.*Thread .*creation via pthread_create\(\) failed.*$",
+            r"^.*terminate called .*'std::system_error'.*\n.*Resource temporarily unavailable.*$",
+        ),
+        "thread_or_process_limit",
+        "No more threads or processes could be started.",
+        (_NO_THREAD,),
+        weight=Weight.SPECIAL,
+    ),
+    Sign(
+        line(
+            r"^.*(?:terminate called|what\(\)|std::).*bad_alloc.*$",
+            r"^.*(?:fork|mmap|malloc)\b.*Cannot allocate memory.*$",
+            r"^Fatal Python error: .*MemoryError.*$",
+            r"^.*DefaultCPUAllocator: .*$",
+        ),
+        "host_alloc_failure",
+        "Native code asked for memory and got none.",
+        ("Lift `ulimit -v`, or use less memory: smaller batches, fewer data workers.",),
+        weight=Weight.SPECIAL,
+    ),
+    Sign(
+        line(
+            r"^.*(?:Unexpected bus error encountered in worker|insufficient shared memory).*$",
+            r"^.*(?:/dev/shm|shm).*[Nn]o space left.*$",
+            r"^.*[Bb]us error.*(?:shared memory|shm).*$",
+            r"^.*[Ee]rror while creating shared memory segment.*$",
+        ),
+        "shm_exhausted",
+        "Shared memory (/dev/shm) is full.",
+        ("Give the container more (`docker run --shm-size=8g`), or clear /dev/shm.",),
+        weight=Weight.SPECIAL,
+    ),
+    Sign(
+        line(
+            r"^.*terminate called .*\n(?:.*\n){0,2}.*what\(\): "
+            r".*(?:CUDA|cuda|NCCL|cuDNN|CUBLAS).*$",
+            r"^.*[: ]F [\w./ ]+:\d+\] .*(?:CUDNN|CUBLAS|CUDA|cudnn|cuda).*$",
+            r"^F\d{4} .*\] .*(?:CUDNN|CUBLAS|CUDA|cudnn|cuda).*$",
+            r"^.*loaded runtime CuDNN library: .* but source was compiled with.*$",
+            r"^.*(?:failed to communicate with|couldn't communicate with) the NVIDIA driver.*$",
+            r"^.*Could not load library libcudnn\w+.*$",
+        ),
+        "gpu_driver_or_library",
+        "The GPU, its driver or its libraries failed.",
+        ("Compare `nvidia-smi` with the CUDA and cuDNN versions the framework was built for.",),
+        weight=Weight.SPECIAL,
+        confidence=0.88,
+    ),
+    Sign(
+        line(
+            r"^Fatal Python error: .*[Ss]tack overflow.*$",
+            r"^.*Fatal Python error: Cannot recover.*$",
+        ),
+        "user_code_error",
+        "A function called itself without end.",
+        ("Mend the recursion that the frames below it show.",),
+        weight=Weight.SPECIAL,
+        confidence=0.85,
+    ),
+    Sign(
+        line(
+            r"^.*(?:Fatal Python error|Windows fatal exception): (?P<fault>.+?)\s*$",
+            r"^.*\*\*\* stack smashing detected.*$",
+            r"^.*(?:double free or corruption|free\(\): invalid|munmap_chunk\(\)|malloc\(\): "
+            r"|corrupted size vs|corrupted double-linked|realloc\(\): |malloc_consolidate).*$",
+            r"^.*terminate called (?:after throwing|without an active|recursively).*$",
+            r"^.*(?:libc\+\+abi|libc\+\+abi\.dylib): terminating.*$",
+            r"^.*Check failed: .*$",
+            r"^\*\*\* Aborted at .*$",
+            r"^.*\*\*\* (?:Check failure stack trace|SIG[A-Z]+ received).*$",
+            r"^.*A fatal error has been detected by.*$",
+            r"^LLVM ERROR: .*$",
+            r"^.*Assertion [`'].*' failed\.$",
+            r"^.*OMP: Error #15: .*$",
+            r"^.*\[libprotobuf FATAL .*$",
+            r"^#\s+SIG[A-Z]+ \(0x\w+\) at pc=.*$",
+        ),
+        "native_crash",
+        "Native code crashed.",
+        (_UPDATE, _FAULTHANDLER),
+        weight=Weight.SPECIAL,
+        confidence=0.85,
+    ),
+)

@@ -1,0 +1,249 @@
+"""Tracebacks in a log: of Python, of IPython, of rich; chained, nested and interleaved."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pitstop.diagnosis.exception import Frame, Raised, frame_of, from_title
+from pitstop.diagnosis.log.lines import Line
+
+_HEADER = re.compile(r"Traceback \(most recent call last\)|Traceback:\s*$")
+_IPYTHON_HEADER = re.compile(
+    r"^\s*(?P<name>[A-Za-z_][\w.]*) {2,}Traceback \(most recent call last\)"
+)
+_TITLE = re.compile(
+    r"^(?P<name>[A-Za-z_][\w.]*(?:\((?P<inner>\w+)\))?)(?: \(see above for traceback\))?"
+    r"(?::(?: (?P<message>.*))?)?$"
+)
+ERROR_NAME = re.compile(
+    r"^(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Iteration|Fault|Failure"
+    r"|Timeout|Refused|NotFound|OutOfMemory|Stopped|Exceeded|Died|Lost|Raised|Exited|Failed)\d*"
+    r"|error|gaierror|timeout)$"
+)
+"""What a line must begin with to be taken for an exception where no traceback precedes."""
+_JOINT = re.compile(
+    r"The above exception was the direct cause|During handling of the above exception"
+)
+_NESTED = re.compile(
+    r"^\s*(?:\"\"\"|'''|Original Traceback|-- Process \d+ terminated with|\^+|$)"
+    r"|The stack trace below excludes JAX|^-{20,}$|^The following is the original"
+)
+_IPYTHON_FRAME = re.compile(
+    r"^(?:File )?(?P<file>Cell In ?\[\d+\]|\S+?)(?:(?::|, line )(?P<line>\d+))?"
+    r"(?:,? in (?P<function>[\w<>.]+).*)?$"
+)
+_ARROW = re.compile(r"^-+> ?(?P<line>\d+) ?(?P<code>.*)$")
+_SYNTAX_NAMES = ("SyntaxError", "IndentationError", "TabError")
+_MESSAGE_STOP = re.compile(
+    r"^(?:\d{4}-\d\d-\d\d[ T][\d:.]+: [IWEF] |[IWEF]\d{4} |slurmstepd|srun: |=>> PBS|\S*[$#] "
+    r"|Exception ignored|Process finished|Killed$|Terminated$|Aborted|Segmentation fault"
+    r"|\[?Epoch |Traceback |During handling|The above exception|wandb: |ERROR conda|make: "
+    r"|command terminated)"
+)
+_CALLBACK_LIST = re.compile(r"(?:callbacks?|callback_list|callback_connector)(?:/\w+)?\.py$")
+_HOOK = re.compile(r"^on_(?:train|test|predict|epoch|batch|validation|fit)\w*_(?:begin|end|start)$")
+_MOST_MESSAGE_LINES = 60
+_MOST_GAP_LINES = 6
+
+
+@dataclass(frozen=True)
+class Traceback:
+    """What was printed of one exception, with those that it was raised from.
+
+    Attributes:
+        chain: in the order of printing.
+        first, last: numbers of its first and last line.
+        title: number of the line that names the last exception of the chain.
+        group: the writer, see `Line.group`.
+        quote: the line that names the last exception, as it stands there.
+        headed: there was a traceback above, not just a line that reads like an exception.
+    """
+
+    chain: tuple[Raised, ...]
+    first: int
+    last: int
+    title: int
+    group: str
+    quote: str
+    headed: bool = True
+
+    @property
+    def raised(self) -> Raised:
+        """The last that was printed, which left the process."""
+        return self.chain[-1]
+
+
+def find(lines: Sequence[Line]) -> tuple[Traceback, ...]:
+    """All tracebacks and lone lines that name an exception, in order."""
+    streams: dict[str, list[Line]] = {}
+    for line in lines:
+        streams.setdefault(line.group, []).append(line)
+    found = itertools.chain.from_iterable(_joined(stream) for stream in streams.values())
+    return tuple(sorted(found, key=lambda each: each.title))
+
+
+def _joined(stream: list[Line]) -> Iterator[Traceback]:
+    last: Traceback | None = None
+    places = {line.number: index for index, line in enumerate(stream)}
+    for each in _single(stream):
+        if last and _belongs(stream[places[last.title] + 1 : places[each.first]], last, each):
+            last = Traceback(
+                (*last.chain, *each.chain),
+                last.first,
+                each.last,
+                each.title,
+                each.group,
+                each.quote,
+                last.headed or each.headed,
+            )
+            continue
+        if last:
+            yield last
+        last = each
+    if last:
+        yield last
+
+
+def _belongs(gap: list[Line], before: Traceback, after: Traceback) -> bool:
+    if any(_JOINT.search(line.text) for line in gap):
+        return True
+    if before.raised.message and after.raised.message == before.raised.message:
+        return len(gap) <= _MOST_GAP_LINES  # the same, printed once more
+    return len(gap) <= _MOST_GAP_LINES and all(_NESTED.search(line.text) for line in gap)
+
+
+def _single(stream: list[Line]) -> Iterator[Traceback]:
+    index = 0
+    while index < len(stream):
+        found = _at(stream, index)
+        if found is None:
+            index += 1
+            continue
+        traceback, index = found
+        yield traceback
+
+
+def _at(stream: list[Line], index: int) -> tuple[Traceback, int] | None:
+    text = stream[index].text
+    header = _HEADER.search(text)
+    if header is None:
+        return _lone(stream, index)
+    ipython = _IPYTHON_HEADER.match(text)
+    end = _title_after(stream, index + 1, ipython["name"] if ipython else "")
+    if end is None:
+        return None
+    return _build(stream, index, end, headed=True)
+
+
+def _lone(stream: list[Line], index: int) -> tuple[Traceback, int] | None:
+    """A line that reads like the last one of a traceback whose rest is not there."""
+    title = _TITLE.match(stream[index].text)
+    if title is None or not ERROR_NAME.match(title["name"].partition("(")[0]):
+        return None
+    if title["name"] == "error" and not title["message"]:
+        return None
+    first = index
+    if title["name"] in _SYNTAX_NAMES:
+        above = range(max(0, index - 4), index)
+        first = next((i for i in above if frame_of(stream[i].text)), index)
+    return _build(stream, first, index, headed=first < index)
+
+
+def _build(stream: list[Line], first: int, title: int, *, headed: bool) -> tuple[Traceback, int]:
+    line = stream[title]
+    match = _TITLE.match(line.text.strip())
+    name = (match["inner"] or match["name"]) if match else line.text.strip()
+    rest = list(_message_lines(stream, title + 1))
+    message = "\n".join([(match["message"] or "") if match else "", *rest]).strip()
+    above = stream[first:title]
+    is_notebook = _IPYTHON_HEADER.match(stream[first].text)
+    frames = tuple(_notebook_frames(above) if is_notebook else _frames(above))
+    raised = from_title(name, message, frames, callback=_callback_of(frames))
+    last = title + len(rest)
+    traceback = Traceback(
+        (raised,),
+        stream[first].number,
+        stream[last].number,
+        line.number,
+        line.group,
+        line.text.strip(),
+        headed,
+    )
+    return traceback, title + 1
+
+
+def _title_after(stream: list[Line], start: int, name: str) -> int | None:
+    """Index of the line that names the exception, None where the log ends before it."""
+    was_frame = False
+    for index in range(start, len(stream)):
+        text = stream[index].text
+        if _HEADER.search(text):
+            return None
+        if name:
+            if re.match(rf"(?:[\w.]+\.)?{re.escape(name)}(?::|$)", text):
+                return index
+            continue
+        if frame_of(text):
+            was_frame = True
+            continue
+        if _is_title(text, is_code=was_frame):
+            return index
+        was_frame = False
+    return None
+
+
+def _is_title(text: str, *, is_code: bool) -> bool:
+    title = None if text[:1].isspace() else _TITLE.match(text)
+    if title is None:
+        return False
+    # Where the indentation was lost, code stands below its frame like a title.
+    return not is_code or bool(ERROR_NAME.match(title["name"]))
+
+
+def _message_lines(stream: list[Line], start: int) -> Iterator[str]:
+    blanks = 0
+    for line in stream[start : start + _MOST_MESSAGE_LINES]:
+        text = line.text
+        title = _TITLE.match(text)
+        if _MESSAGE_STOP.match(text) or _HEADER.search(text):
+            return
+        if title and ERROR_NAME.match(title["name"]):
+            return
+        blanks = 0 if text.strip() else blanks + 1
+        if blanks > 2:
+            return
+        yield text
+
+
+def _frames(lines: list[Line]) -> Iterator[Frame]:
+    for line, below in itertools.pairwise([*lines, Line(0, "")]):
+        frame = frame_of(line.text)
+        if frame:
+            code = "" if frame_of(below.text) else below.text.strip()
+            yield Frame(frame.file, frame.line, frame.function, code)
+
+
+def _notebook_frames(lines: list[Line]) -> Iterator[Frame]:
+    """The frames as IPython prints them: a place, and below it an arrow at the line."""
+    place: re.Match[str] | None = None
+    for line in lines:
+        arrow = _ARROW.match(line.text)
+        if arrow and place:
+            yield Frame(
+                place["file"], int(arrow["line"]), place["function"] or "", arrow["code"].strip()
+            )
+            place = None
+            continue
+        found = _IPYTHON_FRAME.match(line.text)
+        place = found if found and (found["line"] or found["function"]) else place
+
+
+def _callback_of(frames: tuple[Frame, ...]) -> str:
+    """A word for the callback that the user's frames are below; its class is not printed."""
+    for above, below in itertools.pairwise(frames):
+        if _CALLBACK_LIST.search(above.file) and _HOOK.match(below.function):
+            return below.function
+    return ""

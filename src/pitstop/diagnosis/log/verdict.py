@@ -1,0 +1,272 @@
+"""Of all clues in a log, those that explain its end, the likeliest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from pitstop.diagnosis import phrases
+from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
+from pitstop.diagnosis.log import advising, clues
+from pitstop.diagnosis.log.clues import Clue
+from pitstop.diagnosis.log.log import Log
+from pitstop.diagnosis.log.progress import ran_to_its_end
+from pitstop.diagnosis.log.signs.sign import Weight
+
+_QUIET_ENDS: frozenset[CauseId] = frozenset(
+    {"early_stopping_or_callback_stop", "dataset_exhausted"}
+)
+"""What ends a training without an error, unless an error came after it."""
+
+_DEATHS = frozenset({"host_oom_killed", "killed_from_outside", "native_crash"})
+_SURVIVED_FACTOR = 0.6
+_OTHER_FACTOR = 0.5
+_MOST_OTHERS = 4
+
+
+@dataclass(frozen=True)
+class Ending:
+    """A log, and what is known of the end from elsewhere.
+
+    Attributes:
+        log: what was read.
+        exit_code: of the process, None where it is unknown.
+        signal: that ended it, or empty.
+    """
+
+    log: Log
+    exit_code: int | None = None
+    signal: str = ""
+
+    @cached_property
+    def clues(self) -> tuple[Clue, ...]:
+        """All clues, in the order of their lines, the status last."""
+        status = clues.of_status(self.exit_code, self.signal)
+        return (*clues.find(self.log), *((status,) if status else ()))
+
+    @cached_property
+    def is_complete(self) -> bool:
+        """It ran to its end, as its exit code or its last lines say."""
+        if self.exit_code is not None or self.signal:
+            return self.exit_code == 0
+        last_failure = max((each.number for each in self._failures), default=0)
+        said = any(line.number > last_failure for line in self.log.completions)
+        return said or (not self._failures and ran_to_its_end(self.log.progress))
+
+    @property
+    def _failures(self) -> list[Clue]:
+        return [
+            each
+            for each in self.clues
+            if each.weight > Weight.HINT and not each.survived and each.cause not in _QUIET_ENDS
+        ]
+
+
+def findings(ending: Ending) -> list[Finding]:
+    """The explanations of the end, the likeliest first; empty where nothing tells."""
+    best = choose(ending)
+    if best is None:
+        return []
+    others = _others(ending, best)
+    return [_finding(ending, best), *(_finding(ending, each) for each in others)]
+
+
+def choose(ending: Ending) -> Clue | None:
+    """The clue that explains the end best."""
+    if ending.exit_code == 0:
+        return _of_completed(ending)
+    fatal = [each for each in ending.clues if not each.survived and each.weight > Weight.HINT]
+    loud = [each for each in fatal if each.cause not in _QUIET_ENDS]
+    found = _verdict(loud)
+    if found:
+        return found
+    if ending.is_complete:
+        return _of_completed(ending)
+    return (
+        _error(ending, loud)
+        or _status(loud)
+        or _survived(ending)
+        or _of_completed(ending)
+        or _nameless(loud)
+        or _hint(ending)
+    )
+
+
+def _verdict(fatal: Sequence[Clue]) -> Clue | None:
+    said = [each for each in fatal if each.weight is Weight.VERDICT]
+    return max(said, key=lambda each: each.confidence, default=None)
+
+
+def _error(ending: Ending, fatal: Sequence[Clue]) -> Clue | None:
+    """What the script, or native code in it, said last; a victim only where nobody else did."""
+    told = [
+        each for each in fatal if each.cause and each.weight in (Weight.GENERAL, Weight.SPECIAL)
+    ]
+    headed = [each for each in told if each.headed or each.raised is None]
+    own = [each for each in headed if not each.is_victim] or [
+        each for each in told if not each.is_victim
+    ]
+    if not own:
+        return _crash_before(told, fatal) or (told[-1] if told else None)
+    return _refined(ending, _first_to_fail(own))
+
+
+def _crash_before(victims: Sequence[Clue], fatal: Sequence[Clue]) -> Clue | None:
+    """A victim tells that a process went away; its signal says more."""
+    return _status([each for each in fatal if each.signal and each.cause]) if victims else None
+
+
+def _first_to_fail(own: Sequence[Clue]) -> Clue:
+    interrupts = [each for each in own if each.cause == "user_interrupt"]
+    if interrupts:
+        before = [each for each in own if each.number < interrupts[0].number]
+        stuck = [each for each in before if each.in_thread]
+        return stuck[0] if stuck else interrupts[-1]
+    groups = {each.group for each in own}
+    if len(groups) > 1:
+        lasts = [[each for each in own if each.group == group][-1] for group in groups]
+        return max(lasts, key=lambda each: (each.weight, -each.number))
+    last = own[-1]
+    natives = [each for each in own if each.raised is None and each.weight is Weight.SPECIAL]
+    if last.raised is None:
+        exceptions = [each for each in own if each.raised is not None and each.headed]
+        return exceptions[-1] if exceptions else _surest(natives or own)
+    if last.weight is Weight.GENERAL and last.in_thread:
+        return _surest(own)
+    return last
+
+
+def _surest(own: Sequence[Clue]) -> Clue:
+    return max(own, key=lambda each: (each.weight, each.confidence, each.number))
+
+
+def _refined(ending: Ending, clue: Clue) -> Clue:
+    """A GPU library that failed while the GPU's memory was full failed for that."""
+    if clue.cause != "gpu_driver_or_library":
+        return clue
+    full = [
+        each
+        for each in ending.clues
+        if each.cause == "gpu_oom" and each.number < clue.number and not each.survived
+    ]
+    if not full:
+        return clue
+    return replace(clue, cause="gpu_oom", confidence=0.8, advice=full[-1].advice)
+
+
+def _status(fatal: Sequence[Clue]) -> Clue | None:
+    statuses = [each for each in fatal if each.weight is Weight.STATUS and each.cause]
+    own = [each for each in statuses if clues.is_own_fault(each)]
+    signalled = [each for each in statuses if each.signal]
+    ranked = own or signalled or statuses
+    return ranked[-1] if ranked else None
+
+
+def _survived(ending: Ending) -> Clue | None:
+    """Where a process failed without a word, the last error of it, though others went on."""
+    failed = [each for each in ending.clues if each.weight is Weight.STATUS and not each.survived]
+    errors = [each for each in ending.clues if each.survived and each.raised and each.cause]
+    if not failed or not errors:
+        return None
+    return replace(errors[-1], confidence=errors[-1].confidence * _SURVIVED_FACTOR)
+
+
+def _of_completed(ending: Ending) -> Clue | None:
+    """An end without an error: by itself, by a callback, for want of data, or of no use."""
+    progress = ending.log.progress
+    said = [each for each in ending.clues if each.cause in _QUIET_ENDS or each.cause == "nan_loss"]
+    if said:
+        return max(said, key=lambda each: (each.cause == "nan_loss", each.weight, each.number))
+    if progress and any(each.is_nan for each in progress[-3:]):
+        return _nan_seen(ending)
+    if not ending.is_complete:
+        return None
+    return _completed(ending)
+
+
+def _nan_seen(ending: Ending) -> Clue:
+    first = next(each for each in ending.log.progress if each.is_nan)
+    quote = next(line.text for line in ending.log.lines if line.number == first.number)
+    after = "; the training ran on and is useless since then" if ending.is_complete else ""
+    return Clue(
+        "nan_loss",
+        0.9 if ending.is_complete else 0.45,
+        Weight.HINT,
+        first.number,
+        first.group,
+        phrases.shorten(quote.strip()),
+        f"The loss became NaN or infinite{after}.",
+        ("Lower the learning rate or clip gradients; look for NaN, empty or huge inputs.",),
+    )
+
+
+def _completed(ending: Ending) -> Clue:
+    said = ending.log.completions
+    last = ending.log.progress[-1] if ending.log.progress else None
+    number = said[-1].number if said else (last.number if last else 0)
+    quote = next((line.text for line in ending.log.lines if line.number == number), "exit code 0")
+    is_sure = ending.exit_code == 0
+    return Clue(
+        "completed_normally",
+        0.92 if is_sure else 0.7,
+        Weight.HINT,
+        number,
+        "",
+        phrases.shorten(quote.strip()),
+        "It ran to its end.",
+    )
+
+
+def _nameless(fatal: Sequence[Clue]) -> Clue | None:
+    """It failed, and nothing in the log tells why."""
+    codes = [each for each in fatal if each.weight is Weight.STATUS]
+    if not codes:
+        return None
+    cause: CauseId = "user_code_error" if codes[-1].cause is None else codes[-1].cause
+    return replace(codes[-1], cause=cause, confidence=0.35)
+
+
+def _hint(ending: Ending) -> Clue | None:
+    hints = [each for each in ending.clues if each.weight is Weight.HINT and not each.survived]
+    last = max(hints, key=lambda each: each.number, default=None)
+    return replace(last, confidence=last.confidence * _SURVIVED_FACTOR) if last else None
+
+
+def _others(ending: Ending, best: Clue) -> list[Clue]:
+    """What else the log tells, the most telling first, one of each cause."""
+    rest: dict[CauseId, Clue] = {}
+    ranked = sorted(ending.clues, key=lambda each: (-each.weight, each.survived, -each.number))
+    for each in ranked:
+        if each.cause and each.cause != best.cause and each.weight > Weight.HINT:
+            factor = _SURVIVED_FACTOR if each.survived else 1
+            found = replace(each, confidence=each.confidence * _OTHER_FACTOR * factor)
+            rest.setdefault(each.cause, found)
+    return list(rest.values())[:_MOST_OTHERS]
+
+
+def _finding(ending: Ending, clue: Clue) -> Finding:
+    assert clue.cause is not None
+    raised = clue.raised
+    own = (advising.look(raised),) if raised and raised.file else ()
+    return Finding(
+        clue.cause,
+        clue.confidence,
+        clue.headline,
+        tuple(_evidence(ending, clue)),
+        (*advising.by_numbers(ending.log, clue), *clue.advice, *own),
+        ("who ended it",) if clue.cause == "killed_from_outside" else (),
+    )
+
+
+def _evidence(ending: Ending, clue: Clue) -> Iterable[EvidenceItem]:
+    where = f"line {clue.number:,}: " if clue.number else ""
+    yield EvidenceItem("output" if clue.number else "exit status", f"{where}{clue.quote}")
+    if clue.raised and clue.raised.file:
+        place = phrases.source_line(clue.raised.file, clue.raised.line, clue.raised.function)
+        yield EvidenceItem("exception", f"raised at {place}")
+    progress = [each for each in ending.log.progress if each.number <= (clue.number or 1 << 60)]
+    if progress:
+        line = next(each for each in ending.log.lines if each.number == progress[-1].number)
+        text = phrases.shorten(line.text.strip(), 120)
+        yield EvidenceItem("progress", f"line {line.number:,}: {text}")

@@ -1,0 +1,8 @@
+"""Which exceptions mean what: tables by family, and the order in which they are asked."""
+
+from __future__ import annotations
+
+from pitstop.diagnosis.rules.signatures.signature import Signature
+from pitstop.diagnosis.rules.signatures.table import SIGNATURES, classify
+
+__all__ = ["SIGNATURES", "Signature", "classify"]

@@ -1,0 +1,62 @@
+"""What the program was doing, read from the functions that a traceback goes through."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from pitstop.diagnosis.exception import Frame, Raised
+
+Place = Literal["restoring", "saving", "importing", "input", "download", "model"]
+"""Loading saved weights; saving; importing a package; reading data; downloading; computing."""
+
+_FUNCTIONS: tuple[tuple[Place, re.Pattern[str]], ...] = (
+    (
+        "restoring",
+        re.compile(
+            r"^_?(?:load_(?:weights|model|state_dict|checkpoint|pretrained\w*|state)|restore\w*"
+            r"|from_pretrained|resume\w*|read_checkpoint|init_from_checkpoint|load_ckpt)"
+        ),
+    ),
+    ("saving", re.compile(r"^_?save(?:_|$|r$)|^_save_model$|^write_checkpoint")),
+    (
+        "download",
+        re.compile(r"^_?(?:download\w*|urlretrieve|urlopen|get_file|hf_hub_\w+)$"),
+    ),
+    ("input", re.compile(r"^(?:__getitem__|collate\w*|default_collate|_parse_\w+|decode_\w+)$")),
+)
+_FILES: tuple[tuple[Place, re.Pattern[str]], ...] = (
+    ("restoring", re.compile(r"torch/serialization\.py|safetensors/|checkpoint/restore\.py")),
+    (
+        "input",
+        re.compile(
+            r"torch/utils/data/|tensorflow/python/data/|data_adapters?|/PIL/|/cv2/|pandas/io"
+            r"|datasets/(?:builder|load|arrow)|numpy/lib/(?:_?npyio|format)|keras.*preprocessing"
+            r"|image_utils|h5py/_hl/files"
+        ),
+    ),
+    ("download", re.compile(r"/(?:urllib\d?|requests|http|botocore|huggingface_hub)/")),
+    ("model", re.compile(r"keras/.*(?:layers|engine|models)/|torch/nn/modules/")),
+)
+_IMPORT = re.compile(r"^(?:import|from) ")
+
+
+def places_of(raised: Raised) -> frozenset[Place]:
+    """All that the traceback went through."""
+    found = {place for frame in raised.frames for place in _places(frame)}
+    if _is_importing(raised.frames):
+        found.add("importing")
+    return frozenset(found)
+
+
+def _places(frame: Frame) -> list[Place]:
+    function = frame.function.rpartition(".")[2]
+    found = [place for place, pattern in _FUNCTIONS if pattern.match(function)]
+    return found + [place for place, pattern in _FILES if pattern.search(frame.file)]
+
+
+def _is_importing(frames: tuple[Frame, ...]) -> bool:
+    """A package failed while it was loaded: all frames below the import are libraries'."""
+    imports = [i for i, frame in enumerate(frames) if _IMPORT.match(frame.code)]
+    below = frames[imports[0] + 1 :] if imports else ()
+    return bool(below) and all(frame.is_library for frame in below)

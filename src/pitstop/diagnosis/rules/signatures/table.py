@@ -1,0 +1,45 @@
+"""The order in which rows are asked: the most specific first.
+
+Messages are those of CPython, Keras 2 and 3, TensorFlow 1 and 2, JAX, PyTorch, h5py
+and the CUDA libraries.  Errors that carry RESOURCE_EXHAUSTED are told apart by their
+text only: full disks, too many open files and exhausted memory share the class, and
+TensorFlow's hint about "OOM" is added to all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from pitstop.diagnosis.exception import Raised
+from pitstop.diagnosis.rules.signatures.cluster import CLUSTER
+from pitstop.diagnosis.rules.signatures.gpu import GPU
+from pitstop.diagnosis.rules.signatures.inputs import INPUTS
+from pitstop.diagnosis.rules.signatures.memory import MEMORY
+from pitstop.diagnosis.rules.signatures.program import NUMBERS, PACKAGES, WEIGHTS
+from pitstop.diagnosis.rules.signatures.signature import Signature
+from pitstop.diagnosis.rules.signatures.storage import STORAGE
+
+SIGNATURES: tuple[Signature, ...] = (
+    *NUMBERS,
+    *STORAGE,
+    *MEMORY,
+    *GPU,
+    *CLUSTER,
+    *PACKAGES,
+    *WEIGHTS,
+    *INPUTS,
+)
+
+_NO_PART_OF_IT = re.compile(
+    r"Hint: If you want to see a list of allocated tensors.*"  # about "OOM", below any error
+    r"|^\s*File \"[^\"]+\", line \d+.*\n?(?:^\s{4,}.*\n?)?"  # frames of the graph's functions
+    r"|^\s*(?:Compile with|CUDA kernel errors might|For debugging consider).*",
+    re.MULTILINE,
+)
+
+
+def classify(raised: Raised) -> Signature | None:
+    """The first row that fits, None when none does."""
+    told = replace(raised, message=_NO_PART_OF_IT.sub("", raised.message))
+    return next((row for row in SIGNATURES if row.matches(told)), None)
