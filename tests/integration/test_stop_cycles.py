@@ -66,7 +66,7 @@ def _stop(place: Path, number: signal.Signals | None, after_step: int) -> None:
 
 
 def _newest(folder: RunFolder) -> tuple[int, Path]:
-    entry = Catalog(folder.checkpoints).entries()[-1]
+    entry = Catalog(folder.checkpoints).entries()[0]
     assert entry.manifest is not None
     return entry.manifest.info.step, entry.path
 
