@@ -28,7 +28,7 @@ FAST = frozenset(
         "36a-segfault-in-an-epoch",
         "43a-corrupt-record",
         "48c-disk-full-checkpoint",
-        "01b-text-all-decoys",
+        "01f-records",
     }
 )
 """Names of those that are run at every test: one of most kinds."""

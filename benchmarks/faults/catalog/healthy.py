@@ -42,7 +42,7 @@ HEALTHY: tuple[Scenario, ...] = (
     _healthy("01c-validation", "--model digits --validation --callbacks keras h5 checkpoint"),
     _healthy("01d-pool-of-workers", "--input pool --epochs 1 --decoys killed"),
     _healthy("01e-loop", f"--loop --input pipeline {_ALL_DECOYS}"),
-    _healthy("01f-records", "--model text --input records --decoys benign"),
+    _healthy("01f-records", f"--model text --input records {_ALL_DECOYS}"),
     _healthy("01g-generator", "--input generator --steps 20"),
     _healthy("01h-patient-early-stopping", "--callbacks patient --decoys early nan"),
     _healthy("09-finite-dataset", "--model digits --input pipeline"),

@@ -77,7 +77,7 @@ def _early_stopping():
 
 CALLBACKS = {
     "plateau": lambda: [_early_stopping()],
-    "blow_up": lambda: [keras.callbacks.EarlyStopping(monitor="loss", patience=2), Rate(1.0)],
+    "blow_up": lambda: [keras.callbacks.EarlyStopping(monitor="loss", patience=2), Rate(30.0)],
     "budget": lambda: [TimeBudget()],
     "terminate": lambda: [keras.callbacks.TerminateOnNaN(), Rate(1e30)],
     "terminate_by_error": lambda: [keras.callbacks.TerminateOnNaN(raise_error=True), Rate(1e30)],

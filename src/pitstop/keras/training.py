@@ -190,7 +190,9 @@ class Training:
         run.steps_finished()
         run.hold()
         numbers = {key: float(value) for key, value in (logs or {}).items() if _is_number(value)}
-        expected = run.epoch_iterator.num_batches
+        # Not Keras' own guess at the end of an input of unknown length: it is one too many.
+        source = run.epoch_iterator
+        expected = source.steps_per_epoch or source.data_adapter.num_batches
         self.session.report(EpochEnded(run.index, epoch, run.step_in_epoch, expected, numbers))
         self.session.epoch_ended(run.held, numbers)
 

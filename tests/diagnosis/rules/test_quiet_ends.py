@@ -9,17 +9,21 @@ import pytest
 from pitstop.diagnosis import CauseId, Evidence
 from pitstop.events import (
     ExitCalled,
+    FitStarted,
     Restored,
     StopTrainingSet,
     TrainerExited,
 )
 from tests.diagnosis.attempts import (
+    CONNECTED,
     FINISHED,
     PLATEAU,
     RAN_OUT_AT_15,
+    STARTED,
     Case,
     advice_of,
     as_parameters,
+    attempt_of,
     check,
     completed,
     early_stopping,
@@ -71,6 +75,16 @@ CASES: list[Case] = [
             "`steps_per_epoch * epochs` batches (in this case, 100 batches).",
         ),
         "dataset_exhausted",
+    ),
+    (
+        "an input of unknown length, at whose end Keras 3 warns",
+        attempt_of(
+            *(STARTED, CONNECTED, FitStarted(0, 5, None)),
+            *(epoch(0, expected=None), *FINISHED),
+            output="UserWarning: Your input ran out of data; interrupting training.",
+            state="completed",
+        ),
+        "completed_normally",
     ),
     (
         "short epochs, then kill -9",

@@ -104,7 +104,7 @@ def dataset_exhausted(evidence: Evidence) -> Finding | None:
 
     Keras 3 goes on with short epochs; Keras 2 ends the fit.
     """
-    printed = _RAN_OUT.search(evidence.output)
+    printed = None if _has_no_length(evidence) else _RAN_OUT.search(evidence.output)
     epochs = _short_epochs(evidence)
     if not epochs and printed is None:
         return None
@@ -114,6 +114,12 @@ def dataset_exhausted(evidence: Evidence) -> Finding | None:
     advice = _exhausted_advice(epochs, printed[0] if printed else "")
     text = _exhausted_headline(evidence, epochs)
     return Finding("dataset_exhausted", 0.93 if is_end else 0.35, text, (*told, *lines), advice)
+
+
+def _has_no_length(evidence: Evidence) -> bool:
+    """Whether no fit was told how long its input is: Keras 3 warns at each of its ends."""
+    fits = evidence.all(FitStarted)
+    return bool(fits) and all(fit.steps_per_epoch is None for fit in fits)
 
 
 ShortEpoch = tuple[int, int, int]
