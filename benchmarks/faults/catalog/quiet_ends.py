@@ -50,7 +50,7 @@ QUIET_ENDS: tuple[Scenario, ...] = (
         among="nan",
         says="raised an error",
     ),
-    replace(_KERAS_2, script="legacy.py", environment={"TF_USE_LEGACY_KERAS": "1"})
+    replace(_KERAS_2, script="legacy.py")
     if importlib.util.find_spec("tf_keras")
     else impossible(_KERAS_2.name, "tf_keras is not installed"),
     scenario(
