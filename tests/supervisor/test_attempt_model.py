@@ -28,6 +28,7 @@ _LIVE = (State.STARTING, State.RUNNING, State.STOPPING, State.ENDING)
 _KILLED, _FAILED, _STOPPED = 9, 1 << 8, 75 << 8
 _MOST_PERSISTERS = 4
 _LONGEST_END = 100
+_PROGRESS = Beacon.create().progress()
 
 
 class Persister:
@@ -220,8 +221,7 @@ class AttemptModel(RuleBasedStateMachine):
 
     @invariant()
     def what_is_reported_is_on_the_disk(self) -> None:
-        progress = Beacon.create().progress()
-        shown = live_status(Status(""), self.state, self.story, progress, self.now_seconds)
+        shown = live_status(Status(""), self.state, self.story, _PROGRESS, self.now_seconds)
         reported = {shown.checkpoint_step, self.story.checkpoint_step} - {None}
         assert reported <= self.persister.disk
 
