@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -251,5 +251,10 @@ class AttemptModel(RuleBasedStateMachine):
             assert ("nothing was saved" if step is None else f"saved at step {step}") in first
 
 
-AttemptModel.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+AttemptModel.TestCase.settings = settings(
+    max_examples=150,
+    stateful_step_count=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],  # on a machine that does other things
+)
 TestAttempt = AttemptModel.TestCase
