@@ -5,6 +5,7 @@ from __future__ import annotations
 from pitstop.diagnosis import ChainLink, Evidence, diagnose
 from pitstop.events import (
     CheckpointFailed,
+    NonFiniteLocated,
     NonFiniteLoss,
     Notice,
     StopDeadlinePassed,
@@ -80,7 +81,18 @@ def test_a_full_disk_and_then_the_callback() -> None:
 def test_losses_that_grew_and_who_ended_it() -> None:
     bad = NonFiniteLoss(12, 0, 12, "loss", "nan", 9e9, [0.7, 31.0, 2e4, 9e9])
     evidence = failed(bad, raised("RuntimeError", "NaN or Inf loss encountered"), exited(1))
-    assert texts(evidence)[0] == "the loss was 0.7 -> 31 -> 2e+04 -> 9e+09, then nan at step 12"
+    assert texts(evidence)[0] == (
+        "the loss became nan at step 12, after 0.7 -> 31 -> 2e+04 -> 9e+09"
+    )
+
+
+def test_where_it_came_from_stands_before_the_loss_that_it_spoiled() -> None:
+    bad = NonFiniteLoss(12, 0, 12, "loss", "nan", None)
+    evidence = completed(bad, *FINISHED, NonFiniteLocated(12, "input", "x"))
+    assert texts(evidence)[:2] == [
+        "step 12, run again: the batch itself has bad values (x)",
+        "the loss became nan at step 12",
+    ]
 
 
 def test_a_stop_that_came_too_late() -> None:

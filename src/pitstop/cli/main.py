@@ -14,6 +14,7 @@ from pitstop.cli.compare import compare
 from pitstop.cli.diagnose import diagnose
 from pitstop.cli.drill import drill
 from pitstop.cli.export import export
+from pitstop.cli.find_nan import find_nan
 from pitstop.cli.ls import ls
 from pitstop.cli.run import run
 from pitstop.cli.status import status
@@ -44,6 +45,7 @@ for _command in (
     compare,
     drill,
     export,
+    find_nan,
 ):
     cli.add_command(_command)
 

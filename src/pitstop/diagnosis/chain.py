@@ -24,6 +24,7 @@ from pitstop.events import (
     TrainingStalled,
     WorkerDied,
 )
+from pitstop.journal import Entry
 from pitstop.supervisor.observation.kernel_log import parse_oom_kill
 
 _LEAST_LINKS = 2
@@ -41,7 +42,7 @@ def chain_of(evidence: Evidence, cause: CauseId) -> tuple[ChainLink, ...]:
     """What led to an end of this cause, the end itself last; empty where one thing did."""
     tellers = _LEADS_TO.get(cause, {})
     found = [
-        ChainLink(text, _SOURCES.get(type(entry.event), "journal"), entry.time_seconds)
+        ChainLink(text, _SOURCES.get(type(entry.event), "journal"), _time_of(entry))
         for entry in evidence.entries
         if (tell := tellers.get(type(entry.event))) and (text := tell(entry.event))
     ]
@@ -51,7 +52,12 @@ def chain_of(evidence: Evidence, cause: CauseId) -> tuple[ChainLink, ...]:
     return (*links, *_end(evidence))
 
 
+def _time_of(entry: Entry) -> float | None:
+    return None if isinstance(entry.event, NonFiniteLocated) else entry.time_seconds
+
+
 def _in_time(links: list[ChainLink]) -> list[ChainLink]:
+    """In their order; what was found out afterwards stands first, since it was there before."""
     return sorted(links, key=lambda link: link.time_seconds or 0.0)
 
 
@@ -152,18 +158,18 @@ def _raised(event: Event) -> str:
     return f"{name} {where}: {phrases.shorten(event.message, 80)}"
 
 
-def _grew(event: Event) -> str:
-    if not isinstance(event, NonFiniteLoss) or len(event.recent) < _LEAST_LINKS:
+def _became_bad(event: Event) -> str:
+    if not isinstance(event, NonFiniteLoss):
         return ""
+    became = f"the {event.metric} became {event.value} at step {event.step:,}"
     losses = " -> ".join(phrases.number(float(loss)) for loss in event.recent[-4:])
-    return f"the loss was {losses}, then {event.value} at step {event.step:,}"
+    return f"{became}, after {losses}" if losses else became
 
 
 def _located(event: Event) -> str:
     if not isinstance(event, NonFiniteLocated) or event.where == "nowhere":
         return ""
-    name = f" ({event.name})" if event.name else ""
-    return f"run again, the {event.where}{name} of that step was the first to be bad"
+    return f"step {event.step:,}, run again: {phrases.bad_first(event.where, event.name)}"
 
 
 def _stop_set(event: Event) -> str:
@@ -200,7 +206,7 @@ _LEADS_TO: Mapping[CauseId, Mapping[type[Event], Teller]] = MappingProxyType(
         "hang_or_stall": _STANDSTILL,
         "killed_from_outside": {Notice: _pressed(_MEMORY), TrainingStalled: _stalled},
         "nan_loss": {
-            NonFiniteLoss: _grew,
+            NonFiniteLoss: _became_bad,
             NonFiniteLocated: _located,
             StopTrainingSet: _stop_set,
             ExceptionRaised: _raised,
@@ -218,5 +224,5 @@ _LEADS_TO: Mapping[CauseId, Mapping[type[Event], Teller]] = MappingProxyType(
 """By cause, the events that can lead to it, and what they are in a chain."""
 
 _SOURCES: Mapping[type[Event], str] = MappingProxyType(
-    {TrainingStalled: "watchdog", ExceptionRaised: "exception"}
+    {TrainingStalled: "watchdog", ExceptionRaised: "exception", NonFiniteLocated: "find-nan"}
 )

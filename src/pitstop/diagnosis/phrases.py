@@ -6,6 +6,15 @@ import re
 from collections.abc import Mapping
 
 _LIBRARY_ROOT = re.compile(r"^.*/(?:site|dist)-packages/")
+_BAD_FIRST = {
+    "input": "the batch itself has bad values{name}",
+    "weights": "a weight was bad before the step{name}",
+    "activation": "a layer made bad values of good ones{name}",
+    "loss": "batch and layers are good, the loss is bad{name}",
+    "gradient": "batch, layers and loss are good, a gradient is bad{name}",
+    "update": "the step is good, its update made a weight bad{name}",
+    "nowhere": "nothing was bad when the step was run again{name}",
+}
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
@@ -38,6 +47,11 @@ def duration(seconds: float) -> str:
     if hours < 48:
         return f"{hours} h {rest} min" if rest else f"{hours} h"
     return f"{round(hours / 24)} days"
+
+
+def bad_first(where: str, name: str) -> str:
+    """What was the first bad value of a step, as `events.NonFiniteLocated` has it."""
+    return _BAD_FIRST.get(where, f"{where}{{name}}").format(name=f" ({name})" if name else "")
 
 
 def number(value: object) -> str:

@@ -99,7 +99,7 @@ class Session:
         self._checkpoints_seen = beacon.checkpoint_requests()
         self._blocked_seconds = 0.0
         self._copy_seconds = 0.0
-        self._given_up = False
+        self._given_up = self.settings.find_nan_step > 0
         self._durability = Durability(beacon, lambda: self._connection is not None)
         self._cadence = Cadence(
             self.settings.overhead,
@@ -247,7 +247,7 @@ class Session:
         The next snapshot would otherwise take its place before it is on disk.
         A full disk or a lost supervisor does not hold the script up.
         """
-        if cut is None or self.stopped or self.settings.export_to:
+        if cut is None or self.stopped or self._given_up or self.settings.export_to:
             return
         self._durability.wait(self._nobody_stops)
         self._durability.expect(self._copier.copy_now(cut, "fit_end", durable=True))

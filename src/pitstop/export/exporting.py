@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pitstop import journal
 from pitstop.engine.export_order import EXPORTED, REFUSED
 from pitstop.engine.weights_file import Format
 from pitstop.errors import EnvironmentFault, UserError
 from pitstop.events import (
-    AttemptStarted,
-    Event,
-    ExceptionRaised,
     InstrumentationUnavailable,
     Notice,
 )
-from pitstop.export import destination
-from pitstop.export.host import Host, Outcome, Script
+from pitstop.export import destination, rerun
+from pitstop.export.host import Host, Outcome
 from pitstop.export.source import Source, choose
 from pitstop.link.settings import Settings
 from pitstop.store.run_folder import RunFolder
 
-_TAIL_LINES = 20
 _H5_SUFFIX = ".weights.h5"
 _SUFFIXES = {
     Format.KERAS: ".keras",
@@ -114,27 +108,12 @@ def _write_tensors(folder: RunFolder, source: Source, partial: Path) -> None:
 
 def _run_script(request: ExportRequest, source: Source, partial: Path) -> None:
     _refuse_recorded_loop(source)
-    identity = request.folder.identity
-    if not Path(identity.cwd).is_dir():
-        raise ExportFailed(
-            f"The run's command was started in {identity.cwd}, which is gone.",
-            "Make the folder again, or use `--to safetensors`, which runs nothing.",
-        )
     with tempfile.TemporaryDirectory(prefix="pitstop-export-") as scratch:
         log = Path(scratch) / "output.log"
         settings = Settings(export_to=request.format.value, export_path=str(partial))
-        launched = _was_launched(request.folder, source.manifest.info.attempt)
-        script = Script(identity.command, Path(identity.cwd), os.environ, log, launched)
+        script = rerun.script_of(request.folder, source.manifest.info.attempt, log)
         outcome = Host(settings, source.points, source.image, Path(scratch)).run(script)
         _check(outcome, log.read_text(encoding="utf-8", errors="replace"))
-
-
-def _was_launched(folder: RunFolder, attempt: int) -> bool:
-    """Whether the attempt that took a checkpoint was started by `pitstop run`."""
-    for entry in journal.read(folder.journal).entries:
-        if entry.attempt == attempt and isinstance(entry.event, AttemptStarted):
-            return entry.event.launched
-    return True
 
 
 def _refuse_recorded_loop(source: Source) -> None:
@@ -160,14 +139,7 @@ def _check(outcome: Outcome, output: str) -> None:
             raise ExportFailed(event.message, event.remedy)
         if isinstance(event, InstrumentationUnavailable):
             raise EnvironmentFault(event.reason, event.remedy)
-    tail = "\n".join(output.splitlines()[-_TAIL_LINES:])
     raise ExportFailed(
-        f"The script ended with code {outcome.exit_code} before it could export"
-        f"{_why(outcome.events)}. The end of its output:\n{tail}\n",
+        f"The script ended {rerun.describe_end(outcome, output)}",
         "Mend the script, or use `--to safetensors`, which runs nothing.",
     )
-
-
-def _why(events: list[Event]) -> str:
-    raised = [each for each in events if isinstance(each, ExceptionRaised)]
-    return f" ({raised[-1].class_name}: {raised[-1].message})" if raised else ""

@@ -128,7 +128,8 @@ class Continuation:
             else self._run.input.restore(self._saved, self._tell_replayed)
         )
         self._restore_state()
-        self._restore_files()
+        if not self._run.session.settings.find_nan_step:
+            self._restore_files()
         if self._restarts_epoch:
             self._run.restart_epoch()
         self._report(time.monotonic() - self._started)

@@ -47,6 +47,7 @@ class FitRun:
         logs: what the last training step returned.
         validation: the data that `fit` validates with.
         event_files: what TensorBoard callbacks write.
+        silenced: callbacks that do not act, by class; of a step in the open only.
         held: the cut at the end of the epoch's steps, kept while validation
             and callbacks run; nothing else can be saved there.
     """
@@ -73,6 +74,7 @@ class FitRun:
         self.steps_this_attempt = 0
         self.logs: dict[str, Any] = {}
         self.restored_logs: dict[str, Any] = {}
+        self.silenced: list[str] = []
         self.held: Cut | None = None
         self._call_ended = False
         self._stepping = False

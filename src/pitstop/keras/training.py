@@ -19,7 +19,7 @@ from pitstop.events import (
     InputExhausted,
     Notice,
 )
-from pitstop.keras import exporting, private, starting_from
+from pitstop.keras import exporting, open_step, private, starting_from
 from pitstop.keras.continuation import Continuation, ResumeImpossible
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.repeated_shuffle import RepeatedShuffles
@@ -150,6 +150,8 @@ class Training:
             begin()
             return
         run.callbacks = callbacks
+        if self.session.settings.find_nan_step:
+            run.silenced = open_step.silence(callbacks.callbacks)
         self._publish_plan(run)
         if run.index == 0 and self.session.settings.start_from:
             starting_from.build(run)
@@ -320,13 +322,18 @@ def _steps(run: FitRun, source: Any, iterator: Any, total: int) -> Iterator[Any]
     """The steps of one epoch from where the run stands, as Keras counts them."""
     stride = source.steps_per_execution
     step = run.step_in_epoch
+    to_find = run.session.settings.find_nan_step
     while total < 0 or step < total:
         if total > 0 and source._num_batches and source._steps_seen >= source._num_batches:
             if source.steps_per_epoch:
                 source._interrupted_warning()
             return
         source._steps_seen = source._steps_seen + stride if total > 0 else step + stride
-        yield private.step_item(step, step + stride - 1, iterator)
+        if to_find and run.step + stride >= to_find - 1:
+            # One step earlier: its update may be what the next one suffers from.
+            open_step.run_in_the_open(run, stride)
+        else:
+            yield private.step_item(step, step + stride - 1, iterator)
         run.step_done()
         step += stride
 

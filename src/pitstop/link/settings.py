@@ -44,8 +44,11 @@ class Settings:
         export_path: what `export_to` writes, an absolute path.
         keep_best: rules of `store.best_rule`, as text: epochs whose ends are kept.
         saved_metrics: step and metrics of the checkpoints that there are.
+        flight_seconds: time between two samples of the flight recorder, 0 for none.
         stop_returns: a stop ends the training, and the script goes on behind it; else
             it ends the script.
+        find_nan_step: run this step in the open, to find out where its first bad number
+            came from, and end there, saving nothing; 0 to train.
     """
 
     overhead: float = 0.01
@@ -62,6 +65,8 @@ class Settings:
     keep_best: tuple[str, ...] = ()
     saved_metrics: tuple[tuple[int, dict[str, float]], ...] = ()
     stop_returns: bool = False
+    find_nan_step: int = 0
+    flight_seconds: float = 1.0
 
     @property
     def last_step(self) -> int:

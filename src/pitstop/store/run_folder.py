@@ -23,6 +23,8 @@ STOP_FILE = "stop"
 CHECKPOINTS_DIR = "checkpoints"
 ATTEMPTS_DIR = "attempts"
 OUTPUT_FILE = "output.log"
+FOUND_FILE = "found.jsonl"
+"""Of an attempt: what was found out about it afterwards, in the format of the journal."""
 
 FIND_DEPTH = 3
 """Folders below its root that `find_runs` looks into."""

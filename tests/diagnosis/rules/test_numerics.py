@@ -118,7 +118,7 @@ def test_a_step_that_was_run_again_tells_what_was_bad_first() -> None:
     located = NonFiniteLocated(12, "input", "x[0]", ["3 of 512 values are NaN, first in row 5"])
     finding = finding_of(completed(NAN_AT_12, *FINISHED, located))
     texts = [item.text for item in finding.evidence]
-    assert "step 12 again: the batch itself has bad values: x[0]" in texts
+    assert "step 12 again: the batch itself has bad values (x[0])" in texts
     assert "3 of 512 values are NaN, first in row 5" in texts
     assert finding.advice[1].startswith("Mend these rows")
     assert not any("find-nan" in line for line in finding.advice)

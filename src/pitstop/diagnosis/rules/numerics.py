@@ -42,7 +42,9 @@ def nan_loss(evidence: Evidence) -> Finding | None:
     bad, located = evidence.first(NonFiniteLoss), evidence.last(NonFiniteLocated)
     cure = _located_advice(located) if located else ()
     advice = (*_checkpoint_advice(evidence), *(cure or _advice(bad)), *_find(evidence))
-    text = f"{_headline(evidence)}{end or '; nothing shows that this ended the run'}."
+    again = f"; run again, {phrases.bad_first(located.where, located.name)}" if located else ""
+    how = end or "; nothing shows that this ended the run"
+    text = f"{_headline(evidence)}{how}{again}."
     return Finding("nan_loss", confidence, text, seen, advice)
 
 
@@ -177,16 +179,6 @@ def _find(evidence: Evidence) -> tuple[str, ...]:
     return (text,)
 
 
-_WHERE = {
-    "input": "the batch itself has bad values",
-    "weights": "a weight was bad before the step",
-    "activation": "a layer made bad values of good ones",
-    "loss": "the loss made bad values of good outputs",
-    "gradient": "the loss is good and a gradient is not",
-    "update": "the step is good and its update is not",
-    "nowhere": "the step was good when it was run again",
-}
-
 _CURES = {
     "input": "Mend these rows, or leave them out with `dataset.filter(...)`.",
     "weights": "It happened in an earlier step; `pitstop find-nan RUN --step N` looks at another.",
@@ -200,8 +192,7 @@ _CURES = {
 def _located_items(located: NonFiniteLocated | None) -> list[EvidenceItem]:
     if located is None:
         return []
-    name = f": {located.name}" if located.name else ""
-    text = f"step {located.step:,} again: {_WHERE.get(located.where, located.where)}{name}"
+    text = f"step {located.step:,} again: {phrases.bad_first(located.where, located.name)}"
     return [EvidenceItem("find-nan", each) for each in (text, *located.details)]
 
 

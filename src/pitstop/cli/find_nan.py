@@ -1,0 +1,49 @@
+"""`pitstop find-nan`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import click
+
+from pitstop.cli.live_run import find_run
+from pitstop.diagnosis import phrases
+from pitstop.events import NonFiniteLocated
+from pitstop.export.locating import find_nan as locate
+from pitstop.supervisor.screen import PREFIX
+
+
+@click.command(name="find-nan")
+@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--step",
+    type=click.IntRange(min=1),
+    help="The step to look at, counted over the whole run.  [default: of the first bad loss]",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def find_nan(run: Path | None, *, step: int | None, as_json: bool) -> None:
+    """Find out where the NaN or infinity in the loss of RUN came from.
+
+    Runs the command of RUN again from its last checkpoint before that step, saves
+    nothing, and runs that one step layer by layer: was the batch bad already, a
+    layer's output, the loss, or a gradient?  Of the callbacks only those of Keras
+    that steer the training act.  `pitstop why` knows the answer from then on.
+    """
+    found = locate(find_run(run), step or 0, _say)
+    if as_json:
+        fields = dataclasses.asdict(found.located)
+        click.echo(json.dumps({**fields, "attempt": found.attempt, "from_step": found.from_step}))
+        return
+    click.echo(_sentence(found.located))
+    for detail in found.located.details:
+        click.echo(f"  {detail}")
+
+
+def _sentence(located: NonFiniteLocated) -> str:
+    return f"step {located.step:,}: {phrases.bad_first(located.where, located.name)}"
+
+
+def _say(line: str) -> None:
+    click.echo(f"{PREFIX}{line}", err=True)

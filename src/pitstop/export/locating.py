@@ -1,0 +1,154 @@
+"""What `pitstop find-nan` does: runs a step of a run again on a copy of its saved state."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from pitstop import journal
+from pitstop.errors import CheckpointCorrupt, EnvironmentFault, UserError
+from pitstop.events import (
+    LOOPS,
+    FitStarted,
+    InstrumentationUnavailable,
+    NonFiniteLocated,
+    NonFiniteLoss,
+    Notice,
+)
+from pitstop.export import rerun
+from pitstop.export.host import Host, Outcome
+from pitstop.export.source import Source, choose
+from pitstop.journal import Entry, Journal
+from pitstop.link.settings import Settings
+from pitstop.store.catalog import Catalog
+from pitstop.store.run_folder import FOUND_FILE, RunFolder
+
+
+class NothingToFind(UserError):
+    """The run has no loss that is no number, or it cannot be looked at."""
+
+
+class NotFound(UserError):
+    """The script did not come to the step."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the step showed.
+
+    Attributes:
+        located: where the first bad number came from.
+        attempt: whose step it was.
+        from_step: the saved state that the script went on from, 0 for its beginning.
+    """
+
+    located: NonFiniteLocated
+    attempt: int
+    from_step: int
+
+
+def find_nan(folder: RunFolder, step: int, say: Callable[[str], None]) -> Found:
+    """Runs the run's command up to a step, and that step in the open; keeps what it showed.
+
+    The run's state is only read; what was found is written beside its attempt, so
+    that `pitstop why` knows it.
+
+    Args:
+        folder: the run.
+        step: counted from 1 over the whole run; 0 for that of the first bad loss.
+        say: tells the user a line.
+
+    Raises:
+        NothingToFind: there is no such loss, or the training is a loop of the script's own.
+        NotFound: the script does not come to the step.
+        EnvironmentFault: the machine refuses.
+    """
+    attempt, wanted = _target(journal.read(folder.journal).entries, step)
+    with ExitStack() as stack:
+        source = _state_before(folder, wanted, say)
+        if source is not None:
+            stack.enter_context(closing(source))
+        from_step = source.manifest.info.step if source else 0
+        say(f"running the script from {_place(from_step)} up to step {wanted:,}.")
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pitstop-nan-")))
+        located = _run_script(folder, attempt, source, Settings(find_nan_step=wanted), scratch)
+    with Journal(folder.attempt_dir(attempt) / FOUND_FILE, attempt) as found:
+        found.append(located)
+    return Found(located, attempt, from_step)
+
+
+def _target(entries: tuple[Entry, ...], step: int) -> tuple[int, int]:
+    """The attempt and the step to look at."""
+    bad = [entry for entry in entries if isinstance(entry.event, NonFiniteLoss)]
+    loops = {
+        entry.attempt
+        for entry in entries
+        if isinstance(entry.event, FitStarted) and entry.event.data.get("adapter") in LOOPS
+    }
+    if not bad and not step:
+        raise NothingToFind(
+            "No loss of this run was NaN or infinite.", "Name the step to look at with --step."
+        )
+    attempt = bad[-1].attempt if bad else entries[-1].attempt
+    if attempt in loops:
+        raise NothingToFind(
+            "The training is a loop of the script's own, whose steps only the script knows.",
+            "Call `tf.debugging.enable_check_numerics()` in it, and run it from a copy.",
+        )
+    first = bad[-1].event if bad else None
+    return attempt, step or (first.step if isinstance(first, NonFiniteLoss) else 0)
+
+
+def _state_before(folder: RunFolder, step: int, say: Callable[[str], None]) -> Source | None:
+    """The newest good checkpoint from before a step, None where there is none.
+
+    One from two steps before is better: then the update before the step is looked at too.
+    """
+    saved = [
+        (each.manifest.info.step, each.path.name)
+        for each in Catalog(folder.checkpoints).entries()
+        if each.manifest is not None and each.manifest.info.step < step
+    ]
+    for _, name in sorted(saved, key=lambda each: each[0] == step - 1):
+        try:
+            return choose(folder, name, say)
+        except CheckpointCorrupt as damage:
+            say(f"{name} is damaged ({damage.reason}); the one before it is taken.")
+    return None
+
+
+def _place(step: int) -> str:
+    return f"the checkpoint of step {step:,}" if step else "its beginning"
+
+
+def _run_script(
+    folder: RunFolder, attempt: int, source: Source | None, settings: Settings, scratch: Path
+) -> NonFiniteLocated:
+    log = scratch / "output.log"
+    script = rerun.script_of(folder, attempt, log)
+    points, image = (source.points, source.image) if source else ((), _no_image)
+    outcome = Host(settings, points, image, scratch).run(script)
+    located = [each for each in outcome.events if isinstance(each, NonFiniteLocated)]
+    if located:
+        return located[-1]
+    raise _failure(outcome, log.read_text(encoding="utf-8", errors="replace"))
+
+
+def _no_image(name: str) -> NoReturn:
+    raise CheckpointCorrupt(Path(name), "no state was to be restored")
+
+
+def _failure(outcome: Outcome, output: str) -> UserError | EnvironmentFault:
+    for event in outcome.events:
+        if isinstance(event, Notice) and event.code == "resume_refused":
+            return NotFound(event.message, event.remedy)
+        if isinstance(event, InstrumentationUnavailable):
+            return EnvironmentFault(event.reason, event.remedy)
+    return NotFound(
+        f"The script ended {rerun.describe_end(outcome, output)}",
+        "Run it as the run did: the same command, folder and data.",
+    )

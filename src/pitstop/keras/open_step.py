@@ -1,0 +1,222 @@
+"""Runs training steps in the open, layer by layer, and tells which number was first no number.
+
+The process was started for this, from a saved state, and ends behind it: what a step
+changes here is in no run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from pitstop.engine.export_order import ExportEnded
+from pitstop.events import NonFiniteLocated
+from pitstop.keras import private
+from pitstop.keras.fit_run import FitRun
+from pitstop.tensorflow.finiteness import Finiteness, look, parts_of
+
+_KEPT_CALLBACKS = (
+    keras.callbacks.EarlyStopping,
+    keras.callbacks.History,
+    keras.callbacks.LearningRateScheduler,
+    keras.callbacks.ReduceLROnPlateau,
+)
+"""They write nothing, and steer the training."""
+
+_HOOKS = tuple(name for name in dir(keras.callbacks.Callback) if name.startswith("on_"))
+
+
+def silence(callbacks: Iterable[Any]) -> list[str]:
+    """Keeps callbacks from acting, so that nothing is written twice; their class names."""
+    silenced = [each for each in callbacks if not isinstance(each, _KEPT_CALLBACKS)]
+    for callback in silenced:
+        for name in _HOOKS:
+            setattr(callback, name, _nothing)
+    return [type(each).__name__ for each in silenced]
+
+
+def run_in_the_open(run: FitRun, stride: int) -> None:
+    """Draws the next batches and looks at each step, in the place of a call of Keras.
+
+    Returns when nothing was bad and the step that was asked for is still to come.
+
+    Args:
+        run: the `fit`, between two calls of the train function.
+        stride: how many steps a call is.
+
+    Raises:
+        ExportEnded: something was found, or the step was looked at.
+    """
+    order = run.session.settings.find_nan_step
+    for step in range(run.step + 1, run.step + stride + 1):
+        found = look_at_step(run.model, next(run.input.iterator), step)
+        if found.where != "nowhere" or step == order:
+            run.session.report(_with_doubts(found, run.silenced))
+            raise ExportEnded(0)
+
+
+def _with_doubts(found: NonFiniteLocated, silenced: list[str]) -> NonFiniteLocated:
+    """What was found; where it was nothing, with what was done otherwise than in the run."""
+    if found.where != "nowhere" or not silenced:
+        return found
+    told = f"callbacks that were not run: {', '.join(silenced)}"
+    return replace(found, details=[*found.details, told])
+
+
+def look_at_step(model: Any, batch: Any, step: int) -> NonFiniteLocated:
+    """Trains a model on a batch, and tells which value of that was the first to be bad.
+
+    Args:
+        model: compiled and built.
+        batch: what its `train_step` gets.
+        step: the step's number.
+    """
+    bad_input = _first_bad(_parts_of(batch))
+    if bad_input:
+        return NonFiniteLocated(step, "input", bad_input.name, _words(bad_input))
+    bad_weight = _first_bad(_weights_of(model))
+    if bad_weight:
+        return NonFiniteLocated(step, "weights", bad_weight.name, _words(bad_weight))
+    with _watching(model) as seen:
+        model.distribute_strategy.run(model.train_step, args=(_without_optionals(batch),))
+    bad = seen.first_bad
+    if bad is None:
+        changed = _first_bad(_weights_of(model))
+        bad = ("update", changed) if changed else None
+    ranges = [each.range_words for each in _parts_of(batch) if each.range_words]
+    if bad is None:
+        return NonFiniteLocated(step, "nowhere", details=ranges)
+    where, found = bad
+    return NonFiniteLocated(step, where, found.name, [*_words(found), *seen.context, *ranges])
+
+
+class _Seen:
+    """What a step in the open has computed, in its order, up to the first bad value.
+
+    Attributes:
+        first_bad: "activation", "loss" or "gradient", and the value.
+        context: about what was good before it.
+    """
+
+    def __init__(self) -> None:
+        self.first_bad: tuple[str, Finiteness] | None = None
+        self.context: list[str] = []
+
+    def saw(self, where: str, name: str, value: Any) -> None:
+        """Looks at a value, unless something was bad before it."""
+        if self.first_bad is not None:
+            return
+        for path, tensor in parts_of(value):
+            found = look(f"{name}{path}", tensor)
+            if found is not None and found.bad:
+                self.first_bad = (where, found)
+                return
+
+    def saw_gradients(self, gradients: Iterable[Any], variables: Iterable[Any]) -> None:
+        """Looks at the gradients of a step; the norm is told where all are good."""
+        pairs = [(g, v) for g, v in zip(gradients, variables, strict=False) if g is not None]
+        for gradient, variable in pairs:
+            self.saw("gradient", variable.path, gradient)
+        if pairs and self.first_bad is None:
+            norm = float(tf.linalg.global_norm([tf.cast(g, tf.float32) for g, _ in pairs]))
+            self.context.append(f"the gradients are good, their norm is {norm:.4g}")
+
+
+@contextmanager
+def _watching(model: Any) -> Iterator[_Seen]:
+    """Looks at what every layer returns, at the loss, and at the gradients."""
+    seen = _Seen()
+    call_layer = keras.layers.Layer.__call__
+    compute_loss = model.compute_loss
+    optimizer = model.optimizer
+
+    def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
+        outputs = call_layer(layer, *args, **kwargs)
+        if layer is not model:
+            kind = type(layer).__name__
+            seen.saw("activation", f"{kind} {layer.path}", outputs)
+        return outputs
+
+    def loss_of(*args: Any, **kwargs: Any) -> Any:
+        loss = compute_loss(*args, **kwargs)
+        seen.saw("loss", "", loss)
+        if seen.first_bad is None:
+            seen.context.append(f"the loss is {float(tf.reduce_mean(loss)):.4g}")
+        return loss
+
+    with (
+        _instead(keras.layers.Layer, "__call__", call),
+        _instead(model, "compute_loss", loss_of),
+        _gradients_seen(optimizer, seen),
+    ):
+        yield seen
+
+
+@contextmanager
+def _gradients_seen(optimizer: Any, seen: _Seen) -> Iterator[None]:
+    if optimizer is None:
+        yield
+        return
+    apply = optimizer.apply
+
+    def seen_apply(grads: Any, trainable_variables: Any = None) -> Any:
+        pairs = list(grads)
+        seen.saw_gradients(pairs, trainable_variables or optimizer._trainable_variables)
+        return apply(pairs, trainable_variables)
+
+    with _instead(optimizer, "apply", seen_apply):
+        yield
+
+
+@contextmanager
+def _instead(owner: Any, name: str, value: Callable[..., Any]) -> Iterator[None]:
+    """Puts a function in the place of another one, past a class's own rules for attributes."""
+    if isinstance(owner, type):
+        before = getattr(owner, name)
+        setattr(owner, name, value)
+        try:
+            yield
+        finally:
+            setattr(owner, name, before)
+        return
+    vars(owner)[name] = value
+    try:
+        yield
+    finally:
+        del vars(owner)[name]
+
+
+def _parts_of(batch: Any) -> list[Finiteness]:
+    x, y, weights = keras.utils.unpack_x_y_sample_weight(batch)
+    named = (("x", x), ("y", y), ("sample_weight", weights))
+    tensors = ((f"{name}{path}", each) for name, part in named for path, each in parts_of(part))
+    return [found for name, each in tensors if (found := look(name, each)) is not None]
+
+
+def _without_optionals(batch: Any) -> Any:
+    """The batch as Keras' train function hands it on."""
+    return tf.nest.map_structure(
+        lambda part: None if isinstance(part, tf.experimental.Optional) else part, batch
+    )
+
+
+def _weights_of(model: Any) -> list[Finiteness]:
+    looked = (look(each.path, each.value) for each in private.model_variables(model))
+    return [found for found in looked if found is not None]
+
+
+def _first_bad(found: Iterable[Finiteness]) -> Finiteness | None:
+    return next((each for each in found if each.bad), None)
+
+
+def _words(found: Finiteness) -> list[str]:
+    return [found.bad_words] if found.bad_words else []
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """A callback that was silenced."""
