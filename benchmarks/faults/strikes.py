@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-_GROWS = "import sys; kept = bytearray(int(sys.argv[1])); kept[:] = bytes(1) * len(kept)"
+_GROWS = "import sys; kept = [b'x' * (1 << 24) for _ in range(int(sys.argv[1]) >> 24)]"
 _MIB = 1 << 20
 _FREEZE, _THAW = 0xC0045877, 0xC0045878
 """FIFREEZE and FITHAW of the kernel's include/uapi/linux/fs.h."""
@@ -130,7 +130,8 @@ def stranger_dies(scene: Scene) -> None:
 
 
 def _grow_in(group: Path, mebibytes: int) -> None:
-    enter = f'echo $$ > {group}/cgroup.procs && exec "$@"'
+    # The kernel takes the process with the highest score, which is to be this one.
+    enter = f'echo 1000 > /proc/self/oom_score_adj; echo $$ > {group}/cgroup.procs && exec "$@"'
     grow = [sys.executable, "-c", _GROWS, str(mebibytes * _MIB)]
     ended = subprocess.run(["sh", "-c", enter, "sh", *grow], check=False)
     assert ended.returncode == -signal.SIGKILL, f"it was not killed: {ended.returncode}"

@@ -60,6 +60,12 @@ def test_each_way_out(tmp_path: Path, call: str, how: str, code: int, words: str
     assert told == [ExitCalled(how, words, script, 15, "on_epoch_end", "Callback")]
 
 
+def test_an_exit_because_of_an_exception_names_it(tmp_path: Path) -> None:
+    call = "try: {}['a']\n    except KeyError: sys.exit(1)"
+    _, told, _ = run(tmp_path, call)
+    assert [each.handling for each in told if isinstance(each, ExitCalled)] == ["KeyError"]
+
+
 def test_a_child_and_a_thread_that_end_are_not_the_script(tmp_path: Path) -> None:
     call = (
         "pid = os.fork(); pid or os._exit(5); os.waitpid(pid, 0); "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 from pitstop.machine import cgroup
 from tests.integration.keras_run import OUT, SCRIPTS, KerasRun
 from tests.integration.supervisor.launch import PITSTOP, environment, finish, until_line
+from tests.report.page.parsed import Page
 
 # TensorFlow alone takes about half of it.
 _MEMORY_LIMIT_BYTES = 1200 << 20
@@ -60,6 +62,20 @@ def test_ends_from_outside_are_told_apart_and_the_run_goes_on(tmp_path: Path) ->
     assert "SIGINT" in attempts[1]["summary"]
     assert "who sent SIGKILL" in attempts[2]["missing"]
     assert found["summary"] == "Training finished: 3 of 3 epochs, 60 steps."
+    _check_reports(tmp_path / "run" / "attempts", attempts)
+
+
+def _check_reports(folder: Path, attempts: list[dict[str, Any]]) -> None:
+    """Every attempt left its reports, each of its own end."""
+    for each in attempts:
+        own = folder / str(each["attempt"])
+        assert json.loads((own / "report.json").read_text())["cause"] == each["cause"]
+        page = Page((own / "report.html").read_text())
+        assert each["summary"].replace("`", "") in page.text
+        assert page.text_of("h2").startswith("What to do") == bool(each["advice"])
+        assert "How it went" in page.text
+        assert page.tags.count("figure") >= 2  # the loss, and at least one thing more
+        assert each["cause"] in (own / "report.md").read_text()
 
 
 def _with_stop_command(run: KerasRun, command: str) -> KerasRun:
@@ -160,7 +176,7 @@ def test_dataset_that_ends_before_the_epoch(tmp_path: Path) -> None:
     ended, found = run.attempt(), run.why()
     assert (ended.returncode, found["cause"]) == (0, "dataset_exhausted")
     assert "epoch 1 had only 15 of 20 steps" in found["summary"]
-    assert "epoch 3 had 15 of 20 steps" in _evidence(found)
+    assert "epoch 3 had only 15 of 20 steps" in _evidence(found)
     assert found["advice"][0].startswith("steps_per_epoch=20 but the dataset has 15 batches")
 
 

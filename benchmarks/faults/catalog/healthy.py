@@ -31,7 +31,7 @@ def _beside(name: str, strike: Strike) -> Scenario:
         "completed_normally",
         fault="wait@batch:12",
         among="sigkill",
-        grounds=(memory_limit(3000),),
+        grounds=(memory_limit(1500),),
         strike=strike,
     )
 
@@ -46,7 +46,7 @@ HEALTHY: tuple[Scenario, ...] = (
     _healthy("01g-generator", "--input generator --steps 20"),
     _healthy("01h-patient-early-stopping", "--callbacks patient --decoys early nan"),
     _healthy("09-finite-dataset", "--model digits --input pipeline"),
-    _beside("17b-neighbour-killed", neighbour_dies(4000)),
+    _beside("17b-neighbour-killed", neighbour_dies(2000)),
     _beside("17c-stranger-killed", stranger_dies),
     scenario(
         "19b-leak-that-fits",

@@ -66,8 +66,9 @@ KILLS: tuple[Scenario, ...] = (
             data="worker_leaks",
             among="dead worker",
             says="memory",
-            grounds=(memory_limit(2200),),
-        )
+            grounds=(memory_limit(1800),),
+        ),
+        "20s",
     ),
     scenario(
         "17-neighbour-killed-then-an-exception",
@@ -75,8 +76,8 @@ KILLS: tuple[Scenario, ...] = (
         "user_code_error",
         fault="wait_and_raise@batch:12",
         says="KeyError",
-        grounds=(memory_limit(3000),),
-        strike=neighbour_dies(4000),
+        grounds=(memory_limit(1500),),
+        strike=neighbour_dies(2000),
     ),
     watched(
         scenario(

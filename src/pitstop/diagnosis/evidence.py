@@ -16,6 +16,7 @@ from pitstop.events import (
     CheckpointCommitted,
     Event,
     ExceptionRaised,
+    ExitCalled,
     FitEnded,
     FitRestored,
     FitStarted,
@@ -129,7 +130,10 @@ class Evidence:
         if event:
             return raised.from_event(event)
         failed_by_itself = self.exit is None or ((self.exit_code or 0) > 0 and not self.signal)
-        return raised.from_output(self.output) if failed_by_itself else None
+        call = self.last(ExitCalled)
+        chose_to_exit = call is not None and not call.handling
+        may_be_it = failed_by_itself and not chose_to_exit
+        return raised.from_output(self.output) if may_be_it else None
 
     @cached_property
     def stop(self) -> StopRequested | None:

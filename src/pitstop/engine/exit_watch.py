@@ -69,9 +69,10 @@ class ExitWatch:
         file, line, function = innermost_user_frame(theirs)
         callbacks = [name for frame, _ in theirs if (name := self._callback_of(frame))]
         words = "0" if code is None else str(code)[:200]
-        self._report(
-            ExitCalled(how, words, file, line, function, callbacks[-1] if callbacks else "")
-        )
+        callback = callbacks[-1] if callbacks else ""
+        handled = sys.exc_info()[0]
+        handling = handled.__name__ if handled else ""
+        self._report(ExitCalled(how, words, file, line, function, callback, handling))
 
     def _on_thread_failed(self, failed: threading.ExceptHookArgs) -> None:
         try:

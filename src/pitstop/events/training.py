@@ -193,6 +193,7 @@ class ExitCalled(Event):
     how: "sys.exit", "os._exit", "os.abort", "exit" or "quit".
     code: what it gives back, in words when it is no number.
     callback: class name of the callback that it was called in, or empty.
+    handling: class name of the exception that was being handled then, or empty.
     """
 
     how: str
@@ -201,6 +202,7 @@ class ExitCalled(Event):
     line: int
     function: str
     callback: str = ""
+    handling: str = ""
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ from tests.diagnosis.attempts import (
     finding_of,
     fit_ended,
     killed,
+    printed,
     raised,
 )
 
@@ -74,6 +75,11 @@ CASES: list[Case] = [
             "sure that your dataset or generator can generate at least "
             "`steps_per_epoch * epochs` batches (in this case, 100 batches).",
         ),
+        "dataset_exhausted",
+    ),
+    (
+        "an input without a batch, of unknown length",
+        completed(epoch(0, 0, None), epoch(1, 0, None), *FINISHED),
         "dataset_exhausted",
     ),
     (
@@ -151,6 +157,13 @@ def test_a_call_of_exit_is_named(call: ExitCalled, ended: TrainerExited) -> None
     place = "/app/train.py:12 in on_epoch_end()"
     assert f"callback Guard called {call.how} at {place}" in finding.summary
     assert place in finding.advice[0]
+
+
+def test_what_was_printed_before_a_call_of_exit_was_survived() -> None:
+    text = printed("OSError: [Errno 28] No space left on device")
+    check(failed(CALL, exited(3), output=text), "user_code_error")
+    because = replace(CALL, handling="OSError")
+    check(failed(because, exited(3), output=text), "disk_full")
 
 
 def test_the_message_of_an_exit_is_quoted() -> None:

@@ -26,6 +26,10 @@ _EARLY_STOPPING_LINE = re.compile(r"^Epoch (?P<epoch>\d+): early stopping$", re.
 _RAN_OUT = re.compile(r"^.*[Yy]our input ran out of data.*$", re.MULTILINE)
 _NEEDED = re.compile(r"in this case, (?P<batches>\d+) batches")
 _BLOWN_UP_FACTOR = 2.0
+_EMPTY = (
+    "The input gives no batch at all: print `next(iter(dataset))`; look at its paths, at filter(), "
+    "take() and skip(), and at drop_remainder."
+)
 
 
 def callback_stop(evidence: Evidence) -> Finding | None:
@@ -131,25 +135,21 @@ def _short_epochs(evidence: Evidence) -> list[ShortEpoch]:
     cut = {event.epoch for event in evidence.all(StopTrainingSet)}
     cut |= {event.epoch for event in evidence.all(Restored)}  # began in another attempt
     ended = [
-        (event.epoch, event.steps, event.expected_steps)
+        (event.epoch, event.steps, event.expected_steps or 1)
         for event in evidence.all(EpochEnded)
-        if event.expected_steps and event.steps < event.expected_steps and event.epoch not in cut
+        if event.steps < (event.expected_steps or 1) and event.epoch not in cut
     ]
     return exhausted or ended
 
 
 def _short_words(short: ShortEpoch) -> str:
     epoch, steps, expected = short
-    return f"epoch {epoch + 1} had {steps} of {expected} steps"
+    return f"epoch {epoch + 1} had {f'only {steps} of {expected} steps' if steps else 'no step'}"
 
 
 def _exhausted_headline(evidence: Evidence, epochs: list[ShortEpoch]) -> str:
     ended = evidence.last(FitEnded)
-    which = (
-        f"epoch {epochs[0][0] + 1} had only {epochs[0][1]} of {epochs[0][2]} steps"
-        if epochs
-        else ""
-    )
+    which = _short_words(epochs[0]) if epochs else ""
     if ended and ended.epochs_run < ended.epochs:
         end = f"fit ended after {ended.epochs_run} of {ended.epochs} epochs"
     elif ended:
@@ -162,6 +162,8 @@ def _exhausted_headline(evidence: Evidence, epochs: list[ShortEpoch]) -> str:
 
 def _exhausted_advice(epochs: list[ShortEpoch], printed: str) -> tuple[str, ...]:
     needed = _NEEDED.search(printed)
+    if epochs and not any(steps for _, steps, _ in epochs):
+        return (_EMPTY,)
     if epochs:
         _, steps, expected = max(epochs, key=lambda short: short[1])
         mismatch = f"steps_per_epoch={expected} but the dataset has {steps} batches: "
