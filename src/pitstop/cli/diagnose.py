@@ -52,7 +52,7 @@ def diagnose(
     """
     if exit_code is not None and signal_name is not None:
         raise click.UsageError("--exit-code and --signal exclude each other.")
-    code, name = _ending(exit_code, signal_name or "")
+    code, name = ending_of(exit_code, signal_name or "")
     found = report.why_log(log, exit_code=code, signal=name)
     if markdown_file is not None:
         markdown_file.write_text(markdown.render(found), encoding="utf-8")
@@ -62,7 +62,7 @@ def diagnose(
         terminal.show(found, Console())
 
 
-def _ending(exit_code: int | None, signal_name: str) -> tuple[int | None, str]:
+def ending_of(exit_code: int | None, signal_name: str) -> tuple[int | None, str]:
     """A shell tells of a signal by an exit code above 128."""
     numbers = {each.value for each in signal.Signals}
     if exit_code is None or exit_code - _SHELL_ADDS not in numbers:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pitstop.diagnosis import phrases
-from pitstop.diagnosis.exception import Raised
+from pitstop.diagnosis.exception import Raised, from_title
 from pitstop.diagnosis.finding import CauseId
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.log.signs.numbers import CAUSE_OF_SIGNAL, signal_of, signal_of_code
@@ -206,12 +206,14 @@ def _from_signs(log: Log) -> Iterator[Clue]:
         if each.headed
         for number in range(each.first, each.last + 1)
     }
+    told: set[int] = set()
     for sign in SIGNS:
         for line, found in log.matches(sign):
             if line.number in inside and sign.weight < Weight.VERDICT:
                 continue
             clue = _of_sign(log, sign, found, line.number, line.group)
-            if clue:
+            if clue and not (line.number in told and clue.cause == "native_crash"):
+                told.add(line.number)
                 yield clue
 
 
@@ -231,11 +233,25 @@ def _of_sign(log: Log, sign: Sign, found: re.Match[str], number: int, group: str
         return replace(base, weight=Weight.HINT)
     groups = {name: text for name, text in found.groupdict().items() if text}
     if sign.cause is not None or not groups:
+        message = groups.get("what") or groups.get("fatal")
+        if message:
+            return _of_native_message(log, base, message)
         fault = groups.get("fault")
         return replace(base, signal=signal_of(fault)) if fault else base
     (name, text), *_ = groups.items()
     is_code = name in ("code", "exited", "finished", "returned", "deepspeed")
     return _of_code(text, base) if is_code else _of_signal(signal_of(text), base)
+
+
+def _of_native_message(log: Log, base: Clue, message: str) -> Clue:
+    """What native code said when it gave up is as good as the message of an exception."""
+    raised = from_title("RuntimeError", message)
+    row = classify(raised)
+    if row is None:
+        return replace(base, headline=f"{base.headline}: {phrases.shorten(message)}")
+    told = _classified(log, replace(base, headed=True), raised, row)
+    headline = f"{row.headline}: {phrases.shorten(message)}"
+    return replace(told, headline=headline, headed=False)
 
 
 def _of_code(text: str, base: Clue) -> Clue | None:

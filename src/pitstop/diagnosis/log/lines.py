@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from pitstop.diagnosis import output
 
 _CLOCK = r"(?>\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?)"
 _ZONE = r"(?:Z|[+-]\d\d:?\d\d| UTC)?"
@@ -15,8 +17,10 @@ _SYSLOG = rf"(?:[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK} \S+ )?[\w./-]+\[\d+\]:"
 # TensorFlow's own "2024-01-01 00:00:00.0: E core/..." stays whole.
 _DECORATION = re.compile(
     rf"(?P<time>\[?\(?{_DATE}[T ,]+{_CLOCK}{_ZONE}\]?\)?(?!: [IWEF] )(?: ?[-:|,](?= ))?)"
-    r"|(?P<cri>(?:stdout|stderr) [FP](?= ))"
-    r"|(?P<rank>\[(?:rank|Rank|worker|process)?[ :_-]?\d+(?:[,/]\d+)*\](?:<std(?:err|out)>)?:?)"
+    r"|(?P<cri>(?:stdout|stderr)(?: [FP](?= )|:(?= )))"
+    r"|(?P<rank>\[(?:(?:rank|Rank|worker|process|default)[ :_-]?\d+|\d+,\d+)\]"
+    r"(?:<std(?:err|out)>)?:?)"
+    r"|(?P<index>\[\d+\]:?(?= ))"
     r"|(?P<named_rank>\((?:[\w.<>() -]+ )?(?:pid|ip|rank)=[^)]*\))"
     r"|(?P<task>\d{1,4}:(?= |$))"
     r"|(?P<service>[\w./-]*\w[-_]\d+ +\|)"
@@ -29,6 +33,7 @@ _DECORATION = re.compile(
 _GROUP_NAMES = ("rank", "named_rank", "task", "service", "pod")
 _JSON_FIELDS = ("log", "message", "msg", "textPayload", "text", "data")
 _MOST_DECORATIONS = 5
+_HEADER = "Traceback (most recent call last)"
 
 
 @dataclass(frozen=True)
@@ -48,8 +53,21 @@ class Line:
 
 def split(text: str, first_number: int = 1) -> Iterator[Line]:
     """The lines of a cleaned text, the first of them numbered `first_number`."""
+    known: re.Pattern[str] | None = None
     for number, raw in enumerate(text.split("\n"), first_number):
-        yield _undecorated(number, raw)
+        line = _undecorated(number, raw)
+        known = _prefix_of(line.text) or known
+        found = known.match(line.text) if known else None
+        yield replace(line, text=line.text[found.end() :]) if found else line
+
+
+def _prefix_of(text: str) -> re.Pattern[str] | None:
+    """What a logger that nobody knows puts before a traceback, and before its other lines."""
+    before, header, _ = text.partition(_HEADER)
+    is_prefix = len(before.split()) > 1 and before.endswith((" ", ":", "|", "\t"))
+    if not header or not is_prefix:
+        return None
+    return re.compile(re.sub(r"\d+", r"\\d+", re.escape(before)))
 
 
 def _undecorated(number: int, raw: str) -> Line:
@@ -72,5 +90,7 @@ def _from_json(raw: str) -> tuple[str, str]:
     for field in _JSON_FIELDS:
         value = record.get(field) if isinstance(record, dict) else None
         if isinstance(value, str):
-            return value.rstrip("\n"), str(record.get("rank", record.get("pod", "")))
+            return output.clean(value.rstrip("\r\n")), str(
+                record.get("rank", record.get("pod", ""))
+            )
     return raw, ""

@@ -24,11 +24,15 @@ ERROR_NAME = re.compile(
     r"|error|gaierror|timeout)$"
 )
 """What a line must begin with to be taken for an exception where no traceback precedes."""
+_REPORTED = re.compile(
+    r"^.*Error reported to Coordinator: (?:<class ')?(?P<name>[\w.]+)'?>?, (?P<message>.*)$"
+)
+"""TensorFlow 1 logs what a thread raised, and ends."""
 _JOINT = re.compile(
     r"The above exception was the direct cause|During handling of the above exception"
 )
 _NESTED = re.compile(
-    r"^\s*(?:\"\"\"|'''|Original Traceback|-- Process \d+ terminated with|\^+|$)"
+    r"^\s*(?:\"\"\"|'''|-- Process \d+ terminated with|\^+$)"
     r"|The stack trace below excludes JAX|^-{20,}$|^The following is the original"
 )
 _IPYTHON_FRAME = re.compile(
@@ -60,6 +64,7 @@ class Traceback:
         group: the writer, see `Line.group`.
         quote: the line that names the last exception, as it stands there.
         headed: there was a traceback above, not just a line that reads like an exception.
+        is_original: it is said to be that of the exception above.
     """
 
     chain: tuple[Raised, ...]
@@ -69,6 +74,7 @@ class Traceback:
     group: str
     quote: str
     headed: bool = True
+    is_original: bool = False
 
     @property
     def raised(self) -> Raised:
@@ -110,9 +116,15 @@ def _joined(stream: list[Line]) -> Iterator[Traceback]:
 def _belongs(gap: list[Line], before: Traceback, after: Traceback) -> bool:
     if any(_JOINT.search(line.text) for line in gap):
         return True
-    if before.raised.message and after.raised.message == before.raised.message:
-        return len(gap) <= _MOST_GAP_LINES  # the same, printed once more
-    return len(gap) <= _MOST_GAP_LINES and all(_NESTED.search(line.text) for line in gap)
+    if len(gap) > _MOST_GAP_LINES:
+        return False
+    told = [line.text for line in gap if line.text.strip()]
+    if told or after.is_original:
+        return all(_NESTED.search(text) for text in told)
+    # A message that holds another exception, with or without its traceback.
+    return after.raised.name in before.raised.message.partition("\n")[0] or (
+        bool(before.raised.message) and after.raised.message == before.raised.message
+    )
 
 
 def _single(stream: list[Line]) -> Iterator[Traceback]:
@@ -140,6 +152,8 @@ def _at(stream: list[Line], index: int) -> tuple[Traceback, int] | None:
 
 def _lone(stream: list[Line], index: int) -> tuple[Traceback, int] | None:
     """A line that reads like the last one of a traceback whose rest is not there."""
+    if _REPORTED.match(stream[index].text):
+        return _build(stream, index, index, headed=False)
     title = _TITLE.match(stream[index].text)
     if title is None or not ERROR_NAME.match(title["name"].partition("(")[0]):
         return None
@@ -154,10 +168,11 @@ def _lone(stream: list[Line], index: int) -> tuple[Traceback, int] | None:
 
 def _build(stream: list[Line], first: int, title: int, *, headed: bool) -> tuple[Traceback, int]:
     line = stream[title]
-    match = _TITLE.match(line.text.strip())
-    name = (match["inner"] or match["name"]) if match else line.text.strip()
+    match = _REPORTED.match(line.text) or _TITLE.match(line.text.strip())
+    groups = match.groupdict() if match else {}
+    name = groups.get("inner") or groups.get("name") or line.text.strip()
     rest = list(_message_lines(stream, title + 1))
-    message = "\n".join([(match["message"] or "") if match else "", *rest]).strip()
+    message = "\n".join([groups.get("message") or "", *rest]).strip()
     above = stream[first:title]
     is_notebook = _IPYTHON_HEADER.match(stream[first].text)
     frames = tuple(_notebook_frames(above) if is_notebook else _frames(above))
@@ -171,6 +186,7 @@ def _build(stream: list[Line], first: int, title: int, *, headed: bool) -> tuple
         line.group,
         line.text.strip(),
         headed,
+        is_original="Original Traceback" in stream[first].text,
     )
     return traceback, title + 1
 

@@ -108,13 +108,19 @@ def _error(ending: Ending, fatal: Sequence[Clue]) -> Clue | None:
         each for each in told if not each.is_victim
     ]
     if not own:
-        return _crash_before(told, fatal) or (told[-1] if told else None)
+        return _crash_before(ending, told) or (told[-1] if told else None)
     return _refined(ending, _first_to_fail(own))
 
 
-def _crash_before(victims: Sequence[Clue], fatal: Sequence[Clue]) -> Clue | None:
-    """A victim tells that a process went away; its signal says more."""
-    return _status([each for each in fatal if each.signal and each.cause]) if victims else None
+def _crash_before(ending: Ending, victims: Sequence[Clue]) -> Clue | None:
+    """A victim tells that a process went away; how that one ended says more.
+
+    Others may have trained on for some steps; and an abort may be the victim's own end.
+    """
+    if not victims:
+        return None
+    crashes = [each for each in ending.clues if each.cause and each.signal not in ("", "SIGABRT")]
+    return _status(crashes)
 
 
 def _first_to_fail(own: Sequence[Clue]) -> Clue:

@@ -63,10 +63,6 @@ NATIVE = (
     ),
     Sign(
         line(
-            r"^.*terminate called .*\n(?:.*\n){0,2}.*what\(\): "
-            r".*(?:CUDA|cuda|NCCL|cuDNN|CUBLAS).*$",
-            r"^.*[: ]F [\w./ ]+:\d+\] .*(?:CUDNN|CUBLAS|CUDA|cudnn|cuda).*$",
-            r"^F\d{4} .*\] .*(?:CUDNN|CUBLAS|CUDA|cudnn|cuda).*$",
             r"^.*loaded runtime CuDNN library: .* but source was compiled with.*$",
             r"^.*(?:failed to communicate with|couldn't communicate with) the NVIDIA driver.*$",
             r"^.*Could not load library libcudnn\w+.*$",
@@ -87,6 +83,18 @@ NATIVE = (
         ("Mend the recursion that the frames below it show.",),
         weight=Weight.SPECIAL,
         confidence=0.85,
+    ),
+    Sign(
+        line(
+            r"^.*terminate called after throwing .*\n(?:.*\n)?.*what\(\): +"
+            r"(?P<what>.*(?:\n\S.*)?)$",
+            r"^.*(?:: F |^F)[\w./: ]+:\d+\] (?P<fatal>.*)$",
+        ),
+        "native_crash",
+        "Native code gave up",
+        (_UPDATE, _FAULTHANDLER),
+        weight=Weight.SPECIAL,
+        confidence=0.86,
     ),
     Sign(
         line(

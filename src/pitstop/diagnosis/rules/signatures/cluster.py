@@ -18,6 +18,8 @@ CLUSTER = (
             r"Connection closed by (?:remote )?peer|ncclRemoteError|Socket closed",
             r"Horovod has been shut down|rank \d+ .*(?:exited|died|failed)",
             r"failed to connect to all addresses",
+            r"(?:gloo|nccl|c10d|ProcessGroup|[Hh]orovod|MPI|grpc_)\w*\b.*"
+            r"(?:[Cc]onnection (?:closed|reset|refused)|[Bb]roken pipe|closed by)",
             r"(?:actor|worker|raylet|node) (?:died|is dead|has died|crashed|failed)",
             r"The client socket has (?:failed to connect|timed out)",
             r"DistStoreError|store->get.*(?:got error|timeout)|TCPStore.*(?:reset|closed|timed)",

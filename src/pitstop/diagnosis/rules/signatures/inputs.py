@@ -29,6 +29,7 @@ INPUTS = (
         (_COPY_AGAIN,),
         words(
             r"corrupted record|truncated record|(?i:corrupt)|cannot identify image",
+            r"Failed to read all data|[Uu]nexpected (?:end of|EOF)|[Pp]remature end of",
             r"image file is truncated|broken data stream|Unknown image file format",
             r"Expected image \(|unknown format|Invalid (?:JPEG|PNG|GIF)|jpeg::Uncompress failed",
             r"Can't parse serialized Example|could not parse example|Error parsing message",
@@ -118,6 +119,14 @@ INPUTS = (
             r"Cannot batch tensors with different shapes",
         ),
         confidence=0.85,
+    ),
+    Signature(
+        "data_error",
+        "An operation was given values that it cannot work with",
+        ("Look at the batch and at the operation that the message names.",),
+        words(r"\A(?!.*(?:placeholder|assign a device|[Nn]o OpKernel|not registered))"),
+        classes("InvalidArgumentError"),
+        confidence=0.7,
     ),
     Signature(
         "data_error",

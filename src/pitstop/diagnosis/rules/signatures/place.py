@@ -38,7 +38,7 @@ _FILES: tuple[tuple[Place, re.Pattern[str]], ...] = (
     ("download", re.compile(r"/(?:urllib\d?|requests|http|botocore|huggingface_hub)/")),
     ("model", re.compile(r"keras/.*(?:layers|engine|models)/|torch/nn/modules/")),
 )
-_IMPORT = re.compile(r"^(?:import|from) ")
+_IMPORT = re.compile(r"^(?:import|from) [^;]*$")
 
 
 def places_of(raised: Raised) -> frozenset[Place]:
