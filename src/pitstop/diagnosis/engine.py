@@ -10,6 +10,8 @@ from pitstop.diagnosis.chain import chain_of
 from pitstop.diagnosis.context import ENDED_BY_REQUEST, complete, looked_at
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import CauseId, Diagnosis, Finding
+from pitstop.diagnosis.log import verdict
+from pitstop.diagnosis.log.verdict import Ending
 from pitstop.diagnosis.rules import (
     endings,
     exceptions,
@@ -87,7 +89,7 @@ def diagnose(evidence: Evidence) -> Diagnosis:
     )
     if evidence.state == "running":
         return base
-    found = rank([finding for rule in RULES if (finding := rule(evidence))])
+    found = _findings(evidence)
     first, others = (found[0], found[1:]) if found else (unknown(evidence), [])
     worth = tuple(each for each in others if each.confidence >= _WORTH_TELLING)
     return replace(
@@ -96,6 +98,14 @@ def diagnose(evidence: Evidence) -> Diagnosis:
         others=worth,
         chain=chain_of(evidence, first.cause),
     )
+
+
+def _findings(evidence: Evidence) -> list[Finding]:
+    if evidence.is_bare_log:
+        ended = evidence.exit
+        code, name = (ended.exit_code, ended.signal) if ended else (None, "")
+        return verdict.findings(Ending(evidence.log, code, name))
+    return rank([finding for rule in RULES if (finding := rule(evidence))])
 
 
 def rank(findings: list[Finding]) -> list[Finding]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from pitstop.diagnosis import raised
+from pitstop.diagnosis.log.log import Log, parse
 from pitstop.diagnosis.raised import Raised
 from pitstop.events import (
     AttemptEnded,
@@ -53,12 +54,14 @@ class Evidence:
         entries: of this attempt only.
         output: the end of what the command printed, cleaned.
         is_live: its supervisor is still there.
+        log_file: of a bare log file what was read of it.
     """
 
     attempt: int
     entries: tuple[Entry, ...]
     output: str = ""
     is_live: bool = False
+    log_file: Log | None = None
 
     @classmethod
     def from_entries(
@@ -69,6 +72,16 @@ class Evidence:
         attempt = known[-1].attempt if known else 0
         own = tuple(entry for entry in known if entry.attempt == attempt)
         return cls(attempt, own, output_tail, is_live)
+
+    @property
+    def is_bare_log(self) -> bool:
+        """Nothing was recorded but what a script printed, and perhaps how it ended."""
+        return not self.attempt and len(self.entries) <= (1 if self.exit else 0)
+
+    @cached_property
+    def log(self) -> Log:
+        """What was printed, taken apart."""
+        return self.log_file or parse(self.output)
 
     def all(self, kind: type[E]) -> tuple[E, ...]:
         """All events of a type, in order."""

@@ -11,10 +11,11 @@ from pitstop import journal
 from pitstop.diagnosis import output
 from pitstop.diagnosis.engine import diagnose
 from pitstop.diagnosis.evidence import Evidence
+from pitstop.diagnosis.log import reading
 from pitstop.errors import RunNotFound
 from pitstop.events import TrainerExited
 from pitstop.journal import Entry
-from pitstop.store.run_folder import ATTEMPTS_DIR, JOURNAL_FILE, OUTPUT_FILE
+from pitstop.store.run_folder import ATTEMPTS_DIR, FOUND_FILE, JOURNAL_FILE, OUTPUT_FILE
 
 TAIL_BYTES = 64 * 1024
 
@@ -45,10 +46,18 @@ def from_run(run_dir: Path, *, is_live: bool) -> RunEvidence:
     entries = sorted(text.entries, key=lambda entry: entry.attempt)
     newest = entries[-1].attempt
     attempts = tuple(
-        Evidence(attempt, tuple(own), _tail_of(run_dir, attempt), is_live and attempt == newest)
+        _evidence_of(run_dir, attempt, tuple(own), is_live=is_live and attempt == newest)
         for attempt, own in itertools.groupby(entries, key=lambda entry: entry.attempt)
     )
     return RunEvidence(attempts, text.damaged_lines)
+
+
+def _evidence_of(run_dir: Path, attempt: int, own: tuple[Entry, ...], *, is_live: bool) -> Evidence:
+    folder = run_dir / ATTEMPTS_DIR / str(attempt)
+    # What was found out afterwards stands first: the last entry is the attempt's own.
+    found = journal.read(folder / FOUND_FILE).entries
+    output_tail = read_tail(folder / OUTPUT_FILE)
+    return Evidence(attempt, (*found, *own), output_tail, is_live)
 
 
 def cause_of(run_dir: Path) -> str:
@@ -69,11 +78,15 @@ def from_log(path: Path, *, exit_code: int | None = None, signal: str = "") -> E
     """
     if not path.is_file():
         raise RunNotFound(f"{path} is no file.", "Name the log file of a training script.")
-    tail = read_tail(path)
+    try:
+        log = reading.read(path)
+    except OSError as error:
+        raise RunNotFound(f"{path} cannot be read: {error}.", "Check its permissions.") from error
+    tail = log.text[-TAIL_BYTES:]
     if exit_code is None and not signal:
-        return Evidence(0, (), tail)
+        return Evidence(0, (), tail, log_file=log)
     ended = TrainerExited(exit_code, signal, 0, 0, 0, "", None)
-    return Evidence(0, (Entry(path.stat().st_mtime, 0, ended),), tail)
+    return Evidence(0, (Entry(path.stat().st_mtime, 0, ended),), tail, log_file=log)
 
 
 def read_tail(path: Path) -> str:
@@ -88,7 +101,3 @@ def read_tail(path: Path) -> str:
     if size_bytes > TAIL_BYTES:
         data = data.partition(b"\n")[2]  # the first line is a part of one
     return output.clean(data.decode(errors="replace"))
-
-
-def _tail_of(run_dir: Path, attempt: int) -> str:
-    return read_tail(run_dir / ATTEMPTS_DIR / str(attempt) / OUTPUT_FILE)

@@ -205,14 +205,14 @@ def trainer_signalled(evidence: Evidence) -> Finding | None:
     cause = _SIGNAL_CAUSES.get(evidence.signal)
     if cause is None or cause == "time_limit" or evidence.stop:
         return None
-    seen = (EvidenceItem("exit status", f"ended by {evidence.signal}"),)
+    status = EvidenceItem("exit status", f"ended by {evidence.signal}")
     text = f"Somebody sent {evidence.signal} to the training process itself, not to Pitstop."
     advice = (
         "Signal the `pitstop run` process instead, or use `pitstop stop`: no step is lost then."
     )
-    more = (_SIGNAL_ADVICE[evidence.signal],) if evidence.signal in _SIGNAL_ADVICE else ()
-    more = _ask_scheduler(evidence) or more
-    seen = (*seen, *schedulers.job_items(evidence))
+    own = (_SIGNAL_ADVICE[evidence.signal],) if evidence.signal in _SIGNAL_ADVICE else ()
+    more = _ask_scheduler(evidence) or own
+    seen = (status, *schedulers.job_items(evidence))
     return Finding(cause, 0.85, text, seen, (advice, *more), ("who sent the signal",))
 
 
