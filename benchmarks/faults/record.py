@@ -16,6 +16,7 @@ _LEFT_OUT = frozenset({"checkpoints", "lock"})
 def record(run_folder: Path, target: Path) -> None:
     """Copies journal, output and samples of a run to a folder, which is emptied before."""
     shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
     for path in sorted(run_folder.rglob("*")):
         inside = path.relative_to(run_folder)
         is_wanted = path.is_file() and not _LEFT_OUT & set(inside.parts)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import psutil
 
-from benchmarks.faults.ground import Ground
+from benchmarks.faults.ground import CannotInject, Ground
 from benchmarks.faults.scenario import Scenario
 from benchmarks.faults.strikes import Scene
 
@@ -118,7 +118,10 @@ def _environment() -> dict[str, str]:
 def _strike(scenario: Scenario, folder: Path, ground: Ground, command_pid: int) -> None:
     ready_pid = int((folder / "ready").read_text())
     assert scenario.strike is not None
-    scenario.strike(Scene(folder, command_pid, ready_pid, folder / LOG, ground.cgroup))
+    try:
+        scenario.strike(Scene(folder, command_pid, ready_pid, folder / LOG, ground.cgroup))
+    except (OSError, subprocess.CalledProcessError, psutil.Error) as error:
+        raise CannotInject(f"the strike failed: {error}") from error
     (folder / "go").touch()
 
 

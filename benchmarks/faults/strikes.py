@@ -134,7 +134,8 @@ def _grow_in(group: Path, mebibytes: int) -> None:
     enter = f'echo 1000 > /proc/self/oom_score_adj; echo $$ > {group}/cgroup.procs && exec "$@"'
     grow = [sys.executable, "-c", _GROWS, str(mebibytes * _MIB)]
     ended = subprocess.run(["sh", "-c", enter, "sh", *grow], check=False)
-    assert ended.returncode == -signal.SIGKILL, f"it was not killed: {ended.returncode}"
+    if ended.returncode != -signal.SIGKILL:
+        raise ChildProcessError(f"it was not killed, but ended with {ended.returncode}")
 
 
 def pauses(seconds: float) -> Strike:
