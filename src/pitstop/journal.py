@@ -40,6 +40,21 @@ class JournalText:
     damaged_lines: int
 
 
+def seal(text: str) -> bytes:
+    """A line with its checksum, newline included, from a JSON object with a member or more."""
+    body = text[:-1].encode()
+    return body + _SUFFIX.format(zlib.crc32(body)).encode()
+
+
+def unseal(line: bytes) -> dict[str, JsonValue] | None:
+    """The object of a line, or None when its checksum does not hold."""
+    body, suffix = line[:-_SUFFIX_BYTES], line[-_SUFFIX_BYTES:]
+    if suffix != _SUFFIX.format(zlib.crc32(body)).encode():
+        return None
+    record: dict[str, JsonValue] = json.loads(body + b"}")
+    return record
+
+
 def encode(entry: Entry) -> bytes:
     """One journal line, newline included."""
     record: dict[str, JsonValue] = {
@@ -47,16 +62,14 @@ def encode(entry: Entry) -> bytes:
         "attempt": entry.attempt,
         "event": to_record(entry.event),
     }
-    body = json.dumps(record, ensure_ascii=True, separators=(",", ":"))[:-1].encode()
-    return body + _SUFFIX.format(zlib.crc32(body)).encode()
+    return seal(json.dumps(record, ensure_ascii=True, separators=(",", ":")))
 
 
 def decode(line: bytes) -> Entry | None:
     """The entry of one line, or None when its checksum does not hold."""
-    body, suffix = line[:-_SUFFIX_BYTES], line[-_SUFFIX_BYTES:]
-    if suffix != _SUFFIX.format(zlib.crc32(body)).encode():
+    record = unseal(line)
+    if record is None:
         return None
-    record = json.loads(body + b"}")
     return Entry(float(record["time"]), int(record["attempt"]), from_record(record["event"]))
 
 

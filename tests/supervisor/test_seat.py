@@ -26,6 +26,7 @@ class _Heard:
     arenas: list[int] = field(default_factory=list)
     snapshots: list[Snapshot] = field(default_factory=list)
     restores: list[str] = field(default_factory=list)
+    vitals: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass
@@ -47,6 +48,7 @@ def room() -> Iterator[_Room]:
         lambda _, fd: heard.arenas.append(fd),
         heard.snapshots.append,
         heard.restores.append,
+        heard.vitals.append,
     )
     invitation = Invitation("/run", 3, {}, 12, Beacon.create().fd)
     seat = Seat(reactor, invitation, handlers)

@@ -26,6 +26,7 @@ _BYTES: Mapping[str, float] = {
 _NAME = re.compile(r"(?!\d+$)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
 _STEPS = frozenset({"step", "steps"})
 _MOST_OVERHEAD = 0.5
+_LEAST_FLIGHT_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,20 @@ def parse_signal_action(text: str) -> str:
     return text
 
 
+def parse_flight(text: str) -> float:
+    """`1s`, or `off` for 0: the time between two samples of the flight recorder.
+
+    Raises:
+        ValueError: it is neither, or less than a tenth of a second.
+    """
+    if text == "off":
+        return 0.0
+    seconds = parse_seconds(text)
+    if seconds < _LEAST_FLIGHT_SECONDS:
+        raise ValueError(f"{text!r} is too short; write for example 1s, 10s or off")
+    return seconds
+
+
 def parse_condition(text: str) -> str:
     """A condition on metrics, as it is.
 
@@ -146,6 +161,7 @@ NAME = Quantity("name", parse_name)
 BEST_RULE = Quantity("rule", parse_best_rule)
 SIGNAL_ACTION = Quantity("signal=action", parse_signal_action)
 CONDITION = Quantity("condition", parse_condition)
+FLIGHT = Quantity("time", parse_flight)
 SECONDS = Quantity("time", parse_seconds)
 BYTES = Quantity("size", parse_bytes)
 SHARE = Quantity("share", parse_share)

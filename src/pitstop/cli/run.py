@@ -147,6 +147,7 @@ def run(
     keep_best: tuple[BestRule, ...],
     restarts: int,
     hang_after: float,
+    flight: float,
     on_hang: str,
     snapshot_memory: int,
     input_mode: str,
@@ -172,6 +173,7 @@ def run(
         halt_at_step=halt_at_step,
         die_at_step=die_at_step,
         stop_returns=on_stop == "return",
+        flight_seconds=flight,
         start_from=str(identify(start_from.resolve()).path) if start_from else "",
     )
     folder, mirror = local_and_mirror(run_dir, local_dir, command)

@@ -57,6 +57,8 @@ def describe(status: Status) -> list[tuple[str, str]]:
         ("saved", _saved(status)),
         ("resume", level_text(status.level, status.level_reason)),
         ("memory", _memory(status)),
+        ("input", _input(status)),
+        ("forecast", "; ".join(status.forecasts)),
         ("attempt", _attempt(status)),
     ]
 
@@ -124,9 +126,16 @@ def _saved(status: Status) -> str:
 def _memory(status: Status) -> str:
     own, snapshots = status.rss_bytes, status.snapshot_memory_bytes
     parts = ["" if own is None else f"{own >> 20} MiB"]
+    if own is not None and status.memory_bytes is not None and status.memory_bytes > own:
+        parts.append(f"{status.memory_bytes >> 20} MiB with its children")
     if snapshots is not None:
         where = " in a file of the run's folder" if status.snapshot_backing == "file" else ""
         limit = status.snapshot_limit_bytes
         allowed = "half of what is free" if limit is None else f"{limit >> 20} MiB"
         parts.append(f"{snapshots >> 20} MiB for snapshots{where} (allowed: {allowed})")
     return ", ".join(part for part in parts if part)
+
+
+def _input(status: Status) -> str:
+    share = status.input_share
+    return "" if share is None else f"{share:.0%} of the steps' time is waiting for it"

@@ -7,7 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
-from pitstop.cli.quantities import SECONDS
+from pitstop.cli.quantities import FLIGHT, SECONDS
+from pitstop.link.settings import Settings
 from pitstop.supervisor.restart import RestartPolicy
 from pitstop.supervisor.watchdog import HangPolicy
 
@@ -29,6 +30,13 @@ _OPTIONS = (
         "take long.  [default: 60s; 0: no watch]",
     ),
     click.option(
+        "--flight",
+        type=FLIGHT,
+        default=Settings.flight_seconds,
+        help="How often the flight recorder notes memory, processors, disks and the input, or "
+        "`off`.  [default: 1s]",
+    ),
+    click.option(
         "--on-hang",
         type=click.Choice(("warn", "kill", "restart")),
         default=HangPolicy.action,
@@ -39,7 +47,7 @@ _OPTIONS = (
 
 
 def supervision_options(command: _F) -> _F:
-    """Adds --restarts, --hang-after and --on-hang to a command."""
+    """Adds --restarts, --hang-after, --flight and --on-hang to a command."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command

@@ -24,6 +24,7 @@ from pitstop.engine.durability import Durability
 from pitstop.engine.loss_watch import LossWatch
 from pitstop.engine.saved_state import SavedState, open_saved_state
 from pitstop.engine.step_recorder import StepRecorder
+from pitstop.engine.vitals import Vitals
 from pitstop.errors import PeerClosed, PeerFault, ProtocolMismatch
 from pitstop.events import (
     Event,
@@ -75,6 +76,7 @@ class Session:
         steps: the record of this attempt's steps.
         bests: which ends of epochs are kept for their metrics.
         losses: looks for the first loss that is no number.
+        vitals: tells the flight recorder what only this process sees.
         stopped: a stop was obeyed: from then on, nothing of this process is saved.
         alone: the script is its own launcher: it waits itself for what it
             saves last, since nobody holds its terminal for it.
@@ -92,6 +94,7 @@ class Session:
         self.attempt_dir = run_dir / "attempts" / str(welcome["attempt"])
         self.steps = StepRecorder(self.attempt_dir, self.report)
         self.losses = LossWatch(self.report)
+        self.vitals = Vitals(self._send, self.settings.flight_seconds)
         self.bests = BestWatch(self.settings.keep_best, self.settings.saved_metrics)
         self.stopped = self.alone = False
         self.trains_with_fit = True

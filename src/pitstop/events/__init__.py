@@ -31,6 +31,7 @@ from pitstop.events.checkpoints import (
     CheckpointFailed,
     CheckpointQuarantined,
 )
+from pitstop.events.flight import ExhaustionForecast
 from pitstop.events.jobs import JobSeen, JobState
 from pitstop.events.mirror import (
     CheckpointUploaded,
@@ -78,6 +79,7 @@ __all__ = [
     "EpochEnded",
     "Event",
     "ExceptionRaised",
+    "ExhaustionForecast",
     "ExitCalled",
     "FitEnded",
     "FitRestored",

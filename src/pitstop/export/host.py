@@ -117,6 +117,7 @@ class Host:
             on_arena=lambda _, fd: os.close(fd),
             on_snapshot=lambda _: None,
             on_restore=self._on_restore,
+            on_vitals=lambda _: None,
         )
         return Seat(self._reactor, invitation, handlers)
 

@@ -23,6 +23,7 @@ from pitstop.keras import (
     stop_training,
 )
 from pitstop.keras.event_files import EventFiles
+from pitstop.keras.fit_vitals import FitVitals
 from pitstop.keras.input_choice import InputMode
 from pitstop.keras.repeated_shuffle import NOT_REPEATABLE
 from pitstop.keras.training_input import TrainingInput
@@ -94,6 +95,7 @@ class FitRun:
         self._last_boundary_ns = 0
         self._next_hold_ns = 0
         self._clock = StepClock()
+        self._vitals = FitVitals(session.vitals)
         self._loss = _NO_LOSS
         self._metrics = 0
 
@@ -176,6 +178,7 @@ class FitRun:
         else:
             self._measure_step(now_ns)
         self._count_steps()
+        self._vitals.step_done(self, now_ns - self._last_boundary_ns, now_ns)
         self._last_boundary_ns = now_ns
         self._boundary(now_ns)
 

@@ -10,7 +10,7 @@ import contextlib
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -19,6 +19,7 @@ import keras
 from keras.src.backend.tensorflow.trainer import TensorFlowTrainer, TFEpochIterator
 from keras.src.callbacks.callback_list import CallbackList
 from keras.src.optimizers.optimizer import Optimizer
+from keras.src.optimizers.schedules.learning_rate_schedule import LearningRateSchedule
 from keras.src.trainers import epoch_iterator
 from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.trainers.trainer import Trainer
@@ -159,6 +160,24 @@ def flush_tensorboard(callback: Any) -> None:
     if isinstance(callback, keras.callbacks.TensorBoard):
         for writer in callback._writers.values():
             writer.flush()
+
+
+def log_folder(callbacks: Iterable[Any]) -> str:
+    """The local folder that a TensorBoard callback logs to, absolute; empty without one."""
+    folders = [folder for callback in callbacks for folder in tensorboard_folders(callback)]
+    local = (str(Path(folder).absolute().parent) for folder in folders if "://" not in folder)
+    return next(local, "")
+
+
+def known_learning_rate(model: Any) -> float | None:
+    """The optimizer's learning rate; None where finding it out would run code of the script."""
+    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    rate = getattr(optimizer, "_learning_rate", None)
+    if isinstance(rate, LearningRateSchedule) and type(rate).__module__.startswith("keras."):
+        rate = rate(optimizer._iterations)
+    if not isinstance(rate, keras.Variable) and not hasattr(rate, "numpy"):
+        return None
+    return float(rate.numpy())
 
 
 def end_fit_early(model: Any, callbacks: CallbackList) -> Any:

@@ -10,6 +10,7 @@ From an instrumented process (the trainer):
     arena     size_bytes, backing ("memory" or "file"); one descriptor
     snapshot  sequence, step, epoch, reason, durable, size_bytes,
               blocked_seconds, copy_seconds: a snapshot is whole
+    vitals    what the flight recorder cannot see from outside, see `flight.told.Told`
     restore   checkpoint: asks for the image of a restore point
 
 To the trainer:

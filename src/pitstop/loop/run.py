@@ -16,6 +16,7 @@ from pitstop.engine.stop_signals import StopSignals
 from pitstop.events import LOOPS, FitEnded, FitRestored, FitStarted, LevelKnown, Restored
 from pitstop.link.beacon import Phase
 from pitstop.loop.loop_state import LoopState
+from pitstop.tensorflow.allocators import allocators
 
 _NO_LOSS = float("nan")
 
@@ -150,6 +151,9 @@ class Run:
         self._session.steps.record(
             steps.StepRecord(self.step, self._index, 0, loss, time.time(), steps.digest(numbers))
         )
+        vitals = self._session.vitals
+        if now_ns >= vitals.due_ns:
+            vitals.tell(lambda: {"metrics": numbers, "allocators": allocators()})
         if "loss" in numbers:
             self._session.losses.note(self.step, 0, self._done, loss)
         self._boundary(loss)

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pitstop.machine.kernel_file import read_number, read_text, table
+
 _UNLIMITED_BYTES = 1 << 62
 """v1 has no word for "no limit"; it shows the largest page-aligned number."""
 
@@ -94,10 +96,8 @@ def find(pid: int, root: Path = Path("/")) -> MemoryCgroup | None:
 
     `root` holds the `proc` folder and everything that its mounts name.
     """
-    memberships = _read_text(root / "proc" / str(pid) / "cgroup")
-    mounts = _read_text(root / "proc/self/mountinfo")
-    if memberships is None or mounts is None:
-        return None
+    memberships = read_text(root / "proc" / str(pid) / "cgroup")
+    mounts = read_text(root / "proc/self/mountinfo")
     # v1 first: where both are mounted, memory is a v1 controller or absent in v2.
     candidates = (
         _locate(path, mount, root)
@@ -109,16 +109,30 @@ def find(pid: int, root: Path = Path("/")) -> MemoryCgroup | None:
     return next((each for each in candidates if each is not None), None)
 
 
+def folder_of(pid: int, controller: str, root: Path = Path("/")) -> Path | None:
+    """The folder in which another controller, such as "pids", keeps the counters of a process."""
+    memberships = read_text(root / "proc" / str(pid) / "cgroup")
+    mounts = list(_mounts(read_text(root / "proc/self/mountinfo")))
+    folders = (
+        _folder(path, mount, root)
+        for version in (1, 2)
+        for path in _paths(memberships, version, controller)
+        for mount in mounts
+        if mount.version == version and (version == 2 or controller in mount.controllers)
+    )
+    return next((folder for folder in folders if folder.is_dir()), None)
+
+
 def read(group: MemoryCgroup) -> MemoryCounters:
     """The counters of a cgroup as they are now; all None when it is gone."""
     names = _NAMES[group.version]
-    limits = [_number(folder / names.limit) for folder in _up(group.folder, group.top)]
+    limits = [read_number(folder / names.limit) for folder in _up(group.folder, group.top)]
     known = [limit for limit in limits if limit is not None and limit < _UNLIMITED_BYTES]
     return MemoryCounters(
         oom_kills=_oom_kills(group.folder / names.events),
         limit_bytes=min(known, default=None),
-        usage_bytes=_number(group.folder / names.usage),
-        peak_bytes=_number(group.folder / names.peak),
+        usage_bytes=read_number(group.folder / names.usage),
+        peak_bytes=read_number(group.folder / names.peak),
     )
 
 
@@ -133,21 +147,28 @@ def left_bytes(group: MemoryCgroup) -> int | None:
     return min((each for each in left if each is not None), default=None)
 
 
+def cache_bytes(group: MemoryCgroup) -> int:
+    """How much of what is charged is cache of files."""
+    return _cache_in(group.folder, _NAMES[group.version])
+
+
 def _left_in(folder: Path, names: _Names) -> int | None:
-    limit_bytes, usage_bytes = _number(folder / names.limit), _number(folder / names.usage)
+    limit_bytes, usage_bytes = read_number(folder / names.limit), read_number(folder / names.usage)
     if limit_bytes is None or usage_bytes is None or limit_bytes >= _UNLIMITED_BYTES:
         return None
-    text = _read_text(folder / "memory.stat") or ""
-    stat = dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
-    cache_bytes = sum(int(stat.get(name, 0)) for name in names.cache)
-    return min(limit_bytes, max(0, limit_bytes - usage_bytes + cache_bytes))
+    return min(limit_bytes, max(0, limit_bytes - usage_bytes + _cache_in(folder, names)))
 
 
-def _paths(memberships: str, version: int) -> Iterator[str]:
+def _cache_in(folder: Path, names: _Names) -> int:
+    stat = table(read_text(folder / "memory.stat"))
+    return sum(int(stat.get(name, 0)) for name in names.cache)
+
+
+def _paths(memberships: str, version: int, controller: str = "memory") -> Iterator[str]:
     for line in memberships.splitlines():
         hierarchy, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
-        if version == 1 and "memory" in controllers.split(","):
+        if version == 1 and controller in controllers.split(","):
             yield path
         if version == 2 and hierarchy == "0" and not controllers:
             yield path
@@ -165,20 +186,26 @@ def _mounts(mountinfo: str) -> Iterator[_Mount]:
 
 
 def _locate(path: str, mount: _Mount, root: Path) -> MemoryCgroup | None:
-    top = root / mount.folder.lstrip("/")
-    below = path
-    if mount.root != "/" and f"{path}/".startswith(f"{mount.root}/"):
-        below = path[len(mount.root) :]  # a container sees only its own part, mounted at the top
-    folder = top / below.strip("/")
+    folder, top = _folder(path, mount, root), _top(mount, root)
     if not (folder / _NAMES[mount.version].usage).exists() and not _is_root(folder, mount.version):
         return None
     return MemoryCgroup(mount.version, path, folder, top)
 
 
+def _folder(path: str, mount: _Mount, root: Path) -> Path:
+    below = path
+    if mount.root != "/" and f"{path}/".startswith(f"{mount.root}/"):
+        below = path[len(mount.root) :]  # a container sees only its own part, mounted at the top
+    return _top(mount, root) / below.strip("/")
+
+
+def _top(mount: _Mount, root: Path) -> Path:
+    return root / mount.folder.lstrip("/")
+
+
 def _is_root(folder: Path, version: int) -> bool:
     # The root of v2 has no memory files of its own; its children have them.
-    controllers = _read_text(folder / "cgroup.controllers") if version == 2 else None
-    return controllers is not None and "memory" in controllers.split()
+    return version == 2 and "memory" in read_text(folder / "cgroup.controllers").split()
 
 
 def _up(folder: Path, top: Path) -> Iterator[Path]:
@@ -189,22 +216,9 @@ def _up(folder: Path, top: Path) -> Iterator[Path]:
 
 
 def _oom_kills(path: Path) -> int | None:
-    match = re.search(r"^oom_kill (\d+)$", _read_text(path) or "", re.MULTILINE)
+    match = re.search(r"^oom_kill (\d+)$", read_text(path), re.MULTILINE)
     return int(match[1]) if match else None
-
-
-def _number(path: Path) -> int | None:
-    text = (_read_text(path) or "").strip()
-    return int(text) if text.isdigit() else None  # v2 says "max" for no limit
 
 
 def _unescape(field: str) -> str:
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)
-
-
-def _read_text(path: Path) -> str | None:
-    # A process or a cgroup may go away between two reads: that is "not there".
-    try:
-        return path.read_text(errors="replace")
-    except OSError:
-        return None

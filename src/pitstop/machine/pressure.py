@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop.machine import cgroup
+from pitstop.machine.kernel_file import read_text
 from pitstop.machine.memory import available_bytes
 
 _FULL_AVERAGE = re.compile(r"^full avg10=([0-9.]+)", re.MULTILINE)
@@ -51,13 +52,13 @@ def sample(folder: Path, root: Path = Path("/")) -> Sample:
 def _stalled_share(root: Path) -> float | None:
     group = cgroup.find(os.getpid(), root)
     own = group.folder / "memory.pressure" if group is not None and group.version == 2 else None
-    text = (_read(own) if own is not None else "") or _read(root / "proc/pressure/memory")
+    text = (read_text(own) if own is not None else "") or read_text(root / "proc/pressure/memory")
     found = _FULL_AVERAGE.search(text)
     return float(found[1]) / 100 if found else None
 
 
 def _swapped_in_bytes(root: Path) -> int | None:
-    found = _SWAPPED_IN.search(_read(root / "proc/vmstat"))
+    found = _SWAPPED_IN.search(read_text(root / "proc/vmstat"))
     return int(found[1]) * os.sysconf("SC_PAGE_SIZE") if found else None
 
 
@@ -67,10 +68,3 @@ def _disk_free(folder: Path) -> int | None:
     except OSError:
         return None
     return state.f_bavail * state.f_frsize
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace")
-    except OSError:
-        return ""

@@ -18,6 +18,7 @@ from pitstop.link.beacon import Phase
 from pitstop.replay.loop_cut import make_cut
 from pitstop.replay.record import Entry, Record, RecordFull
 from pitstop.tensorflow import randomness
+from pitstop.tensorflow.allocators import allocators
 from pitstop.tensorflow.variables import VariableRegistry
 
 _NO_LOSS = float("nan")
@@ -127,6 +128,8 @@ class LiveLoop:
             self._note_cost(self._clock.lap((now_ns - self._boundary_ns) / 1e9))
         self._boundary_ns = now_ns
         self.publish(now_ns)
+        if now_ns >= self.session.vitals.due_ns:
+            self.session.vitals.tell(lambda: {"allocators": allocators()})
         if not self.session.due(self.step, now_ns):
             return
         self._note_cost(self._clock.cut_short())

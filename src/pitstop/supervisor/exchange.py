@@ -17,6 +17,7 @@ from pitstop.link.beacon import Phase
 from pitstop.link.wire import Connection
 from pitstop.supervisor.attempt import AttemptPlan, Tools
 from pitstop.supervisor.condition_watch import ConditionWatch
+from pitstop.supervisor.flight import Flight
 from pitstop.supervisor.lifecycle import Signal
 from pitstop.supervisor.mirroring import Mirroring
 from pitstop.supervisor.observation.job_watch import JobWatch
@@ -58,6 +59,7 @@ class Exchange:
         mirroring: the uploader, if the run has a mirror.
         seat: the place of the process that trains.
         patrol: looks whether it makes progress.
+        flight: records what it uses of the machine.
     """
 
     def __init__(self, reactor: Reactor, plan: AttemptPlan, tools: Tools, ears: Ears) -> None:
@@ -75,8 +77,13 @@ class Exchange:
         )
         self.mirroring = Mirroring(reactor, tools.mirror, self.record)
         self._desk = RequestDesk(RequestHandlers(ears.status, ears.on_stop, self.ask_checkpoint))
+        self.flight = Flight(plan, tools, lambda: self.seat.pid, self.record)
         handlers = TrainerHandlers(
-            self._on_trainer_event, tools.persister.set_arena, self.saving.taken, self._on_restore
+            self._on_trainer_event,
+            tools.persister.set_arena,
+            self.saving.taken,
+            self._on_restore,
+            self.flight.told,
         )
         self.seat = Seat(reactor, plan.invitation(tools.beacon.fd), handlers)
         self.patrol = Patrol(plan.request.hang, tools.beacon, plan.stacks_file, self._patrolled())
@@ -106,6 +113,7 @@ class Exchange:
 
     def record_started(self, trainer_pid: int, cgroup: str) -> None:
         """Journals the start of the command, and what changed since the last one."""
+        self.flight.begin(trainer_pid)
         self.record(self._plan.started(trainer_pid, cgroup))
         if self._job.seen is not None:
             self.record(self._job.seen)
@@ -120,6 +128,7 @@ class Exchange:
         self._reception.close()
         self._restoring.close()
         self.patrol.close()
+        self.flight.close()
         self.mirroring.close()
 
     def _patrolled(self) -> PatrolHandlers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pitstop.events import JsonValue
 from pitstop.link.beacon import Phase, Progress
@@ -30,6 +30,9 @@ class Status:
         eta_seconds: time to the end of the fit at that rate.
         loss: loss at the last boundary; NaN and infinities as text.
         rss_bytes: memory that the trainer occupies.
+        memory_bytes: the same with all other processes of the command.
+        input_share: share of the steps' time that goes into waiting for input.
+        forecasts: what is going to run out, in words.
         snapshot_memory_bytes: size of the two places for snapshots.
         snapshot_backing: "memory", or "file" for a nameless file in the run's folder.
         snapshot_limit_bytes: what was allowed, `--snapshot-memory`; None for half of
@@ -69,6 +72,9 @@ class Status:
     eta_seconds: float | None = None
     loss: float | str | None = None
     rss_bytes: int | None = None
+    memory_bytes: int | None = None
+    input_share: float | None = None
+    forecasts: list[str] = field(default_factory=list)
     snapshot_memory_bytes: int | None = None
     snapshot_backing: str = ""
     snapshot_limit_bytes: int | None = None

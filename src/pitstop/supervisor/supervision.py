@@ -111,7 +111,8 @@ class Supervision:
             **asdict(self._exchange.patrol.report(time.monotonic())),
         )
         progress = self._tools.beacon.progress()
-        return live_status(identity, self._state, self._story, progress, time.time())
+        now = live_status(identity, self._state, self._story, progress, time.time())
+        return self._exchange.flight.seen(now)
 
     def last_words(self) -> tuple[str, ...]:
         """What to tell the user at the end."""
@@ -176,6 +177,7 @@ class Supervision:
     def _tick(self) -> None:
         now = time.monotonic()
         self._exchange.saving.tick()
+        self._exchange.flight.look()
         if self._state in _CALM:
             self._look_out(now)
         if self._state in _CALM:

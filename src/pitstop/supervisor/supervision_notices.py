@@ -1,15 +1,17 @@
-"""What the user is told of standstills and restarts.  Pure."""
+"""What the user is told of standstills, restarts and what is going to run out.  Pure."""
 
 from __future__ import annotations
 
 from pitstop.events import (
     Event,
+    ExhaustionForecast,
     RestartCancelled,
     RestartPlanned,
     RestartRefused,
     TrainingStalled,
     TrainingWentOn,
 )
+from pitstop.supervisor.flight_notices import forecast_line
 
 _ACTIONS = {
     "warn": "",
@@ -25,6 +27,8 @@ def line_for(event: Event) -> str:
             return _stalled_line(event)
         case TrainingWentOn():
             return f"the training goes on, after {event.seconds:.0f} s."
+        case ExhaustionForecast():
+            return forecast_line(event)
         case RestartPlanned():
             count = f"restart {event.restart} of {event.restarts}"
             return f"failed ({event.cause}); {count} in {event.wait_seconds:.1f} s."

@@ -58,6 +58,7 @@ class TrainerHandlers:
     on_arena: Callable[[dict[str, Any], int], None]
     on_snapshot: Callable[[Snapshot], None]
     on_restore: Callable[[str], None]
+    on_vitals: Callable[[dict[str, Any]], None]
 
 
 class TrainerLink:
@@ -119,6 +120,8 @@ class TrainerLink:
             handlers.on_snapshot(snapshot_from(body))
         elif message.type == "restore":
             handlers.on_restore(str(body["checkpoint"]))
+        elif message.type == "vitals":
+            handlers.on_vitals(body)
         else:
             _close_all(message.fds)
 

@@ -1,0 +1,1 @@
+"""The flight recorder: what a run used of its machine, second by second."""

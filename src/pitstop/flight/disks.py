@@ -1,0 +1,177 @@
+"""The file systems that a run uses: which they are, and how full (proc(5), iostats.rst)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pitstop.flight.sample import DiskSample
+from pitstop.machine.kernel_file import read_text
+
+FILES = "files"
+"""What a disk is used by where only open files of the training are on it."""
+
+_LOOK_SECONDS = 30.0
+_SECTOR_BYTES = 512
+_SECTORS_READ, _SECTORS_WRITTEN = 5, 9
+_NO_DISKS = frozenset(
+    {"proc", "sysfs", "cgroup", "cgroup2", "devpts", "devtmpfs", "nsfs", "mqueue"}
+)
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A mounted file system; `device` is "major:minor"."""
+
+    path: str
+    kind: str
+    device: str
+    read_only: bool
+
+
+class DiskReader:
+    """Measures the disks that a run uses; which they are is looked at now and then.
+
+    Attributes:
+        asking: the mount that is being asked; empty between two readings.
+    """
+
+    def __init__(
+        self, places: Mapping[str, Path], trainer_pid: Callable[[], int], root: Path = Path("/")
+    ) -> None:
+        """Asks nothing yet.
+
+        Args:
+            places: folders that the run uses, by what they are used for.
+            trainer_pid: asked for the process whose open files count, 0 for none.
+            root: holds `proc`.
+        """
+        self.asking = ""
+        self._places = {name: path.absolute() for name, path in places.items()}
+        self._trainer_pid = trainer_pid
+        self._proc = root / "proc"
+        self._known: list[DiskSample] = []
+        self._look_at = 0.0
+
+    def read(self) -> list[DiskSample]:
+        """All of them now; may wait for as long as the slowest disk does."""
+        now = time.monotonic()
+        if now >= self._look_at:
+            self._look_at = now + _LOOK_SECONDS
+            among = mounts(read_text(self._proc / "self/mountinfo"))
+            self._known = in_use(self._places, open_files(self._trainer_pid(), self._proc), among)
+        moved = moved_bytes(read_text(self._proc / "diskstats"))
+        self._known = [self._measured(disk, moved) for disk in self._known]
+        self.asking = ""
+        return self._known
+
+    def _measured(self, disk: DiskSample, moved: Mapping[str, tuple[int, int]]) -> DiskSample:
+        self.asking = disk.mount
+        try:
+            return measured(disk, moved)
+        except OSError:
+            return replace(disk, answers=False)
+
+
+def unanswered(disks: Iterable[DiskSample], asking: str) -> list[DiskSample]:
+    """The disks of the last reading, when the one that is asked now does not answer."""
+    return [replace(each, answers=each.answers and each.mount != asking) for each in disks]
+
+
+def mounts(mountinfo: str) -> list[Mount]:
+    """The mounted file systems, from the text of /proc/PID/mountinfo."""
+    found = []
+    for line in mountinfo.splitlines():
+        left, separator, right = line.partition(" - ")
+        fields = left.split(" ")
+        if separator and len(fields) > 5:
+            read_only = "ro" in fields[5].split(",")
+            kind = right.split(" ")[0]
+            found.append(Mount(_unescape(fields[4]), kind, fields[2], read_only))
+    return found
+
+
+def mount_of(path: str, among: Iterable[Mount]) -> Mount | None:
+    """The file system that holds an absolute path: the last one mounted on its longest part."""
+    above = [each for each in among if f"{path}/".startswith(each.path.rstrip("/") + "/")]
+    longest = max((len(each.path) for each in above), default=0)
+    return next((each for each in reversed(above) if len(each.path) == longest), None)
+
+
+def in_use(
+    places: Mapping[str, Path], files: Iterable[str], among: list[Mount]
+) -> list[DiskSample]:
+    """The disks of these places and files, each once, without their numbers.
+
+    Args:
+        places: folders, by what they are used for.
+        files: absolute paths of files that are open.
+        among: what is mounted.
+    """
+    used = [(name, str(path)) for name, path in places.items()]
+    used += [(FILES, path) for path in files if path.startswith("/")]
+    users: dict[Mount, list[str]] = {}
+    for name, path in used:
+        mount = mount_of(path, among)
+        if mount is not None and mount.kind not in _NO_DISKS:
+            names = users.setdefault(mount, [])
+            names += [name] if name not in names and not (name == FILES and names) else []
+    return [
+        DiskSample(mount.path, mount.kind, names, read_only=mount.read_only)
+        for mount, names in users.items()
+    ]
+
+
+def measured(disk: DiskSample, moved: Mapping[str, tuple[int, int]]) -> DiskSample:
+    """A disk with its numbers as they are now; may wait for as long as the disk does.
+
+    Args:
+        disk: which one.
+        moved: bytes read and written by device, see `moved_bytes`.
+    """
+    status, device = os.statvfs(disk.mount), Path(disk.mount).stat().st_dev
+    read, written = moved.get(f"{os.major(device)}:{os.minor(device)}", (None, None))
+    return replace(
+        disk,
+        answers=True,
+        size_bytes=status.f_blocks * status.f_frsize,
+        free_bytes=status.f_bavail * status.f_frsize,
+        free_inodes=status.f_favail if status.f_files else None,
+        read_bytes=read,
+        written_bytes=written,
+        read_only=bool(status.f_flag & os.ST_RDONLY),
+    )
+
+
+def moved_bytes(diskstats: str) -> dict[str, tuple[int, int]]:
+    """Bytes read from and written to each device since the boot, by "major:minor"."""
+    rows = (line.split() for line in diskstats.splitlines())
+    return {
+        f"{row[0]}:{row[1]}": (
+            int(row[_SECTORS_READ]) * _SECTOR_BYTES,
+            int(row[_SECTORS_WRITTEN]) * _SECTOR_BYTES,
+        )
+        for row in rows
+        if len(row) > _SECTORS_WRITTEN
+    }
+
+
+def open_files(pid: int, proc: Path = Path("/proc")) -> list[str]:
+    """The files that a process has open, without pipes, sockets and devices."""
+    found: list[str] = []
+    with contextlib.suppress(OSError):
+        for entry in (proc / str(pid) / "fd").iterdir():
+            # One may be closed before it is looked at, such as the one that lists them.
+            with contextlib.suppress(OSError):
+                found.append(str(entry.readlink()))
+    hidden = ("/dev/", "/proc/", "/sys/", "/memfd:")
+    return [link for link in found if link.startswith("/") and not link.startswith(hidden)]
+
+
+def _unescape(field: str) -> str:
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)

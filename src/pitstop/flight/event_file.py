@@ -1,0 +1,131 @@
+"""Writes the event files that TensorBoard reads, without TensorFlow.
+
+A file is a row of TFRecords (a length, its checksum, the bytes, their checksum; CRC-32C,
+masked), each with one `Event` message of tensorflow/core/util/event.proto.  Few fields are
+needed, so they are written by hand: the format is fixed, and the supervisor stays small.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from pitstop.flight import protobuf
+from pitstop.flight.crc32c import masked
+
+_LENGTH = struct.Struct("<Q")
+_CHECKSUM = struct.Struct("<I")
+_HEAD_BYTES = _LENGTH.size + _CHECKSUM.size
+
+# Field numbers of Event, Summary, Summary.Value and TensorProto.
+_WALL_TIME, _STEP, _FILE_VERSION, _SUMMARY = 1, 2, 3, 5
+_VALUE = 1
+_TAG, _SIMPLE_VALUE, _TENSOR, _METADATA = 1, 2, 8, 9
+_DTYPE, _SHAPE, _STRING = 1, 2, 8
+_PLUGIN_DATA, _PLUGIN_NAME = 1, 1
+_DT_STRING = 7
+
+
+class EventFile:
+    """One event file, appended to; every record is written with one `write`."""
+
+    def __init__(self, folder: Path, time_seconds: float) -> None:
+        """Begins a file with a name that no other has.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        host = socket.gethostname()
+        name = f"events.out.tfevents.{int(time_seconds):010d}.{host}.{os.getpid()}.pitstop"
+        self.path = folder / name
+        flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+        self._fd = os.open(self.path, flags, 0o644)
+        if not os.fstat(self._fd).st_size:
+            version = protobuf.text(_FILE_VERSION, "brain.Event:2")
+            self._append(protobuf.double(_WALL_TIME, time_seconds) + version)
+
+    def scalars(self, step: int, time_seconds: float, values: Mapping[str, float]) -> None:
+        """Writes numbers of one step, by their tags.
+
+        Raises:
+            OSError: the disk is full or gone.
+        """
+        parts = (
+            protobuf.text(_TAG, tag) + protobuf.real(_SIMPLE_VALUE, value)
+            for tag, value in values.items()
+        )
+        self._summary(step, time_seconds, parts)
+
+    def text(self, step: int, time_seconds: float, tag: str, markdown: str) -> None:
+        """Writes a text, which TensorBoard shows as Markdown.
+
+        Raises:
+            OSError: the disk is full or gone.
+        """
+        plugin = protobuf.text(_PLUGIN_NAME, "text")
+        metadata = protobuf.message(_PLUGIN_DATA, plugin)
+        tensor = (
+            protobuf.integer(_DTYPE, _DT_STRING)
+            + protobuf.message(_SHAPE, b"")
+            + protobuf.message(_STRING, markdown.encode())
+        )
+        value = (
+            protobuf.text(_TAG, tag)
+            + protobuf.message(_METADATA, metadata)
+            + protobuf.message(_TENSOR, tensor)
+        )
+        self._summary(step, time_seconds, (value,))
+
+    def close(self) -> None:
+        """Closes the file."""
+        os.close(self._fd)
+
+    def _summary(self, step: int, time_seconds: float, values: Iterable[bytes]) -> None:
+        summary = b"".join(protobuf.message(_VALUE, value) for value in values)
+        self._append(
+            protobuf.double(_WALL_TIME, time_seconds)
+            + protobuf.integer(_STEP, step)
+            + protobuf.message(_SUMMARY, summary)
+        )
+
+    def _append(self, event: bytes) -> None:
+        os.write(self._fd, record(event))
+
+
+def record(data: bytes) -> bytes:
+    """The bytes as a TFRecord."""
+    length = _LENGTH.pack(len(data))
+    return length + _CHECKSUM.pack(masked(length)) + data + _CHECKSUM.pack(masked(data))
+
+
+def records(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The whole records of a file: where each begins, and what it holds."""
+    at = 0
+    while at + _HEAD_BYTES <= len(data):
+        (length,) = _LENGTH.unpack_from(data, at)
+        end = at + _HEAD_BYTES + length + _CHECKSUM.size
+        if end > len(data):
+            return
+        yield at, data[at + _HEAD_BYTES : end - _CHECKSUM.size]
+        at = end
+
+
+def step_of(event: bytes) -> int:
+    """The step of an event of ours; 0 for the first record, which has none."""
+    return protobuf.integers(event).get(_STEP, 0)
+
+
+def cut_behind(path: Path, step: int) -> None:
+    """Shortens a file of ours to what belongs to this step and those before it.
+
+    Steps are written in order, so all behind the first later one is later too.
+    """
+    data = path.read_bytes()
+    later = (at for at, event in records(data) if step_of(event) > step)
+    end = next(later, None)
+    if end is not None:
+        os.truncate(path, end)

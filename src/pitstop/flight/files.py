@@ -1,0 +1,98 @@
+"""The files of a flight recorder: the last minutes in full, the hours before thinned.
+
+Level 0 takes every sample, level 1 every tenth, level 2 every hundredth, and so on.
+Each level is two files that are only appended to: `flight.L.jsonl`, and, from when that
+was full, `flight.L.before.jsonl` with the samples before it.  So the disk that a recorder
+takes has a bound, and nothing that was written is ever written again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from pitstop.flight.encoding import decode, encode
+from pitstop.flight.sample import Sample
+
+LEVELS = 5
+THINNING = 10
+"""Each level takes one of so many samples of the level below."""
+SAMPLES_PER_FILE = 600
+
+
+def file_name(level: int, *, before: bool = False) -> str:
+    """Name of a file in the folder of an attempt."""
+    return f"flight.{level}.before.jsonl" if before else f"flight.{level}.jsonl"
+
+
+class FlightFiles:
+    """Appends the samples of one attempt; only one process may."""
+
+    def __init__(self, attempt_dir: Path) -> None:
+        self._levels = [_Level(attempt_dir, level) for level in range(LEVELS)]
+
+    def append(self, sample: Sample) -> None:
+        """Writes a sample with one `write` for each level that takes it.
+
+        Raises:
+            OSError: the disk is full or gone; a line cut short is passed over by readers.
+        """
+        line = encode(sample)
+        for level, file in enumerate(self._levels):
+            if sample.number % THINNING**level == 0:
+                file.append(line)
+
+    def close(self) -> None:
+        """Closes the files."""
+        for file in self._levels:
+            file.close()
+
+
+class _Level:
+    """The two files of one level."""
+
+    def __init__(self, folder: Path, level: int) -> None:
+        self._path = folder / file_name(level)
+        self._before = folder / file_name(level, before=True)
+        self._fd = -1
+        self._lines = 0
+        self._torn = False
+
+    def append(self, line: bytes) -> None:
+        if self._fd < 0 or self._lines >= SAMPLES_PER_FILE:
+            self._begin()
+        # A full disk may have cut the line before this one short.
+        whole = b"\n" + line if self._torn else line
+        self._lines += 1
+        self._torn = os.write(self._fd, whole) < len(whole)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _begin(self) -> None:
+        self.close()
+        if self._lines:
+            self._path.replace(self._before)
+        self._lines = 0
+        flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+        self._fd = os.open(self._path, flags, 0o644)
+
+
+def lines(attempt_dir: Path) -> Iterator[bytes]:
+    """All lines there are, of all levels, in no order; none where nothing was recorded."""
+    for level in range(LEVELS):
+        for before in (True, False):
+            path = attempt_dir / file_name(level, before=before)
+            if path.is_file():
+                yield from path.read_bytes().splitlines(keepends=True)
+
+
+def samples(attempt_dir: Path) -> Iterator[Sample]:
+    """The samples of all lines whose checksum holds; some more than once."""
+    for line in lines(attempt_dir):
+        sample = decode(line)
+        if sample is not None:
+            yield sample

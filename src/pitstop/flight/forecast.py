@@ -1,0 +1,135 @@
+"""Whether something runs out, and when: rules for leaks.  Pure.
+
+A warning must be right, so a growth has to be long, steady and new before it counts:
+
+- its lows rise in nearly every block of a window;
+- slowing down as it does from the first half of the window to the second, it would still
+  meet the limit: what fills up (a cache, an allocator's pools) ends before;
+- it reaches values that were never reached before: a sawtooth does not;
+- it would use up what is left within three times the window, so that it has taken a
+  quarter of what there was;
+- a growth of the first epoch may end with it (`Dataset.cache`): it counts where what is
+  left is gone before that end;
+- nothing is told that would happen after the end of the training.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pitstop.flight.envelope import MOST_BLOCKS, Envelope, Scale
+from pitstop.flight.trend import Trend, trend
+
+HORIZON_WINDOWS = 3.0
+"""A forecast reaches so many times further ahead than it looked back."""
+
+_FEWEST_BLOCKS = MOST_BLOCKS // 2
+_STEADY_TAU = 0.9
+_NEW_HIGH_SHARE = 0.98
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """How long the training goes on, in seconds; None where it is not known.
+
+    Attributes:
+        first_epoch: the first of this attempt is under way.
+    """
+
+    first_epoch: bool = False
+    epoch_seconds_left: float | None = None
+    seconds_left: float | None = None
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Something that grows steadily and will meet its limit.
+
+    Attributes:
+        per_second: how fast it grows.
+        seconds_left: until the limit; between `soonest_seconds` and `latest_seconds`
+            with 95 %, as far as it goes on as it does.
+        window_seconds: how long it was seen to grow.
+    """
+
+    per_second: float
+    seconds_left: float
+    soonest_seconds: float
+    latest_seconds: float
+    window_seconds: float
+
+
+def forecast(envelope: Envelope, left: float, outlook: Outlook) -> Forecast | None:
+    """When what is left will be used up; None where nothing says that it will.
+
+    Args:
+        envelope: of what is used; see `envelope`.
+        left: how much more there may be.
+        outlook: of the training.
+    """
+    found = (_at_scale(scale, envelope.highest, left, outlook) for scale in envelope.scales)
+    return min(
+        (each for each in found if each is not None),
+        key=lambda each: each.seconds_left,
+        default=None,
+    )
+
+
+def is_growing(envelope: Envelope) -> bool:
+    """Whether it grows steadily at any scale, wherever that leads."""
+    return any(_steady(scale) is not None for scale in envelope.scales)
+
+
+def _at_scale(scale: Scale, highest: float, left: float, outlook: Outlook) -> Forecast | None:
+    line = _steady(scale)
+    if line is None or not _reaches_new_high(scale, highest) or _growth_to_come(scale) < left:
+        return None
+    window = scale.blocks[-1].begin_seconds - scale.blocks[0].begin_seconds
+    seconds_left = left / line.per_second
+    if seconds_left > min(_limits(window, outlook)):
+        return None
+    return Forecast(
+        per_second=line.per_second,
+        seconds_left=seconds_left,
+        soonest_seconds=left / line.high,
+        latest_seconds=left / line.low,
+        window_seconds=window,
+    )
+
+
+def _steady(scale: Scale) -> Trend | None:
+    """The growth of a scale's lows, None where it is none that lasts."""
+    points = scale.lows()
+    if len(points) < _FEWEST_BLOCKS or points[-1].value <= points[0].value:
+        return None
+    line = trend(points)
+    return line if line.tau >= _STEADY_TAU and line.low > 0.0 else None
+
+
+def _growth_to_come(scale: Scale) -> float:
+    """How much more it grows if each half window adds as much less as the second did."""
+    points = scale.lows()
+    half = len(points) // 2
+    first, second = trend(points[:half]).per_second, trend(points[half:]).per_second
+    if second >= first:
+        return math.inf
+    seconds = points[-1].time_seconds - points[half].time_seconds
+    lasting = max(0.0, second / first)
+    return second * seconds * lasting / (1.0 - lasting)
+
+
+def _reaches_new_high(scale: Scale, highest: float) -> bool:
+    newest = scale.blocks[-(len(scale.blocks) // 3) :]
+    return max(block.high for block in newest) >= _NEW_HIGH_SHARE * highest
+
+
+def _limits(window_seconds: float, outlook: Outlook) -> Iterator[float]:
+    """The times behind which a forecast tells nothing."""
+    yield HORIZON_WINDOWS * window_seconds
+    if outlook.seconds_left is not None:
+        yield outlook.seconds_left
+    if outlook.first_epoch:
+        known = outlook.epoch_seconds_left
+        yield window_seconds if known is None else known

@@ -1,0 +1,107 @@
+"""The processes of a run, as /proc shows them (proc(5))."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from pitstop.flight.sample import CHILD, ProcessSample
+from pitstop.machine.kernel_file import read_text, table
+
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_MINOR_FAULTS, _MAJOR_FAULTS, _USER_TICKS, _SYSTEM_TICKS = 7, 9, 11, 12
+"""Indices behind the command name in /proc/PID/stat."""
+
+
+def read(pid: int, role: str, proc: Path = Path("/proc")) -> ProcessSample | None:
+    """One process now; None when it is gone.  Never waits for the process's own memory lock."""
+    folder = f"{proc}/{pid}"
+    status = table(read_text(f"{folder}/status"), ":")
+    stat = read_text(f"{folder}/stat").rpartition(")")[2].split()
+    if not status or not stat:
+        return None
+    moved = table(read_text(f"{folder}/io"), ":")
+    ticks = int(stat[_USER_TICKS]) + int(stat[_SYSTEM_TICKS])
+    swap_bytes = _bytes(status, "VmSwap")
+    return ProcessSample(
+        pid=pid,
+        role=role,
+        name=status.get("Name", ""),
+        state=status.get("State", "")[:1],
+        rss_bytes=_bytes(status, "VmRSS"),
+        peak_rss_bytes=_bytes(status, "VmHWM"),
+        private_bytes=_bytes(status, "RssAnon") + _bytes(status, "RssShmem") + swap_bytes,
+        swap_bytes=swap_bytes,
+        cpu_seconds=ticks / _TICKS_PER_SECOND,
+        threads=int(status.get("Threads", 0)),
+        open_files=_open_files(proc / str(pid) / "fd"),
+        open_files_limit=_open_files_limit(pid),
+        voluntary_switches=int(status.get("voluntary_ctxt_switches", 0)),
+        involuntary_switches=int(status.get("nonvoluntary_ctxt_switches", 0)),
+        minor_faults=int(stat[_MINOR_FAULTS]),
+        major_faults=int(stat[_MAJOR_FAULTS]),
+        read_bytes=_optional(moved, "read_bytes"),
+        written_bytes=_optional(moved, "write_bytes"),
+    )
+
+
+def pss_bytes(pid: int, proc: Path = Path("/proc")) -> int | None:
+    """Memory with shared pages divided among their users; None when it cannot be read.
+
+    The kernel walks all pages for it: milliseconds for each gigabyte.  It may wait for
+    the process's memory lock.
+    """
+    pages = table(read_text(proc / str(pid) / "smaps_rollup"), ":")
+    return _bytes(pages, "Pss") if "Pss" in pages else None
+
+
+def descendants(roots: Collection[int], proc: Path = Path("/proc")) -> list[int]:
+    """The processes that these have started, and those that they have, and so on."""
+    found: list[int] = []
+    waiting = list(roots)
+    while waiting:
+        children = [pid for pid in _children(waiting.pop(), proc) if pid not in found]
+        found += children
+        waiting += children
+    return [pid for pid in found if pid not in roots]
+
+
+def roles(known: Mapping[int, str], found: Collection[int]) -> dict[int, str]:
+    """The role of each process by its id: those that are known, and others as children."""
+    return {**dict.fromkeys(found, CHILD), **{pid: role for pid, role in known.items() if pid}}
+
+
+def _children(pid: int, proc: Path) -> Iterator[int]:
+    try:
+        threads = list((proc / str(pid) / "task").iterdir())
+    except OSError:
+        return
+    for thread in threads:
+        yield from map(int, read_text(thread / "children").split())
+
+
+def _open_files(folder: Path) -> int | None:
+    try:
+        # The size of the folder, from Linux 6.2 on; 0 before.
+        return folder.stat().st_size or sum(1 for _ in folder.iterdir())
+    except OSError:
+        return None
+
+
+def _open_files_limit(pid: int) -> int | None:
+    try:
+        soft, _ = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    except (ProcessLookupError, PermissionError):
+        return None
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+def _bytes(fields: Mapping[str, str], name: str) -> int:
+    """A field such as "1748 kB"; 0 when it is not there (a process that has ended)."""
+    return int(fields[name].split()[0]) << 10 if name in fields else 0
+
+
+def _optional(fields: Mapping[str, str], name: str) -> int | None:
+    return int(fields[name]) if name in fields else None

@@ -1,0 +1,104 @@
+"""Records a run beside it: a thread that takes samples and keeps them."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from pathlib import Path
+from typing import Protocol
+
+from pitstop.events import ExhaustionForecast
+from pitstop.flight.files import FlightFiles
+from pitstop.flight.foresight import Foresight
+from pitstop.flight.sample import Sample
+from pitstop.flight.sampler import Sampler
+from pitstop.flight.told import Told
+
+COST_SHARE = 0.003
+"""Of one processor, at most; where a sample costs more, there are fewer."""
+_CLOSE_SECONDS = 1.0
+
+
+class Listener(Protocol):
+    """Whoever wants to see every sample."""
+
+    def see(self, sample: Sample, told: Told | None) -> None:
+        """A sample was taken; `told` is what the trainer told last."""
+
+    def close(self) -> None:
+        """There are no more."""
+
+
+class FlightRecorder:
+    """Takes a sample every so often, writes it, and looks ahead.
+
+    It has a thread of its own, because the run's disk may be slow, and the supervisor
+    must answer signals in the meantime.
+
+    Attributes:
+        latest: the last sample, None before the first.
+    """
+
+    def __init__(self, attempt_dir: Path, sampler: Sampler, every_seconds: float) -> None:
+        self.latest: Sample | None = None
+        self._files = FlightFiles(attempt_dir)
+        self._sampler = sampler
+        self._every_seconds = every_seconds
+        self._foresight = Foresight()
+        self._told: Told | None = None
+        self._foretold: list[ExhaustionForecast] = []
+        self._listeners: list[Listener] = []
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="flight", daemon=True)
+
+    def start(self) -> None:
+        """Begins to record."""
+        self._sampler.start()
+        self._thread.start()
+
+    def listen(self, listener: Listener) -> None:
+        """Shows every sample to `listener`, in the recorder's thread; before `start`."""
+        self._listeners.append(listener)
+
+    def told(self, told: Told) -> None:
+        """The trainer tells of itself."""
+        self._told = told
+
+    def take_forecasts(self) -> list[ExhaustionForecast]:
+        """What is going to run out, once each; nothing mostly."""
+        found, self._foretold = self._foretold, []
+        return found
+
+    @property
+    def forecasts(self) -> list[ExhaustionForecast]:
+        """What was going to run out when it was looked at last."""
+        return list(self._foresight.present.values())
+
+    def close(self) -> None:
+        """Takes a last sample and ends; waits for it only briefly."""
+        self._closed.set()
+        self._thread.join(_CLOSE_SECONDS)
+        self._sampler.close()
+
+    def _work(self) -> None:
+        wait_seconds, ended = 0.0, False
+        while not ended:
+            ended = self._closed.wait(wait_seconds)
+            before_seconds = time.thread_time()
+            self._record()
+            cost_seconds = time.thread_time() - before_seconds
+            wait_seconds = max(self._every_seconds, cost_seconds / COST_SHARE)
+        self._files.close()
+        for listener in self._listeners:
+            listener.close()
+
+    def _record(self) -> None:
+        sample = self._sampler.take(self._told)
+        # A full disk costs samples, nothing else.
+        with contextlib.suppress(OSError):
+            self._files.append(sample)
+        self._foretold += self._foresight.see(sample)
+        for listener in self._listeners:
+            listener.see(sample, self._told)
+        self.latest = sample

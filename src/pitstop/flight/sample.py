@@ -1,0 +1,261 @@
+"""One look at a run and its machine: frozen values, None where nothing could be read.
+
+Counters (processor time, faults, bytes moved) count from the start of what they belong
+to; a rate is the difference of two samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+TRAINER, CHILD = "trainer", "child"
+"""Roles of the processes that belong to the user's command; others are Pitstop's own."""
+
+
+@dataclass(frozen=True)
+class ProcessSample:
+    """One process of the run.
+
+    Attributes:
+        role: "trainer" (the process that trains), "child" (what else the command
+            started: data workers), "supervisor", "persister", "uploader".
+        name: as the kernel knows it, at most 15 characters.
+        state: one letter: R runs, S sleeps, D waits for a device, T is stopped, Z has ended.
+        rss_bytes: memory that it occupies, shared pages counted in each process.
+        peak_rss_bytes: the most it ever occupied.
+        private_bytes: anonymous and shared memory and what of it is swapped out: what
+            does not go away by dropping the cache of files.
+        swap_bytes: swapped out.
+        pss_bytes: the same as `rss_bytes` with shared pages divided among their users;
+            read seldom, because it is dear: the last one known.
+        cpu_seconds: processor time, user and system.
+        open_files: descriptors; None where they may not be counted.
+        open_files_limit: soft limit; None for no limit.
+        voluntary_switches: it waited; `involuntary_switches`: it was made to.
+        read_bytes: from devices; `written_bytes`: to them.
+    """
+
+    pid: int
+    role: str
+    name: str
+    state: str
+    rss_bytes: int = 0
+    peak_rss_bytes: int = 0
+    private_bytes: int = 0
+    swap_bytes: int = 0
+    pss_bytes: int | None = None
+    cpu_seconds: float = 0.0
+    threads: int = 0
+    open_files: int | None = None
+    open_files_limit: int | None = None
+    voluntary_switches: int = 0
+    involuntary_switches: int = 0
+    minor_faults: int = 0
+    major_faults: int = 0
+    read_bytes: int | None = None
+    written_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class CgroupSample:
+    """The cgroup of the trainer, version 1 or 2.
+
+    Attributes:
+        usage_bytes: memory charged; of which `cache_bytes` is cache of files.
+        limit_bytes: the least of it and its ancestors, None without one.
+        oom_kills: processes killed for memory in it since it was made.
+        limit_hits: how often an allocation met the limit.
+        pids: tasks in it, and the most there may be.
+        throttled_seconds: time in which its processor quota held it back.
+    """
+
+    version: int
+    usage_bytes: int | None = None
+    limit_bytes: int | None = None
+    peak_bytes: int | None = None
+    cache_bytes: int | None = None
+    swap_bytes: int | None = None
+    oom_kills: int | None = None
+    limit_hits: int | None = None
+    pids: int | None = None
+    pids_limit: int | None = None
+    throttled_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class HostSample:
+    """The machine.
+
+    Attributes:
+        available_bytes: memory that may still be taken on the machine.
+        left_bytes: the same for this run: less where a cgroup leaves less.
+        load: processes that ran or waited for a device, mean of one minute.
+        oom_kills: processes killed for memory since the boot.
+        received_bytes: over all network devices but loopback; `sent_bytes` too.
+    """
+
+    total_bytes: int | None = None
+    available_bytes: int | None = None
+    left_bytes: int | None = None
+    swap_total_bytes: int | None = None
+    swap_free_bytes: int | None = None
+    load: float | None = None
+    oom_kills: int | None = None
+    received_bytes: int | None = None
+    sent_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class PressureSample:
+    """Pressure stall information: shares of the last ten seconds, of our cgroup or the machine.
+
+    Attributes:
+        cpu_some: somebody waited for a processor.
+        memory_some, io_some: somebody waited for memory or a device.
+        memory_full, io_full: everybody who was not idle did.
+    """
+
+    cpu_some: float | None = None
+    memory_some: float | None = None
+    memory_full: float | None = None
+    io_some: float | None = None
+    io_full: float | None = None
+
+
+@dataclass(frozen=True)
+class DiskSample:
+    """A file system that the run uses.
+
+    Attributes:
+        mount: where it is mounted.
+        kind: its type, such as "ext4".
+        used_by: "run", "cwd", "tmp", "shm", or "files" for files that the trainer has open.
+        free_bytes: left for us.
+        free_inodes: None where the file system has no fixed number of them.
+        answers: False while it does not answer; the numbers are the last ones known.
+    """
+
+    mount: str
+    kind: str
+    used_by: list[str]
+    size_bytes: int = 0
+    free_bytes: int = 0
+    free_inodes: int | None = None
+    read_bytes: int | None = None
+    written_bytes: int | None = None
+    read_only: bool = False
+    answers: bool = True
+
+
+@dataclass(frozen=True)
+class GpuSample:
+    """One GPU, as NVML shows it.
+
+    Attributes:
+        own_bytes: memory that processes of this run hold.
+        utilization: share of the last moments in which it computed.
+        throttled: reasons for which its clock is held down, empty mostly.
+        ecc_errors: uncorrected ones since the last reboot.
+        xid: number of the last critical error seen in the run, see NVIDIA's list of Xids.
+    """
+
+    index: int
+    name: str
+    used_bytes: int | None = None
+    total_bytes: int | None = None
+    own_bytes: int | None = None
+    utilization: float | None = None
+    temperature_celsius: int | None = None
+    power_watts: float | None = None
+    throttled: list[str] = field(default_factory=list)
+    ecc_errors: int | None = None
+    xid: int | None = None
+
+
+@dataclass(frozen=True)
+class AllocatorSample:
+    """What TensorFlow's allocator has taken on one device, such as "GPU:0"."""
+
+    device: str
+    current_bytes: int
+    peak_bytes: int
+
+
+@dataclass(frozen=True)
+class TrainingSample:
+    """Where the training is, and what it told last of itself.
+
+    Attributes:
+        step: steps completed over the whole run.
+        fit, epoch: both counted from 0; `epochs` 0 when not known.
+        phase: name of a `link.beacon.Phase`, in lower case.
+        loss: None when it is not known; it may be no number.
+        told_seconds: when the fields below were told, seconds since the epoch;
+            None: nothing was.
+        metrics: what the last step returned, by name.
+        input_seconds: waited for input, all in all, as far as that is measured.
+        step_seconds: steps took, all in all, waiting for input included, in the same
+            time; None where the input's share is not measured.
+        python_blocks: memory blocks that Python's objects hold.
+        log_folder: where the script's TensorBoard callback writes; empty without one.
+    """
+
+    step: int
+    fit: int
+    epoch: int
+    epochs: int
+    step_in_epoch: int
+    steps_per_epoch: int
+    phase: str
+    loss: float | None = None
+    rate: float | None = None
+    snapshot_step: int | None = None
+    checkpoint_step: int | None = None
+    told_seconds: float | None = None
+    metrics: dict[str, float] = field(default_factory=dict)
+    learning_rate: float | None = None
+    input_seconds: float | None = None
+    step_seconds: float | None = None
+    python_blocks: int | None = None
+    allocators: list[AllocatorSample] = field(default_factory=list)
+    log_folder: str = ""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Everything at one moment.
+
+    Attributes:
+        number: counts the samples of the attempt, from 0.
+        time_seconds: since the epoch.
+        clock_seconds: CLOCK_MONOTONIC; differences of it are true when the clock is set.
+        training: None before a trainer has reported.
+        missing: what could not be read, one phrase each.
+    """
+
+    number: int
+    time_seconds: float
+    clock_seconds: float
+    training: TrainingSample | None = None
+    processes: list[ProcessSample] = field(default_factory=list)
+    cgroup: CgroupSample | None = None
+    host: HostSample = HostSample()
+    pressure: PressureSample = PressureSample()
+    disks: list[DiskSample] = field(default_factory=list)
+    gpus: list[GpuSample] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+    @property
+    def trainer(self) -> ProcessSample | None:
+        """The process that trains."""
+        return next((each for each in self.processes if each.role == TRAINER), None)
+
+    @property
+    def command(self) -> list[ProcessSample]:
+        """All processes of the user's command."""
+        return [each for each in self.processes if each.role in (TRAINER, CHILD)]
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the processes of the user's command occupy; shared pages count in each."""
+        return sum(each.rss_bytes for each in self.command)

@@ -1,0 +1,184 @@
+"""Takes samples: everything of one moment, from everywhere."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pitstop.flight import disks, gpus, processes
+from pitstop.flight.disks import DiskReader
+from pitstop.flight.gpus import GpuReader
+from pitstop.flight.host import HostReader
+from pitstop.flight.sample import (
+    TRAINER,
+    DiskSample,
+    GpuSample,
+    ProcessSample,
+    Sample,
+    TrainingSample,
+)
+from pitstop.flight.told import Told
+from pitstop.flight.watcher import Watcher
+from pitstop.link.beacon import Beacon, Progress
+
+_FAMILY_SECONDS = 5.0
+"""So often it is looked for new processes."""
+_DISK_SECONDS, _GPU_SECONDS, _PSS_SECONDS = 1.0, 1.0, 60.0
+_UNANSWERED_SECONDS = 5.0
+
+NO_CGROUP = "the memory cgroup of the training"
+NO_PRESSURE = "stalls (/proc/pressure)"
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Who plays which part now.
+
+    Attributes:
+        roles: of the processes that are known, by process id.
+        checkpoint_step: step of the newest durable checkpoint, None before the first.
+    """
+
+    roles: Mapping[int, str]
+    checkpoint_step: int | None = None
+
+    @property
+    def trainer_pid(self) -> int:
+        """The process that trains, 0 for none."""
+        return next((pid for pid, role in self.roles.items() if role == TRAINER), 0)
+
+
+class Sampler:
+    """Reads what is cheap itself, and has threads for what may not answer."""
+
+    def __init__(
+        self,
+        beacon: Beacon,
+        cast: Callable[[], Cast],
+        places: Mapping[str, Path],
+        root: Path = Path("/"),
+    ) -> None:
+        """Reads nothing yet.
+
+        Args:
+            beacon: where the trainer publishes its position.
+            cast: asked for the processes.
+            places: folders whose disks the run uses, by what they are used for.
+            root: holds `proc` and everything that its mounts name.
+        """
+        self._beacon = beacon
+        self._cast = cast
+        self._proc = root / "proc"
+        self._host = HostReader(root)
+        self._roles: dict[int, str] = {}
+        self._followed = 0
+        self._look_at = 0.0
+        self._number = 0
+        self._disk_reader = DiskReader(places, lambda: cast().trainer_pid, root)
+        no_disk: list[DiskSample] = []
+        no_gpu: list[GpuSample] = []
+        no_pss: dict[int, int] = {}
+        self._disks = Watcher("flight-disks", self._disk_reader.read, no_disk, _DISK_SECONDS)
+        self._gpus = Watcher("flight-gpus", self._gpu_reader(), no_gpu, _GPU_SECONDS)
+        self._pss = Watcher("flight-pss", self._read_pss, no_pss, _PSS_SECONDS)
+
+    def start(self) -> None:
+        """Starts the threads for what may not answer."""
+        for watcher in (self._disks, self._gpus, self._pss):
+            watcher.start()
+
+    def close(self) -> None:
+        """Ends them, or leaves them behind where they do not answer."""
+        for watcher in (self._disks, self._gpus, self._pss):
+            watcher.close()
+
+    def take(self, told: Told | None) -> Sample:
+        """The next sample.
+
+        Args:
+            told: what the trainer told last, None before it told anything.
+        """
+        now, cast = time.monotonic(), self._cast()
+        self._look(now, cast)
+        group, pressure = self._host.cgroup(), self._host.pressure()
+        number, self._number = self._number, self._number + 1
+        return Sample(
+            number=number,
+            time_seconds=time.time(),
+            clock_seconds=now,
+            training=training(self._beacon.progress(), told, cast.checkpoint_step),
+            processes=self._processes(),
+            cgroup=group,
+            host=self._host.host(),
+            pressure=pressure,
+            disks=self._answered_disks(),
+            gpus=self._gpus.latest,
+            missing=[
+                *([NO_CGROUP] if group is None else []),
+                *([NO_PRESSURE] if pressure.memory_some is None else []),
+            ],
+        )
+
+    def _look(self, now: float, cast: Cast) -> None:
+        """Looks for new processes and for the trainer's cgroup, now and then."""
+        if now >= self._look_at or cast.trainer_pid != self._followed:
+            self._look_at = now + _FAMILY_SECONDS
+            self._followed = cast.trainer_pid
+            self._host.follow(cast.trainer_pid)
+            found = processes.descendants([pid for pid in cast.roles if pid], self._proc)
+            self._roles = processes.roles(cast.roles, found)
+
+    def _processes(self) -> list[ProcessSample]:
+        shares = self._pss.latest
+        read = (processes.read(pid, role, self._proc) for pid, role in self._roles.items())
+        return [replace(each, pss_bytes=shares.get(each.pid)) for each in read if each is not None]
+
+    def _read_pss(self) -> dict[int, int]:
+        sizes = {pid: processes.pss_bytes(pid, self._proc) for pid in list(self._roles)}
+        return {pid: size for pid, size in sizes.items() if size is not None}
+
+    def _answered_disks(self) -> list[DiskSample]:
+        latest = self._disks.latest
+        if self._disks.waits_seconds < _UNANSWERED_SECONDS:
+            return latest
+        return disks.unanswered(latest, self._disk_reader.asking)
+
+    def _gpu_reader(self) -> Callable[[], list[GpuSample]]:
+        """Loads the library in the thread that reads: a broken driver may hold it up."""
+        found: list[GpuReader] = []
+
+        def read() -> list[GpuSample]:
+            if not found:
+                found.append(GpuReader(gpus.load(), lambda: set(self._roles)))
+            return found[0].read()
+
+        return read
+
+
+def training(progress: Progress, told: Told | None, checkpoint_step: int | None) -> TrainingSample:
+    """The training as its page shows it, and as it told of itself."""
+    told = told or Told(math.nan)
+    return TrainingSample(
+        step=progress.step,
+        fit=progress.fit,
+        epoch=progress.epoch,
+        epochs=progress.epochs,
+        step_in_epoch=progress.step_in_epoch,
+        steps_per_epoch=progress.steps_per_epoch,
+        phase=progress.phase.name.lower(),
+        loss=None if math.isnan(progress.loss) else progress.loss,
+        rate=1.0 / progress.step_seconds if progress.step_seconds > 0 else None,
+        snapshot_step=progress.snapshot_step if progress.snapshot_step >= 0 else None,
+        checkpoint_step=checkpoint_step,
+        told_seconds=None if math.isnan(told.time_seconds) else told.time_seconds,
+        metrics=told.metrics,
+        learning_rate=told.learning_rate,
+        input_seconds=told.input_seconds,
+        step_seconds=told.step_seconds,
+        python_blocks=told.python_blocks,
+        allocators=told.allocators,
+        log_folder=told.log_folder,
+    )

@@ -1,0 +1,124 @@
+"""One thing over time, from samples: for plots and rules.  Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+from pitstop.flight.sample import DiskSample, GpuSample, Sample, TrainingSample
+from pitstop.flight.trend import Point
+
+Series = tuple[Point, ...]
+"""Points in the order of their times, seconds since the epoch; what is not known is left out."""
+
+
+def memory(samples: Sequence[Sample]) -> Series:
+    """Bytes that the processes of the command occupy."""
+    return _series(samples, lambda each: each.memory_bytes if each.command else None)
+
+
+def memory_left(samples: Sequence[Sample]) -> Series:
+    """Bytes that may still be taken."""
+    return _series(samples, lambda each: each.host.left_bytes)
+
+
+def open_files(samples: Sequence[Sample]) -> Series:
+    """Descriptors of the trainer."""
+    return _series(samples, lambda each: each.trainer.open_files if each.trainer else None)
+
+
+def loss(samples: Sequence[Sample]) -> Series:
+    """The loss of the last step."""
+    return _training(samples, lambda each: each.loss)
+
+
+def learning_rate(samples: Sequence[Sample]) -> Series:
+    """The optimizer's learning rate."""
+    return _training(samples, lambda each: each.learning_rate)
+
+
+def python_blocks(samples: Sequence[Sample]) -> Series:
+    """Memory blocks of Python's objects."""
+    return _training(samples, lambda each: each.python_blocks)
+
+
+def step_rate(samples: Sequence[Sample]) -> Series:
+    """Steps per second, between one sample and the next."""
+    return _rates(samples, lambda each: each.training.step if each.training else None)
+
+
+def cpu_share(samples: Sequence[Sample]) -> Series:
+    """Processors that the trainer kept busy: 1.0 for one."""
+    return _rates(samples, lambda each: each.trainer.cpu_seconds if each.trainer else None)
+
+
+def input_share(samples: Sequence[Sample]) -> Series:
+    """Share of the steps' time in which they waited for input, since the sample before."""
+    told = [each for each in samples if each.training and each.training.step_seconds is not None]
+    return tuple(
+        Point(after.time_seconds, share)
+        for before, after in pairwise(told)
+        if (share := _input_share(before, after)) is not None
+    )
+
+
+def disk_free(samples: Sequence[Sample], mount: str) -> Series:
+    """Bytes free on one file system."""
+
+    def free(sample: Sample) -> int | None:
+        found: Iterator[DiskSample] = (each for each in sample.disks if each.mount == mount)
+        return next((each.free_bytes for each in found if each.answers), None)
+
+    return _series(samples, free)
+
+
+def gpu_memory(samples: Sequence[Sample], index: int) -> Series:
+    """Bytes in use on one GPU."""
+    return _gpu(samples, index, lambda each: each.used_bytes)
+
+
+def gpu_utilization(samples: Sequence[Sample], index: int) -> Series:
+    """Share of the time in which one GPU computed."""
+    return _gpu(samples, index, lambda each: each.utilization)
+
+
+def _series(samples: Sequence[Sample], value: Callable[[Sample], float | None]) -> Series:
+    found = ((each.time_seconds, value(each)) for each in samples)
+    return tuple(
+        Point(time, float(known))
+        for time, known in found
+        if known is not None and math.isfinite(known)
+    )
+
+
+def _training(samples: Sequence[Sample], value: Callable[[TrainingSample], float | None]) -> Series:
+    return _series(samples, lambda each: value(each.training) if each.training else None)
+
+
+def _gpu(
+    samples: Sequence[Sample], index: int, value: Callable[[GpuSample], float | None]
+) -> Series:
+    def of_sample(sample: Sample) -> float | None:
+        return next((value(gpu) for gpu in sample.gpus if gpu.index == index), None)
+
+    return _series(samples, of_sample)
+
+
+def _rates(samples: Sequence[Sample], count: Callable[[Sample], float | None]) -> Series:
+    """How fast a count rises; a count that falls belongs to another process."""
+    points = []
+    for before, after in pairwise(samples):
+        first, second = count(before), count(after)
+        seconds = after.clock_seconds - before.clock_seconds
+        if first is not None and second is not None and seconds > 0 and second >= first:
+            points.append(Point(after.time_seconds, (second - first) / seconds))
+    return tuple(points)
+
+
+def _input_share(before: Sample, after: Sample) -> float | None:
+    if before.training is None or after.training is None:
+        return None
+    steps = (after.training.step_seconds or 0.0) - (before.training.step_seconds or 0.0)
+    waits = (after.training.input_seconds or 0.0) - (before.training.input_seconds or 0.0)
+    return min(1.0, max(0.0, waits / steps)) if steps > 0 else None

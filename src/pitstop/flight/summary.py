@@ -1,0 +1,176 @@
+"""What the samples of an attempt say of it: the numbers that rules reason with.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from pitstop.flight import series
+from pitstop.flight.resources import memory_limit_bytes, memory_place
+from pitstop.flight.sample import DiskSample, GpuSample, ProcessSample, Sample
+from pitstop.flight.trend import Point, trend
+
+RECENT_SECONDS = 60.0
+"""The end of an attempt, as far as "recent" goes."""
+_MOST_POINTS = 60
+
+
+@dataclass(frozen=True)
+class Used:
+    """Something over the attempt.
+
+    Attributes:
+        first, last, peak: of the samples.
+        recent_per_second: how fast it rose in the last minute (median slope).
+        per_second: the same over all of the attempt.
+    """
+
+    first: float
+    last: float
+    peak: float
+    recent_per_second: float
+    per_second: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """An attempt as the flight recorder saw it; None where it could not see.
+
+    Attributes:
+        samples: how many there are; the last was taken at `ended_seconds`.
+        every_seconds: the time between the last two.
+        memory: bytes that the processes of the command occupied.
+        memory_limit_bytes: the limit that they meet first, `memory_limited_by` "cgroup"
+            or "machine"; `memory_left_bytes` was left at the end, `least_left_bytes` at
+            the least.
+        swap_used_bytes: of the machine, at the end.
+        host_oom_kills: processes that the kernel killed for memory meanwhile, anywhere.
+        open_files: descriptors of the trainer, and their limit.
+        tasks: of the cgroup, and their limit.
+        throttled_share: of the time, in which the cgroup's processor quota held it back.
+        cpu_share: processors that the trainer kept busy in the last minute.
+        input_share: of the steps' time that went into waiting for input, in the last minute.
+        memory_stalled_share: the most of any ten seconds in which all waited for memory.
+        trainer: the trainer as it was seen last.
+        children: other processes of the command at the end.
+        disks, gpus: as they were at the end.
+        gpu_peak_bytes: the most that was in use, by index.
+        python_blocks: memory blocks of Python's objects.
+    """
+
+    samples: int
+    began_seconds: float
+    ended_seconds: float
+    every_seconds: float
+    memory: Used | None
+    memory_limit_bytes: int | None
+    memory_limited_by: str
+    memory_left_bytes: int | None
+    least_left_bytes: int | None
+    swap_used_bytes: int | None
+    host_oom_kills: int | None
+    open_files: Used | None
+    open_files_limit: int | None
+    tasks: int | None
+    tasks_limit: int | None
+    throttled_share: float | None
+    cpu_share: float | None
+    input_share: float | None
+    memory_stalled_share: float | None
+    trainer: ProcessSample | None
+    children: int
+    disks: tuple[DiskSample, ...]
+    gpus: tuple[GpuSample, ...]
+    gpu_peak_bytes: dict[int, int]
+    python_blocks: Used | None
+
+
+def summarize(samples: Sequence[Sample]) -> Summary | None:
+    """The summary of an attempt's samples; None where there are none."""
+    if not samples:
+        return None
+    first, last = samples[0], samples[-1]
+    # The very last samples may be of an attempt whose trainer has just gone.
+    alive = next((each for each in reversed(samples) if each.trainer), last)
+    host, group, left = alive.host, alive.cgroup, series.memory_left(samples)
+    before = samples[-2] if len(samples) > 1 else first
+    return Summary(
+        samples=len(samples),
+        began_seconds=first.time_seconds,
+        ended_seconds=last.time_seconds,
+        every_seconds=last.clock_seconds - before.clock_seconds,
+        memory=_used(series.memory(samples)),
+        memory_limit_bytes=memory_limit_bytes(alive),
+        memory_limited_by=memory_place(alive),
+        memory_left_bytes=host.left_bytes,
+        least_left_bytes=min((int(each.value) for each in left), default=None),
+        swap_used_bytes=_difference(host.swap_total_bytes, host.swap_free_bytes),
+        host_oom_kills=_difference(last.host.oom_kills, first.host.oom_kills),
+        open_files=_used(series.open_files(samples)),
+        open_files_limit=alive.trainer.open_files_limit if alive.trainer else None,
+        tasks=group.pids if group else None,
+        tasks_limit=group.pids_limit if group else None,
+        throttled_share=_throttled_share(first, last),
+        cpu_share=_recent_mean(series.cpu_share(samples)),
+        input_share=_recent_mean(series.input_share(samples)),
+        memory_stalled_share=_highest(samples, lambda each: each.pressure.memory_full),
+        trainer=alive.trainer,
+        children=len(alive.command) - 1 if alive.trainer else len(alive.command),
+        disks=tuple(last.disks),
+        gpus=tuple(last.gpus),
+        gpu_peak_bytes=_gpu_peaks(samples),
+        python_blocks=_used(series.python_blocks(samples)),
+    )
+
+
+def _used(points: Sequence[Point]) -> Used | None:
+    if not points:
+        return None
+    return Used(
+        first=points[0].value,
+        last=points[-1].value,
+        peak=max(each.value for each in points),
+        recent_per_second=_slope(_recent(points)),
+        per_second=_slope(points),
+    )
+
+
+def _slope(points: Sequence[Point]) -> float:
+    thinned = points[:: -(-len(points) // _MOST_POINTS)] if points else ()
+    return trend(thinned).per_second if len(thinned) > 1 else 0.0
+
+
+def _recent(points: Sequence[Point]) -> list[Point]:
+    since = points[-1].time_seconds - RECENT_SECONDS
+    return [each for each in points if each.time_seconds >= since]
+
+
+def _recent_mean(points: Sequence[Point]) -> float | None:
+    values = [each.value for each in _recent(points)] if points else []
+    return sum(values) / len(values) if values else None
+
+
+def _highest(samples: Iterable[Sample], value: Callable[[Sample], float | None]) -> float | None:
+    known = [found for each in samples if (found := value(each)) is not None]
+    return max(known, default=None)
+
+
+def _difference(now: int | None, before: int | None) -> int | None:
+    return None if now is None or before is None else now - before
+
+
+def _throttled_share(first: Sample, last: Sample) -> float | None:
+    before = first.cgroup.throttled_seconds if first.cgroup else None
+    after = last.cgroup.throttled_seconds if last.cgroup else None
+    seconds = last.clock_seconds - first.clock_seconds
+    if before is None or after is None or seconds <= 0 or after < before:
+        return None
+    return (after - before) / seconds
+
+
+def _gpu_peaks(samples: Iterable[Sample]) -> dict[int, int]:
+    peaks: dict[int, int] = {}
+    for gpu in (gpu for sample in samples for gpu in sample.gpus):
+        if gpu.used_bytes is not None:
+            peaks[gpu.index] = max(peaks.get(gpu.index, 0), gpu.used_bytes)
+    return peaks

@@ -1,0 +1,128 @@
+"""Leaks are foreseen, and what only looks like one is not."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+
+import pytest
+
+from pitstop.flight.envelope import Envelope, extended
+from pitstop.flight.forecast import HORIZON_WINDOWS, Forecast, Outlook, forecast
+
+FIRST_EPOCH = Outlook(first_epoch=True)
+
+
+def first_alarm(
+    used: Callable[[int], float], limit: float, seconds: int, ahead: Outlook | None = None
+) -> tuple[int, Forecast] | None:
+    """When it is told first, and what; one value a second."""
+    envelope, every = Envelope(), max(5, seconds // 200)
+    for second in range(seconds):
+        value = used(second)
+        envelope = extended(envelope, float(second), value)
+        is_time = second % every == 0
+        found = forecast(envelope, limit - value, ahead or Outlook()) if is_time else None
+        if found:
+            return second, found
+    return None
+
+
+@pytest.mark.parametrize("per_second", [1, 5, 20, 100])
+@pytest.mark.parametrize("noise", [0, 50, 300])
+def test_a_leak_is_foreseen_to_a_tenth(per_second: int, noise: int) -> None:
+    chance = random.Random(per_second * 1000 + noise)
+
+    def leak(second: int) -> float:
+        return 1000 + per_second * second + chance.gauss(0, noise) + second % 7 * 30
+
+    told = first_alarm(leak, 20_000, 19_000 // per_second)
+    assert told is not None
+    second, found = told
+    true_end = 19_000 / per_second
+    assert second + found.seconds_left == pytest.approx(true_end, rel=0.1)
+    assert found.soonest_seconds <= found.seconds_left <= found.latest_seconds
+    assert second < max(60, 0.3 * true_end)
+
+
+def test_a_leak_that_begins_late_is_foreseen() -> None:
+    told = first_alarm(lambda second: 1000 + max(0, second - 4000) * 20, 20_000, 5000)
+    assert told is not None
+    assert 4000 < told[0] < 4500
+
+
+@pytest.mark.parametrize("seconds", [10, 30, 100, 300, 1000])
+@pytest.mark.parametrize("room", [1.05, 1.2, 2.0])
+def test_what_fills_up_is_no_leak(seconds: int, room: float) -> None:
+    """An allocator's pools, a cache that is nearly full: slower and slower."""
+    chance = random.Random(seconds)
+
+    def filling(second: int) -> float:
+        return 1000 + 8000 * (1 - math.exp(-second / seconds)) + chance.gauss(0, 5)
+
+    assert first_alarm(filling, 9000 * room, 5 * seconds) is None
+
+
+@pytest.mark.parametrize("seconds", [3, 10, 30])
+def test_a_fast_sawtooth_is_no_leak(seconds: int) -> None:
+    """Python's collector, the peaks of steps."""
+    assert first_alarm(lambda second: 1000 + second % seconds * 6000 / seconds, 7500, 3000) is None
+
+
+@pytest.mark.parametrize("seconds", [60, 100, 300])
+def test_a_slow_sawtooth_is_no_leak_once_it_is_known(seconds: int) -> None:
+    """What every epoch gathers and drops: it was as high before."""
+    envelope = Envelope(highest=7000.0)
+    for second in range(6 * seconds):
+        value = 1000 + second % seconds * 5800 / seconds
+        envelope = extended(envelope, float(second), value)
+        assert second % 5 or forecast(envelope, 7200 - value, Outlook()) is None
+
+
+def test_a_random_walk_is_no_leak() -> None:
+    chance, at = random.Random(1), 3000.0
+    values = [at := at + chance.gauss(0, 20) for _ in range(8000)]
+    assert first_alarm(lambda second: values[second], 20_000, 8000) is None
+
+
+def test_a_jump_is_no_leak() -> None:
+    assert first_alarm(lambda second: 1000 if second < 200 else 9000, 10_000, 2000) is None
+
+
+def test_a_slow_growth_is_told_only_when_it_has_taken_its_share() -> None:
+    told = first_alarm(lambda second: 1000 + 2 * second, 100_000, 60_000)
+    assert told is not None
+    second, found = told
+    assert 2 * second >= 99_000 / (HORIZON_WINDOWS + 1) * 0.9
+    assert found.window_seconds * HORIZON_WINDOWS >= found.seconds_left
+
+
+def grows(second: int) -> float:
+    return 1000 + 10 * second
+
+
+def test_a_growth_of_the_first_epoch_that_fits_is_not_told() -> None:
+    """`Dataset.cache`: as linear as a leak, and over with the epoch."""
+    ahead = Outlook(first_epoch=True, epoch_seconds_left=400.0)
+    assert first_alarm(grows, 20_000, 1000, ahead) is None
+
+
+def test_a_growth_of_the_first_epoch_that_does_not_fit_is_told() -> None:
+    ahead = Outlook(first_epoch=True, epoch_seconds_left=5000.0)
+    assert first_alarm(grows, 20_000, 1000, ahead) is not None
+
+
+def test_in_a_first_epoch_of_unknown_length_only_what_is_near_is_told() -> None:
+    told = first_alarm(grows, 20_000, 1900, FIRST_EPOCH)
+    assert told is not None
+    assert told[1].seconds_left <= told[1].window_seconds
+
+
+def test_nothing_is_told_that_comes_after_the_end() -> None:
+    assert first_alarm(grows, 20_000, 1000, Outlook(seconds_left=500.0)) is None
+    assert first_alarm(grows, 20_000, 1000, Outlook(seconds_left=5000.0)) is not None
+
+
+def test_nothing_is_told_of_what_shrinks() -> None:
+    assert first_alarm(lambda second: 20_000 - 10 * second, 21_000, 1500) is None
