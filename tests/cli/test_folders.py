@@ -98,6 +98,35 @@ def test_why_writes_each_form(capsys: pytest.CaptureFixture[str]) -> None:
     code, text = _call(capsys, "why", "runs/a", "--md", "why.md")
     assert (code, text) == (0, "")
     assert found["summary"] in Path("why.md").read_text()
+    code, text = _call(capsys, "why", "runs/a", "--html", "why.html")
+    assert (code, text) == (0, "")
+    assert "<!doctype html>" in Path("why.html").read_text()
+
+
+def test_why_tells_of_an_earlier_attempt_and_of_none_that_is_not_there(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _run("a")
+    assert _json(capsys, "why", "runs/a", "--attempt", "1", "--json")["attempt"] == 1
+    code, text = _call(capsys, "why", "runs/a", "--attempt", "7")
+    assert code == 2
+    assert "no attempt 7" in text
+
+
+def test_why_names_the_page_that_the_run_has_left(capsys: pytest.CaptureFixture[str]) -> None:
+    _run("a")
+    assert "With plots" not in _call(capsys, "why", "runs/a")[1]
+    page = Path("runs/a/attempts/1/report.html")
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text("")
+    assert _call(capsys, "why", "runs/a")[1].endswith(f"\nWith plots: {page}\n")
+
+
+def test_why_says_where_it_cannot_write(capsys: pytest.CaptureFixture[str]) -> None:
+    _run("a")
+    code, text = _call(capsys, "why", "runs/a", "--html", "not/there/why.html")
+    assert code == 1
+    assert "not/there/why.html cannot be written" in text
 
 
 def test_checkpoints_of_a_run_without_any(capsys: pytest.CaptureFixture[str]) -> None:

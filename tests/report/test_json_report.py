@@ -7,7 +7,7 @@ import math
 from typing import NoReturn
 
 from pitstop.report import json_report
-from tests.report.samples import REPORT, RUNNING
+from tests.report.samples import REPORT, RUNNING, whole
 
 
 def refuse(constant: str) -> NoReturn:
@@ -25,6 +25,16 @@ def test_the_last_attempt_is_the_object_and_earlier_ones_lie_below() -> None:
     assert [(each["attempt"], each["cause"]) for each in found["attempts"]] == [
         (1, "killed_from_outside")
     ]
+
+
+def test_how_far_the_attempts_came() -> None:
+    found = json.loads(json_report.render(whole("disk_full")), parse_constant=refuse)
+    assert [(each["attempt"], each["last_step"]) for each in found["progress"]] == [
+        (1, 30),
+        (2, 47),
+    ]
+    assert found["compared"][0].startswith("This attempt came 17 steps further")
+    assert [link["source"] for link in found["chain"]] == ["flight recorder", "kernel log"]
 
 
 def test_a_running_run_has_no_cause() -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
+from pathlib import Path
 
+import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from pitstop.diagnosis import CAUSES, CauseId
 from pitstop.report import WhyReport, terminal
-from tests.report.samples import MARKUP, REPORT, RUNNING
+from tests.report.samples import EARLIER, MARKUP, PATH, REPORT, RUNNING, diagnosis, whole
 
 
 def screen(report: WhyReport, width: int = 80) -> str:
@@ -18,23 +22,53 @@ def screen(report: WhyReport, width: int = 80) -> str:
     return captured.get()
 
 
-def test_fits_80_columns() -> None:
-    assert max(map(cell_len, screen(REPORT).splitlines())) <= 80
+@pytest.mark.parametrize("cause", CAUSES)
+def test_fits_80_columns(cause: CauseId) -> None:
+    assert max(map(cell_len, screen(whole(cause)).splitlines())) <= 80
 
 
-def test_the_cause_comes_first_and_the_advice_is_there() -> None:
-    lines = screen(REPORT).splitlines()
-    assert lines[0] == "runs/train, attempt 2: failed"
-    assert lines[1] == "disk_full  (95% sure)"
-    titles = [line for line in lines if line and not line.startswith(" ")][3:]
+def test_the_cause_and_what_to_do_come_first() -> None:
+    lines = screen(replace(REPORT, last=diagnosis("disk_full", ""))).splitlines()
+    assert lines[:3] == [
+        "runs/train, attempt 2: failed",
+        "disk_full (95% sure): The disk is full at step 47: ",
+        "→ Free space (`df -h`).".ljust(len(lines[2])),
+    ]
+    titles = [line for line in lines[4:] if line and not line.startswith(" ")]
     assert titles == [
+        "How it came to this",
         "Evidence",
         "Could not be observed",
-        "What to do",
         "Also found",
         "Earlier attempts",
         "1 damaged journal lines were skipped.",
+        "This cause: docs/causes.md#disk_full",
     ]
+
+
+def test_the_course_of_a_quantity_that_tells() -> None:
+    text = screen(replace(whole("host_oom_killed", ""), name="a"))
+    assert text.startswith("a, attempt 2: failed after 1 min\n")
+    after = text[text.index("How it went") :].splitlines()
+    assert after[1].rstrip() == "  processes : 0 bytes to 4.0 GB; cgroup limit 4.2 GB"
+    assert after[2].strip().startswith("▁")
+    assert after[2].strip().endswith("█")
+
+
+def test_a_chain_is_a_chain() -> None:
+    text = screen(whole("disk_full", ""))
+    after = text[text.index("How it came to this") :].splitlines()
+    assert after[1].rstrip() == "  ┌ memory grew by 20 MB a minute   [flight recorder]"
+    assert after[2].rstrip() == "  └ the kernel killed it  [kernel log]"
+
+
+def test_the_page_with_more_is_named_last() -> None:
+    console = Console(file=io.StringIO(), width=80, force_terminal=False)
+    with console.capture() as captured:
+        terminal.show(REPORT, console, Path(PATH))
+    assert captured.get().endswith(
+        f"\n\nThis cause: docs/causes.md#disk_full\nWith plots: {PATH}\n"
+    )
 
 
 def test_long_words_are_folded_not_lost() -> None:
@@ -43,6 +77,12 @@ def test_long_words_are_folded_not_lost() -> None:
 
 def test_text_of_the_run_is_no_markup() -> None:
     assert MARKUP in screen(REPORT, width=120)
+
+
+def test_many_earlier_attempts_are_cut_short() -> None:
+    text = screen(replace(REPORT, earlier=(EARLIER,) * 9))
+    assert text.count("attempt 1: ") == 5
+    assert "and 4 before them" in text
 
 
 def test_earlier_attempts_take_one_line_each() -> None:

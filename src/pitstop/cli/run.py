@@ -8,10 +8,10 @@ import click
 
 from pitstop.cli.places import PLACE, local_and_mirror
 from pitstop.cli.quantities import BYTES, CONDITION, INTERVAL, SECONDS, SHARE, Interval
+from pitstop.cli.reports import cause_and_report, leave_reports
 from pitstop.cli.retention_options import retention_options, with_options
 from pitstop.cli.stop_options import stop_options, stop_policy
 from pitstop.cli.supervision_options import restart_policy, supervision_options
-from pitstop.diagnosis.load import cause_of
 from pitstop.engine.weights_file import identify
 from pitstop.link.settings import Settings
 from pitstop.remote.place import RemotePlace
@@ -192,10 +192,14 @@ def run(
         new=new,
         status_line=not no_status_line,
     )
-    outcome = supervise(request, _say, cause_of=cause_of)
-    if outcome.state == State.COMPLETED.value and not outcome.attempt:
-        _say(completed_line(request.run_dir))
-    context.exit(outcome.exit_code)
+    outcome = supervise(request, _say, cause_of=cause_and_report)
+    # Whatever becomes of the report, the exit code is the run's.
+    try:
+        if outcome.state == State.COMPLETED.value and not outcome.attempt:
+            _say(completed_line(request.run_dir))
+        leave_reports(request.run_dir, _say)
+    finally:
+        context.exit(outcome.exit_code)
 
 
 def _say(line: str) -> None:

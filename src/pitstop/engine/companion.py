@@ -13,7 +13,7 @@ from typing import Any
 from pitstop.errors import EnvironmentFault, UserError
 from pitstop.link.settings import ENV_COMPANION, ENV_SOCKET, Settings, own_environment
 
-_MODULE = "pitstop.supervisor.companion"
+_MODULE = "pitstop.cli.companion"
 
 
 class RunUnavailable(UserError):

@@ -6,15 +6,21 @@ import json
 import math
 
 from pitstop.events import JsonValue
+from pitstop.report.progress import compare
 from pitstop.report.why import WhyReport
 
 
 def to_json(report: WhyReport) -> dict[str, JsonValue]:
-    """One object about the last attempt; the earlier ones under `attempts`."""
+    """One object about the last attempt; the earlier ones under `attempts`.
+
+    `progress` tells of each attempt how far it came, and `compared` what follows from that.
+    """
     return {
         "run": report.name,
         **report.last.to_json(),
         "attempts": [attempt.to_json() for attempt in report.earlier],
+        "progress": [each.to_json() for each in report.attempts],
+        "compared": list(compare(report.attempts)),
         "damaged_lines": report.damaged_lines,
     }
 

@@ -1,4 +1,4 @@
-"""The report as Markdown, for issues and notes."""
+"""The report as Markdown, for issues, notes and whatever shows text beside plots."""
 
 from __future__ import annotations
 
@@ -6,43 +6,85 @@ import re
 from collections.abc import Iterable
 
 from pitstop.diagnosis import Diagnosis, EvidenceItem, Finding
+from pitstop.report.course import course
+from pitstop.report.progress import compare
+from pitstop.report.values import clock, duration
 from pitstop.report.why import WhyReport
 
 
 def render(report: WhyReport) -> str:
     """The report as one Markdown document."""
-    parts = [f"# Why {report.name} ended", *_attempt(report.last)]
-    if report.earlier:
-        parts += ["## Earlier attempts", _list(_one_line(each) for each in report.earlier)]
+    parts = [f"# Why {_escape(report.name)} ended", *_attempt(report)]
+    parts += _earlier(report)
+    parts += _output(report.output)
     if report.damaged_lines:
         parts.append(f"Damaged journal lines that were skipped: {report.damaged_lines}.")
     return "\n\n".join(parts) + "\n"
 
 
-def _attempt(diagnosis: Diagnosis) -> list[str]:
-    finding = diagnosis.finding
+def _attempt(report: WhyReport) -> list[str]:
+    diagnosis, finding = report.last, report.last.finding
     if finding is None:
         return [f"Attempt {diagnosis.attempt} is {diagnosis.state}."]
     title = f"**{finding.cause}** ({finding.confidence:.0%} sure)"
-    parts = [f"{title}: {_escape(finding.summary)}"]
-    parts += _section("Evidence", [_item(item) for item in finding.evidence])
-    parts += _section("Could not be observed", [_escape(each) for each in finding.missing])
+    parts = [f"{title}: {_escape(finding.summary)}", *_when(report)]
     parts += _section("What to do", [_escape(each) for each in finding.advice])
-    return parts + _section("Also found", [_short(other) for other in diagnosis.others])
+    parts += _section("How it came to this", [_escape(each.text) for each in diagnosis.chain], "1.")
+    parts += _section("Evidence", [_item(item) for item in finding.evidence])
+    parts += _course(report)
+    parts += _section("Could not be observed", [_escape(each) for each in finding.missing])
+    parts += _section("Also found", [_short(other) for other in diagnosis.others])
+    return [*parts, f"This cause: `{finding.page}`"]
 
 
-def _section(title: str, lines: list[str]) -> list[str]:
-    return [f"## {title}", _list(lines)] if lines else []
+def _when(report: WhyReport) -> list[str]:
+    timeline, last = report.timeline, report.last
+    if timeline is None:
+        return []
+    ended = f"{clock(timeline.ended_seconds)}, after {duration(timeline.seconds)}"
+    return [f"Attempt {last.attempt}, {last.state}: {ended}."]
 
 
-def _list(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
+def _course(report: WhyReport) -> list[str]:
+    finding = report.last.finding
+    lines = course(report.timeline, finding.cause) if finding else ()
+    drawn = [
+        f"- {each.name}: {each.first} to {each.last}{f'; {each.limit}' if each.limit else ''}\n\n"
+        f"      {each.line}\n"
+        for each in lines
+    ]
+    return ["## How it went", *drawn] if drawn else []
+
+
+def _earlier(report: WhyReport) -> list[str]:
+    if not report.earlier:
+        return []
+    parts = ["## Earlier attempts", _list(_one_line(each) for each in report.earlier)]
+    compared = compare(report.attempts)
+    return [*parts, " ".join(_escape(each) for each in compared)] if compared else parts
+
+
+def _output(lines: tuple[str, ...]) -> list[str]:
+    if not lines:
+        return []
+    # Longer than any row of backquotes in it, so that nothing in it ends the block.
+    longest = max((len(row) for line in lines for row in re.findall("`+", line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return ["## The last lines of the output", "\n".join([fence, *lines, fence])]
+
+
+def _section(title: str, lines: list[str], sign: str = "-") -> list[str]:
+    return [f"## {title}", _list(lines, sign)] if lines else []
+
+
+def _list(lines: Iterable[str], sign: str = "-") -> str:
+    return "\n".join(f"{sign} {line}" for line in lines)
 
 
 def _item(item: EvidenceItem) -> str:
     # Evidence is quoted, never interpreted: an indented block holds any text.
     quoted = "\n".join(f"      {line}" for line in item.text.splitlines())
-    return f"{item.source}:\n\n{quoted}\n"
+    return f"{_escape(item.source)}:\n\n{quoted}\n"
 
 
 def _one_line(diagnosis: Diagnosis) -> str:
@@ -55,5 +97,7 @@ def _short(finding: Finding) -> str:
 
 
 def _escape(text: str) -> str:
-    # Backquotes stay: our own texts mark commands with them.
-    return re.sub(r"([\\*_<>\[\]#])", r"\\\1", text)
+    """The text as one line that means itself; between backquotes it does so anyway."""
+    parts = re.split(r"(`[^`]+`)", " ".join(text.split()))
+    parts[::2] = [re.sub(r"([\\`*_<>\[\]#|])", r"\\\1", part) for part in parts[::2]]
+    return "".join(parts)

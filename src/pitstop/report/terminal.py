@@ -1,15 +1,22 @@
-"""The report as a person reads it in a terminal of 80 columns."""
+"""The report as a person reads it in a terminal of 80 columns.
+
+What it was and what to do stand first; whoever wants to know why reads on.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from pitstop.diagnosis import Diagnosis, EvidenceItem, Finding
+from pitstop.diagnosis import ChainLink, Diagnosis, EvidenceItem, Finding
+from pitstop.report.course import CourseLine, course
+from pitstop.report.progress import compare
+from pitstop.report.values import duration
 from pitstop.report.why import WhyReport
 
 _STATE_STYLES = {
@@ -19,64 +26,116 @@ _STATE_STYLES = {
     "failed": "bold red",
     "unknown": "bold",
 }
+_REMEDY = "→"
 _INDENT = (0, 0, 0, 2)
+_EARLIER = 5
 
 
-def show(report: WhyReport, console: Console) -> None:
-    """Writes the report; text of the run is never read as markup."""
+def show(report: WhyReport, console: Console, page: Path | None = None) -> None:
+    """Writes the report; text of the run is never read as markup.
+
+    Args:
+        report: what to write.
+        console: where to.
+        page: a file that shows more.
+    """
     console.print(compose(report))
+    finding = report.last.finding
+    if finding is not None:
+        console.print(Text(f"\nThis cause: {finding.page}", "dim"), soft_wrap=True)
+    if page is not None:
+        console.print(Text(f"With plots: {page}", "dim"), soft_wrap=True)
 
 
 def compose(report: WhyReport) -> RenderableType:
     """The report as something that rich can draw at any width."""
-    parts = [_heading(report), *_body(report.last)]
-    parts += _earlier(report.earlier)
+    parts = [_heading(report), *_body(report)]
+    parts += _earlier(report)
     if report.damaged_lines:
         parts.append(Text(f"{report.damaged_lines} damaged journal lines were skipped.", "dim"))
     return Group(*parts)
 
 
 def _heading(report: WhyReport) -> Text:
-    attempt = f", attempt {report.last.attempt}" if report.last.attempt else ""
-    style = _STATE_STYLES.get(report.last.state, "bold")
-    return Text.assemble((f"{report.name}{attempt}: ", "bold"), (report.last.state, style))
+    last = report.last
+    attempt = f", attempt {last.attempt}" if last.attempt else ""
+    style = _STATE_STYLES.get(last.state, "bold")
+    after = f" after {duration(report.timeline.seconds)}" if report.timeline else ""
+    return Text.assemble((f"{report.name}{attempt}: ", "bold"), (last.state, style), after)
 
 
-def _body(diagnosis: Diagnosis) -> list[RenderableType]:
-    finding = diagnosis.finding
+def _body(report: WhyReport) -> list[RenderableType]:
+    diagnosis, finding = report.last, report.last.finding
     if finding is None:
         return [Text("The run is going on; nothing ended yet.")]
-    cause = Text.assemble((finding.cause, "bold"), f"  ({finding.confidence:.0%} sure)")
-    parts: list[RenderableType] = [cause, Text(finding.summary)]
+    sure = f" ({finding.confidence:.0%} sure): "
+    cause = Text.assemble((finding.cause, "bold"), sure, finding.summary)
+    parts: list[RenderableType] = [cause, *_list(finding.advice, _REMEDY, "bold")]
+    parts += _chain(diagnosis.chain)
     parts += _evidence(finding.evidence)
+    parts += _course(course(report.timeline, finding.cause))
     parts += _section("Could not be observed", finding.missing)
-    parts += _section("What to do", finding.advice)
     return parts + _section("Also found", [_short(other) for other in diagnosis.others])
+
+
+def _chain(links: tuple[ChainLink, ...]) -> list[RenderableType]:
+    if not links:
+        return []
+    table = _grid("", None)
+    for i, link in enumerate(links):
+        sign = "└" if i == len(links) - 1 else "├" if i else "┌"
+        table.add_row(Text(sign), Text.assemble(link.text, (f"  [{link.source}]", "dim")))
+    return [_title("How it came to this"), Padding(table, _INDENT)]
 
 
 def _evidence(items: tuple[EvidenceItem, ...]) -> list[RenderableType]:
     if not items:
         return []
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
+    table = _grid("dim", None, gap=2)
     for item in items:
         table.add_row(Text(item.source), Text(item.text))
     return [_title("Evidence"), Padding(table, _INDENT)]
 
 
+def _course(lines: tuple[CourseLine, ...]) -> list[RenderableType]:
+    parts: list[RenderableType] = [_title("How it went")] if lines else []
+    for each in lines:
+        limit = f"; {each.limit}" if each.limit else ""
+        head = Text(f"{each.name}: {each.first} to {each.last}{limit}")
+        parts.append(
+            Padding(Group(head, Text(each.line, "cyan", no_wrap=True)), _INDENT, expand=False)
+        )
+    return parts
+
+
 def _section(title: str, lines: Iterable[str]) -> list[RenderableType]:
-    table = Table.grid(padding=(0, 1, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+    listed = _list(lines, "-")
+    return [_title(title), *(Padding(each, _INDENT) for each in listed)] if listed else []
+
+
+def _list(lines: Iterable[str], sign: str, sign_style: str = "") -> list[RenderableType]:
+    table = _grid(sign_style, None)
     for line in lines:
-        table.add_row(Text("-"), Text(line))
-    return [_title(title), Padding(table, _INDENT)] if table.rows else []
+        table.add_row(Text(sign), Text(line))
+    return [table] if table.rows else []
 
 
-def _earlier(attempts: tuple[Diagnosis, ...]) -> list[RenderableType]:
-    lines = [Text(_one_line(each), no_wrap=True, overflow="ellipsis") for each in attempts]
-    return [_title("Earlier attempts"), Padding(Group(*lines), _INDENT)] if lines else []
+def _grid(first: str, second: str | None, gap: int = 1) -> Table:
+    table = Table.grid(padding=(0, gap, 0, 0))
+    table.add_column(style=first, no_wrap=True)
+    table.add_column(style=second, overflow="fold")
+    return table
+
+
+def _earlier(report: WhyReport) -> list[RenderableType]:
+    if not report.earlier:
+        return []
+    lines = [_one_line(each) for each in report.earlier[-_EARLIER:]]
+    left_out = len(report.earlier) - len(lines)
+    older = [f"and {left_out} before them"] if left_out else []
+    rows = [Text(line, no_wrap=True, overflow="ellipsis") for line in (*lines, *older)]
+    compared = [Text(line) for line in compare(report.attempts)]
+    return [_title("Earlier attempts"), Padding(Group(*rows, *compared), _INDENT)]
 
 
 def _title(text: str) -> Text:

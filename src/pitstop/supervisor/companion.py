@@ -1,8 +1,8 @@
 """The supervisor of a script that was started without one: `pitstop.start`, the callback.
 
-The trainer starts it as `python -m pitstop.supervisor.companion REQUEST FD`; it
-answers on that descriptor with one line of JSON, the socket to connect to or
-the error to raise, and supervises the process that started it.
+The trainer starts it as `python -m pitstop.cli.companion REQUEST FD`; it answers on
+that descriptor with one line of JSON, the socket to connect to or the error to raise,
+and supervises the process that started it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,19 +62,24 @@ class Answer:
             self._fd = -1
 
 
-def main(arguments: list[str]) -> int:
-    """Supervises the trainer to its end; the exit code of the attempt."""
+def accompany(arguments: Sequence[str], ended: Callable[[Path], None]) -> int:
+    """Supervises the trainer to its end; the exit code of the attempt.
+
+    Args:
+        arguments: the request, and the descriptor for the answer.
+        ended: is told the run's folder when everything is over.
+    """
     answer = Answer(int(arguments[1]))
     try:
-        return supervise(read_request(arguments[0]), _say, answer.ready).exit_code
+        request = read_request(arguments[0])
+        outcome = supervise(request, say, answer.ready)
     except PitstopError as error:
         answer.refuse(error)
         return 2
+    ended(request.run_dir)
+    return outcome.exit_code
 
 
-def _say(line: str) -> None:
+def say(line: str) -> None:
+    """Tells the user a line, beside what the script prints."""
     sys.stderr.write(f"{PREFIX}{line}\n")
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,76 @@
+"""All attempts of a run side by side, as a section of a page.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from xml.etree.ElementTree import Element
+
+from pitstop.report.page.element import Child, element, items
+from pitstop.report.page.plot import figure
+from pitstop.report.page.scale import Scale, axis, round_values
+from pitstop.report.progress import Progress, compare
+from pitstop.report.timeline import Panel
+from pitstop.report.values import clock, duration
+
+_MOST_LISTED = 30
+_TICKS = 6
+
+
+def attempts_section(attempts: Sequence[Progress], losses: Panel | None) -> Element | None:
+    """The section, where there is more than one attempt to compare.
+
+    Args:
+        attempts: all of them, in order.
+        losses: of every attempt, over the steps of the run.
+    """
+    if len(attempts) < 2:
+        return None
+    across = axis(0.0, float(max(each.last_step for each in attempts)))
+    rows = (_row(each, across) for each in attempts[-_MOST_LISTED:])
+    left_out = len(attempts) - _MOST_LISTED
+    return element(
+        "section",
+        element("h2", "All attempts"),
+        items("ul", compare(attempts), class_="compared"),
+        element("p", f"{left_out} older ones are left out.") if left_out > 0 else None,
+        element("table", element("tbody", *rows), class_="attempts"),
+        _losses(losses, across),
+        class_="wide",
+    )
+
+
+def _row(each: Progress, across: Scale) -> Element:
+    return element(
+        "tr",
+        element("th", str(each.attempt), scope="row", title=clock(each.started_seconds)),
+        element("td", element("span", each.state, class_=f"pill {each.state}")),
+        element("td", element("code", each.cause) if each.cause else None),
+        element("td", duration(each.seconds), class_="after"),
+        element("td", _bar(each, across), class_="steps"),
+    )
+
+
+def _bar(each: Progress, across: Scale) -> Element:
+    start, end = across.place(each.first_step), across.place(each.last_step)
+    style = f"left:{100 * start:.2f}%;width:{100 * (end - start):.2f}%"
+    bar = element("div", element("i", class_=each.state, style=style), class_="bar")
+    return element("div", bar, element("span", _in_words(each)))
+
+
+def _in_words(each: Progress) -> str:
+    saved = "nothing saved" if each.checkpoint_step is None else f"saved {each.checkpoint_step:,}"
+    return f"step {each.first_step:,} to {each.last_step:,}, {saved}"
+
+
+def _losses(losses: Panel | None, across: Scale) -> Element | None:
+    if losses is None:
+        return None
+    labels = element("div", *_step_labels(across), class_="x", aria_hidden="true")
+    return element("div", figure(losses, across), labels, class_="plots")
+
+
+def _step_labels(across: Scale) -> Iterator[Child]:
+    for i, step in enumerate(round_values(across.low, across.high, _TICKS)):
+        name = f"{step:,.0f}" if step else "step 0"
+        place = f"left:{100 * across.place(step):.2f}%"
+        yield element("span", name, class_="minor" if i % 2 else "", style=place)

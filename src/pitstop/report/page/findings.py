@@ -1,0 +1,63 @@
+"""What a diagnosis says, as the sections of a page.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.etree.ElementTree import Element
+
+from pitstop.diagnosis import ChainLink, Diagnosis, EvidenceItem, Finding
+from pitstop.report.page.element import Child, element, items, text_with_code
+from pitstop.report.values import clock
+
+
+def remedy(finding: Finding) -> Element | None:
+    """What to do."""
+    if not finding.advice:
+        return None
+    return element("section", element("h2", "What to do"), items("ol", finding.advice), class_="do")
+
+
+def chain(links: Sequence[ChainLink]) -> Element | None:
+    """What led to the end, one after the other."""
+    if not links:
+        return None
+    steps = (element("li", *_link(link)) for link in links)
+    return element(
+        "section", element("h2", "How it came to this"), element("ol", *steps, class_="chain")
+    )
+
+
+def evidence(found: Sequence[EvidenceItem]) -> Element | None:
+    """What was seen, and where."""
+    if not found:
+        return None
+    rows = (part for item in found for part in _evidence_row(item))
+    return element("section", element("h2", "Evidence"), element("dl", *rows, class_="evidence"))
+
+
+def missing(phrases: Sequence[str]) -> Element | None:
+    """What could not be observed."""
+    if not phrases:
+        return None
+    return element("section", element("h2", "Could not be observed"), items("ul", phrases))
+
+
+def others(diagnosis: Diagnosis) -> Element | None:
+    """What else was found."""
+    if not diagnosis.others:
+        return None
+    entries = (
+        element("li", element("code", other.cause), " ", *text_with_code(other.summary))
+        for other in diagnosis.others
+    )
+    return element("section", element("h2", "Also found"), element("ul", *entries))
+
+
+def _link(link: ChainLink) -> tuple[Child, ...]:
+    when = f", {clock(link.time_seconds)}" if link.time_seconds is not None else ""
+    source = element("span", f"{link.source}{when}", class_="source")
+    return (*text_with_code(link.text), " ", source)
+
+
+def _evidence_row(item: EvidenceItem) -> tuple[Element, Element]:
+    return element("dt", item.source), element("dd", *text_with_code(item.text))

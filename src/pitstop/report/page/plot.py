@@ -1,0 +1,148 @@
+"""One panel as a figure: a stretchable drawing, its labels beside it.  Pure.
+
+The drawing is stretched to whatever width there is and its strokes are not
+(`vector-effect`), so that one file serves a telephone and a sheet of paper; all
+letters are HTML, which keeps its size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from xml.etree.ElementTree import Element
+
+from pitstop.report.page.element import Child, element
+from pitstop.report.page.scale import Scale, scale_of, shows_limit
+from pitstop.report.timeline import Mark, MarkKind, Panel, Point, Series, Unit
+from pitstop.report.values import value_text
+
+WIDTH, HEIGHT = 1000, 100
+_TICKS = 3
+_TALL = frozenset({"loss"})
+_LINES = frozenset({MarkKind.STOP, MarkKind.FAULT, MarkKind.END})
+_MOST_LINES = 12
+
+
+def figure(panel: Panel, across: Scale, marks: Sequence[Mark] = ()) -> Element:
+    """The panel over an axis, with the marks that matter drawn through it."""
+    scale = scale_of(panel)
+    drawing = _drawing(panel, across, scale, _telling(marks))
+    size = "plot tall" if panel.id in _TALL else "plot"
+    return element(
+        "figure",
+        _caption(panel, scale),
+        element("div", _labels(panel, scale), drawing, class_=size),
+        class_="panel",
+    )
+
+
+def line_path(points: Iterable[tuple[float, float]]) -> str:
+    """The `d` of a line through points of the drawing; others than finite ones interrupt it."""
+    parts = []
+    for drawable, run in groupby(points, key=lambda point: math.isfinite(point[1])):
+        if drawable:
+            pairs = [f"{_short(x)} {_short(y)}" for x, y in run]
+            parts.append("M" + "L".join(pairs) + ("h0" if len(pairs) == 1 else ""))
+    return "".join(parts)
+
+
+def _caption(panel: Panel, scale: Scale) -> Element:
+    names: list[Child] = [
+        element("span", element("i", class_=f"key s{place}"), each.name, class_="name")
+        for place, each in enumerate(panel.series)
+    ]
+    if panel.limit is not None:
+        beyond = "" if shows_limit(panel, scale) else ", far above"
+        text = f"{panel.limit_name} {value_text(panel.limit, panel.unit)}{beyond}"
+        names.append(element("span", element("i", class_="key limit"), text, class_="name"))
+    kind = " (logarithmic)" if scale.is_log else ""
+    return element(
+        "figcaption",
+        element("strong", panel.title + kind),
+        element("span", *names, class_="legend"),
+        element("output", class_="now"),
+    )
+
+
+def _labels(panel: Panel, scale: Scale) -> Element:
+    labels = (
+        element("span", value_text(tick, panel.unit), style=f"top:{100 - 100 * at:.1f}%")
+        for tick in scale.ticks(_TICKS)
+        if 0.0 <= (at := scale.place(tick)) <= 1.0
+    )
+    return element("div", *labels, class_="y", aria_hidden="true")
+
+
+def _drawing(panel: Panel, across: Scale, scale: Scale, marks: Sequence[Mark]) -> Element:
+    drawn: list[Child] = [_level(scale.place(tick), "grid") for tick in scale.ticks(_TICKS)]
+    drawn += [_upright(across.place(each.seconds), each.kind) for each in marks]
+    if panel.limit is not None and shows_limit(panel, scale):
+        drawn.append(_level(scale.place(panel.limit), "limit"))
+    for place, each in enumerate(panel.series):
+        placed = _placed(each.points, across, scale)
+        if place == 0 and panel.unit is not Unit.PLAIN:
+            drawn.append(_area(placed))
+        drawn += _series(placed, each, place)
+    return element(
+        "svg",
+        *drawn,
+        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        preserveAspectRatio="none",
+        role="img",
+        aria_label=_in_words(panel),
+    )
+
+
+def _telling(marks: Sequence[Mark]) -> Sequence[Mark]:
+    return [mark for mark in marks if mark.kind in _LINES][-_MOST_LINES:]
+
+
+def _placed(points: Iterable[Point], across: Scale, scale: Scale) -> list[Point]:
+    return [
+        (
+            WIDTH * across.place(at),
+            HEIGHT * (1 - scale.place(value)) if math.isfinite(value) else value,
+        )
+        for at, value in points
+    ]
+
+
+def _series(placed: list[Point], series: Series, place: int) -> list[Child]:
+    if series.is_dots:
+        dots = "".join(f"M{_short(x)} {_short(y)}h0" for x, y in placed if math.isfinite(y))
+        line = _path(line_path(placed), f"thin s{place}")
+        return [line, _path(dots, f"dots s{place}")]
+    return [_path(line_path(placed), f"line s{place}")]
+
+
+def _area(placed: list[Point]) -> Element | None:
+    """Under the line of an amount, which begins at nothing; none under a broken one."""
+    if not placed or not all(math.isfinite(y) for _, y in placed):
+        return None
+    first, last = _short(placed[0][0]), _short(placed[-1][0])
+    under = f"{line_path(placed)}L{last} {HEIGHT}L{first} {HEIGHT}Z"
+    return element("path", d=under, class_="area s0")
+
+
+def _path(d: str, names: str) -> Element:
+    return element("path", d=d, class_=names, vector_effect="non-scaling-stroke")
+
+
+def _level(at: float, name: str) -> Element:
+    return _path(f"M0 {_short(HEIGHT * (1 - at))}H{WIDTH}", name)
+
+
+def _upright(at: float, kind: MarkKind) -> Element:
+    return _path(f"M{_short(WIDTH * at)} 0V{HEIGHT}", f"mark {kind.value}")
+
+
+def _in_words(panel: Panel) -> str:
+    values = panel.values()
+    low, high = (value_text(each, panel.unit) for each in (min(values), max(values)))
+    limit = f"; {panel.limit_name} {value_text(panel.limit, panel.unit)}" if panel.limit else ""
+    return f"{panel.title} between {low} and {high}{limit}"
+
+
+def _short(number: float) -> str:
+    return f"{number:.1f}".removesuffix(".0")

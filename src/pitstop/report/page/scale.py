@@ -1,0 +1,96 @@
+"""Where a value lies on an axis, and which values are written beside it.  Pure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from pitstop.report.timeline import Panel, Unit
+
+_NICE = (1.0, 2.0, 5.0, 10.0)
+_LOGARITHMIC_FROM = 50.0
+"""Losses whose largest is so many times the least are drawn by their magnitude."""
+_FAR_LIMIT = 4.0
+"""A limit so many times as high as everything measured would flatten the line."""
+_PADDING = 0.06
+_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
+_DAY = 86400
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis from `low` to `high`.
+
+    Attributes:
+        is_log: equal distances are equal ratios.
+    """
+
+    low: float
+    high: float
+    is_log: bool = False
+
+    def place(self, value: float) -> float:
+        """0 at the low end, 1 at the high one; what lies beyond stays at the end."""
+        low, high, at = (self._along(each) for each in (self.low, self.high, value))
+        return min(1.0, max(0.0, (at - low) / (high - low)))
+
+    def ticks(self, count: int) -> tuple[float, ...]:
+        """About so many round values."""
+        return _log_ticks(self, count) if self.is_log else round_values(self.low, self.high, count)
+
+    def _along(self, value: float) -> float:
+        return math.log10(max(value, self.low)) if self.is_log else value
+
+
+def scale_of(panel: Panel) -> Scale:
+    """The axis of a panel that has values."""
+    values = panel.values()
+    low, high = min(values), max(values)
+    if panel.unit is not Unit.PLAIN:
+        return Scale(0.0, (_top(panel, high) or 1.0) * (1 + _PADDING))
+    if low > 0 and high / low >= _LOGARITHMIC_FROM:
+        return Scale(low / 1.2, high * 1.2, is_log=True)
+    margin = (high - low) * _PADDING or abs(high) * _PADDING or 1.0
+    return Scale(low - margin, high + margin)
+
+
+def axis(low: float, high: float) -> Scale:
+    """What a page is wide for; of some width where both ends are the same."""
+    return Scale(low, high if high > low else low + 1.0)
+
+
+def shows_limit(panel: Panel, scale: Scale) -> bool:
+    """Whether the panel's limit lies on its axis."""
+    return panel.limit is not None and panel.limit <= scale.high
+
+
+def round_values(low: float, high: float, count: int) -> tuple[float, ...]:
+    """About so many multiples of 1, 2 or 5 times a power of ten, all within."""
+    rough = (high - low) / count
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(nice * power for nice in _NICE if nice * power >= rough * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return tuple(round(index * step, 12) for index in range(first, last + 1))
+
+
+def time_ticks(seconds: float, count: int) -> tuple[float, ...]:
+    """About so many round times from 0 on, as people count time."""
+    rough = max(seconds, 1e-3) / count
+    if rough < 1:
+        return round_values(0.0, max(seconds, 1e-3), count)
+    step = next((each for each in _SECONDS if each >= rough), None)
+    step = step or _DAY * math.ceil(rough / _DAY)
+    return tuple(float(index * step) for index in range(int(seconds // step) + 1))
+
+
+def _top(panel: Panel, high: float) -> float:
+    if panel.limit is not None and panel.limit <= _FAR_LIMIT * high:
+        return max(high, panel.limit)
+    return high
+
+
+def _log_ticks(scale: Scale, count: int) -> tuple[float, ...]:
+    first, last = math.ceil(math.log10(scale.low)), math.floor(math.log10(scale.high))
+    every = max(1, math.ceil((last - first + 1) / count))
+    return tuple(10.0**power for power in range(first, last + 1, every))

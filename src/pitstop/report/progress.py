@@ -1,0 +1,119 @@
+"""How far each attempt of a run came, and what that says of all of them.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+
+from pitstop.diagnosis import Diagnosis, Evidence, phrases
+from pitstop.events import JsonValue, Restored, ResumeChosen
+
+_GOES_ON = ("running", "stopped", "completed")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One attempt in a line.
+
+    Attributes:
+        attempt: its number.
+        state: as a diagnosis names it.
+        cause: what ended it, empty while it runs.
+        started_seconds, ended_seconds: since the epoch; the end is the last thing known.
+        first_step: steps of the run that it began with.
+        last_step: steps that it reached.
+        checkpoint_step: what is saved of them, None when nothing is.
+    """
+
+    attempt: int
+    state: str
+    cause: str
+    started_seconds: float
+    ended_seconds: float
+    first_step: int
+    last_step: int
+    checkpoint_step: int | None
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return max(0.0, self.ended_seconds - self.started_seconds)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """One JSON object, under the names of the attributes."""
+        return asdict(self)
+
+
+def progress(evidence: Evidence, diagnosis: Diagnosis, recorded_step: int) -> Progress:
+    """The progress of an attempt.
+
+    Args:
+        evidence: of the attempt; at least one journal entry.
+        diagnosis: why it ended.
+        recorded_step: the last step in its own record, 0 when there is none.
+    """
+    first = _first_step(evidence)
+    return Progress(
+        attempt=evidence.attempt,
+        state=diagnosis.state,
+        cause=diagnosis.finding.cause if diagnosis.finding else "",
+        started_seconds=evidence.entries[0].time_seconds,
+        ended_seconds=evidence.entries[-1].time_seconds,
+        first_step=first,
+        last_step=max(first, recorded_step, diagnosis.step or 0),
+        checkpoint_step=diagnosis.checkpoint_step,
+    )
+
+
+def compare(attempts: Sequence[Progress]) -> tuple[str, ...]:
+    """What the last attempt has in common with those before it, one sentence each."""
+    return tuple(_sentences(attempts)) if len(attempts) > 1 else ()
+
+
+def _sentences(attempts: Sequence[Progress]) -> Iterator[str]:
+    last = attempts[-1]
+    again = _same_cause(attempts)
+    if again > 1:
+        where = _where(attempts, again)
+        yield f"The last {again} attempts ended for the same cause, {last.cause}{where}."
+    before = max(each.last_step for each in attempts[:-1])
+    gained = last.last_step - before
+    if gained > 0:
+        yield f"This attempt came {phrases.steps(gained)} further than those before it."
+    elif last.state not in _GOES_ON:
+        yield f"No attempt since attempt {_furthest(attempts)} came further than step {before:,}."
+    repeated = _repeated_steps(attempts)
+    if repeated:
+        yield f"In {len(attempts)} attempts {phrases.steps(repeated)} had to be computed twice."
+
+
+def _same_cause(attempts: Sequence[Progress]) -> int:
+    """How many attempts at the end have the cause of the last one; stops are no cause."""
+    last = attempts[-1]
+    if last.state in _GOES_ON:
+        return 0
+    different = (i for i, each in enumerate(reversed(attempts)) if each.cause != last.cause)
+    return next(different, len(attempts))
+
+
+def _where(attempts: Sequence[Progress], count: int) -> str:
+    steps = {each.last_step for each in attempts[-count:]}
+    return f", each at step {steps.pop():,}" if len(steps) == 1 else ""
+
+
+def _furthest(attempts: Sequence[Progress]) -> int:
+    return max(attempts, key=lambda each: (each.last_step, -each.attempt)).attempt
+
+
+def _repeated_steps(attempts: Sequence[Progress]) -> int:
+    """Steps that an attempt had reached and a later one began before."""
+    pairs = pairwise(attempts)
+    return sum(max(0, before.last_step - after.first_step) for before, after in pairs)
+
+
+def _first_step(evidence: Evidence) -> int:
+    restored, chosen = evidence.first(Restored), evidence.first(ResumeChosen)
+    if restored is not None:
+        return restored.step
+    return chosen.step if chosen is not None else 0

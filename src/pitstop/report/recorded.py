@@ -1,0 +1,58 @@
+"""What the records of an attempt hold for its plots.
+
+A record is read at a bounded number of places, so that the report on a month of
+training takes as long as that on a minute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pitstop import steps
+from pitstop.diagnosis import Evidence
+from pitstop.report.marks import marks
+from pitstop.report.thinning import thin
+from pitstop.report.timeline import Panel, Series, Timeline, Unit, panels_with_values
+from pitstop.report.training_panels import COLUMNS, drawable, training_panels
+from pitstop.store.run_folder import ATTEMPTS_DIR
+
+_MOST_RECORDS = 4096
+_MOST_ATTEMPTS = 8
+
+
+def timeline(run_dir: Path, evidence: Evidence) -> Timeline:
+    """The timeline of an attempt, of all that was recorded of it."""
+    records = steps.read_spaced(_steps_file(run_dir, evidence.attempt), _MOST_RECORDS)
+    started = evidence.entries[0].time_seconds
+    known = [evidence.entries[-1].time_seconds]
+    known += [each.time_seconds for each in records[-1:]]
+    ended = max(known)
+    panels = training_panels(records, evidence.entries, ended)
+    return Timeline(started, ended, panels, marks(evidence.entries))
+
+
+def losses(run_dir: Path, attempts: Sequence[int]) -> Panel | None:
+    """The loss of the last attempts over the steps of the run; None for less than two."""
+    lines = []
+    for attempt in attempts[-_MOST_ATTEMPTS:]:
+        records = steps.read_spaced(_steps_file(run_dir, attempt), _MOST_RECORDS)
+        points = thin([(float(each.step), drawable(each.loss)) for each in records], COLUMNS)
+        lines.append(Series(f"attempt {attempt}", points))
+    panel = Panel("loss", "Loss by step", Unit.PLAIN, tuple(lines))
+    found = panels_with_values((panel,))
+    return found[0] if found and len(attempts) > 1 else None
+
+
+def last_step(run_dir: Path, attempt: int) -> int:
+    """The last step in an attempt's record, 0 when there is none."""
+    records = steps.read_spaced(_steps_file(run_dir, attempt), 2)
+    return records[-1].step if records else 0
+
+
+def _steps_file(run_dir: Path, attempt: int) -> Path:
+    return _folder(run_dir, attempt) / steps.FILE_NAME
+
+
+def _folder(run_dir: Path, attempt: int) -> Path:
+    return run_dir / ATTEMPTS_DIR / str(attempt)

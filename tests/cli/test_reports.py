@@ -1,0 +1,57 @@
+"""The reports that `pitstop run` leaves."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+from pitstop.cli.reports import cause_and_report, leave_reports
+from pitstop.events import AttemptEnded
+from pitstop.journal import Journal
+from tests.diagnosis.attempts import STARTED, killed
+
+
+def _run(run_dir: Path) -> Path:
+    folder = run_dir / "attempts" / "1"
+    folder.mkdir(parents=True)
+    with Journal(run_dir / "journal.jsonl", 1) as journal:
+        for event in (STARTED, killed(), AttemptEnded(1, "failed", 137, 47, None)):
+            journal.append(event)
+    return folder
+
+
+def test_reports_are_left(tmp_path: Path) -> None:
+    folder = _run(tmp_path)
+    said: list[str] = []
+    leave_reports(tmp_path, said.append)
+    assert (folder / "report.html").exists()
+    assert not said
+
+
+def test_a_restart_is_decided_by_the_cause_and_leaves_a_report_too(tmp_path: Path) -> None:
+    folder = _run(tmp_path)
+    assert cause_and_report(tmp_path) == "killed_from_outside"
+    assert (folder / "report.json").exists()
+
+
+def test_a_refused_report_is_told_and_no_signal_ends_the_command_meanwhile(tmp_path: Path) -> None:
+    (_run(tmp_path) / "report.json").mkdir()
+    said: list[str] = []
+
+    def say(line: str) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        said.append(line)
+
+    before = signal.getsignal(signal.SIGTERM)
+    leave_reports(tmp_path, say)
+    assert said == ["the report could not be written: Is a directory."]
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert cause_and_report(tmp_path) == "killed_from_outside"
+
+
+def test_a_folder_without_a_journal_has_no_report(tmp_path: Path) -> None:
+    leave_reports(tmp_path, print)
+    assert cause_and_report(tmp_path) == "unknown"
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,72 @@
+"""The whole page: one file, readable without anything else, whatever a run printed."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+
+import pytest
+
+from pitstop.diagnosis import CAUSES, CauseId, Diagnosis
+from pitstop.report import WhyReport
+from pitstop.report.page import render
+from tests.report.page.parsed import Page
+from tests.report.samples import HOSTILE, MARKUP, REPORT, RUNNING, whole
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_a_page_for_every_cause(cause: CauseId) -> None:
+    text = render(whole(cause))
+    page = Page(text)
+    assert not page.open
+    assert text.startswith('<!doctype html>\n<html lang="en">')
+    assert page.text.index("The disk is full") < page.text.index("Free space (df -h)")
+    titles = ["What to do", "How it came to this", "Evidence", "Could not be observed"]
+    titles += ["Also found", "How it went", "All attempts"]
+    assert [text for parent, text in page.texts if parent == "h2"] == titles
+    assert cause in page.text
+    assert "95% sure" in page.text
+    assert MARKUP in page.text
+
+
+def test_it_asks_for_nothing_else() -> None:
+    page = Page(render(whole("disk_full")))
+    asking = {"src", "href", "srcset", "action", "data", "poster", "background", "xlink:href"}
+    assert not [name for name, _ in page.attributes if name in asking]
+    assert not {"link", "img", "iframe", "object", "embed", "base"} & set(page.tags)
+    assert not re.search(r"url\(|@import|https?:", page.text_of("style") + page.text_of("script"))
+
+
+def test_what_a_run_printed_stays_text() -> None:
+    harmless, hostile = Page(render(whole("disk_full"))), Page(render(whole("disk_full", HOSTILE)))
+    assert hostile.tags == harmless.tags
+    assert not [name for name, _ in hostile.attributes if name.startswith("on")]
+    assert "<script>alert(1)</script>" in hostile.text
+    assert not set("\x00\x1b") & set(hostile.text)
+
+
+def test_only_its_own_script_may_run() -> None:
+    text = render(whole("disk_full"))
+    [script] = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    [policy] = re.findall(r'Content-Security-Policy" content="([^"]*)"|$', text)[:1]
+    assert "default-src 'none'" in policy
+    assert f"script-src 'sha256-{digest}'" in policy
+
+
+def test_it_is_small_however_much_a_run_says() -> None:
+    assert len(render(whole("disk_full", "long " * 200_000)).encode()) < 1_000_000
+
+
+def test_a_run_that_goes_on_and_one_without_records() -> None:
+    assert "The run is going on" in Page(render(RUNNING)).text
+    text = Page(render(REPORT)).text
+    assert "Free space" in text
+    assert "How it went" not in text
+
+
+def test_a_log_file() -> None:
+    page = Page(render(WhyReport("train.log", Diagnosis(0, "unknown", None))))
+    assert page.text_of("title") == "train.log: unknown"
+    assert "attempt" not in page.text_of("strong")

@@ -1,0 +1,47 @@
+"""Values, durations and times in a person's words."""
+
+from __future__ import annotations
+
+from datetime import UTC, timedelta, timezone
+
+import pytest
+
+from pitstop.report.timeline import Unit
+from pitstop.report.values import clock, duration, value_text
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.123456, Unit.PLAIN, "0.1235"),
+        (3_900_000_000, Unit.BYTES, "3.9 GB"),
+        (1.8, Unit.SHARE, "180%"),
+        (12.345, Unit.PER_SECOND, "12.3/s"),
+        (1234.5, Unit.PER_SECOND, "1,234/s"),
+        (61.2, Unit.CELSIUS, "61 °C"),
+    ],
+)
+def test_values(value: float, unit: Unit, text: str) -> None:
+    assert value_text(value, unit) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.25, "0.2 s"),
+        (59.4, "59 s"),
+        (59.6, "1 min"),
+        (250, "4 min 10 s"),
+        (3600, "1 h"),
+        (3660 + 59, "1 h 1 min"),
+        (2 * 86400 + 4 * 3600, "2 d 4 h"),
+    ],
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_a_time_names_its_zone() -> None:
+    assert clock(1_764_000_000.0, UTC) == "2025-11-24 16:00:00 UTC"
+    cet = timezone(timedelta(hours=1), "CET")
+    assert clock(1_764_000_000.0, cet) == "2025-11-24 17:00:00 CET"
