@@ -10,6 +10,7 @@ from pitstop.events import (
     CheckpointFailed,
     CheckpointQuarantined,
     Event,
+    ExhaustionForecast,
     ExitCalled,
     FitStarted,
     InputExhausted,
@@ -68,6 +69,11 @@ _CASES: list[tuple[Event, MarkKind, str]] = [
     (CheckpointQuarantined("00000040", "torn"), MarkKind.WARNING, "00000040 was set aside: torn"),
     (UploadFailed("refused", "", False), MarkKind.WARNING, "upload failed: refused"),
     (InstrumentationUnavailable("old Keras"), MarkKind.WARNING, "old Keras"),
+    (
+        ExhaustionForecast("memory", "cgroup", 1, 1, 1, 2400.0, 1, 1, 60.0, 5),
+        MarkKind.WARNING,
+        "memory would be used up in about 40 minutes",
+    ),
     (Notice("code", "Look."), MarkKind.WARNING, "Look."),
 ]
 

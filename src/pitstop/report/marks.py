@@ -12,6 +12,7 @@ from pitstop.events import (
     CheckpointQuarantined,
     Event,
     ExceptionRaised,
+    ExhaustionForecast,
     ExitCalled,
     InputExhausted,
     InstrumentationUnavailable,
@@ -130,6 +131,9 @@ def _warning(event: Event) -> tuple[MarkKind, str] | None:
             return MarkKind.WARNING, phrases.shorten(f"upload failed: {event.error}", 100)
         case InstrumentationUnavailable():
             return MarkKind.WARNING, phrases.shorten(event.reason, 100)
+        case ExhaustionForecast():
+            minutes = f"{event.seconds_left / 60:.0f} minutes"
+            return MarkKind.WARNING, f"{event.resource} would be used up in about {minutes}"
         case Notice():
             return MarkKind.WARNING, phrases.shorten(event.message, 100)
         case _:

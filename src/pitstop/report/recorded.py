@@ -1,4 +1,4 @@
-"""What the records of an attempt hold for its plots.
+"""What the records of an attempt hold for its plots: steps, and samples of the machine.
 
 A record is read at a bounded number of places, so that the report on a month of
 training takes as long as that on a minute.
@@ -11,7 +11,9 @@ from pathlib import Path
 
 from pitstop import steps
 from pitstop.diagnosis import Evidence
+from pitstop.flight import reading
 from pitstop.report.marks import marks
+from pitstop.report.resource_panels import resource_panels
 from pitstop.report.thinning import thin
 from pitstop.report.timeline import Panel, Series, Timeline, Unit, panels_with_values
 from pitstop.report.training_panels import COLUMNS, drawable, training_panels
@@ -24,11 +26,16 @@ _MOST_ATTEMPTS = 8
 def timeline(run_dir: Path, evidence: Evidence) -> Timeline:
     """The timeline of an attempt, of all that was recorded of it."""
     records = steps.read_spaced(_steps_file(run_dir, evidence.attempt), _MOST_RECORDS)
+    samples = reading.read(_folder(run_dir, evidence.attempt))
     started = evidence.entries[0].time_seconds
     known = [evidence.entries[-1].time_seconds]
     known += [each.time_seconds for each in records[-1:]]
+    known += [each.time_seconds for each in samples[-1:]]
     ended = max(known)
-    panels = training_panels(records, evidence.entries, ended)
+    panels = (
+        *training_panels(records, evidence.entries, ended),
+        *resource_panels(samples),
+    )
     return Timeline(started, ended, panels, marks(evidence.entries))
 
 

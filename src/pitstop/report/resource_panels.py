@@ -1,0 +1,69 @@
+"""What the run took of its machine: memory, processors, waiting for input, GPUs.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pitstop.flight import series
+from pitstop.flight.resources import memory_limit_bytes, memory_place
+from pitstop.flight.sample import Sample
+from pitstop.report.course import GPU_MEMORY, MEMORY
+from pitstop.report.thinning import thin
+from pitstop.report.timeline import Panel, Point, Series, Unit, panels_with_values
+from pitstop.report.training_panels import COLUMNS
+
+_MOST_GPUS = 4
+
+
+def resource_panels(samples: Sequence[Sample]) -> tuple[Panel, ...]:
+    """Panels of the flight recorder's samples; none where it recorded nothing."""
+    # One that has ended holds nothing any more, which is no news.
+    lived = [each for each in samples if each.memory_bytes]
+    return panels_with_values(_panels(lived)) if lived else ()
+
+
+def _panels(samples: Sequence[Sample]) -> Iterator[Panel]:
+    yield _memory(samples)
+    yield _shares(
+        "input", "Waiting for input", _series("share of a step", series.input_share(samples))
+    )
+    yield _shares("cpu", "Processors", _series("trainer, 100% is one", series.cpu_share(samples)))
+    gpus = sorted({gpu.index for each in samples for gpu in each.gpus})[:_MOST_GPUS]
+    yield _gpu_memory(samples, gpus)
+    used = (_series(f"GPU {index}", series.gpu_utilization(samples, index)) for index in gpus)
+    yield _shares("gpu", "GPU", *used)
+
+
+def _memory(samples: Sequence[Sample]) -> Panel:
+    group = memory_place(samples[-1]) == "cgroup"
+    processes = _series("the command's processes", series.memory(samples))
+    charged = Series("charged to the cgroup", thin(_charged(samples), COLUMNS))
+    lines = (charged, processes) if group and charged.points else (processes,)
+    limit = memory_limit_bytes(samples[-1])
+    name = "cgroup limit" if group else "machine has"
+    most = None if limit is None else float(limit)
+    return Panel(MEMORY, "Memory", Unit.BYTES, lines, most, name)
+
+
+def _charged(samples: Sequence[Sample]) -> list[Point]:
+    """Bytes that count for the limit of the cgroup and cannot be dropped like a cache."""
+    return [
+        (each.time_seconds, float(each.cgroup.usage_bytes - (each.cgroup.cache_bytes or 0)))
+        for each in samples
+        if each.cgroup and each.cgroup.usage_bytes is not None
+    ]
+
+
+def _gpu_memory(samples: Sequence[Sample], gpus: Sequence[int]) -> Panel:
+    lines = tuple(_series(f"GPU {index}", series.gpu_memory(samples, index)) for index in gpus)
+    totals = [gpu.total_bytes for gpu in samples[-1].gpus if gpu.total_bytes is not None]
+    limit = float(min(totals)) if totals else None
+    return Panel(GPU_MEMORY, "GPU memory", Unit.BYTES, lines, limit, "GPU has")
+
+
+def _shares(panel_id: str, title: str, *lines: Series) -> Panel:
+    return Panel(panel_id, title, Unit.SHARE, lines)
+
+
+def _series(name: str, points: series.Series) -> Series:
+    return Series(name, thin([(each.time_seconds, each.value) for each in points], COLUMNS))

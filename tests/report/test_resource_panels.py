@@ -1,0 +1,80 @@
+"""What the run took of its machine, from samples written by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pitstop.flight.sample import (
+    TRAINER,
+    CgroupSample,
+    GpuSample,
+    HostSample,
+    ProcessSample,
+    Sample,
+    TrainingSample,
+)
+from pitstop.report.resource_panels import resource_panels
+from pitstop.report.timeline import Panel
+
+
+def _sample(number: int) -> Sample:
+    """The trainer keeps two processors busy, waits half of the time, and grows."""
+    return Sample(
+        number,
+        time_seconds=1000.0 + number,
+        clock_seconds=float(number),
+        training=TrainingSample(
+            number, 0, 0, 1, number, 10, "train", input_seconds=0.5 * number, step_seconds=number
+        ),
+        processes=[
+            ProcessSample(
+                1, TRAINER, "python", "R", rss_bytes=100 * number, cpu_seconds=2.0 * number
+            )
+        ],
+        host=HostSample(total_bytes=9000, available_bytes=8000, left_bytes=8000),
+    )
+
+
+_SAMPLES = [_sample(number) for number in range(10)]
+
+
+def _panels(samples: list[Sample]) -> dict[str, Panel]:
+    return {panel.id: panel for panel in resource_panels(samples)}
+
+
+def test_memory_processors_and_input() -> None:
+    found = _panels(_SAMPLES)
+    assert list(found) == ["memory", "input", "cpu"]
+    memory = found["memory"]
+    assert memory.series[0].points[-1] == (1009.0, 900.0)
+    assert (memory.limit, memory.limit_name) == (9000.0, "machine has")
+    assert set(found["cpu"].values()) == {2.0}
+    assert set(found["input"].values()) == {0.5}
+
+
+def test_a_cgroup_that_leaves_less_is_the_limit() -> None:
+    group = CgroupSample(2, usage_bytes=1000, limit_bytes=2000, cache_bytes=300)
+    host = HostSample(total_bytes=9000, available_bytes=8000, left_bytes=1300)
+    memory = _panels([replace(each, cgroup=group, host=host) for each in _SAMPLES])["memory"]
+    assert (memory.limit, memory.limit_name) == (2000.0, "cgroup limit")
+    charged, processes = memory.series
+    assert set(charged.points) == {(each.time_seconds, 700.0) for each in _SAMPLES[1:]}
+    assert processes.points[-1] == (1009.0, 900.0)
+
+
+def test_each_gpu_is_a_line() -> None:
+    gpus = [GpuSample(i, "H", used_bytes=10 + i, total_bytes=80, utilization=0.5) for i in (0, 1)]
+    found = _panels([replace(each, gpus=gpus) for each in _SAMPLES])
+    assert [each.name for each in found["gpu_memory"].series] == ["GPU 0", "GPU 1"]
+    assert found["gpu_memory"].limit == 80.0
+    assert len(found["gpu"].series) == 2
+
+
+def test_a_process_that_has_ended_holds_nothing_which_is_no_news() -> None:
+    ended = replace(_sample(10), processes=[ProcessSample(1, TRAINER, "python", "Z")])
+    assert _panels([*_SAMPLES, ended])["memory"].series[0].points[-1] == (1009.0, 900.0)
+
+
+def test_nothing_was_recorded() -> None:
+    assert resource_panels([]) == ()
+    assert resource_panels(_SAMPLES[:1]) == ()
