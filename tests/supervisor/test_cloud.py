@@ -70,6 +70,20 @@ def test_a_maintenance_of_google_is_counted_from_its_first_notice(tmp_path: Path
     assert preempted.ends_at_seconds == _NOW + 40
 
 
+def test_a_maintenance_that_turns_out_worse_is_counted_anew(tmp_path: Path) -> None:
+    cloud = GoogleCloud(tmp_path / "no gpus")
+    with serving(Google, "FALSE") as metadata:
+        server = MetadataServer(metadata.url)
+        metadata.maintenance = "MIGRATE_ON_HOST_MAINTENANCE"
+        moved = ask(cloud, server, _NOW)
+        metadata.maintenance = "TERMINATE_ON_HOST_MAINTENANCE"
+        stopped = ask(cloud, server, _NOW + 40)
+    assert moved is not None
+    assert stopped is not None
+    assert (moved.survives, stopped.survives) == (True, False)
+    assert stopped.ends_at_seconds == _NOW + 100
+
+
 @pytest.mark.parametrize(("before", "seconds"), [("NONE", 3600), ("", 60)])
 def test_a_machine_with_gpus_is_told_an_hour_before_if_we_saw_it_come(
     tmp_path: Path, before: str, seconds: int

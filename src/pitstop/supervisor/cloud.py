@@ -58,8 +58,9 @@ class GoogleCloud:
     def __init__(self, gpus: Path = _GPUS) -> None:
         self._gpus = gpus
         self._preempted_at_seconds: float | None = None
-        self._maintained_at_seconds: float | None = None
-        self._was_quiet = False
+        self._maintenance = ""
+        self._maintenance_since_seconds = 0.0
+        self._saw_it_begin = False
 
     def notice(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
         """What it says now."""
@@ -71,23 +72,24 @@ class GoogleCloud:
         return False
 
     def _preempted(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
-        seen_at = _or(self._preempted_at_seconds, now_seconds)
+        before = self._preempted_at_seconds
+        seen_at = now_seconds if before is None else before
         found = preemption.google(_google(server, "preempted"), seen_at)
         self._preempted_at_seconds = None if found is None else seen_at
         return found
 
     def _maintained(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
-        seen_at = _or(self._maintained_at_seconds, now_seconds)
-        # One that stands when we come has no beginning, and may be an hour old.
-        whole = self._was_quiet and self._gpus.exists()
-        notice_seconds = (
-            preemption.GPU_MAINTENANCE_SECONDS if whole else preemption.MAINTENANCE_SECONDS
-        )
         said = _google(server, "maintenance-event")
-        found = preemption.google_maintenance(said, seen_at, notice_seconds)
-        self._maintained_at_seconds = None if found is None else seen_at
-        self._was_quiet = self._was_quiet or found is None
-        return found
+        if said != self._maintenance:
+            # One that stands when we come has no beginning, and may be an hour old.
+            self._saw_it_begin = bool(self._maintenance)
+            self._maintenance, self._maintenance_since_seconds = said, now_seconds
+        whole = self._saw_it_begin and self._gpus.exists()
+        return preemption.google_maintenance(
+            said,
+            self._maintenance_since_seconds,
+            preemption.GPU_MAINTENANCE_SECONDS if whole else preemption.MAINTENANCE_SECONDS,
+        )
 
 
 class AmazonCloud:
@@ -188,10 +190,6 @@ def _google(server: MetadataServer, name: str) -> str:
     if answer.headers.get("metadata-flavor") != "Google":
         raise MetadataUnavailable("what answers is no metadata server of Google")
     return _body(answer)
-
-
-def _or(seconds: float | None, otherwise_seconds: float) -> float:
-    return otherwise_seconds if seconds is None else seconds
 
 
 def _body(answer: Answer) -> str:

@@ -70,6 +70,7 @@ class _Premises:
     folder: RunFolder
     lock: RunLock
     signals: SignalQueue
+    preemption: PreemptionWatch
 
 
 def supervise(
@@ -109,7 +110,12 @@ def supervise(
         process.adopt_orphans()
         # Before any thread: all threads must have the signals blocked.
         signals = stack.enter_context(closing(SignalQueue(request.stops.signals)))
-        premises = _Premises(request, program, limit, control, mirror, folder, lock, signals)
+        # What a notice says, and when it began, counts for all attempts.
+        preemption = PreemptionWatch.choose(request.stops.preemption, os.environ)
+        stack.enter_context(closing(preemption))
+        premises = _Premises(
+            request, program, limit, control, mirror, folder, lock, signals, preemption
+        )
         restarts = Restarts(request.restarts, cause_of)
         while (outcome := _attempt(premises, restarts, say, ready)) is None:
             continue
@@ -192,9 +198,7 @@ def _open_tools(stack: ExitStack, plan: AttemptPlan, premises: _Premises) -> Too
         screen=screen,
         tee=stack.enter_context(closing(Tee(our_channels(), log, screen))),
         persister=stack.enter_context(closing(PersisterLink(persister_plan))),
-        preemption=stack.enter_context(
-            closing(PreemptionWatch.choose(plan.request.stops.preemption, os.environ))
-        ),
+        preemption=premises.preemption,
         catalog=Catalog(folder.checkpoints),
         mirror=premises.mirror,
     )
