@@ -118,11 +118,12 @@ def _environment() -> dict[str, str]:
 def _strike(scenario: Scenario, folder: Path, ground: Ground, command_pid: int) -> None:
     ready_pid = int((folder / "ready").read_text())
     assert scenario.strike is not None
+    scene = Scene(folder, command_pid, ready_pid, folder / LOG, ground.cgroup)
     try:
-        scenario.strike(Scene(folder, command_pid, ready_pid, folder / LOG, ground.cgroup))
+        scenario.strike(scene)
     except (OSError, subprocess.CalledProcessError, psutil.Error) as error:
         raise CannotInject(f"the strike failed: {error}") from error
-    (folder / "go").touch()
+    scene.go()
 
 
 def _report(mode: Mode, exit_code: int | None, folder: Path) -> dict[str, Any]:

@@ -39,6 +39,10 @@ class Scene:
     log: Path
     cgroup: Path | None
 
+    def go(self) -> None:
+        """Lets the script go on."""
+        (self.folder / "go").touch()
+
 
 Strike = Callable[[Scene], None]
 
@@ -87,6 +91,7 @@ def slurm_ends(words: str, grace_seconds: float = 20.0) -> Strike:
         with scene.log.open("ab") as log:
             log.write(f"{line}\n".encode())
         ask(scene)
+        scene.go()
         if not _ends(scene.command_pid, grace_seconds):
             _kill("KILL", scene.command_pid)
 

@@ -7,11 +7,13 @@ from dataclasses import replace
 from benchmarks.faults.ground import around, memory_limit, process_limit, words
 from benchmarks.faults.scenario import Scenario, scenario, watched
 from benchmarks.faults.strikes import (
+    Strike,
     neighbour_dies,
     signals_as,
     signals_command,
     signals_ready,
 )
+from pitstop.diagnosis.finding import CauseId
 
 _POOL = "--input pool --epochs 1"
 _EARLYOOM = "/usr/bin/earlyoom"
@@ -25,6 +27,20 @@ def _killed(name: str, place: str, args: str = "") -> Scenario:
         fault=f"wait@{place}",
         among="sigkill",
         strike=signals_ready("KILL"),
+    )
+
+
+def _grown(
+    name: str, cause: CauseId, strike: Strike, *, says: str = "", among: str = ""
+) -> Scenario:
+    return scenario(
+        name,
+        cause,
+        fault="leak_and_wait@batch:12",
+        among=among,
+        says=says,
+        grounds=(memory_limit(2000), words(FAULT_MEBIBYTES="900")),
+        strike=strike,
     )
 
 
@@ -100,15 +116,11 @@ KILLS: tuple[Scenario, ...] = (
             says="SIGSEGV",
         )
     ),
-    replace(
-        scenario(
-            "19-leak-but-killed-by-a-user",
-            "killed_from_outside",
-            fault="leak_and_wait@batch:12",
-            among="sigkill",
-            grounds=(memory_limit(2000), words(FAULT_MEBIBYTES="900")),
-            strike=signals_ready("KILL"),
-        )
+    _grown(
+        "19-leak-but-killed-by-a-user",
+        "killed_from_outside",
+        signals_ready("KILL"),
+        among="sigkill",
     ),
     scenario(
         "20-address-space-numpy",
@@ -139,21 +151,17 @@ KILLS: tuple[Scenario, ...] = (
         fault="large_tensor@batch:12",
         among="refused",
     ),
-    scenario(
+    _grown(
         "24a-earlyoom-ends-the-script",
         "preempted_or_terminated",
-        fault="leak_and_wait@batch:12",
+        signals_as(_EARLYOOM, "TERM", to_ready=True),
         says="SIGTERM",
-        grounds=(memory_limit(2000), words(FAULT_MEBIBYTES="900")),
-        strike=signals_as(_EARLYOOM, "TERM", to_ready=True),
     ),
-    scenario(
+    _grown(
         "24b-earlyoom-ends-the-launcher",
         "preempted_or_terminated",
-        fault="leak_and_wait@batch:12",
+        signals_as(_EARLYOOM, "TERM"),
         says="SIGTERM",
-        grounds=(memory_limit(2000), words(FAULT_MEBIBYTES="900")),
-        strike=signals_as(_EARLYOOM, "TERM"),
     ),
     replace(
         scenario(

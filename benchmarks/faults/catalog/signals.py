@@ -31,21 +31,39 @@ def _signalled(name: str, signal: str, place: str, args: str = "") -> Scenario:
     )
 
 
+def _slurm(
+    name: str,
+    cause: CauseId,
+    answers: tuple[str, str],
+    words_of_slurm: str,
+    *,
+    says: str = "",
+    args: str = "",
+) -> Scenario:
+    sacct, scontrol = answers
+    # A Slurm that foresees the end of the job would have Pitstop stop before it.
+    job = slurm_job() if cause == "time_limit" else slurm_job(86_400.0)
+    return scenario(
+        name,
+        cause,
+        args=f"{_LONG} {args}",
+        fault="wait@batch:12",
+        among="slurm",
+        says=says,
+        grounds=(job, stubs(sacct=sacct, scontrol=scontrol)),
+        strike=slurm_ends(words_of_slurm),
+    )
+
+
 SIGNALS: tuple[Scenario, ...] = (
     _signalled("26a-sigterm-in-an-epoch", "TERM", "batch:27", "--decoys memory"),
     _signalled("26b-sigterm-in-the-import", "TERM", "import"),
     _signalled("26c-sigterm-in-the-validation", "TERM", "test:2", "--validation --model digits"),
-    scenario(
+    _slurm(
         "27a-slurm-time-limit",
         "time_limit",
-        args=_LONG,
-        fault="wait@batch:12",
-        among="slurm",
-        grounds=(
-            slurm_job(),
-            stubs(sacct=_RUNNING, scontrol=_JOB.format("COMPLETING", "TimeLimit")),
-        ),
-        strike=slurm_ends(" DUE TO TIME LIMIT"),
+        (_RUNNING, _JOB.format("COMPLETING", "TimeLimit")),
+        " DUE TO TIME LIMIT",
     ),
     scenario(
         "27b-slurm-time-limit-foreseen",
@@ -55,31 +73,21 @@ SIGNALS: tuple[Scenario, ...] = (
         says="left of",
         grounds=(slurm_job(25.0), stubs(sacct=_RUNNING, scontrol=_JOB.format("RUNNING", "None"))),
     ),
-    scenario(
+    _slurm(
         "28-scancel",
         "preempted_or_terminated",
-        args=f"{_LONG} --model text",
-        fault="wait@batch:12",
-        among="slurm",
+        ("CANCELLED by 1000|None", _JOB.format("CANCELLED", "None")),
+        "",
         says="cancel",
-        grounds=(
-            slurm_job(86_400.0),
-            stubs(sacct="CANCELLED by 1000|None", scontrol=_JOB.format("CANCELLED", "None")),
-        ),
-        strike=slurm_ends(""),
+        args="--model text",
     ),
-    scenario(
+    _slurm(
         "29-slurm-preemption",
         "preempted_or_terminated",
-        args=f"{_LONG} --input pipeline",
-        fault="wait@batch:12",
-        among="slurm",
+        ("PREEMPTED|None", _JOB.format("PREEMPTED", "None")),
+        " DUE TO PREEMPTION",
         says="preempt",
-        grounds=(
-            slurm_job(86_400.0),
-            stubs(sacct="PREEMPTED|None", scontrol=_JOB.format("PREEMPTED", "None")),
-        ),
-        strike=slurm_ends(" DUE TO PREEMPTION"),
+        args="--input pipeline",
     ),
     scenario(
         "30-kubernetes-eviction",
