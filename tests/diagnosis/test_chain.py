@@ -54,7 +54,7 @@ def test_a_data_worker_that_the_kernel_kills_leaves_a_standstill() -> None:
         f"the kernel killed a data worker (process {WORKER}) for memory",
         f"data worker {WORKER} was ended by SIGKILL",
         "the training stood still at step 47, it waits for a data worker",
-        "the attempt ended by SIGKILL; step 40 is saved",
+        "Pitstop ended the attempt for that; step 40 is saved",
     ]
 
 

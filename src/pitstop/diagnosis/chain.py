@@ -73,7 +73,8 @@ def _kernel_links(evidence: Evidence, cause: CauseId) -> Iterator[ChainLink]:
     }
     parsed = (parse_oom_kill(line) for line in evidence.kernel_lines)
     for pid in dict.fromkeys(kill.pid for kill in parsed if kill):
-        who = "the trainer" if pid in evidence.trainer_pids else "another process of the run"
+        is_trainer = pid in evidence.trainer_pids or evidence.numbers_differ
+        who = "the trainer" if is_trainer else "another process of the run"
         who = "a data worker" if pid in deaths else who
         when = deaths.get(pid, ended.time_seconds)
         text = f"the kernel killed {who} (process {pid}) for memory"
@@ -95,6 +96,9 @@ def _end_text(evidence: Evidence) -> str:
         return "the script ended with exit code 0"
     if evidence.state == "stopped":
         return f"the attempt stopped{kept}"
+    stalled = evidence.last(TrainingStalled)
+    if stalled and stalled.action != "warn":
+        return f"Pitstop ended the attempt for that{kept}"
     how = f"by {evidence.signal}" if evidence.signal else f"with exit code {evidence.exit_code}"
     return f"the attempt ended {how}{kept}"
 

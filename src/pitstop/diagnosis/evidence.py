@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import TypeVar
 
 from pitstop.diagnosis import raised
 from pitstop.diagnosis.log.log import Log, parse
+from pitstop.diagnosis.memory import MemoryUse
 from pitstop.diagnosis.raised import Raised
 from pitstop.events import (
     AttemptEnded,
@@ -28,7 +30,9 @@ from pitstop.events import (
     TrainerConnected,
     TrainerExited,
 )
+from pitstop.flight.summary import Summary
 from pitstop.journal import Entry
+from pitstop.supervisor.observation.observer import OTHER_PID_NUMBERS
 
 E = TypeVar("E", bound=Event)
 
@@ -54,6 +58,7 @@ class Evidence:
         entries: of this attempt only.
         output: the end of what the command printed, cleaned.
         is_live: its supervisor is still there.
+        flight: what the flight recorder saw, None where there is no record of it.
         log_file: of a bare log file what was read of it.
     """
 
@@ -61,6 +66,7 @@ class Evidence:
     entries: tuple[Entry, ...]
     output: str = ""
     is_live: bool = False
+    flight: Summary | None = None
     log_file: Log | None = None
 
     @classmethod
@@ -145,8 +151,22 @@ class Evidence:
         failed_by_itself = self.exit is None or ((self.exit_code or 0) > 0 and not self.signal)
         call = self.last(ExitCalled)
         chose_to_exit = call is not None and not call.handling
-        may_be_it = failed_by_itself and not chose_to_exit
-        return raised.from_output(self.output) if may_be_it else None
+        may_be_it = failed_by_itself and not chose_to_exit and self.state != "completed"
+        return self._printed_exception() if may_be_it else None
+
+    def printed(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """The last line that holds this, unless the training went on behind it."""
+        for line in reversed(self.log.lines):
+            found = pattern.search(line.text)
+            if found:
+                return None if self.log.went_on_after(line.number, line.group) else found
+        return None
+
+    def _printed_exception(self) -> Raised | None:
+        headed = [each for each in self.log.tracebacks if each.headed]
+        if not headed or self.log.went_on_after(headed[-1].last, headed[-1].group):
+            return None
+        return headed[-1].raised
 
     @cached_property
     def stop(self) -> StopRequested | None:
@@ -154,10 +174,20 @@ class Evidence:
         stops = self.all(StopRequested)
         return next((stop for stop in stops if stop.source != "supervisor_lost"), None)
 
+    @cached_property
+    def memory(self) -> MemoryUse | None:
+        """The memory in the last moments, None where nobody looked."""
+        return MemoryUse.of(self.flight)
+
     @property
     def kernel_lines(self) -> tuple[str, ...]:
         """What the kernel log said of the run; nothing too when it could not be read."""
         return tuple(self.exit.kernel_lines or ()) if self.exit else ()
+
+    @property
+    def numbers_differ(self) -> bool:
+        """The kernel log counts processes otherwise: the run is in a pid namespace."""
+        return self.exit is not None and OTHER_PID_NUMBERS in self.exit.missing
 
     @property
     def trainer_pids(self) -> frozenset[int]:

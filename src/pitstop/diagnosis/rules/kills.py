@@ -16,7 +16,6 @@ from pitstop.events import (
     TrainerExited,
 )
 from pitstop.supervisor.observation.kernel_log import OomKill, parse_oom_kill
-from pitstop.supervisor.observation.observer import OTHER_PID_NUMBERS
 
 _USE_LESS = (
     "Use less host memory: a smaller batch or shuffle buffer, `.cache(FILE)` instead of "
@@ -43,8 +42,27 @@ def host_oom_killed(evidence: Evidence) -> Finding | None:
     if confidence is None:
         return None
     text = f"The kernel killed the trainer for memory{_usage(ended)}."
-    seen = (*_lines(ended), *_counter(ended), EvidenceItem("exit status", _status(evidence)))
-    return Finding("host_oom_killed", confidence, text, seen, _oom_advice(ended, kills))
+    seen = (
+        *_lines(ended),
+        *_counter(ended),
+        *_flight(evidence),
+        EvidenceItem("exit status", _status(evidence)),
+    )
+    advice = (*_leak_advice(evidence), *_oom_advice(ended, kills))
+    return Finding("host_oom_killed", confidence, text, seen, advice)
+
+
+def memory_was_short(evidence: Evidence) -> Finding | None:
+    """SIGKILL while hardly any memory was left, and the kernel could not be asked."""
+    ended, memory = evidence.exit, evidence.memory
+    if ended is None or evidence.signal != "SIGKILL" or evidence.last(StopDeadlinePassed):
+        return None
+    if not _is_blind(ended) or memory is None or not memory.is_short:
+        return None
+    text = f"Most likely the kernel killed the trainer for memory: {memory.words}."
+    seen = (EvidenceItem("exit status", _status(evidence)), *_flight(evidence))
+    advice = (*_leak_advice(evidence), *_oom_advice(ended, ()))
+    return Finding("host_oom_killed", 0.75, text, seen, advice, ("who sent SIGKILL",))
 
 
 def _confidence(
@@ -54,15 +72,14 @@ def _confidence(
         return 0.99
     if evidence.signal != "SIGKILL":
         return None
-    numbers_differ = OTHER_PID_NUMBERS in ended.missing
-    if kills and numbers_differ:
+    if kills and evidence.numbers_differ:
         return 0.95
     if kills:
         # Another process of the cgroup; ours only if a shell hides which one it ran.
         return 0.85 if evidence.is_signal_of_child else None
     if not ended.oom_kills:
         return None
-    return 0.9 if ended.kernel_lines is None or numbers_differ else 0.8
+    return 0.9 if ended.kernel_lines is None or evidence.numbers_differ else 0.8
 
 
 def other_process_oom_killed(evidence: Evidence) -> Finding | None:
@@ -82,10 +99,12 @@ def killed_from_outside(evidence: Evidence) -> Finding | None:
         return None
     memory = "no memory kill was counted" if ended.oom_kills == 0 else "its sender is not known"
     text = f"The trainer was killed from outside with SIGKILL; {memory}."
-    seen = (EvidenceItem("exit status", _status(evidence)), *_counter(ended), *_memory(ended))
-    is_blind = ended.oom_kills is None and ended.kernel_lines is None
-    advice = (_MEMORY_SUSPECTED, _ASK_WHO) if is_blind else (_ASK_WHO,)
-    confidence = 0.6 if is_blind else 0.9
+    usage = _flight(evidence) or _memory(ended)
+    seen = (EvidenceItem("exit status", _status(evidence)), *_counter(ended), *usage)
+    # Where much memory was left nobody killed for it, whatever the kernel hides.
+    is_open = _is_blind(ended) and not (evidence.memory and evidence.memory.is_ample)
+    advice = (_MEMORY_SUSPECTED, _ASK_WHO) if is_open else (_ASK_WHO,)
+    confidence = 0.6 if is_open else 0.9
     return Finding("killed_from_outside", confidence, text, seen, advice, ("who sent SIGKILL",))
 
 
@@ -135,6 +154,27 @@ def _saved_by_persister(evidence: Evidence) -> tuple[EvidenceItem, ...]:
     if "supervisor_lost" in stops:
         items.append(EvidenceItem("journal", "the trainer was stopped: its supervisor was gone"))
     return tuple(items)
+
+
+def _is_blind(ended: TrainerExited) -> bool:
+    """Neither the counter of kills nor the kernel log could be read."""
+    return ended.oom_kills is None and ended.kernel_lines is None
+
+
+def _flight(evidence: Evidence) -> tuple[EvidenceItem, ...]:
+    memory = evidence.memory
+    return (EvidenceItem("flight recorder", memory.words),) if memory else ()
+
+
+def _leak_advice(evidence: Evidence) -> tuple[str, ...]:
+    memory = evidence.memory
+    if memory is None or not memory.is_growing:
+        return ()
+    text = (
+        f"Look for what grows, since a higher limit only puts it off: {memory.growth_words}. "
+        "Usual are lists in callbacks, `tf.function`s that are traced again, `.cache()`."
+    )
+    return (text,)
 
 
 def _status(evidence: Evidence) -> str:

@@ -121,9 +121,9 @@ def native_no_memory(evidence: Evidence) -> Finding | None:
 
 
 def _signal(evidence: Evidence) -> str:
-    if evidence.signal or evidence.exit:
+    if evidence.signal or evidence.exit or evidence.state == "completed":
         return evidence.signal
-    fatal = _FATAL.search(evidence.output)
+    fatal = evidence.printed(_FATAL)
     return _FAULTHANDLER.get(fatal["what"].strip(), "") if fatal else ""
 
 

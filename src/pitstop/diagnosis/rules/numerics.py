@@ -69,12 +69,14 @@ def _seen(evidence: Evidence) -> tuple[EvidenceItem, ...]:
 
 
 def _printed(evidence: Evidence) -> list[EvidenceItem]:
-    line = _PRINTED.search(evidence.output)
+    line = evidence.printed(_PRINTED)
     if line:
         return [EvidenceItem("output", line[0].strip())]
-    is_bare_log = evidence.last(FitStarted) is None
     lines = [text for text in evidence.output.splitlines() if _LOSS_NAN.search(text)]
-    return [EvidenceItem("output", phrases.shorten(lines[0]))] if lines and is_bare_log else []
+    progress = evidence.log.progress
+    stayed = bool(progress) and progress[-1].is_nan
+    is_unseen = evidence.last(FitStarted) is None
+    return [EvidenceItem("output", phrases.shorten(lines[0]))] if stayed and is_unseen else []
 
 
 def _bad_epochs(evidence: Evidence) -> list[str]:
@@ -100,7 +102,7 @@ def _how_it_ended(evidence: Evidence) -> str:
     raised, stop = evidence.raised, evidence.last(StopTrainingSet)
     if raised and NAN_MESSAGE.search(raised.message):
         return " and the script raised an error about it"
-    if (stop and stop.callback == TERMINATE_ON_NAN) or _PRINTED.search(evidence.output):
+    if (stop and stop.callback == TERMINATE_ON_NAN) or evidence.printed(_PRINTED):
         return " and TerminateOnNaN ended the training"
     if evidence.state == "completed":
         return "; the training ran on to its end and is useless since then"

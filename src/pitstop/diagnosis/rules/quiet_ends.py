@@ -94,7 +94,7 @@ def _stop_advice(stop: StopTrainingSet, where: str) -> tuple[str, ...]:
 
 def early_stopping_printed(evidence: Evidence) -> Finding | None:
     """EarlyStopping said so in the output; only it is known of a bare log."""
-    line = _EARLY_STOPPING_LINE.search(evidence.output)
+    line = evidence.printed(_EARLY_STOPPING_LINE)
     if line is None or evidence.last(FitStarted) or evidence.exit_code or evidence.signal:
         return None
     text = f"EarlyStopping ended the training in epoch {line['epoch']}."
