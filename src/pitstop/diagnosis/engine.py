@@ -22,6 +22,7 @@ from pitstop.diagnosis.rules import (
     numerics,
     quiet_ends,
     schedulers,
+    servers,
 )
 from pitstop.diagnosis.rules.unknown import unknown
 
@@ -50,6 +51,7 @@ RULES: tuple[Rule, ...] = (
     native.native_crash,
     hangs.stood_still,
     hangs.lost_a_worker,
+    servers.server_waits,
     numerics.nan_loss,
     quiet_ends.dataset_exhausted,
     quiet_ends.callback_stop,
@@ -66,7 +68,7 @@ _LIKELY = 0.5
 _WORTH_TELLING = 0.3
 
 # A general cause is dropped when a likely finding of a cause that it contains is there.
-_YIELDS_TO: Mapping[CauseId, frozenset[CauseId]] = MappingProxyType(
+YIELDS_TO: Mapping[CauseId, frozenset[CauseId]] = MappingProxyType(
     {
         "completed_normally": frozenset(
             {"nan_loss", "dataset_exhausted", "early_stopping_or_callback_stop"}
@@ -115,7 +117,7 @@ def _findings(evidence: Evidence) -> list[Finding]:
 def rank(findings: list[Finding]) -> list[Finding]:
     """The likeliest first, one of each cause, none that a more specific one contains."""
     likely = {finding.cause for finding in findings if finding.confidence >= _LIKELY}
-    kept = [each for each in findings if not _YIELDS_TO.get(each.cause, frozenset()) & likely]
+    kept = [each for each in findings if not YIELDS_TO.get(each.cause, frozenset()) & likely]
     best: dict[CauseId, Finding] = {}
     for finding in sorted(kept, key=lambda finding: -finding.confidence):
         best.setdefault(finding.cause, finding)

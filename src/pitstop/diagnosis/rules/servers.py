@@ -1,0 +1,57 @@
+"""Servers of a cluster, which wait for requests and never end by themselves."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from pitstop.diagnosis import phrases
+from pitstop.diagnosis.evidence import Evidence
+from pitstop.diagnosis.finding import EvidenceItem, Finding
+from pitstop.events import AttemptStarted, FitStarted, JsonValue
+
+_STARTED = re.compile(r"^.*Started server with target: ?(?P<target>\S+).*$", re.MULTILINE)
+"""TensorFlow's words, from grpc_server_lib.cc."""
+
+_JOIN = re.compile(r"\bserver\.join\b|, in join$|server_lib\.py")
+_SERVERS = frozenset({"ps", "worker", "parameter_server"})
+_REMARK = 0.6
+_SEEN_WAITING = 0.9
+
+
+def server_waits(evidence: Evidence) -> Finding | None:
+    """A server was started, no training was seen in this process, and something ended it."""
+    if evidence.state == "completed" or evidence.last(FitStarted):
+        return None
+    started, task = _STARTED.search(evidence.output), _task(evidence)
+    if started is None and task not in ("ps", "parameter_server"):
+        return None
+    ends_from_outside = evidence.stop is not None or bool(evidence.signal)
+    if not ends_from_outside:
+        return None
+    role = f' (TF_CONFIG: "{task}")' if task else ""
+    text = (
+        f"This process is a server{role}: it waits for requests in `server.join()` and never "
+        "ends by itself."
+    )
+    items = [EvidenceItem("output", phrases.shorten(started[0]))] if started else []
+    items += [EvidenceItem("environment", f'TF_CONFIG says that it is a "{task}"')] if task else []
+    was_joining = bool(_JOIN.search(evidence.output))
+    advice = (
+        "End it when the chief is done: let the script of a server wait for a file or a queue that "
+        "the chief fills at its end, or stop it with `pitstop stop RUN`."
+    )
+    confidence = _SEEN_WAITING if was_joining else _REMARK
+    return Finding("ps_or_server_never_stops", confidence, text, tuple(items), (advice,))
+
+
+def _task(evidence: Evidence) -> str:
+    """The type of this task in TF_CONFIG, if it is one that serves."""
+    started = evidence.first(AttemptStarted)
+    variables: JsonValue = started.environment.get("env", {}) if started else {}
+    text = variables.get("TF_CONFIG", "") if isinstance(variables, dict) else ""
+    try:
+        task = json.loads(text or "{}").get("task", {}).get("type", "")
+    except (json.JSONDecodeError, AttributeError):
+        return ""
+    return task if task in _SERVERS else ""
