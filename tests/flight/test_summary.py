@@ -41,11 +41,13 @@ def test_the_limit_that_is_met_first() -> None:
 
 
 def test_the_trainer_is_as_it_was_seen_last() -> None:
-    gone = at(5, processes=[])
-    found = summarize([at(0), at(4), gone])
+    ending, gone = at(5, processes=[replace(TRAINER, rss_bytes=0)]), at(6, processes=[])
+    found = summarize([at(0), at(4), ending, gone])
     assert found is not None
     assert found.trainer == TRAINER
     assert found.children == 1
+    assert found.memory is not None
+    assert found.memory.last == SAMPLE.memory_bytes
     assert found.ended_seconds == gone.time_seconds
 
 

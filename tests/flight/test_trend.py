@@ -16,7 +16,7 @@ def line(slope: float, count: int = 20) -> list[Point]:
 def test_the_slope_of_a_line() -> None:
     found = trend(line(3.0))
     assert found.per_second == pytest.approx(3.0)
-    assert (found.low, found.high) == (pytest.approx(3.0), pytest.approx(3.0))
+    assert [found.low, found.high] == pytest.approx([3.0, 3.0])
     assert found.tau == 1.0
 
 

@@ -12,6 +12,7 @@ from pitstop.cli.checkpoint import checkpoint
 from pitstop.cli.checkpoints import checkpoints
 from pitstop.cli.compare import compare
 from pitstop.cli.diagnose import diagnose
+from pitstop.cli.doctor import doctor
 from pitstop.cli.drill import drill
 from pitstop.cli.export import export
 from pitstop.cli.find_nan import find_nan
@@ -43,6 +44,7 @@ for _command in (
     diagnose,
     checkpoints,
     compare,
+    doctor,
     drill,
     export,
     find_nan,

@@ -14,8 +14,8 @@ Series = tuple[Point, ...]
 
 
 def memory(samples: Sequence[Sample]) -> Series:
-    """Bytes that the processes of the command occupy."""
-    return _series(samples, lambda each: each.memory_bytes if each.command else None)
+    """Bytes that the processes of the command occupy; one that is ending has none any more."""
+    return _series(samples, lambda each: each.memory_bytes or None)
 
 
 def memory_left(samples: Sequence[Sample]) -> Series:

@@ -90,8 +90,9 @@ def summarize(samples: Sequence[Sample]) -> Summary | None:
     if not samples:
         return None
     first, last = samples[0], samples[-1]
-    # The very last samples may be of an attempt whose trainer has just gone.
-    alive = next((each for each in reversed(samples) if each.trainer), last)
+    # The very last samples may be of an attempt whose trainer has just gone, or is ending.
+    lived = (each for each in reversed(samples) if each.trainer and each.trainer.rss_bytes)
+    alive = next(lived, last)
     host, group, left = alive.host, alive.cgroup, series.memory_left(samples)
     before = samples[-2] if len(samples) > 1 else first
     return Summary(

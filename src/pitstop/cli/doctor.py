@@ -1,0 +1,68 @@
+"""`pitstop doctor`."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from pitstop.doctor.checks import Check, check, works
+from pitstop.doctor.facts import gather
+from pitstop.doctor.frameworks import ask
+from pitstop.errors import EnvironmentFault
+
+_MARKS = {"ok": "ok   ", "less": "less ", "fails": "FAILS"}
+_EXIT_CANNOT_WORK = 1
+
+
+@click.command()
+@click.option(
+    "--run-dir",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    default=Path(),
+    help="A folder on the disk that runs are kept on.  [default: this one]",
+)
+@click.option(
+    "--python",
+    "python",
+    help="The Python that trains.  [default: the one on the PATH]",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.pass_context
+def doctor(context: click.Context, *, run_dir: Path, python: str | None, as_json: bool) -> None:
+    """Show what this machine can observe of a training, what not, and how to get it.
+
+    Exit code 0 unless training under Pitstop cannot work.
+    """
+    executable = python or shutil.which("python") or sys.executable
+    try:
+        facts = gather(run_dir, ask(executable), os.environ)
+    except OSError as error:
+        raise EnvironmentFault(
+            f"{run_dir} cannot be written: {error.strerror}.", "Name another one with --run-dir."
+        ) from error
+    checks = check(facts)
+    if as_json:
+        found = {
+            "works": works(checks),
+            "checks": [dataclasses.asdict(each) for each in checks],
+            "facts": dataclasses.asdict(facts),
+        }
+        click.echo(json.dumps(found, indent=2))
+    else:
+        for each in checks:
+            click.echo("\n".join(describe(each)))
+    context.exit(0 if works(checks) else _EXIT_CANNOT_WORK)
+
+
+def describe(found: Check) -> list[str]:
+    """A check in one line, and in two more what is lost and how to get it."""
+    lines = [f"{_MARKS[found.level]} {found.name:<14} {found.seen}"]
+    lines += [f"{'':21}- {found.cost}"] if found.cost else []
+    lines += [f"{'':21}- {found.remedy}"] if found.remedy else []
+    return lines

@@ -1,0 +1,1 @@
+"""`pitstop doctor`: what this machine can observe, what it cannot, and how to get it."""

@@ -1,0 +1,196 @@
+"""What there is on this machine, looked at once."""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.util
+import os
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pitstop.doctor.frameworks import Frameworks
+from pitstop.flight.disks import mount_of, mounts
+from pitstop.machine import cgroup
+from pitstop.machine.cgroup import MemoryCounters
+from pitstop.machine.kernel_file import read_number, read_text
+
+_INITIAL_PID_NAMESPACE = "pid:[4026531836]"
+_SCHEDULERS = {
+    "SLURM_JOB_ID": ("Slurm", "sacct"),
+    "KUBERNETES_SERVICE_HOST": ("Kubernetes", ""),
+    "LSB_JOBID": ("LSF", "bjobs"),
+    "PBS_JOBID": ("PBS", "qstat"),
+    "COLAB_RELEASE_TAG": ("Colab", ""),
+}
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """Who started this: its name, and the command that knows more, empty without one."""
+
+    name: str
+    record_command: str
+    has_command: bool
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What was found; None where it is not there or may not be read.
+
+    Attributes:
+        kernel: its release.
+        memory_cgroup: version of the memory controller; its `counters`.
+        kernel_log: the kernel's log can be read.
+        all_pids: the kernel names processes as we do.
+        stalls: PSI is there.
+        nvidia_driver: a driver is loaded; `nvml` its library can be used.
+        shared_memory_bytes: size of /dev/shm, None without it.
+        disk_kind: file system of `folder`; `disk_free_bytes` on it.
+        hard_links, direct_writes: it has them.
+        memfd: memory without a name can be had.
+        ptrace_scope: 0 to 3, of the kernel's Yama; None without it.
+        py_spy: it is installed.
+        limits: soft limits by name, None for no limit.
+        clock_source: what the kernel reads the time from.
+        frameworks: of the Python that trains.
+    """
+
+    platform: str
+    kernel: str
+    folder: str
+    memory_cgroup: int | None
+    counters: MemoryCounters | None
+    kernel_log: bool
+    all_pids: bool
+    stalls: bool
+    nvidia_driver: bool
+    nvml: bool
+    shared_memory_bytes: int | None
+    disk_kind: str
+    disk_free_bytes: int
+    hard_links: bool
+    direct_writes: bool
+    memfd: bool
+    ptrace_scope: int | None
+    py_spy: bool
+    scheduler: Scheduler | None
+    clock_source: str
+    clock_nanoseconds: float
+    frameworks: Frameworks
+    limits: dict[str, int | None] = field(default_factory=dict)
+
+
+def gather(
+    folder: Path, frameworks: Frameworks, environment: Mapping[str, str], root: Path = Path("/")
+) -> Facts:
+    """Looks at everything; writes and removes two small files in `folder`.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    group = cgroup.find(os.getpid(), root)
+    mount = mount_of(str(folder.absolute()), mounts(read_text(root / "proc/self/mountinfo")))
+    hard_links, direct_writes = _try_disk(folder)
+    space = os.statvfs(folder)
+    return Facts(
+        platform=sys.platform,
+        kernel=os.uname().release,
+        folder=str(folder.absolute()),
+        memory_cgroup=group.version if group else None,
+        counters=cgroup.read(group) if group else None,
+        kernel_log=_can_read(root / "dev/kmsg"),
+        all_pids=_namespace(root / "proc/self/ns/pid") == _INITIAL_PID_NAMESPACE,
+        stalls=bool(read_text(root / "proc/pressure/memory")),
+        nvidia_driver=(root / "proc/driver/nvidia").exists(),
+        nvml=importlib.util.find_spec("pynvml") is not None,
+        shared_memory_bytes=_size_bytes(root / "dev/shm"),
+        disk_kind=mount.kind if mount else "",
+        disk_free_bytes=space.f_bavail * space.f_frsize,
+        hard_links=hard_links,
+        direct_writes=direct_writes,
+        memfd=hasattr(os, "memfd_create"),
+        ptrace_scope=read_number(root / "proc/sys/kernel/yama/ptrace_scope"),
+        py_spy=shutil.which("py-spy") is not None,
+        scheduler=_scheduler(environment),
+        clock_source=read_text(
+            root / "sys/devices/system/clocksource/clocksource0/current_clocksource"
+        ).strip(),
+        clock_nanoseconds=_clock_cost_ns(),
+        frameworks=frameworks,
+        limits={name: _soft(number) for name, number in _LIMITS.items()},
+    )
+
+
+_LIMITS = {
+    "open_files": resource.RLIMIT_NOFILE,
+    "processes": resource.RLIMIT_NPROC,
+    "address_space_bytes": resource.RLIMIT_AS,
+    "file_size_bytes": resource.RLIMIT_FSIZE,
+    "cpu_seconds": resource.RLIMIT_CPU,
+    "core_bytes": resource.RLIMIT_CORE,
+}
+
+
+def _soft(number: int) -> int | None:
+    soft, _ = resource.getrlimit(number)
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+def _can_read(path: Path) -> bool:
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
+
+
+def _namespace(link: Path) -> str:
+    return str(link.readlink()) if link.is_symlink() else ""
+
+
+def _size_bytes(folder: Path) -> int | None:
+    try:
+        status = os.statvfs(folder)
+    except OSError:
+        return None
+    return status.f_blocks * status.f_frsize
+
+
+def _try_disk(folder: Path) -> tuple[bool, bool]:
+    """Whether a file system has hard links, and writes past the cache."""
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".pitstop-doctor-") as scratch:
+        path = Path(scratch) / "file"
+        path.touch()
+        try:
+            os.link(path, path.with_name("link"))
+            hard_links = True
+        except OSError:
+            hard_links = False
+        with path.open("wb") as file:
+            try:
+                flags = fcntl.fcntl(file, fcntl.F_GETFL)
+                fcntl.fcntl(file, fcntl.F_SETFL, flags | os.O_DIRECT)
+                direct = True
+            except OSError:
+                direct = False
+    return hard_links, direct
+
+
+def _scheduler(environment: Mapping[str, str]) -> Scheduler | None:
+    for variable, (name, command) in _SCHEDULERS.items():
+        if variable in environment:
+            has_command = bool(command) and shutil.which(command) is not None
+            return Scheduler(name, command, has_command)
+    return None
+
+
+def _clock_cost_ns() -> float:
+    """What reading the clock takes, the least of many."""
+    readings = [time.perf_counter_ns() for _ in range(2000)]
+    return (readings[-1] - readings[0]) / len(readings)

@@ -1,0 +1,73 @@
+"""What the trainer tells now and then."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import pytest
+
+from pitstop.engine.vitals import Vitals
+from pitstop.flight.told import Told
+
+
+class Wire:
+    """Takes messages."""
+
+    def __init__(self) -> None:
+        self.bodies: list[dict[str, Any]] = []
+
+    def send(self, type_: str, body: dict[str, Any]) -> None:
+        assert type_ == "vitals"
+        self.bodies.append(body)
+
+
+def test_it_is_due_at_once_and_then_after_the_interval() -> None:
+    wire = Wire()
+    vitals = Vitals(wire.send, 5.0)
+    assert vitals.due_ns <= time.monotonic_ns()
+    vitals.tell(lambda: {"metrics": {"loss": 0.5}})
+    assert vitals.due_ns > time.monotonic_ns() + 4_000_000_000
+    [body] = wire.bodies
+    assert abs(body["python_blocks"] - sys.getallocatedblocks()) < 10_000
+
+
+def test_off_is_never() -> None:
+    assert Vitals(Wire().send, 0.0).due_ns > time.monotonic_ns() + 10**18
+
+
+def test_what_is_dear_is_told_less_often() -> None:
+    def dear() -> dict[str, Any]:
+        until_ns = time.thread_time_ns() + 20_000_000
+        while time.thread_time_ns() < until_ns:
+            pass
+        return {}
+
+    vitals = Vitals(Wire().send, 0.001)
+    vitals.tell(dear)
+    assert vitals.due_ns > time.monotonic_ns() + 15_000_000_000
+
+
+def test_waiting_is_added_up() -> None:
+    wire = Wire()
+    vitals = Vitals(wire.send, 1.0)
+    vitals.tell(dict)
+    vitals.waited(0.5, 4.0)
+    vitals.waited(0.25, 4.0)
+    vitals.tell(dict)
+    first, second = wire.bodies
+    assert (first["input_seconds"], first["step_seconds"]) == (None, None)
+    assert (second["input_seconds"], second["step_seconds"]) == (3.0, 8.0)
+
+
+def test_the_supervisor_reads_what_is_told() -> None:
+    wire = Wire()
+    gpu = {"device": "GPU:0", "current_bytes": 1, "peak_bytes": 2}
+    Vitals(wire.send, 1.0).tell(lambda: {"metrics": {"a": 1.0}, "allocators": [gpu]})
+    found = Told.from_body({**wire.bodies[0], "time_seconds": 9.0})
+    assert found.time_seconds == 9.0
+    assert found.metrics == {"a": 1.0}
+    assert found.allocators[0].peak_bytes == 2
+    with pytest.raises(TypeError):
+        Told.from_body({"time_seconds": 9.0, "moon": 1})
