@@ -8,8 +8,10 @@ from pathlib import Path
 
 from pitstop.cli.reports import cause_and_report, leave_reports
 from pitstop.events import AttemptEnded
+from pitstop.flight.files import FlightFiles
 from pitstop.journal import Journal
 from tests.diagnosis.attempts import STARTED, killed
+from tests.flight.samples import at
 
 
 def _run(run_dir: Path) -> Path:
@@ -27,6 +29,15 @@ def test_reports_are_left(tmp_path: Path) -> None:
     leave_reports(tmp_path, said.append)
     assert (folder / "report.html").exists()
     assert not said
+
+
+def test_the_report_is_among_the_texts_of_the_users_tensorboard(tmp_path: Path) -> None:
+    recorder = FlightFiles(_run(tmp_path / "run"))
+    recorder.append(at(1, training={"log_folder": str(tmp_path / "logs")}))
+    recorder.close()
+    leave_reports(tmp_path / "run", print)
+    [file] = (tmp_path / "logs" / "pitstop").iterdir()
+    assert b"The trainer was killed from outside with SIGKILL" in file.read_bytes()
 
 
 def test_a_restart_is_decided_by_the_cause_and_leaves_a_report_too(tmp_path: Path) -> None:

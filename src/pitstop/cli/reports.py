@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pitstop.diagnosis import load
 from pitstop.errors import RunNotFound
-from pitstop.report import files
+from pitstop.flight import board
+from pitstop.report import files, markdown
 
 _ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -22,7 +24,7 @@ def leave_reports(run_dir: Path, say: Callable[[str], None]) -> None:
     """
     with _deaf(), contextlib.suppress(RunNotFound):
         try:
-            files.write_missing(run_dir)
+            _write(run_dir)
         except OSError as error:
             say(f"the report could not be written: {error.strerror}.")
 
@@ -33,8 +35,17 @@ def cause_and_report(run_dir: Path) -> str:
     What the disk refuses here is told when the run ends.
     """
     with contextlib.suppress(RunNotFound, OSError):
-        files.write_missing(run_dir)
+        _write(run_dir)
     return load.cause_of(run_dir)
+
+
+def _write(run_dir: Path) -> None:
+    for written in files.write_missing(run_dir):
+        report = written.report
+        if report.log_folder:
+            step = report.attempts[-1].last_step
+            text = markdown.render(report)
+            board.write_report(Path(report.log_folder), step, time.time(), text)
 
 
 @contextlib.contextmanager

@@ -30,6 +30,10 @@ class RunEvidence:
     damaged_lines: int
 
 
+MOST_SAMPLES = 600
+"""Of the flight recorder's, that a diagnosis looks at: the last five minutes, and before them."""
+
+
 def from_run(run_dir: Path, *, is_live: bool) -> RunEvidence:
     """What a run's folder holds; `is_live`: its supervisor is still there.
 
@@ -59,7 +63,7 @@ def _evidence_of(run_dir: Path, attempt: int, own: tuple[Entry, ...], *, is_live
     # What was found out afterwards stands first: the last entry is the attempt's own.
     found = journal.read(folder / FOUND_FILE).entries
     output_tail = read_tail(folder / OUTPUT_FILE)
-    flight = summarize(flight_reading.read(folder))
+    flight = summarize(flight_reading.read_spaced(folder, MOST_SAMPLES))
     return Evidence(attempt, (*found, *own), output_tail, is_live, flight)
 
 

@@ -38,6 +38,20 @@ _MANY: Mapping[str, type] = {
     "disks": DiskSample,
     "gpus": GpuSample,
 }
+_MEMBERS: Mapping[type, frozenset[str]] = {
+    kind: frozenset(field.name for field in dataclasses.fields(kind))
+    for kind in (
+        AllocatorSample,
+        CgroupSample,
+        DiskSample,
+        GpuSample,
+        HostSample,
+        PressureSample,
+        ProcessSample,
+        Sample,
+        TrainingSample,
+    )
+}
 
 
 def encode(sample: Sample) -> bytes:
@@ -68,7 +82,7 @@ def _known(value: Any) -> dict[str, Any]:
 
 
 def _build(kind: type[_T], record: Mapping[str, Any]) -> _T:
-    fields = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    fields = _MEMBERS[kind]
     members = {name: value for name, value in record.items() if name in fields}
     if kind is TrainingSample:
         members = _with_numbers(members, float)

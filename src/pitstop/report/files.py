@@ -11,7 +11,7 @@ from types import MappingProxyType
 from pitstop import journal
 from pitstop.events import AttemptEnded
 from pitstop.report import json_report, markdown, page
-from pitstop.report.why import WhyReport, why
+from pitstop.report.why import WhyReport, why_each
 from pitstop.store.run_folder import ATTEMPTS_DIR, JOURNAL_FILE
 
 PAGE = "report.html"
@@ -37,13 +37,14 @@ def write_missing(run_dir: Path) -> tuple[Written, ...]:
         RunNotFound: the folder holds no run.
         OSError: the disk refused; what was written before it is whole.
     """
-    ended = _ended_attempts(run_dir)
-    return tuple(
-        _write(why(run_dir, live=False, attempt=attempt), folder)
-        for attempt in ended
+    lacking = {
+        attempt: folder
+        for attempt in _ended_attempts(run_dir)
         if (folder := run_dir / ATTEMPTS_DIR / str(attempt)).is_dir()
         and not all((folder / name).exists() for name in FORMS)
-    )
+    }
+    reports = why_each(run_dir, lacking) if lacking else ()
+    return tuple(_write(report, lacking[report.last.attempt]) for report in reports)
 
 
 def _ended_attempts(run_dir: Path) -> tuple[int, ...]:

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from pitstop import steps
 from pitstop.diagnosis import Evidence
+from pitstop.diagnosis.load import MOST_SAMPLES
 from pitstop.flight import reading
+from pitstop.flight.sample import Sample
 from pitstop.report.marks import marks
 from pitstop.report.resource_panels import resource_panels
 from pitstop.report.thinning import thin
@@ -23,10 +25,20 @@ _MOST_RECORDS = 4096
 _MOST_ATTEMPTS = 8
 
 
-def timeline(run_dir: Path, evidence: Evidence) -> Timeline:
+def samples_of(run_dir: Path, attempt: int) -> tuple[Sample, ...]:
+    """What the flight recorder has left of an attempt."""
+    return reading.read_spaced(run_dir / ATTEMPTS_DIR / str(attempt), MOST_SAMPLES)
+
+
+def log_folder(samples: Sequence[Sample]) -> str:
+    """Where the script's TensorBoard callback writes; empty when it has none."""
+    told = (each.training.log_folder for each in reversed(samples) if each.training)
+    return next((folder for folder in told if folder), "")
+
+
+def timeline(run_dir: Path, evidence: Evidence, samples: Sequence[Sample]) -> Timeline:
     """The timeline of an attempt, of all that was recorded of it."""
     records = steps.read_spaced(_steps_file(run_dir, evidence.attempt), _MOST_RECORDS)
-    samples = reading.read(_folder(run_dir, evidence.attempt))
     started = evidence.entries[0].time_seconds
     known = [evidence.entries[-1].time_seconds]
     known += [each.time_seconds for each in records[-1:]]
@@ -58,8 +70,4 @@ def last_step(run_dir: Path, attempt: int) -> int:
 
 
 def _steps_file(run_dir: Path, attempt: int) -> Path:
-    return _folder(run_dir, attempt) / steps.FILE_NAME
-
-
-def _folder(run_dir: Path, attempt: int) -> Path:
-    return run_dir / ATTEMPTS_DIR / str(attempt)
+    return run_dir / ATTEMPTS_DIR / str(attempt) / steps.FILE_NAME

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +32,7 @@ class WhyReport:
         losses: of each of them over the steps of the run, where there are several.
         facts: what was run, where, and with what.
         output: its last lines.
+        log_folder: where the script's TensorBoard callback wrote, or empty.
     """
 
     name: str
@@ -42,6 +44,7 @@ class WhyReport:
     losses: Panel | None = None
     facts: tuple[Fact, ...] = ()
     output: tuple[str, ...] = ()
+    log_folder: str = ""
 
 
 def why(run_dir: Path, *, live: bool, attempt: int | None = None) -> WhyReport:
@@ -57,21 +60,55 @@ def why(run_dir: Path, *, live: bool, attempt: int | None = None) -> WhyReport:
     """
     found = load.from_run(run_dir, is_live=live)
     attempts = _up_to(found.attempts, attempt)
-    diagnoses = [diagnose(each) for each in attempts]
-    went = tuple(
-        progress(evidence, diagnosis, recorded.last_step(run_dir, evidence.attempt))
-        for evidence, diagnosis in zip(attempts, diagnoses, strict=True)
+    return _report(run_dir, _explained(run_dir, attempts), found.damaged_lines)
+
+
+def why_each(run_dir: Path, wanted: Container[int]) -> tuple[WhyReport, ...]:
+    """The reports on some attempts of a run that is over, each as if it were the newest.
+
+    Raises:
+        RunNotFound: the folder holds no run, or one that never began.
+    """
+    found = load.from_run(run_dir, is_live=False)
+    explained = _explained(run_dir, found.attempts)
+    return tuple(
+        _report(run_dir, explained[: place + 1], found.damaged_lines)
+        for place, each in enumerate(explained)
+        if each.evidence.attempt in wanted
     )
+
+
+@dataclass(frozen=True)
+class _Explained:
+    """An attempt, why it ended, and how far it came."""
+
+    evidence: Evidence
+    diagnosis: Diagnosis
+    progress: Progress
+
+
+def _explained(run_dir: Path, attempts: Iterable[Evidence]) -> tuple[_Explained, ...]:
+    found = []
+    for evidence in attempts:
+        diagnosis, reached = diagnose(evidence), recorded.last_step(run_dir, evidence.attempt)
+        found.append(_Explained(evidence, diagnosis, progress(evidence, diagnosis, reached)))
+    return tuple(found)
+
+
+def _report(run_dir: Path, attempts: Sequence[_Explained], damaged_lines: int) -> WhyReport:
+    newest, last = attempts[-1].evidence, attempts[-1].progress
+    samples = recorded.samples_of(run_dir, newest.attempt)
     return WhyReport(
         name=str(run_dir),
-        last=diagnoses[-1],
-        earlier=tuple(diagnoses[:-1]),
-        damaged_lines=found.damaged_lines,
-        attempts=went,
-        timeline=telling_first(recorded.timeline(run_dir, attempts[-1]), went[-1].cause),
-        losses=recorded.losses(run_dir, [each.attempt for each in attempts]),
-        facts=facts(attempts[-1]),
-        output=_last_lines(attempts[-1].output),
+        last=attempts[-1].diagnosis,
+        earlier=tuple(each.diagnosis for each in attempts[:-1]),
+        damaged_lines=damaged_lines,
+        attempts=tuple(each.progress for each in attempts),
+        timeline=telling_first(recorded.timeline(run_dir, newest, samples), last.cause),
+        losses=recorded.losses(run_dir, [each.evidence.attempt for each in attempts]),
+        facts=facts(newest),
+        output=_last_lines(newest.output),
+        log_folder=recorded.log_folder(samples),
     )
 
 
