@@ -5,6 +5,7 @@ from __future__ import annotations
 from pitstop.diagnosis import ChainLink, Evidence, diagnose
 from pitstop.events import (
     CheckpointFailed,
+    ExhaustionForecast,
     NonFiniteLocated,
     NonFiniteLoss,
     Notice,
@@ -35,6 +36,25 @@ WORKER_OOM = [line.replace(str(TRAINER_PID), str(WORKER)) for line in OOM_LINES]
 
 def texts(evidence: Evidence) -> list[str]:
     return [link.text for link in diagnose(evidence).chain]
+
+
+LEAK = ExhaustionForecast(
+    "memory", "cgroup", 5e8, 5e8, 2e6, 280.0, 270.0, 290.0, 94.0, 21, growing="python"
+)
+
+
+def test_a_leak_then_pressure_then_a_kill() -> None:
+    found = texts(failed(LEAK, PRESSURE, killed(kernel_lines=OOM_LINES, oom_kills=1)))
+    assert found[:2] == [
+        "the use of memory grew by 2.0 MB/s (Python's objects too), as was told at step 21",
+        "the machine was short of memory (90 MB left)",
+    ]
+
+
+def test_a_disk_that_fills_is_no_cause_of_a_kill_for_memory() -> None:
+    disk = ExhaustionForecast("disk", "/", 5e8, 5e8, 2e6, 280.0, 270.0, 290.0, 94.0, 21)
+    found = texts(failed(disk, PRESSURE, killed(kernel_lines=OOM_LINES, oom_kills=1)))
+    assert not any("disk" in text for text in found)
 
 
 def test_pressure_and_then_the_kernels_kill() -> None:

@@ -13,6 +13,7 @@ from pitstop.events import (
     CheckpointFailed,
     Event,
     ExceptionRaised,
+    ExhaustionForecast,
     NonFiniteLocated,
     NonFiniteLoss,
     Notice,
@@ -116,6 +117,17 @@ def _pressed(word: str) -> Teller:
     return tell
 
 
+def _grew(resource: str) -> Teller:
+    def tell(event: Event) -> str:
+        if not isinstance(event, ExhaustionForecast) or event.resource != resource:
+            return ""
+        python = " (Python's objects too)" if event.growing else ""
+        rate = f"{phrases.size(round(event.per_second))}/s"
+        return f"the use of {resource} grew by {rate}{python}, as was told at step {event.step:,}"
+
+    return tell
+
+
 def _worker_died(event: Event) -> str:
     if not isinstance(event, WorkerDied):
         return ""
@@ -192,6 +204,7 @@ _STANDSTILL: Mapping[type[Event], Teller] = {
     StopDeadlinePassed: _too_late,
 }
 _STORAGE: Mapping[type[Event], Teller] = {
+    ExhaustionForecast: _grew("disk"),
     Notice: _pressed(_DISK),
     CheckpointFailed: _save_failed,
     ExceptionRaised: _raised,
@@ -205,10 +218,22 @@ _STOP: Mapping[type[Event], Teller] = {
 
 _LEADS_TO: Mapping[CauseId, Mapping[type[Event], Teller]] = MappingProxyType(
     {
-        "host_oom_killed": {Notice: _pressed(_MEMORY), WorkerDied: _worker_died},
-        "host_alloc_failure": {Notice: _pressed(_MEMORY), ExceptionRaised: _raised},
+        "host_oom_killed": {
+            ExhaustionForecast: _grew("memory"),
+            Notice: _pressed(_MEMORY),
+            WorkerDied: _worker_died,
+        },
+        "host_alloc_failure": {
+            ExhaustionForecast: _grew("memory"),
+            Notice: _pressed(_MEMORY),
+            ExceptionRaised: _raised,
+        },
         "hang_or_stall": _STANDSTILL,
-        "killed_from_outside": {Notice: _pressed(_MEMORY), TrainingStalled: _stalled},
+        "killed_from_outside": {
+            ExhaustionForecast: _grew("memory"),
+            Notice: _pressed(_MEMORY),
+            TrainingStalled: _stalled,
+        },
         "nan_loss": {
             NonFiniteLoss: _became_bad,
             NonFiniteLocated: _located,
@@ -228,5 +253,10 @@ _LEADS_TO: Mapping[CauseId, Mapping[type[Event], Teller]] = MappingProxyType(
 """By cause, the events that can lead to it, and what they are in a chain."""
 
 _SOURCES: Mapping[type[Event], str] = MappingProxyType(
-    {TrainingStalled: "watchdog", ExceptionRaised: "exception", NonFiniteLocated: "find-nan"}
+    {
+        ExhaustionForecast: "flight recorder",
+        TrainingStalled: "watchdog",
+        ExceptionRaised: "exception",
+        NonFiniteLocated: "find-nan",
+    }
 )
