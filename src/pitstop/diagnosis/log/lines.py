@@ -27,7 +27,8 @@ _DECORATION = re.compile(
     r"|(?P<pod>\[pod/[^\]]+\])"
     rf"|(?P<syslog>{_SYSLOG})"
     r"|(?P<level>(?:\[(?:ERROR|CRITICAL|WARNING|INFO|DEBUG|stderr|stdout)\]"
-    r"|(?:ERROR|CRITICAL|WARNING|INFO|DEBUG)(?= - | \| | \[|: ?\[)):?)"
+    r"|(?:ERROR|CRITICAL|WARNING|INFO|DEBUG)(?= - | \| | \[|: ?\[)"
+    r"|(?:ERROR|CRITICAL|WARNING|INFO|DEBUG|FATAL):[\w.]+):?)"
     r"|(?P<quote>(?:&gt;|>)(?= ))"
 )
 _GROUP_NAMES = ("rank", "named_rank", "task", "service", "pod")

@@ -114,17 +114,23 @@ def _joined(stream: list[Line]) -> Iterator[Traceback]:
 
 
 def _belongs(gap: list[Line], before: Traceback, after: Traceback) -> bool:
+    """Whether what follows is a part of the exception before; the gap begins below its title."""
     if any(_JOINT.search(line.text) for line in gap):
         return True
-    if len(gap) > _MOST_GAP_LINES:
-        return False
-    told = [line.text for line in gap if line.text.strip()]
-    if told or after.is_original:
-        return all(_NESTED.search(text) for text in told)
-    # A message that holds another exception, with or without its traceback.
-    return after.raised.name in before.raised.message.partition("\n")[0] or (
-        bool(before.raised.message) and after.raised.message == before.raised.message
-    )
+    told = [line for line in gap if line.text.strip()]
+    if (told or after.is_original) and all(_NESTED.search(line.text) for line in told):
+        return len(gap) <= _MOST_GAP_LINES
+    beyond = [line for line in told if line.number > before.last]
+    return not beyond and after.first - before.last <= _MOST_GAP_LINES and _holds(before, after)
+
+
+def _holds(before: Traceback, after: Traceback) -> bool:
+    """The message of one holds the other, with or without its traceback; or it is the same."""
+    if before.headed and not after.headed and after.first == before.last + 1:
+        return True
+    said = before.raised.message.partition("\n")[0]
+    is_same = bool(said) and said == after.raised.message.partition("\n")[0]
+    return is_same or after.raised.name in said
 
 
 def _single(stream: list[Line]) -> Iterator[Traceback]:

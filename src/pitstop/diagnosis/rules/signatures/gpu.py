@@ -42,6 +42,7 @@ GPU = (
             r"lib(?:cu(?:da|dnn|dart|blas|fft|rand|solver|sparse|pti)|nv)\w*\.so",
             r"(?:cudart|cudnn|cublas|nvcuda)\w*\.dll",
             r"cuda\w+\(\) (?:on GPU:\d+ )?failed|GPU is lost|NVML",
+            r"[Bb]ackend\W+\W?(?:cuda|gpu|rocm|tpu)\b",
             r"No OpKernel was registered.*Cudnn|Cudnn(?:RNN|BatchNorm)\w* (?:op|with these attrs)",
         ),
         classes(
