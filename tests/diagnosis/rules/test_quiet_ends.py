@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pitstop.diagnosis import CauseId, Evidence
+from pitstop.diagnosis import CauseId, Evidence, diagnose
 from pitstop.events import (
     ExitCalled,
     FitStarted,
@@ -148,7 +148,6 @@ CALL = ExitCalled("sys.exit", "3", "/app/train.py", 12, "on_epoch_end", "Guard")
         (replace(CALL, code="-1"), exited(255)),
         (replace(CALL, code="no data left"), exited(1)),
         (replace(CALL, how="os._exit", code="9"), exited(9)),
-        (replace(CALL, how="os.abort", code="0"), killed("SIGABRT")),
     ],
 )
 def test_a_call_of_exit_is_named(call: ExitCalled, ended: TrainerExited) -> None:
@@ -164,6 +163,14 @@ def test_what_was_printed_before_a_call_of_exit_was_survived() -> None:
     check(failed(CALL, exited(3), output=text), "user_code_error")
     because = replace(CALL, handling="OSError")
     check(failed(because, exited(3), output=text), "disk_full")
+
+
+def test_an_abort_is_a_crash_and_who_called_it_stands_behind_it() -> None:
+    abort = replace(CALL, how="os.abort", code="0")
+    diagnosis = diagnose(failed(abort, killed("SIGABRT")))
+    assert diagnosis.finding
+    assert diagnosis.finding.cause == "native_crash"
+    assert "called os.abort at /app/train.py:12" in diagnosis.others[0].summary
 
 
 def test_the_message_of_an_exit_is_quoted() -> None:

@@ -205,7 +205,9 @@ def exit_called(evidence: Evidence) -> Finding | None:
     text = f"The script ended itself with {code}: {_call_words(call)}{words}."
     seen = (*_call_items(call), EvidenceItem("exit status", code))
     advice = f"Look at {_call_place(call)}: it decides to end the script."
-    return Finding("user_code_error", 0.93, text, seen, (advice,))
+    # An abort is a crash for everybody who looks from outside; who called it stands behind it.
+    confidence = 0.85 if call.how == "os.abort" else 0.93
+    return Finding("user_code_error", confidence, text, seen, (advice,))
 
 
 def _exit_call(evidence: Evidence) -> ExitCalled | None:
