@@ -48,6 +48,15 @@ def test_every_attempt_that_ended_gets_its_report_once(tmp_path: Path) -> None:
     assert files.write_missing(tmp_path) == ()
 
 
+def test_one_whose_supervisor_was_killed_is_over_when_another_has_followed(tmp_path: Path) -> None:
+    lost = _attempt(tmp_path, 1)
+    assert files.write_missing(tmp_path) == ()
+    _attempt(tmp_path, 2)
+    [written] = files.write_missing(tmp_path)
+    assert written.page == lost / "report.html"
+    assert written.report.last.state == "failed"
+
+
 def test_a_report_is_that_of_its_own_attempt(tmp_path: Path) -> None:
     first, second = _attempt(tmp_path, 1, *_ended(1)), _attempt(tmp_path, 2, *_ended(2))
     files.write_missing(tmp_path)

@@ -16,6 +16,8 @@ from pitstop.events import (
     InputExhausted,
     InstrumentationUnavailable,
     Notice,
+    RestartPlanned,
+    RestartRefused,
     Restored,
     StopDeadlinePassed,
     StopRequested,
@@ -73,6 +75,12 @@ _CASES: list[tuple[Event, MarkKind, str]] = [
         ExhaustionForecast("memory", "cgroup", 1, 1, 1, 2400.0, 1, 1, 60.0, 5),
         MarkKind.WARNING,
         "memory would be used up in about 40 minutes",
+    ),
+    (RestartPlanned("native_crash", 2.9, 1, 5), MarkKind.RESUME, "restart 1 of 5 in 3 s"),
+    (
+        RestartRefused("disk_full", "it would come back"),
+        MarkKind.WARNING,
+        "not started again: it would come back",
     ),
     (Notice("code", "Look."), MarkKind.WARNING, "Look."),
 ]

@@ -31,7 +31,9 @@ class Written:
 
 
 def write_missing(run_dir: Path) -> tuple[Written, ...]:
-    """Writes the reports of all attempts that ended and have none.
+    """Writes the reports of all attempts that are over and have none.
+
+    An attempt is over when it says so, or when another one has followed.
 
     Raises:
         RunNotFound: the folder holds no run.
@@ -39,7 +41,7 @@ def write_missing(run_dir: Path) -> tuple[Written, ...]:
     """
     lacking = {
         attempt: folder
-        for attempt in _ended_attempts(run_dir)
+        for attempt in _attempts_that_are_over(run_dir)
         if (folder := run_dir / ATTEMPTS_DIR / str(attempt)).is_dir()
         and not all((folder / name).exists() for name in FORMS)
     }
@@ -47,9 +49,11 @@ def write_missing(run_dir: Path) -> tuple[Written, ...]:
     return tuple(_write(report, lacking[report.last.attempt]) for report in reports)
 
 
-def _ended_attempts(run_dir: Path) -> tuple[int, ...]:
+def _attempts_that_are_over(run_dir: Path) -> list[int]:
     entries = journal.read(run_dir / JOURNAL_FILE).entries
-    return tuple(each.attempt for each in entries if isinstance(each.event, AttemptEnded))
+    newest = max((each.attempt for each in entries), default=0)
+    ended = {each.attempt for each in entries if isinstance(each.event, AttemptEnded)}
+    return sorted(ended | {each.attempt for each in entries if each.attempt < newest})
 
 
 def _write(report: WhyReport, folder: Path) -> Written:

@@ -18,6 +18,8 @@ from pitstop.events import (
     InstrumentationUnavailable,
     NonFiniteLoss,
     Notice,
+    RestartPlanned,
+    RestartRefused,
     Restored,
     StopDeadlinePassed,
     StopRequested,
@@ -131,6 +133,11 @@ def _warning(event: Event) -> tuple[MarkKind, str] | None:
             return MarkKind.WARNING, phrases.shorten(f"upload failed: {event.error}", 100)
         case InstrumentationUnavailable():
             return MarkKind.WARNING, phrases.shorten(event.reason, 100)
+        case RestartPlanned():
+            which = f"restart {event.restart} of {event.restarts}"
+            return MarkKind.RESUME, f"{which} in {event.wait_seconds:.0f} s"
+        case RestartRefused():
+            return MarkKind.WARNING, f"not started again: {phrases.shorten(event.reason, 80)}"
         case ExhaustionForecast():
             minutes = f"{event.seconds_left / 60:.0f} minutes"
             return MarkKind.WARNING, f"{event.resource} would be used up in about {minutes}"
