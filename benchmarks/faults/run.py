@@ -96,7 +96,15 @@ def _execute(scenario: Scenario, mode: Mode, folder: Path, ground: Ground) -> in
 def _start(scenario: Scenario, mode: Mode, folder: Path, ground: Ground) -> subprocess.Popen[bytes]:
     script = (sys.executable, "-u", str(SCRIPTS / scenario.script), *scenario.arguments)
     launcher = (*PITSTOP, "run", "--run-dir", "run", *scenario.options, "--")
-    command = (*ground.outer, *(launcher if mode == "supervised" else ()), *ground.inner, *script)
+    # What starts the bench may ignore some: `nohup`, a shell's background.
+    defaults = ("env", "--default-signal=INT,HUP,QUIT,TERM")
+    command = (
+        *defaults,
+        *ground.outer,
+        *(launcher if mode == "supervised" else ()),
+        *ground.inner,
+        *script,
+    )
     environment = {**_environment(), "TF_CPP_MIN_LOG_LEVEL": "0"}
     with (folder / LOG).open("ab") as log:
         return subprocess.Popen(

@@ -42,7 +42,7 @@ class Scenario:
     strike: Strike | None = None
     not_run: str = ""
     plain: bool = True
-    patience_seconds: float = 90.0
+    patience_seconds: float = 150.0
 
     @property
     def is_healthy(self) -> bool:

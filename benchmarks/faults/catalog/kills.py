@@ -31,11 +31,11 @@ def _killed(name: str, place: str, args: str = "") -> Scenario:
 
 
 def _grown(
-    name: str, cause: CauseId, strike: Strike, *, says: str = "", among: str = ""
+    name: str, *accepts: CauseId, strike: Strike, says: str = "", among: str = ""
 ) -> Scenario:
     return scenario(
         name,
-        cause,
+        *accepts,
         fault="leak_and_wait@batch:12",
         among=among,
         says=says,
@@ -71,7 +71,7 @@ KILLS: tuple[Scenario, ...] = (
         fault="burn@batch:12",
         among="sigkill",
         says="processor time",
-        grounds=(words(inner="ulimit -t 15"),),
+        grounds=(words(inner="ulimit -t 12"),),
     ),
     watched(
         scenario(
@@ -119,7 +119,7 @@ KILLS: tuple[Scenario, ...] = (
     _grown(
         "19-leak-but-killed-by-a-user",
         "killed_from_outside",
-        signals_ready("KILL"),
+        strike=signals_ready("KILL"),
         among="sigkill",
     ),
     scenario(
@@ -154,14 +154,16 @@ KILLS: tuple[Scenario, ...] = (
     _grown(
         "24a-earlyoom-ends-the-script",
         "preempted_or_terminated",
-        signals_as(_EARLYOOM, "TERM", to_ready=True),
-        says="SIGTERM",
+        "host_oom_killed",
+        strike=signals_as(_EARLYOOM, "TERM", to_ready=True),
+        says="SIGTERM|earlyoom",
     ),
     _grown(
         "24b-earlyoom-ends-the-launcher",
         "preempted_or_terminated",
-        signals_as(_EARLYOOM, "TERM"),
-        says="SIGTERM",
+        "host_oom_killed",
+        strike=signals_as(_EARLYOOM, "TERM"),
+        says="earlyoom",
     ),
     replace(
         scenario(

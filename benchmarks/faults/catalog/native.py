@@ -37,7 +37,22 @@ NATIVE: tuple[Scenario, ...] = (
         among="sigsegv",
         strike=signals_ready("SEGV"),
     ),
-    scenario("38-abort", "native_crash", fault="abort@batch:27", says="SIGABRT"),
+    scenario(
+        "38a-abort-in-native-code",
+        "native_crash",
+        fault="native_abort@batch:27",
+        among="sigabrt",
+        says="SIGABRT",
+    ),
+    scenario(
+        "38b-abort-by-the-script",
+        "user_code_error",
+        "native_crash",
+        args="--model text",
+        fault="abort@batch:27",
+        among="sigabrt",
+        says=r"os\.abort",
+    ),
     scenario("39a-illegal-instruction-import", "illegal_instruction", fault="illegal@import"),
     scenario(
         "39b-illegal-instruction-in-an-epoch",

@@ -129,7 +129,7 @@ SIGNALS: tuple[Scenario, ...] = (
         fault="burn@batch:12",
         among="signals",
         says="processor time",
-        grounds=(words(inner="ulimit -S -t 15"),),
+        grounds=(words(inner="ulimit -S -t 12"),),
     ),
     scenario(
         "35a-reader-of-the-log-gone",

@@ -30,7 +30,7 @@ STORAGE: tuple[Scenario, ...] = (
     scenario(
         "48d-disk-quota",
         "disk_full",
-        args="--callbacks checkpoint",
+        args="--callbacks keras",
         among="storage",
         says="quota",
         grounds=(

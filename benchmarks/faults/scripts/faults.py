@@ -131,6 +131,11 @@ def abort():
     os.abort()
 
 
+def native_abort():
+    """The same, in native code, which nobody in Python sees."""
+    ctypes.CDLL(None).abort()
+
+
 def raise_key_error():
     """A name that is not there."""
     {"loss": 1.0}["accuracy"]
@@ -225,6 +230,7 @@ FAULTS = {
     "shm": shared_memory,
     "truncated": truncated_file,
     "abort": abort,
+    "native_abort": native_abort,
     "key_error": raise_key_error,
     "exit0": lambda: exit_with(0),
     "exit3": lambda: exit_with(3),

@@ -48,6 +48,7 @@ RULES: tuple[Rule, ...] = (
     native.native_no_thread,
     native.native_no_memory,
     native.illegal_instruction,
+    native.crash_signal_sent,
     native.native_crash,
     hangs.stood_still,
     hangs.lost_a_worker,

@@ -89,6 +89,7 @@ class TrainerExited(Event):
     kernel_lines: of the kernel log, on its process or cgroup; None if unreadable.
     missing: what could not be observed, one phrase each.
     memory_watchers: programs on the machine that end processes for memory.
+    kernel_faults: of the kernel log, crashes of any process; None if it tells of none.
     """
 
     exit_code: int | None
@@ -106,6 +107,7 @@ class TrainerExited(Event):
     limits: dict[str, JsonValue] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     memory_watchers: list[str] = field(default_factory=list)
+    kernel_faults: list[str] | None = None
 
 
 @dataclass(frozen=True)

@@ -116,6 +116,11 @@ CASES: list[Case] = [
         "network_or_download_failure",
     ),
     (
+        "the reader of a pipe is gone",
+        failed(raised("BrokenPipeError", "[Errno 32] Broken pipe", "ConnectionError"), exited(1)),
+        "user_code_error",
+    ),
+    (
         "import",
         failed(raised("ModuleNotFoundError", "No module named 'x'"), exited(1)),
         "dependency_or_import_error",

@@ -7,6 +7,7 @@ import pytest
 from pitstop.diagnosis import CauseId, Evidence
 from tests.diagnosis.attempts import (
     LIMITS,
+    TRAINER_PID,
     Case,
     as_parameters,
     check,
@@ -35,6 +36,26 @@ CASES: list[Case] = [
     ("139 of a shell", failed(exited(139)), "native_crash"),
     ("illegal instruction", failed(killed("SIGILL")), "illegal_instruction"),
     ("bus error with room in /dev/shm", failed(killed("SIGBUS")), "native_crash"),
+    (
+        "the kernel logged no crash",
+        failed(killed("SIGSEGV", kernel_faults=[])),
+        "killed_from_outside",
+    ),
+    (
+        "the kernel logged no crash, since faulthandler was there for it",
+        failed(killed("SIGSEGV", kernel_faults=[]), output=SEGV),
+        "native_crash",
+    ),
+    (
+        "the kernel logged a crash, maybe of one of its threads",
+        failed(killed("SIGSEGV", kernel_faults=["tf_Compute[9]: segfault at 0 ip 0"])),
+        "native_crash",
+    ),
+    (
+        "an illegal instruction that the kernel did not see",
+        failed(killed("SIGILL", kernel_faults=[])),
+        "killed_from_outside",
+    ),
     (
         "bus error with /dev/shm full",
         failed(killed("SIGBUS", limits={"dev_shm": {"size_bytes": 67108864, "free_bytes": 4096}})),
@@ -75,6 +96,19 @@ def test_cause(evidence: Evidence, cause: CauseId) -> None:
 
 def test_the_python_frame_of_the_crashed_thread_is_named() -> None:
     assert "train.py:9 in crash()" in finding_of(failed(killed("SIGSEGV"), output=SEGV)).summary
+
+
+def test_the_line_that_called_a_library_is_named_too() -> None:
+    frames = '  File "/usr/lib/python3.11/ctypes/__init__.py", line 5 in string_at\n'
+    output = SEGV.replace('  File "train.py"', f'{frames}  File "train.py"')
+    summary = finding_of(failed(killed("SIGSEGV"), output=output)).summary
+    assert "5 in string_at(), called by train.py:9 in crash()" in summary
+
+
+def test_the_kernel_names_the_library_that_crashed() -> None:
+    line = f"python[{TRAINER_PID}]: segfault at 0 ip 0 sp 0 error 4 in libc.so.6"
+    found = finding_of(failed(killed("SIGSEGV", kernel_faults=[line]))).evidence
+    assert line in [item.text for item in found]
 
 
 def test_a_failed_check_is_quoted() -> None:

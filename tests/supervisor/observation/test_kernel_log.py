@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.supervisor.observation.kernel_log import KernelLog, OomKill, parse_oom_kill, select
+from pitstop.supervisor.observation.kernel_log import (
+    KernelLog,
+    OomKill,
+    faults,
+    parse_oom_kill,
+    select,
+)
 
 SUMMARY = (
     "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,"
@@ -43,6 +49,16 @@ def test_parse_of_a_command_with_brackets_keeps_the_pid() -> None:
     kill = parse_oom_kill(GLOBAL_KILLED)
     assert kill is not None
     assert (kill.pid, kill.whole_machine) == (77, True)
+
+
+def test_crashes_are_told_by_the_kernel_and_kills_are_not() -> None:
+    crashes = [
+        "python[23597]: segfault at 0 ip 00007fecda185ad8 sp 00007f error 4 in libc.so.6[167ad8]",
+        "tf_Compute[2924]: segfault at 10 ip 00007f sp 00007f error 6",
+        "traps: python[2290] trap invalid opcode ip:7fb625e4f000 sp:7ffcd9a035d8 error:0 in zero",
+        "traps: my tool[7] general protection fault ip:7f sp:7f error:0 in libc.so.6",
+    ]
+    assert faults([*crashes, KILLED, "eth0: trap ", "audit: segfault"]) == crashes
 
 
 LINES = ["noise", SUMMARY, KILLED, GLOBAL_SUMMARY, GLOBAL_KILLED]

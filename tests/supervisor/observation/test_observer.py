@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -89,6 +90,19 @@ def test_a_kill_from_outside_leaves_no_trace_of_memory() -> None:
     assert code == -9
     assert not seen.oom_kills
     assert not seen.kernel_lines
+
+
+@pytest.mark.parametrize(
+    ("crash", "is_logged"),
+    [("ctypes.string_at(0)", True), ("os.kill(os.getpid(), signal.SIGSEGV)", False)],
+)
+def test_a_crash_is_logged_by_the_kernel_and_a_signal_is_not(crash: str, is_logged: bool) -> None:
+    child = start(WAIT_THEN + f"import ctypes, os, signal; {crash}")
+    code, seen = watch(child)
+    assert code == -signal.SIGSEGV
+    if seen.kernel_faults is None:
+        pytest.skip("the kernel does not tell of crashes here")
+    assert any(f"[{child.pid}]" in line for line in seen.kernel_faults) == is_logged
 
 
 def test_processor_time_and_limits_of_the_child() -> None:

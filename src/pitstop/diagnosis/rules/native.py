@@ -6,7 +6,9 @@ import re
 
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
+from pitstop.diagnosis.exception import Frame
 from pitstop.diagnosis.finding import EvidenceItem, Finding
+from pitstop.events import TrainerExited
 
 _SIGNALS = {
     "SIGSEGV": "touched memory that is not its own",
@@ -38,20 +40,46 @@ _NO_MEMORY = re.compile(r"^.*(?:std::bad_alloc|Cannot allocate memory).*$", re.M
 _CHECK = re.compile(r"^.*Check failed: .*$", re.MULTILINE)
 _NEARLY_FULL = 0.02
 
+_FAULTS = frozenset({"SIGSEGV", "SIGILL", "SIGFPE"})
+"""What the kernel logs when a process brings it upon itself, and no handler is there for it."""
+
+_SENT = 0.4
+
+
+def crash_signal_sent(evidence: Evidence) -> Finding | None:
+    """The signal of a crash, without a crash: the kernel, which logs crashes, logged none."""
+    if not _was_sent(evidence):
+        return None
+    name = evidence.signal
+    text = f"Somebody sent {name} to the trainer: the kernel logged no crash of it."
+    seen = (
+        EvidenceItem("exit status", f"ended by {name}"),
+        EvidenceItem("kernel log", "no process crashed during the attempt"),
+    )
+    advice = ("Ask who sends such signals: a debugger, a job manager, `kill` in a script.",)
+    return Finding("killed_from_outside", 0.92, text, seen, advice, ("who sent the signal",))
+
+
+def _was_sent(evidence: Evidence) -> bool:
+    # A handler, such as Python's faulthandler, ends the process by a signal that it sends.
+    ended = evidence.exit
+    is_silent = ended is not None and ended.kernel_faults == []
+    return is_silent and evidence.signal in _FAULTS and not _FATAL.search(evidence.output)
+
 
 def native_crash(evidence: Evidence) -> Finding | None:
     """A crash in native code, with the Python frame that was running."""
     name = _signal(evidence)
     if name not in _SIGNALS or name == "SIGILL":
         return None
-    frame, check = _FRAME.search(_fault_text(evidence)), _CHECK.search(evidence.output)
-    where = ""
-    if frame:
-        where = f" in {phrases.source_line(frame['file'], int(frame['line']), frame['function'])}"
+    frames, check = _crashed_in(evidence), _CHECK.search(evidence.output)
+    where = f" in {', called by '.join(frames)}" if frames else ""
     text = f"The trainer crashed in native code ({name}, it {_SIGNALS[name]}){where}."
-    missing = () if frame else ("the Python frame that crashed",)
+    missing = () if frames else ("the Python frame that crashed",)
     seen = _seen(evidence, name, check[0] if check else "")
-    return Finding("native_crash", 0.9, text, seen, _advice(name, has_frame=bool(frame)), missing)
+    confidence = _SENT if _was_sent(evidence) else 0.9
+    advice = _advice(name, has_frame=bool(frames))
+    return Finding("native_crash", confidence, text, seen, advice, missing)
 
 
 def illegal_instruction(evidence: Evidence) -> Finding | None:
@@ -65,7 +93,8 @@ def illegal_instruction(evidence: Evidence) -> Finding | None:
             "and install a build for this machine."
         ),
     )
-    return Finding("illegal_instruction", 0.93, text, _seen(evidence, "SIGILL"), advice)
+    confidence = _SENT if _was_sent(evidence) else 0.93
+    return Finding("illegal_instruction", confidence, text, _seen(evidence, "SIGILL"), advice)
 
 
 def shared_memory_full(evidence: Evidence) -> Finding | None:
@@ -96,6 +125,8 @@ def native_no_thread(evidence: Evidence) -> Finding | None:
         )
         advice = ("Lift the limit with `ulimit -v unlimited` in the shell that starts the run.",)
         return Finding("host_alloc_failure", 0.93, text, seen, advice)
+    if evidence.exit and not evidence.exit.limits:
+        return None  # either of them may be the reason
     count = evidence.limit("processes").get("soft")
     of = f" (limit of this user: {count})" if count else ""
     text = f"No more threads could be created{of}."
@@ -127,6 +158,17 @@ def _signal(evidence: Evidence) -> str:
     return _FAULTHANDLER.get(fatal["what"].strip(), "") if fatal else ""
 
 
+def _crashed_in(evidence: Evidence) -> list[str]:
+    """The innermost frame, and the innermost one of the user's own code where that is another."""
+    thread = _fault_text(evidence).strip().partition("\n\n")[0]
+    frames = [
+        Frame(each["file"], int(each["line"]), each["function"]) for each in _FRAME.finditer(thread)
+    ]
+    own = next((each for each in frames if not each.is_library), None)
+    named = dict.fromkeys(each for each in (*frames[:1], own) if each)
+    return [phrases.source_line(each.file, each.line, each.function) for each in named]
+
+
 def _fault_text(evidence: Evidence) -> str:
     # The thread that crashed comes first, or is marked "Current thread".
     fatal = _FATAL.search(evidence.output)
@@ -138,7 +180,16 @@ def _seen(evidence: Evidence, name: str, line: str = "") -> tuple[EvidenceItem, 
     fatal = _FATAL.search(evidence.output)
     quoted = (line, fatal[0] if fatal else "")
     items = tuple(EvidenceItem("output", text.strip()) for text in quoted if text)
-    return (EvidenceItem("exit status", f"ended by {name}"), *items) if evidence.exit else items
+    if evidence.exit is None:
+        return items
+    told = tuple(EvidenceItem("kernel log", line) for line in _own_faults(evidence.exit, evidence))
+    return (EvidenceItem("exit status", f"ended by {name}"), *told, *items)
+
+
+def _own_faults(ended: TrainerExited, evidence: Evidence) -> list[str]:
+    # The kernel counts threads; the main thread has the number of its process.
+    names = [f"[{pid}]" for pid in evidence.trainer_pids]
+    return [line for line in ended.kernel_faults or () if any(name in line for name in names)]
 
 
 def _advice(name: str, *, has_frame: bool) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
-"""The kernel's log: who was killed for memory since we began to watch.
+"""The kernel's log: who was killed for memory, and who crashed, since we began to watch.
 
 Record format: the kernel's Documentation/ABI/testing/dev-kmsg.  The two lines
 of a kill are written by mm/oom_kill.c: a summary that names the cgroup, and
-"Killed process".
+"Killed process".  Crashes are told by arch/x86/mm/fault.c and arch/x86/kernel/traps.c,
+by the number of the thread, where /proc/sys/debug/exception-trace is not 0.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _KILLED = re.compile(
     r"Killed process (?P<pid>\d+) \((?P<command>.*?)\)"
     r"(?:.*?anon-rss:(?P<anon_kb>\d+)kB)?"
 )
+_FAULT = re.compile(r"^(?:traps: )?.{1,15}\[\d+\]:? (?:segfault at|trap |general protection)")
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,11 @@ def select(lines: list[str], pids: frozenset[int], cgroup: str) -> list[str]:
     kills = [(line, parse_oom_kill(line)) for line in lines]
     wanted = set(pids) | {kill.pid for _, kill in kills if kill and _is_in(kill.cgroup, cgroup)}
     return [line for line, kill in kills if kill and kill.pid in wanted]
+
+
+def faults(lines: list[str]) -> list[str]:
+    """The lines about processes that crashed; one that was sent the signal is not among them."""
+    return [line for line in lines if _FAULT.search(line)]
 
 
 def _is_in(cgroup: str, ours: str) -> bool:

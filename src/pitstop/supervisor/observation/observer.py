@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import resource
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ _INITIAL_PID_NAMESPACE = "pid:[4026531836]"
 """PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h."""
 
 _SHARED_MEMORY = Path("/dev/shm")
+_FAULTS_ARE_LOGGED = "proc/sys/debug/exception-trace"
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Observations:
     limits: dict[str, JsonValue]
     missing: list[str]
     memory_watchers: list[str]
+    kernel_faults: list[str] | None
 
 
 @dataclass(frozen=True)
@@ -94,15 +97,17 @@ class Observer:
         """
         self._pids |= workers
         counters = cgroup.read(self._baseline.group) if self._baseline else None
+        logged = self._kernel_log()
         facts = Observations(
             max_rss_bytes=usage.ru_maxrss * 1024 if usage else None,
             cpu_seconds=usage.ru_utime + usage.ru_stime if usage else None,
             oom_kills=self._new_kills(counters.oom_kills if counters else None),
             memory_limit_bytes=counters.limit_bytes if counters else None,
-            kernel_lines=self._kernel_lines(),
+            kernel_lines=self._kernel_lines(logged),
             limits={**self._limits, **self._shared_memory()},
             missing=[],
             memory_watchers=memory_watchers.running(self._root / "proc"),
+            kernel_faults=self._kernel_faults(logged),
         )
         return replace(facts, missing=self._missing(facts))
 
@@ -110,13 +115,30 @@ class Observer:
         before = self._baseline.oom_kills if self._baseline else None
         return None if now is None or before is None else now - before
 
-    def _kernel_lines(self) -> list[str] | None:
+    def _kernel_log(self) -> list[str] | None:
         if self._log is None:
             return None
         lines = self._log.read()
         self._log.close()
         self._log = None
-        return kernel_log.select(lines, self._pids, self.cgroup)
+        return lines
+
+    def _kernel_lines(self, logged: list[str] | None) -> list[str] | None:
+        return None if logged is None else kernel_log.select(logged, self._pids, self.cgroup)
+
+    def _kernel_faults(self, logged: list[str] | None) -> list[str] | None:
+        if logged is None or not self._logs_faults():
+            return None
+        return kernel_log.faults(logged)
+
+    def _logs_faults(self) -> bool:
+        # Other processors have other words for a crash, and more of them.
+        if platform.machine() != "x86_64":
+            return False
+        try:
+            return (self._root / _FAULTS_ARE_LOGGED).read_text().strip() == "1"
+        except OSError:
+            return False
 
     def _shared_memory(self) -> dict[str, JsonValue]:
         space = limits.read_space(self._root / _SHARED_MEMORY.relative_to("/"))

@@ -91,6 +91,16 @@ CLUSTER = (
         confidence=0.9,
     ),
     Signature(
+        "user_code_error",
+        "A program that read from this one ended before it",
+        (
+            "Look why it ended: `| head`, a pager, or a helper that failed; to keep a log, "
+            "write it to a file.",
+        ),
+        classes=classes("BrokenPipeError"),
+        confidence=0.85,
+    ),
+    Signature(
         "network_or_download_failure",
         "The network or a download failed",
         (_FETCH_BEFORE,),
