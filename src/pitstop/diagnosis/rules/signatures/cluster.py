@@ -93,10 +93,7 @@ CLUSTER = (
     Signature(
         "user_code_error",
         "A program that read from this one ended before it",
-        (
-            "Look why it ended: `| head`, a pager, or a helper that failed; to keep a log, "
-            "write it to a file.",
-        ),
+        ("Look why it ended: `| head`, a pager, or a helper that failed.",),
         classes=classes("BrokenPipeError"),
         confidence=0.85,
     ),
