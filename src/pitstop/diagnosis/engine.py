@@ -33,6 +33,7 @@ RULES: tuple[Rule, ...] = (
     schedulers.job_clock,
     endings.scheduler_said,
     endings.asked_to_stop,
+    endings.stopped_by_somebody,
     endings.trainer_signalled,
     endings.cpu_time_limit,
     endings.timeout_wrapper,

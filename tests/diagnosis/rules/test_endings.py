@@ -237,3 +237,9 @@ def test_the_sender_of_a_signal_is_named() -> None:
 def test_a_resumed_fit_counts_the_epochs_of_earlier_attempts() -> None:
     evidence = completed(epoch(4), fit_ended(2), exited(0))
     assert "5 of 5 epochs" in finding_of(evidence).summary
+
+
+def test_a_stop_of_which_nobody_knows_who_asked() -> None:
+    finding = finding_of(stopped(*STOPPED_CLEANLY))
+    assert (finding.cause, finding.confidence) == ("stop_requested", 0.6)
+    assert "who asked it to stop" in finding.missing

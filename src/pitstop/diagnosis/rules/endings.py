@@ -103,6 +103,17 @@ def asked_to_stop(evidence: Evidence) -> Finding | None:
     return Finding(request.cause, confidence, _headline(evidence, request), seen, advice)
 
 
+def stopped_by_somebody(evidence: Evidence) -> Finding | None:
+    """The attempt stopped as one that was asked to, and nothing says who asked."""
+    if evidence.state != "stopped" or evidence.stop is not None:
+        return None
+    where = evidence.last(TrainerStopped)
+    at = f" after step {where.step:,}" if where else ""
+    text = f"The attempt was asked to stop, and stopped{at}; who asked is not recorded."
+    seen = (EvidenceItem("journal", "the attempt ended as stopped"),)
+    return Finding("stop_requested", 0.6, text, seen, (), ("who asked it to stop",))
+
+
 _KNOWN_WELL: frozenset[CauseId] = frozenset({"stop_requested", "user_interrupt", "time_limit"})
 
 

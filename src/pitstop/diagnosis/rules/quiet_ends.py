@@ -117,7 +117,10 @@ def dataset_exhausted(evidence: Evidence) -> Finding | None:
     told = tuple(EvidenceItem("journal", _short_words(epoch)) for epoch in epochs[:3])
     advice = _exhausted_advice(epochs, printed[0] if printed else "")
     text = _exhausted_headline(evidence, epochs)
-    return Finding("dataset_exhausted", 0.93 if is_end else 0.35, text, (*told, *lines), advice)
+    # Keras 3 warns of inputs that end as they should, where it had to guess their length.
+    is_telling = bool(epochs) or (printed is not None and bool(_NEEDED.search(printed[0])))
+    confidence = 0.93 if is_end and is_telling else 0.35
+    return Finding("dataset_exhausted", confidence, text, (*told, *lines), advice)
 
 
 def _has_no_length(evidence: Evidence) -> bool:

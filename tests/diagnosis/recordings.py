@@ -1,0 +1,42 @@
+"""Evidence of real runs, as the fault bench recorded it: journal and end of the output."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from pitstop.diagnosis import Evidence, output
+from pitstop.events import from_record
+from pitstop.journal import Entry
+
+FOLDER = Path(__file__).parent / "recorded"
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One run to which something was done.
+
+    Attributes:
+        name: of the scenario in the bench.
+        accepts: the causes that are right.
+        evidence: of its attempt.
+    """
+
+    name: str
+    accepts: frozenset[str]
+    evidence: Evidence
+
+
+def read(path: Path) -> Recording:
+    """A recording from its file."""
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    entries = tuple(
+        Entry(each["time"], each["attempt"], from_record(each["event"]))
+        for each in stored["entries"]
+    )
+    evidence = Evidence(entries[-1].attempt, entries, output.clean(stored["output"]))
+    return Recording(path.stem, frozenset(stored["accepts"]), evidence)
+
+
+RECORDINGS = tuple(read(path) for path in sorted(FOLDER.glob("*.json")))
