@@ -101,7 +101,6 @@ QUIET_ENDS: tuple[Scenario, ...] = (
     scenario(
         "52a-nan-from-one-sample",
         "nan_loss",
-        args="--model digits",
         data="nan",
         among="nan",
         says="step 7",

@@ -116,6 +116,11 @@ CASES: list[Case] = [
         "network_or_download_failure",
     ),
     (
+        "a stale handle, which TensorFlow takes for an abort",
+        tf_error("AbortedError", "Graph execution error:\n\ndata/a.tfrecord; Stale file handle"),
+        "network_or_download_failure",
+    ),
+    (
         "the reader of a pipe is gone",
         failed(raised("BrokenPipeError", "[Errno 32] Broken pipe", "ConnectionError"), exited(1)),
         "user_code_error",

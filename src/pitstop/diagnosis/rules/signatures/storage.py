@@ -27,6 +27,13 @@ STORAGE = (
         ),
     ),
     Signature(
+        "network_or_download_failure",
+        "A file on a server of files went away while it was read",
+        ("Mount the file system again, or copy the data to a local disk first.",),
+        words("Stale (?:NFS )?file handle", r"\[Errno 116\]"),
+        SYSTEM,
+    ),
+    Signature(
         "disk_full",
         "The disk quota is used up",
         ("Look at `quota -s` (`df` shows free space all the same), then delete old checkpoints.",),
