@@ -27,13 +27,14 @@ _DECORATION = re.compile(
     r"|(?P<pod>\[pod/[^\]]+\])"
     rf"|(?P<syslog>{_SYSLOG})"
     r"|(?P<level>(?:\[(?:ERROR|CRITICAL|WARNING|INFO|DEBUG|stderr|stdout)\]"
-    r"|(?:ERROR|CRITICAL|WARNING|INFO|DEBUG)(?= - | \| | \[|: ?\[)"
+    r"|(?:ERROR|CRITICAL|WARNING|INFO|DEBUG)(?:(?: -| \|)(?= )|(?= \[|: ?\[))"
     r"|(?:ERROR|CRITICAL|WARNING|INFO|DEBUG|FATAL):[\w.]+):?)"
     r"|(?P<quote>(?:&gt;|>)(?= ))"
 )
 _GROUP_NAMES = ("rank", "named_rank", "task", "service", "pod")
 _JSON_FIELDS = ("log", "message", "msg", "textPayload", "text", "data")
 _MOST_DECORATIONS = 5
+_LONGEST_LINE = 4000
 _HEADER = "Traceback (most recent call last)"
 
 
@@ -56,10 +57,15 @@ def split(text: str, first_number: int = 1) -> Iterator[Line]:
     """The lines of a cleaned text, the first of them numbered `first_number`."""
     known: re.Pattern[str] | None = None
     for number, raw in enumerate(text.split("\n"), first_number):
-        line = _undecorated(number, raw)
+        line = _undecorated(number, _shortened(raw))
         known = _prefix_of(line.text) or known
         found = known.match(line.text) if known else None
         yield replace(line, text=line.text[found.end() :]) if found else line
+
+
+def _shortened(raw: str) -> str:
+    half = _LONGEST_LINE // 2
+    return raw if len(raw) <= _LONGEST_LINE else f"{raw[:half]} ... {raw[-half:]}"
 
 
 def _prefix_of(text: str) -> re.Pattern[str] | None:

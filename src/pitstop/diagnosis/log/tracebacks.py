@@ -42,7 +42,7 @@ _IPYTHON_FRAME = re.compile(
 _ARROW = re.compile(r"^-+> ?(?P<line>\d+) ?(?P<code>.*)$")
 _SYNTAX_NAMES = ("SyntaxError", "IndentationError", "TabError")
 _MESSAGE_STOP = re.compile(
-    r"^(?:\d{4}-\d\d-\d\d[ T][\d:.]+: [IWEF] |[IWEF]\d{4} |slurmstepd|srun: |=>> PBS|\S*[$#] "
+    r"^(?:\d{4}-\d\d-\d\d[ T][\d:.]+: [IWEF] |\[?[IWEF]\d{0,4} |slurmstepd|srun: |=>> PBS|\S*[$#] "
     r"|Exception ignored|Process finished|Killed$|Terminated$|Aborted|Segmentation fault"
     r"|\[?Epoch |Traceback |During handling|The above exception|wandb: |ERROR conda|make: "
     r"|command terminated)"
@@ -129,8 +129,11 @@ def _holds(before: Traceback, after: Traceback) -> bool:
     if before.headed and not after.headed and after.first == before.last + 1:
         return True
     said = before.raised.message.partition("\n")[0]
-    is_same = bool(said) and said == after.raised.message.partition("\n")[0]
-    return is_same or after.raised.name in said
+    is_same = (before.raised.name, said) == (
+        after.raised.name,
+        after.raised.message.partition("\n")[0],
+    )
+    return (is_same and bool(said)) or after.raised.name in said
 
 
 def _single(stream: list[Line]) -> Iterator[Traceback]:

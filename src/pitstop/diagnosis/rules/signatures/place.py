@@ -38,6 +38,7 @@ _FILES: tuple[tuple[Place, re.Pattern[str]], ...] = (
     ("download", re.compile(r"/(?:urllib\d?|requests|http|botocore|huggingface_hub)/")),
     ("model", re.compile(r"keras/.*(?:layers|engine|models)/|torch/nn/modules/")),
 )
+_CALLS = re.compile(r"(\w+)\(")
 _IMPORT = re.compile(r"^(?:import|from) [^;]*$")
 
 
@@ -50,8 +51,9 @@ def places_of(raised: Raised) -> frozenset[Place]:
 
 
 def _places(frame: Frame) -> list[Place]:
-    function = frame.function.rpartition(".")[2]
-    found = [place for place, pattern in _FUNCTIONS if pattern.match(function)]
+    # Keras takes its own frames out of tracebacks; the call of the user tells the same.
+    functions = [frame.function.rpartition(".")[2], *_CALLS.findall(frame.code)]
+    found = [place for place, pattern in _FUNCTIONS if any(map(pattern.match, functions))]
     return found + [place for place, pattern in _FILES if pattern.search(frame.file)]
 
 

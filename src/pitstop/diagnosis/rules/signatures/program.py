@@ -122,7 +122,7 @@ WEIGHTS = (
             r"(?i:shapes?\b.*\b(?:incompatible|mismatch|match|compatible|equal))",
             r"invalid load key|Ran out of input|pickle data was truncated|failed finding central",
             r"(?i:corrupt|truncated|missing key|unexpected key|not a zip file|size mismatch)",
-            r"bad magic number|[Cc]hecksum does not match|Unable to open|No such file",
+            r"bad magic number|[Cc]hecksum does not match|Unable to open|No (?:such )?file",
         ),
         _WEIGHTS,
         places=frozenset({"restoring"}),

@@ -1,0 +1,66 @@
+"""What loggers, launchers and containers put before a line."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitstop.diagnosis.log.lines import Line, split
+
+DECORATED = [
+    ("2026-01-02 03:04:05,678 - ERROR - it failed", "it failed", ""),
+    ("[2026-01-02 03:04:05] it failed", "it failed", ""),
+    ("2026-01-02T03:04:05.678901234Z stderr F   File", "  File", ""),
+    ("stderr: it failed", "it failed", ""),
+    ("[rank3]: Traceback", "Traceback", "[rank3]:"),
+    ("[rank3]:   File", "  File", "[rank3]:"),
+    ("(Trainer pid=12, ip=10.0.0.1) it failed", "it failed", "(Trainer pid=12, ip=10.0.0.1)"),
+    ("[1,0]<stderr>:it failed", "it failed", "[1,0]<stderr>:"),
+    ("3: it failed", "it failed", "3:"),
+    ("train_1  | it failed", "it failed", "train_1  |"),
+    ("[pod/train-0/main] it failed", "it failed", "[pod/train-0/main]"),
+    ("Jan  2 03:04:05 node1 python[12]: it failed", "it failed", ""),
+    ("[80746] it failed", "it failed", ""),
+    ("> it failed", "it failed", ""),
+    ('{"log":"it failed\\n","stream":"stderr"}', "it failed", ""),
+    ('{"message":"it failed","rank":2}', "it failed", "2"),
+    ('{"log":"\\u001b[31mit failed\\u001b[0m\\n"}', "it failed", ""),
+    ("INFO:tensorflow:it failed", "it failed", ""),
+]
+BARE = [
+    "it failed",
+    "    indented",
+    "{not: json",
+    "2026-01-02 03:04:05.678901: E tensorflow/core/x.cc:12] text",
+    "12/100 [===>...] - loss: 0.1",
+    "[[{{node IteratorGetNext}}]]",
+]
+
+
+@pytest.mark.parametrize(("raw", "text", "group"), DECORATED)
+def test_decoration_is_taken_off(raw: str, text: str, group: str) -> None:
+    assert list(split(raw)) == [Line(1, text, group)]
+
+
+@pytest.mark.parametrize("raw", BARE)
+def test_what_is_no_decoration_stays(raw: str) -> None:
+    assert next(split(raw)).text == raw
+
+
+def test_lines_are_numbered_from_the_given_one() -> None:
+    assert [line.number for line in split("a\nb", 41)] == [41, 42]
+
+
+def test_the_prefix_of_an_unknown_logger_is_learnt_from_a_traceback() -> None:
+    text = (
+        "12:01:07.1 [177/train (pid 9)] node-4 Traceback (most recent call last):\n"
+        '12:01:07.2 [177/train (pid 9)] node-4   File "a.py", line 3, in main\n'
+        "12:01:07.3 [177/train (pid 9)] node-4 OSError: full\n"
+        "something else\n"
+    )
+    texts = [line.text for line in split(text)]
+    assert texts[1:4] == ['  File "a.py", line 3, in main', "OSError: full", "something else"]
+
+
+def test_a_bar_before_a_traceback_is_no_prefix() -> None:
+    text = '3/20 loss: 0.5Traceback (most recent call last):\n  File "a.py", line 3\n'
+    assert next(split(text)).text.startswith("3/20")

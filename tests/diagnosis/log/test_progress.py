@@ -1,0 +1,67 @@
+"""Lines that only a training prints that goes on."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitstop.diagnosis.log import progress
+from pitstop.diagnosis.log.lines import split
+from pitstop.diagnosis.log.log import parse
+
+GOES_ON = [
+    "Epoch 3/10",
+    " 12/100 [==>.....] - ETA: 2s - loss: 0.1",
+    "100/100 - 1s - loss: 0.5 - val_loss: 0.6",
+    "12/100 ━━━━ 3s 12ms/step - loss: 0.1",
+    " 45%|████      | 450/1000 [00:10<00:12, 44.1it/s]",
+    "Train Epoch: 1 [1280/60000 (2%)]\tLoss: 2.29",
+    "Epoch [3/10], Loss: 0.3",
+    "step 100, loss 0.25",
+    "iter 40: loss 1.2, lr 0.001",
+]
+STANDS_STILL = [
+    "",
+    "Loading weights",
+    '  File "a.py", line 3',
+    "ValueError: expected 3/4",
+    "retry 2/5: connection refused",
+    "Found 100 images in 3 steps",
+]
+
+
+@pytest.mark.parametrize("text", GOES_ON)
+def test_progress(text: str) -> None:
+    assert progress.find(tuple(split(text)))
+
+
+@pytest.mark.parametrize("text", STANDS_STILL)
+def test_no_progress(text: str) -> None:
+    assert progress.find(tuple(split(text))) == ()
+
+
+def test_the_last_batch_of_the_last_epoch_is_the_end() -> None:
+    text = "Epoch 2/2\n{}/8 ━━━━ - loss: 0.1"
+    assert progress.ran_to_its_end(parse(text.format(8)).progress)
+    assert not progress.ran_to_its_end(parse(text.format(7)).progress)
+    assert not progress.ran_to_its_end(parse(text.format(8).replace("2/2", "2/3")).progress)
+
+
+@pytest.mark.parametrize("text", ["8/8 - loss: nan", "step 3 loss=NaN", "Epoch 1/3 loss: inf"])
+def test_a_loss_that_is_no_number(text: str) -> None:
+    (found,) = progress.find(tuple(split(text)))
+    assert found.is_nan
+
+
+@pytest.mark.parametrize(
+    "text", ["Training finished.", "Finished Training", "'train_runtime': 3", "Done!"]
+)
+def test_what_says_that_all_was_done(text: str) -> None:
+    assert list(progress.completions(tuple(split(text))))
+
+
+def test_a_bar_that_is_drawn_again_is_no_step() -> None:
+    log = parse("step 1 loss 0.5\nValueError: a\nstep 1 loss 0.5\n")
+    assert not log.went_on_after(2, "")
+    assert parse("step 1 loss 0.5\nValueError: a\nstep 2 loss 1\nstep 3 loss 1").went_on_after(
+        2, ""
+    )
