@@ -155,6 +155,17 @@ def pauses(seconds: float) -> Strike:
     return strike
 
 
+def suspends(seconds: float) -> Strike:
+    """SIGSTOP; after a while somebody gives up, and ends the command."""
+
+    def strike(scene: Scene) -> None:
+        os.kill(scene.ready_pid, signal.SIGSTOP)
+        time.sleep(seconds)
+        _kill("TERM", scene.command_pid)
+
+    return strike
+
+
 def cuts_the_network(scene: Scene) -> None:
     """Takes down the only interface of the network namespace that the workers are in."""
     words = ["nsenter", "--net", "--target", str(scene.ready_pid), "ip", "link", "set", "lo"]

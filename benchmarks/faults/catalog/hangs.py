@@ -14,6 +14,7 @@ from benchmarks.faults.strikes import (
     freezes_the_disk,
     pauses,
     signals_ready,
+    suspends,
 )
 
 _FOR_EVER = float("inf")
@@ -49,12 +50,13 @@ HANGS: tuple[Scenario, ...] = (
     ),
     watched(
         scenario(
-            "53c-suspended",
+            "53c-suspended-and-given-up",
+            "preempted_or_terminated",
             "hang_or_stall",
             fault="wait@batch:27",
             among="standstill",
-            says="suspended|stopped|SIGSTOP",
-            strike=pauses(_FOR_EVER),
+            says="SIGSTOP",
+            strike=suspends(20.0),
         )
     ),
     watched(

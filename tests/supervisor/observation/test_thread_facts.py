@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -73,6 +74,14 @@ def test_work_is_counted() -> None:
     after = thread_facts.work_of([os.getpid()])
     assert after[0] >= before[0] + 0.03
     assert after[1] > before[1]  # what was read to know
+
+
+def test_waiting_for_a_processor_is_work_too(tmp_path: Path) -> None:
+    for tid, queued in ((7, 1_500_000_000), (8, 500_000_000)):
+        thread = tmp_path / "7/task" / str(tid)
+        thread.mkdir(parents=True)
+        (thread / "schedstat").write_text(f"90 {queued} 12\n")
+    assert thread_facts.work_of([7], tmp_path) == (2.0, 0)
 
 
 def test_who_is_gone_has_nothing_to_say() -> None:

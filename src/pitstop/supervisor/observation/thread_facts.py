@@ -79,10 +79,16 @@ def parse_stat(text: str) -> tuple[str, list[str]]:
 
 
 def work_of(pids: Sequence[int], proc: Path = Path("/proc")) -> tuple[float, int]:
-    """Processor seconds, and bytes read and written, of these processes so far."""
-    stats = [parse_stat(_text(proc / str(pid) / "stat"))[1] for pid in pids]
+    """Processor seconds, and bytes read and written, of these processes so far.
+
+    Time in which a thread was ready and had to wait for a processor counts too: on
+    a crowded machine, who computes is mostly waiting for its turn.
+    """
+    folders = [proc / str(pid) for pid in pids]
+    stats = [parse_stat(_text(folder / "stat"))[1] for folder in folders]
     ticks = sum(int(fields[_UTIME]) + int(fields[_STIME]) for fields in stats if fields)
-    return ticks / _CLOCK_TICKS_PER_SECOND, sum(_moved_bytes(proc / str(pid)) for pid in pids)
+    seconds = ticks / _CLOCK_TICKS_PER_SECOND + sum(map(_queued_seconds, folders))
+    return seconds, sum(map(_moved_bytes, folders))
 
 
 def catches(pid: int, number: int, proc: Path = Path("/proc")) -> bool:
@@ -111,6 +117,13 @@ def _file_of(thread: Path) -> str:
         return str((thread / "fd" / str(int(words[1], 16))).readlink())
     except OSError:
         return ""
+
+
+def _queued_seconds(process: Path) -> float:
+    """Time in which its threads were ready to run and did not; 0 where it is not counted."""
+    # "time on a processor, time in the queue, slices", in ns: Documentation/scheduler/sched-stats
+    counts = (_text(file).split() for file in process.glob("task/*/schedstat"))
+    return sum(int(each[1]) for each in counts if len(each) > 1) / 1e9
 
 
 def _moved_bytes(process: Path) -> int:
