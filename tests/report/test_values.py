@@ -28,7 +28,8 @@ def test_values(value: float, unit: Unit, text: str) -> None:
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
-        (0.25, "0.2 s"),
+        (0.25, "0.25 s"),
+        (5, "5 s"),
         (59.4, "59 s"),
         (59.6, "1 min"),
         (250, "4 min 10 s"),

@@ -46,6 +46,11 @@ class Series:
     points: tuple[Point, ...]
     is_dots: bool = False
 
+    @property
+    def can_be_drawn(self) -> bool:
+        """Whether there is a line, or at least a dot."""
+        return len(self.finite()) > (0 if self.is_dots else 1)
+
     def finite(self) -> tuple[Point, ...]:
         """The points that can be drawn."""
         return tuple(point for point in self.points if math.isfinite(point[1]))
@@ -124,7 +129,7 @@ def panels_with_values(panels: Iterable[Panel]) -> tuple[Panel, ...]:
             each.id,
             each.title,
             each.unit,
-            tuple(series for series in each.series if len(series.finite()) > 1 or series.is_dots),
+            tuple(series for series in each.series if series.can_be_drawn),
             each.limit,
             each.limit_name,
         )

@@ -36,7 +36,7 @@ def duration(seconds: float) -> str:
         if whole >= size:
             rest = whole % size // smaller
             return f"{whole // size} {name}" + (f" {rest} {smaller_name}" if rest else "")
-    return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
+    return f"{seconds:.2g} s" if seconds < 10 else f"{whole} s"
 
 
 def clock(seconds: float, zone: tzinfo | None = None) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+
+import pytest
 
 from pitstop.report.page.timeline_section import fold, script_text, timeline_section
 from pitstop.report.timeline import Mark, MarkKind, Panel, Series, Timeline, Unit
@@ -45,6 +48,15 @@ def test_signs_are_few_and_the_last_ones() -> None:
     assert len(signs) == 60
     assert signs[-1].get("title") == _KILLED.text
     assert signs[0].get("title") == "step 42 saved"
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.004, 0.7, 101.0, 1e6])
+def test_no_label_lies_beyond_the_axis(seconds: float) -> None:
+    section = timeline_section(replace(_TIMELINE, ended_seconds=seconds))
+    [axis] = [each for each in section.iter("div") if each.get("class") == "x"]
+    places = [float(label.get("style", "")[len("left:") : -1]) for label in axis]
+    assert places[0] == 0
+    assert max(places) <= 100
 
 
 def test_json_in_a_script() -> None:

@@ -15,6 +15,7 @@ _FAR_LIMIT = 4.0
 _PADDING = 0.06
 _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
 _DAY = 86400
+_SHORTEST = 0.1
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,9 @@ def round_values(low: float, high: float, count: int) -> tuple[float, ...]:
 
 def time_ticks(seconds: float, count: int) -> tuple[float, ...]:
     """About so many round times from 0 on, as people count time."""
-    rough = max(seconds, 1e-3) / count
+    rough = seconds / count
     if rough < 1:
-        return round_values(0.0, max(seconds, 1e-3), count)
+        return round_values(0.0, seconds, count) if seconds >= _SHORTEST else (0.0,)
     step = next((each for each in _SECONDS if each >= rough), None)
     step = step or _DAY * math.ceil(rough / _DAY)
     return tuple(float(index * step) for index in range(int(seconds // step) + 1))
