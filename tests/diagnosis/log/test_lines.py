@@ -63,4 +63,18 @@ def test_the_prefix_of_an_unknown_logger_is_learnt_from_a_traceback() -> None:
 
 def test_a_bar_before_a_traceback_is_no_prefix() -> None:
     text = '3/20 loss: 0.5Traceback (most recent call last):\n  File "a.py", line 3\n'
-    assert next(split(text)).text.startswith("3/20")
+    assert next(split(text)).text == "3/20 loss: 0.5"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "train.sh: line 3:  4711 Killed                  python train.py",
+        "Segmentation fault (core dumped)",
+        "Traceback (most recent call last):",
+        "slurmstepd: error: Detected 1 oom_kill event",
+    ],
+)
+def test_what_sticks_to_a_bar_is_a_line_of_its_own(said: str) -> None:
+    texts = [line.text for line in split(f" 7/20 [=>...] - loss: 1.5249{said}")]
+    assert texts == [" 7/20 [=>...] - loss: 1.5249", said]

@@ -42,7 +42,7 @@ def by_numbers(log: Log, clue: Clue) -> tuple[str, ...]:
     """What the numbers of this log advise; empty where there are none."""
     text = clue.raised.message if clue.raised else clue.quote
     if clue.cause in _MEMORY:
-        return tuple(_memory(text))
+        return tuple(about_memory(text))
     if clue.cause == "dataset_exhausted":
         return tuple(_batches(log))
     if clue.cause == "dependency_or_import_error":
@@ -52,10 +52,16 @@ def by_numbers(log: Log, clue: Clue) -> tuple[str, ...]:
     return ()
 
 
-def _memory(text: str) -> Iterator[str]:
+def about_memory(text: str, batch_size: int | None = None) -> Iterator[str]:
+    """What a message about memory that was refused says of sizes.
+
+    Args:
+        text: the message.
+        batch_size: of the training, where it is known.
+    """
     shape = _SHAPE.search(text)
     if shape:
-        yield from _of_shape(shape)
+        yield from _of_shape(shape, batch_size)
     torch = _TORCH.search(text)
     if torch:
         asked = torch["asked"] or torch["asked2"]
@@ -67,7 +73,7 @@ def _memory(text: str) -> Iterator[str]:
         yield f"{phrases.size(int(requested['bytes']))} were asked for at once."
 
 
-def _of_shape(shape: re.Match[str]) -> Iterator[str]:
+def _of_shape(shape: re.Match[str], batch_size: int | None) -> Iterator[str]:
     dims = [int(dim) for dim in re.findall(r"\d+", shape["shape"] or shape["numpy"])]
     item = _ITEM_BYTES.get(shape["type"] or shape["dtype"] or "", 4)
     size_bytes = math.prod(dims) * item
@@ -76,11 +82,9 @@ def _of_shape(shape: re.Match[str]) -> Iterator[str]:
         yield f"A tensor of {words} takes {phrases.size(size_bytes)}: that shape is a mistake."
         return
     yield f"One tensor of {words} takes {phrases.size(size_bytes)}."
-    if len(dims) > 1 and dims[0] > 1:
-        yield (
-            f"If {dims[0]} is the batch, a batch of {dims[0] // 2} needs "
-            f"{phrases.size(size_bytes // 2)} there."
-        )
+    if len(dims) > 1 and dims[0] > 1 and batch_size in (None, dims[0]):
+        if_batch = f"batch_size is {batch_size}:" if batch_size else f"If {dims[0]} is the batch,"
+        yield (f"{if_batch} a batch of {dims[0] // 2} needs {phrases.size(size_bytes // 2)} there.")
 
 
 def _batches(log: Log) -> Iterator[str]:

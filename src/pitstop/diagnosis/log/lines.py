@@ -33,6 +33,12 @@ _DECORATION = re.compile(
 )
 _GROUP_NAMES = ("rank", "named_rank", "task", "service", "pod")
 _JSON_FIELDS = ("log", "message", "msg", "textPayload", "text", "data")
+_GLUED = re.compile(
+    r"(?P<bar>.*\d ?/ ?\d.*?[\w%.\]])(?=(?:(?:\.{0,2}/|[a-zA-Z])[\w./-]*: line \d+: +\d+ )?"
+    r"(?:Killed|Terminated|Segmentation fault|Aborted|Bus error|Floating point exception|Hangup"
+    r"|Illegal instruction|CPU time limit exceeded)\b|slurmstepd: |terminate called "
+    r"|Fatal Python error: |\^C|Traceback \(most)"
+)
 _MOST_DECORATIONS = 5
 _LONGEST_LINE = 4000
 _HEADER = "Traceback (most recent call last)"
@@ -60,7 +66,17 @@ def split(text: str, first_number: int = 1) -> Iterator[Line]:
         line = _undecorated(number, _shortened(raw))
         known = _prefix_of(line.text) or known
         found = known.match(line.text) if known else None
-        yield replace(line, text=line.text[found.end() :]) if found else line
+        yield from _unglued(replace(line, text=line.text[found.end() :]) if found else line)
+
+
+def _unglued(line: Line) -> Iterator[Line]:
+    """A bar ends without a line break; what is printed when its process dies sticks to it."""
+    found = _GLUED.match(line.text)
+    if found is None:
+        yield line
+        return
+    yield replace(line, text=found["bar"])
+    yield replace(line, text=line.text[found.end("bar") :])
 
 
 def _shortened(raw: str) -> str:
