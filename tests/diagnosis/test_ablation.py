@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -69,7 +70,7 @@ def _changed(kind: type[Event], change: Callable[[Event], Event]) -> Sensor:
     return apply
 
 
-def _exit_without(**fields: object) -> Sensor:
+def _exit_without(**fields: Any) -> Sensor:
     def change(event: Event) -> Event:
         assert isinstance(event, TrainerExited)
         lacks = [

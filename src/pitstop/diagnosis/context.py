@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pitstop.diagnosis import phrases
+from pitstop.diagnosis import phrases, sizes
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.events import (
@@ -41,7 +41,11 @@ def complete(finding: Finding, evidence: Evidence) -> Finding:
     return replace(
         finding,
         evidence=(*finding.evidence, *_context(evidence)),
-        advice=(*finding.advice, *_resume_advice(finding, evidence)),
+        advice=(
+            *sizes.advice_of(evidence, finding.cause),
+            *finding.advice,
+            *_resume_advice(finding, evidence),
+        ),
         missing=tuple(dict.fromkeys((*finding.missing, *_missing(finding, evidence)))),
     )
 

@@ -1,0 +1,53 @@
+"""Sizes of the run in the advice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pitstop.events import FitStarted
+from pitstop.flight.sample import GpuSample
+from tests.diagnosis.attempts import CONNECTED, STARTED, advice_of, attempt_of, exited, raised
+from tests.diagnosis.flights import GB, NOTHING_SEEN, with_flight
+
+OOM = raised(
+    "tensorflow.python.framework.errors_impl.ResourceExhaustedError",
+    "OOM when allocating tensor with shape[256,112,112,64] and type float on "
+    "/job:localhost/replica:0/task:0/device:GPU:0 by allocator GPU_0_bfc",
+    "OpError Exception BaseException",
+)
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "line"),
+    [
+        (256, "batch_size is 256: a batch of 128 needs 411.0 MB there."),
+        (None, "If 256 is the batch, a batch of 128 needs 411.0 MB there."),
+    ],
+)
+def test_the_batch_that_would_take_half(batch_size: int | None, line: str) -> None:
+    fit = FitStarted(0, 5, 20, {"batch_size": batch_size})
+    advice = advice_of(attempt_of(STARTED, CONNECTED, fit, OOM, exited(1), state="failed"))
+    assert advice[:2] == ("One tensor of 256x112x112x64 takes 822.1 MB.", line)
+
+
+def test_a_tensor_that_has_nothing_to_do_with_the_batch() -> None:
+    fit = FitStarted(0, 5, 20, {"batch_size": 32})
+    advice = advice_of(attempt_of(STARTED, CONNECTED, fit, OOM, exited(1), state="failed"))
+    assert not any("a batch of" in line for line in advice)
+
+
+def test_what_the_gpu_has_and_who_else_uses_it() -> None:
+    gpu = GpuSample(0, "H200", used_bytes=11 * GB, total_bytes=12 * GB, own_bytes=8 * GB)
+    seen = replace(NOTHING_SEEN, gpus=(gpu,), gpu_peak_bytes={0: 11 * GB})
+    advice = advice_of(
+        with_flight(attempt_of(STARTED, CONNECTED, OOM, exited(1), state="failed"), seen)
+    )
+    assert "GPU 0 has 12.0 GB, of which at most 11.0 GB were seen in use." in advice
+    assert "Other programs held 3.0 GB of GPU 0." in advice
+
+
+def test_other_errors_get_no_sizes() -> None:
+    failed = attempt_of(STARTED, CONNECTED, raised("ValueError", "shape[2,3]"), exited(1))
+    assert not any("tensor" in line for line in advice_of(failed))
