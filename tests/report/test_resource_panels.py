@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from pitstop.flight.sample import (
     TRAINER,
     CgroupSample,
+    DiskSample,
     GpuSample,
     HostSample,
     ProcessSample,
@@ -68,6 +71,38 @@ def test_each_gpu_is_a_line() -> None:
     assert [each.name for each in found["gpu_memory"].series] == ["GPU 0", "GPU 1"]
     assert found["gpu_memory"].limit == 80.0
     assert len(found["gpu"].series) == 2
+
+
+def test_a_learning_rate_that_changes() -> None:
+    steady = [replace(each, training=_training(each, 0.1)) for each in _SAMPLES]
+    falling = [replace(each, training=_training(each, 1.0 / each.number)) for each in _SAMPLES[1:]]
+    assert "learning_rate" not in _panels(steady)
+    assert _panels(falling)["learning_rate"].series[0].points[0] == (1001.0, 1.0)
+
+
+def _training(sample: Sample, rate: float) -> TrainingSample:
+    assert sample.training is not None
+    return replace(sample.training, learning_rate=rate)
+
+
+def test_a_disk_that_fills_up_and_no_other() -> None:
+    disks = [
+        DiskSample("/", "ext4", ["run"], 1000, 900),
+        DiskSample("/data", "ext4", ["cwd"], 1000, 9),
+    ]
+    [line] = _panels([replace(each, disks=disks) for each in _SAMPLES])["disk"].series
+    assert line.name == "/data"
+
+
+@pytest.mark.parametrize(("limit", "shown"), [(20, True), (64, False), (None, False)])
+def test_open_files_near_their_limit(limit: int | None, shown: bool) -> None:
+    process = ProcessSample(
+        1, TRAINER, "python", "R", rss_bytes=1, open_files=12, open_files_limit=limit
+    )
+    found = _panels([replace(each, processes=[process]) for each in _SAMPLES])
+    assert ("open_files" in found) == shown
+    if shown:
+        assert found["open_files"].limit == 20.0
 
 
 def test_a_process_that_has_ended_holds_nothing_which_is_no_news() -> None:

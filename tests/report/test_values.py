@@ -15,6 +15,7 @@ from pitstop.report.values import clock, duration, value_text
     [
         (0.123456, Unit.PLAIN, "0.1235"),
         (3_900_000_000, Unit.BYTES, "3.9 GB"),
+        (1023.6, Unit.COUNT, "1,024"),
         (1.8, Unit.SHARE, "180%"),
         (12.345, Unit.PER_SECOND, "12.3/s"),
         (1234.5, Unit.PER_SECOND, "1,234/s"),

@@ -11,6 +11,7 @@ from pitstop.report.timeline import Panel, Series, Timeline
 from pitstop.report.values import value_text
 
 MEMORY, GPU_MEMORY, LOSS, SPEED = "memory", "gpu_memory", "loss", "speed"
+DISK, OPEN_FILES = "disk", "open_files"
 _WIDTH = 40
 _FEWEST_POINTS = 3
 
@@ -21,7 +22,9 @@ _TELLING: Mapping[str, tuple[str, ...]] = {
     "host_alloc_failure": (MEMORY,),
     "gpu_oom": (GPU_MEMORY,),
     "killed_from_outside": (MEMORY,),
-    "shm_exhausted": (MEMORY,),
+    "disk_full": (DISK,),
+    "shm_exhausted": (DISK, MEMORY),
+    "too_many_open_files": (OPEN_FILES,),
     "hang_or_stall": (SPEED,),
     "worker_lost": (SPEED,),
     "unknown": (MEMORY, LOSS),

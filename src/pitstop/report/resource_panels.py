@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from pitstop.flight import series
 from pitstop.flight.resources import memory_limit_bytes, memory_place
 from pitstop.flight.sample import Sample
-from pitstop.report.course import GPU_MEMORY, MEMORY
+from pitstop.report.course import DISK, GPU_MEMORY, MEMORY, OPEN_FILES
 from pitstop.report.thinning import thin
 from pitstop.report.timeline import Panel, Point, Series, Unit, panels_with_values
 from pitstop.report.training_panels import COLUMNS
 
 _MOST_GPUS = 4
+_MOST_DISKS = 3
+_SCARCE = 0.1
 
 
 def resource_panels(samples: Sequence[Sample]) -> tuple[Panel, ...]:
@@ -32,6 +34,9 @@ def _panels(samples: Sequence[Sample]) -> Iterator[Panel]:
     yield _gpu_memory(samples, gpus)
     used = (_series(f"GPU {index}", series.gpu_utilization(samples, index)) for index in gpus)
     yield _shares("gpu", "GPU", *used)
+    yield _learning_rate(samples)
+    yield _disks(samples)
+    yield _open_files(samples)
 
 
 def _memory(samples: Sequence[Sample]) -> Panel:
@@ -59,6 +64,36 @@ def _gpu_memory(samples: Sequence[Sample], gpus: Sequence[int]) -> Panel:
     totals = [gpu.total_bytes for gpu in samples[-1].gpus if gpu.total_bytes is not None]
     limit = float(min(totals)) if totals else None
     return Panel(GPU_MEMORY, "GPU memory", Unit.BYTES, lines, limit, "GPU has")
+
+
+def _learning_rate(samples: Sequence[Sample]) -> Panel:
+    points = series.learning_rate(samples)
+    changes = len({each.value for each in points}) > 1
+    lines = (_series("learning rate", points),) if changes else ()
+    return Panel("learning_rate", "Learning rate", Unit.PLAIN, lines)
+
+
+def _disks(samples: Sequence[Sample]) -> Panel:
+    """The space left where it got scarce; elsewhere it is no news."""
+    scarce = {
+        disk.mount: None
+        for each in samples
+        for disk in each.disks
+        if disk.free_bytes < _SCARCE * disk.size_bytes
+    }
+    lines = (_series(mount, series.disk_free(samples, mount)) for mount in scarce)
+    return Panel(DISK, "Disk space left", Unit.BYTES, tuple(lines)[:_MOST_DISKS])
+
+
+def _open_files(samples: Sequence[Sample]) -> Panel:
+    """The trainer's descriptors where they came near to their limit."""
+    points = series.open_files(samples)
+    limits = [each.trainer.open_files_limit for each in samples if each.trainer]
+    limit = limits[-1] if limits else None
+    is_near = limit is not None and any(each.value > limit / 2 for each in points)
+    lines = (_series("of the trainer", points),) if is_near else ()
+    most = None if limit is None else float(limit)
+    return Panel(OPEN_FILES, "Open files", Unit.COUNT, lines, most, "limit")
 
 
 def _shares(panel_id: str, title: str, *lines: Series) -> Panel:

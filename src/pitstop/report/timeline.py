@@ -15,6 +15,7 @@ class Unit(StrEnum):
     """How the values of a panel are written."""
 
     PLAIN = ""
+    COUNT = "count"
     BYTES = "bytes"
     SHARE = "share"
     PER_SECOND = "per second"

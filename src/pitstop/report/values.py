@@ -15,6 +15,8 @@ def value_text(value: float, unit: Unit) -> str:
     match unit:
         case Unit.BYTES:
             return phrases.size(round(value))
+        case Unit.COUNT:
+            return f"{value:,.0f}"
         case Unit.SHARE:
             return f"{value:.0%}"
         case Unit.PER_SECOND:

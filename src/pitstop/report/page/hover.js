@@ -19,6 +19,7 @@
   function text(value, unit) {
     switch (unit) {
       case "bytes": return size(value);
+      case "count": return Math.round(value).toLocaleString("en-US");
       case "share": return `${(100 * value).toFixed(0)}%`;
       case "per second": return `${value < 100 ? +value.toPrecision(3) : Math.round(value)}/s`;
       case "celsius": return `${value.toFixed(0)} °C`;
