@@ -77,6 +77,13 @@ def test_a_report_is_among_the_texts(tmp_path: Path) -> None:
     assert steps_in(tmp_path) == [5]
 
 
+def test_a_report_survives_a_resume_from_before_it(tmp_path: Path) -> None:
+    show(tmp_path, range(1, 4))
+    write_report(tmp_path, 3, SAMPLE.time_seconds + 40, "# Killed")
+    show(tmp_path, range(2, 4), attempt=2, resumed_from=1)
+    assert sorted(steps_in(tmp_path)) == [1, 2, 3, 3]
+
+
 def test_scalars() -> None:
     later = at(2, training={"step": 140, "input_seconds": 1.5, "step_seconds": 7.0})
     found = scalars(SAMPLE, later)

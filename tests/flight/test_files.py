@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from pitstop.flight import files
 from pitstop.flight.files import FlightFiles
 from pitstop.flight.reading import read
-from tests.flight.samples import at
+from tests.flight.samples import SAMPLE, at
 
 
 def write(folder: Path, numbers: range) -> None:
@@ -40,6 +41,17 @@ def test_the_disk_it_takes_has_a_bound(tmp_path: Path) -> None:
     sizes = {path.name: path.read_bytes().count(b"\n") for path in tmp_path.iterdir()}
     assert max(sizes.values()) <= files.SAMPLES_PER_FILE
     assert len(sizes) <= 2 * files.LEVELS
+
+
+def test_large_samples_take_no_more(tmp_path: Path) -> None:
+    """As many as a run with hundreds of data workers has."""
+    large = at(0, processes=SAMPLE.processes * 100)
+    writer = FlightFiles(tmp_path)
+    for number in range(200):
+        writer.append(replace(large, number=number))
+    writer.close()
+    assert all(path.stat().st_size <= files.BYTES_PER_FILE for path in tmp_path.glob("flight.*"))
+    assert read(tmp_path)[-1].number == 199
 
 
 def test_half_a_line_costs_one_sample(tmp_path: Path) -> None:

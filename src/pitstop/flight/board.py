@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from pitstop.flight.event_file import EventFile, cut_behind
+from pitstop.flight.event_file import REPORTS, SCALARS, EventFile, cut_behind
 from pitstop.flight.sample import Sample
 from pitstop.flight.scalars import scalars
 from pitstop.flight.told import Told
@@ -20,7 +20,7 @@ FOLDER = "pitstop"
 """In the log folder of the script's TensorBoard callback."""
 EVERY_SECONDS = 10.0
 
-_OURS = re.compile(r"events\.out\.tfevents\.(\d+)\..+\.pitstop")
+_OURS = re.compile(rf"events\.out\.tfevents\.(\d+)\..+\.{SCALARS}")
 
 
 class Board:
@@ -94,6 +94,6 @@ def write_report(folder: Path, step: int, time_seconds: float, markdown: str) ->
         markdown: the report.
     """
     with contextlib.suppress(OSError):
-        file = EventFile(folder / FOLDER, time_seconds)
+        file = EventFile(folder / FOLDER, time_seconds, REPORTS)
         file.text(step, time_seconds, "pitstop/why", markdown)
         file.close()

@@ -16,6 +16,9 @@ from pathlib import Path
 from pitstop.flight import protobuf
 from pitstop.flight.crc32c import masked
 
+SCALARS, REPORTS = "pitstop", "pitstop-why"
+"""What the names of event files end in: a resume cuts the scalars, and leaves the reports."""
+
 _LENGTH = struct.Struct("<Q")
 _CHECKSUM = struct.Struct("<I")
 _HEAD_BYTES = _LENGTH.size + _CHECKSUM.size
@@ -32,15 +35,15 @@ _DT_STRING = 7
 class EventFile:
     """One event file, appended to; every record is written with one `write`."""
 
-    def __init__(self, folder: Path, time_seconds: float) -> None:
-        """Begins a file with a name that no other has.
+    def __init__(self, folder: Path, time_seconds: float, suffix: str = SCALARS) -> None:
+        """Begins a file with a name that no other has, and that ends in `suffix`.
 
         Raises:
             OSError: the folder cannot be written.
         """
         folder.mkdir(parents=True, exist_ok=True)
         host = socket.gethostname()
-        name = f"events.out.tfevents.{int(time_seconds):010d}.{host}.{os.getpid()}.pitstop"
+        name = f"events.out.tfevents.{int(time_seconds):010d}.{host}.{os.getpid()}.{suffix}"
         self.path = folder / name
         flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
         self._fd = os.open(self.path, flags, 0o644)

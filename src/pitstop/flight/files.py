@@ -19,6 +19,8 @@ LEVELS = 5
 THINNING = 10
 """Each level takes one of so many samples of the level below."""
 SAMPLES_PER_FILE = 600
+BYTES_PER_FILE = 1_500_000
+"""Whichever is reached first ends a file; a run of many processes has large samples."""
 
 
 def file_name(level: int, *, before: bool = False) -> str:
@@ -57,14 +59,16 @@ class _Level:
         self._before = folder / file_name(level, before=True)
         self._fd = -1
         self._lines = 0
+        self._size_bytes = 0
         self._torn = False
 
     def append(self, line: bytes) -> None:
-        if self._fd < 0 or self._lines >= SAMPLES_PER_FILE:
+        if self._fd < 0 or self._is_full(len(line)):
             self._begin()
         # A full disk may have cut the line before this one short.
         whole = b"\n" + line if self._torn else line
         self._lines += 1
+        self._size_bytes += len(whole)
         self._torn = os.write(self._fd, whole) < len(whole)
 
     def close(self) -> None:
@@ -72,11 +76,15 @@ class _Level:
             os.close(self._fd)
             self._fd = -1
 
+    def _is_full(self, more_bytes: int) -> bool:
+        is_long = self._lines >= SAMPLES_PER_FILE
+        return is_long or self._size_bytes + more_bytes > BYTES_PER_FILE
+
     def _begin(self) -> None:
         self.close()
         if self._lines:
             self._path.replace(self._before)
-        self._lines = 0
+        self._lines = self._size_bytes = 0
         flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
         self._fd = os.open(self._path, flags, 0o644)
 
