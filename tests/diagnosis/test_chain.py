@@ -78,6 +78,11 @@ def test_a_data_worker_that_the_kernel_kills_leaves_a_standstill() -> None:
     ]
 
 
+def test_a_neighbour_that_the_kernel_kills_is_no_link() -> None:
+    evidence = failed(STALLED, killed("SIGTERM", kernel_lines=WORKER_OOM, oom_kills=1))
+    assert not any("kernel" in text for text in texts(evidence))
+
+
 def test_a_thread_that_failed_leaves_a_standstill() -> None:
     thread = ThreadFailed("reader", "ValueError", "bad row", "/app/train.py", 12, "read")
     found = texts(failed(thread, STALLED, killed()))

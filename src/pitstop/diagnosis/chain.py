@@ -75,8 +75,9 @@ def _kernel_links(evidence: Evidence, cause: CauseId) -> Iterator[ChainLink]:
     parsed = (parse_oom_kill(line) for line in evidence.kernel_lines)
     for pid in dict.fromkeys(kill.pid for kill in parsed if kill):
         is_trainer = pid in evidence.trainer_pids or evidence.numbers_differ
-        who = "the trainer" if is_trainer else "another process of the run"
-        who = "a data worker" if pid in deaths else who
+        if not is_trainer and pid not in deaths:
+            continue  # a neighbour in the same cgroup
+        who = "a data worker" if pid in deaths else "the trainer"
         when = deaths.get(pid, ended.time_seconds)
         text = f"the kernel killed {who} (process {pid}) for memory"
         # Just before the death that it brought.

@@ -14,6 +14,7 @@ from pitstop.events import (
     StopDeadlinePassed,
     StopRequested,
     TrainerExited,
+    WorkerDied,
 )
 from pitstop.supervisor.observation.kernel_log import OomKill, parse_oom_kill
 
@@ -83,13 +84,20 @@ def _confidence(
 
 
 def other_process_oom_killed(evidence: Evidence) -> Finding | None:
-    """The kernel killed a process beside the trainer for memory, say a data worker."""
+    """The kernel killed a process beside the trainer for memory: a data worker, or a neighbour."""
     ended = evidence.exit
     if ended is None or not (ended.oom_kills or _kills(ended)) or host_oom_killed(evidence):
         return None
-    text = "The kernel killed another process of the run for memory, not the trainer itself."
+    dead = {event.pid for event in evidence.all(WorkerDied)}
+    is_worker = any(kill.pid in dead for kill in _kills(ended))
+    if not is_worker and not ended.oom_kills:
+        return None  # in a cgroup below ours, which others may have made
+    who = "a data worker" if is_worker else "another process of the run's memory cgroup"
+    text = f"The kernel killed {who} for memory, not the trainer itself."
     advice = ("A data worker killed like this leaves `fit` waiting: use fewer workers.",)
-    return Finding("host_oom_killed", 0.4, text, (*_lines(ended), *_counter(ended)), advice)
+    confidence = 0.4 if is_worker else 0.3
+    seen = (*_lines(ended), *_counter(ended))
+    return Finding("host_oom_killed", confidence, text, seen, advice)
 
 
 def killed_from_outside(evidence: Evidence) -> Finding | None:
