@@ -66,7 +66,7 @@ def signals_as(sender: str, name: str, *, to_ready: bool = False) -> Strike:
 
     def strike(scene: Scene) -> None:
         pid = scene.ready_pid if to_ready else scene.command_pid
-        line = f'exec -a "{sender}" bash -c "kill -{name} {pid}; sleep 1"'
+        line = f'exec -a "{sender}" bash -c "kill -{name} {pid}; sleep 5; true"'
         subprocess.run(["bash", "-c", line], check=True)
 
     return strike

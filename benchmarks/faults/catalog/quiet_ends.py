@@ -11,7 +11,7 @@ from pitstop.diagnosis.finding import CauseId
 _STOPPED: CauseId = "early_stopping_or_callback_stop"
 
 _KERAS_2 = scenario(
-    "07-data-exhausted-keras-2", "dataset_exhausted", among="batches", says="160 batches|8 batches"
+    "07-data-exhausted-keras-2", "dataset_exhausted", among="batches", says="80 batches"
 )
 
 QUIET_ENDS: tuple[Scenario, ...] = (

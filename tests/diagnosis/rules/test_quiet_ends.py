@@ -9,6 +9,7 @@ import pytest
 from pitstop.diagnosis import CauseId, Evidence, diagnose
 from pitstop.events import (
     ExitCalled,
+    FitEnded,
     FitStarted,
     Restored,
     StopTrainingSet,
@@ -91,6 +92,15 @@ CASES: list[Case] = [
             state="completed",
         ),
         "completed_normally",
+    ),
+    (
+        "fit ended early (Keras 2 in a recorded loop)",
+        attempt_of(
+            *(STARTED, CONNECTED, FitStarted(0, 1, None), FitEnded(0, 8, 1, 1), exited(0)),
+            output="Your input ran out of data; interrupting training (in this case, 80 batches).",
+            state="completed",
+        ),
+        "dataset_exhausted",
     ),
     (
         "short epochs, then kill -9",

@@ -108,7 +108,7 @@ def dataset_exhausted(evidence: Evidence) -> Finding | None:
 
     Keras 3 goes on with short epochs; Keras 2 ends the fit.
     """
-    printed = None if _has_no_length(evidence) else _RAN_OUT.search(evidence.output)
+    printed = _RAN_OUT.search(evidence.output)
     epochs = _short_epochs(evidence)
     if not epochs and printed is None:
         return None
@@ -121,12 +121,6 @@ def dataset_exhausted(evidence: Evidence) -> Finding | None:
     is_telling = bool(epochs) or (printed is not None and bool(_NEEDED.search(printed[0])))
     confidence = 0.93 if is_end and is_telling else 0.35
     return Finding("dataset_exhausted", confidence, text, (*told, *lines), advice)
-
-
-def _has_no_length(evidence: Evidence) -> bool:
-    """Whether no fit was told how long its input is: Keras 3 warns at each of its ends."""
-    fits = evidence.all(FitStarted)
-    return bool(fits) and all(fit.steps_per_epoch is None for fit in fits)
 
 
 ShortEpoch = tuple[int, int, int]
