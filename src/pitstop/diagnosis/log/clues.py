@@ -136,11 +136,12 @@ def _of_exception(log: Log, traceback: Traceback) -> Clue:
         headline = "The script was interrupted (SIGINT, Ctrl-C)."
         return replace(base, cause="user_interrupt", confidence=0.92, headline=headline)
     if row:
-        return _classified(log, base, raised, row)
+        return classified(log, base, raised, row)
     return _unclassified(base, raised)
 
 
-def _classified(log: Log, base: Clue, raised: Raised, row: Signature) -> Clue:
+def classified(log: Log, base: Clue, raised: Raised, row: Signature) -> Clue:
+    """The clue, with what its row of the table says."""
     if row is EXHAUSTED and log.names_gpu:
         row = GPU_MEMORY
     return replace(
@@ -200,12 +201,7 @@ def title_of(raised: Raised) -> str:
 
 
 def _from_signs(log: Log) -> Iterator[Clue]:
-    inside = {
-        number
-        for each in log.tracebacks
-        if each.headed
-        for number in range(each.first, each.last + 1)
-    }
+    inside = log.inside_tracebacks
     told: set[int] = set()
     for sign in SIGNS:
         for line, found in log.matches(sign):
@@ -249,7 +245,7 @@ def _of_native_message(log: Log, base: Clue, message: str) -> Clue:
     row = classify(raised)
     if row is None:
         return replace(base, headline=f"{base.headline}: {phrases.shorten(message)}")
-    told = _classified(log, replace(base, headed=True), raised, row)
+    told = classified(log, replace(base, headed=True), raised, row)
     headline = f"{row.headline}: {phrases.shorten(message)}"
     return replace(told, headline=headline, headed=False)
 

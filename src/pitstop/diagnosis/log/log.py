@@ -16,7 +16,8 @@ from pitstop.diagnosis.log.signs.sign import Sign
 from pitstop.diagnosis.log.tracebacks import Traceback
 
 _GPU = re.compile(
-    r"[Cc]reated (?:TensorFlow )?device .*GPU|Adding visible gpu|GPU_\d+_bfc|device:GPU|cuda:\d"
+    r"[Cc]reated (?:TensorFlow )?device .*GPU|Adding visible gpu|GPU_\d+_bfc|device:GPU"
+    r"|cuda:\d|TPU:\d"
     r"|(?:StreamExecutor device|Found device) .*(?:GPU|Tesla|GeForce|NVIDIA)|Loaded cuDNN"
     r"|gpu_device\.cc"
 )
@@ -50,6 +51,16 @@ class Log:
             each
             for each in progress.find(self.lines)
             if not any(a <= each.number <= b and each.group == g for a, b, g in inside)
+        )
+
+    @cached_property
+    def inside_tracebacks(self) -> frozenset[int]:
+        """Numbers of the lines that belong to an exception."""
+        return frozenset(
+            number
+            for each in self.tracebacks
+            if each.headed
+            for number in range(each.first, each.last + 1)
         )
 
     @cached_property

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
-from pitstop.diagnosis.log import advising, clues
+from pitstop.diagnosis.log import advising, clues, hints
 from pitstop.diagnosis.log.clues import Clue
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.log.progress import ran_to_its_end
@@ -234,9 +234,12 @@ def _nameless(fatal: Sequence[Clue]) -> Clue | None:
 
 
 def _hint(ending: Ending) -> Clue | None:
-    hints = [each for each in ending.clues if each.weight is Weight.HINT and not each.survived]
-    last = max(hints, key=lambda each: each.number, default=None)
-    return replace(last, confidence=last.confidence * _SURVIVED_FACTOR) if last else None
+    found = [each for each in ending.clues if each.weight is Weight.HINT and not each.survived]
+    last = max(found, key=lambda each: each.number, default=None)
+    if last:
+        return replace(last, confidence=last.confidence * _SURVIVED_FACTOR)
+    said = [each for each in hints.find(ending.log) if not each.survived]
+    return said[-1] if said else None
 
 
 def _others(ending: Ending, best: Clue) -> list[Clue]:
