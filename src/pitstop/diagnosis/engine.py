@@ -15,6 +15,7 @@ from pitstop.diagnosis.log.verdict import Ending
 from pitstop.diagnosis.rules import (
     endings,
     exceptions,
+    gpus,
     hangs,
     kills,
     memory_watchers,
@@ -51,6 +52,7 @@ RULES: tuple[Rule, ...] = (
     native.illegal_instruction,
     native.crash_signal_sent,
     native.native_crash,
+    gpus.gpu_fault,
     hangs.stood_still,
     hangs.lost_a_worker,
     servers.server_waits,
