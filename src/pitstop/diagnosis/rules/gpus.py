@@ -37,8 +37,10 @@ _PROGRAM: Mapping[int, str] = MappingProxyType(
 )
 
 _OF_A_DEVICE = frozenset(
-    "OpError InternalError UnknownError AbortedError FailedPreconditionError XlaRuntimeError "
-    "JaxRuntimeError RuntimeError ResourceExhaustedError".split()
+    {
+        *("OpError", "InternalError", "UnknownError", "AbortedError", "FailedPreconditionError"),
+        *("XlaRuntimeError", "JaxRuntimeError", "RuntimeError", "ResourceExhaustedError"),
+    }
 )
 """Exceptions by which a framework tells of a device; others are the script's own."""
 
