@@ -9,6 +9,7 @@ from pitstop.flight.sample import Sample
 from pitstop.flight.summary import Summary, Used, summarize
 
 GB = 10**9
+_SECONDS = 600.0
 _EMPTY = summarize([Sample(0, 1000.0, 50.0)])
 assert _EMPTY is not None
 NOTHING_SEEN: Summary = _EMPTY
@@ -37,4 +38,6 @@ def _summary(used: Used, limit_gb: float, left_gb: float, by: str) -> Summary:
         memory_limit_bytes=int(limit_gb * GB),
         memory_limited_by=by,
         memory_left_bytes=int(left_gb * GB),
+        began_seconds=1000.0,
+        ended_seconds=1000.0 + _SECONDS,
     )

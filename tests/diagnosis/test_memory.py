@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pitstop.diagnosis.memory import MemoryUse
@@ -31,6 +33,11 @@ def test_how_much_was_left(left_gb: float, short: bool, ample: bool) -> None:
 def test_growth() -> None:
     assert use(growing(3.6, 4.0, 0.4)).is_growing
     assert not use(steady(3.6, 4.0, 0.4)).is_growing
+
+
+def test_a_start_is_no_leak() -> None:
+    start = replace(growing(3.6, 4.0, 0.4), ended_seconds=1090.0)
+    assert not use(start).is_growing
 
 
 def test_words() -> None:

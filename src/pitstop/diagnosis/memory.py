@@ -12,6 +12,8 @@ _AMPLE_SHARE = 0.3
 _LEAK_SHARE_PER_MINUTE = 0.01
 _GROWN_SHARE = 0.2
 _SECONDS_PER_MINUTE = 60.0
+_LEAST_SECONDS = 180.0
+"""Shorter attempts have hardly trained: importing TensorFlow and building a model grow too."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class MemoryUse:
         limit_bytes: what there is, `limited_by` "cgroup" or "machine".
         left_bytes: what could still be taken when it was looked at last.
         bytes_per_second: how fast it grew in the end.
+        seconds: how long it was looked at.
     """
 
     first_bytes: float
@@ -33,6 +36,7 @@ class MemoryUse:
     limited_by: str
     left_bytes: int | None
     bytes_per_second: float
+    seconds: float
 
     @classmethod
     def of(cls, flight: Summary | None) -> MemoryUse | None:
@@ -48,6 +52,7 @@ class MemoryUse:
             flight.memory_limited_by,
             flight.memory_left_bytes,
             used.recent_per_second,
+            flight.ended_seconds - flight.began_seconds,
         )
 
     @property
@@ -72,7 +77,12 @@ class MemoryUse:
         """It rose by a good part, and was still rising fast in the end."""
         limit = self.limit_bytes or self.peak_bytes
         rises = self.bytes_per_second * _SECONDS_PER_MINUTE > _LEAK_SHARE_PER_MINUTE * limit
-        return rises and self.last_bytes - self.first_bytes > _GROWN_SHARE * self.last_bytes
+        is_long = self.seconds >= _LEAST_SECONDS
+        return (
+            is_long
+            and rises
+            and self.last_bytes - self.first_bytes > _GROWN_SHARE * self.last_bytes
+        )
 
     @property
     def words(self) -> str:
