@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from pitstop.machine import cgroup
+
+_LIMIT_FILES = {1: "memory.limit_in_bytes", 2: "memory.max"}
 _THROTTLE = Path("/sys/fs/cgroup/blkio")
 
 
@@ -71,6 +74,31 @@ def throttled(disk: Path, bytes_per_second: int) -> Iterator[list[str]]:
         yield ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "throttled"]
     finally:
         group.rmdir()
+
+
+@contextmanager
+def limited_memory(limit_bytes: int) -> Iterator[Path]:
+    """A memory cgroup with a limit, below the one of this process."""
+    parent = cgroup.find(os.getpid())
+    if parent is None:
+        pytest.skip("no memory cgroup is visible here")
+    folder = parent.folder / f"pitstop-test-{os.getpid()}"
+    try:
+        folder.mkdir()
+    except OSError as error:
+        pytest.skip(f"no memory cgroup can be made here: {error}")
+    try:
+        _limit(folder / _LIMIT_FILES[parent.version], limit_bytes)
+        yield folder
+    finally:
+        folder.rmdir()
+
+
+def _limit(file: Path, limit_bytes: int) -> None:
+    try:
+        file.write_text(str(limit_bytes))
+    except OSError as error:
+        pytest.skip(f"the memory of a cgroup cannot be limited here: {error}")
 
 
 def clock_environment(file: Path) -> dict[str, str]:

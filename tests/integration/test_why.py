@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from pitstop.machine import cgroup
 from tests.integration.keras_run import OUT, SCRIPTS, KerasRun
+from tests.integration.machine import limited_memory
 from tests.integration.supervisor.launch import PITSTOP, environment, finish, until_line
 from tests.report.page.parsed import Page
 
@@ -84,28 +84,9 @@ def _with_stop_command(run: KerasRun, command: str) -> KerasRun:
 
 @pytest.fixture
 def small_cgroup() -> Iterator[Path]:
-    """A memory cgroup of its own with a limit, below the one of this process."""
-    parent = cgroup.find(os.getpid())
-    if parent is None:
-        pytest.skip("no memory cgroup is visible here")
-    folder = parent.folder / f"pitstop-test-{os.getpid()}"
-    try:
-        folder.mkdir()
-    except OSError as error:
-        pytest.skip(f"no memory cgroup can be made here: {error}")
-    try:
-        _limit_memory(folder, parent.version)
+    """A memory cgroup of its own that the script will not fit into."""
+    with limited_memory(_MEMORY_LIMIT_BYTES) as folder:
         yield folder
-    finally:
-        folder.rmdir()
-
-
-def _limit_memory(folder: Path, version: int) -> None:
-    names = {1: "memory.limit_in_bytes", 2: "memory.max"}
-    try:
-        (folder / names[version]).write_text(str(_MEMORY_LIMIT_BYTES))
-    except OSError as error:
-        pytest.skip(f"the memory of a cgroup cannot be limited here: {error}")
 
 
 def test_kill_by_the_kernel_for_memory(tmp_path: Path, small_cgroup: Path) -> None:

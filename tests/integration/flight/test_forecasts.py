@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,29 +12,19 @@ import pytest
 from pitstop import journal
 from pitstop.events import ExhaustionForecast, TrainerExited
 from pitstop.journal import Entry
-from pitstop.machine import cgroup
 from tests.integration.keras_run import SCRIPTS
+from tests.integration.machine import limited_memory
 from tests.integration.supervisor import launch
 
 _LIMIT_BYTES = 1100 << 20
-_LIMIT_FILES = {1: "memory.limit_in_bytes", 2: "memory.max"}
 _LONGEST_SECONDS = 500.0
 
 
 @pytest.fixture
 def small_cgroup() -> Iterator[Path]:
     """A memory cgroup with a limit, below the one of this process."""
-    parent = cgroup.find(os.getpid())
-    if parent is None:
-        pytest.skip("no memory cgroup is visible here")
-    folder = parent.folder / f"pitstop-forecast-{os.getpid()}"
-    try:
-        folder.mkdir()
-        (folder / _LIMIT_FILES[parent.version]).write_text(str(_LIMIT_BYTES))
-    except OSError as error:
-        pytest.skip(f"no memory cgroup can be made or limited here: {error}")
-    yield folder
-    folder.rmdir()
+    with limited_memory(_LIMIT_BYTES) as folder:
+        yield folder
 
 
 def train(group: Path, folder: Path, *arguments: str) -> tuple[int, list[Entry]]:

@@ -19,7 +19,7 @@ from pitstop.events import (
     TrainerStopped,
 )
 from pitstop.machine import cgroup
-from tests.integration.machine import mounted
+from tests.integration.machine import limited_memory, mounted
 from tests.integration.supervisor.launch import (
     PITSTOP,
     TRAINER,
@@ -36,23 +36,13 @@ from tests.integration.supervisor.launch import (
 _LIMIT_BYTES = 700 << 20
 _HOARDS = ("--hoards", str(1 << 19), "--step-seconds", "0.01")
 """Some 50 MB a second."""
-_LIMIT_FILES = {1: "memory.limit_in_bytes", 2: "memory.max"}
 
 
 @pytest.fixture
 def small_cgroup() -> Iterator[Path]:
     """A memory cgroup of its own with a limit, below the one of this process."""
-    parent = cgroup.find(os.getpid())
-    if parent is None:
-        pytest.skip("no memory cgroup is visible here")
-    folder = parent.folder / f"pitstop-pressure-{os.getpid()}"
-    try:
-        folder.mkdir()
-        (folder / _LIMIT_FILES[parent.version]).write_text(str(_LIMIT_BYTES))
-    except OSError as error:
-        pytest.skip(f"no memory cgroup can be made or limited here: {error}")
-    yield folder
-    folder.rmdir()
+    with limited_memory(_LIMIT_BYTES) as folder:
+        yield folder
 
 
 def _train_in(group: Path, folder: Path, *options: str) -> subprocess.Popen[bytes]:
