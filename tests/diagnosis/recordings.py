@@ -1,4 +1,4 @@
-"""Evidence of real runs, as the fault bench recorded it: journal and end of the output."""
+"""Evidence of real runs, as the fault bench recorded it: journal, end of the output, samples."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from pitstop import journal
 from pitstop.diagnosis import Evidence, output
 from pitstop.events import from_record
+from pitstop.flight.encoding import decode
+from pitstop.flight.summary import summarize
 from pitstop.journal import Entry
 
 FOLDER = Path(__file__).parent / "recorded"
@@ -35,7 +38,13 @@ def read(path: Path) -> Recording:
         Entry(each["time"], each["attempt"], from_record(each["event"]))
         for each in stored["entries"]
     )
-    evidence = Evidence(entries[-1].attempt, entries, output.clean(stored["output"]))
+    samples = (decode(journal.seal(json.dumps(each))) for each in stored.get("flight", ()))
+    evidence = Evidence(
+        entries[-1].attempt,
+        entries,
+        output.clean(stored["output"]),
+        flight=summarize([sample for sample in samples if sample is not None]),
+    )
     return Recording(path.stem, frozenset(stored["accepts"]), evidence)
 
 

@@ -105,6 +105,7 @@ SENSORS: Mapping[str, Sensor] = {
     "exit status": _without(TrainerExited),
     "witness in the script": _without(*_WITNESS),
     "watchdog": _without(TrainingStalled, TrainingWentOn),
+    "flight recorder": lambda evidence: replace(evidence, flight=None),
     "scheduler": _without(JobSeen, JobState),
     "sender of signals": _changed(StopRequested, _without_sender),
     "stop requests": _without(StopRequested),

@@ -65,9 +65,10 @@ _WHAT = {"time_limit": "the time limit", "preemption": "the cloud", "pressure": 
 
 def completed_normally(evidence: Evidence) -> Finding | None:
     """The script ran to its end, and every `fit` in it returned."""
-    if evidence.state != "completed" or evidence.exit is None or evidence.open_fit:
+    if evidence.state != "completed" or evidence.open_fit:
         return None
-    exit_status = EvidenceItem("exit status", "exit code 0")
+    ended_well = EvidenceItem("journal", "the attempt ended as completed")
+    exit_status = EvidenceItem("exit status", "exit code 0") if evidence.exit else ended_well
     started, ended = evidence.last(FitStarted), evidence.last(FitEnded)
     if started is None or ended is None:
         text = "The script ended with exit code 0; no model.fit was seen in it."
