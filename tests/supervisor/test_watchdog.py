@@ -17,6 +17,7 @@ from pitstop.supervisor.watchdog import (
     Silence,
     forgive,
     is_overdue,
+    is_suspicious,
     may_end,
     patience_seconds,
     see,
@@ -59,6 +60,17 @@ def test_long_steps_are_given_longer() -> None:
 
 def test_a_training_that_computes_is_given_ten_times_as_long() -> None:
     assert overdue_after(replace(TRAINING, busy=True)) == 600
+
+
+@pytest.mark.parametrize("after_seconds", [2.0, 4.0, 60.0])
+def test_a_training_that_computes_is_looked_at_before_it_is_overdue(after_seconds: float) -> None:
+    silence, has_been_looked_at = Silence(), False
+    for each in silent(TRAINING, int(after_seconds) + 2):
+        # Its work of a second is known at the second look at it.
+        looks = is_suspicious(silence, after_seconds)
+        silence = see(silence, replace(each, busy=looks and has_been_looked_at))
+        has_been_looked_at = looks
+    assert not is_overdue(silence, after_seconds)
 
 
 @pytest.mark.parametrize("phase", [Phase.FIRST_STEP, Phase.BETWEEN_FITS, Phase.SAVING])

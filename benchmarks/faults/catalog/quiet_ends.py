@@ -103,7 +103,7 @@ QUIET_ENDS: tuple[Scenario, ...] = (
         "nan_loss",
         data="nan",
         among="nan",
-        says="step 7",
+        says="step [78] ",
     ),
     scenario(
         "52b-nan-from-the-rate",

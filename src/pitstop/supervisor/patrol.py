@@ -16,7 +16,6 @@ from pitstop.supervisor.standstill import Scene, Standstill, judge
 from pitstop.supervisor.watchdog import HangPolicy, Look, Silence
 
 _MOST_THREADS = 12
-_SUSPICIOUS_SECONDS = 3.0
 _BUSY_SHARE = 0.2
 """Processor seconds per second of a trainer that computes."""
 _BUSY_BYTES_PER_SECOND = 1e6
@@ -135,7 +134,7 @@ class Patrol:
 
     def _is_busy(self, now_seconds: float, pid: int) -> bool:
         """Whether its processes do anything; not looked at while there is progress."""
-        if self._silence.seconds < _SUSPICIOUS_SECONDS:
+        if not watchdog.is_suspicious(self._silence, self._policy.after_seconds):
             self._work = None
             return False
         before = self._work

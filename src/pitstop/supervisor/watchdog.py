@@ -21,6 +21,8 @@ LONGEST_LOOK_SECONDS = 2.0
 WORKER_SECONDS = 5.0
 """The patience with a training whose data worker has died."""
 
+_SUSPICIOUS_SECONDS = 3.0
+_SUSPICIOUS_SHARE = 0.25
 _BUSY_FACTOR = 10
 _UNHURRIED_FACTOR = 5
 _STEPS_OF_PATIENCE = 20
@@ -110,6 +112,14 @@ def forgive(silence: Silence) -> Silence:
     """The same, as if there had been progress now: the silence has a good reason."""
     phase = silence.last.phase if silence.last else Phase.STARTING
     return Silence(silence.last, 0.0, 0.0, _learned(silence, phase))
+
+
+def is_suspicious(silence: Silence, after_seconds: float) -> bool:
+    """Whether what its processes do is to be looked at, which costs more than to look at it.
+
+    Until then it counts as nothing: it is to be well below the shortest silence that counts.
+    """
+    return silence.seconds >= min(_SUSPICIOUS_SECONDS, _SUSPICIOUS_SHARE * after_seconds)
 
 
 def patience_seconds(silence: Silence, after_seconds: float) -> float:
