@@ -22,7 +22,7 @@ WORKER_SECONDS = 5.0
 """The patience with a training whose data worker has died."""
 
 _SUSPICIOUS_SECONDS = 3.0
-_SUSPICIOUS_SHARE = 0.25
+_LOOKS_TO_KNOW = 4
 _BUSY_FACTOR = 10
 _UNHURRIED_FACTOR = 5
 _STEPS_OF_PATIENCE = 20
@@ -119,7 +119,8 @@ def is_suspicious(silence: Silence, after_seconds: float) -> bool:
 
     Until then it counts as nothing: it is to be well below the shortest silence that counts.
     """
-    return silence.seconds >= min(_SUSPICIOUS_SECONDS, _SUSPICIOUS_SHARE * after_seconds)
+    latest = after_seconds - _LOOKS_TO_KNOW * LOOK_SECONDS
+    return silence.seconds >= min(_SUSPICIOUS_SECONDS, latest)
 
 
 def patience_seconds(silence: Silence, after_seconds: float) -> float:
