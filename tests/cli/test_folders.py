@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +122,16 @@ def test_why_names_the_page_that_the_run_has_left(capsys: pytest.CaptureFixture[
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text("")
     assert _call(capsys, "why", "runs/a")[1].endswith(f"\nWith plots: {page}\n")
+
+
+def test_why_is_said_where_not_every_letter_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    _run("a")
+    said = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(said, encoding="ascii"))
+    with pytest.raises(SystemExit):
+        main(["why", "runs/a"])
+    sys.stdout.flush()
+    assert b"\n? Run the same command again" in said.getvalue()
 
 
 def test_why_says_where_it_cannot_write(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 
@@ -67,6 +68,9 @@ def exit_code_of(error: PitstopError) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # An arrow that an old terminal lacks is no reason to say nothing at all.
+        sys.stdout.reconfigure(errors="replace")
     try:
         code = cli.main(arguments, prog_name="pitstop", standalone_mode=False)
     except PitstopError as error:
