@@ -130,6 +130,11 @@ def test_a_stop_that_came_too_late() -> None:
     ]
 
 
+def test_the_same_thing_twice_is_one_link() -> None:
+    twice = (stop_by_signal("SIGINT"), stop_by_signal("SIGINT"))
+    assert not texts(stopped(*twice, *STOPPED_CLEANLY))
+
+
 def test_one_cause_is_no_chain() -> None:
     assert not texts(failed(killed()))
     assert not texts(completed(*FINISHED))

@@ -58,8 +58,11 @@ def _time_of(entry: Entry) -> float | None:
 
 
 def _in_time(links: list[ChainLink]) -> list[ChainLink]:
-    """In their order; what was found out afterwards stands first, since it was there before."""
-    return sorted(links, key=lambda link: link.time_seconds or 0.0)
+    """Each once, in order; what was found out afterwards was there before all, and stands first."""
+    first: dict[str, ChainLink] = {}
+    for link in sorted(links, key=lambda link: link.time_seconds or 0.0):
+        first.setdefault(link.text, link)
+    return list(first.values())
 
 
 def _kernel_links(evidence: Evidence, cause: CauseId) -> Iterator[ChainLink]:

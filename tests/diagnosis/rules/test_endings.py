@@ -243,3 +243,12 @@ def test_a_stop_of_which_nobody_knows_who_asked() -> None:
     finding = finding_of(stopped(*STOPPED_CLEANLY))
     assert (finding.cause, finding.confidence) == ("stop_requested", 0.6)
     assert "who asked it to stop" in finding.missing
+
+
+@pytest.mark.parametrize(
+    ("command", "duration"),
+    [("timeout 4h pitstop run", "4h"), ("/usr/bin/timeout -s INT 2.5h pitstop", "2.5h")],
+)
+def test_the_time_of_timeout_is_told(command: str, duration: str) -> None:
+    stop = stop_by_signal("SIGTERM", sender_pid=7, sender_command=command)
+    assert f"`timeout {duration}` was too short" in advice_of(stopped(stop, *STOPPED_CLEANLY))[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -23,6 +24,8 @@ from pitstop.events import (
 
 _TIMEOUT_EXIT_CODE = 124
 """What timeout(1) of the GNU coreutils returns when the time is up."""
+
+_DURATION = re.compile(r"\d+(?:\.\d+)?[smhd]?")
 
 _SCHEDULER_LINES: dict[str, CauseId] = {
     "DUE TO TIME LIMIT": "time_limit",
@@ -154,7 +157,8 @@ def _read_request(stop: StopRequested) -> _Request:
 def _read_signal(stop: StopRequested) -> _Request:
     sender = stop.sender_command.split()
     if _is_timeout(sender):
-        advice = f"Give it more time: `{' '.join(sender[:2])}` was too short."
+        duration = next((word for word in sender[1:] if _DURATION.fullmatch(word)), "")
+        advice = f"Give it more time: `timeout {duration}` was too short."
         return _Request("time_limit", "The time limit of timeout(1) passed", advice)
     if stop.signal in ("SIGUSR1", "SIGUSR2"):
         return _read_usr(stop)
