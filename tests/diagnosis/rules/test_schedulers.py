@@ -113,6 +113,11 @@ def test_the_record_and_the_job_are_quoted() -> None:
     assert "Slurm says of it: TIMEOUT TimeLimit" in texts
 
 
+def test_a_scheduler_of_a_newer_version_is_called_by_its_name() -> None:
+    told = JobState("flux", "f7", "TIMEOUT")
+    assert finding_of(terminated(JobSeen("flux", "f7"), told)).summary.startswith("flux ended the")
+
+
 def test_the_time_that_was_left_is_told() -> None:
     texts = [item.text for item in finding_of(terminated(ENDS_LATER)).evidence]
     assert "Slurm job 7, whose time would have lasted 2 h longer" in texts

@@ -26,6 +26,7 @@ _PRINTED = re.compile(r"^.*(?:Batch \d+: Invalid loss, terminating training).*$"
 _LOSS_NAN = re.compile(r"\bloss: nan\b")
 _GROWN_LOSS = 1e4
 _GROWN_FACTOR = 10.0
+_SMALL_LOSS = 0.1
 _LOWER_RATE_FACTOR = 10
 _CONFIDENCE = 0.96
 _CONFIDENCE_OF_REMARK = 0.35
@@ -134,7 +135,8 @@ def has_grown(losses: Sequence[float], last_finite: float | None) -> bool:
         return last_finite > _GROWN_LOSS
     usual = statistics.median(abs(loss) for loss in losses)
     early = statistics.median(abs(loss) for loss in losses[: len(losses) // 2])
-    return last_finite > _GROWN_FACTOR * min(usual, early) and last_finite > losses[-2]
+    least = _GROWN_FACTOR * max(_SMALL_LOSS, min(usual, early))
+    return last_finite > least and last_finite > losses[-2]
 
 
 def _trend(bad: NonFiniteLoss | None) -> list[str]:

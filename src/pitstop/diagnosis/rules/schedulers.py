@@ -16,7 +16,7 @@ from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.events import JobSeen, JobState, StopRequested, TrainerExited
 
-NAMES: Mapping[str, str] = MappingProxyType(
+_NAMES: Mapping[str, str] = MappingProxyType(
     {
         "slurm": "Slurm",
         "lsf": "LSF",
@@ -103,6 +103,11 @@ _MEANINGS = (
 )
 
 
+def name_of(scheduler: str) -> str:
+    """What a scheduler is called."""
+    return _NAMES.get(scheduler, scheduler)
+
+
 def job_record(evidence: Evidence) -> Finding | None:
     """The scheduler itself says why it ended the job."""
     told = evidence.last(JobState)
@@ -112,7 +117,7 @@ def job_record(evidence: Evidence) -> Finding | None:
     meaning = next((each for each in _MEANINGS if each.pattern.search(said)), None)
     if meaning is None:
         return None
-    text = f"{NAMES[told.scheduler]} {meaning.words} (job {told.job}: {said})"
+    text = f"{name_of(told.scheduler)} {meaning.words} (job {told.job}: {said})"
     seen = (*job_items(evidence), *_signal_items(evidence))
     return Finding(
         meaning.cause, _CONFIDENCE_OF_RECORD, f"{text}{_how(evidence)}.", seen, (meaning.advice,)
@@ -127,7 +132,7 @@ def job_clock(evidence: Evidence) -> Finding | None:
     late = at - job.ends_at_seconds
     if not -_EARLY_SECONDS <= late <= _LATE_SECONDS or _says_otherwise(evidence):
         return None
-    name = NAMES[job.scheduler]
+    name = name_of(job.scheduler)
     text = f"The time of {name} job {job.job} was up when it was ended{_how(evidence)}."
     seen = (*job_items(evidence), *_signal_items(evidence))
     return Finding("time_limit", _CONFIDENCE_OF_CLOCK, text, seen, (_LONGER,))
@@ -138,8 +143,8 @@ def job_items(evidence: Evidence) -> tuple[EvidenceItem, ...]:
     job, told = evidence.last(JobSeen), evidence.last(JobState)
     if job is None:
         return ()
-    texts = [f"{NAMES[job.scheduler]} job {job.job}{_left(evidence, job)}"]
-    texts += [f"{NAMES[job.scheduler]} says of it: {_said(told)}"] if told and told.state else []
+    texts = [f"{name_of(job.scheduler)} job {job.job}{_left(evidence, job)}"]
+    texts += [f"{name_of(job.scheduler)} says of it: {_said(told)}"] if told and told.state else []
     return tuple(EvidenceItem("scheduler", text) for text in texts)
 
 
