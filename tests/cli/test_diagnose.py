@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pitstop.cli.main import cli
+from tests.report.page.parsed import Page
 
 KILLED = "Epoch 1/5\r 1/100 - loss: 2.3\nKilled\n"
 GPU_OOM = """\
@@ -67,11 +68,14 @@ def test_what_a_log_cannot_show_is_listed(tmp_path: Path) -> None:
     assert "how the process ended" not in found(tmp_path, KILLED, "--signal", "KILL")["missing"]
 
 
-def test_text_and_markdown(tmp_path: Path) -> None:
+def test_text_and_pages(tmp_path: Path) -> None:
     assert "gpu_oom" in diagnose(tmp_path, GPU_OOM).output
     page = tmp_path / "why.md"
     assert diagnose(tmp_path, GPU_OOM, "--md", str(page)).output == ""
     assert "gpu_oom" in page.read_text()
+    html = tmp_path / "why.html"
+    assert diagnose(tmp_path, GPU_OOM, "--html", str(html)).output == ""
+    assert "shape[256,64,112,112]" in Page(html.read_text()).text_of("pre")
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,9 @@ import signal
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from pitstop import report
-from pitstop.report import json_report, markdown, terminal
+from pitstop.cli.report_forms import deliver, report_forms
 
 _SHELL_ADDS = 128
 
@@ -33,16 +32,14 @@ class SignalName(click.ParamType[str]):
 @click.argument("log", type=click.Path(path_type=Path))
 @click.option("--exit-code", type=click.IntRange(0, 255), help="What the shell said: echo $?.")
 @click.option("--signal", "signal_name", type=SignalName(), help="What killed it: 9, SIGKILL.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-@click.option(
-    "--md", "markdown_file", type=click.Path(path_type=Path), help="Write Markdown to a file."
-)
+@report_forms
 def diagnose(
     log: Path,
     *,
     exit_code: int | None,
     signal_name: str | None,
     as_json: bool,
+    html_file: Path | None,
     markdown_file: Path | None,
 ) -> None:
     """Tell why a training stopped from nothing but its LOG.
@@ -54,12 +51,7 @@ def diagnose(
         raise click.UsageError("--exit-code and --signal exclude each other.")
     code, name = ending_of(exit_code, signal_name or "")
     found = report.why_log(log, exit_code=code, signal=name)
-    if markdown_file is not None:
-        markdown_file.write_text(markdown.render(found), encoding="utf-8")
-    if as_json:
-        click.echo(json_report.render(found))
-    elif markdown_file is None:
-        terminal.show(found, Console())
+    deliver(found, as_json=as_json, html_file=html_file, markdown_file=markdown_file)
 
 
 def ending_of(exit_code: int | None, signal_name: str) -> tuple[int | None, str]:

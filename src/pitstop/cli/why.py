@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from pitstop import report
 from pitstop.cli.live_run import find_run
 from pitstop.cli.places import PLACE, fetched
-from pitstop.errors import EnvironmentFault
+from pitstop.cli.report_forms import deliver, report_forms
 from pitstop.remote.place import RemotePlace
-from pitstop.report import files, json_report, markdown, page, terminal
+from pitstop.report import files
 from pitstop.report.why import WhyReport
 from pitstop.store.lock import is_locked
 
@@ -22,16 +20,7 @@ from pitstop.store.lock import is_locked
 @click.command()
 @click.argument("run", type=PLACE, required=False)
 @click.option("--attempt", type=click.IntRange(min=1), help="An earlier one.  [default: the last]")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-@click.option(
-    "--html",
-    "html_file",
-    type=click.Path(path_type=Path),
-    help="Write a page with plots to a file.",
-)
-@click.option(
-    "--md", "markdown_file", type=click.Path(path_type=Path), help="Write Markdown to a file."
-)
+@report_forms
 @click.pass_context
 def why(
     context: click.Context,
@@ -47,14 +36,13 @@ def why(
     RUN is a folder, or the URL of a mirror.
     """
     found, left_page = _report(context, run, attempt)
-    if html_file is not None:
-        _write(html_file, found, page.render)
-    if markdown_file is not None:
-        _write(markdown_file, found, markdown.render)
-    if as_json:
-        click.echo(json_report.render(found))
-    elif html_file is None and markdown_file is None:
-        terminal.show(found, Console(), left_page)
+    deliver(
+        found,
+        as_json=as_json,
+        html_file=html_file,
+        markdown_file=markdown_file,
+        left_page=left_page,
+    )
 
 
 def _report(
@@ -68,12 +56,3 @@ def _report(
     found = report.why(folder.path, live=is_locked(folder.lock), attempt=attempt)
     left = folder.attempt_dir(found.last.attempt) / files.PAGE
     return found, left if left.exists() else None
-
-
-def _write(path: Path, found: WhyReport, render: Callable[[WhyReport], str]) -> None:
-    try:
-        path.write_text(render(found), encoding="utf-8")
-    except OSError as error:
-        raise EnvironmentFault(
-            f"{path} cannot be written: {error.strerror}.", "Name a file in a folder that exists."
-        ) from error

@@ -124,7 +124,7 @@ def why_log(path: Path, *, exit_code: int | None = None, signal: str = "") -> Wh
         RunNotFound: the log cannot be read.
     """
     evidence = load.from_log(path, exit_code=exit_code, signal=signal)
-    return WhyReport(str(path), diagnose(evidence))
+    return WhyReport(str(path), diagnose(evidence), output=_last_lines(evidence.output))
 
 
 def _last_lines(text: str) -> tuple[str, ...]:
