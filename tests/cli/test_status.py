@@ -55,3 +55,24 @@ def test_how_many_restarts_are_left() -> None:
     assert row("attempt", Status("running", attempt=2)) == "2"
     tried = Status("running", attempt=2, restarts=5, restarts_left=4)
     assert row("attempt", tried) == "2, 4 of 5 restarts left"
+
+
+def test_what_the_flight_recorder_sees() -> None:
+    status = Status(
+        "running",
+        rss_bytes=900 << 20,
+        memory_bytes=1500 << 20,
+        input_share=0.42,
+        forecasts=["out of memory in about 40 minutes"],
+    )
+    rows = dict(describe(status))
+    assert rows["memory"] == "900 MiB, 1500 MiB with its children"
+    assert rows["input"] == "42% of the steps' time is waiting for it"
+    assert rows["forecast"] == "out of memory in about 40 minutes"
+
+
+def test_what_it_has_not_seen_has_no_row() -> None:
+    rows = dict(describe(Status("running", rss_bytes=900 << 20, memory_bytes=900 << 20)))
+    assert rows["memory"] == "900 MiB"
+    assert not rows["input"]
+    assert not rows["forecast"]

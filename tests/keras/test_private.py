@@ -180,3 +180,30 @@ def test_the_batch_size_of_a_model_is_known_if_it_is_fixed(
     model = keras.Sequential([keras.Input(batch_shape=shape), keras.layers.Dense(1)])
     assert private.fixed_batch_size(model) == rows
     assert private.fixed_batch_size(keras.Model()) == 1
+
+
+def compiled(learning_rate: Any) -> Any:
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(learning_rate), "mse")
+    return model
+
+
+def test_a_learning_rate_that_is_a_number_is_known() -> None:
+    assert private.known_learning_rate(compiled(0.25)) == 0.25
+    schedule = keras.optimizers.schedules.ExponentialDecay(0.5, 1, 0.5)
+    assert private.known_learning_rate(compiled(schedule)) == 0.5
+
+
+def test_a_learning_rate_that_runs_code_of_the_script_is_not_asked_for() -> None:
+    class Counting(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
+        def __call__(self, step: Any) -> Any:
+            pytest.fail("it was called")
+
+    assert private.known_learning_rate(compiled(Counting())) is None
+
+
+def test_the_log_folder_of_tensorboard(tmp_path: Any) -> None:
+    board = keras.callbacks.TensorBoard(str(tmp_path / "logs"))
+    board.set_model(compiled(0.1))
+    assert private.log_folder([keras.callbacks.History(), board]) == str(tmp_path / "logs")
+    assert private.log_folder([keras.callbacks.History()]) == ""
