@@ -66,8 +66,10 @@ def signals_as(sender: str, name: str, *, to_ready: bool = False) -> Strike:
 
     def strike(scene: Scene) -> None:
         pid = scene.ready_pid if to_ready else scene.command_pid
-        line = f'exec -a "{sender}" bash -c "kill -{name} {pid}; sleep 5; true"'
-        subprocess.run(["bash", "-c", line], check=True)
+        line = f'exec -a "{sender}" bash -c "kill -{name} {pid}; echo sent; sleep 5"'
+        process = subprocess.Popen(["bash", "-c", line], cwd="/", stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        process.stdout.readline()
 
     return strike
 

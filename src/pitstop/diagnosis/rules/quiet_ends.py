@@ -149,7 +149,7 @@ def _exhausted_headline(evidence: Evidence, epochs: list[ShortEpoch]) -> str:
     which = _short_words(epochs[0]) if epochs else ""
     if ended and ended.epochs_run < ended.epochs:
         end = f"fit ended after {ended.epochs_run} of {ended.epochs} epochs"
-    elif ended:
+    elif ended and epochs:
         end = f"fit went on quietly to the end of {ended.epochs} epochs"
     else:
         end = ""
