@@ -2,7 +2,7 @@
 
 For each size, in turns: a plain write past the page cache with fsync (O_DIRECT, 8 MiB at a time)
 and a plain read of the same bytes, against Pitstop's commit of a snapshot (read from shared memory,
-checksums, manifest, fsync of files and folders, rename) and its verified loading into memory.  What
+checksums, manifest, fsync of files and folders, rename) and its verified loading.  What
 is read was dropped from the page cache before.  Printed are medians, and the ratio of the
 throughputs.
 
@@ -100,7 +100,7 @@ class Specimen:
         """The persister's work when a run is resumed: into memory, verified."""
         [entry, *_] = Catalog(self._checkpoints).entries()
         assert entry.manifest is not None
-        os.close(load(entry.path, entry.manifest).fd)
+        load(entry.path, entry.manifest).close()
 
     def forget_files(self) -> None:
         """Drops what was written from the page cache."""

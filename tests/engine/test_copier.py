@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import resource
 import threading
@@ -15,12 +16,11 @@ from typing import Any
 import pytest
 
 from pitstop.engine.copier import Copied, Copier
-from pitstop.engine.cut import HeldTensor
-from pitstop.engine.saved_state import open_saved_state
+from pitstop.engine.cut import HeldTensor, Position
 from pitstop.link.beacon import Beacon
 from pitstop.snapshot import slot
 from pitstop.snapshot.arena import Arena, newest_slot
-from pitstop.store.image import TensorSpec
+from pitstop.store.image import TensorSpec, parse_image
 from tests.engine.samples import cut, value
 from tests.store.samples import lowered
 
@@ -90,12 +90,14 @@ def test_cuts_are_copied_in_order(trainer: Trainer) -> None:
 def test_what_is_written_can_be_opened(trainer: Trainer) -> None:
     trainer.copier.copy_now(cut(7), "stop", durable=True)
     head = trainer.newest()
-    fd = os.memfd_create("one slot")
-    os.write(fd, os.pread(trainer.fds[-1], head.size_bytes, 0))
-    saved = open_saved_state(fd)
-    assert saved.position == cut(7).position
-    assert bytes(saved.tensors["kernel"]) == value(7)
-    assert bytes(saved.tensors["count"]) == (7).to_bytes(8, "little")
+    content = memoryview(os.pread(trainer.fds[-1], head.size_bytes, 0))[slot.HEAD_BYTES :]
+    image, state = content[: head.image_bytes], content[head.image_bytes :]
+    assert Position(**json.loads(bytes(state))["position"]) == cut(7).position
+    tensors = {
+        place.spec.name: bytes(image[place.offset_bytes : place.end_bytes])
+        for place in parse_image(image).placements
+    }
+    assert tensors == {"kernel": value(7), "count": (7).to_bytes(8, "little")}
     assert trainer.copied[0].size_bytes == head.size_bytes - slot.HEAD_BYTES
 
 

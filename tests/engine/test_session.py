@@ -148,9 +148,10 @@ def test_without_a_supervisor_there_is_no_session(tmp_path: Path) -> None:
 
 def test_a_restore_point_is_fetched(make: MakeSupervisor) -> None:
     supervisor = make()
-    fd = image_of(9)
-    supervisor.connection.send("image", {"checkpoint": POINT.checkpoint}, [fd])
-    os.close(fd)
+    fds = image_of(9)
+    supervisor.connection.send("image", {"checkpoint": POINT.checkpoint}, fds)
+    for fd in fds:
+        os.close(fd)
     assert supervisor.session.fetch(POINT).position.step == 9
     (asked,) = supervisor.told(1)
     assert (asked.type, asked.body) == ("restore", {"checkpoint": POINT.checkpoint})

@@ -77,7 +77,7 @@ class ExportedRun:
         """The variables in the newest checkpoint, by path."""
         entry = Catalog(open_existing(self.run.folder / "run").checkpoints).entries()[0]
         assert entry.manifest is not None
-        return variables_of(load(entry.path, entry.manifest).fd)
+        return variables_of(load(entry.path, entry.manifest).fds)
 
 
 def arrays_in(path: Path) -> Arrays:
@@ -86,11 +86,11 @@ def arrays_in(path: Path) -> Arrays:
         return {name: stored[name] for name in stored.files}
 
 
-def variables_of(fd: int) -> Arrays:
+def variables_of(fds: tuple[int, ...]) -> Arrays:
     """The variables of a saved state, by path."""
     from pitstop.engine.saved_state import open_saved_state
 
-    saved = open_saved_state(fd)
+    saved = open_saved_state(fds)
     return {
         each["path"]: np.frombuffer(saved.tensors[each["tensor"]], each["dtype"]).reshape(
             each["shape"]

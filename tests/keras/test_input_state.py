@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import keras
@@ -168,6 +170,12 @@ class Input:
         held = {tensor.spec.name: tensor.read() for tensor in tensors}
         return json.loads(json.dumps(state)), {**arrays, **held}
 
+    def drop_anchor(self) -> None:
+        """From now on snapshots refer to the iterator's present state."""
+        self.save()
+        assert self.state.anchor is not None
+        self.state.anchor = replace(self.state.anchor, cost_seconds=1e9)
+
     def restore(self, saved: dict[str, Any], arrays: dict[str, memoryview]) -> None:
         if saved["replay"]:
             input_state.prepare_replay(saved, arrays, self.adapter, self.dataset, self.streams)
@@ -179,6 +187,7 @@ class Input:
             self.iterator = input_state.restore_iterator(
                 fresh, bytes(arrays[ITERATOR_TENSOR]), saved["created"], lambda: iter(self.dataset)
             )
+            input_state.fast_forward(self.iterator, saved["redrawn"], self.told.append)
         self.state.adopt(saved, arrays)
 
 
@@ -237,6 +246,48 @@ def test_later_epochs_are_those_that_would_have_come(name: str, created: int) ->
         for reader in (stopped, resumed):
             reader.create()
         assert resumed.draw(BATCHES) == stopped.draw(BATCHES), drawn
+
+
+@pytest.mark.parametrize("created", [1, 3])
+@pytest.mark.parametrize("name", NATIVE)
+def test_batches_behind_an_anchor_are_drawn_again(name: str, created: int) -> None:
+    for anchored, drawn in itertools.combinations(range(BATCHES + 1), 2):
+        stopped, resumed = Input(NATIVE[name]), Input(NATIVE[name])
+        for _ in range(created):
+            stopped.create()
+        stopped.draw(anchored)
+        stopped.drop_anchor()
+        stopped.draw(drawn - anchored)
+        saved, arrays = stopped.save()
+        is_lasting = anchored > 0 or not stopped.state.of_arrays
+        assert saved["redrawn"] == (drawn - anchored if is_lasting else 0)
+        resumed.restore(saved, arrays)
+        assert resumed.draw(BATCHES - drawn) == stopped.draw(BATCHES - drawn)
+        for reader in (stopped, resumed):
+            reader.create()
+        assert resumed.draw(BATCHES) == stopped.draw(BATCHES), (anchored, drawn)
+
+
+def test_another_iterator_has_an_anchor_of_its_own() -> None:
+    stopped = Input(NATIVE["shuffle"])
+    stopped.create()
+    stopped.draw(1)
+    stopped.drop_anchor()
+    stopped.create()
+    stopped.draw(2)
+    assert stopped.save()[0]["redrawn"] == 0
+
+
+def test_an_order_that_is_left_open_is_never_drawn_again() -> None:
+    stopped = Input(
+        lambda: TFDatasetAdapter(
+            rows().map(lambda x: x, num_parallel_calls=2, deterministic=False).batch(4)
+        )
+    )
+    stopped.create()
+    stopped.drop_anchor()
+    stopped.draw(1)
+    assert stopped.save()[0]["redrawn"] == 0
 
 
 def test_a_replay_tells_how_far_it_is() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import select
@@ -24,9 +25,9 @@ from pitstop.events import (
 from pitstop.journal import read
 from pitstop.link.beacon import Beacon, Stop
 from pitstop.link.wire import Connection, Message, pair
-from pitstop.snapshot import slot
 from pitstop.snapshot.arena import Arena
 from pitstop.snapshot.persister import end_process_group
+from pitstop.snapshot.restore_table import parse_table
 from pitstop.store.catalog import Catalog
 from pitstop.store.lock import RunLock, is_locked, own_record
 from pitstop.store.manifest import MANIFEST_FILE, TENSORS_FILE
@@ -197,11 +198,10 @@ def test_signals_of_the_terminal_do_not_end_it(supervisor: Supervisor, arena: Ar
 
 
 def loaded_step(answer: Message) -> int:
-    (fd,) = answer.fds
-    head = slot.read_head(fd, 0)
-    os.close(fd)
-    assert head is not None
-    return head.step
+    table = parse_table(memoryview(os.pread(answer.fds[0], 1 << 20, 0)))
+    for fd in answer.fds:
+        os.close(fd)
+    return int(json.loads(table.state)["step"])
 
 
 def flip_last_byte(path: Path) -> None:

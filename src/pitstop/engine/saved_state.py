@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import mmap
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pitstop.engine.cut import Position
-from pitstop.errors import InternalFault
-from pitstop.snapshot import slot
-from pitstop.store.image import Placement, parse_image
+from pitstop.snapshot.restore_table import Range, parse_table
 
 
 @dataclass(frozen=True)
 class SavedState:
-    """A restore point in memory.
+    """A restore point.
 
     Attributes:
         state: the JSON object of the cut.
@@ -33,24 +31,38 @@ class SavedState:
         return Position(**self.state["position"])
 
 
-def open_saved_state(fd: int) -> SavedState:
-    """Maps the slot behind a descriptor, which is closed; the mapping stays.
+class MappedTensors(Mapping[str, memoryview]):
+    """The tensors of mapped files, each put together when it is asked for."""
+
+    def __init__(self, ranges: Mapping[str, Sequence[Range]], files: Sequence[memoryview]) -> None:
+        self._ranges = ranges
+        self._files = files
+
+    def __getitem__(self, name: str) -> memoryview:
+        """The bytes of a tensor: no copy where they lie together in one file."""
+        parts = [
+            self._files[file][offset_bytes : offset_bytes + size_bytes]
+            for file, offset_bytes, size_bytes in self._ranges[name]
+        ]
+        return parts[0] if len(parts) == 1 else memoryview(b"".join(parts))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ranges)
+
+    def __len__(self) -> int:
+        return len(self._ranges)
+
+
+def open_saved_state(fds: Sequence[int]) -> SavedState:
+    """Maps a restore image; its descriptors are closed, the mappings stay.
 
     Raises:
-        InternalFault: there is no whole snapshot in it.
+        InternalFault: its table is not whole.
     """
     try:
-        head = slot.read_head(fd, 0)
-        if head is None:
-            raise InternalFault("The restore image is not a whole snapshot.")
-        view = memoryview(mmap.mmap(fd, head.size_bytes, access=mmap.ACCESS_READ))
+        table, *files = [memoryview(mmap.mmap(fd, 0, access=mmap.ACCESS_READ)) for fd in fds]
     finally:
-        os.close(fd)
-    image = view[slot.HEAD_BYTES : slot.HEAD_BYTES + head.image_bytes]
-    state = bytes(view[slot.HEAD_BYTES + head.image_bytes : head.size_bytes])
-    tensors = {place.spec.name: _part(image, place) for place in parse_image(image).placements}
-    return SavedState(json.loads(state), tensors)
-
-
-def _part(image: memoryview, place: Placement) -> memoryview:
-    return image[place.offset_bytes : place.offset_bytes + place.size_bytes]
+        for fd in fds:
+            os.close(fd)
+    found = parse_table(table)
+    return SavedState(json.loads(found.state), MappedTensors(found.ranges, files))

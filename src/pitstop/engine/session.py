@@ -180,7 +180,7 @@ class Session:
         answer = self._connection.receive()
         if answer.type != "image":
             raise PeerFault(f"Checkpoint {point.checkpoint}: {answer.body['reason']}.")
-        return open_saved_state(answer.fds[0])
+        return open_saved_state(answer.fds)
 
     def request_stop(self, reason: str) -> None:
         """The script asks for a stop; it is obeyed at the next boundary."""

@@ -62,7 +62,7 @@ class Host:
         self,
         settings: Settings,
         points: Sequence[RestorePoint],
-        image: Callable[[str], int],
+        image: Callable[[str], tuple[int, ...]],
         scratch: Path,
     ) -> None:
         """Starts nothing yet.
@@ -70,7 +70,7 @@ class Host:
         Args:
             settings: with the order to export.
             points: the states to restore, in order.
-            image: loads one by its name; a descriptor that is ours to close.
+            image: loads one by its name; descriptors that are ours to close.
             scratch: a folder for what a training process writes beside.
         """
         self._settings = settings
@@ -144,12 +144,13 @@ class Host:
         if link is None:
             return
         try:
-            fd = self._image(checkpoint)
+            fds = self._image(checkpoint)
         except CheckpointCorrupt as damage:
             link.give_no_image(checkpoint, damage.reason)
             return
-        link.give_image(checkpoint, fd)
-        os.close(fd)
+        link.give_image(checkpoint, fds)
+        for fd in fds:
+            os.close(fd)
 
     def _on_exit(self) -> None:
         self._ended = True

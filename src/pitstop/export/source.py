@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pitstop.engine.saved_state import SavedState, open_saved_state
 from pitstop.errors import CheckpointCorrupt, UserError
-from pitstop.snapshot.loading import load
+from pitstop.snapshot.loading import RestoreImage, load
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.manifest import Manifest
 from pitstop.store.run_folder import RunFolder
@@ -29,7 +29,7 @@ class Source:
         saved: its state.
         points: finished fits, then the checkpoint, as a resume has them.
         entries: all checkpoints there were.
-        fd: holds the checkpoint's image, for a live run may remove the files.
+        loaded: the checkpoint's files, open: a live run may remove them.
     """
 
     name: str
@@ -37,22 +37,22 @@ class Source:
     saved: SavedState
     points: tuple[RestorePoint, ...]
     entries: tuple[CheckpointEntry, ...]
-    fd: int
+    loaded: RestoreImage
 
     def close(self) -> None:
-        """Gives the memory back."""
-        os.close(self.fd)
+        """Lets the files go."""
+        self.loaded.close()
 
-    def image(self, name: str) -> int:
-        """A verified image of one of the points; the descriptor is the caller's to close.
+    def image(self, name: str) -> tuple[int, ...]:
+        """A verified image of one of the points; the descriptors are the caller's to close.
 
         Raises:
             CheckpointCorrupt: it is damaged, or was removed meanwhile.
         """
         if name == self.name:
-            return os.dup(self.fd)
+            return _duplicates(self.loaded)
         found = next(each for each in self.entries if each.path.name == name)
-        return _load(found)
+        return _load(found).fds
 
 
 def choose(folder: RunFolder, wanted: str, say: Callable[[str], None]) -> Source:
@@ -94,18 +94,22 @@ def _is_wanted(entry: CheckpointEntry, wanted: str) -> bool:
 def _source(entry: CheckpointEntry, entries: Sequence[CheckpointEntry]) -> Source:
     if entry.manifest is None:
         raise CheckpointCorrupt(entry.path, entry.problem)
-    fd = _load(entry)
+    loaded = _load(entry)
     return Source(
         name=entry.path.name,
         manifest=entry.manifest,
-        saved=open_saved_state(os.dup(fd)),
+        saved=open_saved_state(_duplicates(loaded)),
         points=restore_points(entries, entry.path.name),
         entries=tuple(entries),
-        fd=fd,
+        loaded=loaded,
     )
 
 
-def _load(entry: CheckpointEntry) -> int:
+def _duplicates(image: RestoreImage) -> tuple[int, ...]:
+    return tuple(os.dup(fd) for fd in image.fds)
+
+
+def _load(entry: CheckpointEntry) -> RestoreImage:
     if entry.manifest is None:
         raise CheckpointCorrupt(entry.path, entry.problem)
-    return load(entry.path, entry.manifest).fd
+    return load(entry.path, entry.manifest)

@@ -140,7 +140,8 @@ class Continuation:
         # Nothing was trained: the checkpoint stands.  A script that goes on needs its weights.
         if session.stop_requested() and not session.settings.stop_returns:
             session.stop_with(None, "restoring", self.position)
-        total = self._saved.state["fit"]["input"]["drawn"]
+        described = self._saved.state["fit"]["input"]
+        total = described["drawn"] if described["replay"] else described.get("redrawn", 0)
         session.beacon.write_replay(self.position.step, batches, total)
 
     def _restore_files(self) -> None:

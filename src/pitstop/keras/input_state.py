@@ -22,6 +22,7 @@ from pitstop.engine.cut import HeldTensor
 from pitstop.engine.level import EXACT, Level
 from pitstop.engine.python_state import Encoder, NotPortable, decode
 from pitstop.keras import refusal
+from pitstop.keras.anchor import Anchor
 from pitstop.keras.input_choice import InputMode
 from pitstop.store.image import TensorSpec
 from pitstop.tensorflow import pipeline, private
@@ -29,7 +30,8 @@ from pitstop.tensorflow.streams import Streams
 
 ITERATOR_TENSOR = "input/iterator"
 _REFUSED_OP = re.compile(r"(\w+) is stateful")
-_NATIVE_ADAPTERS = ("ArrayDataAdapter", "TFDatasetAdapter")
+_ARRAYS = "ArrayDataAdapter"
+_NATIVE_ADAPTERS = (_ARRAYS, "TFDatasetAdapter")
 
 
 _OPEN_ORDER = Level(
@@ -65,6 +67,8 @@ class InputState:
     """Follows the training input of one `fit`.
 
     Attributes:
+        native: its iterators can give their state.
+        of_arrays: the input is arrays, not a pipeline of the script's.
         drawn: batches drawn from the present iterator.
         created: iterators created so far; each advances the shuffle's seed stream.
         random: random streams when the present iterator was created.
@@ -73,11 +77,11 @@ class InputState:
         variables: values of the variables in its functions, at that time.
         level: exactness of the way this input is saved.
         mode: how the user wants it to be saved.
-        serialize_seconds: what the iterator's last state cost, 0 before the first.
-        serialized_bytes: its size.
+        anchor: the iterator's last state, None before the first.
     """
 
     native: bool
+    of_arrays: bool = False
     drawn: int = 0
     created: int = 0
     random: dict[str, Any] = field(default_factory=dict)
@@ -87,8 +91,7 @@ class InputState:
     level: Level = EXACT
     by_replay: bool = False
     mode: InputMode = InputMode.AUTO
-    serialize_seconds: float = 0.0
-    serialized_bytes: int = 0
+    anchor: Anchor | None = None
 
     @classmethod
     def of(cls, adapter: Any, mode: InputMode = InputMode.AUTO, dataset: Any = None) -> InputState:
@@ -107,7 +110,8 @@ class InputState:
             level = _replay_of_file(file)
             return cls(native=True, dataset=dataset, by_replay=True, level=level, mode=mode)
         level = _OPEN_ORDER if pipeline.leaves_order_open(dataset) else EXACT
-        return cls(native=True, dataset=dataset, level=level, mode=mode)
+        of_arrays = type(adapter).__name__ == _ARRAYS
+        return cls(native=True, of_arrays=of_arrays, dataset=dataset, level=level, mode=mode)
 
     def creating(self, adapter: Any, random: dict[str, Any]) -> None:
         """An iterator is about to be created, with the random streams in this state."""
@@ -130,6 +134,7 @@ class InputState:
         state = {
             "replay": self.by_replay,
             "drawn": self.drawn,
+            "redrawn": self.drawn - self.anchor.drawn if tensors and self.anchor else 0,
             "created": self.created,
             "random": encoder.encode(self.random),
             "sequence": encoder.encode(self.sequence),
@@ -148,17 +153,26 @@ class InputState:
         if not private.is_serializable(iterator):
             self.replay_from_now_on("the input is distributed over several devices")
             return []
-        started = time.monotonic()
-        try:
-            data = private.serialize_iterator(iterator)
-        except (tf.errors.FailedPreconditionError, tf.errors.UnimplementedError) as error:
-            self.by_replay = True
-            self.level = _level_of_refusal(self.dataset, error)
-            return []
-        self.serialize_seconds = time.monotonic() - started
-        self.serialized_bytes = len(data)
-        view = memoryview(data)
-        return [HeldTensor(TensorSpec(ITERATOR_TENSOR, "U8", (len(data),)), lambda: view)]
+        now = time.monotonic()
+        anchor = self.anchor
+        if anchor is None or not anchor.serves(self.created, now) or not self._repeats_from(anchor):
+            try:
+                data = private.serialize_iterator(iterator)
+            except (tf.errors.FailedPreconditionError, tf.errors.UnimplementedError) as error:
+                self.by_replay = True
+                self.level = _level_of_refusal(self.dataset, error)
+                return []
+            anchor = Anchor(data, self.created, self.drawn, now, time.monotonic() - now)
+            self.anchor = anchor
+        view = memoryview(anchor.data)
+        return [HeldTensor(TensorSpec(ITERATOR_TENSOR, "U8", (len(view),)), lambda: view)]
+
+    def _repeats_from(self, anchor: Anchor) -> bool:
+        """Whether what is drawn after this state is the same each time."""
+        if self.of_arrays:
+            # Keras draws the order of the rows with the first batch, from a kernel's own stream.
+            return anchor.drawn > 0
+        return self.dataset is not None and pipeline.is_deterministic(self.dataset)
 
     def adopt(self, saved: dict[str, Any], arrays: Mapping[str, memoryview]) -> None:
         """Takes the counters of a saved position."""

@@ -97,9 +97,10 @@ class TrainingInput:
             overhead: share of the training time that Pitstop may cost.
         """
         state = self._state
-        if state.mode is not InputMode.AUTO or state.by_replay:
+        anchor = state.anchor
+        if state.mode is not InputMode.AUTO or state.by_replay or anchor is None:
             return
-        cost = CaptureCost(state.serialize_seconds, state.serialized_bytes, snapshot_seconds)
+        cost = CaptureCost(anchor.cost_seconds, len(anchor.data), snapshot_seconds)
         if input_choice.costs_too_much(cost, self._pipeline(), overhead):
             state.replay_from_now_on(input_choice.reason(cost))
 
@@ -159,6 +160,7 @@ class TrainingInput:
             data = bytes(saved.tensors[ITERATOR_TENSOR])
             fresh, created = self._first_iterator(), described["created"]
             iterator = input_state.restore_iterator(fresh, data, created, self.create_iterator)
+            input_state.fast_forward(iterator, described.get("redrawn", 0), tell)
         self.iterator = iterator
         self._state.adopt(described, saved.tensors)
         if described["replay"]:

@@ -22,7 +22,8 @@ from pitstop.errors import PeerClosed
 
 PROTOCOL = 1
 _HEAD = struct.Struct("<IB")
-_MAX_FDS = 4
+_MAX_FDS = 16
+"""Of one message: a restore image has a table and the files that a checkpoint refers to."""
 _ANCILLARY_BYTES = socket.CMSG_SPACE(_MAX_FDS * struct.calcsize("i"))
 _READ_BYTES = 1 << 16
 

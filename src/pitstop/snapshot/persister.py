@@ -31,7 +31,7 @@ from pitstop.events import (
 from pitstop.journal import Journal
 from pitstop.link.beacon import Beacon, Stop
 from pitstop.link.wire import Connection, Message
-from pitstop.snapshot.loading import LoadedImage, load
+from pitstop.snapshot.loading import RestoreImage, load
 from pitstop.snapshot.saving import Saver
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.retention import RetentionPolicy
@@ -51,7 +51,6 @@ class Persister:
         attempt: int,
         beacon: Beacon,
         retention: RetentionPolicy,
-        most_image_bytes: int | None = None,
     ) -> None:
         self._connection = connection
         self._folder = folder
@@ -59,7 +58,6 @@ class Persister:
         self._beacon = beacon
         self._catalog = Catalog(folder.checkpoints)
         self._saver = Saver(folder.checkpoints, beacon, attempt, retention)
-        self._most_image_bytes = most_image_bytes
         self._trainer_pid = 0
         self._orphaned = False
         self._handlers: dict[str, Callable[[Message], None]] = {
@@ -97,17 +95,17 @@ class Persister:
             return
         entry, image = found
         self._saver.restored(image.ledger)
-        self._connection.send("image", {"checkpoint": entry.path.name}, [image.fd])
-        os.close(image.fd)
+        self._connection.send("image", {"checkpoint": entry.path.name}, image.fds)
+        image.close()
 
     def _load_newest(
         self, wanted: Callable[[CheckpointEntry], bool]
-    ) -> tuple[CheckpointEntry, LoadedImage] | None:
+    ) -> tuple[CheckpointEntry, RestoreImage] | None:
         for entry in filter(wanted, self._catalog.entries()):
             try:
                 if entry.manifest is None:
                     raise CheckpointCorrupt(entry.path, entry.problem)
-                return entry, load(entry.path, entry.manifest, self._most_image_bytes)
+                return entry, load(entry.path, entry.manifest)
             except CheckpointCorrupt as damage:
                 place = self._catalog.quarantine(entry, damage.reason)
                 self._report(CheckpointQuarantined(str(place), damage.reason))
@@ -190,7 +188,6 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--lock-fd", type=int, required=True, help="held, never used")
     parser.add_argument("--run-dir", type=Path, required=True)
     parser.add_argument("--attempt", type=int, required=True)
-    parser.add_argument("--image-memory", type=int, help="bytes that a loaded state may take")
     parser.add_argument("--retention", type=json.loads, default=RetentionPolicy().to_json())
     options = parser.parse_args(argv)
     # Terminal and scheduler signals are for the supervisor; saving goes on.
@@ -202,8 +199,7 @@ def main(argv: list[str]) -> int:
     folder = open_existing(options.run_dir)
     retention = RetentionPolicy.from_json(options.retention)
     beacon = Beacon(options.beacon_fd)
-    memory_bytes = options.image_memory
-    Persister(connection, folder, options.attempt, beacon, retention, memory_bytes).run()
+    Persister(connection, folder, options.attempt, beacon, retention).run()
     return 0
 
 

@@ -38,6 +38,10 @@ class CheckpointEntry:
     problem: str = ""
 
 
+_Identity = tuple[int, int, int] | None
+"""Of a manifest: inode, bytes, time of its last change in nanoseconds; None where there is none."""
+
+
 class Catalog:
     """The checkpoints in one folder.
 
@@ -48,6 +52,7 @@ class Catalog:
     def __init__(self, checkpoints_dir: Path, filesystem: Filesystem = REAL_FILESYSTEM) -> None:
         self.checkpoints_dir = checkpoints_dir
         self._filesystem = filesystem
+        self._read: dict[str, tuple[_Identity, CheckpointEntry]] = {}
 
     def entries(self) -> tuple[CheckpointEntry, ...]:
         """All checkpoints, newest first; unreadable ones lead, they may be newer.
@@ -57,8 +62,18 @@ class Catalog:
             EnvironmentFault: this process may not read one.
         """
         names = sorted((name for name in self._names() if is_checkpoint(name)), reverse=True)
-        found = [_read_entry(self.checkpoints_dir / name) for name in names]
+        self._read = {name: self._entry(name) for name in names}
+        found = [entry for _, entry in self._read.values()]
         return tuple(sorted(found, key=_newest_first))
+
+    def _entry(self, name: str) -> tuple[_Identity, CheckpointEntry]:
+        """An entry, which is read again only if its manifest is another file or was changed."""
+        path = self.checkpoints_dir / name
+        identity = _identity(path / MANIFEST_FILE)
+        known = self._read.get(name)
+        if known and identity and known[0] == identity:
+            return known
+        return identity, _read_entry(path)
 
     def next_sequence(self) -> int:
         """The sequence number for the next checkpoint; the first is 1."""
@@ -144,6 +159,14 @@ class Catalog:
             raise RunFolderUnwritable(
                 f"{self.checkpoints_dir} cannot be changed: {fault.cause}.", fault.remedy
             ) from error
+
+
+def _identity(path: Path) -> _Identity:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _read_entry(path: Path) -> CheckpointEntry:

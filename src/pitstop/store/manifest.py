@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, asdict, astuple, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any, TypeVar
 
 from xxhash import xxh3_64_hexdigest
@@ -123,7 +123,7 @@ def encode(manifest: Manifest) -> bytes:
         **format_members(CHECKPOINT_KIND),
         "sequence": manifest.sequence,
         "info": asdict(manifest.info),
-        "files": {name: asdict(entry) for name, entry in sorted(manifest.files.items())},
+        "files": {name: vars(entry) for name, entry in sorted(manifest.files.items())},
         "tensors": {name: _tensor_record(entry) for name, entry in manifest.tensors.items()},
     }
     lines = (f"  {json.dumps(key)}: {_member_text(value)}" for key, value in members.items())
@@ -151,8 +151,10 @@ def decode(data: bytes) -> Manifest:
 
 
 def _tensor_record(entry: TensorEntry) -> JsonValue:
-    record: dict[str, JsonValue] = asdict(entry)
-    return record | {"parts": [list(astuple(part)) for part in entry.parts]}
+    parts: list[JsonValue] = [
+        [part.file, part.offset_bytes, part.size_bytes] for part in entry.parts
+    ]
+    return {**vars(entry), "parts": parts}
 
 
 def _checked_parts(name: str, record: dict[str, JsonValue]) -> tuple[Part, ...]:

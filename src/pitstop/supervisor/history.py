@@ -14,7 +14,6 @@ from pitstop.events import (
     JsonValue,
     Notice,
     TrainerConnected,
-    TrainerExited,
 )
 from pitstop.journal import Entry
 from pitstop.supervisor import fingerprint
@@ -32,7 +31,6 @@ class History:
         versions: library versions of the last one that trained.
         save_seconds: what the newest checkpoint took to write, 0 when there is none.
         epochs: the epochs that have ended, in the order of the journal.
-        peak_bytes: most memory that the last trainer had, shared memory included; None if unknown.
         losses: how often they lost what was in memory.
         start_from: the saved weights that the run began with, or empty.
     """
@@ -43,7 +41,6 @@ class History:
     save_seconds: float = 0.0
     epochs: tuple[EpochEnded, ...] = ()
     losses: Losses = NO_LOSSES
-    peak_bytes: int | None = None
     start_from: str = ""
 
     @classmethod
@@ -59,7 +56,6 @@ class History:
             save_seconds=committed[-1].seconds if committed else 0.0,
             epochs=tuple(each.event for each in entries if isinstance(each.event, EpochEnded)),
             losses=Losses.from_entries(entries),
-            peak_bytes=_peak_bytes(entries),
             start_from=_start_from(entries),
         )
 
@@ -72,11 +68,6 @@ class History:
     def version_changes(self, event: TrainerConnected) -> tuple[EnvironmentChanged, ...]:
         """Which libraries differ from those of the last attempt that trained."""
         return fingerprint.compare(self.versions, _all_versions(event))
-
-
-def _peak_bytes(entries: Sequence[Entry]) -> int | None:
-    exits = [each.event for each in entries if isinstance(each.event, TrainerExited)]
-    return exits[-1].max_rss_bytes if exits else None
 
 
 def _start_from(entries: Sequence[Entry]) -> str:

@@ -27,7 +27,6 @@ class PersisterPlan:
         lock_fd: descriptor of the run's lock, which the persister keeps too.
         beacon_fd: descriptor of the shared page.
         retention: which checkpoints it keeps.
-        image_memory_bytes: memory that a loaded checkpoint may take.
         log: where its own words go, which should be none.
         signal_mask: signals it blocks: it is told by messages, not by signals.
     """
@@ -37,7 +36,6 @@ class PersisterPlan:
     lock_fd: int
     beacon_fd: int
     retention: RetentionPolicy
-    image_memory_bytes: int
     log: Path
     signal_mask: frozenset[signal.Signals]
 
@@ -128,7 +126,6 @@ class PersisterLink(HelperLink):
             "--lock-fd": plan.lock_fd,
             "--run-dir": plan.run_dir,
             "--attempt": plan.attempt,
-            "--image-memory": plan.image_memory_bytes,
             "--retention": json.dumps(plan.retention.to_json()),
         }
         inherit = [fd, plan.beacon_fd, plan.lock_fd]

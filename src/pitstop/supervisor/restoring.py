@@ -16,7 +16,7 @@ from pitstop.supervisor.trainer_link import TrainerLink
 @dataclass
 class _Preloaded:
     checkpoint: str
-    fd: int
+    fds: tuple[int, ...]
 
 
 class Restoring:
@@ -51,7 +51,7 @@ class Restoring:
     def requested(self, trainer: TrainerLink, checkpoint: str) -> None:
         """The trainer asks for a restore point."""
         if self._preloaded is not None and self._preloaded.checkpoint == checkpoint:
-            trainer.give_image(checkpoint, self._preloaded.fd)
+            trainer.give_image(checkpoint, self._preloaded.fds)
             self._drop_preloaded()
             return
         self._asking, self._wanted = trainer, checkpoint
@@ -64,7 +64,7 @@ class Restoring:
         elif self._asking is None:
             _close_all(message.fds)
         elif message.type == "image":
-            self._asking.give_image(str(message.body["checkpoint"]), message.fds[0])
+            self._asking.give_image(str(message.body["checkpoint"]), message.fds)
             _close_all(message.fds)
             self._asking, self._wanted = None, ""
         else:
@@ -85,13 +85,13 @@ class Restoring:
             self._give_no_image("the process that loads it keeps dying")
 
     def close(self) -> None:
-        """Gives the memory of a preloaded image back."""
+        """Lets a preloaded image go."""
         self._drop_preloaded()
 
     def _first_answer(self, message: Message) -> None:
         if message.type == "image":
             name = str(message.body["checkpoint"])
-            self._preloaded = _Preloaded(name, message.fds[0])
+            self._preloaded = _Preloaded(name, message.fds)
             self.points = restore_points(self._catalog.entries(), name)
         self._become_ready()
 
@@ -106,7 +106,7 @@ class Restoring:
 
     def _drop_preloaded(self) -> None:
         if self._preloaded is not None:
-            os.close(self._preloaded.fd)
+            _close_all(self._preloaded.fds)
             self._preloaded = None
 
 

@@ -14,14 +14,12 @@ from pitstop.errors import EnvironmentFault, RunFolderUnwritable, RunInUse
 from pitstop.events import Event
 from pitstop.link.beacon import Beacon
 from pitstop.link.stacks import ENV_STACKS, STACKS_FILE
-from pitstop.machine.memory import available_bytes
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.lock import RunLock, is_running, own_record, read_lock
 from pitstop.store.retention_file import write_policy
 from pitstop.store.run_folder import STOP_FILE, RunFolder, open_or_create
 from pitstop.supervisor import (
     fingerprint,
-    memory_plan,
     notices,
     process,
     status_line,
@@ -184,9 +182,6 @@ def _open_tools(stack: ExitStack, plan: AttemptPlan, premises: _Premises) -> Too
         premises.lock.fileno(),
         beacon.fd,
         plan.request.retention,
-        memory_plan.image_memory_bytes(
-            available_bytes(), plan.history.peak_bytes, plan.request.settings.snapshot_memory_bytes
-        ),
         folder.attempt_dir(plan.attempt) / PERSISTER_LOG,
         signals.blocked_mask,
     )

@@ -96,9 +96,9 @@ class TrainerLink:
         """Lets it train."""
         self._send("welcome", {"protocol": PROTOCOL, **body}, beacon_fd)
 
-    def give_image(self, checkpoint: str, fd: int) -> None:
-        """Hands a restore point over; the descriptor stays ours."""
-        self._send("image", {"checkpoint": checkpoint}, fd)
+    def give_image(self, checkpoint: str, fds: tuple[int, ...]) -> None:
+        """Hands a restore point over; the descriptors stay ours."""
+        self._send("image", {"checkpoint": checkpoint}, *fds)
 
     def give_no_image(self, checkpoint: str, reason: str) -> None:
         """Tells that a restore point cannot be loaded."""

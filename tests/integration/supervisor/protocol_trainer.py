@@ -85,7 +85,7 @@ class Trainer:
 
     def restore_point(self, name: str) -> int:
         self.connection.send("restore", {"checkpoint": name})
-        saved = open_saved_state(self.connection.receive().fds[0])
+        saved = open_saved_state(self.connection.receive().fds)
         step = int(np.frombuffer(saved.tensors["step"], np.int64)[0])
         if any(
             bytes(saved.tensors[name]) != bytes(data) for name, data in tensors_of(step).items()

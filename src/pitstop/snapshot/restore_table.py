@@ -1,0 +1,58 @@
+"""The table of a restore image: the saved state, and where in which file every tensor's bytes are.
+
+A restore image is some descriptors: of this table first, then of the checkpoint's tensors files,
+which have been verified and are mapped as they are.  A table is eight bytes with the length of a
+JSON object, that object, and the state.  It lives for one resume; no file has this format.
+
+This module is imported inside the trainer: standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pitstop.errors import InternalFault
+
+_LENGTH_BYTES = 8
+
+Range = tuple[int, int, int]
+"""Some bytes of a tensor: the number of the file among the image's, an offset, and a size."""
+
+
+@dataclass(frozen=True)
+class RestoreTable:
+    """What is in the table.
+
+    Attributes:
+        ranges: by tensor, in the order of its bytes.
+        state: the JSON text of the cut.
+    """
+
+    ranges: Mapping[str, Sequence[Range]]
+    state: bytes
+
+
+def pack_table(table: RestoreTable) -> bytes:
+    """The bytes of a table."""
+    members = {"ranges": table.ranges, "state_bytes": len(table.state)}
+    text = json.dumps(members, separators=(",", ":")).encode()
+    return len(text).to_bytes(_LENGTH_BYTES, "little") + text + table.state
+
+
+def parse_table(data: memoryview) -> RestoreTable:
+    """The table in some bytes.
+
+    Raises:
+        InternalFault: it is not a whole one.
+    """
+    text_end = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "little")
+    try:
+        members = json.loads(bytes(data[_LENGTH_BYTES:text_end]))
+    except ValueError as error:
+        raise InternalFault("The table of a restore image is damaged.") from error
+    state = bytes(data[text_end:])
+    if len(state) != members["state_bytes"]:
+        raise InternalFault("The table of a restore image is not whole.")
+    return RestoreTable(members["ranges"], state)
