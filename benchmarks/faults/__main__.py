@@ -124,12 +124,14 @@ def main() -> int:
     parser.add_argument("--record", type=Path)
     options = parser.parse_args()
     wanted = chosen(options.only, fast=options.fast)
+    outcomes: list[Outcome] = []
     with ThreadPoolExecutor(options.jobs) as pool:
-        outcomes = list(pool.map(lambda each: inject(each, options.modes, options.record), wanted))
+        for outcome in pool.map(lambda each: inject(each, options.modes, options.record), wanted):
+            outcomes.append(outcome)
+            if options.json:
+                save(options.json, outcomes, verdicts(outcomes))
     found = verdicts(outcomes)
     show(outcomes, found)
-    if options.json:
-        save(options.json, outcomes, found)
     return int(bool(mistakes(found.get(PITSTOP, []))))
 
 
