@@ -67,6 +67,8 @@ class Clue:
         signal: the signal that it tells of.
         raised: the exception.
         headed: with the traceback above it.
+        in_thread: the exception ended a thread, or a process beside the first.
+        is_last_word: native code said it before it gave up, and it names a cause.
     """
 
     cause: CauseId | None
@@ -83,6 +85,7 @@ class Clue:
     raised: Raised | None = None
     headed: bool = False
     in_thread: bool = False
+    is_last_word: bool = False
 
 
 def find(log: Log) -> tuple[Clue, ...]:
@@ -201,16 +204,22 @@ def title_of(raised: Raised) -> str:
 
 
 def _from_signs(log: Log) -> Iterator[Clue]:
-    inside = log.inside_tracebacks
-    told: set[int] = set()
-    for sign in SIGNS:
-        for line, found in log.matches(sign):
-            if line.number in inside and sign.weight < Weight.VERDICT:
-                continue
-            clue = _of_sign(log, sign, found, line.number, line.group)
-            if clue and not (line.number in told and clue.cause == "native_crash"):
-                told.add(line.number)
-                yield clue
+    found = [clue for sign in SIGNS for clue in _of_all(log, sign)]
+    # What native code said before it gave up explains the traces that it leaves afterwards.
+    said = min((clue.number for clue in found if clue.is_last_word), default=None)
+    for clue in found:
+        is_echo = said is not None and clue.cause == "native_crash" and clue.number >= said
+        if not is_echo or clue.weight is Weight.STATUS:
+            yield clue
+
+
+def _of_all(log: Log, sign: Sign) -> Iterator[Clue]:
+    for line, found in log.matches(sign):
+        if line.number in log.inside_tracebacks and sign.weight < Weight.VERDICT:
+            continue
+        clue = _of_sign(log, sign, found, line.number, line.group)
+        if clue:
+            yield clue
 
 
 def _of_sign(log: Log, sign: Sign, found: re.Match[str], number: int, group: str) -> Clue | None:
@@ -247,7 +256,7 @@ def _of_native_message(log: Log, base: Clue, message: str) -> Clue:
         return replace(base, headline=f"{base.headline}: {phrases.shorten(message)}")
     told = classified(log, replace(base, headed=True), raised, row)
     headline = f"{row.headline}: {phrases.shorten(message)}"
-    return replace(told, headline=headline, headed=False)
+    return replace(told, headline=headline, headed=False, is_last_word=True)
 
 
 def _of_code(text: str, base: Clue) -> Clue | None:

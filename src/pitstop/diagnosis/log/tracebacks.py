@@ -47,7 +47,7 @@ _MESSAGE_STOP = re.compile(
     r"|\[?Epoch |Traceback |During handling|The above exception|wandb: |ERROR conda|make: "
     r"|command terminated)"
 )
-_CALLBACK_LIST = re.compile(r"(?:callbacks?|callback_list|callback_connector)(?:/\w+)?\.py$")
+_CALLBACKS = re.compile(r"keras/.*callbacks?(?:/\w+)?\.py$")
 _HOOK = re.compile(r"^on_(?:train|test|predict|epoch|batch|validation|fit)\w*_(?:begin|end|start)$")
 _MOST_MESSAGE_LINES = 60
 _MOST_GAP_LINES = 6
@@ -267,8 +267,12 @@ def _notebook_frames(lines: list[Line]) -> Iterator[Frame]:
 
 
 def _callback_of(frames: tuple[Frame, ...]) -> str:
-    """A word for the callback that the user's frames are below; its class is not printed."""
+    """The hook of a callback that the exception came out of; the class is not printed.
+
+    A framework calls it, or it is one of the framework's own.
+    """
     for above, below in itertools.pairwise(frames):
-        if _CALLBACK_LIST.search(above.file) and _HOOK.match(below.function):
+        if _HOOK.match(below.function) and above.is_library:
             return below.function
-    return ""
+    inner = frames[-1] if frames else None
+    return inner.function if inner and _CALLBACKS.search(inner.file) else ""

@@ -18,7 +18,8 @@ STATUSES = (
     Sign(
         line(
             # bash: "Killed", "train.sh: line 3:  4711 Killed   python ..."
-            rf"^\W{{0,4}}(?:\S+: (?:line |行 ?)?\d+: +\d+ )?(?P<signal>{_WORD})\W*"
+            rf"^\S+: (?:line |行 ?)?\d+: +\d+ (?P<job>{_WORD})",
+            rf"^\W{{0,4}}(?P<signal>{_WORD})\W*"
             r"(?:\((?:core dumped|signal \d+|.{0,12})\))?(?:\s{2,}\S.*|\W*)$",
             # zsh: "zsh: killed     python train.py"; [1]  + 4711 killed
             rf"^(?:zsh: |\[\d+\]\s+[+-]?\s+\d+ )(?P<word>{_WORD})\b.*$",

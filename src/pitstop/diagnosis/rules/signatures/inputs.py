@@ -88,7 +88,7 @@ INPUTS = (
         "An input file is missing",
         ("Check the path in the message from the folder where the run starts.",),
         words(r"No such file or directory|does not exist|[Nn]o (?:files|images|data) found"),
-        classes("OSError RuntimeError ValueError", TENSORFLOW),
+        classes("OSError RuntimeError ValueError NotFoundError InvalidArgumentError UnknownError"),
         confidence=0.8,
     ),
     Signature(
@@ -116,6 +116,7 @@ INPUTS = (
         words(
             r"Input (?:\w+ )?contains (?:NaN|infinity|input)|could not convert string to float",
             r"Failed to convert a NumPy array to a Tensor|Unable to convert .*dtype object",
+            r"[Ii]nvalid dtype: object",
             r"Cast string to float is not supported|StringToNumberOp could not",
             r"Cannot batch tensors with different shapes",
         ),

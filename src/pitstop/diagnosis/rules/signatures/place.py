@@ -7,8 +7,18 @@ from typing import Literal
 
 from pitstop.diagnosis.exception import Frame, Raised
 
-Place = Literal["restoring", "saving", "importing", "input", "download", "model"]
-"""Loading saved weights; saving; importing a package; reading data; downloading; computing."""
+Place = Literal[
+    "restoring",
+    "restoring_inside",
+    "saving",
+    "importing",
+    "input",
+    "download",
+    "processes",
+    "model",
+]
+"""Loading saved weights; deep in a library that loads them; saving; importing a package;
+reading data; downloading; talking to processes of its own; computing."""
 
 _FUNCTIONS: tuple[tuple[Place, re.Pattern[str]], ...] = (
     (
@@ -36,6 +46,7 @@ _FILES: tuple[tuple[Place, re.Pattern[str]], ...] = (
         ),
     ),
     ("download", re.compile(r"/(?:urllib\d?|requests|http|botocore|huggingface_hub)/")),
+    ("processes", re.compile(r"multiprocessing/(?:connection|managers|reduction|resource_sharer)")),
     ("model", re.compile(r"keras/.*(?:layers|engine|models)/|torch/nn/modules/")),
 )
 _CALLS = re.compile(r"(\w+)\(")
@@ -47,6 +58,8 @@ def places_of(raised: Raised) -> frozenset[Place]:
     found = {place for frame in raised.frames for place in _places(frame)}
     if _is_importing(raised.frames):
         found.add("importing")
+    if _is_restoring_inside(raised.frames):
+        found.add("restoring_inside")
     return frozenset(found)
 
 
@@ -55,6 +68,13 @@ def _places(frame: Frame) -> list[Place]:
     functions = [frame.function.rpartition(".")[2], *_CALLS.findall(frame.code)]
     found = [place for place, pattern in _FUNCTIONS if any(map(pattern.match, functions))]
     return found + [place for place, pattern in _FILES if pattern.search(frame.file)]
+
+
+def _is_restoring_inside(frames: tuple[Frame, ...]) -> bool:
+    """The user's call to load something saved, and below it libraries only."""
+    own = [i for i, frame in enumerate(frames) if not frame.is_library]
+    below = frames[own[-1] + 1 :] if own else ()
+    return bool(below) and "restoring" in {*_places(frames[own[-1]]), *_places(below[0])}
 
 
 def _is_importing(frames: tuple[Frame, ...]) -> bool:

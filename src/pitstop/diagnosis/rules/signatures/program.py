@@ -10,8 +10,8 @@ _BUILT_FOR_EACH_OTHER = (
 )
 _RESTORE = "Check that the file is whole and was saved by the same model code."
 _WEIGHTS = classes(
-    "OSError ValueError KeyError BadZipFile CheckpointCorrupt RuntimeError UnpicklingError "
-    "SafetensorError EOFError",
+    "OSError ValueError BadZipFile CheckpointCorrupt RuntimeError UnpicklingError SafetensorError "
+    "EOFError KeyError",
     TENSORFLOW,
 )
 
@@ -111,7 +111,7 @@ WEIGHTS = (
             r"Could not (?:locate (?:class|function)|deserialize class)",
             r"axes don't match array|Layer count mismatch|TensorSliceReader",
         ),
-        _WEIGHTS,
+        _WEIGHTS - {"KeyError"},
         confidence=0.85,
     ),
     Signature(
@@ -127,5 +127,15 @@ WEIGHTS = (
         _WEIGHTS,
         places=frozenset({"restoring"}),
         confidence=0.85,
+    ),
+    Signature(
+        "checkpoint_corrupt_or_mismatch",
+        "What was saved could not be loaded",
+        (_RESTORE,),
+        classes=classes(
+            "IndexError TypeError AttributeError AssertionError NotImplementedError", _WEIGHTS
+        ),
+        places=frozenset({"restoring_inside"}),
+        confidence=0.75,
     ),
 )
