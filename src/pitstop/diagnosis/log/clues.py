@@ -44,6 +44,10 @@ _OTHER_PROGRAM = re.compile(
     r"[Kk]ill(?:ed)? process \d+ \((?!\w*(?:py|torch|train|ray|jup|pt_|conda))"
 )
 _ENDED_BY_ITSELF = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGKILL", "SIGTRAP")
+_SAYS_WHERE = re.compile(
+    r"\s*(?:Graph execution error|Detected at|File \"|<stack traces|defined at|-{2,}|Node: "
+    r"|Caused by op)|    "
+)
 _LONE_FACTOR = 0.93
 _THREAD_FACTOR = 0.93
 _OWN_CODE = 0.88
@@ -192,10 +196,8 @@ def _telling(chain: tuple[Raised, ...]) -> tuple[Raised, Signature | None]:
 
 def title_of(raised: Raised) -> str:
     """The class, and the first line of the message that says something."""
-    lines = [line.strip() for line in raised.message.splitlines() if line.strip()]
-    telling = [
-        each for each in lines if not re.match(r"Graph execution error|Detected at|-- ", each)
-    ]
+    lines = [line for line in raised.message.splitlines() if line.strip()]
+    telling = [line for line in lines if not _SAYS_WHERE.match(line)]
     text = phrases.shorten((telling or lines or [""])[0])
     return f"{raised.name}: {text}" if text else raised.name
 

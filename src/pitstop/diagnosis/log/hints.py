@@ -18,7 +18,7 @@ _SOUNDS_LIKE_AN_ERROR = re.compile(
 )
 _IS_NONE = re.compile(
     r"warning|^W |: W |^W\d{4} |not a failure|End of sequence|Unable to register|cuInit"
-    r"|dynamic library|retry|ignor|TF-TRT|NUMA|no error|0 errors|interpreter state",
+    r"|dynamic library|\bretry|ignor|TF-TRT|NUMA|no error|0 errors|interpreter state",
     re.IGNORECASE,
 )
 _STATUS = re.compile(r"\b(?P<code>[A-Z]+(?:_[A-Z]+)*): ")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pitstop.diagnosis.rules.signatures.signature import SYSTEM, Signature, classes, words
+from pitstop.diagnosis.rules.signatures.signature import Signature, classes, words
 
 _VICTIM = "This task is a victim: look at the log of the task that failed first."
 _FETCH_BEFORE = "Download the data beforehand; check the name, the proxy and the certificates."
@@ -97,7 +97,6 @@ CLUSTER = (
             r"[Cc]ouldn't connect to '?http|Could not connect to|Remote end closed connection",
             r"IncompleteRead|Transport endpoint is not connected|Broken pipe.*(?:http|s3)",
         ),
-        classes("Exception", SYSTEM),
         confidence=0.9,
     ),
     Signature(
@@ -117,7 +116,7 @@ CLUSTER = (
             "ChunkedEncodingError ContentTooShortError RemoteDisconnected IncompleteRead "
             "LocalEntryNotFoundError RepositoryNotFoundError GatedRepoError HfHubHTTPError "
             "EndpointConnectionError OfflineModeIsEnabled ServiceUnavailable CommError "
-            "DownloadError ConnectTimeoutError ReadTimeoutError FetchFailedError herror"
+            "DownloadError ConnectError ConnectTimeoutError ReadTimeoutError FetchFailedError"
         ),
     ),
     Signature(
