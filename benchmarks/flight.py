@@ -84,7 +84,7 @@ def measure(children: int, seconds: float) -> Cost:
         recorder.close()
         share = (time.process_time() - before_cpu) / (time.monotonic() - began)
         found = read(folder)
-        size_bytes = (folder / "flight.0.jsonl").stat().st_size
+        size_bytes = (folder / "flight.0.a.jsonl").stat().st_size
         watched.communicate(b"\n")
     grown_bytes = peak_bytes() - before_bytes
     return Cost(children, len(found), share, grown_bytes, size_bytes / len(found))

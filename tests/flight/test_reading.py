@@ -33,7 +33,7 @@ def test_all_of_a_few(tmp_path: Path, count: int) -> None:
 
 def test_a_line_that_was_cut_short_is_left_out(tmp_path: Path) -> None:
     _recorded(tmp_path, 5)
-    file = tmp_path / "flight.0.jsonl"
+    file = tmp_path / "flight.0.a.jsonl"
     file.write_bytes(file.read_bytes()[:-9])
     assert [each.number for each in read_spaced(tmp_path, 40)] == [0, 1, 2, 3]
 

@@ -195,7 +195,7 @@ def test_a_learning_rate_that_is_a_number_is_known() -> None:
 
 
 def test_a_learning_rate_that_runs_code_of_the_script_is_not_asked_for() -> None:
-    class Counting(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
+    class Counting(keras.optimizers.schedules.LearningRateSchedule):
         def __call__(self, step: Any) -> Any:
             pytest.fail("it was called")
 

@@ -1,13 +1,13 @@
 """The files of a flight recorder: the last minutes in full, the hours before thinned.
 
 Level 0 takes every sample, level 1 every tenth, level 2 every hundredth, and so on.
-Each level is two files that are only appended to: `flight.L.jsonl`, and, from when that
-was full, `flight.L.before.jsonl` with the samples before it.  So the disk that a recorder
-takes has a bound, and nothing that was written is ever written again.
+Each level is two files, `flight.L.a.jsonl` and `flight.L.b.jsonl`, that are filled by turns.
+So the disk that a recorder takes has a bound, and no name ever vanishes while somebody reads.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,10 +22,12 @@ SAMPLES_PER_FILE = 600
 BYTES_PER_FILE = 1_500_000
 """Whichever is reached first ends a file; a run of many processes has large samples."""
 
+_HALVES = ("a", "b")
 
-def file_name(level: int, *, before: bool = False) -> str:
+
+def file_name(level: int, half: str = "a") -> str:
     """Name of a file in the folder of an attempt."""
-    return f"flight.{level}.before.jsonl" if before else f"flight.{level}.jsonl"
+    return f"flight.{level}.{half}.jsonl"
 
 
 class FlightFiles:
@@ -55,8 +57,7 @@ class _Level:
     """The two files of one level."""
 
     def __init__(self, folder: Path, level: int) -> None:
-        self._path = folder / file_name(level)
-        self._before = folder / file_name(level, before=True)
+        self._paths = itertools.cycle(folder / file_name(level, half) for half in _HALVES)
         self._fd = -1
         self._lines = 0
         self._size_bytes = 0
@@ -82,18 +83,16 @@ class _Level:
 
     def _begin(self) -> None:
         self.close()
-        if self._lines:
-            self._path.replace(self._before)
         self._lines = self._size_bytes = 0
-        flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
-        self._fd = os.open(self._path, flags, 0o644)
+        flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+        self._fd = os.open(next(self._paths), flags, 0o644)
 
 
 def lines(attempt_dir: Path) -> Iterator[bytes]:
     """All lines there are, of all levels, in no order; none where nothing was recorded."""
     for level in range(LEVELS):
-        for before in (True, False):
-            path = attempt_dir / file_name(level, before=before)
+        for half in _HALVES:
+            path = attempt_dir / file_name(level, half)
             if path.is_file():
                 yield from path.read_bytes().splitlines(keepends=True)
 
