@@ -247,6 +247,11 @@ CASES: list[tuple[str, str, CauseId]] = [
     ),
     # quiet ends
     ("early stopping", BARS + "Epoch 2: early stopping\n", "early_stopping_or_callback_stop"),
+    (
+        "another model was stopped early, and then one was trained to its end",
+        "Epoch 2: early stopping\n" + BARS + DONE,
+        "completed_normally",
+    ),
     ("a counter is no stop", BARS + "EarlyStopping counter: 2 out of 7\n", "unknown"),
     (
         "early stopping, then an error",
@@ -288,6 +293,21 @@ def test_an_exit_code_of_zero_says_that_all_was_survived() -> None:
     found = first(BARS + traceback("ValueError: a"), exit_code=0)
     assert found is not None
     assert found.cause == "completed_normally"
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("Epoch 2/8\n8/8 - 1s - loss: 0.9\nsaved\n", "early_stopping_or_callback_stop"),
+        ("Epoch 2/8\n8/8 - 1s - loss: 0.9\n", "completed_normally"),  # or left by sys.exit
+        ("Epoch 2/8\n5/8 - 1s - loss: 0.9\nsaved\n", "completed_normally"),
+        ("Epoch 8/8\n8/8 - 1s - loss: 0.9\nsaved\n", "completed_normally"),
+    ],
+)
+def test_a_fit_of_fewer_epochs_after_which_the_script_went_on(text: str, cause: CauseId) -> None:
+    found = first(text, exit_code=0)
+    assert found is not None
+    assert found.cause == cause
 
 
 def test_a_signal_that_is_known_counts_where_the_log_is_silent() -> None:

@@ -181,14 +181,51 @@ def _survived(ending: Ending) -> Clue | None:
 def _of_completed(ending: Ending) -> Clue | None:
     """An end without an error: by itself, by a callback, for want of data, or of no use."""
     progress = ending.log.progress
-    said = [each for each in ending.clues if each.cause in _QUIET_ENDS or each.cause == "nan_loss"]
+    said = [
+        each
+        for each in ending.clues
+        if (each.cause in _QUIET_ENDS or each.cause == "nan_loss")
+        and not _is_of_another_fit(ending, each)
+    ]
     if said:
         return max(said, key=lambda each: (each.cause == "nan_loss", each.weight, each.number))
     if progress and any(each.is_nan for each in progress[-3:]):
         return _nan_seen(ending)
     if not ending.is_complete:
         return None
-    return _completed(ending)
+    return _stopped_early(ending) or _completed(ending)
+
+
+def _is_of_another_fit(ending: Ending, clue: Clue) -> bool:
+    """A fit that began at its first epoch after it, and ran to its end, did not stop early."""
+    after = [each for each in ending.log.progress if each.number > clue.number]
+    is_fresh = any(each.epoch == 1 for each in after)
+    return is_fresh and ran_to_its_end(after)
+
+
+def _stopped_early(ending: Ending) -> Clue | None:
+    """Whole epochs, but fewer than announced, and the script went on: somebody stopped the fit."""
+    progress = ending.log.progress
+    epochs = [each for each in progress if each.epoch and each.epochs]
+    is_whole = bool(progress) and progress[-1].total and progress[-1].done == progress[-1].total
+    if not epochs or not is_whole or epochs[-1].epoch == epochs[-1].epochs:
+        return None
+    last = epochs[-1]
+    lines = [line for line in ending.log.lines if line.number > progress[-1].number]
+    after = next((line for line in lines if line.text.strip()), None)
+    if after is None:
+        return None
+    return Clue(
+        "early_stopping_or_callback_stop",
+        0.6,
+        Weight.HINT,
+        after.number,
+        after.group,
+        phrases.shorten(after.text.strip()),
+        f"The training ended in epoch {last.epoch} of {last.epochs} without an error, and the "
+        "script went on.",
+        ("Look for EarlyStopping, and for callbacks that set `model.stop_training`.",),
+    )
 
 
 def _nan_seen(ending: Ending) -> Clue:
