@@ -12,6 +12,12 @@ _FRAME = re.compile(
     r'^\s*(?:\||│)?\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+?))?\s*$'
 )
 
+_SAYS_WHERE = re.compile(
+    r"\s*(?:Graph execution error|Detected at|File \"|<stack traces|defined at|-{2,}|Node: "
+    r"|Caused by op)|    "
+)
+"""Lines of an error of TensorFlow that tell where it was, not what."""
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -91,6 +97,13 @@ def innermost_own(frames: tuple[Frame, ...]) -> Frame | None:
     """The innermost frame of the user's code; of libraries only where there is no other."""
     own = [frame for frame in frames if not frame.is_library] or list(frames)
     return own[-1] if own else None
+
+
+def said_in(message: str) -> str:
+    """The first line of a message that says what happened; of TensorFlow's that may stand low."""
+    lines = [line for line in message.splitlines() if line.strip()]
+    telling = [line for line in lines if not _SAYS_WHERE.match(line)]
+    return (telling or lines or [""])[0].strip()
 
 
 def bare(name: str) -> str:

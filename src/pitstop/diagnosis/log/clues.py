@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pitstop.diagnosis import phrases
-from pitstop.diagnosis.exception import Raised, from_title
+from pitstop.diagnosis.exception import Raised, from_title, said_in
 from pitstop.diagnosis.finding import CauseId
 from pitstop.diagnosis.log.log import Log
+from pitstop.diagnosis.log.progress import ran_to_its_end
 from pitstop.diagnosis.log.signs.numbers import CAUSE_OF_SIGNAL, signal_of, signal_of_code
 from pitstop.diagnosis.log.signs.sign import Sign, Weight
 from pitstop.diagnosis.log.signs.table import SIGNS
@@ -44,10 +45,9 @@ _OTHER_PROGRAM = re.compile(
     r"[Kk]ill(?:ed)? process \d+ \((?!\w*(?:py|torch|train|ray|jup|pt_|conda))"
 )
 _ENDED_BY_ITSELF = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGKILL", "SIGTRAP")
-_SAYS_WHERE = re.compile(
-    r"\s*(?:Graph execution error|Detected at|File \"|<stack traces|defined at|-{2,}|Node: "
-    r"|Caused by op)|    "
-)
+_COUNTED = "in this case"
+_UNKNOWN_LENGTH = re.compile(r"\d/Unknown\b")
+_UNCERTAIN = 0.45
 _LONE_FACTOR = 0.93
 _THREAD_FACTOR = 0.93
 _OWN_CODE = 0.88
@@ -195,10 +195,8 @@ def _telling(chain: tuple[Raised, ...]) -> tuple[Raised, Signature | None]:
 
 
 def title_of(raised: Raised) -> str:
-    """The class, and the first line of the message that says something."""
-    lines = [line for line in raised.message.splitlines() if line.strip()]
-    telling = [line for line in lines if not _SAYS_WHERE.match(line)]
-    text = phrases.shorten((telling or lines or [""])[0])
+    """The class, and the line of the message that says what happened."""
+    text = phrases.shorten(said_in(raised.message))
     return f"{raised.name}: {text}" if text else raised.name
 
 
@@ -238,6 +236,8 @@ def _of_sign(log: Log, sign: Sign, found: re.Match[str], number: int, group: str
     )
     if _OTHER_PROGRAM.search(found[0]):
         return replace(base, weight=Weight.HINT)
+    if sign.cause == "dataset_exhausted" and _COUNTED not in found[0]:
+        return _of_uncounted_input(log, base)
     groups = {name: text for name, text in found.groupdict().items() if text}
     if sign.cause is not None or not groups:
         message = groups.get("what") or groups.get("fatal")
@@ -248,6 +248,19 @@ def _of_sign(log: Log, sign: Sign, found: re.Match[str], number: int, group: str
     (name, text), *_ = groups.items()
     is_code = name in ("code", "exited", "finished", "returned", "deepspeed")
     return _of_code(text, base) if is_code else _of_signal(signal_of(text), base)
+
+
+def _of_uncounted_input(log: Log, base: Clue) -> Clue | None:
+    """Keras 3 warns of an input of unknown length after every epoch, and names no number.
+
+    With `verbose=2` nothing tells it from one that is too short.
+    """
+    if _UNKNOWN_LENGTH.search(log.text):
+        return None
+    if ran_to_its_end(log.progress):
+        headline = "The dataset may have had fewer batches than asked for; all epochs ran."
+        return replace(base, confidence=_UNCERTAIN, headline=headline)
+    return base
 
 
 def _of_native_message(log: Log, base: Clue, message: str) -> Clue:

@@ -6,6 +6,7 @@ import re
 
 from pitstop.diagnosis import output, phrases
 from pitstop.diagnosis.evidence import Evidence
+from pitstop.diagnosis.exception import said_in
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.raised import Raised
 from pitstop.diagnosis.rules.numerics import NAN_MESSAGE
@@ -86,7 +87,7 @@ def _left_a_step(evidence: Evidence) -> bool:
 
 
 def _title(raised: Raised) -> str:
-    message = phrases.shorten(_HINT.sub("", raised.message))
+    message = phrases.shorten(said_in(_HINT.sub("", raised.message)))
     return f"{raised.name}: {message}" if message else raised.name
 
 

@@ -63,21 +63,6 @@ INPUTS = (
     ),
     Signature(
         "data_error",
-        "The code that produces the data raised an error",
-        ("Run the generator or map function alone over the data until it fails.",),
-        words("PyFunc", "generator_py_func", "finalize_generator", "IteratorGetNext"),
-        TENSORFLOW | {"ValueError"},
-        confidence=0.9,
-    ),
-    Signature(
-        "data_error",
-        "The code that produces the data raised an error",
-        ("Run the data set alone, without worker processes, until it fails.",),
-        words(r"Caught \w+ in DataLoader worker", "in DataLoader worker process"),
-        confidence=0.8,
-    ),
-    Signature(
-        "data_error",
         "An input file is missing",
         ("Check the path in the message from the folder where the run starts.",),
         classes=classes("FileNotFoundError NotADirectoryError IsADirectoryError NotFoundError"),
@@ -89,6 +74,21 @@ INPUTS = (
         ("Check the path in the message from the folder where the run starts.",),
         words(r"No such file or directory|does not exist|[Nn]o (?:files|images|data) found"),
         classes("OSError RuntimeError ValueError NotFoundError InvalidArgumentError UnknownError"),
+        confidence=0.8,
+    ),
+    Signature(
+        "data_error",
+        "The code that produces the data raised an error",
+        ("Run the generator or map function alone over the data until it fails.",),
+        words("PyFunc", "generator_py_func", "finalize_generator", "IteratorGetNext"),
+        TENSORFLOW | {"ValueError"},
+        confidence=0.9,
+    ),
+    Signature(
+        "data_error",
+        "The code that produces the data raised an error",
+        ("Run the data set alone, without worker processes, until it fails.",),
+        words(r"Caught \w+ in DataLoader worker", "in DataLoader worker process"),
         confidence=0.8,
     ),
     Signature(
