@@ -19,8 +19,8 @@ from pitstop.flight.disks import mount_of, mounts
 from pitstop.machine import cgroup
 from pitstop.machine.cgroup import MemoryCounters
 from pitstop.machine.kernel_file import read_number, read_text
+from pitstop.machine.own_process import sees_all_pids
 
-_INITIAL_PID_NAMESPACE = "pid:[4026531836]"
 _SCHEDULERS = {
     "SLURM_JOB_ID": ("Slurm", "sacct"),
     "KUBERNETES_SERVICE_HOST": ("Kubernetes", ""),
@@ -105,7 +105,7 @@ def gather(
         memory_cgroup=group.version if group else None,
         counters=cgroup.read(group) if group else None,
         kernel_log=_can_read(root / "dev/kmsg"),
-        all_pids=_namespace(root / "proc/self/ns/pid") == _INITIAL_PID_NAMESPACE,
+        all_pids=sees_all_pids(root),
         stalls=bool(read_text(root / "proc/pressure/memory")),
         nvidia_driver=(root / "proc/driver/nvidia").exists(),
         nvml=importlib.util.find_spec("pynvml") is not None,
@@ -148,10 +148,6 @@ def _can_read(path: Path) -> bool:
     except OSError:
         return False
     return True
-
-
-def _namespace(link: Path) -> str:
-    return str(link.readlink()) if link.is_symlink() else ""
 
 
 def _size_bytes(folder: Path) -> int | None:

@@ -10,6 +10,16 @@ _START_TIME_FIELD = 19
 """Index of `starttime` behind the command name in /proc/PID/stat (proc(5))."""
 
 
+_INITIAL_PID_NAMESPACE = "pid:[4026531836]"
+"""PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h."""
+
+
+def sees_all_pids(root: Path = Path("/")) -> bool:
+    """Whether the kernel's process numbers are the ones that this process sees."""
+    link = root / "proc/self/ns/pid"
+    return link.is_symlink() and str(link.readlink()) == _INITIAL_PID_NAMESPACE
+
+
 def start_time_ticks() -> int:
     """When this process began, in clock ticks since the boot."""
     return start_of(Path("/proc/self/stat").read_bytes())

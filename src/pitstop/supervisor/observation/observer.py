@@ -10,15 +10,13 @@ from pathlib import Path
 from pitstop.events import JsonValue
 from pitstop.machine import cgroup, memory_watchers
 from pitstop.machine.cgroup import MemoryCgroup
+from pitstop.machine.own_process import sees_all_pids
 from pitstop.supervisor.observation import kernel_log, limits
 from pitstop.supervisor.observation.kernel_log import KernelLog
 
 NO_OOM_COUNTER = "the kernel's count of out-of-memory kills (its memory cgroup cannot be read)"
 NO_KERNEL_LOG = "the kernel log (/dev/kmsg cannot be read)"
 OTHER_PID_NUMBERS = "the kernel's process numbers (this is a pid namespace)"
-
-_INITIAL_PID_NAMESPACE = "pid:[4026531836]"
-"""PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h."""
 
 _SHARED_MEMORY = Path("/dev/shm")
 _FAULTS_ARE_LOGGED = "proc/sys/debug/exception-trace"
@@ -148,13 +146,9 @@ class Observer:
         checks = {
             NO_OOM_COUNTER: facts.oom_kills is None,
             NO_KERNEL_LOG: facts.kernel_lines is None,
-            OTHER_PID_NUMBERS: facts.kernel_lines is not None and not self._sees_all_pids(),
+            OTHER_PID_NUMBERS: facts.kernel_lines is not None and not sees_all_pids(self._root),
         }
         return [name for name, is_missing in checks.items() if is_missing]
-
-    def _sees_all_pids(self) -> bool:
-        link = self._root / "proc/self/ns/pid"
-        return link.is_symlink() and str(link.readlink()) == _INITIAL_PID_NAMESPACE
 
 
 def _open_log(path: Path) -> KernelLog | None:
