@@ -44,7 +44,6 @@ RULES: tuple[Rule, ...] = (
     memory_watchers.killed_by_watcher,
     kills.other_process_oom_killed,
     kills.killed_from_outside,
-    kills.kill_printed,
     kills.supervisor_lost,
     native.shared_memory_full,
     native.native_no_thread,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
@@ -28,9 +26,6 @@ _ASK_WHO = (
     "(`journalctl -u systemd-oomd -u earlyoom`)."
 )
 _MEMORY_SUSPECTED = "As root look for `Out of memory` in `dmesg`: it cannot be ruled out."
-
-_SLURM_OOM = re.compile(r"^slurmstepd: error: Detected \d+ oom[_-]kill event.*$", re.MULTILINE)
-_SHELL_KILLED = re.compile(r"^(?:\S+: line \d+: +\d+ )?Killed\b.*\s*\Z", re.MULTILINE)
 
 
 def host_oom_killed(evidence: Evidence) -> Finding | None:
@@ -114,24 +109,6 @@ def killed_from_outside(evidence: Evidence) -> Finding | None:
     advice = (_MEMORY_SUSPECTED, _ASK_WHO) if is_open else (_ASK_WHO,)
     confidence = 0.6 if is_open else 0.9
     return Finding("killed_from_outside", confidence, text, seen, advice, ("who sent SIGKILL",))
-
-
-def kill_printed(evidence: Evidence) -> Finding | None:
-    """A shell or Slurm wrote about a kill; only the log is there."""
-    if evidence.exit or evidence.entries:
-        return None
-    slurm, shell = _SLURM_OOM.search(evidence.output), _SHELL_KILLED.search(evidence.output)
-    if slurm:
-        seen = (EvidenceItem("output", slurm[0].strip()),)
-        text = "Slurm says that the kernel killed the job for memory."
-        advice = ("Ask for more memory (`--mem`).", _USE_LESS)
-        return Finding("host_oom_killed", 0.9, text, seen, advice)
-    if shell is None:
-        return None
-    text = "The shell says that the script was killed (SIGKILL); why is not in the log."
-    seen = (EvidenceItem("output", shell[0].strip()),)
-    advice = (_MEMORY_SUSPECTED, _ASK_WHO)
-    return Finding("killed_from_outside", 0.6, text, seen, advice, ("who sent SIGKILL",))
 
 
 def supervisor_lost(evidence: Evidence) -> Finding | None:
