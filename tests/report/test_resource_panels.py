@@ -110,6 +110,12 @@ def test_a_process_that_has_ended_holds_nothing_which_is_no_news() -> None:
     assert _panels([*_SAMPLES, ended])["memory"].series[0].points[-1] == (1009.0, 900.0)
 
 
+def test_a_clock_that_was_set_back() -> None:
+    samples = [replace(each, time_seconds=2000.0 - each.number) for each in _SAMPLES]
+    times = [time for time, _ in _panels(samples)["memory"].series[0].points]
+    assert times == sorted(times)
+
+
 def test_nothing_was_recorded() -> None:
     assert resource_panels([]) == ()
     assert resource_panels(_SAMPLES[:1]) == ()

@@ -51,7 +51,9 @@ def duration(seconds: float) -> str:
 
 def bad_first(where: str, name: str) -> str:
     """What was the first bad value of a step, as `events.NonFiniteLocated` has it."""
-    return _BAD_FIRST.get(where, f"{where}{{name}}").format(name=f" ({name})" if name else "")
+    named = f" ({name})" if name else ""
+    # What a newer version wrote is no pattern.
+    return _BAD_FIRST[where].format(name=named) if where in _BAD_FIRST else f"{where}{named}"
 
 
 def number(value: object) -> str:

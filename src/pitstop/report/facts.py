@@ -26,7 +26,7 @@ def _facts(evidence: Evidence) -> Iterator[Fact]:
         yield "command", phrases.shorten(shlex.join(started.command), _LONGEST)
         yield "host", started.host
     if connected is not None:
-        versions = {"python": connected.python.split()[0], **connected.versions}
+        versions = {"python": connected.python.partition(" ")[0], **connected.versions}
         yield "versions", ", ".join(f"{name} {version}" for name, version in versions.items())
     if level is not None:
         reason = f" ({level.reason})" if level.reason else ""

@@ -38,7 +38,9 @@ def log_folder(samples: Sequence[Sample]) -> str:
 
 def timeline(run_dir: Path, evidence: Evidence, samples: Sequence[Sample]) -> Timeline:
     """The timeline of an attempt, of all that was recorded of it."""
-    records = steps.read_spaced(_steps_file(run_dir, evidence.attempt), _MOST_RECORDS)
+    found = steps.read_spaced(_steps_file(run_dir, evidence.attempt), _MOST_RECORDS)
+    # The clock of the machine may have been set back meanwhile.
+    records = sorted(found, key=lambda each: each.time_seconds)
     started = evidence.entries[0].time_seconds
     known = [evidence.entries[-1].time_seconds]
     known += [each.time_seconds for each in records[-1:]]
@@ -56,7 +58,7 @@ def losses(run_dir: Path, attempts: Sequence[int]) -> Panel | None:
     lines = []
     for attempt in attempts[-_MOST_ATTEMPTS:]:
         records = steps.read_spaced(_steps_file(run_dir, attempt), _MOST_RECORDS)
-        points = thin([(float(each.step), drawable(each.loss)) for each in records], COLUMNS)
+        points = thin(sorted((float(each.step), drawable(each.loss)) for each in records), COLUMNS)
         lines.append(Series(f"attempt {attempt}", points))
     panel = Panel("loss", "Loss by step", Unit.PLAIN, tuple(lines))
     found = panels_with_values((panel,))

@@ -20,8 +20,12 @@ _SCARCE = 0.1
 def resource_panels(samples: Sequence[Sample]) -> tuple[Panel, ...]:
     """Panels of the flight recorder's samples; none where it recorded nothing."""
     # One that has ended holds nothing any more, which is no news.
-    lived = [each for each in samples if each.memory_bytes]
+    lived = sorted((each for each in samples if each.memory_bytes), key=_time)
     return panels_with_values(_panels(lived)) if lived else ()
+
+
+def _time(sample: Sample) -> float:
+    return sample.time_seconds
 
 
 def _panels(samples: Sequence[Sample]) -> Iterator[Panel]:

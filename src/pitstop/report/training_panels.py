@@ -53,7 +53,7 @@ def step_rate(records: Sequence[StepRecord], ended_seconds: float) -> tuple[Poin
     spans = min(COLUMNS, len(records) - 1)
     edges = [start + (end - start) * index / spans for index in range(spans + 1)]
     steps = _steps_at(records, edges)
-    rates = [(after - before) * spans / (end - start) for before, after in pairwise(steps)]
+    rates = [max(0.0, after - before) * spans / (end - start) for before, after in pairwise(steps)]
     return tuple(((a + b) / 2, rate) for (a, b), rate in zip(pairwise(edges), rates, strict=True))
 
 
@@ -83,7 +83,7 @@ def _metrics(ended: Sequence[tuple[float, EpochEnded]]) -> tuple[Series, ...]:
 
 
 def _of_epochs(ended: Sequence[tuple[float, EpochEnded]], name: str) -> Series:
-    points = [
+    points = sorted(
         (seconds, drawable(event.logs[name])) for seconds, event in ended if name in event.logs
-    ]
+    )
     return Series(name, thin(points, COLUMNS), is_dots=True)

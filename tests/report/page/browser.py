@@ -12,7 +12,6 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 COMMAND = shutil.which("chromium") or shutil.which("google-chrome")
@@ -52,15 +51,8 @@ class Browser:
         for domain in ("Page", "Runtime", "Log"):
             self._ask(f"{domain}.enable")
 
-    def __enter__(self) -> Browser:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Ends it."""
         os.close(self._to)
         self._answers.close()
         self._process.kill()

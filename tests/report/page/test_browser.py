@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ _SAID = "[...document.querySelectorAll('output')].map((each) => each.textContent
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with Browser(tmp_path_factory.mktemp("profile")) as opened:
+    with closing(Browser(tmp_path_factory.mktemp("profile"))) as opened:
         yield opened
 
 

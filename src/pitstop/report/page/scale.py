@@ -13,6 +13,9 @@ _LOGARITHMIC_FROM = 50.0
 _FAR_LIMIT = 4.0
 """A limit so many times as high as everything measured would flatten the line."""
 _PADDING = 0.06
+_EQUAL = 1e-12
+_TINY = 1e-290
+"""Values below cannot be divided any more without becoming nothing."""
 _SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
 _DAY = 86400
 _SHORTEST = 0.1
@@ -48,10 +51,13 @@ def scale_of(panel: Panel) -> Scale:
     values = panel.values()
     low, high = min(values), max(values)
     if panel.unit is not Unit.PLAIN:
-        return Scale(0.0, (_top(panel, high) or 1.0) * (1 + _PADDING))
-    if low > 0 and high / low >= _LOGARITHMIC_FROM:
+        top = _top(panel, high)
+        return Scale(0.0, top * (1 + _PADDING) if top > _TINY else 1.0)
+    if low > _TINY and high / low >= _LOGARITHMIC_FROM:
         return Scale(low / 1.2, high * 1.2, is_log=True)
-    margin = (high - low) * _PADDING or abs(high) * _PADDING or 1.0
+    margin = _PADDING * (high - low)
+    if margin <= _TINY + _EQUAL * abs(high):
+        margin = _PADDING * abs(high) if abs(high) > _TINY else 1.0
     return Scale(low - margin, high + margin)
 
 
