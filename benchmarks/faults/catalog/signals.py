@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from benchmarks.faults.ground import around, slurm_job, stubs, words
 from benchmarks.faults.scenario import Scenario, scenario
 from benchmarks.faults.strikes import (
@@ -65,13 +67,20 @@ SIGNALS: tuple[Scenario, ...] = (
         (_RUNNING, _JOB.format("COMPLETING", "TimeLimit")),
         " DUE TO TIME LIMIT",
     ),
-    scenario(
-        "27b-slurm-time-limit-foreseen",
-        "time_limit",
-        args=_LONG,
-        among="slurm",
-        says="left of",
-        grounds=(slurm_job(25.0), stubs(sacct=_RUNNING, scontrol=_JOB.format("RUNNING", "None"))),
+    # Nobody ends a plain training here.
+    replace(
+        scenario(
+            "27b-slurm-time-limit-foreseen",
+            "time_limit",
+            args=_LONG,
+            among="slurm",
+            says="left of",
+            grounds=(
+                slurm_job(25.0),
+                stubs(sacct=_RUNNING, scontrol=_JOB.format("RUNNING", "None")),
+            ),
+        ),
+        plain=False,
     ),
     _slurm(
         "28-scancel",
