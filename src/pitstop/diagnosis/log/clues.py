@@ -48,6 +48,8 @@ _ENDED_BY_ITSELF = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGKILL
 _COUNTED = "in this case"
 _UNKNOWN_LENGTH = re.compile(r"\d/Unknown\b")
 _UNCERTAIN = 0.45
+_MOST_EXCEPTIONS = 500
+"""A log that repeats an error for ever tells no more by the first of them."""
 _LONE_FACTOR = 0.93
 _THREAD_FACTOR = 0.93
 _OWN_CODE = 0.88
@@ -114,7 +116,7 @@ def of_status(exit_code: int | None, signal_name: str) -> Clue | None:
 
 def _from_tracebacks(log: Log) -> Iterator[Clue]:
     texts = {line.number: line.text for line in log.lines}
-    for each in log.tracebacks:
+    for each in log.tracebacks[-_MOST_EXCEPTIONS:]:
         above = texts.get(each.first - 1, "")
         if _BENIGN_ABOVE.match(above):
             continue

@@ -49,6 +49,7 @@ _MESSAGE_STOP = re.compile(
 )
 _CALLBACKS = re.compile(r"keras/.*callbacks?(?:/\w+)?\.py$")
 _HOOK = re.compile(r"^on_(?:train|test|predict|epoch|batch|validation|fit)\w*_(?:begin|end|start)$")
+_LONGEST_CHAIN = 50
 _MOST_MESSAGE_LINES = 60
 _MOST_GAP_LINES = 6
 
@@ -97,7 +98,7 @@ def _joined(stream: list[Line]) -> Iterator[Traceback]:
     for each in _single(stream):
         if last and _belongs(stream[places[last.title] + 1 : places[each.first]], last, each):
             last = Traceback(
-                (*last.chain, *each.chain),
+                (*last.chain, *each.chain)[-_LONGEST_CHAIN:],
                 last.first,
                 each.last,
                 each.title,

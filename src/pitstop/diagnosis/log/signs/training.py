@@ -80,7 +80,7 @@ TRAINING = (
         line(
             r"^\S*python\S*: can't (?:open file|find '__main__' module in) .+$",
             r"^\S+\.py: error: .+$",
-            r"^usage: .*\n(?:.*\n)*?\S+: error: .+$",
+            r"^usage: .*\n(?:.*\n){0,30}?\S+: error: .+$",
         ),
         "user_code_error",
         "The command line does not fit the script.",

@@ -1,0 +1,59 @@
+"""What the program was doing, by the frames of its traceback."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitstop.diagnosis.exception import Frame, from_title
+from pitstop.diagnosis.rules.signatures.place import Place, places_of
+
+LIBRARY = "/venv/lib/python3.11/site-packages"
+MAIN = Frame("/app/train.py", 3, "main", "main()")
+
+CASES: list[tuple[str, tuple[Frame, ...], Place]] = [
+    ("by function", (MAIN, Frame("/app/io.py", 9, "load_state_dict")), "restoring"),
+    ("by the user's call", (Frame("/app/train.py", 9, "main", "m.load_weights(f)"),), "restoring"),
+    (
+        "deep in a library",
+        (
+            Frame("/app/train.py", 9, "main", "keras.models.load_model(f)"),
+            Frame(f"{LIBRARY}/keras/src/saving/saving_lib.py", 3, "deserialize"),
+        ),
+        "restoring_inside",
+    ),
+    (
+        "in an import",
+        (
+            Frame("/app/train.py", 1, "<module>", "import tensorflow as tf"),
+            Frame(f"{LIBRARY}/tensorflow/__init__.py", 3, "<module>"),
+        ),
+        "importing",
+    ),
+    ("reading", (MAIN, Frame(f"{LIBRARY}/torch/utils/data/dataloader.py", 3, "f")), "input"),
+    ("downloading", (MAIN, Frame("/usr/lib/python3.11/urllib/request.py", 3, "do")), "download"),
+    (
+        "talking to a process",
+        (MAIN, Frame("/usr/lib/python3.11/multiprocessing/connection.py", 3, "recv")),
+        "processes",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("frames", "place"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
+)
+def test_place(frames: tuple[Frame, ...], place: Place) -> None:
+    assert place in places_of(from_title("ValueError", "", frames))
+
+
+def test_an_own_module_that_fails_while_it_is_imported_is_no_package() -> None:
+    frames = (
+        Frame("/app/train.py", 1, "<module>", "import model"),
+        Frame("/app/model.py", 3, "<module>", "1 / 0"),
+    )
+    assert "importing" not in places_of(from_title("ZeroDivisionError", "", frames))
+
+
+def test_an_own_function_that_restores_is_not_deep_in_a_library() -> None:
+    frames = (MAIN, Frame("/app/io.py", 9, "restore_best", "best[0]"))
+    assert "restoring_inside" not in places_of(from_title("IndexError", "", frames))

@@ -1,0 +1,79 @@
+"""Look-alikes: the same class or word, another cause."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitstop.diagnosis import CauseId
+from pitstop.diagnosis.exception import Frame, from_title
+from pitstop.diagnosis.rules.signatures import SIGNATURES, classify
+
+HINT = "Hint: If you want to see a list of allocated tensors when OOM happens, add it."
+RUNTIME = "RuntimeError"
+EXHAUSTED = "tensorflow.python.framework.errors_impl.ResourceExhaustedError"
+INVALID = "tensorflow.python.framework.errors_impl.InvalidArgumentError"
+
+CASES: list[tuple[str, str, CauseId | None]] = [
+    (EXHAUSTED, f"a.tempstate; No space left on device [Op:SaveV2] {HINT}", "disk_full"),
+    (EXHAUSTED, f"a.tfrecord; Too many open files {HINT}", "too_many_open_files"),
+    (EXHAUSTED, f"OOM when allocating tensor on /device:CPU:0 {HINT}", "host_alloc_failure"),
+    (EXHAUSTED, f"OOM when allocating tensor on /device:GPU:0 {HINT}", "gpu_oom"),
+    (RUNTIME, "CUDA out of memory. Tried to allocate 2.00 GiB", "gpu_oom"),
+    (RUNTIME, "CUDA error: device-side assert triggered", "data_error"),
+    (RUNTIME, "CUDA error: no kernel image is available", "gpu_driver_or_library"),
+    (RUNTIME, "CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate", "gpu_oom"),
+    (RUNTIME, "[enforce fail] DefaultCPUAllocator: can't allocate memory", "host_alloc_failure"),
+    (RUNTIME, "unable to write to file </torch_12_34>: No space left on device", "shm_exhausted"),
+    (RUNTIME, "[gloo/transport/tcp/pair.cc:5] Connection reset by peer", "worker_lost"),
+    (
+        "requests.exceptions.ConnectionError",
+        "Connection reset by peer",
+        "network_or_download_failure",
+    ),
+    ("httpx.ConnectError", "Temporary failure in name resolution", "network_or_download_failure"),
+    ("ImportError", "libcublas.so.9.0: cannot open shared object file", "gpu_driver_or_library"),
+    ("ImportError", "libfoo.so.1: cannot open shared object file", "dependency_or_import_error"),
+    ("tensorflow.errors.OutOfRangeError", "End of sequence", "dataset_exhausted"),
+    ("tensorflow.errors.NotFoundError", "a.tfrecord; No such file or directory", "data_error"),
+    (
+        "tensorflow.errors.NotFoundError",
+        "Key w not found in checkpoint",
+        "checkpoint_corrupt_or_mismatch",
+    ),
+    (INVALID, "You must feed a value for placeholder tensor 'x'", None),
+    (INVALID, "something with the values of this batch", "data_error"),
+    (
+        "ray.exceptions.OutOfMemoryError",
+        "Task was killed due to the node running low on memory",
+        "host_oom_killed",
+    ),
+    ("FloatingPointError", "Loss became infinite or NaN at iteration=7", "nan_loss"),
+    ("ValueError", "patience must be positive", None),
+]
+
+
+@pytest.mark.parametrize(("name", "message", "cause"), CASES)
+def test_look_alikes(name: str, message: str, cause: CauseId | None) -> None:
+    row = classify(from_title(name, message))
+    assert (row.cause if row else None) == cause
+
+
+def test_the_frames_in_a_message_are_no_part_of_it() -> None:
+    message = (
+        'Graph execution error:\n  File "checkpoint.py", line 3, in restore\n    out_of_memory()'
+    )
+    assert classify(from_title("ValueError", message)) is None
+
+
+def test_where_it_came_from_tells_what_was_damaged() -> None:
+    frames = (Frame("/app/train.py", 9, "main", "torch.load('m.pt')"),)
+    inside = Frame("/venv/lib/python3.11/site-packages/torch/serialization.py", 3, "load")
+    alone = classify(from_title("UnpicklingError", "invalid load key, '<'.", frames))
+    loaded = classify(from_title("UnpicklingError", "invalid load key, '<'.", (*frames, inside)))
+    assert alone is not None
+    assert loaded is not None
+    assert (alone.cause, loaded.cause) == ("data_error", "checkpoint_corrupt_or_mismatch")
+
+
+def test_every_row_says_what_to_do() -> None:
+    assert all(row.advice and row.headline and 0 < row.confidence <= 1 for row in SIGNATURES)
