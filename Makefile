@@ -36,6 +36,7 @@ lint: $(READY)  ## ruff, mypy, import-linter
 bench: $(READY)  ## Measure what Pitstop costs a training run, beside other ways to save (an hour)
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python benchmarks/boundary.py
+	$(BIN)/python benchmarks/flight.py
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/resume.py
 	$(BIN)/python benchmarks/stop_latency.py
