@@ -317,6 +317,13 @@ def test_a_signal_that_is_known_counts_where_the_log_is_silent() -> None:
     assert (silent.cause, told.cause) == ("killed_from_outside", "gpu_oom")
 
 
+def test_the_exit_code_of_timeout_counts_where_the_log_is_silent() -> None:
+    silent, told = first(BARS, exit_code=124), first(BARS + traceback("KeyError: 'a'"), 124)
+    assert silent is not None
+    assert told is not None
+    assert (silent.cause, told.cause) == ("time_limit", "user_code_error")
+
+
 def test_an_exit_code_without_a_word_is_no_certain_cause() -> None:
     found = first(BARS, exit_code=3)
     assert found is not None

@@ -50,6 +50,8 @@ _UNKNOWN_LENGTH = re.compile(r"\d/Unknown\b")
 _UNCERTAIN = 0.45
 _MOST_EXCEPTIONS = 500
 """A log that repeats an error for ever tells no more by the first of them."""
+_TIMEOUT_EXIT_CODE = 124
+"""What timeout(1) of the GNU coreutils returns when the time is up."""
 _LONE_FACTOR = 0.93
 _THREAD_FACTOR = 0.93
 _OWN_CODE = 0.88
@@ -108,6 +110,9 @@ def of_status(exit_code: int | None, signal_name: str) -> Clue | None:
     if not exit_code:
         return None
     quote = f"exit code {exit_code}"
+    if exit_code == _TIMEOUT_EXIT_CODE:
+        text = "The time limit of timeout(1) passed, as its exit code 124 says."
+        return Clue("time_limit", 0.75, Weight.STATUS, 0, "", quote, text)
     return Clue(None, 0.5, Weight.STATUS, 0, "", quote, f"It ended with {quote}.")
 
 
