@@ -5,11 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
 
-from pitstop.machine.own_process import age_ns, start_time_ticks
+from pitstop.machine.own_process import age_ns, sees_all_pids, start_time_ticks
 
 TICK_NS = 10_000_000
 SAY = "from pitstop.machine.own_process import age_ns; print(age_ns())"
@@ -30,3 +31,14 @@ def test_a_process_is_younger_than_the_one_that_started_it() -> None:
     began_ns = time.monotonic_ns()
     said = subprocess.run([sys.executable, "-c", SAY], capture_output=True, check=True)
     assert 0 < int(said.stdout) <= time.monotonic_ns() - began_ns + TICK_NS
+
+
+def test_the_initial_pid_namespace_sees_all(tmp_path: Path) -> None:
+    link = tmp_path / "proc/self/ns/pid"
+    link.parent.mkdir(parents=True)
+    assert not sees_all_pids(tmp_path)
+    link.symlink_to("pid:[4026531836]")
+    assert sees_all_pids(tmp_path)
+    link.unlink()
+    link.symlink_to("pid:[4026532000]")
+    assert not sees_all_pids(tmp_path)
