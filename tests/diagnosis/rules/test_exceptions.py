@@ -31,7 +31,6 @@ OOM_HINT = (
     "Hint: If you want to see a list of allocated tensors when OOM happens, add "
     "report_tensor_allocations_upon_oom to RunOptions for current allocation info."
 )
-TF = "OpError Exception BaseException"
 
 
 def os_error(number: int, text: str) -> Evidence:
@@ -47,6 +46,19 @@ CASES: list[Case] = [
     (
         "own callback",
         failed(raised("ValueError", "bad", callback="Plot"), exited(1)),
+        "callback_error",
+    ),
+    (
+        "a file that a callback does not find is no input",
+        failed(
+            raised(
+                "FileNotFoundError",
+                "[Errno 2] No such file or directory: 'plots/1.png'",
+                "OSError Exception",
+                callback="Plot",
+            ),
+            exited(1),
+        ),
         "callback_error",
     ),
     ("disk full", os_error(28, "No space left on device"), "disk_full"),

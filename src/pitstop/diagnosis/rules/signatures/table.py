@@ -16,6 +16,7 @@ from pitstop.diagnosis.rules.signatures.cluster import CLUSTER
 from pitstop.diagnosis.rules.signatures.gpu import GPU
 from pitstop.diagnosis.rules.signatures.inputs import INPUTS
 from pitstop.diagnosis.rules.signatures.memory import MEMORY
+from pitstop.diagnosis.rules.signatures.place import places_of
 from pitstop.diagnosis.rules.signatures.program import NUMBERS, PACKAGES, WEIGHTS
 from pitstop.diagnosis.rules.signatures.signature import Signature
 from pitstop.diagnosis.rules.signatures.storage import STORAGE
@@ -42,4 +43,7 @@ _NO_PART_OF_IT = re.compile(
 def classify(raised: Raised) -> Signature | None:
     """The first row that fits, None when none does."""
     told = replace(raised, message=_NO_PART_OF_IT.sub("", raised.message))
-    return next((row for row in SIGNATURES if row.matches(told)), None)
+    # What a callback cannot find or parse is its own; unless it reads an input, as evaluate does.
+    reads_input = not raised.callback or "input" in places_of(raised)
+    rows = (row for row in SIGNATURES if reads_input or row not in INPUTS)
+    return next((row for row in rows if row.matches(told)), None)
