@@ -22,7 +22,7 @@ demo: $(READY)  ## Stop a training run half way, resume it, prove the bits equal
 test: lint test-unit test-integration  ## Everything a merge needs: lint, unit and integration tests
 
 test-unit: $(READY)  ## The fast tests
-	$(BIN)/python -m pytest -q -m "not integration and not torture"
+	$(BIN)/python -m pytest -q -m "not integration and not torture" -n 2
 
 test-integration: $(READY)  ## The tests that start real processes and TensorFlow
 	$(BIN)/python -m pytest -q -m "integration and not torture" -n 2 --dist loadgroup

@@ -153,7 +153,6 @@ class Path(str):
         ([np.zeros(2, [("a", "i4")])], "[0]", "numpy.ndarray"),
         (object(), "", "builtins.object"),
     ],
-    ids=str,
 )
 def test_a_refusal_names_the_place(value: Any, where: str, type_name: str) -> None:
     with pytest.raises(NotPortable) as caught:

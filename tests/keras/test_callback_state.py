@@ -40,7 +40,6 @@ def through_json(callbacks: list[Any], into: list[Any]) -> list[str]:
 @pytest.mark.parametrize(
     "value",
     [None, True, 3, 0.5, "text", (1, 2), {"a": [1.5]}, {3, 4}, deque([1], maxlen=2), a_rule],
-    ids=str,
 )
 def test_a_value_comes_back(value: Any) -> None:
     into = Mine(value="something else")

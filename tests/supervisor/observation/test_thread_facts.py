@@ -61,6 +61,14 @@ def test_all_threads_are_there_the_main_one_first() -> None:
     assert thread.native_id in {fact.tid for fact in facts}
 
 
+def test_the_main_thread_is_first_where_numbers_began_anew(tmp_path: Path) -> None:
+    for tid in (7, 3, 9):
+        folder = tmp_path / "7" / "task" / str(tid)
+        folder.mkdir(parents=True)
+        (folder / "stat").write_text(f"{tid} (python) S {'0 ' * 49}")
+    assert [fact.tid for fact in thread_facts.read(7, tmp_path)] == [7, 3, 9]
+
+
 def test_handlers_are_seen_before_a_signal_is_sent(reader: subprocess.Popen[bytes]) -> None:
     assert thread_facts.catches(reader.pid, signal.SIGINT)
     assert not thread_facts.catches(reader.pid, signal.SIGRTMAX - 5)

@@ -59,9 +59,11 @@ class ThreadFact:
 def read(pid: int, proc: Path = Path("/proc")) -> tuple[ThreadFact, ...]:
     """The threads of a process, the main one first; none when it is gone."""
     try:
-        tids = sorted(int(entry.name) for entry in (proc / str(pid) / "task").iterdir())
+        tids = [int(entry.name) for entry in (proc / str(pid) / "task").iterdir()]
     except OSError:
         return ()
+    # Numbers begin anew when the kernel has used all: a thread's may be below its process's.
+    tids.sort(key=lambda tid: (tid != pid, tid))
     facts = (_read_thread(proc / str(pid) / "task" / str(tid), tid) for tid in tids)
     return tuple(fact for fact in facts if fact is not None)
 
