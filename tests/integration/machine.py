@@ -38,18 +38,29 @@ def mounted(folder: Path, *options: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def real_disk(folder: Path, *features: str) -> Iterator[Path]:
-    """A small ext4 file system on a block device; what was on it before is on it again.
-
-    A mount namespace that another process made meanwhile keeps the device, with its faults, until
-    that process ends: tests that make one and tests that use a disk share an `xdist_group`.
-    """
+    """A small ext4 file system on a block device."""
     image = folder.with_suffix(".img")
-    if not image.exists():
-        with image.open("wb") as file:
-            file.truncate(64 << 20)
-        _do("mkfs.ext4", "-q", *features, image)
+    with image.open("wb") as file:
+        file.truncate(64 << 20)
+    _do("mkfs.ext4", "-q", *features, image)
     with mounted(folder, "-o", "loop", image) as disk:
         shutil.rmtree(disk / "lost+found", ignore_errors=True)
+        yield disk
+
+
+@contextmanager
+def mended_disk(folder: Path) -> Iterator[Path]:
+    """What is on a `real_disk` that is no longer mounted, checked, on a device of its own.
+
+    The old device may live on: a process that made a mount namespace meanwhile, as other tests
+    do, holds it with its faults.
+    """
+    mended = folder.with_suffix(".mended")
+    shutil.copyfile(folder.with_suffix(".img"), mended)
+    # 1: errors were corrected.
+    checked = subprocess.run(["e2fsck", "-f", "-y", mended], capture_output=True, check=False)
+    assert checked.returncode in (0, 1), checked.stdout
+    with mounted(folder, "-o", "loop", mended) as disk:
         yield disk
 
 

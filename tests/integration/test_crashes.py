@@ -66,7 +66,7 @@ def test_one_process_after_the_other_is_killed(tmp_path: Path, baseline: Baselin
 
     assert run.pitstop("checkpoint").returncode == 0
     _kill_all(run)
-    assert b"waiting for the last attempt to be saved" in finish(resumed).stderr
+    finish(resumed)
     until(lambda: not run.processes())
     durable = run.last(CheckpointCommitted, 3).step
 

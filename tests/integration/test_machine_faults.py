@@ -21,7 +21,7 @@ _ARGUMENTS = ("--input", "tfdata-shuffle", "--validation")
 _SCRIPT_ARGUMENTS = (OUT, *_ARGUMENTS, "--pace", "0.1")
 _OFTEN = ("--overhead", "20%")
 
-pytestmark = [pytest.mark.timeout(240), pytest.mark.xdist_group("mounts")]
+pytestmark = pytest.mark.timeout(240)
 
 
 def start_under(run: KerasRun, wrapper: list[str]) -> Started:
@@ -61,7 +61,7 @@ def test_a_disk_that_turns_read_only(tmp_path: Path, baseline: Baseline) -> None
         ended = finish(process)
         assert b"Training goes on" in ended.stderr
         assert b"could not be saved" in ended.stderr
-    with machine.real_disk(tmp_path / "run"):
+    with machine.mended_disk(tmp_path / "run"):
         assert_finishes(run, tmp_path, baseline, good)
 
 

@@ -6,12 +6,15 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
 from pitstop.events import AttemptEnded, Notice, StopRequested, TrainerExited
+from pitstop.store.lock import RunLock, own_record
+from pitstop.store.run_folder import LOCK_FILE
 from tests.integration.supervisor.launch import (
     call,
     events,
@@ -38,6 +41,21 @@ _WAITS = "import time\nprint('ready', flush=True)\ntime.sleep(60)\n"
 )
 def test_exit_code_is_the_script_s_own(tmp_path: Path, script: str, code: int) -> None:
     assert finish(run_script(tmp_path, script)).returncode == code
+
+
+def test_the_last_attempt_may_still_be_saved(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    # Its supervisor, which began before any process of now, is dead; its persister has the lock.
+    dead = replace(own_record(), start_time_ticks=0)
+    lock = RunLock.acquire(tmp_path / "run" / LOCK_FILE, dead)
+    waiting = run_script(tmp_path, "print('trained')")
+    try:
+        assert waiting.stderr is not None
+        assert any(b"waiting for the last attempt to be saved" in line for line in waiting.stderr)
+    finally:
+        lock.close()
+    ended = finish(waiting)
+    assert (ended.returncode, ended.stdout) == (0, b"trained\n")
 
 
 def test_a_script_that_does_not_exist_is_python_s_to_complain_about(tmp_path: Path) -> None:

@@ -51,13 +51,16 @@ def crash_signal_sent(evidence: Evidence) -> Finding | None:
     if not _was_sent(evidence):
         return None
     name = evidence.signal
-    text = f"Somebody sent {name} to the trainer: the kernel logged no crash of it."
+    text = f"{name} was sent to the trainer, from outside or by itself: the kernel logged no crash."
     seen = (
         EvidenceItem("exit status", f"ended by {name}"),
         EvidenceItem("kernel log", "no process crashed during the attempt"),
     )
-    advice = ("Ask who sends such signals: a debugger, a job manager, `kill` in a script.",)
-    return Finding("killed_from_outside", 0.92, text, seen, advice, ("who sent the signal",))
+    advice = (
+        "Ask who sends such signals: a debugger, a job manager, `kill` in a script.",
+        "If nobody does, a library of the script may raise it: look at the end of its output.",
+    )
+    return Finding("killed_from_outside", 0.75, text, seen, advice, ("who sent the signal",))
 
 
 def _was_sent(evidence: Evidence) -> bool:
