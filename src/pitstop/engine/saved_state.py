@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import mmap
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pitstop.engine.cut import Position
+from pitstop.link.wire import close_all
 from pitstop.snapshot.restore_table import Range, parse_table
 
 
@@ -62,7 +62,6 @@ def open_saved_state(fds: Sequence[int]) -> SavedState:
     try:
         table, *files = [memoryview(mmap.mmap(fd, 0, access=mmap.ACCESS_READ)) for fd in fds]
     finally:
-        for fd in fds:
-            os.close(fd)
+        close_all(fds)
     found = parse_table(table)
     return SavedState(json.loads(found.state), MappedTensors(found.ranges, files))

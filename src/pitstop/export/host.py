@@ -14,7 +14,7 @@ from pitstop.errors import CheckpointCorrupt, EnvironmentFault, PeerClosed
 from pitstop.events import Event
 from pitstop.link.beacon import Beacon
 from pitstop.link.settings import ENV_COMPANION, ENV_SOCKET, Settings
-from pitstop.link.wire import Connection
+from pitstop.link.wire import Connection, close_all
 from pitstop.supervisor import process
 from pitstop.supervisor.control import ControlSocket
 from pitstop.supervisor.family import send_to_group
@@ -149,8 +149,7 @@ class Host:
             link.give_no_image(checkpoint, damage.reason)
             return
         link.give_image(checkpoint, fds)
-        for fd in fds:
-            os.close(fd)
+        close_all(fds)
 
     def _on_exit(self) -> None:
         self._ended = True

@@ -14,7 +14,7 @@ import socket
 import struct
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,6 +142,12 @@ def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> array.array[int]:
         if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
             fds.frombytes(data[: len(data) // fds.itemsize * fds.itemsize])
     return fds
+
+
+def close_all(fds: Iterable[int]) -> None:
+    """Closes the descriptors of a message."""
+    for fd in fds:
+        os.close(fd)
 
 
 def pair() -> tuple[Connection, Connection]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop.link.beacon import anonymous_file
+from pitstop.link.wire import close_all
 from pitstop.snapshot.restore_table import Range, RestoreTable, pack_table
 from pitstop.store.increment import Ledger, joined, ledger_of
 from pitstop.store.manifest import Manifest
@@ -34,8 +35,7 @@ class RestoreImage:
 
     def close(self) -> None:
         """Gives the descriptors back."""
-        for fd in self.fds:
-            os.close(fd)
+        close_all(self.fds)
 
 
 def load(path: Path, manifest: Manifest) -> RestoreImage:

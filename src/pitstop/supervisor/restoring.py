@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pitstop.link.wire import Message
+from pitstop.link.wire import Message, close_all
 from pitstop.store.catalog import Catalog
 from pitstop.supervisor.persister_link import PersisterLink
 from pitstop.supervisor.resume import RestorePoint, restore_points
@@ -62,10 +61,10 @@ class Restoring:
         if not self.ready:
             self._first_answer(message)
         elif self._asking is None:
-            _close_all(message.fds)
+            close_all(message.fds)
         elif message.type == "image":
             self._asking.give_image(str(message.body["checkpoint"]), message.fds)
-            _close_all(message.fds)
+            close_all(message.fds)
             self._asking, self._wanted = None, ""
         else:
             self._give_no_image(str(message.body["reason"]))
@@ -106,10 +105,5 @@ class Restoring:
 
     def _drop_preloaded(self) -> None:
         if self._preloaded is not None:
-            _close_all(self._preloaded.fds)
+            close_all(self._preloaded.fds)
             self._preloaded = None
-
-
-def _close_all(fds: tuple[int, ...]) -> None:
-    for fd in fds:
-        os.close(fd)

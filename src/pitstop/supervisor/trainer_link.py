@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import select
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 
 from pitstop.errors import PeerClosed
 from pitstop.events import Event, from_record
-from pitstop.link.wire import PROTOCOL, Connection, Message
+from pitstop.link.wire import PROTOCOL, Connection, Message, close_all
 from pitstop.supervisor.persisting import Snapshot
 
 
@@ -123,7 +122,7 @@ class TrainerLink:
         elif message.type == "vitals":
             handlers.on_vitals(body)
         else:
-            _close_all(message.fds)
+            close_all(message.fds)
 
     def _send(self, type_: str, body: dict[str, Any], *fds: int) -> None:
         # A trainer that is gone is noticed by the end of its connection.
@@ -141,8 +140,3 @@ def snapshot_from(body: dict[str, Any]) -> Snapshot:
         reason=str(body["reason"]),
         durable=bool(body["durable"]),
     )
-
-
-def _close_all(fds: tuple[int, ...]) -> None:
-    for fd in fds:
-        os.close(fd)
