@@ -53,6 +53,7 @@ def test_the_best_epoch_and_a_named_one_are_kept_and_resumed_from(
     completed = run.attempt()
     assert completed.returncode == 0, completed.stderr
     assert run.last(Restored).step == best["step"]
-    saved_again = [event.step for event in run.events(CheckpointCommitted, 2)]
-    assert best["step"] not in saved_again
+    # The cadence may save that step once more, but nobody takes it for a new best one.
+    again = [each for each in run.events(CheckpointCommitted, 2) if each.step == best["step"]]
+    assert "best" not in [each.reason for each in again]
     assert_identical(baseline(_ARGUMENTS), tmp_path / OUT)

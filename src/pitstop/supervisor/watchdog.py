@@ -15,7 +15,7 @@ from pitstop.link.beacon import Phase
 LOOK_SECONDS = 1.0
 """Time between two looks."""
 
-LONGEST_LOOK_SECONDS = 2.0
+LONGEST_LOOK_SECONDS = 1.5
 """What a longer time between two looks counts: nobody was there to see."""
 
 WORKER_SECONDS = 5.0
