@@ -163,6 +163,10 @@ class Input:
         self.state.drawn += count
         return [tf.nest.map_structure(lambda x: x.numpy().tolist(), batch) for batch in batches]
 
+    def leave(self) -> None:
+        """Ends the reading ahead, which may draw from the process' random streams."""
+        del self.iterator
+
     def save(self) -> tuple[dict[str, Any], dict[str, memoryview]]:
         encoder = Encoder("")
         state, tensors = self.state.capture(self.iterator, encoder)
@@ -205,6 +209,7 @@ def test_the_next_batches_are_those_that_would_have_come(
     streams = randomness.capture()
     assert (saved["drawn"], saved["created"]) == (drawn, 1 + epochs_before)
     expected = stopped.draw(3)
+    stopped.leave()
     resumed = Input(make)
     resumed.restore(saved, arrays)
     if not saved["replay"]:
