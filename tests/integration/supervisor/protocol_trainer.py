@@ -2,11 +2,11 @@
 
     protocol_trainer.py [--steps N] [--step-seconds S] [--fit-ends-at N...] [--die-at N]
                         [--asks-at N] [--phase NAME] [--deaf] [--every-step-durable]
-                        [--stalls-at N] [--pulses-at N]
-                        [--hoards BYTES]
+                        [--stalls-at N] [--pulses-at N] [--hoards BYTES]
 
 Its state is the number of steps it has done, a tensor of that number, one that never changes, and
 a digest of the digest before each step, which only a state that was restored can go on from.
+What it hoards at every step it keeps, until there is a file `enough` where it runs.
 SAMPLE_STEPS in the environment is the same as --steps.
 """
 
@@ -130,7 +130,8 @@ class Trainer:
         self.beacon.write_phase(Phase[options.phase])
         for step in range(first + 1, options.steps + 1):
             time.sleep(options.step_seconds)
-            self.hoard.append(b"x" * options.hoards)
+            if options.hoards and not Path("enough").exists():
+                self.hoard.append(b"x" * options.hoards)
             self.boundary(step, first)
         self.event(FitEnded(0, options.steps, 1, 1))
         self.event(ScriptEnded(options.steps))

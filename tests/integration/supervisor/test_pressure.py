@@ -91,6 +91,7 @@ def test_or_it_is_saved_and_goes_on(tmp_path: Path, small_cgroup: Path) -> None:
     run = _train_in(small_cgroup, tmp_path)
     until_line(run, b"step 5\n")
     until(lambda: _pressed(tmp_path))
+    (tmp_path / "enough").touch()
     until(lambda: "pressure" in {each.reason for each in events(tmp_path, CheckpointCommitted)})
     assert call(tmp_path, "stop", "run").returncode == 0
     ended = finish(run)
