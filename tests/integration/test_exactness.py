@@ -26,16 +26,6 @@ CHAINS = {
         "stop@batch:1 stop@test:1 stop@batch:33 stop@epoch:2 stop@batch:60 stop@test:17",
         options=BY_COST,
     ),
-    "numpy-by-cost": Chain(
-        ("--input", "numpy", "--validation", "--epochs", "6"),
-        "kill@batch:40 kill@test:22 stop@batch:97 kill@batch:118",
-        options=BY_COST,
-        paced=True,
-    ),
-    "tfdata": Chain(
-        ("--input", "tfdata", "--callbacks"),
-        "stop@batch:7 kill@batch:40 stop@batch:59",
-    ),
     "tfdata-shuffle": Chain(
         ("--input", "tfdata-shuffle", "--validation"),
         "kill@batch:5 stop@batch:19 stop@batch:20 stop@batch:21 kill@test:13",
@@ -52,10 +42,6 @@ CHAINS = {
         # Several iterators of one shuffle().repeat(): the same bits here, but nobody promises them.
         level="not_exact",
     ),
-    "tfdata-repeat": Chain(
-        ("--input", "tfdata-repeat", *DECIDING),
-        "kill@batch:20 stop@batch:40",
-    ),
     "steps-per-execution": Chain(
         ("--input", "numpy", "--steps-per-execution", "4", "--validation"),
         "kill@batch:8 stop@batch:44 kill@batch:60",
@@ -67,15 +53,6 @@ CHAINS = {
     "two-fits": Chain(
         ("--input", "numpy", "--epochs", "2", "--fits", "2", *DECIDING),
         "stop@batch:30 kill@fit:1 kill@batch:62 stop@test:19 kill@epoch:4",
-    ),
-    "two-fits-of-one-dataset": Chain(
-        ("--input", "tfdata-shuffle", "--epochs", "1", "--fits", "3"),
-        "stop@batch:18 kill@fit:1 kill@batch:40",
-    ),
-    "two-fits-of-one-sequence": Chain(
-        ("--input", "sequence", "--epochs", "1", "--fits", "3"),
-        "kill@fit:1 stop@batch:30 kill@fit:2",
-        level="exact_by_replay",
     ),
     "generator": Chain(
         ("--input", "generator", "--callbacks"),
@@ -92,15 +69,6 @@ CHAINS = {
         "stop@batch:27 kill@batch:41",
         level="exact_by_replay",
     ),
-    "pandas": Chain(
-        ("--input", "frames", "--epochs", "2"),
-        "stop@batch:7 kill@batch:33",
-    ),
-    "grain-dataset": Chain(
-        ("--input", "grain-dataset", "--epochs", "2"),
-        "stop@batch:7 kill@batch:33",
-        level="exact_by_replay",
-    ),
     "own-random-in-a-generator": Chain(
         ("--input", "own-generator", "--own-random"),
         "stop@batch:5 kill@batch:20",
@@ -111,6 +79,42 @@ CHAINS = {
         "stop@batch:7 kill@batch:35 kill@fit:1 stop@batch:60",
         level="exact_by_replay",
     ),
+}  # fmt: skip
+
+# What the matrix or another chain is close to; these are torture.
+MORE_CHAINS = {
+    "numpy-by-cost": Chain(
+        ("--input", "numpy", "--validation", "--epochs", "6"),
+        "kill@batch:40 kill@test:22 stop@batch:97 kill@batch:118",
+        options=BY_COST,
+        paced=True,
+    ),
+    "tfdata": Chain(
+        ("--input", "tfdata", "--callbacks"),
+        "stop@batch:7 kill@batch:40 stop@batch:59",
+    ),
+    "tfdata-repeat": Chain(
+        ("--input", "tfdata-repeat", *DECIDING),
+        "kill@batch:20 stop@batch:40",
+    ),
+    "two-fits-of-one-dataset": Chain(
+        ("--input", "tfdata-shuffle", "--epochs", "1", "--fits", "3"),
+        "stop@batch:18 kill@fit:1 kill@batch:40",
+    ),
+    "two-fits-of-one-sequence": Chain(
+        ("--input", "sequence", "--epochs", "1", "--fits", "3"),
+        "kill@fit:1 stop@batch:30 kill@fit:2",
+        level="exact_by_replay",
+    ),
+    "pandas": Chain(
+        ("--input", "frames", "--epochs", "2"),
+        "stop@batch:7 kill@batch:33",
+    ),
+    "grain-dataset": Chain(
+        ("--input", "grain-dataset", "--epochs", "2"),
+        "stop@batch:7 kill@batch:33",
+        level="exact_by_replay",
+    ),
     "py-function": Chain(
         ("--input", "py-function", "--callbacks"),
         "kill@batch:6 stop@batch:35",
@@ -118,13 +122,20 @@ CHAINS = {
     ),
 }  # fmt: skip
 
+ALL_CHAINS = [
+    *(pytest.param(chain, id=name) for name, chain in CHAINS.items()),
+    *(
+        pytest.param(chain, id=name, marks=pytest.mark.torture)
+        for name, chain in MORE_CHAINS.items()
+    ),
+]
+
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("chain", ALL_CHAINS)
 def test_interrupted_run_ends_with_the_same_bits(
-    name: str, tmp_path: Path, baseline: Baseline
+    chain: Chain, tmp_path: Path, baseline: Baseline
 ) -> None:
-    chain = CHAINS[name]
     interrupt_everywhere(chain, tmp_path, baseline(chain.arguments))
 
 
