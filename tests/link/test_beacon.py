@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import struct
 import sys
 
 import pytest
@@ -75,6 +76,28 @@ def test_another_mapping_reads_what_was_written(
     assert (writer.stop(), writer.checkpoint_requests()) == (1, 1)
     for beacon in (writer, reader):
         os.close(beacon.fd)
+
+
+def test_a_position_that_cannot_be_written_leaves_the_last_one_whole() -> None:
+    beacon = Beacon.create()
+    beacon.write_position(41, 2, 3, 4, 0.5)
+    with pytest.raises(struct.error):
+        beacon.write_position(42, 2, 4, 5, "no number")  # type: ignore[arg-type]
+    progress = beacon.progress()
+    assert (progress.step, progress.epoch, progress.step_in_epoch) == (41, 2, 3)
+    assert (progress.boundary_ns, progress.loss) == (4, 0.5)
+    beacon.close()
+
+
+def test_a_page_whose_descriptor_was_closed_stays_mapped() -> None:
+    mine = Beacon.create()
+    other = Beacon(os.dup(mine.fd))
+    mine.close()
+    with pytest.raises(OSError, match="descriptor"):
+        os.fstat(mine.fd)
+    mine.pin(5)
+    assert other.pinned() == 5
+    other.close()
 
 
 def test_a_stop_request_is_never_lowered() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
+import struct
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.errors import PeerClosed
+from pitstop.errors import EnvironmentFault, PeerClosed
 from pitstop.link.wire import Connection, pair
 from tests.strategies import JSON_VALUES
 
@@ -209,6 +211,36 @@ def test_closing_closes_descriptors_of_a_frame_that_never_became_whole(
     right.close()
     os.close(fd)
     assert open_descriptors() < before
+
+
+@pytest.mark.parametrize(
+    "text", [b"[1]", b"7", b"null", b"{}", b'{"type":7}', b"\xff", b"{", b"[" * 100_000]
+)
+def test_what_is_no_message_is_told(ends: tuple[Connection, Connection], text: bytes) -> None:
+    left, right = ends
+    sender = threading.Thread(
+        target=left.socket.sendall, args=(struct.pack("<IB", len(text), 0) + text,)
+    )
+    sender.start()
+    with pytest.raises(ValueError, match=r"message|utf-8|Expecting"):
+        right.receive()
+    sender.join()
+
+
+def test_files_that_this_process_may_not_open_are_told_as_lost(
+    ends: tuple[Connection, Connection],
+) -> None:
+    left, right = ends
+    left.send("image", {}, [left.fileno(), right.fileno()])
+    first_free = os.dup(0)
+    os.close(first_free)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (first_free + 1, hard))
+    try:
+        with pytest.raises(EnvironmentFault, match="too many open files"):
+            right.receive()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_nobody_listens(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ class Host:
         (self._scratch / "attempts" / str(_ATTEMPT)).mkdir(parents=True)
         with ExitStack() as stack:
             control = stack.enter_context(closing(_open_control()))
-            self._seat = self._make_seat(Beacon.create())
+            self._seat = self._make_seat(stack.enter_context(closing(Beacon.create())))
             self._reactor.watch(control, lambda: self._accept(control))
             child = _start(script, str(control.path))
             stack.callback(_end, child)

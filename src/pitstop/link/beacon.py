@@ -1,8 +1,8 @@
 """One page of shared memory: where the trainer is, and what is asked of it.
 
-The trainer writes its position at every step boundary with one `pack_into`
-(a fraction of a microsecond), and reads the stop word with another; no system
-call, no thread, no message.  The page outlives the trainer, so the step at
+The trainer writes its position at every step boundary with one copy of some
+bytes (a fraction of a microsecond), and reads the stop word; no system call, no
+thread, no message.  The page outlives the trainer, so the step at
 which it was killed is known exactly.
 
 Each field has one writer, but for the stop word, which anybody may raise.
@@ -135,53 +135,57 @@ class Beacon:
             _SIGNED.pack_into(page, _AT_SNAPSHOT_STEP, -1)
         return cls(fd)
 
+    def close(self) -> None:
+        """Closes the descriptor; the page stays mapped as long as this object is there."""
+        os.close(self.fd)
+
     # -- the trainer's side --
 
     def write_position(
         self, step: int, epoch: int, step_in_epoch: int, boundary_ns: int, loss: float
     ) -> None:
         """Publishes the position; called at every step boundary."""
-        _POSITION.pack_into(self._page, _AT_POSITION, step, epoch, step_in_epoch, boundary_ns, loss)
+        self._put(_AT_POSITION, _POSITION, step, epoch, step_in_epoch, boundary_ns, loss)
 
     def write_plan(
         self, fit: int, epochs: int, steps_per_epoch: int, steps_this_attempt: int
     ) -> None:
         """Publishes how much there is to do."""
-        _PLAN.pack_into(self._page, _AT_PLAN, fit, epochs, steps_per_epoch, steps_this_attempt)
+        self._put(_AT_PLAN, _PLAN, fit, epochs, steps_per_epoch, steps_this_attempt)
 
     def write_step_seconds(self, seconds: float) -> None:
         """Publishes the smoothed step time."""
-        _REAL.pack_into(self._page, _AT_STEP_SECONDS, seconds)
+        self._put(_AT_STEP_SECONDS, _REAL, seconds)
 
     def write_phase(self, phase: Phase) -> None:
         """Publishes what the trainer is doing."""
-        _WORD.pack_into(self._page, _AT_PHASE, phase)
+        self._put(_AT_PHASE, _WORD, phase)
 
     def write_snapshot_step(self, step: int) -> None:
         """Publishes the step of the newest complete snapshot."""
-        _SIGNED.pack_into(self._page, _AT_SNAPSHOT_STEP, step)
+        self._put(_AT_SNAPSHOT_STEP, _SIGNED, step)
 
     def take_checkpoint_name(self) -> str:
         """The name for the checkpoint that was asked for, or empty; forgotten from then on."""
         (name,) = _NAME.unpack_from(self._page, _AT_CHECKPOINT_NAME)
-        _NAME.pack_into(self._page, _AT_CHECKPOINT_NAME, b"")
+        self._put(_AT_CHECKPOINT_NAME, _NAME, b"")
         return bytes(name).rstrip(b"\0").decode()
 
     def write_replay(self, step: int, batches: int, total: int) -> None:
         """Publishes how far the place of a step in the input has been found."""
-        _REPLAY.pack_into(self._page, _AT_REPLAY, step, batches, total)
+        self._put(_AT_REPLAY, _REPLAY, step, batches, total)
 
     def pulse(self) -> None:
         """Tells that something goes on outside of the training's steps: a batch of validation."""
         (count,) = _WORD.unpack_from(self._page, _AT_PULSES)
-        _WORD.pack_into(self._page, _AT_PULSES, count + 1)
+        self._put(_AT_PULSES, _WORD, count + 1)
 
     # -- the supervisor's side --
 
     def request_stop(self, stop: Stop) -> None:
         """Asks the trainer to stop; never lowers an earlier, more urgent request."""
         if stop > self.stop():
-            _WORD.pack_into(self._page, _AT_STOP, stop)
+            self._put(_AT_STOP, _WORD, stop)
 
     def request_checkpoint(self, name: str = "") -> None:
         """Asks the trainer for a durable checkpoint at its next boundary.
@@ -190,18 +194,23 @@ class Beacon:
             name: what to call it; a request without one leaves an earlier name standing.
         """
         if name:
-            _NAME.pack_into(self._page, _AT_CHECKPOINT_NAME, name.encode())
-        _WORD.pack_into(self._page, _AT_CHECKPOINT_REQUESTS, self.checkpoint_requests() + 1)
+            self._put(_AT_CHECKPOINT_NAME, _NAME, name.encode())
+        self._put(_AT_CHECKPOINT_REQUESTS, _WORD, self.checkpoint_requests() + 1)
 
     # -- the persister's side --
 
     def pin(self, sequence: int) -> None:
         """Asks the trainer not to overwrite the snapshot with this number; 0 unpins."""
-        _WORD.pack_into(self._page, _AT_PINNED, sequence)
+        self._put(_AT_PINNED, _WORD, sequence)
 
     def settle(self, sequence: int) -> None:
         """Tells that all snapshots up to this number are durable, or were refused."""
-        _WORD.pack_into(self._page, _AT_SETTLED, sequence)
+        self._put(_AT_SETTLED, _WORD, sequence)
+
+    def _put(self, at: int, form: struct.Struct, *values: object) -> None:
+        # Not `pack_into`: it writes zeros first, which a reader may see, and which stay where
+        # the writer is killed there.
+        self._page[at : at + form.size] = form.pack(*values)
 
     # -- reading --
 

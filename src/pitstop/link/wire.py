@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pitstop.errors import PeerClosed
+from pitstop.errors import EnvironmentFault, PeerClosed
 
 PROTOCOL = 1
 _HEAD = struct.Struct("<IB")
@@ -87,6 +87,8 @@ class Connection:
 
         Raises:
             PeerClosed: the other process closed its end.
+            EnvironmentFault: this process may open no more files, and some came with it.
+            ValueError: what came is no message.
         """
         while (message := self._next_message()) is None:
             self._read()
@@ -97,6 +99,8 @@ class Connection:
 
         Raises:
             PeerClosed: the other process closed its end.
+            EnvironmentFault: this process may open no more files, and some came with it.
+            ValueError: what came is no message.
         """
         self._read()
         messages = []
@@ -113,12 +117,19 @@ class Connection:
     def _read(self) -> None:
         try:
             # Not `socket.recv_fds`: it drops its flags in Python 3.11.
-            data, ancillary, _, _ = self.socket.recvmsg(
+            data, ancillary, flags, _ = self.socket.recvmsg(
                 _READ_BYTES, _ANCILLARY_BYTES, getattr(socket, "MSG_CMSG_CLOEXEC", 0)
             )
         except ConnectionError as error:
             raise PeerClosed("The other process of the run is gone.") from error
         self._fds.extend(_descriptors(ancillary))
+        if flags & socket.MSG_CTRUNC:
+            # The kernel has dropped what did not fit; the message would never become whole.
+            raise EnvironmentFault(
+                "Files that another process of the run sent are lost: this process has too many "
+                "open files.",
+                "Raise the limit, for example `ulimit -n 65536`.",
+            )
         if not data:
             raise PeerClosed("The other process of the run closed the connection.")
         self._received += data
@@ -130,10 +141,20 @@ class Connection:
         end = _HEAD.size + length
         if len(self._received) < end or len(self._fds) < fd_count:
             return None
-        body = json.loads(self._received[_HEAD.size : end])
+        body = _parsed(self._received[_HEAD.size : end])
         del self._received[:end]
         fds = tuple(self._fds.popleft() for _ in range(fd_count))
         return Message(body.pop("type"), body, fds)
+
+
+def _parsed(text: bytearray) -> dict[str, Any]:
+    try:
+        body = json.loads(text)
+    except RecursionError:
+        raise ValueError("a message is nested too deeply") from None
+    if not isinstance(body, dict) or not isinstance(body.get("type"), str):
+        raise ValueError("a message is no object with a type")
+    return body
 
 
 def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> array.array[int]:

@@ -45,7 +45,7 @@ class Reception:
     def _receive(self, client: Connection) -> None:
         try:
             messages = client.receive_ready()
-        except (PeerClosed, ValueError, KeyError):
+        except (PeerClosed, ValueError):
             self._dismiss(client)
             return
         for message in messages:

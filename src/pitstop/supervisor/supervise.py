@@ -172,7 +172,7 @@ def _watch_bests(request: RunRequest, saved: Sequence[CheckpointEntry]) -> RunRe
 def _open_tools(stack: ExitStack, plan: AttemptPlan, premises: _Premises) -> Tools:
     folder, signals = premises.folder, premises.signals
     write_policy(folder, plan.attempt, plan.request.retention)
-    beacon = Beacon.create()
+    beacon = stack.enter_context(closing(Beacon.create()))
     recorder = stack.enter_context(closing(_open_recorder(folder, plan.attempt)))
     screen = stack.enter_context(closing(Screen(status_row=_shows_status(plan.request))))
     log = OutputLog(folder.output_log(plan.attempt))
