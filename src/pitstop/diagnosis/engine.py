@@ -11,7 +11,7 @@ from pitstop.diagnosis.context import ENDED_BY_REQUEST, complete, looked_at
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import CauseId, Diagnosis, Finding
 from pitstop.diagnosis.log import verdict
-from pitstop.diagnosis.log.verdict import Ending
+from pitstop.diagnosis.log.ending import Ending
 from pitstop.diagnosis.rules import (
     endings,
     exceptions,

@@ -9,8 +9,9 @@ from __future__ import annotations
 import pytest
 
 from pitstop.diagnosis import CauseId, Finding
+from pitstop.diagnosis.log.ending import Ending
 from pitstop.diagnosis.log.log import parse
-from pitstop.diagnosis.log.verdict import Ending, findings
+from pitstop.diagnosis.log.verdict import findings
 
 BARS = "Epoch 1/3\n8/8 - 1s - loss: 0.9\nEpoch 2/3\n5/8 - 1s - loss: 0.8\n"
 LATER = "6/8 - 1s - loss: 0.8\n7/8 - 1s - loss: 0.7\nEpoch 3/3\n2/8 - 1s - loss: 0.7\n"
@@ -228,6 +229,12 @@ CASES: list[tuple[str, str, CauseId]] = [
         BARS + traceback("ValueError: a") + LATER + "Killed\n",
         "killed_from_outside",
     ),
+    ("a word before the training began", "class counts:\nKilled\n" + BARS, "unknown"),
+    (
+        "a failure in the midst of it, and others went on until the launcher told of it",
+        BARS + traceback("KeyError: 'a'") + LATER + "job exited with code 3\n",
+        "user_code_error",
+    ),
     ("not survived", BARS + traceback("ValueError: a"), "user_code_error"),
     (
         "the allocator says that it is no failure",
@@ -317,6 +324,18 @@ def test_a_signal_that_is_known_counts_where_the_log_is_silent() -> None:
     assert (silent.cause, told.cause) == ("killed_from_outside", "gpu_oom")
 
 
+def test_a_signal_that_is_known_counts_more_than_a_word_before_the_training_began() -> None:
+    found = first("Killed\n" + BARS, exit_code=143)
+    assert found is not None
+    assert found.cause == "preempted_or_terminated"
+
+
+def test_what_was_survived_before_the_training_began_explains_no_exit_code() -> None:
+    found = first(traceback("MemoryError: cache") + BARS, exit_code=3)
+    assert found is not None
+    assert (found.cause, found.summary) == ("user_code_error", "It ended with exit code 3.")
+
+
 def test_the_exit_code_of_timeout_counts_where_the_log_is_silent() -> None:
     silent, told = first(BARS, exit_code=124), first(BARS + traceback("KeyError: 'a'"), 124)
     assert silent is not None
@@ -345,6 +364,17 @@ def test_what_was_survived_is_told_beside_the_cause() -> None:
     found = findings(Ending(parse(text)))
     assert [each.cause for each in found][:2] == ["killed_from_outside", "disk_full"]
     assert found[1].confidence < 0.5
+
+
+def test_a_thread_that_was_refused_may_have_had_no_memory_for_its_stack() -> None:
+    line = "F x/env.cc:84] Check failed: ret == 0 (11 vs. 0) creation via pthread_create() failed."
+    limited = "OpenBLAS: pthread_create failed for thread 5 of 64: Resource temporarily unavailable"
+    either, sure = first(line), first(limited)
+    assert either is not None
+    assert sure is not None
+    assert either.cause == sure.cause == "thread_or_process_limit"
+    assert either.confidence < sure.confidence
+    assert any("ulimit -v" in each for each in either.advice)
 
 
 def test_advice_has_the_numbers_of_the_log() -> None:

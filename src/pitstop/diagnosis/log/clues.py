@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.exception import Raised, from_title, said_in
@@ -17,6 +18,8 @@ from pitstop.diagnosis.log.signs.table import SIGNS
 from pitstop.diagnosis.log.tracebacks import Traceback
 from pitstop.diagnosis.rules.signatures import Signature, classify
 from pitstop.diagnosis.rules.signatures.memory import EXHAUSTED, GPU_MEMORY
+
+T = TypeVar("T")
 
 _WRAPPERS = frozenset(
     {
@@ -47,6 +50,7 @@ _OTHER_PROGRAM = re.compile(
 _ENDED_BY_ITSELF = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGKILL", "SIGTRAP")
 _COUNTED = "in this case"
 _UNKNOWN_LENGTH = re.compile(r"\d/Unknown\b")
+LIKELY = 0.5
 _UNCERTAIN = 0.45
 _MOST_EXCEPTIONS = 500
 """A log that repeats an error for ever tells no more by the first of them."""
@@ -239,7 +243,7 @@ def _of_sign(log: Log, sign: Sign, found: re.Match[str], number: int, group: str
         found[0].strip(),
         sign.headline,
         sign.advice,
-        survived=not sign.survives and log.went_on_after(number, group),
+        survived=_was_survived(log, sign, number, group),
     )
     if _OTHER_PROGRAM.search(found[0]):
         return replace(base, weight=Weight.HINT)
@@ -257,17 +261,30 @@ def _of_sign(log: Log, sign: Sign, found: re.Match[str], number: int, group: str
     return _of_code(text, base) if is_code else _of_signal(signal_of(text), base)
 
 
-def _of_uncounted_input(log: Log, base: Clue) -> Clue | None:
-    """Keras 3 warns of an input of unknown length after every epoch, and names no number.
+def _was_survived(log: Log, sign: Sign, number: int, group: str) -> bool:
+    """The training went on; after the word of a process' end, one that begins is enough."""
+    if sign.weight is Weight.STATUS and log.began_after(number, group):
+        return True
+    return not sign.survives and log.went_on_after(number, group)
 
-    With `verbose=2` nothing tells it from one that is too short.
+
+def _of_uncounted_input(log: Log, base: Clue) -> Clue | None:
+    """Keras 3 warns of an input that is too short, and of the end of one of unknown length.
+
+    Of the latter only in the first epoch, whose steps it counts, and never where a bar knows its
+    end and is not there yet.
     """
     if _UNKNOWN_LENGTH.search(log.text):
         return None
-    if ran_to_its_end(log.progress):
-        headline = "The dataset may have had fewer batches than asked for; all epochs ran."
-        return replace(base, confidence=_UNCERTAIN, headline=headline)
-    return base
+    before = [each for each in log.progress if each.number <= base.number]
+    epoch = next((each.epoch for each in reversed(before) if each.epoch is not None), None)
+    if before and (before[-1].is_before_its_end or (epoch or 0) > 1):
+        return base
+    has_epochs = any(each.epochs for each in log.progress)
+    if has_epochs and not ran_to_its_end(log.progress):
+        return base
+    headline = "The dataset may have had fewer batches than asked for."
+    return replace(base, confidence=_UNCERTAIN, headline=headline)
 
 
 def _of_native_message(log: Log, base: Clue, message: str) -> Clue:
@@ -300,10 +317,14 @@ def _of_signal(name: str, base: Clue) -> Clue | None:
         cause=cause,
         confidence=confidence,
         signal=name,
-        headline=f"{_SIGNAL_WORDS.get(cause, 'The process was ended')} ({name}).",
-        advice=_SIGNAL_ADVICE.get(cause, ()),
+        headline=f"{_words_of(_SIGNAL_WORDS, cause, name) or 'The process was ended'} ({name}).",
+        advice=_words_of(_SIGNAL_ADVICE, cause, name) or (),
         is_victim=base.is_victim,
     )
+
+
+def _words_of(table: Mapping[str, T], cause: CauseId, signal: str) -> T | None:
+    return table.get(signal, table.get(cause))
 
 
 def is_own_fault(clue: Clue) -> bool:
@@ -311,7 +332,8 @@ def is_own_fault(clue: Clue) -> bool:
     return clue.signal in _ENDED_BY_ITSELF
 
 
-_SIGNAL_WORDS: dict[CauseId, str] = {
+_SIGNAL_WORDS: dict[str, str] = {
+    "SIGBUS": "The process touched memory whose file was cut short, or shared memory that is full",
     "killed_from_outside": "The process was killed; who did it, and why, is not in the log",
     "preempted_or_terminated": "Somebody asked the process to end",
     "user_interrupt": "It was interrupted",
@@ -320,7 +342,11 @@ _SIGNAL_WORDS: dict[CauseId, str] = {
     "illegal_instruction": "A library was built for another processor",
     "disk_full": "A file grew over the limit on file sizes",
 }
-_SIGNAL_ADVICE: dict[CauseId, tuple[str, ...]] = {
+_SIGNAL_ADVICE: dict[str, tuple[str, ...]] = {
+    "SIGBUS": (
+        "Check `df -h /dev/shm`, and that no file was cut short while it was mapped.",
+        "Run with `python -X faulthandler` to see which Python line crashes.",
+    ),
     "killed_from_outside": (
         "Look for `Out of memory` in `dmesg` as root: memory is the most frequent reason.",
         "Ask who ran `kill -9`: a person, a container or job manager, or a memory watcher.",

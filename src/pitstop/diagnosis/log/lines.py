@@ -37,7 +37,7 @@ _GLUED = re.compile(
     r"(?P<bar>.*\d ?/ ?\d.*?[\w%.\]])(?=(?:(?:\.{0,2}/|[a-zA-Z])[\w./-]*: line \d+: +\d+ )?"
     r"(?:Killed|Terminated|Segmentation fault|Aborted|Bus error|Floating point exception|Hangup"
     r"|Illegal instruction|CPU time limit exceeded)\b|slurmstepd: |terminate called "
-    r"|Fatal Python error: |\^C|Traceback \(most)"
+    r"|Fatal Python error: |\^C|Traceback \(most|/\S+\.py:\d+: \w*Warning: )"
 )
 _MOST_DECORATIONS = 5
 _LONGEST_LINE = 4000

@@ -93,6 +93,15 @@ class Log:
         }
         return len(after) > 1
 
+    def began_after(self, number: int, group: str) -> bool:
+        """An epoch that had not been there before began after that line."""
+        before = {each.state for each in self.progress if each.number <= number}
+        return any(
+            each.epoch is not None and each.state not in before
+            for each in self.progress
+            if each.number > number and each.group == group
+        )
+
     @cached_property
     def _starts(self) -> list[int]:
         starts, place = [], 0

@@ -57,6 +57,11 @@ class Progress:
     total: int | None = None
     is_nan: bool = False
 
+    @property
+    def is_before_its_end(self) -> bool:
+        """It counts to a known end, and has not come there."""
+        return self.total is not None and self.done is not None and self.done < self.total
+
 
 def find(lines: Sequence[Line]) -> tuple[Progress, ...]:
     """All progress, in order."""

@@ -3,64 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
-from pitstop.diagnosis.log import advising, clues, hints
-from pitstop.diagnosis.log.clues import Clue
-from pitstop.diagnosis.log.log import Log
-from pitstop.diagnosis.log.progress import ran_to_its_end
+from pitstop.diagnosis.log import advising, clues, hints, quiet
+from pitstop.diagnosis.log.clues import LIKELY, Clue
+from pitstop.diagnosis.log.ending import QUIET_ENDS, Ending
 from pitstop.diagnosis.log.signs.sign import Weight
-
-_QUIET_ENDS: frozenset[CauseId] = frozenset(
-    {"early_stopping_or_callback_stop", "dataset_exhausted"}
-)
-"""What ends a training without an error, unless an error came after it."""
 
 _DEATHS = frozenset({"host_oom_killed", "killed_from_outside", "native_crash"})
 _SURVIVED_FACTOR = 0.6
 _OTHER_FACTOR = 0.5
 _MOST_OTHERS = 4
-
-
-@dataclass(frozen=True)
-class Ending:
-    """A log, and what is known of the end from elsewhere.
-
-    Attributes:
-        log: what was read.
-        exit_code: of the process, None where it is unknown.
-        signal: that ended it, or empty.
-    """
-
-    log: Log
-    exit_code: int | None = None
-    signal: str = ""
-
-    @cached_property
-    def clues(self) -> tuple[Clue, ...]:
-        """All clues, in the order of their lines, the status last."""
-        status = clues.of_status(self.exit_code, self.signal)
-        return (*clues.find(self.log), *((status,) if status else ()))
-
-    @cached_property
-    def is_complete(self) -> bool:
-        """It ran to its end, as its exit code or its last lines say."""
-        if self.exit_code is not None or self.signal:
-            return self.exit_code == 0
-        last_failure = max((each.number for each in self._failures), default=0)
-        said = any(line.number > last_failure for line in self.log.completions)
-        return said or (not self._failures and ran_to_its_end(self.log.progress))
-
-    @property
-    def _failures(self) -> list[Clue]:
-        return [
-            each
-            for each in self.clues
-            if each.weight > Weight.HINT and not each.survived and each.cause not in _QUIET_ENDS
-        ]
 
 
 def findings(ending: Ending) -> list[Finding]:
@@ -75,19 +30,19 @@ def findings(ending: Ending) -> list[Finding]:
 def choose(ending: Ending) -> Clue | None:
     """The clue that explains the end best."""
     if ending.exit_code == 0:
-        return _of_completed(ending)
+        return quiet.of_completed(ending)
     fatal = [each for each in ending.clues if not each.survived and each.weight > Weight.HINT]
-    loud = [each for each in fatal if each.cause not in _QUIET_ENDS]
+    loud = [each for each in fatal if each.cause not in QUIET_ENDS]
     found = _verdict(loud)
     if found:
         return found
     if ending.is_complete:
-        return _of_completed(ending)
+        return quiet.of_completed(ending)
     return (
         _error(ending, loud)
         or _status(loud)
         or _survived(ending)
-        or _of_completed(ending)
+        or quiet.of_completed(ending)
         or _nameless(loud)
         or _hint(ending)
     )
@@ -172,93 +127,15 @@ def _status(fatal: Sequence[Clue]) -> Clue | None:
 def _survived(ending: Ending) -> Clue | None:
     """Where a process failed without a word, the last error of it, though others went on."""
     failed = [each for each in ending.clues if each.weight is Weight.STATUS and not each.survived]
-    errors = [each for each in ending.clues if each.survived and each.raised and each.cause]
+    began = next((each.number for each in ending.log.progress), 0)
+    errors = [
+        each
+        for each in ending.clues
+        if each.survived and each.raised and each.cause and 0 < began < each.number
+    ]
     if not failed or not errors:
         return None
     return replace(errors[-1], confidence=errors[-1].confidence * _SURVIVED_FACTOR)
-
-
-def _of_completed(ending: Ending) -> Clue | None:
-    """An end without an error: by itself, by a callback, for want of data, or of no use."""
-    progress = ending.log.progress
-    said = [
-        each
-        for each in ending.clues
-        if (each.cause in _QUIET_ENDS or each.cause == "nan_loss")
-        and not _is_of_another_fit(ending, each)
-    ]
-    if said:
-        return max(said, key=lambda each: (each.cause == "nan_loss", each.weight, each.number))
-    if progress and any(each.is_nan for each in progress[-3:]):
-        return _nan_seen(ending)
-    if not ending.is_complete:
-        return None
-    return _stopped_early(ending) or _completed(ending)
-
-
-def _is_of_another_fit(ending: Ending, clue: Clue) -> bool:
-    """A fit that began at its first epoch after it, and ran to its end, did not stop early."""
-    after = [each for each in ending.log.progress if each.number > clue.number]
-    is_fresh = any(each.epoch == 1 for each in after)
-    return is_fresh and ran_to_its_end(after)
-
-
-def _stopped_early(ending: Ending) -> Clue | None:
-    """Whole epochs, but fewer than announced, and the script went on: somebody stopped the fit."""
-    progress = ending.log.progress
-    epochs = [each for each in progress if each.epoch and each.epochs]
-    is_whole = bool(progress) and progress[-1].total and progress[-1].done == progress[-1].total
-    if not epochs or not is_whole or epochs[-1].epoch == epochs[-1].epochs:
-        return None
-    last = epochs[-1]
-    lines = [line for line in ending.log.lines if line.number > progress[-1].number]
-    after = next((line for line in lines if line.text.strip()), None)
-    if after is None:
-        return None
-    return Clue(
-        "early_stopping_or_callback_stop",
-        0.6,
-        Weight.HINT,
-        after.number,
-        after.group,
-        phrases.shorten(after.text.strip()),
-        f"The training ended in epoch {last.epoch} of {last.epochs} without an error, and the "
-        "script went on.",
-        ("Look for EarlyStopping, and for callbacks that set `model.stop_training`.",),
-    )
-
-
-def _nan_seen(ending: Ending) -> Clue:
-    first = next(each for each in ending.log.progress if each.is_nan)
-    quote = next(line.text for line in ending.log.lines if line.number == first.number)
-    after = "; the training ran on and is useless since then" if ending.is_complete else ""
-    return Clue(
-        "nan_loss",
-        0.9 if ending.is_complete else 0.45,
-        Weight.HINT,
-        first.number,
-        first.group,
-        phrases.shorten(quote.strip()),
-        f"The loss became NaN or infinite{after}.",
-        ("Lower the learning rate or clip gradients; look for NaN, empty or huge inputs.",),
-    )
-
-
-def _completed(ending: Ending) -> Clue:
-    said = ending.log.completions
-    last = ending.log.progress[-1] if ending.log.progress else None
-    number = said[-1].number if said else (last.number if last else 0)
-    quote = next((line.text for line in ending.log.lines if line.number == number), "exit code 0")
-    is_sure = ending.exit_code == 0
-    return Clue(
-        "completed_normally",
-        0.92 if is_sure else 0.7,
-        Weight.HINT,
-        number,
-        "",
-        phrases.shorten(quote.strip()),
-        "It ran to its end.",
-    )
 
 
 def _nameless(fatal: Sequence[Clue]) -> Clue | None:
@@ -286,7 +163,9 @@ def _others(ending: Ending, best: Clue) -> list[Clue]:
     for each in ranked:
         if each.cause and each.cause != best.cause and each.weight > Weight.HINT:
             factor = _SURVIVED_FACTOR if each.survived else 1
-            found = replace(each, confidence=each.confidence * _OTHER_FACTOR * factor)
+            # What is a doubt already is no less likely because of the cause.
+            factor *= _OTHER_FACTOR if each.confidence >= LIKELY else 1
+            found = replace(each, confidence=each.confidence * factor)
             rest.setdefault(each.cause, found)
     return list(rest.values())[:_MOST_OTHERS]
 

@@ -25,17 +25,25 @@ NATIVE = (
     ),
     Sign(
         line(
-            r"^.*pthread_create\(?\)? failed.*$",
+            r"^.*pthread_create\(?\)? failed.*(?:[Rr]esource|NPROC|[Ll]imit).*$",
             r"^.*(?:libgomp|OMP|OpenBLAS).*(?:[Tt]hread creation failed|unable to allocate"
             r"|unavailable).*$",
             r"^.*\bfork\b.*Resource temporarily unavailable.*$",
-            r"^.*Thread .*creation via pthread_create\(\) failed.*$",
             r"^.*terminate called .*'std::system_error'.*\n.*Resource temporarily unavailable.*$",
         ),
         "thread_or_process_limit",
         "No more threads or processes could be started.",
         (_NO_THREAD,),
         weight=Weight.SPECIAL,
+    ),
+    Sign(
+        # EAGAIN, which a thread gets too whose stack has no room in the address space.
+        line(r"^.*pthread_create\(?\)? failed.*$"),
+        "thread_or_process_limit",
+        "A thread could not be started: by the limit on threads, or by one on memory.",
+        (_NO_THREAD, "Lift `ulimit -v`, if one is set: each thread takes room for its stack."),
+        weight=Weight.SPECIAL,
+        confidence=0.8,
     ),
     Sign(
         line(

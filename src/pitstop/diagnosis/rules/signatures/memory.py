@@ -47,13 +47,26 @@ MEMORY = (
         ("Raise `ulimit -u` or the pids limit of the container; use fewer workers and threads.",),
         words(
             "can't start new thread",
-            "pthread_create",
+            r"pthread_create.*(?:[Rr]esource|NPROC)",
             r"\[Errno 11\] Resource temporarily",
             "Thread creation failed",
             r"fork: .*Resource temporarily unavailable",
         ),
         classes("BlockingIOError", SYSTEM),
         limit="processes",
+    ),
+    Signature(
+        # EAGAIN, which a thread gets too whose stack has no room in the address space.
+        "thread_or_process_limit",
+        "A thread could not be started, by the limit on threads or by one on memory",
+        (
+            "Raise `ulimit -u` or the pids limit of the container; use fewer workers and threads.",
+            "Lift `ulimit -v`, if one is set: each thread takes room for its stack.",
+        ),
+        words("pthread_create"),
+        classes("BlockingIOError", SYSTEM),
+        limit="processes",
+        confidence=0.8,
     ),
     Signature(
         "host_oom_killed",

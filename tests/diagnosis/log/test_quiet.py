@@ -1,0 +1,126 @@
+"""Ends without an error: what of a log belongs to the training that ended, and what to another."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitstop.diagnosis import CauseId, Finding
+from pitstop.diagnosis.log.ending import Ending
+from pitstop.diagnosis.log.log import parse
+from pitstop.diagnosis.log.verdict import findings
+
+RAN_OUT = (
+    "/opt/venv/lib/python3.11/site-packages/keras/src/trainers/epoch_iterator.py:164: UserWarning: "
+    "Your input ran out of data; interrupting training. Make sure that your dataset or generator "
+    "can generate at least `steps_per_epoch * epochs` batches. You may need to use the `.repeat()` "
+    "function when building your dataset.\n  self._interrupted_warning()\n"
+)
+EPOCH_1 = "Epoch 1/3\n"
+EPOCHS_2_AND_3 = "Epoch 2/3\n20/20 - 0s - loss: 0.9\nEpoch 3/3\n20/20 - 0s - loss: 0.2\n"
+WHOLE_EPOCH = "20/20 - 1s - loss: 1.9\n"
+FIT_OF_9 = "Epoch 1/9\n8/8 - 1s - loss: 0.9\nEpoch 2/9\n"
+LOOP = "epoch 0: loss 1.0753\nepoch 1: loss 0.0791\nepoch 2: loss 0.0039\n"
+
+
+def told(text: str, exit_code: int | None = None) -> list[Finding]:
+    return findings(Ending(parse(text), exit_code))
+
+
+CASES: list[tuple[str, str, int | None, CauseId]] = [
+    # Keras 3 warns of an input that is too short, and of one whose length it did not know.
+    (
+        "the first epoch ran out, all epochs were printed whole: an unknown length, as likely",
+        EPOCH_1 + RAN_OUT + WHOLE_EPOCH + EPOCHS_2_AND_3,
+        0,
+        "completed_normally",
+    ),
+    (
+        "the same, and nobody knows the exit code",
+        EPOCH_1 + RAN_OUT + WHOLE_EPOCH + EPOCHS_2_AND_3,
+        None,
+        "completed_normally",
+    ),
+    (
+        "the bar stood before its end",
+        EPOCH_1 + "15/20 ━━━━━━━━━ 0s 14ms/step - loss: 2.1\n" + RAN_OUT + EPOCHS_2_AND_3,
+        0,
+        "dataset_exhausted",
+    ),
+    (
+        "the bar stood before its end, and the warning sticks to it",
+        EPOCH_1 + "15/20 ━━━━━━ 0s 14ms/step - loss: 2.1" + RAN_OUT + EPOCHS_2_AND_3,
+        0,
+        "dataset_exhausted",
+    ),
+    (
+        "a later epoch ran out: by then the length was known",
+        EPOCH_1 + WHOLE_EPOCH + "Epoch 2/3\n" + RAN_OUT + "20/20 - 0s - loss: 0.0\nEpoch 3/3\n"
+        "20/20 - 0s - loss: 0.1\n",
+        0,
+        "dataset_exhausted",
+    ),
+    (
+        "the bar did not know the length",
+        EPOCH_1 + "20/Unknown 1s 12ms/step - loss: 1.9\n" + RAN_OUT + WHOLE_EPOCH + EPOCHS_2_AND_3,
+        0,
+        "completed_normally",
+    ),
+    (
+        "fewer epochs than announced",
+        EPOCH_1 + WHOLE_EPOCH + "Epoch 2/3\nYour input ran out of data; interrupting training.\n",
+        0,
+        "dataset_exhausted",
+    ),
+    # Early stopping, and what came after it.
+    (
+        "another model was stopped early before a loop of the script's own",
+        "Epoch 2: early stopping\n" + LOOP,
+        0,
+        "completed_normally",
+    ),
+    (
+        "an evaluation is no later training",
+        EPOCH_1 + WHOLE_EPOCH + "Epoch 1: early stopping\n"
+        "1/79 [..............] - ETA: 9s - loss: 0.5\n79/79 [=====] - 1s - loss: 0.5\n"
+        "13/13 [======] - 0s 2ms/step\n",
+        0,
+        "early_stopping_or_callback_stop",
+    ),
+    (
+        "the line of the epoch that was the last is no later training",
+        "Epoch 7: loss 0.3\nEarly stopping triggered!\nEpoch 7: best val_loss 0.4\n",
+        0,
+        "early_stopping_or_callback_stop",
+    ),
+    (
+        "the last of several fits stopped early too",
+        f"Epoch 5: early stopping\n{FIT_OF_9}8/8 - 1s - loss: 0.8\nEpoch 2: early stopping\n",
+        0,
+        "early_stopping_or_callback_stop",
+    ),
+    (
+        "a fit after it that was cut off",
+        f"Epoch 5: early stopping\n{FIT_OF_9}",
+        None,
+        "unknown",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "exit_code", "cause"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_cause(text: str, exit_code: int | None, cause: CauseId) -> None:
+    found = told(text, exit_code)
+    assert (found[0].cause if found else "unknown") == cause
+
+
+def test_a_doubt_about_the_input_is_told_beside() -> None:
+    first, *others = told(EPOCH_1 + RAN_OUT + WHOLE_EPOCH + EPOCHS_2_AND_3, exit_code=0)
+    assert first.confidence < 0.8
+    assert [(each.cause, each.confidence < 0.5) for each in others] == [("dataset_exhausted", True)]
+
+
+def test_an_early_stop_of_another_fit_is_not_told_as_a_likely_cause() -> None:
+    others = told("Epoch 2: early stopping\n" + LOOP, exit_code=0)[1:]
+    assert all(each.confidence < 0.5 for each in others)
