@@ -71,3 +71,9 @@ def test_a_command_without_a_script_stays_as_it_is(here: Path, command: str) -> 
     words = command.split()
     assert with_absolute_script(words, here) == tuple(words)
     assert files_to_copy(words, here) == tuple(words[3:])
+
+
+def test_a_word_that_is_no_path_names_no_file(here: Path) -> None:
+    command = ("python", "train.py", "long " * 1000, "out.npz")
+    assert with_absolute_script(command, here)[1] == str(here / "train.py")
+    assert files_to_copy(command, here) == ("out.npz",)

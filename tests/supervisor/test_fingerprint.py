@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,21 @@ def test_script_is_the_first_file_after_the_interpreter(tmp_path: Path) -> None:
     assert found["script"] == str(script)
     assert found["env"] == {"TF_DETERMINISTIC_OPS": "1"}
     assert find_script(["python", "-c", "pass"]) is None
+
+
+def test_a_word_that_is_no_path_is_no_script(tmp_path: Path) -> None:
+    program = "import sys; " * 400
+    assert find_script(["python", "-c", program]) is None
+    script = tmp_path / "train.py"
+    script.write_text("pass")
+    assert find_script(["python", "-c", program, str(script)]) == script
+
+
+def test_a_large_file_is_data_and_no_script(tmp_path: Path) -> None:
+    data = tmp_path / "train.tfrecord"
+    data.touch()
+    os.truncate(data, 65 << 20)  # sparse: takes no disk
+    assert find_script(["python", "-m", "trainer", str(data)]) is None
 
 
 def test_edited_script_is_noticed(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def files_to_copy(command: Sequence[str], folder: Path) -> tuple[str, ...]:
     finds the one and spoils none of the other.
     """
     words = command[_script_index(command, folder) + 1 :]
-    return tuple(word for word in words if _is_inside(word) and (folder / word).is_file())
+    return tuple(word for word in words if _is_inside(word) and _is_file(folder / word))
 
 
 def _script_index(command: Sequence[str], folder: Path) -> int:
@@ -75,7 +75,15 @@ def _script_index(command: Sequence[str], folder: Path) -> int:
 def _names_file(command: Sequence[str], index: int, folder: Path) -> bool:
     # A bare first word is looked for on the PATH, not here.
     word = command[index]
-    return (index > 0 or os.sep in word) and (folder / word).is_file()
+    return (index > 0 or os.sep in word) and _is_file(folder / word)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        # A word that is no path, and too long for one.
+        return False
 
 
 def _is_inside(word: str) -> bool:

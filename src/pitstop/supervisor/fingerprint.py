@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+import stat
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,8 @@ from pitstop.supervisor.threads import Threads
 
 _PREFIXES = ("TF_", "OMP_", "KERAS_", "MKL_")
 _NAMES = ("XLA_FLAGS", "CUDA_VISIBLE_DEVICES", "PYTHONHASHSEED")
+
+_LARGEST_SCRIPT_BYTES = 64 << 20
 
 _CPUS = "the number of CPUs it may use"
 # What a change of the item means, and whether it can change bits.
@@ -64,10 +67,21 @@ def usable_cpus() -> int:
 
 
 def find_script(command: Sequence[str]) -> Path | None:
-    """The first word after the interpreter that is a file; else the program itself."""
-    files = [Path(word) for word in command[1:] if Path(word).is_file()]
-    program = Path(command[0])
-    return files[0] if files else program if program.is_file() else None
+    """The first word after the interpreter that is a file; else the program itself.
+
+    A file that is too large for a script is passed over: it is data, and to read it takes long.
+    """
+    words = (*command[1:], command[0])
+    return next((Path(word) for word in words if _may_be_script(word)), None)
+
+
+def _may_be_script(word: str) -> bool:
+    try:
+        found = Path(word).stat()
+    except OSError:
+        # Most words are no paths: they may be too long for one, or lead to a closed folder.
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size <= _LARGEST_SCRIPT_BYTES
 
 
 def relevant_variables(environment: Mapping[str, str]) -> dict[str, str]:
