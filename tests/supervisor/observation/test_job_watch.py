@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import select
 import time
 from pathlib import Path
 
 import pytest
 
 from pitstop.events import AttemptEnded, JobState, TrainerExited
+from pitstop.supervisor.observation import job_watch
 from pitstop.supervisor.observation.job_watch import PATIENCE_SECONDS, JobWatch
 
 EXITED = TrainerExited(None, "SIGTERM", 7, 0, 7, "train", 0.1)
@@ -32,6 +34,17 @@ def collect_children() -> None:
             os.waitpid(-1, 0)
         except ChildProcessError:
             return
+
+
+def _ended(pid: int) -> bool:
+    """Whether a process has ended; the kernel takes a moment to end one that was killed."""
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    ready, _, _ = select.select([fd], [], [], 10.0)
+    os.close(fd)
+    return bool(ready)
 
 
 def test_the_one_that_knows_the_end_is_believed(tmp_path: Path) -> None:
@@ -64,6 +77,48 @@ def test_a_command_that_hangs_is_ended(tmp_path: Path) -> None:
     collect_children()
     assert told is not None
     assert told.problem == "sacct and scontrol did not answer"
+
+
+def test_a_command_that_never_stops_printing_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_watch, "PATIENCE_SECONDS", 0.2)
+    install(tmp_path, "sacct", "exec yes")
+    started = time.monotonic()
+    job = watch(tmp_path)
+    job.heard(EXITED)
+    told = job.heard(ENDED)
+    assert time.monotonic() - started < 5
+    collect_children()
+    assert told is not None
+
+
+def test_what_a_command_leaves_behind_is_ended_after_it_was_collected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_watch, "PATIENCE_SECONDS", 0.2)
+    left_behind = tmp_path / "left-behind"
+    install(tmp_path, "sacct", f"sleep 60 & echo $! > {left_behind}; echo 'TIMEOUT|None'")
+    job = watch(tmp_path)
+    job.heard(EXITED)
+    collect_children()
+    told = job.heard(ENDED)
+    assert told is not None
+    assert told.state == "TIMEOUT"
+    assert _ended(int(left_behind.read_text()))
+
+
+def test_an_answer_that_was_there_in_time_is_heard_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_watch, "PATIENCE_SECONDS", 0.0)
+    install(tmp_path, "sacct", "echo 'TIMEOUT|None'")
+    job = watch(tmp_path)
+    job.heard(EXITED)
+    collect_children()
+    told = job.heard(ENDED)
+    assert told is not None
+    assert told.state == "TIMEOUT"
 
 
 def test_a_run_that_went_well_asks_nobody(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pitstop.events import AttemptEnded, Event, JobState, TrainerExited
+from pitstop.supervisor import family
 from pitstop.supervisor.observation import schedulers
 from pitstop.supervisor.observation.schedulers import Question
 from pitstop.supervisor.process import Streams, spawn
@@ -18,6 +19,7 @@ from pitstop.supervisor.process import Streams, spawn
 PATIENCE_SECONDS = 2.0
 """How long the end of an attempt waits for an answer; it is asked while the state is saved."""
 
+_LEAST_SECONDS = 0.1
 _MOST_BYTES = 1 << 16
 
 
@@ -99,18 +101,17 @@ def _start(program: str, question: Question, environment: Mapping[str, str]) -> 
 def _collect(asked: list[_Asked], until_seconds: float) -> None:
     """Reads what they print until all have ended or the time is up; leaves none running."""
     waiting = {each.fd: each for each in asked}
-    while waiting:
-        left_seconds = until_seconds - time.monotonic()
-        ready, _, _ = select.select(list(waiting), [], [], max(0.0, left_seconds))
-        if not ready:
-            break
+    # What has been said by now is heard, however long the state took to be saved.
+    until_seconds = max(until_seconds, time.monotonic() + _LEAST_SECONDS)
+    while waiting and (left_seconds := until_seconds - time.monotonic()) > 0:
+        ready, _, _ = select.select(list(waiting), [], [], left_seconds)
         for fd in ready:
             data = os.read(fd, _MOST_BYTES)
             waiting[fd].output = (waiting[fd].output + data)[-_MOST_BYTES:]
             if not data:
                 del waiting[fd]
     for each in waiting.values():
-        # Not collected yet: its number cannot have become another process's.
-        os.kill(each.pid, signal.SIGKILL)
+        # It may have ended itself and left another process behind, in the session that it led.
+        family.send_to_group(signal.SIGKILL, each.pid)
     for each in asked:
         os.close(each.fd)
