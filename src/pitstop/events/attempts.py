@@ -90,6 +90,8 @@ class TrainerExited(Event):
     missing: what could not be observed, one phrase each.
     memory_watchers: programs on the machine that end processes for memory.
     kernel_faults: of the kernel log, crashes of any process; None if it tells of none.
+    kernel_fault_ages_seconds: how long before the end each of these was logged, at least; None
+        if that cannot be told.
     """
 
     exit_code: int | None
@@ -108,6 +110,7 @@ class TrainerExited(Event):
     missing: list[str] = field(default_factory=list)
     memory_watchers: list[str] = field(default_factory=list)
     kernel_faults: list[str] | None = None
+    kernel_fault_ages_seconds: list[float] | None = None
 
 
 @dataclass(frozen=True)

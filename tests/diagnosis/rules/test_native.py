@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pitstop.diagnosis import CauseId, Evidence
+from pitstop.supervisor.observation.observer import OTHER_PID_NUMBERS
 from tests.diagnosis.attempts import (
     LIMITS,
     TRAINER_PID,
@@ -26,6 +29,15 @@ SEGV = (
     'Thread 0x00007f (most recent call first):\n  File "/usr/lib/threading.py", line 3 in wait\n\n'
     'Current thread 0x00007e (most recent call first):\n  File "train.py", line 9 in crash\n'
 )
+
+SEGFAULT = "segfault at 0 ip 0 sp 0 error 4 in libc.so.6"
+
+
+def crash(who: str, age_seconds: float) -> dict[str, Any]:
+    """What the kernel logged of one crash, so many seconds before the end."""
+    line = f"{who}: {SEGFAULT}"
+    return {"kernel_faults": [line], "kernel_fault_ages_seconds": [age_seconds]}
+
 
 CASES: list[Case] = [
     (
@@ -49,6 +61,26 @@ CASES: list[Case] = [
     (
         "the kernel logged a crash, maybe of one of its threads",
         failed(killed("SIGSEGV", kernel_faults=["tf_Compute[9]: segfault at 0 ip 0"])),
+        "native_crash",
+    ),
+    (
+        "the kernel logged a crash of another process, while the trainer still made steps",
+        failed(killed("SIGSEGV", **crash("python[9]", 30.0))),
+        "killed_from_outside",
+    ),
+    (
+        "the kernel logged a crash after the last step",
+        failed(killed("SIGSEGV", **crash("tf_Compute[9]", 30.0), seconds_since_boundary=45.0)),
+        "native_crash",
+    ),
+    (
+        "a crash was logged, and no step was seen after which it could have been",
+        failed(killed("SIGSEGV", **crash("python[9]", 30.0), seconds_since_boundary=None)),
+        "native_crash",
+    ),
+    (
+        "a crash was logged, nobody knows when",
+        failed(killed("SIGSEGV", kernel_faults=[f"python[9]: {SEGFAULT}"])),
         "native_crash",
     ),
     (
@@ -105,10 +137,38 @@ def test_the_line_that_called_a_library_is_named_too() -> None:
     assert "5 in string_at(), called by train.py:9 in crash()" in summary
 
 
+def _of_kernel_log(**fields: Any) -> list[str]:
+    found = finding_of(failed(killed("SIGSEGV", **fields))).evidence
+    return [item.text for item in found if item.source == "kernel log"]
+
+
 def test_the_kernel_names_the_library_that_crashed() -> None:
-    line = f"python[{TRAINER_PID}]: segfault at 0 ip 0 sp 0 error 4 in libc.so.6"
-    found = finding_of(failed(killed("SIGSEGV", kernel_faults=[line]))).evidence
-    assert line in [item.text for item in found]
+    line = f"python[{TRAINER_PID}]: {SEGFAULT}"
+    assert _of_kernel_log(kernel_faults=[line, f"sshd[9]: {SEGFAULT}"]) == [line]
+
+
+def test_a_crash_under_another_number_may_be_of_one_of_its_threads() -> None:
+    seen = _of_kernel_log(**crash("tf_Compute[9]", 0.1))
+    assert seen == [f"tf_Compute[9]: {SEGFAULT} (perhaps one of its threads)"]
+
+
+def test_what_was_looked_at_is_said() -> None:
+    assert _of_kernel_log(kernel_faults=[]) == ["no process crashed during the attempt"]
+    assert _of_kernel_log(**crash("sshd[9]", 30.0)) == [
+        "no process crashed since the trainer's last step"
+    ]
+
+
+def test_in_a_pid_namespace_the_number_is_somebody_else_s() -> None:
+    line = f"sshd[{TRAINER_PID}]: {SEGFAULT}"
+    seen = _of_kernel_log(kernel_faults=[line], missing=[OTHER_PID_NUMBERS])
+    assert seen == [f"{line} (perhaps one of its threads)"]
+
+
+def test_a_number_that_was_used_again_is_told_by_the_time() -> None:
+    early, late = (f"{who}[{TRAINER_PID}]: {SEGFAULT}" for who in ("helper", "python"))
+    ages = {"kernel_fault_ages_seconds": [900.0, 0.0]}
+    assert _of_kernel_log(kernel_faults=[early, late], **ages) == [late]
 
 
 def test_a_failed_check_is_quoted() -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from pitstop.supervisor.observation.kernel_log import (
     KernelLog,
+    Message,
     OomKill,
     faults,
+    least_ages,
     parse_oom_kill,
     select,
 )
@@ -58,7 +61,33 @@ def test_crashes_are_told_by_the_kernel_and_kills_are_not() -> None:
         "traps: python[2290] trap invalid opcode ip:7fb625e4f000 sp:7ffcd9a035d8 error:0 in zero",
         "traps: my tool[7] general protection fault ip:7f sp:7f error:0 in libc.so.6",
     ]
-    assert faults([*crashes, KILLED, "eth0: trap ", "audit: segfault"]) == crashes
+    others = [KILLED, "eth0: trap ", "audit: segfault"]
+    logged = [Message(text, 7.0) for text in (*crashes, *others)]
+    assert [each.text for each in faults(logged)] == crashes
+
+
+AN_HOUR = 3600.0
+A_MONTH = 30 * 24 * AN_HOUR
+
+
+@pytest.mark.parametrize(
+    ("stamps", "opened", "now", "expected"),
+    [
+        ([], 0.0, 100.0, []),
+        ([40.0, 90.0], 10.0, 100.0, [58.95, 8.95]),  # less what the clocks may differ by
+        ([99.9, 100.4], 10.0, 100.0, [0.0, 0.0]),  # no message is from the future
+        ([A_MONTH - AN_HOUR], A_MONTH - 2 * AN_HOUR, A_MONTH, [AN_HOUR - 1297.0]),
+        ([40.0, 5000.0], 10.0, 100.0, None),  # our clock is another one: a time namespace
+        ([40.0, 90.0], 80.0, 100.0, None),  # from before the log was opened
+        ([40.0, None], 10.0, 100.0, None),
+    ],
+)
+def test_the_least_age_of_messages(
+    stamps: list[float | None], opened: float, now: float, expected: list[float] | None
+) -> None:
+    logged = [Message("python[1]: segfault at 0", stamp) for stamp in stamps]
+    ages = least_ages(logged, opened, now)
+    assert ages == (expected if expected is None else pytest.approx(expected))
 
 
 LINES = ["noise", SUMMARY, KILLED, GLOBAL_SUMMARY, GLOBAL_KILLED]
@@ -86,8 +115,17 @@ def test_reads_messages_without_prefix_and_continuation_lines(tmp_path: Path) ->
     log = KernelLog(path)
     with path.open("a") as file:
         file.write("3,2,5,-;Killed; really\n SUBSYSTEM=memory\n4,3,6,-;next\n")
-    assert log.read() == ["Killed; really", "next"]
+    assert log.read() == [Message("Killed; really", 5e-6), Message("next", 6e-6)]
     assert log.read() == []
+    log.close()
+
+
+def test_a_record_without_a_prefix_has_no_stamp(tmp_path: Path) -> None:
+    path = tmp_path / "kmsg"
+    path.write_text("")
+    log = KernelLog(path)
+    path.write_text("bare words\n4,x;no number\n")
+    assert log.read() == [Message("bare words", None), Message("no number", None)]
     log.close()
 
 
@@ -99,7 +137,10 @@ def test_a_log_that_cannot_be_opened_is_said(tmp_path: Path) -> None:
 @pytest.mark.skipif(not os.access("/dev/kmsg", os.R_OK | os.W_OK), reason="needs /dev/kmsg")
 def test_the_real_log_starts_empty_and_shows_what_comes() -> None:
     log = KernelLog()
-    marker = f"pitstop test {os.getpid()}"
+    opened, marker = time.monotonic(), f"pitstop test {os.getpid()}"
     Path("/dev/kmsg").write_text(f"<6>{marker}\n")
-    assert marker in log.read()
+    logged = log.read()
+    assert marker in [each.text for each in logged]
+    ages = least_ages(logged, opened, time.monotonic())
+    assert ages is None or max(ages) < 1
     log.close()

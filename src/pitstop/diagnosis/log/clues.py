@@ -44,9 +44,13 @@ _SIGNAL_INSIDE = re.compile(
     r"|(?:Signals\.|signal[ :]+|got signal: ?)(?P<signal>\d+|SIG[A-Z0-9]+)"
 )
 _BENIGN_ABOVE = re.compile(r"^Exception ignored (?:in|on)|^--- Logging error ---")
+_OWN_NAME = r"[\w.:/-]*(?:py|torch|train|ray|jup|pt_|tf_|conda|cuda|main|data|worker|mpi|xla)"
 _OTHER_PROGRAM = re.compile(
-    r"[Kk]ill(?:ed)? process \d+ \((?!\w*(?:py|torch|train|ray|jup|pt_|conda))"
+    rf"[Kk]ill(?:ed)? process \d+ \((?!{_OWN_NAME})"
+    rf"|(?<![\w.:/-])(?!{_OWN_NAME})[\w.:/-]+\[\d+\]:? (?:segfault at|trap |general protection)"
 )
+"""Of the kernel's words on processes those on others, by the names that a training's have."""
+
 _ENDED_BY_ITSELF = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGKILL", "SIGTRAP")
 _COUNTED = "in this case"
 _UNKNOWN_LENGTH = re.compile(r"\d/Unknown\b")
@@ -246,7 +250,7 @@ def _of_sign(log: Log, sign: Sign, found: re.Match[str], number: int, group: str
         survived=_was_survived(log, sign, number, group),
     )
     if _OTHER_PROGRAM.search(found[0]):
-        return replace(base, weight=Weight.HINT)
+        return None
     if sign.cause == "dataset_exhausted" and _COUNTED not in found[0]:
         return _of_uncounted_input(log, base)
     groups = {name: text for name, text in found.groupdict().items() if text}

@@ -12,7 +12,9 @@ from pitstop.diagnosis import output
 _CLOCK = r"(?>\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?)"
 _ZONE = r"(?:Z|[+-]\d\d:?\d\d| UTC)?"
 _DATE = r"\d{4}[-/]\d\d[-/]\d\d"
-_SYSLOG = rf"(?:[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK} \S+ )?[\w./-]+\[\d+\]:"
+_SYSLOG = (
+    rf"(?:[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK} \S+ )?[\w./-]+\[\d+\]:(?! segfault at| general prot)"
+)
 # What stands before a message; each ends with at most one space, as indentation counts.
 # TensorFlow's own "2024-01-01 00:00:00.0: E core/..." stays whole.
 _DECORATION = re.compile(

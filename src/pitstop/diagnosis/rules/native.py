@@ -47,14 +47,14 @@ _SENT = 0.4
 
 
 def crash_signal_sent(evidence: Evidence) -> Finding | None:
-    """The signal of a crash, without a crash: the kernel, which logs crashes, logged none."""
+    """The signal of a crash, without a crash: the kernel, which logs crashes, logged none then."""
     if not _was_sent(evidence):
         return None
     name = evidence.signal
     text = f"{name} was sent to the trainer, from outside or by itself: the kernel logged no crash."
     seen = (
         EvidenceItem("exit status", f"ended by {name}"),
-        EvidenceItem("kernel log", "no process crashed during the attempt"),
+        EvidenceItem("kernel log", f"no process crashed {_looked_at(evidence)}"),
     )
     advice = (
         "Ask who sends such signals: a debugger, a job manager, `kill` in a script.",
@@ -66,8 +66,14 @@ def crash_signal_sent(evidence: Evidence) -> Finding | None:
 def _was_sent(evidence: Evidence) -> bool:
     # A handler, such as Python's faulthandler, ends the process by a signal that it sends.
     ended = evidence.exit
-    is_silent = ended is not None and ended.kernel_faults == []
-    return is_silent and evidence.signal in _FAULTS and not _FATAL.search(evidence.output)
+    if ended is None or ended.kernel_faults is None or _possible_faults(ended):
+        return False
+    return evidence.signal in _FAULTS and not _FATAL.search(evidence.output)
+
+
+def _looked_at(evidence: Evidence) -> str:
+    others = evidence.exit is not None and evidence.exit.kernel_faults
+    return "since the trainer's last step" if others else "during the attempt"
 
 
 def native_crash(evidence: Evidence) -> Finding | None:
@@ -183,16 +189,31 @@ def _seen(evidence: Evidence, name: str, line: str = "") -> tuple[EvidenceItem, 
     fatal = _FATAL.search(evidence.output)
     quoted = (line, fatal[0] if fatal else "")
     items = tuple(EvidenceItem("output", text.strip()) for text in quoted if text)
-    if evidence.exit is None:
+    ended = evidence.exit
+    if ended is None:
         return items
-    told = tuple(EvidenceItem("kernel log", line) for line in _own_faults(evidence.exit, evidence))
+    told = tuple(EvidenceItem("kernel log", text) for text in _fault_words(ended, evidence))
     return (EvidenceItem("exit status", f"ended by {name}"), *told, *items)
 
 
-def _own_faults(ended: TrainerExited, evidence: Evidence) -> list[str]:
+def _fault_words(ended: TrainerExited, evidence: Evidence) -> list[str]:
     # The kernel counts threads; the main thread has the number of its process.
-    names = [f"[{pid}]" for pid in evidence.trainer_pids]
-    return [line for line in ended.kernel_faults or () if any(name in line for name in names)]
+    possible = _possible_faults(ended)
+    names = [] if evidence.numbers_differ else [f"[{pid}]" for pid in evidence.trainer_pids]
+    own = [line for line in possible if any(name in line for name in names)]
+    return own or [f"{line} (perhaps one of its threads)" for line in possible[-1:]]
+
+
+def _possible_faults(ended: TrainerExited) -> list[str]:
+    """Crashes since the trainer made its last step: those before were of others.
+
+    A core file may take minutes, so that the kernel's line may be long before the end.
+    """
+    lines, ages = ended.kernel_faults or [], ended.kernel_fault_ages_seconds
+    alive_seconds = ended.seconds_since_boundary
+    if ages is None or alive_seconds is None or len(ages) != len(lines):
+        return lines
+    return [line for line, age in zip(lines, ages, strict=True) if age <= alive_seconds]
 
 
 def _advice(name: str, *, has_frame: bool) -> tuple[str, ...]:

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 _RECORD_BYTES = 8192
 """The kernel never hands out a longer record."""
+
+_STAMP_FIELD = 2
+"""Index of the microseconds since the boot in a record's prefix."""
 
 _SUMMARY = re.compile(
     r"oom-kill:constraint=(?P<constraint>\w+),.*?"
@@ -26,6 +30,24 @@ _KILLED = re.compile(
     r"(?:.*?anon-rss:(?P<anon_kb>\d+)kB)?"
 )
 _FAULT = re.compile(r"^(?:traps: )?.{1,15}\[\d+\]:? (?:segfault at|trap |general protection)")
+
+_SLACK_SECONDS = 1.0
+_MOST_DRIFT = 5e-4
+"""A time server corrects our clock by 500 ppm at most (adjtimex(2)), and the stamps never."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message of the kernel, and its time stamp.
+
+    Attributes:
+        text: without the kernel's prefix.
+        stamp_seconds: since the boot, without the time that the machine slept; None where the
+            prefix cannot be read.
+    """
+
+    text: str
+    stamp_seconds: float | None
 
 
 @dataclass(frozen=True)
@@ -70,9 +92,33 @@ def select(lines: list[str], pids: frozenset[int], cgroup: str) -> list[str]:
     return [line for line, kill in kills if kill and kill.pid in wanted]
 
 
-def faults(lines: list[str]) -> list[str]:
-    """The lines about processes that crashed; one that was sent the signal is not among them."""
-    return [line for line in lines if _FAULT.search(line)]
+def faults(messages: Iterable[Message]) -> list[Message]:
+    """Those about processes that crashed; one that was sent the signal is not among them."""
+    return [each for each in messages if _FAULT.search(each.text)]
+
+
+def least_ages(
+    messages: Sequence[Message], opened_seconds: float, now_seconds: float
+) -> list[float] | None:
+    """How many seconds ago each message was written, at least.
+
+    Stamps stand still while the machine sleeps, as our clock does, but run a little faster or
+    slower.  None where they do not fit it at all, as in a time namespace or after a virtual
+    machine has moved.
+
+    Args:
+        messages: that came since the log was opened.
+        opened_seconds: when that was, by CLOCK_MONOTONIC.
+        now_seconds: by the same clock.
+    """
+    slack = _SLACK_SECONDS + _MOST_DRIFT * now_seconds
+    ages = []
+    for each in messages:
+        stamp = each.stamp_seconds
+        if stamp is None or not opened_seconds - slack <= stamp <= now_seconds + slack:
+            return None
+        ages.append(max(0.0, now_seconds - stamp - slack))
+    return ages
 
 
 def _is_in(cgroup: str, ours: str) -> bool:
@@ -93,27 +139,33 @@ class KernelLog:
         self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         os.lseek(self._fd, 0, os.SEEK_END)
 
-    def read(self) -> list[str]:
-        """The messages since the last call, without the kernel's prefix."""
-        lines: list[str] = []
+    def read(self) -> list[Message]:
+        """The messages since the last call."""
+        messages: list[Message] = []
         while True:
             try:
                 record = os.read(self._fd, _RECORD_BYTES)
             except BrokenPipeError:
                 continue  # records were overwritten before we came; the next read goes on
             except BlockingIOError:
-                return lines
+                return messages
             if not record:
-                return lines
-            lines += _messages(record)
+                return messages
+            messages += _messages(record)
 
     def close(self) -> None:
         """Closes the log."""
         os.close(self._fd)
 
 
-def _messages(record: bytes) -> list[str]:
+def _messages(record: bytes) -> list[Message]:
     # "6,423,1450446169,-;message\n KEY=value\n": continuation lines are not messages.
     text = record.decode(errors="replace")
-    lines = (line for line in text.splitlines() if not line.startswith(" "))
-    return [line.partition(";")[2] or line for line in lines]
+    return [_message(line) for line in text.splitlines() if not line.startswith(" ")]
+
+
+def _message(line: str) -> Message:
+    prefix, _, text = line.partition(";")
+    fields = prefix.split(",")
+    has_stamp = len(fields) > _STAMP_FIELD and fields[_STAMP_FIELD].isdecimal()
+    return Message(text or line, int(fields[_STAMP_FIELD]) / 1e6 if has_stamp else None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import resource
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from pitstop.machine import cgroup, memory_watchers
 from pitstop.machine.cgroup import MemoryCgroup
 from pitstop.machine.own_process import sees_all_pids
 from pitstop.supervisor.observation import kernel_log, limits
-from pitstop.supervisor.observation.kernel_log import KernelLog
+from pitstop.supervisor.observation.kernel_log import KernelLog, Message
 
 NO_OOM_COUNTER = "the kernel's count of out-of-memory kills (its memory cgroup cannot be read)"
 NO_KERNEL_LOG = "the kernel log (/dev/kmsg cannot be read)"
@@ -35,6 +36,7 @@ class Observations:
     missing: list[str]
     memory_watchers: list[str]
     kernel_faults: list[str] | None
+    kernel_fault_ages_seconds: list[float] | None
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Observer:
         self._root = root
         self._pids = frozenset({trainer_pid})
         self._log = _open_log(root / "dev/kmsg")
+        self._opened_seconds = time.monotonic()
         self._baseline: _Baseline | None = None
         self._limits: dict[str, JsonValue] = {}
         self.sample(trainer_pid)
@@ -96,6 +99,7 @@ class Observer:
         self._pids |= workers
         counters = cgroup.read(self._baseline.group) if self._baseline else None
         logged = self._kernel_log()
+        crashes = self._kernel_faults(logged)
         facts = Observations(
             max_rss_bytes=usage.ru_maxrss * 1024 if usage else None,
             cpu_seconds=usage.ru_utime + usage.ru_stime if usage else None,
@@ -105,7 +109,8 @@ class Observer:
             limits={**self._limits, **self._shared_memory()},
             missing=[],
             memory_watchers=memory_watchers.running(self._root / "proc"),
-            kernel_faults=self._kernel_faults(logged),
+            kernel_faults=None if crashes is None else [each.text for each in crashes],
+            kernel_fault_ages_seconds=self._least_ages(crashes),
         )
         return replace(facts, missing=self._missing(facts))
 
@@ -113,21 +118,28 @@ class Observer:
         before = self._baseline.oom_kills if self._baseline else None
         return None if now is None or before is None else now - before
 
-    def _kernel_log(self) -> list[str] | None:
+    def _kernel_log(self) -> list[Message] | None:
         if self._log is None:
             return None
-        lines = self._log.read()
+        messages = self._log.read()
         self._log.close()
         self._log = None
-        return lines
+        return messages
 
-    def _kernel_lines(self, logged: list[str] | None) -> list[str] | None:
-        return None if logged is None else kernel_log.select(logged, self._pids, self.cgroup)
+    def _kernel_lines(self, logged: list[Message] | None) -> list[str] | None:
+        if logged is None:
+            return None
+        return kernel_log.select([each.text for each in logged], self._pids, self.cgroup)
 
-    def _kernel_faults(self, logged: list[str] | None) -> list[str] | None:
+    def _kernel_faults(self, logged: list[Message] | None) -> list[Message] | None:
         if logged is None or not self._logs_faults():
             return None
         return kernel_log.faults(logged)
+
+    def _least_ages(self, crashes: list[Message] | None) -> list[float] | None:
+        if crashes is None:
+            return None
+        return kernel_log.least_ages(crashes, self._opened_seconds, time.monotonic())
 
     def _logs_faults(self) -> bool:
         # Other processors have other words for a crash, and more of them.

@@ -6,6 +6,7 @@ from pitstop.diagnosis.log.signs.sign import Sign, Weight, line
 
 _LESS = "Use less host memory: smaller batches and shuffle buffers, fewer data workers."
 _MORE = "Raise the memory limit of the container or job (`docker run -m`, `limits.memory`)."
+_FAULTHANDLER = "Run with `python -X faulthandler` to see which Python line crashes."
 _XID = "Take the machine out of use and start on another; tell its owner the Xid."
 
 KERNEL = (
@@ -62,6 +63,26 @@ KERNEL = (
         weight=Weight.SPECIAL,
         confidence=0.8,
         survives=True,
+    ),
+    Sign(
+        # arch/x86/mm/fault.c and arch/x86/kernel/traps.c of the kernel.
+        line(
+            r"^.*\[\d+\]:? segfault at [0-9a-f]+ ip .*$",
+            r"^.*\[\d+\]:? (?:general protection(?: fault)?|trap (?!invalid opcode)[\w ]+) ip:.*$",
+        ),
+        "native_crash",
+        "The process crashed in native code, as the kernel log says.",
+        (_FAULTHANDLER,),
+        weight=Weight.STATUS,
+        confidence=0.87,
+    ),
+    Sign(
+        line(r"^.*\[\d+\]:? trap invalid opcode ip:.*$"),
+        "illegal_instruction",
+        "A library was built for another processor: the kernel log tells of an invalid opcode.",
+        ("Compare `grep -m1 flags /proc/cpuinfo` with what it needs; install another build.",),
+        weight=Weight.STATUS,
+        confidence=0.9,
     ),
     Sign(
         line(r"^.*runtime (?:has been )?disconnected.*(?:inactivity|maximum).*$"),
