@@ -25,6 +25,7 @@ from pitstop.events import (
 from pitstop.journal import read
 from pitstop.link.beacon import Beacon, Stop
 from pitstop.link.wire import Connection, Message, pair
+from pitstop.snapshot import persister
 from pitstop.snapshot.arena import Arena
 from pitstop.snapshot.persister import end_process_group
 from pitstop.snapshot.restore_table import parse_table
@@ -362,3 +363,22 @@ def test_a_trainer_that_does_not_stop_is_ended_with_its_group() -> None:
         assert process.wait() == -signal.SIGTERM
         assert select.select([worker], [], [], LONGEST_SECONDS)[0] == [worker]
         os.close(worker)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
+def test_a_group_of_another_user_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(persister, "_TERMINATE_SECONDS", 0.1)
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as others:
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                os.setuid(65534)
+                end_process_group(others.pid, grace_seconds=0.0)
+                code = 0
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        assert others.poll() is None
+        others.kill()
+    assert os.waitstatus_to_exitcode(status) == 0

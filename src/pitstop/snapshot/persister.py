@@ -38,6 +38,7 @@ from pitstop.store.retention import RetentionPolicy
 from pitstop.store.run_folder import RunFolder, open_existing
 
 _ORPHAN_GRACE_SECONDS = 30.0
+_TERMINATE_SECONDS = 3.0
 _NICENESS = 5
 
 
@@ -161,11 +162,15 @@ def end_process_group(pid: int, grace_seconds: float) -> None:
     The trainer leads its own session, so its group holds its data workers too.
     """
     if not _wait_for_exit(pid, grace_seconds):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGTERM)
-        _wait_for_exit(pid, 3.0)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)
+        _send_to_group(signal.SIGTERM, pid)
+        _wait_for_exit(pid, _TERMINATE_SECONDS)
+    _send_to_group(signal.SIGKILL, pid)
+
+
+def _send_to_group(number: signal.Signals, leader_pid: int) -> None:
+    # Gone by then, or of another user (sudo); whatever it is, what is in memory is saved.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader_pid, number)
 
 
 def _wait_for_exit(pid: int, timeout_seconds: float) -> bool:

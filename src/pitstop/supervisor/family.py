@@ -35,15 +35,16 @@ def tree_of(pid: int) -> list[int]:
 
 
 def send(number: signal.Signals, pids: Collection[int]) -> None:
-    """Sends a signal to each; those that are gone by then are passed over."""
+    """Sends a signal to each; those that are gone by then, or another user's, are passed over."""
     for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
+        # Of another user: what the script has started with sudo.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
 
 
 def send_to_group(number: signal.Signals, leader_pid: int) -> None:
     """Sends a signal to a whole process group at once."""
-    with contextlib.suppress(ProcessLookupError):
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader_pid, number)
 
 

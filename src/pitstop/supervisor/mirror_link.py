@@ -130,10 +130,12 @@ class MirrorLink(HelperLink):
 
 
 def _end(pid: int) -> None:
-    """Waits for a child for a while, then kills it."""
+    """Waits for a child for a while, then kills it; one that was collected is left alone."""
     with contextlib.suppress(ProcessLookupError, ChildProcessError):
         fd = os.pidfd_open(pid)
         try:
+            # Not a child of ours any more: another process may have got the number.
+            os.waitid(os.P_PIDFD, fd, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if not select.select([fd], [], [], _EXIT_SECONDS)[0]:
                 signal.pidfd_send_signal(fd, signal.SIGKILL)
             os.waitpid(pid, 0)
