@@ -7,6 +7,8 @@ import socket
 import stat
 from pathlib import Path
 
+import pytest
+
 from pitstop.link.wire import Connection
 from pitstop.supervisor.control import ControlSocket, peer_of
 
@@ -57,6 +59,26 @@ def test_socket_of_a_killed_supervisor_is_swept_and_a_live_one_is_not(tmp_path: 
     assert live.path.exists()
     live.close()
     later.close()
+
+
+def test_two_supervisors_that_start_at_once_leave_each_other_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one looks around while the first has a name and does not listen yet."""
+    environment = {"XDG_RUNTIME_DIR": str(tmp_path)}
+    listen = socket.socket.listen
+    others: list[ControlSocket] = []
+
+    def listen_late(sock: socket.socket, backlog: int) -> None:
+        monkeypatch.setattr(socket.socket, "listen", listen)
+        others.append(ControlSocket(environment))
+        listen(sock, backlog)
+
+    monkeypatch.setattr(socket.socket, "listen", listen_late)
+    control = ControlSocket(environment)
+    for each in (control, *others):
+        Connection.connect(str(each.path)).close()
+        each.close()
 
 
 def test_a_supervisor_that_does_not_answer_holds_nobody_up(tmp_path: Path) -> None:

@@ -44,10 +44,13 @@ class ControlSocket:
         self.path = _socket_folder(environment, len(name)) / name
         _sweep(self.path.parent)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.bind(str(self.path))
-        self.path.chmod(0o600)
+        # Under another name until it listens: others take one that does not for a dead one's.
+        draft = self.path.with_suffix(".new")
+        self._socket.bind(str(draft))
+        draft.chmod(0o600)
         self._socket.listen(_BACKLOG)
         self._socket.setblocking(False)
+        draft.rename(self.path)
 
     def fileno(self) -> int:
         """For selectors."""

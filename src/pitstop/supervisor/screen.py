@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import select
 import threading
 import time
 from collections.abc import Callable
@@ -145,4 +146,8 @@ class Screen:
 def _write_all(fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
-        view = view[os.write(fd, view) :]
+        try:
+            view = view[os.write(fd, view) :]
+        except BlockingIOError:
+            # Whoever shares our output has made it so; it is to wait all the same.
+            select.select([], [fd], [])
