@@ -112,7 +112,6 @@ def test_trainer_that_left_frees_the_seat(room: _Room) -> None:
         (PROTOCOL, 6, 0, False, ""),
         (PROTOCOL, 6, 5, True, "process 5 trains"),
         (PROTOCOL, 5, 5, True, ""),
-        (PROTOCOL, 6, 0, True, "ending"),
         (PROTOCOL + 1, 6, 0, False, "protocol"),
     ],
 )

@@ -27,7 +27,7 @@ from pitstop.supervisor.reception import Reception
 from pitstop.supervisor.requests import RequestDesk, RequestHandlers
 from pitstop.supervisor.restoring import Restoring
 from pitstop.supervisor.saving import Saving
-from pitstop.supervisor.seat import Seat
+from pitstop.supervisor.seat import Seat, refuse
 from pitstop.supervisor.status import Status
 from pitstop.supervisor.trainer_link import TrainerHandlers
 
@@ -139,7 +139,11 @@ class Exchange:
         )
 
     def _on_hello(self, connection: Connection, body: dict[str, Any]) -> None:
-        closed = not self._ears.is_live() or self._tools.chronicle.story.fits_started > 0
+        if not self._ears.is_live():
+            # Also the one that trained: it may have said so again just before its end.
+            refuse(connection, "the run is ending")
+            return
+        closed = self._tools.chronicle.story.fits_started > 0
         if self.seat.offer(connection, body, closed=closed):
             self._ears.on_trainer(self.seat.pid)
             self._ears.feed(Signal.TRAINER_CONNECTED)

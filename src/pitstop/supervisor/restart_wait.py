@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import time
 from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
-from pitstop.errors import PeerClosed
 from pitstop.events import RestartCancelled, StopRequested
 from pitstop.link.wire import Connection
 from pitstop.supervisor import process, signals
@@ -18,6 +16,7 @@ from pitstop.supervisor.lookout import Lookout
 from pitstop.supervisor.reactor import Reactor
 from pitstop.supervisor.reception import Reception
 from pitstop.supervisor.requests import RequestDesk, RequestHandlers
+from pitstop.supervisor.seat import refuse
 from pitstop.supervisor.signals import SignalQueue
 from pitstop.supervisor.status import Status
 
@@ -89,6 +88,4 @@ class RestartWait:
 
 
 def _refuse(connection: Connection, _hello: dict[str, Any]) -> None:
-    with contextlib.suppress(PeerClosed):
-        connection.send("refused", {"reason": "no attempt is under way"})
-    connection.close()
+    refuse(connection, "no attempt is under way")

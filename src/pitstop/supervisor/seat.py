@@ -32,6 +32,13 @@ class Invitation:
     beacon_fd: int
 
 
+def refuse(connection: Connection, reason: str) -> None:
+    """Tells a process why it may not train, and closes the connection to it."""
+    with contextlib.suppress(PeerClosed):
+        connection.send("refused", {"reason": reason})
+    connection.close()
+
+
 class Seat:
     """Taken by the first process that says hello, until it is gone.
 
@@ -64,9 +71,7 @@ class Seat:
         hello = Introduction.from_body(body)
         reason = refusal(hello, self.pid, seat_taken=self.connected or closed)
         if reason:
-            with contextlib.suppress(PeerClosed):
-                connection.send("refused", {"reason": reason})
-            connection.close()
+            refuse(connection, reason)
             return False
         self._take(connection, hello)
         return True

@@ -39,14 +39,15 @@ def refusal(hello: Introduction, seated_pid: int, *, seat_taken: bool) -> str:
 
     Args:
         hello: what it says of itself.
-        seated_pid: the process that trains, or trained before, 0 when none.
+        seated_pid: the process that trains, or trained before; of no account while the
+            seat is free.
         seat_taken: nobody but that process may train.
     """
     if hello.protocol != PROTOCOL:
         return f"it speaks protocol {hello.protocol}, and this supervisor {PROTOCOL}"
     if not seat_taken or hello.pid == seated_pid:
         return ""
-    return f"process {seated_pid} trains in this run" if seated_pid else "the run is ending"
+    return f"process {seated_pid} trains in this run"
 
 
 @dataclass(frozen=True)
