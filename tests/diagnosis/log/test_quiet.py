@@ -124,3 +124,10 @@ def test_a_doubt_about_the_input_is_told_beside() -> None:
 def test_an_early_stop_of_another_fit_is_not_told_as_a_likely_cause() -> None:
     others = told("Epoch 2: early stopping\n" + LOOP, exit_code=0)[1:]
     assert all(each.confidence < 0.5 for each in others)
+
+
+def test_an_exit_code_of_zero_in_an_early_epoch_is_not_sure_to_be_the_end() -> None:
+    left, ended = told(EPOCH_1, exit_code=0)[0], told(EPOCH_1 + "done\n", exit_code=0)[0]
+    assert (left.cause, ended.cause) == ("completed_normally", "completed_normally")
+    assert left.confidence < 0.7 < ended.confidence
+    assert "beyond epoch 1 of 3" in left.summary

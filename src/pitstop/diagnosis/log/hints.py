@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
+from pitstop.diagnosis import phrases
 from pitstop.diagnosis.exception import from_title
 from pitstop.diagnosis.log.clues import Clue, classified
 from pitstop.diagnosis.log.lines import Line
@@ -21,9 +23,14 @@ _IS_NONE = re.compile(
     r"|dynamic library|\bretry|ignor|TF-TRT|NUMA|no error|0 errors|interpreter state",
     re.IGNORECASE,
 )
+_CALLED_AN_ERROR = re.compile(r"(?:^|: )E(?:\d{4})? .*?\] (?P<said>.*)$")
+_WAITS = re.compile(r"\bwait(?:s|ed|ing)?\b", re.IGNORECASE)
 _STATUS = re.compile(r"\b(?P<code>[A-Z]+(?:_[A-Z]+)*): ")
 _MOST_LINES = 60
 _FACTOR = 0.45
+_LINES_BEFORE = 8
+_LAST_LINES = 6
+_FEWEST_REPEATS = 3
 
 
 def find(log: Log) -> Iterator[Clue]:
@@ -35,6 +42,39 @@ def find(log: Log) -> Iterator[Clue]:
             continue
         if _SOUNDS_LIKE_AN_ERROR.search(line.text):
             yield from _of(log, line)
+
+
+def before(log: Log, clue: Clue) -> Clue | None:
+    """What native code called an error just before it gave up, if that names a cause."""
+    near = range(clue.number - _LINES_BEFORE, clue.number)
+    for line in reversed(log.lines):
+        found = _CALLED_AN_ERROR.search(line.text) if line.number in near else None
+        if found and line.group == clue.group and not _IS_NONE.search(line.text):
+            raised = from_title("InternalError", found["said"])
+            row = classify(raised)
+            if row and not row.is_victim:
+                base = replace(clue, number=line.number, quote=line.text.strip())
+                headline = f"{row.headline}: {phrases.shorten(found['said'])}"
+                return replace(classified(log, base, raised, row), raised=None, headline=headline)
+    return None
+
+
+def waiting(log: Log) -> Clue | None:
+    """The log ends in lines that say again and again that something is waited for."""
+    last = [line for line in log.lines if line.text.strip()][-_LAST_LINES:]
+    said = [re.sub(r"\d+", "0", line.text) for line in last if _WAITS.search(line.text)]
+    if not last or not _WAITS.search(last[-1].text) or said.count(said[-1]) < _FEWEST_REPEATS:
+        return None
+    return Clue(
+        "hang_or_stall",
+        _FACTOR,
+        Weight.HINT,
+        last[-1].number,
+        last[-1].group,
+        last[-1].text.strip(),
+        "It waited for something that did not come, as its last lines say.",
+        ("Look at what is named there: its log, its address, and whether it was started.",),
+    )
 
 
 def _of(log: Log, line: Line) -> Iterator[Clue]:

@@ -95,12 +95,21 @@ def _completed(ending: Ending, doubts: Sequence[Clue]) -> Clue:
     number = said[-1].number if said else (last.number if last else 0)
     quote = next((line.text for line in ending.log.lines if line.number == number), "exit code 0")
     sure = 0.92 if ending.exit_code == 0 else 0.7
+    doubt = "its input was too short" if doubts else _left_early(ending)
     return Clue(
         "completed_normally",
-        min(sure, _DOUBTED) if doubts else sure,
+        min(sure, _DOUBTED) if doubt else sure,
         Weight.HINT,
         number,
         "",
         phrases.shorten(quote.strip()),
-        "It ran to its end, unless its input was too short." if doubts else "It ran to its end.",
+        f"It ran to its end, unless {doubt}." if doubt else "It ran to its end.",
     )
+
+
+def _left_early(ending: Ending) -> str:
+    """Where the last words are of an epoch before the last: the script may have left it."""
+    epochs = [each for each in ending.log.progress if each.epoch and each.epochs]
+    if not epochs or ending.log.completions or epochs[-1].epoch == epochs[-1].epochs:
+        return ""
+    return f"it was to train beyond epoch {epochs[-1].epoch} of {epochs[-1].epochs}"

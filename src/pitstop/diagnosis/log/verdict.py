@@ -103,7 +103,12 @@ def _surest(own: Sequence[Clue]) -> Clue:
 
 
 def _refined(ending: Ending, clue: Clue) -> Clue:
-    """A GPU library that failed while the GPU's memory was full failed for that."""
+    """What stands before an error and explains it.
+
+    A GPU library that failed while the GPU's memory was full failed for that.
+    """
+    if clue.cause == "native_crash" and clue.raised is None:
+        return hints.before(ending.log, clue) or clue
     if clue.cause != "gpu_driver_or_library":
         return clue
     full = [
@@ -153,7 +158,7 @@ def _hint(ending: Ending) -> Clue | None:
     if last:
         return replace(last, confidence=last.confidence * _SURVIVED_FACTOR)
     said = [each for each in hints.find(ending.log) if not each.survived]
-    return said[-1] if said else None
+    return said[-1] if said else hints.waiting(ending.log)
 
 
 def _others(ending: Ending, best: Clue) -> list[Clue]:

@@ -49,6 +49,13 @@ CASES: list[tuple[str, str, CauseId | None]] = [
     ),
     ("FloatingPointError", "Loss became infinite or NaN at iteration=7", "nan_loss"),
     ("ValueError", "patience must be positive", None),
+    # Windows, whose words are translated: the numbers are those of winerror.h.
+    ("OSError", "[WinError 1455] The paging file is too small. a.dll", "host_alloc_failure"),
+    ("OSError", "[WinError 112] Es steht nicht genug Speicherplatz zur Verfügung", "disk_full"),
+    ("OSError", "[WinError 126] module not found: 'c10.dll'", "dependency_or_import_error"),
+    ("PermissionError", "[WinError 32] used by another process", "permission_or_readonly"),
+    ("OSError", "[WinError 10060] keine Verbindung", "network_or_download_failure"),
+    ("OSError", "[WinError 87] parameter", None),
 ]
 
 

@@ -92,6 +92,7 @@ CLUSTER = (
             r"[Nn]ame resolution|Failed to resolve|[Cc]ould not resolve host|No address associated",
             r"CERTIFICATE_VERIFY_FAILED|SSLError|EOF occurred in violation of protocol",
             r"[Cc]onnection (?:refused|timed out|reset by peer|aborted|broken)",
+            r"\[WinError 1(?:0051|0053|0054|0060|0061|1001)\]",
             r"Network is unreachable|No route to host|Max retries exceeded|Read timed out",
             r"Stale file handle|HTTP Error \d{3}|\b[45]\d\d (?:Client|Server) Error",
             r"[Cc]ouldn't connect to '?http|Could not connect to|Remote end closed connection",

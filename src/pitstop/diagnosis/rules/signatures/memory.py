@@ -96,6 +96,7 @@ MEMORY = (
             r"not enough memory: you tried to allocate",
             r"\[Errno 12\]",
             r"Failed to allocate memory for requested buffer",
+            r"\[WinError (?:8|14|1450|1455)\]",
         ),
         limit="address_space_bytes",
     ),

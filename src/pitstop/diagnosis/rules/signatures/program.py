@@ -66,6 +66,7 @@ PACKAGES = (
         (_BUILT_FOR_EACH_OTHER,),
         words(
             r"undefined symbol|GLIBC(?:XX)?_|cannot open shared object file|DLL load failed",
+            r"\[WinError (?:126|127|182|193|1114)\]",
             r"binary incompatib|compiled (?:against|using) (?:API|NumPy|ABI)|size changed, may",
             r"Descriptors cannot (?:not )?be created|is required for a normal functioning",
             r"requires the [\w-]+ library|please (?:pip )?install|pip install",

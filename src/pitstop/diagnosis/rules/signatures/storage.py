@@ -11,7 +11,9 @@ STORAGE = (
         "too_many_open_files",
         "The process had too many files open",
         ("Run `ulimit -n 65536` before the run; lower `cycle_length` and parallel readers.",),
-        words("Too many open files", r"\[Errno 24\]", r"received \d+ items of ancdata"),
+        words(
+            "Too many open files", r"\[(?:Errno 24|WinError 4)\]", r"received \d+ items of ancdata"
+        ),
         limit="open_files",
     ),
     Signature(
@@ -53,6 +55,7 @@ STORAGE = (
         ("Free space where the message points (`df -h` and `df -i`), or write elsewhere.",),
         words(
             "No space left on device",
+            r"\[WinError (?:39|112)\]",
             r"\[Errno 28\]",
             "errno = 28",
             "not enough space on the disk",
@@ -78,7 +81,12 @@ STORAGE = (
         "permission_or_readonly",
         "Access was denied",
         ("Check the owner and mode of the path in the message (`ls -ld PATH`) and the user.",),
-        words("Permission denied", "Operation not permitted", r"\[Errno 13\]", r"\[Errno 1\]"),
+        words(
+            "Permission denied",
+            "Operation not permitted",
+            r"\[Errno 13?\]",
+            r"\[WinError (?:5|19|32)\]",
+        ),
         classes("PermissionError", SYSTEM),
     ),
     Signature(

@@ -1,0 +1,65 @@
+"""Lines that sound like an error, or like waiting, where nothing else tells of the end."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitstop.diagnosis import CauseId, Finding
+from pitstop.diagnosis.log.ending import Ending
+from pitstop.diagnosis.log.log import parse
+from pitstop.diagnosis.log.verdict import findings
+
+STAMP = "2021-11-02 14:02:28.120091: "
+GAVE_UP = f"{STAMP}F tensorflow/core/kernels/conv_ops.cc:1161] Check failed: stream->parent()\n"
+ABORTED = "Process finished with exit code 134 (interrupted by signal 6: SIGABRT)\n"
+FACTORY = "E external/xla/cuda_dnn.cc:9261] Unable to register cuDNN factory: one is registered\n"
+BARS = "Epoch 1/3\n5/8 - 1s - loss: 0.8\n"
+WAITS = "master.cc:267] CreateSession still waiting for response from worker: /job:ps/task:{}\n"
+
+
+def first(text: str) -> Finding | None:
+    return next(iter(findings(Ending(parse(text)))), None)
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        (
+            f"{STAMP}E x/cuda_dnn.cc:373] Could not create cudnn handle: CUDNN_STATUS_ERROR\n",
+            "gpu_driver_or_library",
+        ),
+        ("E0000 00:00:1.2 77 driver.cc:8] failed to allocate 2G from device 0\n", "gpu_oom"),
+        (f"{STAMP}{FACTORY}", "native_crash"),
+        (f"{STAMP}I x/cuda_dnn.cc:369] Loaded cuDNN version 8005\n", "native_crash"),
+        ("", "native_crash"),
+    ],
+)
+def test_what_native_code_called_an_error_explains_why_it_gave_up(
+    said: str, cause: CauseId
+) -> None:
+    found = first(BARS + said + GAVE_UP + ABORTED)
+    assert found is not None
+    assert found.cause == cause
+
+
+def test_an_error_long_before_it_does_not() -> None:
+    said = f"{STAMP}E x/cuda_dnn.cc:373] Could not create cudnn handle: CUDNN_STATUS_ERROR\n"
+    found = first(said + "a line\n" * 20 + GAVE_UP + ABORTED)
+    assert found is not None
+    assert found.cause == "native_crash"
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (BARS + "".join(WAITS.format(number) for number in range(4)), "hang_or_stall"),
+        ("Waiting for 3 more workers to join (10 s)\n" * 4, "hang_or_stall"),
+        ("Waiting for 3 more workers to join (10 s)\n" * 4 + BARS, "unknown"),
+        ("Waiting for data\nready\n" + BARS, "unknown"),
+        ("5/8 - 1s - loss: 0.8\n" * 4, "unknown"),
+    ],
+)
+def test_a_log_that_ends_in_waiting(text: str, cause: CauseId) -> None:
+    found = first(text)
+    assert (found.cause if found else "unknown") == cause
+    assert found is None or found.confidence < 0.5
