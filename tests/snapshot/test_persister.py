@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import resource
@@ -19,6 +20,7 @@ from pitstop.events import (
     CheckpointFailed,
     CheckpointQuarantined,
     Event,
+    Notice,
     StopRequested,
     from_record,
 )
@@ -32,6 +34,7 @@ from pitstop.snapshot.restore_table import parse_table
 from pitstop.store.catalog import Catalog
 from pitstop.store.lock import RunLock, is_locked, own_record
 from pitstop.store.manifest import MANIFEST_FILE, TENSORS_FILE
+from pitstop.store.names import QUARANTINE_DIR
 from pitstop.store.run_folder import RunFolder, open_or_create
 from tests.snapshot.samples import new_arena, take
 from tests.store.samples import save
@@ -242,6 +245,39 @@ def test_a_damaged_newest_checkpoint_is_set_aside(
     assert Path(event.path).is_dir()
     assert not newer.exists()
     assert event.reason
+
+
+def test_a_damaged_checkpoint_that_cannot_be_set_aside_is_passed_over(
+    supervisor: Supervisor, folder: RunFolder
+) -> None:
+    older, _ = save(folder.checkpoints, step=10, sequence=1)
+    newer, _ = save(folder.checkpoints, step=20, sequence=2)
+    flip_last_byte(newer / TENSORS_FILE)
+    (folder.checkpoints / QUARANTINE_DIR).write_text("in the way")
+    answer = supervisor.ask("load", checkpoint="")
+    assert (answer.body["checkpoint"], loaded_step(answer)) == (older.name, 10)
+    (event,) = supervisor.events
+    assert isinstance(event, Notice)
+    assert "00000020 is damaged" in event.message
+
+
+def test_a_checkpoint_that_cannot_be_read_now_is_named_and_read_later(
+    supervisor: Supervisor, folder: RunFolder
+) -> None:
+    save(folder.checkpoints, step=10, sequence=1)
+    newer, _ = save(folder.checkpoints, step=20, sequence=2)
+    supervisor.ask("persist", reason="cadence")
+    pid = supervisor.process.pid
+    soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    # Enough for one file, such as a manifest, and not for the files of a checkpoint.
+    taken = {int(path.name) for path in Path(f"/proc/{pid}/fd").iterdir()}
+    first_free = next(number for number in itertools.count() if number not in taken)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (first_free + 1, hard))
+    answer = supervisor.ask("load", checkpoint="")
+    assert (answer.type, answer.body["checkpoint"]) == ("no_image", newer.name)
+    assert "too many open files" in answer.body["reason"]
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+    assert loaded_step(supervisor.ask("load", checkpoint=newer.name)) == 20
 
 
 @pytest.mark.parametrize("wanted", ["", "step-00000099"])

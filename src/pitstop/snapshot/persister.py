@@ -19,12 +19,19 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from pitstop.errors import CheckpointCorrupt, PeerClosed, PitstopError
+from pitstop.errors import (
+    CheckpointCorrupt,
+    EnvironmentFault,
+    PeerClosed,
+    PitstopError,
+    RunFolderUnwritable,
+)
 from pitstop.events import (
     CheckpointCommitted,
     CheckpointFailed,
     CheckpointQuarantined,
     Event,
+    Notice,
     StopRequested,
     to_record,
 )
@@ -89,28 +96,38 @@ class Persister:
 
     def _on_load(self, message: Message) -> None:
         wanted = str(message.body["checkpoint"])
-        found = self._load_newest(lambda entry: not wanted or entry.path.name == wanted)
-        if found is None:
-            reason = f"there is no good checkpoint {wanted}".rstrip()
-            self._connection.send("no_image", {"checkpoint": wanted, "reason": reason})
-            return
-        entry, image = found
-        self._saver.restored(image.ledger)
-        self._connection.send("image", {"checkpoint": entry.path.name}, image.fds)
-        image.close()
+        for entry in self._catalog.entries():
+            if wanted in ("", entry.path.name) and self._give(entry):
+                return
+        reason = f"there is no good checkpoint {wanted}".rstrip()
+        self._connection.send("no_image", {"checkpoint": wanted, "reason": reason})
 
-    def _load_newest(
-        self, wanted: Callable[[CheckpointEntry], bool]
-    ) -> tuple[CheckpointEntry, RestoreImage] | None:
-        for entry in filter(wanted, self._catalog.entries()):
-            try:
-                if entry.manifest is None:
-                    raise CheckpointCorrupt(entry.path, entry.problem)
-                return entry, load(entry.path, entry.manifest)
-            except CheckpointCorrupt as damage:
-                place = self._catalog.quarantine(entry, damage.reason)
-                self._report(CheckpointQuarantined(str(place), damage.reason))
-        return None
+    def _give(self, entry: CheckpointEntry) -> bool:
+        """Answers with a checkpoint; False when it is damaged: the one before is tried then."""
+        name = entry.path.name
+        try:
+            image = _load(entry)
+        except CheckpointCorrupt as damage:
+            self._set_aside(entry, damage.reason)
+            return False
+        except EnvironmentFault as fault:
+            # Intact as far as anybody knows: to go on from an older one would be a silent loss.
+            reason = fault.message.rstrip(".")
+            self._connection.send("no_image", {"checkpoint": name, "reason": reason})
+            return True
+        self._saver.restored(image.ledger)
+        self._connection.send("image", {"checkpoint": name}, image.fds)
+        image.close()
+        return True
+
+    def _set_aside(self, entry: CheckpointEntry, reason: str) -> None:
+        try:
+            place = self._catalog.quarantine(entry, reason)
+        except RunFolderUnwritable as fault:
+            message = f"{entry.path} is damaged ({reason}), and stays: {fault.message}"
+            self._report(Notice("checkpoint_not_set_aside", message, fault.remedy))
+        else:
+            self._report(CheckpointQuarantined(str(place), reason))
 
     def _on_persist(self, message: Message) -> None:
         outcome = self._persist(str(message.body["reason"]))
@@ -154,6 +171,12 @@ class Persister:
         if self._trainer_pid:
             end_process_group(self._trainer_pid, _ORPHAN_GRACE_SECONDS)
         self._persist("supervisor_lost")
+
+
+def _load(entry: CheckpointEntry) -> RestoreImage:
+    if entry.manifest is None:
+        raise CheckpointCorrupt(entry.path, entry.problem)
+    return load(entry.path, entry.manifest)
 
 
 def end_process_group(pid: int, grace_seconds: float) -> None:

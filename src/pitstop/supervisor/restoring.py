@@ -11,6 +11,8 @@ from pitstop.supervisor.persister_link import PersisterLink
 from pitstop.supervisor.resume import RestorePoint, restore_points
 from pitstop.supervisor.trainer_link import TrainerLink
 
+_NOBODY_LOADS = "the process that loads it keeps dying"
+
 
 @dataclass
 class _Preloaded:
@@ -22,7 +24,9 @@ class Restoring:
     """Asks the persister for images, and passes them to the trainer.
 
     The newest checkpoint is loaded before anybody asks, beside the import of
-    TensorFlow; `ready` tells that its loading has ended either way.
+    TensorFlow; `ready` tells that its loading has ended either way.  One that is
+    there and cannot be read is a restore point all the same: the trainer, which
+    asks for it, is told why not, and does not begin anew in its place.
 
     Attributes:
         points: the states to restore, in order; empty on a fresh start.
@@ -54,7 +58,10 @@ class Restoring:
             self._drop_preloaded()
             return
         self._asking, self._wanted = trainer, checkpoint
-        self._persister.load(checkpoint)
+        if self._persister.connection is None:
+            self._give_no_image(_NOBODY_LOADS)
+        else:
+            self._persister.load(checkpoint)
 
     def answered(self, message: Message) -> None:
         """The persister has loaded something, or says why not."""
@@ -79,27 +86,30 @@ class Restoring:
     def persister_given_up(self) -> None:
         """Nothing more can be loaded: nobody must wait for it."""
         if not self.ready:
-            self._become_ready()
+            readable = (entry.path.name for entry in self._catalog.entries() if entry.manifest)
+            self._become_ready(next(readable, ""))
         else:
-            self._give_no_image("the process that loads it keeps dying")
+            self._give_no_image(_NOBODY_LOADS)
 
     def close(self) -> None:
         """Lets a preloaded image go."""
         self._drop_preloaded()
 
     def _first_answer(self, message: Message) -> None:
+        name = str(message.body["checkpoint"])
         if message.type == "image":
-            name = str(message.body["checkpoint"])
             self._preloaded = _Preloaded(name, message.fds)
-            self.points = restore_points(self._catalog.entries(), name)
-        self._become_ready()
+        self._become_ready(name)
 
     def _give_no_image(self, reason: str) -> None:
         if self._asking is not None:
             self._asking.give_no_image(self._wanted, reason)
         self._asking, self._wanted = None, ""
 
-    def _become_ready(self) -> None:
+    def _become_ready(self, newest: str = "") -> None:
+        """What there is to restore is known: the checkpoint of this name, nothing without one."""
+        if newest:
+            self.points = restore_points(self._catalog.entries(), newest)
         self.ready = True
         self._on_ready()
 
