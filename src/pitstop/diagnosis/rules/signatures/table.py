@@ -1,9 +1,9 @@
 """The order in which rows are asked: the most specific first.
 
 Messages are those of CPython, Keras 2 and 3, TensorFlow 1 and 2, JAX, PyTorch, h5py
-and the CUDA libraries; numbers of Windows are those of winerror.h.  Errors that carry RESOURCE_EXHAUSTED are told apart by their
-text only: full disks, too many open files and exhausted memory share the class, and
-TensorFlow's hint about "OOM" is added to all of them.
+and the CUDA libraries; numbers of Windows are those of winerror.h.  Errors that carry
+RESOURCE_EXHAUSTED are told apart by their text only: full disks, too many open files
+and exhausted memory share the class, and TensorFlow's hint about "OOM" is added to all.
 """
 
 from __future__ import annotations
