@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -67,6 +68,28 @@ def test_a_folder_survives_the_mirror(storage: Storage, folder: RunFolder, tmp_p
     tensors = (tmp_path / "copy").rglob("*.safetensors")
     links = Counter(path.stat().st_ino for path in tensors)
     assert sorted(links.values()) == [1, 2]
+
+
+def test_what_was_fetched_is_on_the_disk_before_it_has_its_name(
+    storage: Storage, folder: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _update(storage, folder)
+    synced: set[tuple[int, int]] = set()
+    fsync = os.fsync
+
+    def note(fd: int) -> None:
+        state = os.fstat(fd)
+        synced.add((state.st_dev, state.st_ino))
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", note)
+    fetch_run(storage, tmp_path / "copy", pytest.fail)
+    states = {path: path.stat() for path in (tmp_path / "copy").rglob("*")}
+    unsynced = [
+        path for path, state in states.items() if (state.st_dev, state.st_ino) not in synced
+    ]
+    assert not [path for path in unsynced if path.is_file()]
+    assert not [path for path in unsynced if path.parent.name == "checkpoints"]
 
 
 def test_an_update_of_what_is_there_sends_nothing(storage: Storage, folder: RunFolder) -> None:

@@ -11,6 +11,7 @@ from pitstop.events import CheckpointUploaded, Event, UploadFailed, UploadGivenU
 from pitstop.remote.mirror import Mirror
 from pitstop.remote.sender import Sender
 from pitstop.remote.storage import Storage
+from pitstop.store.manifest import STATE_FILE
 from pitstop.store.run_folder import RunFolder, open_or_create
 from tests.store.samples import save
 
@@ -67,3 +68,35 @@ def test_one_that_is_stopped_says_what_is_missing(sending: _Sending) -> None:
     sending.sender.thread.start()
     assert sending.ended.wait(_LONGEST_SECONDS)
     assert sending.events == [UploadGivenUp(["00000010"], "another run has taken the mirror")]
+
+
+def _break(file: Path) -> None:
+    """Puts something in its place that cannot be read, whoever tries."""
+    file.unlink()
+    file.symlink_to(file)
+
+
+def test_a_folder_that_cannot_be_read_for_a_while_is_sent_later(sending: _Sending) -> None:
+    state = sending.run.checkpoints / "00000010" / STATE_FILE
+    content = state.read_bytes()
+    _break(state)
+    sending.sender.thread.start()
+    assert sending.told.wait(_LONGEST_SECONDS)
+    [failed] = sending.events
+    assert isinstance(failed, UploadFailed)
+    assert "cannot be read" in failed.error
+    state.unlink()
+    state.write_bytes(content)
+    sending.sender.finish()
+    assert sending.ended.wait(_LONGEST_SECONDS)
+    assert isinstance(sending.events[-1], CheckpointUploaded)
+
+
+def test_one_that_is_stopped_says_so_although_nobody_knows_what_is_missing(
+    sending: _Sending,
+) -> None:
+    _break(sending.run.checkpoints / "00000010" / STATE_FILE)
+    sending.sender.stop("the run has ended")
+    sending.sender.thread.start()
+    assert sending.ended.wait(_LONGEST_SECONDS)
+    assert sending.events == [UploadGivenUp([], "the run has ended")]

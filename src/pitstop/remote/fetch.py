@@ -13,7 +13,7 @@ from pitstop.remote.layout import file_keys
 from pitstop.remote.remote_copy import StoredManifest, read_manifests
 from pitstop.remote.storage import Storage
 from pitstop.store.catalog import Catalog, CheckpointEntry
-from pitstop.store.filesystem import REAL_FILESYSTEM
+from pitstop.store.filesystem import REAL_FILESYSTEM, replace_file
 from pitstop.store.manifest import MANIFEST_FILE, Manifest
 from pitstop.store.names import is_checkpoint
 from pitstop.store.run_folder import ATTEMPTS_DIR, CHECKPOINTS_DIR, JOURNAL_FILE, RUN_FILE
@@ -34,6 +34,7 @@ def fetch_run(storage: Storage, target: Path, say: Callable[[str], None]) -> tup
     fetch_records(storage, staging, sizes, attempts=True)
     manifests = read_manifests(storage, sizes)
     found = _fetch_checkpoints(storage, staging / CHECKPOINTS_DIR, manifests, say)
+    REAL_FILESYSTEM.sync_dir(staging)
     staging.rename(target)
     REAL_FILESYSTEM.sync_dir(target.parent)
     return found
@@ -103,8 +104,7 @@ def _fetch_checkpoint(
         elif not storage.download(key, folder / file):
             raise CheckpointCorrupt(folder, f"{file} is missing")
         fetched.setdefault(key, folder / file)
-    (folder / MANIFEST_FILE).write_bytes(stored.data)
-    catalog = Catalog(folder.parent)
-    catalog.verify(CheckpointEntry(folder, stored.manifest))
-    REAL_FILESYSTEM.sync_dir(folder)
+    Catalog(folder.parent).verify(CheckpointEntry(folder, stored.manifest))
+    # Last, synced, and with the names in the folder, as when a checkpoint is committed.
+    replace_file(folder / MANIFEST_FILE, stored.data)
     return stored.manifest

@@ -10,13 +10,12 @@ from __future__ import annotations
 import re
 
 from pitstop.store.manifest import MANIFEST_FILE, TENSORS_FILE, Manifest
-from pitstop.store.names import lasting_name
+from pitstop.store.names import is_shared, lasting_name
 from pitstop.store.run_folder import CHECKPOINTS_DIR
 
 LEASE_KEY = "lease.json"
 FILES_PREFIX = f"{CHECKPOINTS_DIR}/files/"
 
-_LASTING = re.compile(r"tensors-\d+\.safetensors")
 _MANIFEST = re.compile(rf"{CHECKPOINTS_DIR}/([^/]+)/{re.escape(MANIFEST_FILE)}")
 
 
@@ -46,6 +45,6 @@ def is_checkpoint_file(key: str) -> bool:
 def _file_key(name: str, sequence: int, file: str) -> str:
     if file == TENSORS_FILE:
         return FILES_PREFIX + lasting_name(sequence)
-    if _LASTING.fullmatch(file):
+    if is_shared(file):
         return FILES_PREFIX + file
     return f"{CHECKPOINTS_DIR}/{name}/{file}"

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pitstop.errors import UserError
+from pitstop.machine.own_process import has_ended, start_of
 from pitstop.remote import lease
 from pitstop.remote.fault import StorageFault
 from pitstop.remote.layout import LEASE_KEY
@@ -16,7 +17,6 @@ from pitstop.remote.storage import Storage
 from pitstop.store.lock import own_record
 
 _LOOK_SECONDS = 1.0
-_START_TIME_FIELD = 19
 
 
 class MirrorInUse(UserError):
@@ -146,5 +146,4 @@ def _is_alive(pid: int, start_time_ticks: int) -> bool:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return False
-    fields = stat.rpartition(b")")[2].split()
-    return int(fields[_START_TIME_FIELD]) == start_time_ticks and fields[0] != b"Z"
+    return start_of(stat) == start_time_ticks and not has_ended(stat)

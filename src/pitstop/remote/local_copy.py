@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,11 +40,18 @@ def newest_entry(run_dir: Path) -> CheckpointEntry | None:
 def read_records(run_dir: Path) -> tuple[Record, ...]:
     """The journal, and what the attempts have left."""
     paths = [run_dir / JOURNAL_FILE, *sorted((run_dir / ATTEMPTS_DIR).glob("*/*"))]
-    return tuple(
-        Record(path, path.relative_to(run_dir).as_posix(), path.stat().st_size)
-        for path in paths
-        if path.is_file() and not path.name.startswith(".")
-    )
+    seen = (_record(run_dir, path) for path in paths if not path.name.startswith("."))
+    return tuple(record for record in seen if record is not None)
+
+
+def _record(run_dir: Path, path: Path) -> Record | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        # It may have got another name since the folder was read.
+        return None
+    key = path.relative_to(run_dir).as_posix()
+    return Record(path, key, found.st_size) if stat.S_ISREG(found.st_mode) else None
 
 
 def _present(entries: tuple[CheckpointEntry, ...]) -> Iterator[LocalCheckpoint]:

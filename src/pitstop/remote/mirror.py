@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from pitstop.events import CheckpointUploaded, Event
 from pitstop.remote import plan
+from pitstop.remote.fault import StorageFault
 from pitstop.remote.layout import manifest_key
 from pitstop.remote.local_copy import Record, read_checkpoints, read_records
 from pitstop.remote.plan import (
@@ -20,6 +22,7 @@ from pitstop.remote.plan import (
 )
 from pitstop.remote.remote_copy import read_manifests, state_of
 from pitstop.remote.storage import LocalFileGone, Storage
+from pitstop.store import disk_fault
 from pitstop.store.run_folder import RUN_FILE
 
 
@@ -54,26 +57,45 @@ class Mirror:
             Whether the pass came to its end; otherwise another one goes on.
 
         Raises:
-            StorageFault: the storage refused; the next pass goes on.
+            StorageFault: the storage or the local disk refused; the next pass goes on.
         """
-        remote = self._look()
         self._began_seconds, self._sent_bytes = time.monotonic(), 0
         try:
-            if RUN_FILE not in self._sizes:
-                self._send(self._run_dir / RUN_FILE, RUN_FILE)
-            steps = plan.plan(read_checkpoints(self._run_dir), remote)
-            return self._take_all(steps, is_wanted) and self._send_records(is_wanted)
+            with self._local_faults_explained():
+                return self._follow(is_wanted)
         except LocalFileGone:
             # The folder has changed since the plan was made.
             return False
 
+    def _follow(self, is_wanted: Callable[[], bool]) -> bool:
+        remote = self._look()
+        if RUN_FILE not in self._sizes:
+            self._send(self._run_dir / RUN_FILE, RUN_FILE)
+        steps = plan.plan(read_checkpoints(self._run_dir), remote)
+        return self._take_all(steps, is_wanted) and self._send_records(is_wanted)
+
     def missing(self) -> list[str]:
-        """What the mirror lacks: names of checkpoints, and paths of other files."""
-        local = read_checkpoints(self._run_dir)
+        """What the mirror lacks: names of checkpoints, and paths of other files.
+
+        Raises:
+            StorageFault: the local disk refused.
+        """
         remote = self._remote or RemoteState({}, {})
-        actions = plan.plan(local, remote)
-        names = [each.checkpoint.name for each in actions if isinstance(each, PutManifest)]
-        return names + [record.key for record in self._late_records()]
+        with self._local_faults_explained():
+            actions = plan.plan(read_checkpoints(self._run_dir), remote)
+            names = [each.checkpoint.name for each in actions if isinstance(each, PutManifest)]
+            return names + [record.key for record in self._late_records()]
+
+    @contextlib.contextmanager
+    def _local_faults_explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            # Those of the storage have been explained where they came up.
+            fault = disk_fault.explain(error)
+            raise StorageFault(
+                f"{self._run_dir} cannot be read: {fault.cause}.", fault.remedy
+            ) from error
 
     def _look(self) -> RemoteState:
         if self._remote is None:

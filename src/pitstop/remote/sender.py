@@ -71,7 +71,13 @@ class Sender:
 
     def give_up(self, error: str) -> None:
         """Says what is missing; from any thread, also while a request hangs."""
-        if missing := self._mirror.missing():
+        try:
+            missing = self._mirror.missing()
+        except PitstopError:
+            # The folder cannot be read either: nobody knows.
+            self._report(UploadGivenUp([], error))
+            return
+        if missing:
             self._report(UploadGivenUp(missing, error))
 
     def _run(self) -> None:
