@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -35,6 +36,27 @@ def test_a_new_run_knows_its_command_and_its_places(tmp_path: Path) -> None:
     assert run.journal == run.path / "journal.jsonl"
     assert run.lock == run.path / "lock"
     assert run.output_log(2) == run.path / "attempts" / "2" / "output.log"
+
+
+def test_the_folders_of_a_run_are_on_the_disk_before_it_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without them, a power cut takes a checkpoint that was synced."""
+    synced: dict[str, set[str]] = {}
+    fsync = os.fsync
+
+    def note(fd: int) -> None:
+        if stat.S_ISDIR(os.fstat(fd).st_mode):
+            synced[str(Path(f"/proc/self/fd/{fd}").readlink())] = set(os.listdir(fd))
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", note)
+    run = make(tmp_path / "a" / "b" / "run")
+    run.next_attempt()
+    assert {"run.json", "checkpoints", "attempts"} <= synced[str(run.path)]
+    assert "1" in synced[str(run.path / "attempts")]
+    for folder in (run.path, run.path.parent, run.path.parent.parent):
+        assert folder.name in synced[str(folder.parent)]
 
 
 def test_opening_again_keeps_the_identity(tmp_path: Path) -> None:

@@ -77,6 +77,8 @@ class RunFolder:
             names = (path.name for path in (self.path / ATTEMPTS_DIR).iterdir())
             attempt = 1 + max((int(name) for name in names if name.isdecimal()), default=0)
             self.attempt_dir(attempt).mkdir()
+            # A number that the journal knows must not be given again.
+            REAL_FILESYSTEM.sync_dir(self.path / ATTEMPTS_DIR)
         return attempt
 
     def archive(self) -> Path:
@@ -105,10 +107,11 @@ def open_or_create(path: Path, command: Sequence[str], cwd: Path) -> RunFolder:
     with _writing(path):
         if not (path / RUN_FILE).exists():
             _check_unused(path)
-            path.mkdir(parents=True, exist_ok=True)
+            _make_folders(path)
             replace_file(path / RUN_FILE, encode(_new_identity(command, cwd)))
         (path / CHECKPOINTS_DIR).mkdir(exist_ok=True)
         (path / ATTEMPTS_DIR).mkdir(exist_ok=True)
+        REAL_FILESYSTEM.sync_dir(path)
         _check_writable(path)
     return open_existing(path)
 
@@ -171,6 +174,16 @@ def _check_unused(path: Path) -> None:
             f"{path} is no Pitstop run: it holds {_what_it_holds(names)}, and no {RUN_FILE}.",
             "Name an empty or a new folder with --run-dir.",
         )
+
+
+def _make_folders(path: Path) -> None:
+    """Makes a folder and those that it lies in; their names are on the disk then."""
+    missing = [each for each in (path, *path.parents) if not each.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for each in missing:
+        # One that may be written and not read cannot be synced either.
+        with contextlib.suppress(PermissionError):
+            REAL_FILESYSTEM.sync_dir(each.parent)
 
 
 def _what_it_holds(names: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from pitstop.events import Event
 from pitstop.link.beacon import Beacon
 from pitstop.link.stacks import ENV_STACKS, STACKS_FILE
 from pitstop.store.catalog import Catalog, CheckpointEntry
+from pitstop.store.filesystem import REAL_FILESYSTEM
 from pitstop.store.lock import RunLock, is_running, own_record, read_lock
 from pitstop.store.retention_file import write_policy
 from pitstop.store.run_folder import STOP_FILE, RunFolder, open_or_create
@@ -317,12 +318,15 @@ def _open_control() -> ControlSocket:
 
 def _open_recorder(folder: RunFolder, attempt: int) -> Recorder:
     try:
-        return Recorder(folder.journal, attempt)
+        recorder = Recorder(folder.journal, attempt)
+        # The journal syncs itself, its name is the folder's.
+        REAL_FILESYSTEM.sync_dir(folder.path)
     except OSError as error:
         raise RunFolderUnwritable(
             f"{folder.journal} cannot be written: {error.strerror}.",
             "Free disk space or mend the folder's permissions.",
         ) from error
+    return recorder
 
 
 def _shows_status(request: RunRequest) -> bool:
