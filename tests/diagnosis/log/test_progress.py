@@ -46,10 +46,24 @@ def test_the_last_batch_of_the_last_epoch_is_the_end() -> None:
     assert not progress.ran_to_its_end(parse(text.format(8).replace("2/2", "2/3")).progress)
 
 
-@pytest.mark.parametrize("text", ["8/8 - loss: nan", "step 3 loss=NaN", "Epoch 1/3 loss: inf"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("8/8 - loss: nan", "step 3 loss=NaN", "Epoch 1/3 loss: inf"),
+        *("step: 100 total_loss: nan cls: nan", "iter 7/90 | lm loss: nan | lr 0.1"),
+    ],
+)
 def test_a_loss_that_is_no_number(text: str) -> None:
     (found,) = progress.find(tuple(split(text)))
     assert found.is_nan
+
+
+@pytest.mark.parametrize(
+    "text", ["8/8 - loss: 0.5 - val_loss: nan", "step: 100 loss: 2.1 aux_loss: nan"]
+)
+def test_the_loss_of_something_else_may_be_no_number(text: str) -> None:
+    (found,) = progress.find(tuple(split(text)))
+    assert not found.is_nan
 
 
 @pytest.mark.parametrize(

@@ -38,11 +38,15 @@ _WRAPPERS = frozenset(
 )
 """They tell that another process or call failed, and its number; not why."""
 
-_OF_A_THREAD = re.compile(r"^Exception in thread |^Process \S+:$")
-_SIGNAL_INSIDE = re.compile(
-    r"exitcode ?: ?(?P<code>-?\d+)"
-    r"|(?:Signals\.|signal[ :]+|got signal: ?)(?P<signal>\d+|SIG[A-Z0-9]+)"
+_TELLS_OF_AN_EXIT = re.compile(
+    r"\b(?:exit(?:ed)?(?: with)?(?: a)?(?: non-?zero)? ?(?:exit )?(?:code|status)?"
+    r"|return(?:ed)? (?:a )?(?:non-?zero )?(?:exit )?(?:code|status))[ :=]+(?P<code>-?\d+)",
+    re.IGNORECASE,
 )
+"""So does an exception of any other name that says how a process ended."""
+
+_OF_A_THREAD = re.compile(r"^Exception in thread |^Process \S+:$")
+_SIGNAL_INSIDE = re.compile(r"(?:Signals\.|signal[ :]+|got signal: ?)(?P<signal>\d+|SIG[A-Z0-9]+)")
 _BENIGN_ABOVE = re.compile(r"^Exception ignored (?:in|on)|^--- Logging error ---")
 _OWN_NAME = r"[\w.:/-]*(?:py|torch|train|ray|jup|pt_|tf_|conda|cuda|main|data|worker|mpi|xla)"
 _OTHER_PROGRAM = re.compile(
@@ -178,7 +182,7 @@ def classified(log: Log, base: Clue, raised: Raised, row: Signature) -> Clue:
 
 
 def _unclassified(base: Clue, raised: Raised) -> Clue:
-    if raised.name in _WRAPPERS:
+    if raised.name in _WRAPPERS or _TELLS_OF_AN_EXIT.search(raised.message):
         name = _signal_inside(raised)
         told = replace(base, weight=Weight.STATUS, is_victim=True, confidence=0.4)
         return (_of_signal(name, told) if name else None) or told
@@ -191,9 +195,10 @@ def _unclassified(base: Clue, raised: Raised) -> Clue:
 def _signal_inside(raised: Raised) -> str:
     """The signal that ended the process which the exception tells of; else empty."""
     inside = _SIGNAL_INSIDE.search(raised.message)
-    if inside is None or (inside["code"] and not inside["code"].startswith("-")):
-        return ""
-    return signal_of(inside["signal"] or inside["code"])
+    if inside:
+        return signal_of(inside["signal"])
+    told = _TELLS_OF_AN_EXIT.search(raised.message)
+    return signal_of_code(int(told["code"])) if told else ""
 
 
 def _telling(chain: tuple[Raised, ...]) -> tuple[Raised, Signature | None]:

@@ -24,7 +24,11 @@ _LOOKS_LIKE_TRAINING = re.compile(
 _NO_PROGRESS = re.compile(
     r"^\s+File |^\s+at |Error|Warning|Exception|[Rr]etry|[Aa]ttempt|^[IWEF] |failed|^\s*[#\"'(]"
 )
-_NAN = re.compile(r"\bloss\b[\"']?\s*[:=]\s*-?(?:nan|inf)\b|loss \(?(?:is )?-?nan", re.IGNORECASE)
+_NAN = re.compile(
+    r"\b(?:(?:total|train|training|sum|overall|mean|avg|lm|main|reduced_train)_)?loss\b"
+    r"[\"']?\s*[:=]\s*-?(?:nan|inf)\b|loss \(?(?:is )?-?nan",
+    re.IGNORECASE,
+)
 _COMPLETE = re.compile(
     r"^\W*(?:(?:the )?(?:model )?(?:training|experiment|job|run|all)(?: (?:is|was|has))? ?"
     r"(?:complete|completed|finished|done)\b"

@@ -56,6 +56,10 @@ CASES: list[tuple[str, str, CauseId | None]] = [
     ("PermissionError", "[WinError 32] used by another process", "permission_or_readonly"),
     ("OSError", "[WinError 10060] keine Verbindung", "network_or_download_failure"),
     ("OSError", "[WinError 87] parameter", None),
+    # A library of the network has no other errors.
+    ("aiohttp.client_exceptions.ServerDisconnectedError", "", "network_or_download_failure"),
+    ("httpx.RemoteProtocolError", "peer closed", "network_or_download_failure"),
+    ("mylib.exceptions.ServerDisconnectedError", "", None),
 ]
 
 

@@ -88,6 +88,9 @@ SCHEDULERS = (
             r"^.*exceed\w* (?:the |its )?(?:\w+ )?(?:wall ?(?:clock )?time"
             r"|maximum (?:execution|run) ?time|time limit|duration).*$",
             r"^.*was active longer than specified deadline.*$",
+            r"^.*\b(?:[Jj]ob|[Ee]xecution|[Bb]uild|[Aa]ction|[Pp]ipeline|[Aa]gent|[Ss]tep)\b.*"
+            r"(?:(?:took|ran) longer than|timed out \(?after) .*"
+            r"\d ?(?:h\d|m\d|[hm]\b|min(?:ute)?s?\b|hours?\b).*$",
             r"^\s*(?:Reason|reason): +\"?DeadlineExceeded.*$",
             r"^timeout: sending signal \w+ to command.*$",
             r"^.*reaching its maximum duration.*$",

@@ -21,6 +21,8 @@ STATUSES = (
             rf"^\S+: (?:line |行 ?)?\d+: +\d+ (?P<job>{_WORD})",
             rf"^\W{{0,4}}(?P<signal>{_WORD})\W*"
             r"(?:\((?:core dumped|signal \d+|.{0,12})\))?(?:\s{2,}\S.*|\W*)$",
+            # Slurm's srun tells of tasks: "error: node1: tasks 0-3: Killed"
+            rf"^.*error: \S+: tasks? [\d,-]+: (?P<srun>{_WORD})\b.*$",
             # zsh: "zsh: killed     python train.py"; [1]  + 4711 killed
             rf"^(?:zsh: |\[\d+\]\s+[+-]?\s+\d+ )(?P<word>{_WORD})\b.*$",
             # fish, systemd, Python, C++ launchers

@@ -124,6 +124,13 @@ CLUSTER = (
         "network_or_download_failure",
         "The network or a download failed",
         (_FETCH_BEFORE,),
+        packages=frozenset({"aiohttp", "httpcore", "httpx", "requests", "urllib3"}),
+        confidence=0.85,
+    ),
+    Signature(
+        "network_or_download_failure",
+        "The network or a download failed",
+        (_FETCH_BEFORE,),
         classes=classes("TimeoutError timeout DeadlineExceededError"),
         confidence=0.8,
     ),

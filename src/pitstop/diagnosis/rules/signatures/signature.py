@@ -22,6 +22,7 @@ class Signature:
         message: pattern that the message must contain; None for any message.
         classes: the class or a base must be one of these; empty for any class.
         places: one of these the traceback must go through; empty for anywhere.
+        packages: the class must be defined in one of these; empty for any.
         limit: the process limit that belongs to it, see `TrainerExited.limits`.
         confidence: how sure the match is.
         is_victim: it tells that something else failed, which may be printed too.
@@ -33,6 +34,7 @@ class Signature:
     message: re.Pattern[str] | None = None
     classes: frozenset[str] = frozenset()
     places: frozenset[Place] = frozenset()
+    packages: frozenset[str] = frozenset()
     limit: str = ""
     confidence: float = 0.95
     is_victim: bool = False
@@ -40,6 +42,8 @@ class Signature:
     def matches(self, raised: Raised) -> bool:
         """Whether the exception looks like this."""
         if self.classes and not self.classes & raised.names:
+            return False
+        if self.packages and raised.module.partition(".")[0] not in self.packages:
             return False
         if self.message is not None and not self.message.search(raised.message):
             return False
