@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from pitstop.events import (
 )
 from tests.integration.compare import assert_identical
 from tests.integration.keras_run import OUT, SCRIPTS, KerasRun
-from tests.integration.supervisor.launch import PITSTOP
+from tests.integration.supervisor.launch import PITSTOP, run_alone
 
 STEPS = 20
 VALIDATION_BATCHES = 6
@@ -156,6 +155,5 @@ def _check_levels(chain: Chain, run: KerasRun) -> None:
 def train_alone(folder: Path, arguments: tuple[str, ...]) -> Path:
     """What the script writes without Pitstop, never interrupted."""
     out = folder / OUT
-    command = (sys.executable, str(SCRIPTS / "train.py"), str(out), *arguments)
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=120)
+    run_alone(folder, sys.executable, SCRIPTS / "train.py", out, *arguments)
     return out

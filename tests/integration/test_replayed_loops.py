@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from pitstop.events import LevelKnown, Notice, Restored, TrainerStopped
 from tests.integration.compare import assert_identical
 from tests.integration.keras_run import OUT, SCRIPTS, Ended, KerasRun
-from tests.integration.supervisor.launch import PITSTOP
+from tests.integration.supervisor.launch import PITSTOP, run_alone
 
 _SCRIPT = "loop_plain.py"
 _EXIT_CODES = {"kill": 128 + 9, "stop": 75}
@@ -42,8 +41,7 @@ def _run_of(folder: Path, loop: str, faults: str) -> KerasRun:
 def _alone(folder: Path, loop: str) -> tuple[Path, list[bytes]]:
     """What the script writes, and prints, without Pitstop."""
     out = folder / f"alone-{OUT}"
-    command = (sys.executable, str(SCRIPTS / _SCRIPT), str(out), "--loop", loop)
-    ended = subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=120)
+    ended = run_alone(folder, sys.executable, SCRIPTS / _SCRIPT, out, "--loop", loop)
     return out, _printed(ended)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from pitstop.events import Notice
 from tests.integration.chain import train_alone
 from tests.integration.compare import assert_identical, first_difference
 from tests.integration.keras_run import OUT, SCRIPTS, KerasRun
+from tests.integration.supervisor.launch import run_alone
 
 ARGUMENTS = ("--convolutions", "--epochs", "1")
 
@@ -39,6 +39,5 @@ def test_a_resume_with_fewer_cpus_keeps_the_bits(tmp_path: Path) -> None:
 
 
 def _train(out: Path) -> Path:
-    command = (sys.executable, str(SCRIPTS / "train.py"), str(out), *ARGUMENTS)
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    run_alone(out.parent, sys.executable, SCRIPTS / "train.py", out, *ARGUMENTS)
     return out

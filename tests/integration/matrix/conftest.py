@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from tests.integration.keras_run import OUT, SCRIPTS
 from tests.integration.matrix.cells import Cell
+from tests.integration.supervisor.launch import run_alone
 
 SCRIPT = "matrix_cell.py"
 OUTCOME = "outcome"
@@ -34,8 +34,7 @@ def baseline(tmp_path_factory: pytest.TempPathFactory) -> Baseline:
 
 
 def _train_alone(folder: Path, cell: Cell) -> Path:
-    command = (sys.executable, str(SCRIPTS / SCRIPT), OUT, cell.input, cell.kind)
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=120)
+    run_alone(folder, sys.executable, SCRIPTS / SCRIPT, OUT, cell.input, cell.kind)
     return folder / OUT
 
 

@@ -19,6 +19,7 @@ from pitstop.store.run_folder import open_existing
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parents[2] / "src"
+LEAN = HERE.parent / "lean"
 TRAINER = HERE / "protocol_trainer.py"
 PITSTOP = (sys.executable, "-m", "pitstop.cli.main")
 LONGEST_SECONDS = 60.0
@@ -28,7 +29,7 @@ E = TypeVar("E", bound=Event)
 
 
 def environment(**extra: str) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(SOURCE), **extra}
+    return {**os.environ, "PYTHONPATH": f"{SOURCE}{os.pathsep}{LEAN}", **extra}
 
 
 def start(folder: Path, *arguments: object, **extra: str) -> subprocess.Popen[bytes]:
@@ -46,6 +47,18 @@ def start(folder: Path, *arguments: object, **extra: str) -> subprocess.Popen[by
 def call(folder: Path, *arguments: object, **extra: str) -> subprocess.CompletedProcess[bytes]:
     process = start(folder, *arguments, **extra)
     return finish(process)
+
+
+def run_alone(folder: Path, *command: object) -> subprocess.CompletedProcess[bytes]:
+    """Runs a program without Pitstop; what fails here fails by itself."""
+    return subprocess.run(
+        [str(word) for word in command],
+        cwd=folder,
+        env=environment(),
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
 
 
 def finish(process: subprocess.Popen[bytes]) -> subprocess.CompletedProcess[bytes]:
