@@ -126,22 +126,22 @@ class InputState:
 
     def capture(self, iterator: Any, encoder: Encoder) -> tuple[dict[str, Any], list[HeldTensor]]:
         """The JSON form of the position, and the iterator's bytes if there are any."""
-        tensors = [] if self.by_replay else self._serialize(iterator)
-        if tensors and self.mode is InputMode.REPLAY:
+        anchor = None if self.by_replay else self._anchored(iterator)
+        if anchor and self.mode is InputMode.REPLAY:
             # Its state could be taken, so nothing in it is out of a replay's reach.
             self.replay_from_now_on("as --input asks")
-            tensors = []
+            anchor = None
         state = {
             "replay": self.by_replay,
             "drawn": self.drawn,
-            "redrawn": self.drawn - self.anchor.drawn if tensors and self.anchor else 0,
+            "redrawn": self.drawn - anchor.drawn if anchor else 0,
             "created": self.created,
             "random": encoder.encode(self.random),
             "sequence": encoder.encode(self.sequence),
             "variables": encoder.encode(self.variables),
             "level": [self.level.level, self.level.reason],
         }
-        return state, tensors
+        return state, [_held(anchor)] if anchor else []
 
     def replay_from_now_on(self, reason: str) -> None:
         """The iterator's own state is not saved any more."""
@@ -149,23 +149,22 @@ class InputState:
         if self.level.level == "exact":
             self.level = Level("exact_by_replay", reason)
 
-    def _serialize(self, iterator: Any) -> list[HeldTensor]:
+    def _anchored(self, iterator: Any) -> Anchor | None:
+        """The state that a snapshot refers to: the last one, or a new one; None to replay."""
         if not private.is_serializable(iterator):
             self.replay_from_now_on("the input is distributed over several devices")
-            return []
-        now = time.monotonic()
-        anchor = self.anchor
-        if anchor is None or not anchor.serves(self.created, now) or not self._repeats_from(anchor):
-            try:
-                data = private.serialize_iterator(iterator)
-            except (tf.errors.FailedPreconditionError, tf.errors.UnimplementedError) as error:
-                self.by_replay = True
-                self.level = _level_of_refusal(self.dataset, error)
-                return []
-            anchor = Anchor(data, self.created, self.drawn, now, time.monotonic() - now)
-            self.anchor = anchor
-        view = memoryview(anchor.data)
-        return [HeldTensor(TensorSpec(ITERATOR_TENSOR, "U8", (len(view),)), lambda: view)]
+            return None
+        now, anchor = time.monotonic(), self.anchor
+        if anchor and anchor.serves(self.created, now) and self._repeats_from(anchor):
+            return anchor
+        try:
+            data = private.serialize_iterator(iterator)
+        except (tf.errors.FailedPreconditionError, tf.errors.UnimplementedError) as error:
+            self.by_replay = True
+            self.level = _level_of_refusal(self.dataset, error)
+            return None
+        self.anchor = Anchor(data, self.created, self.drawn, now, time.monotonic() - now)
+        return self.anchor
 
     def _repeats_from(self, anchor: Anchor) -> bool:
         """Whether what is drawn after this state is the same each time."""
@@ -189,6 +188,11 @@ class InputState:
         """The variables of the pipeline that it has changed since its iterator was created."""
         pairs = zip(pipeline.variables_of(self.dataset), self.variables, strict=False)
         return [variable for variable, was in pairs if not np.array_equal(variable.numpy(), was)]
+
+
+def _held(anchor: Anchor) -> HeldTensor:
+    view = memoryview(anchor.data)
+    return HeldTensor(TensorSpec(ITERATOR_TENSOR, "U8", (len(view),)), lambda: view)
 
 
 def prepare_replay(
