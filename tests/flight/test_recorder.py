@@ -10,6 +10,8 @@ import threading
 import time
 from pathlib import Path
 
+from pitstop.events import ExhaustionForecast
+from pitstop.flight.foresight import Foresight
 from pitstop.flight.reading import read
 from pitstop.flight.recorder import FlightRecorder
 from pitstop.flight.sample import TRAINER, Sample
@@ -112,6 +114,28 @@ def test_the_last_samples_survive_a_kill(tmp_path: Path) -> None:
     assert after[: len(before)] == before
     assert after[-1].trainer is not None
     assert after[-1].trainer.pid == process.pid
+
+
+def test_a_forecast_is_taken_once_also_while_another_is_made(tmp_path: Path) -> None:
+    flight = recorder(tmp_path, Beacon.create())
+    taken: list[ExhaustionForecast] = []
+
+    class Asked(Foresight):
+        """The supervisor takes what there is while the recorder's thread looks ahead."""
+
+        def see(self, sample: Sample) -> list[ExhaustionForecast]:
+            taken.extend(flight.take_forecasts())
+            return [forecast_of(sample.number)]
+
+    flight._foresight = Asked()
+    for _ in range(3):
+        flight._record()
+    taken += flight.take_forecasts()
+    assert [each.step for each in taken] == [0, 1, 2]
+
+
+def forecast_of(step: int) -> ExhaustionForecast:
+    return ExhaustionForecast("memory", "machine", 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, step)
 
 
 def test_children_are_found(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ class ExceptionRaised(Event):
 
     file, line, function: the innermost frame of the user's own code.
     callback: class name of the callback it was raised in, or empty.
-    notes: class names of the exception's bases, outermost last.
+    bases: class names of the exception's bases, outermost last.
     """
 
     class_name: str

@@ -89,6 +89,8 @@ def _target(entries: tuple[Entry, ...], step: int) -> tuple[int, int]:
         for entry in entries
         if isinstance(entry.event, FitStarted) and entry.event.data.get("adapter") in LOOPS
     }
+    if not entries:
+        raise NothingToFind("The run has no journal: nothing of it is known.")
     if not bad and not step:
         raise NothingToFind(
             "No loss of this run was NaN or infinite.", "Name the step to look at with --step."

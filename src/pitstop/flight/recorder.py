@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections import deque
 from pathlib import Path
 from typing import Protocol
 
@@ -47,7 +48,7 @@ class FlightRecorder:
         self._every_seconds = every_seconds
         self._foresight = Foresight()
         self._told: Told | None = None
-        self._foretold: list[ExhaustionForecast] = []
+        self._foretold: deque[ExhaustionForecast] = deque()
         self._listeners: list[Listener] = []
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._work, name="flight", daemon=True)
@@ -67,8 +68,7 @@ class FlightRecorder:
 
     def take_forecasts(self) -> list[ExhaustionForecast]:
         """What is going to run out, once each; nothing mostly."""
-        found, self._foretold = self._foretold, []
-        return found
+        return [self._foretold.popleft() for _ in range(len(self._foretold))]
 
     @property
     def forecasts(self) -> list[ExhaustionForecast]:
@@ -98,7 +98,7 @@ class FlightRecorder:
         # A full disk costs samples, nothing else.
         with contextlib.suppress(OSError):
             self._files.append(sample)
-        self._foretold += self._foresight.see(sample)
+        self._foretold.extend(self._foresight.see(sample))
         for listener in self._listeners:
             listener.see(sample, self._told)
         self.latest = sample

@@ -40,4 +40,16 @@ Between the supervisor and the persister, over a socket pair:
     finish    -                             to the persister: no more work
     finished  -                             its answer, before it exits
     event     as above                      from the persister, to be journaled
+
+Between the supervisor and the uploader of a mirror, over another pair:
+
+    say       line                          from the uploader, before the run begins
+    opened    -                             the local folder is ready to be used
+    refused   message, remedy, by_user      it is not, and why; the uploader ends
+    begin     -                             to the uploader: send what is there
+    changed   -                             to the uploader: there is a new checkpoint
+    finish    -                             to the uploader: send what is left, and end
+    abandon   reason                        to the uploader: say what is left, and end
+    finished  -                             its answer, before it exits
+    event     as above                      from the uploader, to be journaled
 """

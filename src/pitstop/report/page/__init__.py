@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs nothing else: no network, no fonts, no script."""
+"""The report as one HTML file that holds all it needs: nothing is loaded from anywhere."""
 
 from __future__ import annotations
 
