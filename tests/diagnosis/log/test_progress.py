@@ -67,10 +67,20 @@ def test_the_loss_of_something_else_may_be_no_number(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Training finished.", "Finished Training", "'train_runtime': 3", "Done!"]
+    "text",
+    [
+        *("Training finished.", "Finished Training", "'train_runtime': 3", "Done!"),
+        "INFO:torch.distributed.elastic.agent:[default] worker group successfully finished. Wait",
+        "[2026-01-02] INFO - the job completed successfully",
+    ],
 )
 def test_what_says_that_all_was_done(text: str) -> None:
     assert list(progress.completions(tuple(split(text))))
+
+
+@pytest.mark.parametrize("text", ["Download finished successfully", "saved successfully"])
+def test_what_says_that_a_part_was_done(text: str) -> None:
+    assert not list(progress.completions(tuple(split(text))))
 
 
 def test_a_bar_that_is_drawn_again_is_no_step() -> None:

@@ -54,3 +54,17 @@ def test_services_that_build_have_time_limits(line: str) -> None:
 def test_a_slow_step_is_no_time_limit() -> None:
     slow = "WARNING: step 12 took longer than 500 ms\nstep 13: worker 2 timed out after 3 s\n"
     assert findings(Ending(parse(BARS + slow))) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        ("EC2 Spot Instance interruption notice: action=terminate", "preempted_or_terminated"),
+        ("the VM got a preemption notice", "preempted_or_terminated"),
+        ("watching for a spot instance interruption notice", "unknown"),
+        ("no instance termination notice so far", "unknown"),
+    ],
+)  # fmt: skip
+def test_the_cloud_s_notice(line: str, cause: CauseId) -> None:
+    found = findings(Ending(parse(f"{BARS}{line}\n")))
+    assert (found[0].cause if found else "unknown") == cause

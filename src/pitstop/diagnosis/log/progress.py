@@ -32,6 +32,8 @@ _NAN = re.compile(
 _COMPLETE = re.compile(
     r"^\W*(?:(?:the )?(?:model )?(?:training|experiment|job|run|all)(?: (?:is|was|has))? ?"
     r"(?:complete|completed|finished|done)\b"
+    r"|.*\b(?:worker group|training|job|run|script|program)\b (?:has )?"
+    r"(?:successfully (?:finished|completed)|(?:finished|completed) successfully)"
     r"|finished training|done training|done[.!]*$|all done|Successfully completed"
     r"|Training completed\. Do not forget|.*`?Trainer\.fit`? stopped: `?max_(?:epochs|steps)"
     r"|.*'train_runtime':|(?:Final |Test )(?:test )?(?:loss|accuracy|acc|score)\b"

@@ -88,8 +88,8 @@ SCHEDULERS = (
             r"^.*exceed\w* (?:the |its )?(?:\w+ )?(?:wall ?(?:clock )?time"
             r"|maximum (?:execution|run) ?time|time limit|duration).*$",
             r"^.*was active longer than specified deadline.*$",
-            r"^.*\b(?:[Jj]ob|[Ee]xecution|[Bb]uild|[Aa]ction|[Pp]ipeline|[Aa]gent|[Ss]tep)\b.*"
-            r"(?:(?:took|ran) longer than|timed out \(?after) .*"
+            r"^.*\b(?:[Jj]ob|[Ee]xecution|[Bb]uild|[Aa]ction|[Pp]ipeline|[Aa]gent|[Ss]tep)\b.{0,60}"
+            r"(?:(?:took|ran) longer than|timed out \(?after) .{0,40}"
             r"\d ?(?:h\d|m\d|[hm]\b|min(?:ute)?s?\b|hours?\b).*$",
             r"^\s*(?:Reason|reason): +\"?DeadlineExceeded.*$",
             r"^timeout: sending signal \w+ to command.*$",
@@ -110,6 +110,9 @@ SCHEDULERS = (
         line(
             r"^.*(?:[Ss]pot|[Pp]reemptible|[Ii]nstance|VM|[Nn]ode|[Pp]od|[Jj]ob|[Ww]orker)\b"
             r".{0,60}\b(?:was |been |being |is )?(?:preempted|interrupted by|reclaimed|evicted).*$",
+            r"^(?!.*\b(?:[Ww]atch|[Ll]isten|[Pp]oll|[Rr]egist|[Ww]ait|[Ee]nabl|[Cc]heck|[Nn]o\b))"
+            r".*\b(?:[Ss]pot|[Ii]nstance|VM|[Nn]ode|[Pp]reemptible)\b.{0,40}"
+            r"\b(?:interruption|termination|preemption|eviction) (?:notice|warning|signal).*$",
             r"^.*\b(?:[Rr]eceived|[Cc]aught|[Gg]ot)\b.{0,20}\bSIGTERM\b.*$",
             r"^.*Received 15 death signal.*$",
             r"^\s*(?:Status|Reason): +(?:Preempted|Preempting|TaintManagerEviction|Shutdown).*$",

@@ -30,7 +30,8 @@ GPU = (
         words(
             r"CUDNN_STATUS|CUBLAS_STATUS|CUSOLVER_STATUS|CUFFT_|CUDA_ERROR_|cudaError|cublas|cuDNN",
             r"DNN library is not found|[Dd]nn library initialization failed",
-            r"CUDA (?:error|driver|initialization|runtime|kernel|call)",
+            r"(?:CUDA|\bcuda) (?:error|driver|initialization|runtime|kernel|call)",
+            r"\bcu(?:dnn|solver|fft|rand|sparse)[A-Z]\w+",
             r"no kernel image is available|driver version is insufficient|NVIDIA driver",
             r"[Nn]o CUDA(?: GPUs|-capable)|not compiled with CUDA|compiled without CUDA",
             r"CUDA is (?:not available|unavailable)",
