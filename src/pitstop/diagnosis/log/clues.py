@@ -352,6 +352,11 @@ _SIGNAL_WORDS: dict[str, str] = {
     "disk_full": "A file grew over the limit on file sizes",
 }
 _SIGNAL_ADVICE: dict[str, tuple[str, ...]] = {
+    "SIGSEGV": (
+        "Look for `segfault` in `dmesg` as root: the line names the library that crashed; where "
+        "there is none, somebody sent the signal.",
+        "Run with `python -X faulthandler` to see which Python line crashes.",
+    ),
     "SIGBUS": (
         "Check `df -h /dev/shm`, and that no file was cut short while it was mapped.",
         "Run with `python -X faulthandler` to see which Python line crashes.",
