@@ -353,8 +353,7 @@ _SIGNAL_WORDS: dict[str, str] = {
 }
 _SIGNAL_ADVICE: dict[str, tuple[str, ...]] = {
     "SIGSEGV": (
-        "Look for `segfault` in `dmesg` as root: the line names the library that crashed; where "
-        "there is none, somebody sent the signal.",
+        "Look for `segfault` in `dmesg` as root: it names the library; no line, and it was sent.",
         "Run with `python -X faulthandler` to see which Python line crashes.",
     ),
     "SIGBUS": (
