@@ -12,10 +12,9 @@ import click
 
 from pitstop.cli.live_run import find_run
 from pitstop.cli.places import PLACE, fetched
-from pitstop.cli.retention_options import retention_options, with_options
+from pitstop.cli.retention_options import Retention, retention_options
 from pitstop.errors import CheckpointCorrupt, UserError
 from pitstop.remote.place import RemotePlace
-from pitstop.store.best_rule import BestRule
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.lock import RunLock, own_record
 from pitstop.store.names import is_shared
@@ -36,10 +35,8 @@ def checkpoints(
     context: click.Context,
     run: Path | RemotePlace,
     action: str,
-    keep: int | None,
-    keep_every: float | None,
-    keep_best: tuple[BestRule, ...],
     *,
+    retention: Retention,
     as_json: bool,
 ) -> None:
     """List, verify or prune the checkpoints of RUN.
@@ -51,7 +48,7 @@ def checkpoints(
     end of a fit.  Of a URL, `list` alone.
     """
     folder = _folder(context, run, action)
-    policy = with_options(last_policy(folder), keep, keep_every, keep_best)
+    policy = retention.over(last_policy(folder))
     found = _ACTIONS[action](folder, policy)
     click.echo(json.dumps(found, indent=2) if as_json else "\n".join(map(_line, found)))
     context.exit(_DAMAGED if any(row.get("problem") for row in found) else 0)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from pitstop import report
-from pitstop.cli.report_forms import deliver, report_forms
+from pitstop.cli.report_forms import Forms, deliver, report_forms
 
 _SHELL_ADDS = 128
 
@@ -38,9 +38,7 @@ def diagnose(
     *,
     exit_code: int | None,
     signal_name: str | None,
-    as_json: bool,
-    html_file: Path | None,
-    markdown_file: Path | None,
+    forms: Forms,
 ) -> None:
     """Tell why a training stopped from nothing but its LOG.
 
@@ -51,7 +49,7 @@ def diagnose(
         raise click.UsageError("--exit-code and --signal exclude each other.")
     code, name = ending_of(exit_code, signal_name or "")
     found = report.why_log(log, exit_code=code, signal=name)
-    deliver(found, as_json=as_json, html_file=html_file, markdown_file=markdown_file)
+    deliver(found, forms)
 
 
 def ending_of(exit_code: int | None, signal_name: str) -> tuple[int | None, str]:

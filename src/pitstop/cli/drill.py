@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from pitstop.cli.saying import say
 from pitstop.drill import DrillRequest, Verdict, run_drill
 from pitstop.drill.folder import make_folder
 from pitstop.report import drill as report
 from pitstop.supervisor.command_line import run_name
 from pitstop.supervisor.process import find_program
-from pitstop.supervisor.screen import PREFIX
 
 _FAILED = 1
 _CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}
@@ -75,16 +75,12 @@ def drill(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     folder = make_folder(run_dir or _DRILLS / run_name(command))
     if not isolate:
-        _say("all runs work in this folder and write the same files; see --isolate.")
+        say("all runs work in this folder and write the same files; see --isolate.")
     request = DrillRequest(command, kills, stops, steps, seed, isolate)
-    found = run_drill(request, folder, _say)
+    found = run_drill(request, folder, say)
     folder.save(report.render(found))
     if as_json:
         click.echo(report.render(found), nl=False)
     else:
         report.show(found, Console())
     context.exit(0 if found.verdict is Verdict.EXACT else _FAILED)
-
-
-def _say(line: str) -> None:
-    click.echo(f"{PREFIX}{line}", err=True)

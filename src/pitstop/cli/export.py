@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from pitstop.cli.live_run import find_run
+from pitstop.cli.saying import say
 from pitstop.engine.weights_file import Format
 from pitstop.export.exporting import ExportRequest, write_export
 from pitstop.store.lock import is_locked
-from pitstop.supervisor.screen import PREFIX
 
 _FORMATS = [each.value for each in Format]
 
@@ -35,11 +35,7 @@ def export(run: Path, out: Path, *, form: str, checkpoint: str, force: bool) -> 
     """
     folder = find_run(run)
     if is_locked(folder.lock):
-        _say(f"{run} is live; its newest durable checkpoint is exported.")
+        say(f"{run} is live; its newest durable checkpoint is exported.")
     request = ExportRequest(folder, Format(form), out.absolute(), checkpoint, force)
-    found = write_export(request, _say)
+    found = write_export(request, say)
     click.echo(f"{out}: step {found.step} ({found.checkpoint})")
-
-
-def _say(line: str) -> None:
-    click.echo(f"{PREFIX}{line}", err=True)

@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 
 from pitstop.cli.live_run import find_run
+from pitstop.cli.saying import say
 from pitstop.diagnosis import phrases
 from pitstop.events import NonFiniteLocated
 from pitstop.export.locating import find_nan as locate
-from pitstop.supervisor.screen import PREFIX
 
 
 @click.command(name="find-nan")
@@ -31,7 +31,7 @@ def find_nan(run: Path | None, *, step: int | None, as_json: bool) -> None:
     layer's output, the loss, or a gradient?  Of the callbacks only those of Keras
     that steer the training act.  `pitstop why` knows the answer from then on.
     """
-    found = locate(find_run(run), step or 0, _say)
+    found = locate(find_run(run), step or 0, say)
     if as_json:
         fields = dataclasses.asdict(found.located)
         click.echo(json.dumps({**fields, "attempt": found.attempt, "from_step": found.from_step}))
@@ -43,7 +43,3 @@ def find_nan(run: Path | None, *, step: int | None, as_json: bool) -> None:
 
 def _sentence(located: NonFiniteLocated) -> str:
     return f"step {located.step:,}: {phrases.bad_first(located.where, located.name)}"
-
-
-def _say(line: str) -> None:
-    click.echo(f"{PREFIX}{line}", err=True)

@@ -19,12 +19,12 @@ from pitstop.cli.export import export
 from pitstop.cli.find_nan import find_nan
 from pitstop.cli.ls import ls
 from pitstop.cli.run import run
+from pitstop.cli.saying import say
 from pitstop.cli.status import status
 from pitstop.cli.stop import stop
 from pitstop.cli.why import why
 from pitstop.errors import PitstopError, UserError
 from pitstop.supervisor.process import CommandNotExecutable, CommandNotFound
-from pitstop.supervisor.screen import PREFIX
 
 _EXIT_INTERRUPTED = 130
 
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         code = cli.main(arguments, prog_name="pitstop", standalone_mode=False)
     except PitstopError as error:
-        click.echo(f"{PREFIX}{error}", err=True)
+        say(str(error))
         code = exit_code_of(error)
     except click.ClickException as error:
         error.show()

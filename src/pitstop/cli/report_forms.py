@@ -2,69 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 from rich.console import Console
 
+from pitstop.cli.option_group import option_group
 from pitstop.errors import EnvironmentFault
 from pitstop.report import json_report, markdown, page, terminal
 from pitstop.report.why import WhyReport
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+@dataclass(frozen=True)
+class Forms:
+    """The forms that were asked for.
+
+    Attributes:
+        as_json: on the standard output.
+        html_file, markdown_file: where to write these forms, None for nowhere.
+    """
+
+    as_json: bool
+    html_file: Path | None
+    markdown_file: Path | None
 
 
-def report_forms(command: _Command) -> _Command:
-    """Adds the options; the values are for `deliver`."""
-    for option in reversed(
-        (
-            click.option("--json", "as_json", is_flag=True, help="One JSON object."),
-            click.option(
-                "--html",
-                "html_file",
-                type=click.Path(path_type=Path),
-                help="Write a page, with plots of what was recorded, to a file.",
-            ),
-            click.option(
-                "--md",
-                "markdown_file",
-                type=click.Path(path_type=Path),
-                help="Write Markdown to a file.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+report_forms = option_group(
+    "forms",
+    Forms,
+    click.option("--json", "as_json", is_flag=True, help="One JSON object."),
+    click.option(
+        "--html",
+        "html_file",
+        type=click.Path(path_type=Path),
+        help="Write a page, with plots of what was recorded, to a file.",
+    ),
+    click.option(
+        "--md",
+        "markdown_file",
+        type=click.Path(path_type=Path),
+        help="Write Markdown to a file.",
+    ),
+)
+"""Adds --json, --html and --md; the command gets `Forms`."""
 
 
-def deliver(
-    found: WhyReport,
-    *,
-    as_json: bool,
-    html_file: Path | None,
-    markdown_file: Path | None,
-    left_page: Path | None = None,
-) -> None:
+def deliver(found: WhyReport, forms: Forms, left_page: Path | None = None) -> None:
     """Gives the report in the forms that were asked for, in the terminal when in none.
 
     Args:
         found: the report.
-        as_json: on the standard output.
-        html_file, markdown_file: where to write these forms.
+        forms: what was asked for.
         left_page: the page that the run itself has left, to be told of in the terminal.
 
     Raises:
         EnvironmentFault: a file cannot be written.
     """
-    if html_file is not None:
-        _write(html_file, page.render(found))
-    if markdown_file is not None:
-        _write(markdown_file, markdown.render(found))
-    if as_json:
+    if forms.html_file is not None:
+        _write(forms.html_file, page.render(found))
+    if forms.markdown_file is not None:
+        _write(forms.markdown_file, markdown.render(found))
+    if forms.as_json:
         click.echo(json_report.render(found))
-    elif html_file is None and markdown_file is None:
+    elif forms.html_file is None and forms.markdown_file is None:
         terminal.show(found, Console(), left_page)
 
 

@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
 
 import click
 
+from pitstop.cli.option_group import option_group
 from pitstop.cli.quantities import BEST_RULE, SECONDS
 from pitstop.store.best_rule import BestRule
 from pitstop.store.retention import RetentionPolicy
 
-_F = TypeVar("_F", bound=Callable[..., Any])
 
-_OPTIONS = (
+@dataclass(frozen=True)
+class Retention:
+    """What the options say; None or nothing where they say nothing.
+
+    Attributes:
+        keep: so many of the newest.
+        keep_every: the first of every such span, in seconds.
+        keep_best: the best by metrics.
+    """
+
+    keep: int | None
+    keep_every: float | None
+    keep_best: tuple[BestRule, ...]
+
+    def over(self, policy: RetentionPolicy) -> RetentionPolicy:
+        """The policy, but for what these options say."""
+        every_seconds = policy.keep_every_seconds if self.keep_every is None else self.keep_every
+        return replace(
+            policy,
+            keep_last=policy.keep_last if self.keep is None else self.keep,
+            keep_every_seconds=every_seconds,
+            keep_best=self.keep_best or policy.keep_best,
+        )
+
+
+retention_options = option_group(
+    "retention",
+    Retention,
     click.option(
         "--keep",
         type=click.IntRange(min=1),
@@ -33,25 +58,4 @@ _OPTIONS = (
         "may be given several times.",
     ),
 )
-
-
-def retention_options(command: _F) -> _F:
-    """Adds --keep, --keep-every and --keep-best to a command; see `with_options`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-def with_options(
-    policy: RetentionPolicy,
-    keep: int | None,
-    keep_every: float | None,
-    keep_best: tuple[BestRule, ...],
-) -> RetentionPolicy:
-    """The policy, but for what these options say.  `keep_every` in seconds."""
-    return replace(
-        policy,
-        keep_last=policy.keep_last if keep is None else keep,
-        keep_every_seconds=policy.keep_every_seconds if keep_every is None else keep_every,
-        keep_best=keep_best or policy.keep_best,
-    )
+"""Adds --keep, --keep-every and --keep-best; the command gets a `Retention`."""

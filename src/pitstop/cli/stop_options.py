@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
-
 import click
 
+from pitstop.cli.option_group import option_group
 from pitstop.cli.quantities import SECONDS, SIGNAL_ACTION
 from pitstop.supervisor.preemption_watch import CHOICES
 from pitstop.supervisor.signal_actions import SignalActions
 from pitstop.supervisor.stop_policy import StopPolicy
 
-_F = TypeVar("_F", bound=Callable[..., Any])
 
-_OPTIONS = (
+def _policy(
+    signals: tuple[str, ...],
+    kill_after: float | None,
+    preemption: str,
+    on_pressure: str,
+    *,
+    acknowledge: bool,
+) -> StopPolicy:
+    return StopPolicy(
+        preemption=preemption,
+        stops_under_pressure=on_pressure == "stop",
+        acknowledges=acknowledge,
+        signals=SignalActions.from_texts(signals),
+        kill_after_seconds=kill_after,
+    )
+
+
+stop_options = option_group(
+    "stops",
+    _policy,
     click.option(
         "--signal",
         "signals",
@@ -50,28 +66,5 @@ _OPTIONS = (
         "[default: warn]",
     ),
 )
-
-
-def stop_options(command: _F) -> _F:
-    """Adds --signal, --kill-after, --preemption, --acknowledge and --on-pressure to a command."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-def stop_policy(
-    signals: tuple[str, ...],
-    kill_after: float | None,
-    preemption: str,
-    on_pressure: str,
-    *,
-    acknowledges: bool,
-) -> StopPolicy:
-    """What the options ask for."""
-    return StopPolicy(
-        preemption=preemption,
-        stops_under_pressure=on_pressure == "stop",
-        acknowledges=acknowledges,
-        signals=SignalActions.from_texts(signals),
-        kill_after_seconds=kill_after,
-    )
+"""Adds --signal, --kill-after, --preemption, --acknowledge and --on-pressure; the command
+gets a `StopPolicy`."""

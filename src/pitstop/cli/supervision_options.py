@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from dataclasses import dataclass
 
 import click
 
-from pitstop.cli.quantities import FLIGHT, SECONDS
-from pitstop.link.settings import Settings
+from pitstop.cli.option_group import option_group
+from pitstop.cli.quantities import SECONDS
 from pitstop.supervisor.restart import RestartPolicy
 from pitstop.supervisor.watchdog import HangPolicy
 
-_F = TypeVar("_F", bound=Callable[..., Any])
 
-_OPTIONS = (
+@dataclass(frozen=True)
+class Care:
+    """What the options ask for: how often to start again, and what a standstill is."""
+
+    restarts: RestartPolicy
+    hang: HangPolicy
+
+
+def _care(restarts: int, hang_after: float, on_hang: str) -> Care:
+    if on_hang == "restart" and not restarts:
+        raise click.UsageError("--on-hang restart needs a number of restarts: --restarts 3.")
+    return Care(
+        RestartPolicy(restarts, after_hang=on_hang != "kill"), HangPolicy(hang_after, on_hang)
+    )
+
+
+supervision_options = option_group(
+    "care",
+    _care,
     click.option(
         "--restarts",
         type=click.IntRange(min=0),
@@ -30,13 +46,6 @@ _OPTIONS = (
         "take long.  [default: 60s; 0: no watch]",
     ),
     click.option(
-        "--flight",
-        type=FLIGHT,
-        default=Settings.flight_seconds,
-        help="How often the flight recorder notes memory, processors, disks and the input, or "
-        "`off`.  [default: 1s]",
-    ),
-    click.option(
         "--on-hang",
         type=click.Choice(("warn", "kill", "restart")),
         default=HangPolicy.action,
@@ -44,21 +53,4 @@ _OPTIONS = (
         "one of --restarts.  [default: warn]",
     ),
 )
-
-
-def supervision_options(command: _F) -> _F:
-    """Adds --restarts, --hang-after, --flight and --on-hang to a command."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-def restart_policy(restarts: int, on_hang: str) -> RestartPolicy:
-    """The restarts that the options ask for.
-
-    Raises:
-        click.UsageError: there are to be restarts after a hang, and none at all.
-    """
-    if on_hang == "restart" and not restarts:
-        raise click.UsageError("--on-hang restart needs a number of restarts: --restarts 3.")
-    return RestartPolicy(restarts, after_hang=on_hang != "kill")
+"""Adds --restarts, --hang-after and --on-hang; the command gets a `Care`."""

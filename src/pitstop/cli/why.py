@@ -10,7 +10,7 @@ import click
 from pitstop import report
 from pitstop.cli.live_run import find_run
 from pitstop.cli.places import PLACE, fetched
-from pitstop.cli.report_forms import deliver, report_forms
+from pitstop.cli.report_forms import Forms, deliver, report_forms
 from pitstop.remote.place import RemotePlace
 from pitstop.report import files
 from pitstop.report.why import WhyReport
@@ -27,22 +27,14 @@ def why(
     run: Path | RemotePlace | None,
     *,
     attempt: int | None,
-    as_json: bool,
-    html_file: Path | None,
-    markdown_file: Path | None,
+    forms: Forms,
 ) -> None:
     """Tell why RUN stopped: the cause, what to do, and the evidence.
 
     RUN is a folder, or the URL of a mirror.
     """
     found, left_page = _report(context, run, attempt)
-    deliver(
-        found,
-        as_json=as_json,
-        html_file=html_file,
-        markdown_file=markdown_file,
-        left_page=left_page,
-    )
+    deliver(found, forms, left_page)
 
 
 def _report(

@@ -1,0 +1,37 @@
+"""Options that belong together, as one value of a command."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+Option = Callable[[Any], Any]
+"""A decorator of click's."""
+
+
+def option_group(
+    name: str, make: Callable[..., object], *options: Option
+) -> Callable[[_Command], _Command]:
+    """A decorator that adds options to a command, which gets one value for all of them.
+
+    Args:
+        name: of the command's parameter.
+        make: is given the options' values by their names, and gives the value.
+        options: in the order in which the help lists them.
+    """
+    names = tuple(inspect.signature(make).parameters)
+
+    def decorate(command: _Command) -> _Command:
+        @functools.wraps(command)
+        def with_value(*arguments: Any, **given: Any) -> Any:
+            own = {each: given.pop(each) for each in names}
+            return command(*arguments, **given, **{name: make(**own)})
+
+        for option in reversed(options):
+            option(with_value)
+        return cast(_Command, with_value)
+
+    return decorate
