@@ -273,6 +273,8 @@ CASES: list[tuple[str, str, CauseId]] = [
     ("NaN to the end", BARS + DONE.replace("0.7", "nan"), "nan_loss"),
     ("stopped for NaN", BARS + "Loss is nan, stopping training\n", "nan_loss"),
     ("interrupted", BARS + traceback("KeyboardInterrupt"), "user_interrupt"),
+    ("interrupted, in other words", BARS + "wandb: Ctrl + C detected.\n", "user_interrupt"),
+    ("how to interrupt", BARS + "Press Ctrl+C to stop.\n", "unknown"),
     (
         "a worker had failed before somebody lost patience",
         BARS

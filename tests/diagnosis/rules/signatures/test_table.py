@@ -52,6 +52,11 @@ CASES: list[tuple[str, str, CauseId | None]] = [
         "host_oom_killed",
     ),
     ("FloatingPointError", "Loss became infinite or NaN at iteration=7", "nan_loss"),
+    (
+        "OSError",
+        "Can't create (unable to lock file, errno = 11)",
+        "permission_or_readonly",
+    ),
     ("ValueError", "patience must be positive", None),
     # Windows, whose words are translated: the numbers are those of winerror.h.
     ("OSError", "[WinError 1455] The paging file is too small. a.dll", "host_alloc_failure"),

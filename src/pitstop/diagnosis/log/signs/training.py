@@ -50,7 +50,10 @@ TRAINING = (
     ),
     Sign(
         line(
-            r"^(?:\^C)+.*$", r"^.*Detected KeyboardInterrupt.*$", r"^.*KeyboardInterrupt\b(?!\.).*$"
+            *(r"^(?:\^C)+.*$", r"^.*Detected KeyboardInterrupt.*$"),
+            r"^.*KeyboardInterrupt\b(?!\.).*$",
+            r"^.*\b(?i:ctrl ?[+-] ?c) (?:was )?(?:detected|pressed|received|caught).*$",
+            r"^.*\b(?i:interrupted|stopped|cancell?ed) by (?:the )?(?i:user)\b.*$",
         ),
         "user_interrupt",
         "It was interrupted (Ctrl-C).",

@@ -91,6 +91,13 @@ STORAGE = (
     ),
     Signature(
         "permission_or_readonly",
+        "Another process holds a lock on the file",
+        ("Find who has it open (`lsof FILE`); on NFS without locks, HDF5_USE_FILE_LOCKING=FALSE.",),
+        words(r"unable to lock file", r"database is locked"),
+        confidence=0.85,
+    ),
+    Signature(
+        "permission_or_readonly",
         "Access was denied",
         ("Check which account the job runs as, and what it may read and write there.",),
         words("AccessDenied", "Access is denied", r"does not have [\w.]+ access"),
