@@ -37,6 +37,8 @@ class LeaseHolder:
         self._own = Lease(
             holder, record.host, _machine(), record.pid, record.start_time_ticks, lease.LIVE, 0.0
         )
+        # Apart from the rest: a renewal in another thread must not undo a change of it.
+        self._state = lease.LIVE
 
     def acquire(self, say: Callable[[str], None]) -> None:
         """Takes the mirror, after a dead holder's lease has run out.
@@ -73,7 +75,7 @@ class LeaseHolder:
 
     def finishing(self) -> None:
         """From the next renewal on, others may wait for the end instead of giving up."""
-        self._own = dataclasses.replace(self._own, state=lease.FINISHING)
+        self._state = lease.FINISHING
 
     def release(self) -> None:
         """Gives the mirror back.
@@ -81,7 +83,7 @@ class LeaseHolder:
         Raises:
             StorageFault: that could not be written; the lease runs out by itself.
         """
-        self._own = dataclasses.replace(self._own, state=lease.RELEASED)
+        self._state = lease.RELEASED
         self.renew()
 
     def _judge(self, first: Lease | None, found: Lease | None, changed_at: float) -> Verdict:
@@ -117,8 +119,8 @@ class LeaseHolder:
         return lease.decode(data) if data is not None else None
 
     def _write(self, *, new: bool) -> None:
-        self._own = dataclasses.replace(self._own, renewed_seconds=time.time())
-        self._storage.write(LEASE_KEY, lease.encode(self._own), new=new)
+        own = dataclasses.replace(self._own, state=self._state, renewed_seconds=time.time())
+        self._storage.write(LEASE_KEY, lease.encode(own), new=new)
 
     def _refusal(self, found: Lease) -> MirrorInUse:
         return MirrorInUse(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 
@@ -42,16 +43,17 @@ class LeaseKeeper:
         while not self._released:
             self._wake.wait(RENEW_SECONDS)
             self._wake.clear()
-            if not self._write():
+            if not self._released and not self._is_ours():
                 self._on_lost()
                 return
-
-    def _write(self) -> bool:
-        try:
-            if not self._released:
-                return self._holder.renew()
+        # Also behind a renewal that was under way when it was asked for.
+        with contextlib.suppress(StorageFault):
             self._holder.release()
+
+    def _is_ours(self) -> bool:
+        """Renews it; False when another run has taken the mirror."""
+        try:
+            return self._holder.renew()
         except StorageFault:
             # The sender meets the same fault, and tells of it.
             return True
-        return True
