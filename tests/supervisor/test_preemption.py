@@ -92,7 +92,10 @@ def test_what_amazon_never_says(body: str) -> None:
         preemption.amazon(body, _NOW)
 
 
-@pytest.mark.parametrize("body", ["", "[]", '{"Events": 1}', '{"Events": [1]}'])
+@pytest.mark.parametrize(
+    "body",
+    ["", "[]", '{"Events": 1}', '{"Events": [1]}', _events(Resources=7), "[" * 65536],
+)
 def test_what_azure_never_says(body: str) -> None:
     with pytest.raises(MalformedNotice):
         preemption.azure(body, "me", _NOW)

@@ -191,7 +191,10 @@ def request(notice: PreemptionNotice, now_seconds: float) -> StopRequested | Non
 
 def _concerns(event: Mapping[str, Any], own_name: str) -> bool:
     known = event.get("EventType") in (*_AZURE_ENDS, _AZURE_PAUSE)
-    return known and own_name in (event.get("Resources") or [])
+    resources = event.get("Resources") or []
+    if not isinstance(resources, list):
+        raise MalformedNotice(f"no list of machines: {str(resources)[:40]!r}")
+    return known and own_name in resources
 
 
 def _azure_notice(event: Mapping[str, Any], now_seconds: float) -> PreemptionNotice:
@@ -217,7 +220,7 @@ def _azure_notice(event: Mapping[str, Any], now_seconds: float) -> PreemptionNot
 def _object(body: str) -> Mapping[str, Any]:
     try:
         found = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MalformedNotice(f"no JSON: {body[:80]!r}") from error
     if not isinstance(found, dict):
         raise MalformedNotice(f"no JSON object: {body[:80]!r}")
