@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import shutil
+import socket
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,8 @@ import pytest
 from pitstop.cli.main import main
 from pitstop.events import AttemptEnded, AttemptStarted, TrainerExited
 from pitstop.journal import Journal
-from pitstop.store.run_folder import open_or_create
+from pitstop.store.lock import RunLock, own_record
+from pitstop.store.run_folder import open_existing, open_or_create
 
 
 @pytest.fixture(autouse=True)
@@ -84,6 +87,28 @@ def test_stop_of_a_run_that_is_not_running_is_no_failure(
     _run("a")
     code, text = _call(capsys, "stop", "runs/a")
     assert (code, text) == (0, "runs/a is not running (stopped); nothing was saved.\n")
+
+
+def test_stop_of_a_run_that_ends_by_itself_meanwhile_is_no_failure(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    _run("a")
+    folder = open_existing(Path("runs/a"))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "socket"))
+        listener.listen()
+        lock = RunLock.acquire(folder.lock, own_record(str(tmp_path / "socket")))
+
+        def end() -> None:
+            client, _ = listener.accept()
+            lock.close()
+            client.close()
+
+        supervisor = threading.Thread(target=end)
+        supervisor.start()
+        code, text = _call(capsys, "stop", "runs/a")
+        supervisor.join()
+    assert (code, text) == (0, "runs/a is stopped; nothing was saved.\n")
 
 
 def test_checkpoint_needs_a_live_run(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import click
@@ -22,9 +23,10 @@ def checkpoint(run: Path | None, *, name: str | None) -> None:
     live = LiveRun.find(folder)
     if live is None:
         raise RunNotFound(f"{folder.path} is not running.", "Its last checkpoint stands.")
-    if name:
-        _check_unused(folder, name)
-    answer = live.ask("checkpoint", name=name or "")
+    with contextlib.closing(live):
+        if name:
+            _check_unused(folder, name)
+        answer = live.ask("checkpoint", name=name or "")
     path = folder.checkpoints / str(answer["checkpoint"])
     called = f", named {name}" if name else ""
     click.echo(f"saved step {answer['checkpoint_step']} as {path}{called}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import click
 
 from pitstop.cli.live_run import LiveRun, find_run, wait_until_free
+from pitstop.errors import PeerClosed
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.status import Status
 from pitstop.supervisor.stored_status import stored_status
@@ -23,15 +25,24 @@ def stop(run: Path | None, *, now: bool, no_wait: bool) -> None:
     folder = find_run(run)
     live = LiveRun.find(folder)
     if live is not None:
-        live.ask("stop", now=now)
-        if no_wait:
-            click.echo(f"{folder.path} is stopping.")
-            return
-        live.wait_for_end()
+        with contextlib.closing(live):
+            if _asked(live, now=now) and no_wait:
+                click.echo(f"{folder.path} is stopping.")
+                return
+            live.wait_for_end()
     if not wait_until_free(folder, _ORPHAN_SECONDS):
         click.echo(f"{folder.path} is still being saved by a process that lost its supervisor.")
         return
     click.echo(describe_end(folder, stored_status(folder), was_live=live is not None))
+
+
+def _asked(live: LiveRun, *, now: bool) -> bool:
+    """Asks for the stop; False when the run has ended by itself before it heard."""
+    try:
+        live.ask("stop", now=now)
+    except PeerClosed:
+        return False
+    return True
 
 
 def describe_end(folder: RunFolder, status: Status, *, was_live: bool) -> str:
