@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 from pitstop.doctor.facts import gather
 from pitstop.doctor.frameworks import Frameworks, answer, ask
 
@@ -24,10 +26,23 @@ def test_this_machine(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_scheduler_is_known_by_its_variables(tmp_path: Path) -> None:
-    found = gather(tmp_path, NOBODY, {"SLURM_JOB_ID": "5"}).scheduler
+@pytest.mark.parametrize(
+    ("environment", "name", "command"),
+    [
+        ({"SLURM_JOB_ID": "5"}, "Slurm", "sacct"),
+        ({"LSB_JOBID": "5"}, "LSF", "bjobs"),
+        ({"PBS_JOBID": "5"}, "PBS", "qstat"),
+        ({"SGE_ROOT": "/sge", "JOB_ID": "5"}, "Grid Engine", ""),
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, "Kubernetes", ""),
+        ({"COLAB_RELEASE_TAG": "r"}, "Colab", ""),
+    ],
+)
+def test_a_scheduler_is_known_by_its_variables(
+    environment: dict[str, str], name: str, command: str, tmp_path: Path
+) -> None:
+    found = gather(tmp_path, NOBODY, environment).scheduler
     assert found is not None
-    assert (found.name, found.record_command) == ("Slurm", "sacct")
+    assert (found.name, found.record_command) == (name, command)
 
 
 def test_an_empty_machine(tmp_path: Path) -> None:

@@ -20,19 +20,25 @@ from pitstop.machine import cgroup
 from pitstop.machine.cgroup import MemoryCounters
 from pitstop.machine.kernel_file import read_number, read_text
 from pitstop.machine.own_process import sees_all_pids
+from pitstop.supervisor.observation import schedulers
 
 _SCHEDULERS = {
-    "SLURM_JOB_ID": ("Slurm", "sacct"),
-    "KUBERNETES_SERVICE_HOST": ("Kubernetes", ""),
-    "LSB_JOBID": ("LSF", "bjobs"),
-    "PBS_JOBID": ("PBS", "qstat"),
-    "COLAB_RELEASE_TAG": ("Colab", ""),
+    "slurm": "Slurm",
+    "lsf": "LSF",
+    "pbs": "PBS",
+    "sge": "Grid Engine",
+    "kubernetes": "Kubernetes",
+    "colab": "Colab",
 }
 
 
 @dataclass(frozen=True)
 class Scheduler:
-    """Who started this: its name, and the command that knows more, empty without one."""
+    """Who started this: its name, and the command that knows more, empty without one.
+
+    Attributes:
+        has_command: that one, or another that is asked too, is there.
+    """
 
     name: str
     record_command: str
@@ -179,11 +185,13 @@ def _try_disk(folder: Path) -> tuple[bool, bool]:
 
 
 def _scheduler(environment: Mapping[str, str]) -> Scheduler | None:
-    for variable, (name, command) in _SCHEDULERS.items():
-        if variable in environment:
-            has_command = bool(command) and shutil.which(command) is not None
-            return Scheduler(name, command, has_command)
-    return None
+    seen = schedulers.find(environment)
+    if seen is None:
+        return None
+    asked = schedulers.questions(seen.scheduler, seen.job)
+    commands = [question.words[0] for question in asked]
+    has_command = any(shutil.which(command) is not None for command in commands)
+    return Scheduler(_SCHEDULERS[seen.scheduler], next(iter(commands), ""), has_command)
 
 
 def _clock_cost_ns() -> float:
