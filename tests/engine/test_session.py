@@ -17,6 +17,7 @@ from pitstop.engine.cut import Cut
 from pitstop.engine.session import EXIT_STOPPED, RestorePoint, Session, TrainingStopped
 from pitstop.errors import PeerClosed, PeerFault, ProtocolMismatch
 from pitstop.events import (
+    CheckpointFailed,
     Event,
     InstrumentationUnavailable,
     Notice,
@@ -218,6 +219,20 @@ def test_a_requested_checkpoint_is_taken_once(make: MakeSupervisor) -> None:
     _, snapshot = supervisor.told(2)
     assert (snapshot.body["reason"], snapshot.body["durable"]) == ("requested", True)
     assert not session.due(4, now_ns)
+
+
+def test_who_asks_for_a_checkpoint_that_cannot_be_taken_is_told(make: MakeSupervisor) -> None:
+    supervisor = make()
+    session = supervisor.session
+    session.start_steps(0)
+    supervisor.beacon.write_position(3, 0, 3, 1, 0.5)
+    supervisor.beacon.request_checkpoint("mine")
+    assert not session.act(3, lambda: None)
+    failed = supervisor.event()
+    assert isinstance(failed, CheckpointFailed)
+    assert (failed.step, failed.error) == (3, "No snapshot can be taken of this training.")
+    assert not session.due(4, 0)
+    assert supervisor.beacon.take_checkpoint_name() == ""
 
 
 def test_a_request_to_an_earlier_process_is_not_answered_again(make: MakeSupervisor) -> None:

@@ -100,8 +100,7 @@ class Session:
         self.trains_with_fit = True
         self._connection: Connection | None = connection
         self._checkpoints_seen = beacon.checkpoint_requests()
-        self._blocked_seconds = 0.0
-        self._copy_seconds = 0.0
+        self._blocked_seconds = self._copy_seconds = 0.0
         self._given_up = self.settings.find_nan_step > 0
         self._durability = Durability(beacon, lambda: self._connection is not None)
         self._cadence = Cadence(
@@ -241,8 +240,7 @@ class Session:
 
     def snapshot_cost(self, seconds: float) -> None:
         """What the last snapshot cost the training, as the steps behind it tell."""
-        seconds = max(seconds, self._blocked_seconds)
-        self._cadence.cost_measured(seconds)
+        self._cadence.cost_measured(max(seconds, self._blocked_seconds))
 
     def milestone(self, cut: Cut | None) -> None:
         """Saves the outcome of a fit, and waits until it is durable.
@@ -320,7 +318,10 @@ class Session:
         started_ns = time.monotonic_ns()
         cut = None if self._given_up else take()
         if cut is None:
-            self._checkpoints_seen = self.beacon.checkpoint_requests()
+            if self.beacon.checkpoint_requests() != self._checkpoints_seen:
+                self._checkpoints_seen = self.beacon.checkpoint_requests()
+                self.beacon.take_checkpoint_name()
+                self.report(snapshot_notices.none_taken(self.beacon.progress().step))
             self._cadence.postponed(started_ns, _GIVEN_UP_NS)
             return False
         step_seconds = self.beacon.progress().step_seconds

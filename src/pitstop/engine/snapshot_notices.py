@@ -1,8 +1,8 @@
-"""What the user is told of snapshots that memory or disk have no room for."""
+"""What the user is told of snapshots that are not taken as they should be."""
 
 from __future__ import annotations
 
-from pitstop.events import Notice
+from pitstop.events import CheckpointFailed, Notice
 from pitstop.snapshot.arena import ArenaPlan
 
 
@@ -22,4 +22,11 @@ def failed(error: OSError) -> Notice:
         "snapshot_failed",
         f"A snapshot could not be taken: {error.strerror}. Training goes on.",
         "Free memory or disk space; the last checkpoint stands.",
+    )
+
+
+def none_taken(step: int) -> CheckpointFailed:
+    """A checkpoint was asked for, and this training has none to give."""
+    return CheckpointFailed(
+        step, "No snapshot can be taken of this training.", "`pitstop status` tells why."
     )
