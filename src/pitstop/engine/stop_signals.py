@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from types import FrameType, TracebackType
@@ -17,12 +18,14 @@ _WATCHED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class StopSignals:
     """While entered, these signals ask for a stop at the next step boundary.
 
-    A second Ctrl-C does what Ctrl-C always did.  Handlers of the script's own
-    are left in place, and so is everything outside of the main thread.
+    A second Ctrl-C does what Ctrl-C always did, and so does every signal in a
+    forked child.  Handlers of the script's own are left in place, and so is
+    everything outside of the main thread.
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._pid = os.getpid()
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> StopSignals:
@@ -45,6 +48,11 @@ class StopSignals:
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         received = signal.Signals(number)
+        if os.getpid() != self._pid:
+            # A forked data worker, which its pool ends so: it is to end, and the training is not.
+            signal.signal(received, self._before[received])
+            os.kill(os.getpid(), received)
+            return
         if self._session.stop_requested() and received is signal.SIGINT:
             self.__exit__(None, None, None)
             raise KeyboardInterrupt
