@@ -49,6 +49,7 @@ def run(tmp_path: Path, call: str) -> tuple[int, list[Event], str]:
         ("sys.exit()", "sys.exit", 0, "0"),
         ("sys.exit('no data')", "sys.exit", 1, "no data"),
         ("os._exit(0)", "os._exit", 0, "0"),
+        ("os._exit(status=2)", "os._exit", 2, "2"),
         ("os.abort()", "os.abort", -6, "0"),
         ("exit(4)", "exit", 4, "4"),
         ("quit()", "quit", 0, "0"),

@@ -45,9 +45,9 @@ class ExitWatch:
 
     def _told(self, how: str, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
-        def call(*arguments: Any) -> Any:
-            self._tell(how, arguments[0] if arguments else None)
-            return original(*arguments)
+        def call(*arguments: Any, **named: Any) -> Any:
+            self._tell(how, next(iter((*arguments, *named.values())), None))
+            return original(*arguments, **named)
 
         return call
 
