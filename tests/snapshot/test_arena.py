@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import resource
@@ -121,6 +122,26 @@ def test_an_arena_that_sheds_keeps_the_newest_snapshot_alone(tmp_path: Path) -> 
     assert content(arena.fd, *found) == sample(20).file
     take(arena, 3, 30)
     assert arena.choose_slot(pinned=0) == 1
+    arena.close()
+
+
+class _Solid(mmap.mmap):
+    """A file on a file system that cannot make holes in it."""
+
+    def madvise(self, option: int, start: int = 0, length: int = 0, /) -> None:
+        raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+
+
+def test_an_arena_that_cannot_shed_goes_on(tmp_path: Path) -> None:
+    arena = new_arena(tmp_path, backing="file")
+    arena._map = _Solid(arena.fd, arena.plan.size_bytes)
+    take(arena, 1, 10)
+    take(arena, 2, 20)
+    arena.shed()
+    take(arena, 3, 30)
+    found = newest_slot(arena.fd)
+    assert found is not None
+    assert content(arena.fd, *found) == sample(30).file
     arena.close()
 
 

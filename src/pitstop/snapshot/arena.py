@@ -8,6 +8,7 @@ while the next one is written or the last one is read.
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import tempfile
@@ -123,8 +124,10 @@ class Arena:
         for index, sequence in enumerate(self._sequences):
             if sequence != newest:
                 start = index * self.plan.slot_bytes
-                # A reader of it sees that its head is gone, and takes the newest.
-                self._map.madvise(mmap.MADV_REMOVE, start, self.plan.slot_bytes)
+                # A reader of it sees that its head is gone, and takes the newest.  A file
+                # system that cannot make holes in a file keeps it until it is overwritten.
+                with contextlib.suppress(OSError):
+                    self._map.madvise(mmap.MADV_REMOVE, start, self.plan.slot_bytes)
                 self._sequences[index] = 0
 
     def fits(self, snapshot_bytes: int) -> bool:
