@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,8 @@ from pitstop.supervisor import process
 from pitstop.supervisor.process import Streams
 
 _MOST_STARTS = 4
+_LONG_LIFE_SECONDS = 600.0
+"""Whoever has done its work for so long was not ended by what it does first."""
 
 
 class HelperLink:
@@ -29,13 +32,14 @@ class HelperLink:
 
     def __init__(self) -> None:
         self._starts = 0
+        self._started_seconds = 0.0
         self.connection: Connection | None = None
         self.pid = 0
         self.finished = False
 
     @property
     def may_restart(self) -> bool:
-        """Whether another one should be tried after a death."""
+        """Whether another one should be tried after a death: not after some in a row."""
         return self._starts < _MOST_STARTS
 
     def receive(self) -> list[Message]:
@@ -55,6 +59,8 @@ class HelperLink:
         if self.connection is not None:
             self.connection.close()
             self.connection = None
+            if time.monotonic() - self._started_seconds >= _LONG_LIFE_SECONDS:
+                self._starts = 0
 
     def _start(self, spawn: Callable[[int], int]) -> Connection:
         """Starts one; `spawn` is given the descriptor of its end, and gives its pid."""
@@ -64,6 +70,7 @@ class HelperLink:
         finally:
             theirs.close()
         self._starts += 1
+        self._started_seconds = time.monotonic()
         self.connection = ours
         return ours
 
