@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 from pitstop.errors import InternalFault
 from pitstop.store.image import (
     DATA_ALIGNMENT_BYTES,
+    DTYPE_CODES,
+    DTYPE_NAMES,
     DTYPE_WIDTH_BYTES,
     TensorSpec,
     parse_image,
@@ -142,3 +145,10 @@ def test_no_damage_of_the_header_gets_past_as_another_error(
     header[position] = data.draw(st.integers(0, 255))
     with contextlib.suppress(ValueError):
         parse_image(bytes(header[: data.draw(st.integers(0, len(header)))]))
+
+
+def test_names_and_widths_of_types_agree() -> None:
+    bits = {code: re.search(r"\d+", name) for code, name in DTYPE_NAMES.items()}
+    widths = {code: int(found[0]) // 8 if found else 1 for code, found in bits.items()}
+    assert widths == DTYPE_WIDTH_BYTES
+    assert {DTYPE_CODES[name] for name in DTYPE_NAMES.values()} == DTYPE_NAMES.keys()

@@ -13,16 +13,8 @@ import numpy as np
 from pitstop.engine.python_state import decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.variable_names import unique_names
-from pitstop.store.image import TensorSpec, plan_image
+from pitstop.store.image import DTYPE_CODES, TensorSpec, plan_image
 from pitstop.store.manifest import CheckpointInfo
-
-_CODES: Mapping[str, str] = {
-    "float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16",
-    "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
-    "int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8",
-    "uint64": "U64", "uint32": "U32", "uint16": "U16", "uint8": "U8", "bool": "BOOL",
-}  # fmt: skip
-"""Codes of safetensors, by the names that NumPy and TensorFlow share."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +73,7 @@ def _variables(saved: SavedState) -> Iterator[ExportedTensor]:
     names = unique_names(each["path"] for each in described)
     for name, each in zip(names, described, strict=True):
         data = saved.tensors[each["tensor"]]
-        code = _CODES.get(each["dtype"])
+        code = DTYPE_CODES.get(each["dtype"])
         if code is not None:
             yield ExportedTensor(TensorSpec(name, code, tuple(each["shape"])), data)
         else:
@@ -93,7 +85,7 @@ def _arrays(saved: SavedState) -> Iterator[ExportedTensor]:
     objects = saved.state.get("loop", {}).get("objects", {})
     for name, state in objects.items():
         for path, array in _walk(f"objects/{name}", decode(state, saved.tensors)):
-            code = _CODES.get(array.dtype.name)
+            code = DTYPE_CODES.get(array.dtype.name)
             if code is not None:
                 whole = np.ascontiguousarray(array)
                 data = whole.reshape(-1).view(np.uint8).data

@@ -43,6 +43,32 @@ DTYPE_WIDTH_BYTES: Mapping[str, int] = MappingProxyType(
 )
 """Bytes of one element, by safetensors dtype code."""
 
+DTYPE_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "F64": "float64",
+        "I64": "int64",
+        "U64": "uint64",
+        "F32": "float32",
+        "I32": "int32",
+        "U32": "uint32",
+        "F16": "float16",
+        "BF16": "bfloat16",
+        "I16": "int16",
+        "U16": "uint16",
+        "F8_E4M3": "float8_e4m3fn",
+        "F8_E5M2": "float8_e5m2",
+        "I8": "int8",
+        "U8": "uint8",
+        "BOOL": "bool",
+    }
+)
+"""What NumPy and TensorFlow call a type, by safetensors dtype code."""
+
+DTYPE_CODES: Mapping[str, str] = MappingProxyType(
+    {name: code for code, name in DTYPE_NAMES.items()}
+)
+"""The other way round."""
+
 DATA_ALIGNMENT_BYTES = 64
 """The data section starts at a multiple of this: one cache line."""
 

@@ -13,25 +13,8 @@ import tensorflow as tf
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
 from pitstop.engine.weights_file import WeightsUnusable
-from pitstop.store.image import parse_image
+from pitstop.store.image import DTYPE_NAMES, parse_image
 
-_TYPES: Mapping[str, str] = {
-    "F64": "float64",
-    "F32": "float32",
-    "F16": "float16",
-    "BF16": "bfloat16",
-    "F8_E4M3": "float8_e4m3fn",
-    "F8_E5M2": "float8_e5m2",
-    "I64": "int64",
-    "I32": "int32",
-    "I16": "int16",
-    "I8": "int8",
-    "U64": "uint64",
-    "U32": "uint32",
-    "U16": "uint16",
-    "U8": "uint8",
-    "BOOL": "bool",
-}
 _REMEDY = "Copy or export it again."
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _OPTIMIZER_VARIABLES = "_variables"
@@ -71,7 +54,7 @@ def of_safetensors(path: Path) -> dict[str, StoredValue]:
     values = {}
     for place in image.placements:
         spec, part = place.spec, data[place.offset_bytes : place.end_bytes]
-        dtype = tf.as_dtype(_TYPES[spec.dtype])
+        dtype = tf.as_dtype(DTYPE_NAMES[spec.dtype])
         read = _reader(part, np.dtype(dtype.as_numpy_dtype), spec.shape)
         values[spec.name] = StoredValue(dtype.name, spec.shape, read)
     return values

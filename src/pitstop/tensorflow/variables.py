@@ -11,37 +11,18 @@ microseconds and the copy happens beside the next step.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import tensorflow as tf
 
 from pitstop.engine.cut import HeldTensor
 from pitstop.engine.saved_state import SavedState
 from pitstop.errors import ResumeRefused
-from pitstop.store.image import TensorSpec
+from pitstop.store.image import DTYPE_CODES, TensorSpec
 from pitstop.tensorflow import private
-
-_CODES: Mapping[Any, str] = {
-    np.dtype(np.float64): "F64",
-    np.dtype(np.float32): "F32",
-    np.dtype(np.float16): "F16",
-    np.dtype(np.int64): "I64",
-    np.dtype(np.int32): "I32",
-    np.dtype(np.int16): "I16",
-    np.dtype(np.int8): "I8",
-    np.dtype(np.uint64): "U64",
-    np.dtype(np.uint32): "U32",
-    np.dtype(np.uint16): "U16",
-    np.dtype(np.uint8): "U8",
-    np.dtype(np.bool_): "BOOL",
-    np.dtype(ml_dtypes.bfloat16): "BF16",
-    np.dtype(ml_dtypes.float8_e4m3fn): "F8_E4M3",
-    np.dtype(ml_dtypes.float8_e5m2): "F8_E5M2",
-}
 
 
 @dataclass(frozen=True)
@@ -201,7 +182,7 @@ def _held(name: str, dtype: tf.DType, shape: tuple[int, ...], value: Any) -> Hel
 
 def _spec(name: str, dtype: tf.DType, shape: tuple[int, ...]) -> TensorSpec:
     numpy_dtype = np.dtype(dtype.as_numpy_dtype)
-    code = _CODES.get(numpy_dtype)
+    code = DTYPE_CODES.get(numpy_dtype.name)
     if code is None:
         # safetensors has no code for it: its bytes are kept as they are.
         return TensorSpec(name, "U8", (int(np.prod(shape)) * numpy_dtype.itemsize,))
