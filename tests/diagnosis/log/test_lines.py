@@ -78,3 +78,37 @@ def test_a_bar_before_a_traceback_is_no_prefix() -> None:
 def test_what_sticks_to_a_bar_is_a_line_of_its_own(said: str) -> None:
     texts = [line.text for line in split(f" 7/20 [=>...] - loss: 1.5249{said}")]
     assert texts == [" 7/20 [=>...] - loss: 1.5249", said]
+
+
+def test_a_traceback_on_one_line_is_taken_apart() -> None:
+    text = (
+        'The replica 0 failed. Traceback (most recent call last): File "/a/b.py", line 3, in main '
+        'go(1) File "/a/c.py", line 4, in go raise x a.b.NotFoundError: c.txt; No such file'
+    )
+    assert [line.text for line in split(text)] == [
+        "The replica 0 failed.",
+        "Traceback (most recent call last):",
+        'File "/a/b.py", line 3, in main go(1)',
+        'File "/a/c.py", line 4, in go raise x',
+        "a.b.NotFoundError: c.txt; No such file",
+    ]
+
+
+def test_what_stands_before_a_traceback_on_one_line_is_no_logger_s_mark() -> None:
+    text = (
+        "0/2 [00:00<?]WARNING:torch.api:Sending  ERROR:torch.api:failed (exitcode: -9)   "
+        'Traceback (most recent call last):   File "/b/run", line 3, in <module>'
+    )
+    assert "ERROR:torch.api:failed (exitcode: -9)" in [line.text for line in split(text)]
+
+
+@pytest.mark.parametrize("quote", ['"', '\\"'])
+def test_a_traceback_in_a_quoted_text_is_taken_apart(quote: str) -> None:
+    frame = f"\\n  File {quote}a.py{quote}, line 3"
+    text = f"said: b'Traceback (most recent call last):{frame}\\nKeyError: 1\\n'"
+    assert [line.text for line in split(text)] == [
+        "said: b'Traceback (most recent call last):",
+        '  File "a.py", line 3',
+        "KeyError: 1",
+        "'",
+    ]

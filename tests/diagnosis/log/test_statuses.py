@@ -12,6 +12,7 @@ from pitstop.diagnosis.log.verdict import findings
 BARS = "Epoch 1/3\n8/8 - 1s - loss: 0.9\nEpoch 2/3\n5/8 - 1s - loss: 0.8\n"
 HEADER = 'Traceback (most recent call last):\n  File "/app/run.py", line 8, in main\n    go()\n'
 SAGEMAKER = "sagemaker.exceptions.UnexpectedStatusException: Error for Training job a: Failed. "
+WORKER = HEADER + "RuntimeError: DataLoader worker (pid 9) is killed by signal: {}. \n"
 MESSAGE = "Job a failed: the main process exited with code {}"
 
 
@@ -24,6 +25,10 @@ MESSAGE = "Job a failed: the main process exited with code {}"
         (HEADER + SAGEMAKER + "Reason: AlgorithmError: Exit Code: 139\n", "native_crash"),
         (HEADER + SAGEMAKER + "Reason: AlgorithmError: Exit Code: 1\n", "user_code_error"),
         (HEADER + f"mylib.JobFailed: {MESSAGE.format(137)}\n", "killed_from_outside"),
+        (WORKER.format("Killed"), "killed_from_outside"),
+        (WORKER.format("Segmentation fault"), "native_crash"),
+        ("logging.cc:317: *** SIGTERM received at time=1642268209\n", "preempted_or_terminated"),
+        ("logging.cc:317: *** SIGSEGV received at time=1642268209\n", "native_crash"),
         (HEADER + "ValueError: a code of 139 is not allowed here\n", "user_code_error"),
     ],
 )  # fmt: skip

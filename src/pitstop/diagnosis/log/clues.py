@@ -46,7 +46,10 @@ _TELLS_OF_AN_EXIT = re.compile(
 """So does an exception of any other name that says how a process ended."""
 
 _OF_A_THREAD = re.compile(r"^Exception in thread |^Process \S+:$")
-_SIGNAL_INSIDE = re.compile(r"(?:Signals\.|signal[ :]+|got signal: ?)(?P<signal>\d+|SIG[A-Z0-9]+)")
+_SIGNAL_INSIDE = re.compile(
+    r"(?:Signals\.|signal[ :]+|got signal: ?)(?P<signal>\d+|SIG[A-Z0-9]+)"
+    r"|killed by signal: (?P<word>[A-Z][a-z]+(?: [a-z]+)*)"
+)
 _BENIGN_ABOVE = re.compile(r"^Exception ignored (?:in|on)|^--- Logging error ---")
 _OWN_NAME = r"[\w.:/-]*(?:py|torch|train|ray|jup|pt_|tf_|conda|cuda|main|data|worker|mpi|xla)"
 _OTHER_PROGRAM = re.compile(
@@ -182,7 +185,10 @@ def classified(log: Log, base: Clue, raised: Raised, row: Signature) -> Clue:
 
 
 def _unclassified(base: Clue, raised: Raised) -> Clue:
-    if raised.name in _WRAPPERS or _TELLS_OF_AN_EXIT.search(raised.message):
+    tells_of_another = _TELLS_OF_AN_EXIT.search(raised.message) or (
+        "killed by signal: " in raised.message
+    )
+    if raised.name in _WRAPPERS or tells_of_another:
         name = _signal_inside(raised)
         told = replace(base, weight=Weight.STATUS, is_victim=True, confidence=0.4)
         return (_of_signal(name, told) if name else None) or told
@@ -196,7 +202,7 @@ def _signal_inside(raised: Raised) -> str:
     """The signal that ended the process which the exception tells of; else empty."""
     inside = _SIGNAL_INSIDE.search(raised.message)
     if inside:
-        return signal_of(inside["signal"])
+        return signal_of(inside["signal"] or inside["word"])
     told = _TELLS_OF_AN_EXIT.search(raised.message)
     return signal_of_code(int(told["code"])) if told else ""
 

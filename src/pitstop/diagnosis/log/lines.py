@@ -35,15 +35,27 @@ _DECORATION = re.compile(
 )
 _GROUP_NAMES = ("rank", "named_rank", "task", "service", "pod")
 _JSON_FIELDS = ("log", "message", "msg", "textPayload", "text", "data")
+_HEADER = "Traceback (most recent call last)"
 _GLUED = re.compile(
     r"(?P<bar>.*\d ?/ ?\d.*?[\w%.\]])(?=(?:(?:\.{0,2}/|[a-zA-Z])[\w./-]*: line \d+: +\d+ )?"
     r"(?:Killed|Terminated|Segmentation fault|Aborted|Bus error|Floating point exception|Hangup"
     r"|Illegal instruction|CPU time limit exceeded)\b|slurmstepd: |terminate called "
     r"|Fatal Python error: |\^C|Traceback \(most|/\S+\.py:\d+: \w*Warning: )"
 )
+_ESCAPED = re.compile(rf'{re.escape(_HEADER)}:?\\n\s*File \\?"')
+"""A traceback in a text as Python's repr() or JSON writes it."""
+
+_ON_ONE_LINE = re.compile(rf'{re.escape(_HEADER)}:?\s+File "')
+_BREAKS = re.compile(
+    rf"\s+(?={re.escape(_HEADER)})"
+    r'|\s+(?=File "[^"]+", line \d+, in )'
+    r"|\s+(?=(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt)(?:: |\s*$))"
+    r"|(?<=\S)\s*(?=(?:WARNING|ERROR|INFO|CRITICAL):[\w.]+:)"
+)
+"""Where the lines were that a web page or a service has put on one."""
+
 _MOST_DECORATIONS = 5
 _LONGEST_LINE = 4000
-_HEADER = "Traceback (most recent call last)"
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,13 @@ def split(text: str, first_number: int = 1) -> Iterator[Line]:
 
 def _unglued(line: Line) -> Iterator[Line]:
     """A bar ends without a line break; what is printed when its process dies sticks to it."""
+    if _ESCAPED.search(line.text):
+        plain = line.text.replace("\\n", "\n").replace('\\"', '"')
+        yield from (replace(line, text=text.rstrip()) for text in plain.split("\n"))
+        return
+    if _ON_ONE_LINE.search(line.text):
+        yield from (replace(line, text=text) for text in _BREAKS.split(line.text))
+        return
     found = _GLUED.match(line.text)
     if found is None:
         yield line
@@ -88,9 +107,9 @@ def _shortened(raw: str) -> str:
 
 def _prefix_of(text: str) -> re.Pattern[str] | None:
     """What a logger that nobody knows puts before a traceback, and before its other lines."""
-    before, header, _ = text.partition(_HEADER)
+    before, header, after = text.partition(_HEADER)
     is_prefix = len(before.split()) > 1 and before.endswith((" ", ":", "|", "\t"))
-    if not header or not is_prefix:
+    if not header or not is_prefix or after.strip(": "):
         return None
     return re.compile(re.sub(r"\d+", r"\\d+", re.escape(before)))
 

@@ -19,6 +19,8 @@ CASES: list[tuple[str, str, CauseId | None]] = [
     (EXHAUSTED, f"OOM when allocating tensor on /device:CPU:0 {HINT}", "host_alloc_failure"),
     (EXHAUSTED, f"OOM when allocating tensor on /device:GPU:0 {HINT}", "gpu_oom"),
     (RUNTIME, "CUDA out of memory. Tried to allocate 2.00 GiB", "gpu_oom"),
+    (RUNTIME, "RESOURCE_EXHAUSTED: Attempting to reserve 6.48G", "host_alloc_failure"),
+    (RUNTIME, "RESOURCE_EXHAUSTED: Received message larger than max (5 vs. 4)", None),
     (RUNTIME, "CUDA error: device-side assert triggered", "data_error"),
     (RUNTIME, "CUDA error: no kernel image is available", "gpu_driver_or_library"),
     (RUNTIME, "cuda runtime error (6) : the launch timed out", "gpu_driver_or_library"),

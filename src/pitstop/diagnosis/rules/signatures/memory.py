@@ -8,8 +8,8 @@ EXHAUSTED = Signature(
     "host_alloc_failure",
     "Memory was asked for and refused",
     ("Check the shape in the message first; then use smaller batches.",),
-    words("RESOURCE_EXHAUSTED", "failed to allocate memory", "Out of memory", "OOM"),
-    classes("ResourceExhaustedError", XLA),
+    words(r"RESOURCE_EXHAUSTED(?!.*larger than max)|failed to allocate memory|Out of memory|OOM"),
+    classes("ResourceExhaustedError RuntimeError", XLA),
     confidence=0.8,
 )
 """No device is named: where the log tells of GPUs, it is theirs."""
