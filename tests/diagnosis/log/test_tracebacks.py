@@ -139,3 +139,9 @@ def test_a_message_ends_where_another_speaks() -> None:
     text = f"{HEADER}{FRAME}ValueError: a\nsrun: error: node1: task 0: Exited with exit code 1\n"
     (found,) = find(text)
     assert found.raised.message == "a"
+
+
+def test_a_message_ends_where_the_training_goes_on() -> None:
+    bars = "Restarting ...\n[train: 35, 50 / 1000] loss: 3.4\n[train: 35, 100 / 1000] loss: 3.3\n"
+    (found,) = find(f"{HEADER}{FRAME}RuntimeError: cuDNN error\n\n{bars}")
+    assert found.raised.message == "cuDNN error\n\nRestarting ..."

@@ -39,8 +39,9 @@ _WRAPPERS = frozenset(
 """They tell that another process or call failed, and its number; not why."""
 
 _TELLS_OF_AN_EXIT = re.compile(
-    r"\b(?:exit(?:ed)?(?: with)?(?: a)?(?: non-?zero)? ?(?:exit )?(?:code|status)?"
-    r"|return(?:ed)? (?:a )?(?:non-?zero )?(?:exit )?(?:code|status))[ :=]+(?P<code>-?\d+)",
+    r"\b(?:exit(?:ed)?(?:\s+with)?(?:\s+a)?(?:\s+non-?zero)?\s*(?:exit\s+)?(?:code|status)?"
+    r"|return(?:ed)?\s+(?:a\s+)?(?:non-?zero\s+)?(?:exit\s+)?(?:code|status))"
+    r"[\s:=]+(?P<code>-?\d+)",
     re.IGNORECASE,
 )
 """So does an exception of any other name that says how a process ended."""

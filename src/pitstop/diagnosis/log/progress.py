@@ -74,6 +74,12 @@ def find(lines: Sequence[Line]) -> tuple[Progress, ...]:
     return tuple(each for line in lines if (each := _of(line)))
 
 
+def counts(line: Line) -> bool:
+    """The line counts epochs, or steps to a known end."""
+    found = _of(line)
+    return found is not None and (found.epoch is not None or found.total is not None)
+
+
 def completions(lines: Sequence[Line]) -> Iterator[Line]:
     """Lines that say that all was done."""
     return (line for line in lines if _COMPLETE.match(line.text))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pitstop.diagnosis.exception import Frame, Raised, frame_of, from_title
+from pitstop.diagnosis.log import progress
 from pitstop.diagnosis.log.lines import Line
 
 _HEADER = re.compile(r"Traceback \(most recent call last\)|Traceback:\s*$")
@@ -236,7 +237,7 @@ def _message_lines(stream: list[Line], start: int) -> Iterator[str]:
         title = _TITLE.match(text)
         if _MESSAGE_STOP.match(text) or _HEADER.search(text):
             return
-        if title and ERROR_NAME.match(title["name"]):
+        if (title and ERROR_NAME.match(title["name"])) or progress.counts(line):
             return
         blanks = 0 if text.strip() else blanks + 1
         if blanks > 2:

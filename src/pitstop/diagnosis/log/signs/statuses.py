@@ -30,7 +30,7 @@ STATUSES = (
             r"|ended by|terminated with|crashed with|failed due to|exited with)"
             r"(?: a)?(?: unhandled)? (?:exit )?<?[Ss]ignals?[ .:]*(?:\()?(?P<by>SIG[A-Z0-9]+|\d+|"
             rf"{_WORD}).*$",
-            r"^.*\*\*\* (?P<absl>SIG(?:HUP|INT|QUIT|TERM|USR[12]|XCPU)) received.*$",
+            r"^.*\*\*\* (?P<absl>SIG(?:HUP|INT|QUIT|TERM|USR[12]|XCPU)) (?:\(@\w+\) )?received.*$",
             r"^.*Unexpected (?P<worker>[a-z -]+) encountered in worker.*$",
             r"^.*Main process exited, code=(?:killed|dumped), status=(?P<status>\d+)/.*$",
             r"^\*\*\* Process received signal \*\*\*\n.*\n?.*Signal: (?P<mpi>[A-Z][a-z ]+) \(.*$",
