@@ -30,7 +30,7 @@ MESSAGE = "Job a failed: the main process exited with code {}"
         ("logging.cc:317: *** SIGTERM received at time=1642268209\n", "preempted_or_terminated"),
         ("logging.cc:317: *** SIGSEGV received at time=1642268209\n", "native_crash"),
         ("W12 init.cc:205] *** SIGSEGV (@0x19) received by PID 11 (TID 0x7f)\n", "native_crash"),
-        (HEADER + "CalledProcessError: returned non-zero exit\nstatus 3221225477.\n", "native_crash"),
+        (HEADER + "CalledProcessError: returned exit\nstatus 3221225477.\n", "native_crash"),
         (HEADER + "ValueError: a code of 139 is not allowed here\n", "user_code_error"),
     ],
 )  # fmt: skip
