@@ -135,7 +135,8 @@ def _fill(path: Path) -> None:
 
 
 def test_newest_checkpoint_that_is_damaged(tmp_path: Path, baseline: Baseline) -> None:
-    run = Chain(_ARGUMENTS, "kill@batch:9").run_in(tmp_path)
+    run = Chain(_ARGUMENTS, "stop@batch:4 kill@batch:9").run_in(tmp_path)
+    assert run.attempt().returncode == 75
     assert run.attempt().returncode == 128 + signal.SIGKILL
     newest, before = run.verify()[:2]
     _flip_a_bit(Path(newest["path"]) / "tensors.safetensors", tmp_path)

@@ -19,6 +19,7 @@ from tests.integration.supervisor.launch import finish
 
 _ARGUMENTS = ("--input", "tfdata-shuffle", "--validation")
 _SCRIPT_ARGUMENTS = (OUT, *_ARGUMENTS, "--pace", "0.1")
+_SLOW_STEPS = (OUT, *_ARGUMENTS, "--pace", "0.25")
 _OFTEN = ("--overhead", "20%")
 
 pytestmark = pytest.mark.timeout(240)
@@ -46,7 +47,7 @@ def assert_finishes(run: KerasRun, folder: Path, baseline: Baseline, from_step: 
 
 
 def test_a_disk_that_turns_read_only(tmp_path: Path, baseline: Baseline) -> None:
-    run = KerasRun(tmp_path, "train.py", _SCRIPT_ARGUMENTS, _OFTEN)
+    run = KerasRun(tmp_path, "train.py", _SLOW_STEPS, _OFTEN)
     with machine.real_disk(tmp_path / "run") as disk:
         process = run.start()
         run.until_training(3)

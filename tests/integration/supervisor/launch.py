@@ -22,7 +22,7 @@ SOURCE = HERE.parents[2] / "src"
 LEAN = HERE.parent / "lean"
 TRAINER = HERE / "protocol_trainer.py"
 PITSTOP = (sys.executable, "-m", "pitstop.cli.main")
-LONGEST_SECONDS = 60.0
+LONGEST_SECONDS = 120.0
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Event)
