@@ -201,3 +201,19 @@ def test_a_file_system_without_links_is_told_apart(tmp_path: Path) -> None:
     shutil.rmtree(first.folder)
     with CheckpointWriter(tmp_path, 2) as writer:
         assert not writer.link(first, plan)
+
+
+def test_links_that_were_made_before_one_failed_do_not_stay(tmp_path: Path) -> None:
+    file = file_of(1)
+    first = save(tmp_path, 1, file, None)
+    file[place_of("embedding")] = b"\x02" * 2048
+    second = save(tmp_path, 2, file, first)
+    plan = plan_increment(IMAGE, chunks_of(IMAGE, file), second)
+    *_, last = plan.links
+    assert len(plan.links) == 2
+    second.path_of(last).unlink()
+    with CheckpointWriter(tmp_path, 3) as writer:
+        assert not writer.link(second, plan)
+        writer.write_tensors(IMAGE, Bytes(bytes(file)))
+        path, manifest = writer.commit(state_of(3), info(3))
+    assert {each.name for each in path.iterdir()} == {MANIFEST_FILE, *manifest.files}

@@ -72,9 +72,7 @@ class CheckpointWriter:
         self._tensors: dict[str, TensorEntry] = {}
 
     def __enter__(self) -> CheckpointWriter:
-        with self._failures_explained():
-            self._filesystem.remove_tree(self._partial_dir)
-            self._filesystem.make_dir(self._partial_dir)
+        self._clear()
         return self
 
     def __exit__(
@@ -89,6 +87,8 @@ class CheckpointWriter:
     def link(self, ledger: Ledger, plan: WritePlan) -> bool:
         """Takes over the files of earlier checkpoints that the plan refers to.
 
+        It comes before any writing: when it fails, the folder is empty again.
+
         Returns:
             Whether that went well; a file system may not know hard links, and
             then the plan must be another one.
@@ -97,6 +97,7 @@ class CheckpointWriter:
             for name in plan.links:
                 self._filesystem.link(ledger.path_of(name), self._partial_dir / name)
         except OSError:
+            self._clear()
             return False
         self._files.update(plan.links)
         return True
@@ -164,6 +165,11 @@ class CheckpointWriter:
 
     def _created(self, name: str) -> contextlib.AbstractContextManager[int]:
         return created_file(self._filesystem, self._partial_dir / name)
+
+    def _clear(self) -> None:
+        with self._failures_explained():
+            self._filesystem.remove_tree(self._partial_dir)
+            self._filesystem.make_dir(self._partial_dir)
 
     @contextlib.contextmanager
     def _failures_explained(self) -> Iterator[None]:
