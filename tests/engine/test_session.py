@@ -406,11 +406,13 @@ def test_a_snapshot_that_fails_is_told_and_training_goes_on(
     supervisor = make(run_dir=tmp_path / "gone", snapshot_memory_bytes=1)
     supervisor.session.start_steps(0)
     supervisor.beacon.request_checkpoint()
+    supervisor.beacon.write_position(1, 0, 1, 1, 0.5)
     supervisor.session.act(1, lambda: cut(1))
-    notice = supervisor.event()
-    assert isinstance(notice, Notice)
-    assert notice.code == "snapshot_failed"
-    assert "No such file or directory" in notice.message
+    failed = supervisor.event()
+    # Whoever asked for this checkpoint waits for the event that it failed.
+    assert isinstance(failed, CheckpointFailed)
+    assert failed.step == 1
+    assert "No such file or directory" in failed.error
 
 
 def test_an_error_of_ours_ends_snapshots_and_not_training(make: MakeSupervisor) -> None:

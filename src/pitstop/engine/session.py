@@ -371,7 +371,7 @@ class Session:
         )
 
     def _warn_of_failure(self, error: OSError) -> None:
-        self.report(snapshot_notices.failed(error))
+        self.report(snapshot_notices.failed(self.beacon.progress().step, error))
 
     def _send(self, type_: str, body: dict[str, Any], *fds: int) -> None:
         connection = self._connection

@@ -16,11 +16,11 @@ def memory_short(plan: ArenaPlan) -> Notice:
     )
 
 
-def failed(error: OSError) -> Notice:
-    """A snapshot could not be taken."""
-    return Notice(
-        "snapshot_failed",
-        f"A snapshot could not be taken: {error.strerror}. Training goes on.",
+def failed(step: int, error: OSError) -> CheckpointFailed:
+    """A snapshot could not be taken; who asked for this checkpoint waits no longer."""
+    return CheckpointFailed(
+        step,
+        f"No snapshot could be taken: {error.strerror}.",
         "Free memory or disk space; the last checkpoint stands.",
     )
 
