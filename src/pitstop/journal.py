@@ -25,7 +25,7 @@ _SUFFIX_BYTES = len(_SUFFIX.format(0))
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the journal: the event, its attempt, and when it was written."""
+    """One line of the journal: the event, its attempt, and when it happened."""
 
     time_seconds: float
     attempt: int
@@ -103,13 +103,20 @@ class Journal:
         self._fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._torn = True  # until looked at: a crash can leave half a line
 
-    def append(self, event: Event, *, durable: bool = False) -> None:
-        """Writes one line with one `write`; with `durable` also flushes it to disk.
+    def append(
+        self, event: Event, *, durable: bool = False, time_seconds: float | None = None
+    ) -> None:
+        """Writes one line with one `write`.
+
+        Args:
+            durable: flush it to disk too.
+            time_seconds: when it happened, None for now.
 
         Raises:
             OSError: the disk is full or gone; the journal stays readable.
         """
-        line = encode(Entry(time.time(), self.attempt, event))
+        seconds = time.time() if time_seconds is None else time_seconds
+        line = encode(Entry(seconds, self.attempt, event))
         if self._torn:
             self._end_torn_line()
         written_bytes = os.write(self._fd, line)

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from pitstop.events import Notice
 from pitstop.journal import read
 from pitstop.supervisor.chronicle import Chronicle
@@ -39,6 +41,20 @@ def test_events_the_disk_refused_are_written_later_in_order(tmp_path: Path) -> N
     assert recorder.problem == ""
     codes = [entry.event.code for entry in read(path).entries if isinstance(entry.event, Notice)]
     assert codes == ["a", "b", "c"]
+
+
+def test_events_the_disk_refused_keep_the_time_at_which_they_happened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, now = tmp_path / "journal.jsonl", [100.0]
+    monkeypatch.setattr("time.time", lambda: now[0])
+    recorder = Recorder(path, 1)
+    with _files_no_larger_than(0):
+        recorder.record(Notice("a", "on a full disk"))
+    now[0] = 200.0
+    recorder.record(Notice("b", "later"))
+    recorder.close()
+    assert [entry.time_seconds for entry in read(path).entries] == [100.0, 200.0]
 
 
 def test_user_is_told_once_of_a_journal_that_cannot_be_written(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from pathlib import Path
 
@@ -44,15 +45,17 @@ class Recorder:
             OSError: it cannot be opened.
         """
         self._journal = Journal(path, attempt)
-        self._waiting: deque[Event] = deque(maxlen=_MOST_KEPT)
+        self._waiting: deque[tuple[float, Event]] = deque(maxlen=_MOST_KEPT)
         self.problem = ""
 
     def record(self, event: Event) -> None:
         """Writes an event, after those that could not be written before."""
-        self._waiting.append(event)
+        durable = isinstance(event, _DURABLE)
+        self._waiting.append((time.time(), event))
         try:
             while self._waiting:
-                self._journal.append(self._waiting[0], durable=isinstance(event, _DURABLE))
+                seconds, first = self._waiting[0]
+                self._journal.append(first, durable=durable, time_seconds=seconds)
                 self._waiting.popleft()
             self.problem = ""
         except OSError as error:
