@@ -7,8 +7,9 @@ import json
 import os
 import resource
 import threading
+import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,12 +26,15 @@ from tests.engine.samples import cut, value
 from tests.store.samples import lowered
 
 PLENTY_BYTES = 1 << 40
+SIZE_BYTES = 32 << 20
 
 
 class Trainer:
     """What a copier tells, and what it has written."""
 
-    def __init__(self, folder: Path, available_bytes: int = PLENTY_BYTES) -> None:
+    def __init__(
+        self, folder: Path, available_bytes: Callable[[], int] = lambda: PLENTY_BYTES
+    ) -> None:
         self.beacon = Beacon.create()
         self.arenas: list[Arena] = []
         self.fds: list[int] = []
@@ -39,7 +43,7 @@ class Trainer:
         self.copier = Copier(
             self.beacon,
             folder,
-            lambda: available_bytes,
+            available_bytes,
             0,
             self.take_arena,
             self.copied.append,
@@ -85,6 +89,22 @@ def test_cuts_are_copied_in_order(trainer: Trainer) -> None:
     assert [each.durable for each in trainer.copied] == [False] * 3 + [True]
     assert trainer.newest().step == 4
     assert trainer.beacon.progress().snapshot_step == 4
+
+
+def test_a_training_that_stands_still_pays_for_one_slot_only(tmp_path: Path) -> None:
+    def once_awaited() -> int:
+        while not trainer.copier.awaited:
+            time.sleep(0.001)
+        return PLENTY_BYTES
+
+    trainer = Trainer(tmp_path, once_awaited)
+    trainer.copier.make_room(SIZE_BYTES)
+    trainer.copier.copy_now(cut(1), "stop", durable=True)
+    (fd,) = trainer.fds
+    assert steps(trainer.copied) == [1]
+    assert os.fstat(fd).st_blocks * 512 < SIZE_BYTES
+    assert not trainer.copier.awaited
+    os.close(fd)
 
 
 def test_what_is_written_can_be_opened(trainer: Trainer) -> None:
@@ -195,7 +215,7 @@ def test_room_can_be_made_before_it_is_needed(trainer: Trainer) -> None:
 
 
 def test_room_that_is_refused_is_told(tmp_path: Path) -> None:
-    trainer = Trainer(tmp_path, available_bytes=1 << 20)
+    trainer = Trainer(tmp_path, available_bytes=lambda: 1 << 20)
     with lowered(resource.RLIMIT_FSIZE, 1 << 12):
         trainer.copier.make_room(4 << 20)
         trainer.copier.wait()
@@ -207,14 +227,14 @@ def test_room_that_is_refused_is_told(tmp_path: Path) -> None:
 
 
 def test_without_memory_it_takes_a_file(tmp_path: Path) -> None:
-    trainer = Trainer(tmp_path, available_bytes=1 << 20)
+    trainer = Trainer(tmp_path, available_bytes=lambda: 1 << 20)
     trainer.copier.copy_now(cut(1), "cadence", durable=True)
     assert trainer.arenas[0].plan.backing == "file"
     assert os.fstat(trainer.fds[0]).st_dev == tmp_path.stat().st_dev
 
 
 def test_an_arena_that_cannot_be_made_is_told_and_tried_again(tmp_path: Path) -> None:
-    trainer = Trainer(tmp_path, available_bytes=0)
+    trainer = Trainer(tmp_path, available_bytes=lambda: 0)
     with lowered(resource.RLIMIT_FSIZE, 1 << 12):
         assert trainer.copier.copy_now(cut(1), "cadence", durable=True) == 0
         trainer.copier.submit(cut(2), "cadence", durable=False)

@@ -111,7 +111,7 @@ def test_the_older_snapshot_stays_while_the_newer_one_is_written(tmp_path: Path)
 
 def test_an_arena_that_sheds_keeps_the_newest_snapshot_alone(tmp_path: Path) -> None:
     arena = new_arena(tmp_path)
-    arena.prefault()
+    arena.prefault(lambda: False)
     take(arena, 1, 10)
     take(arena, 2, 20)
     arena.shed()
@@ -180,8 +180,15 @@ def test_a_file_is_reserved_on_the_disk_of_the_run(tmp_path: Path) -> None:
 def test_prefaulting_takes_the_memory_at_once(tmp_path: Path) -> None:
     arena = new_arena(tmp_path)
     assert os.fstat(arena.fd).st_blocks == 0
-    arena.prefault()
+    arena.prefault(lambda: False)
     assert os.fstat(arena.fd).st_blocks * 512 == arena.plan.size_bytes
+    arena.close()
+
+
+def test_prefaulting_ends_when_a_snapshot_waits(tmp_path: Path) -> None:
+    arena = new_arena(tmp_path)
+    arena.prefault(lambda: True)
+    assert os.fstat(arena.fd).st_blocks == 0
     arena.close()
 
 

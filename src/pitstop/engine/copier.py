@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -59,6 +60,7 @@ class Copier:
 
     Attributes:
         room_refused: neither memory nor disk had room for an arena when last asked.
+        awaited: the training stands still until a copy is done.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class Copier:
         self._on_copied = on_copied
         self._on_failed = on_failed
         self.room_refused = False
+        self.awaited = False
         self._arena: Arena | None = None
         # A later process of the same attempt goes on with larger numbers.
         self._sequence = time.monotonic_ns()
@@ -96,7 +99,8 @@ class Copier:
 
     def wait(self) -> None:
         """Waits until no copy is under way."""
-        self._idle.wait()
+        with self._standing_still():
+            self._idle.wait()
 
     def submit(self, cut: Cut, reason: str, *, durable: bool) -> None:
         """Copies a cut in the background, after a copy under way."""
@@ -112,7 +116,7 @@ class Copier:
         self._begin(lambda: self._make_room(snapshot_bytes))
 
     def _begin(self, job: Callable[[], object]) -> None:
-        self._idle.wait()
+        self.wait()
         if self._thread is None:
             self._thread = threading.Thread(target=self._serve, name="pitstop", daemon=True)
             self._thread.start()
@@ -125,8 +129,17 @@ class Copier:
         Returns:
             The snapshot's number, 0 when it could not be taken.
         """
-        self._idle.wait()
-        return self._copy(_Job.of(cut, reason, durable=durable, threads=_COPY_THREADS))
+        with self._standing_still():
+            self._idle.wait()
+            return self._copy(_Job.of(cut, reason, durable=durable, threads=_COPY_THREADS))
+
+    @contextlib.contextmanager
+    def _standing_still(self) -> Iterator[None]:
+        self.awaited = True
+        try:
+            yield
+        finally:
+            self.awaited = False
 
     def _serve(self) -> None:
         try:
@@ -189,7 +202,7 @@ class Copier:
         plan = plan_arena(snapshot_bytes, self._available_bytes(), self._limit_bytes)
         arena = Arena(plan, self._folder)
         self.room_refused = False
-        arena.prefault()
+        arena.prefault(lambda: self.awaited)
         self._on_arena(arena)
         if self._arena is not None:
             self._arena.close()

@@ -12,7 +12,7 @@ import contextlib
 import mmap
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,10 +105,14 @@ class Arena:
             raise
         self._sequences = [0] * SLOTS
 
-    def prefault(self) -> None:
+    def prefault(self, is_awaited: Callable[[], bool]) -> None:
         """Touches every page once, so that no snapshot pays for page faults.
 
         A file is left alone: its pages would be written to the disk for nothing.
+
+        Args:
+            is_awaited: a snapshot waits for it, and only needs the pages of one slot; it had
+                better touch them itself.
         """
         if self.plan.backing == "file":
             return
@@ -116,6 +120,8 @@ class Arena:
 
         pages = np.frombuffer(self._map, np.uint8)
         for start in range(0, len(pages), _PREFAULT_BYTES):
+            if is_awaited():
+                return
             pages[start : start + _PREFAULT_BYTES] = 0
 
     def shed(self) -> None:
