@@ -63,3 +63,22 @@ def test_a_log_that_ends_in_waiting(text: str, cause: CauseId) -> None:
     found = first(text)
     assert (found.cause if found else "unknown") == cause
     assert found is None or found.confidence < 0.5
+
+
+ALLOCATOR = "I tensorflow/core/bfc_allocator.cc:700] Sum Total of in-use chunks: 11.16GiB\n"
+OOM = "Resource exhausted: OOM when allocating tensor with shape[256,832,7,7]\n"
+FAILED = "W tensorflow/core/framework/op_kernel.cc:968] "
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (ALLOCATOR + FAILED + OOM, "gpu_oom"),
+        (FAILED + OOM, "host_alloc_failure"),
+        (FAILED + "Out of range: End of sequence\n", "unknown"),
+        ("W tensorflow/core/x.cc:9] " + OOM, "unknown"),
+    ],
+)
+def test_what_tensorflow_calls_a_warning_before_its_exception(text: str, cause: CauseId) -> None:
+    found = first(BARS + text)
+    assert (found.cause if found else "unknown") == cause

@@ -13,6 +13,7 @@ BARS = "Epoch 1/3\n8/8 - 1s - loss: 0.9\nEpoch 2/3\n5/8 - 1s - loss: 0.8\n"
 HEADER = 'Traceback (most recent call last):\n  File "/app/run.py", line 8, in main\n    go()\n'
 SAGEMAKER = "sagemaker.exceptions.UnexpectedStatusException: Error for Training job a: Failed. "
 WORKER = HEADER + "RuntimeError: DataLoader worker (pid 9) is killed by signal: {}. \n"
+MAC = "libc++abi: terminating due to uncaught exception of type std::runtime_error: {}\n"
 MESSAGE = "Job a failed: the main process exited with code {}"
 
 
@@ -31,6 +32,8 @@ MESSAGE = "Job a failed: the main process exited with code {}"
         ("logging.cc:317: *** SIGSEGV received at time=1642268209\n", "native_crash"),
         ("W12 init.cc:205] *** SIGSEGV (@0x19) received by PID 11 (TID 0x7f)\n", "native_crash"),
         (HEADER + "CalledProcessError: returned exit\nstatus 3221225477.\n", "native_crash"),
+        (MAC.format("[METAL] failed: Insufficient Memory (0008:kIOGPU)"), "gpu_oom"),
+        (MAC.format("no such thing"), "native_crash"),
         (HEADER + "ValueError: a code of 139 is not allowed here\n", "user_code_error"),
     ],
 )  # fmt: skip

@@ -64,6 +64,8 @@ _COUNTED = "in this case"
 _UNKNOWN_LENGTH = re.compile(r"\d/Unknown\b")
 LIKELY = 0.5
 _UNCERTAIN = 0.45
+_NO_DEVICE = re.compile(r"OOM when allocating (?!.*(?:CPU|allocator|device:))")
+"""What TensorFlow said before 1.4: no device is named."""
 _MOST_EXCEPTIONS = 500
 """A log that repeats an error for ever tells no more by the first of them."""
 _TIMEOUT_EXIT_CODE = 124
@@ -172,7 +174,7 @@ def _of_exception(log: Log, traceback: Traceback) -> Clue:
 
 def classified(log: Log, base: Clue, raised: Raised, row: Signature) -> Clue:
     """The clue, with what its row of the table says."""
-    if row is EXHAUSTED and log.names_gpu:
+    if log.names_gpu and (row is EXHAUSTED or _NO_DEVICE.search(raised.message)):
         row = GPU_MEMORY
     return replace(
         base,
@@ -267,7 +269,7 @@ def _of_sign(log: Log, sign: Sign, found: re.Match[str], number: int, group: str
         return _of_uncounted_input(log, base)
     groups = {name: text for name, text in found.groupdict().items() if text}
     if sign.cause is not None or not groups:
-        message = groups.get("what") or groups.get("fatal")
+        message = groups.get("what") or groups.get("fatal") or groups.get("uncaught")
         if message:
             return _of_native_message(log, base, message)
         fault = groups.get("fault")

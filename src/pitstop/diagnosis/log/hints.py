@@ -25,6 +25,8 @@ _IS_NONE = re.compile(
 )
 _CALLED_AN_ERROR = re.compile(r"(?:^|: )E(?:\d{4})? .*?\] (?P<said>.*)$")
 _WAITS = re.compile(r"\bwait(?:s|ed|ing)?\b", re.IGNORECASE)
+_OP_FAILED = re.compile(r"\bop_kernel\.cc:\d+\] ")
+"""TensorFlow calls it a warning when an operation fails; the exception comes afterwards."""
 _STATUS = re.compile(r"\b(?P<code>[A-Z]+(?:_[A-Z]+)*): ")
 _MOST_LINES = 60
 _FACTOR = 0.45
@@ -38,9 +40,7 @@ def find(log: Log) -> Iterator[Clue]:
     inside = log.inside_tracebacks
     told = [line for line in log.lines if line.text.strip()][-_MOST_LINES:]
     for line in told:
-        if line.number in inside or _IS_NONE.search(line.text):
-            continue
-        if _SOUNDS_LIKE_AN_ERROR.search(line.text):
+        if line.number not in inside and _may_be_an_error(line.text):
             yield from _of(log, line)
 
 
@@ -75,6 +75,12 @@ def waiting(log: Log) -> Clue | None:
         "It waited for something that did not come, as its last lines say.",
         ("Look at what is named there: its log, its address, and whether it was started.",),
     )
+
+
+def _may_be_an_error(text: str) -> bool:
+    if _OP_FAILED.search(text):
+        return "End of sequence" not in text
+    return bool(_SOUNDS_LIKE_AN_ERROR.search(text)) and not _IS_NONE.search(text)
 
 
 def _of(log: Log, line: Line) -> Iterator[Clue]:

@@ -96,6 +96,7 @@ NATIVE = (
         line(
             r"^.*terminate called after throwing .*\n(?:.*\n)?.*what\(\): +"
             r"(?P<what>.*(?:\n\S.*)?)$",
+            r"^.*libc\+\+abi\S*: terminating .* of type [\w:]+?: (?P<uncaught>.*)$",
             r"^.*(?:: F |^F)[\w./: ]+:\d+\] (?P<fatal>.*)$",
         ),
         "native_crash",

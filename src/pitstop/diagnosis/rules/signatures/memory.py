@@ -36,6 +36,7 @@ GPU_MEMORY = Signature(
         r"Failed to allocate request for .* on device ordinal",
         r"(?i:ran out of memory in memory space (?:hbm|vmem))",
         r"failed to alloc(?:ate)? .* (?:on|from) device",
+        r"\[METAL\].*Insufficient Memory|kIOGPU\w*OutOfMemory",
         r"out of memory.{0,80}(?:on (?:the )?GPU|GPU memory)",
     ),
 )
