@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from collections.abc import Iterator
+from dataclasses import replace
 
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.exception import Raised, from_title, said_in
-from pitstop.diagnosis.finding import CauseId
+from pitstop.diagnosis.log.clue import Clue
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.log.progress import ran_to_its_end
-from pitstop.diagnosis.log.signs.numbers import CAUSE_OF_SIGNAL, signal_of, signal_of_code
+from pitstop.diagnosis.log.signalled import of_signal
+from pitstop.diagnosis.log.signs.numbers import signal_of, signal_of_code
 from pitstop.diagnosis.log.signs.sign import Sign, Weight
 from pitstop.diagnosis.log.signs.table import SIGNS
 from pitstop.diagnosis.log.tracebacks import Traceback
 from pitstop.diagnosis.rules.signatures import Signature, classify
 from pitstop.diagnosis.rules.signatures.memory import EXHAUSTED, GPU_MEMORY
-
-T = TypeVar("T")
 
 _WRAPPERS = frozenset(
     {
@@ -59,10 +57,8 @@ _OTHER_PROGRAM = re.compile(
 )
 """Of the kernel's words on processes those on others, by the names that a training's have."""
 
-_ENDED_BY_ITSELF = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGKILL", "SIGTRAP")
 _COUNTED = "in this case"
 _UNKNOWN_LENGTH = re.compile(r"\d/Unknown\b")
-LIKELY = 0.5
 _UNCERTAIN = 0.45
 _NO_DEVICE = re.compile(r"OOM when allocating (?!.*(?:CPU|allocator|device:))")
 """What TensorFlow said before 1.4: no device is named."""
@@ -75,45 +71,6 @@ _THREAD_FACTOR = 0.93
 _OWN_CODE = 0.88
 
 
-@dataclass(frozen=True)
-class Clue:
-    """Something that may explain the end.
-
-    Attributes:
-        cause: the cause that it points to; None of a failure without any word.
-        confidence: how sure the cause is.
-        weight: against other clues.
-        number: of its line, from 1; 0 of what is known from elsewhere.
-        group: the writer, see `Line.group`.
-        quote: the line as it stands there.
-        headline: one sentence.
-        advice: what to do.
-        survived: training went on after it.
-        is_victim: it tells that something else failed.
-        signal: the signal that it tells of.
-        raised: the exception.
-        headed: with the traceback above it.
-        in_thread: the exception ended a thread, or a process beside the first.
-        is_last_word: native code said it before it gave up, and it names a cause.
-    """
-
-    cause: CauseId | None
-    confidence: float
-    weight: Weight
-    number: int
-    group: str
-    quote: str
-    headline: str
-    advice: tuple[str, ...] = ()
-    survived: bool = False
-    is_victim: bool = False
-    signal: str = ""
-    raised: Raised | None = None
-    headed: bool = False
-    in_thread: bool = False
-    is_last_word: bool = False
-
-
 def find(log: Log) -> tuple[Clue, ...]:
     """All clues, in the order of their lines."""
     found = [*_from_tracebacks(log), *_from_signs(log)]
@@ -124,7 +81,7 @@ def of_status(exit_code: int | None, signal_name: str) -> Clue | None:
     """What is known of the end from elsewhere than the log."""
     name = signal_name or (signal_of_code(exit_code) if exit_code else "")
     if name:
-        return _of_signal(name, Clue(None, 0, Weight.STATUS, 0, "", f"ended by {name}", ""))
+        return of_signal(name, Clue(None, 0, Weight.STATUS, 0, "", f"ended by {name}", ""))
     if not exit_code:
         return None
     quote = f"exit code {exit_code}"
@@ -194,7 +151,7 @@ def _unclassified(base: Clue, raised: Raised) -> Clue:
     if raised.name in _WRAPPERS or tells_of_another:
         name = _signal_inside(raised)
         told = replace(base, weight=Weight.STATUS, is_victim=True, confidence=0.4)
-        return (_of_signal(name, told) if name else None) or told
+        return (of_signal(name, told) if name else None) or told
     if raised.callback:
         headline = f"A callback failed in {raised.callback}: {title_of(raised)}"
         return replace(base, cause="callback_error", headline=headline)
@@ -276,7 +233,7 @@ def _of_sign(log: Log, sign: Sign, found: re.Match[str], number: int, group: str
         return replace(base, signal=signal_of(fault)) if fault else base
     (name, text), *_ = groups.items()
     is_code = name in ("code", "exited", "finished", "returned", "deepspeed")
-    return _of_code(text, base) if is_code else _of_signal(signal_of(text), base)
+    return _of_code(text, base) if is_code else of_signal(signal_of(text), base)
 
 
 def _was_survived(log: Log, sign: Sign, number: int, group: str) -> bool:
@@ -320,62 +277,7 @@ def _of_code(text: str, base: Clue) -> Clue | None:
     code = int(text, 0)
     name = signal_of_code(code)
     if name:
-        return _of_signal(name, base)
+        return of_signal(name, base)
     if code == 0:
         return None
     return replace(base, cause=None, confidence=0.5, headline=f"It ended with exit code {code}.")
-
-
-def _of_signal(name: str, base: Clue) -> Clue | None:
-    if name not in CAUSE_OF_SIGNAL:
-        return replace(base, cause=None) if name else None
-    cause, confidence = CAUSE_OF_SIGNAL[name]
-    return replace(
-        base,
-        cause=cause,
-        confidence=confidence,
-        signal=name,
-        headline=f"{_words_of(_SIGNAL_WORDS, cause, name) or 'The process was ended'} ({name}).",
-        advice=_words_of(_SIGNAL_ADVICE, cause, name) or (),
-        is_victim=base.is_victim,
-    )
-
-
-def _words_of(table: Mapping[str, T], cause: CauseId, signal: str) -> T | None:
-    return table.get(signal, table.get(cause))
-
-
-def is_own_fault(clue: Clue) -> bool:
-    """A signal that a process brings upon itself, or that nobody sends to tidy up."""
-    return clue.signal in _ENDED_BY_ITSELF
-
-
-_SIGNAL_WORDS: dict[str, str] = {
-    "SIGBUS": "The process touched memory whose file was cut short, or shared memory that is full",
-    "killed_from_outside": "The process was killed; who did it, and why, is not in the log",
-    "preempted_or_terminated": "Somebody asked the process to end",
-    "user_interrupt": "It was interrupted",
-    "time_limit": "The processor time limit ended the process",
-    "native_crash": "The process crashed in native code",
-    "illegal_instruction": "A library was built for another processor",
-    "disk_full": "A file grew over the limit on file sizes",
-}
-_SIGNAL_ADVICE: dict[str, tuple[str, ...]] = {
-    "SIGSEGV": (
-        "Look for `segfault` in `dmesg` as root: it names the library; no line, and it was sent.",
-        "Run with `python -X faulthandler` to see which Python line crashes.",
-    ),
-    "SIGBUS": (
-        "Check `df -h /dev/shm`, and that no file was cut short while it was mapped.",
-        "Run with `python -X faulthandler` to see which Python line crashes.",
-    ),
-    "killed_from_outside": (
-        "Look for `Out of memory` in `dmesg` as root: memory is the most frequent reason.",
-        "Ask who ran `kill -9`: a person, a container or job manager, or a memory watcher.",
-    ),
-    "preempted_or_terminated": ("Ask the scheduler or the cloud's event log who ended it.",),
-    "native_crash": ("Run with `python -X faulthandler` to see which Python line crashes.",),
-    "illegal_instruction": ("Compare `grep -m1 flags /proc/cpuinfo` with what it needs.",),
-    "time_limit": ("Raise it with `ulimit -t unlimited` in the shell that starts the run.",),
-    "disk_full": ("Run `ulimit -f unlimited` before the run.",),
-}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pitstop.diagnosis import phrases
-from pitstop.diagnosis.log.clues import LIKELY, Clue
+from pitstop.diagnosis.log.clue import LIKELY, Clue
 from pitstop.diagnosis.log.ending import QUIET_ENDS, Ending
 from pitstop.diagnosis.log.progress import ran_to_its_end
 from pitstop.diagnosis.log.signs.sign import Weight

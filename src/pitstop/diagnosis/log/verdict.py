@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
-from pitstop.diagnosis.log import advising, clues, hints, quiet
-from pitstop.diagnosis.log.clues import LIKELY, Clue
+from pitstop.diagnosis.log import advising, hints, quiet
+from pitstop.diagnosis.log.clue import LIKELY, Clue
 from pitstop.diagnosis.log.ending import QUIET_ENDS, Ending
+from pitstop.diagnosis.log.signalled import is_own_fault
 from pitstop.diagnosis.log.signs.sign import Weight
 
 _DEATHS = frozenset({"host_oom_killed", "killed_from_outside", "native_crash"})
@@ -123,7 +124,7 @@ def _refined(ending: Ending, clue: Clue) -> Clue:
 
 def _status(fatal: Sequence[Clue]) -> Clue | None:
     statuses = [each for each in fatal if each.weight is Weight.STATUS and each.cause]
-    own = [each for each in statuses if clues.is_own_fault(each)]
+    own = [each for each in statuses if is_own_fault(each)]
     signalled = [each for each in statuses if each.signal]
     ranked = own or signalled or statuses
     return ranked[-1] if ranked else None

@@ -1,0 +1,69 @@
+"""What the signal that ended a process tells, where nothing else does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from pitstop.diagnosis.finding import CauseId
+from pitstop.diagnosis.log.clue import Clue
+from pitstop.diagnosis.log.signs.numbers import CAUSE_OF_SIGNAL
+
+T = TypeVar("T")
+
+_ENDED_BY_ITSELF = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGKILL", "SIGTRAP")
+
+_SIGNAL_WORDS: dict[str, str] = {
+    "SIGBUS": "The process touched memory whose file was cut short, or shared memory that is full",
+    "killed_from_outside": "The process was killed; who did it, and why, is not in the log",
+    "preempted_or_terminated": "Somebody asked the process to end",
+    "user_interrupt": "It was interrupted",
+    "time_limit": "The processor time limit ended the process",
+    "native_crash": "The process crashed in native code",
+    "illegal_instruction": "A library was built for another processor",
+    "disk_full": "A file grew over the limit on file sizes",
+}
+_SIGNAL_ADVICE: dict[str, tuple[str, ...]] = {
+    "SIGSEGV": (
+        "Look for `segfault` in `dmesg` as root: it names the library; no line, and it was sent.",
+        "Run with `python -X faulthandler` to see which Python line crashes.",
+    ),
+    "SIGBUS": (
+        "Check `df -h /dev/shm`, and that no file was cut short while it was mapped.",
+        "Run with `python -X faulthandler` to see which Python line crashes.",
+    ),
+    "killed_from_outside": (
+        "Look for `Out of memory` in `dmesg` as root: memory is the most frequent reason.",
+        "Ask who ran `kill -9`: a person, a container or job manager, or a memory watcher.",
+    ),
+    "preempted_or_terminated": ("Ask the scheduler or the cloud's event log who ended it.",),
+    "native_crash": ("Run with `python -X faulthandler` to see which Python line crashes.",),
+    "illegal_instruction": ("Compare `grep -m1 flags /proc/cpuinfo` with what it needs.",),
+    "time_limit": ("Raise it with `ulimit -t unlimited` in the shell that starts the run.",),
+    "disk_full": ("Run `ulimit -f unlimited` before the run.",),
+}
+
+
+def of_signal(name: str, base: Clue) -> Clue | None:
+    """The clue, with what the signal says; None without a signal."""
+    if name not in CAUSE_OF_SIGNAL:
+        return replace(base, cause=None) if name else None
+    cause, confidence = CAUSE_OF_SIGNAL[name]
+    return replace(
+        base,
+        cause=cause,
+        confidence=confidence,
+        signal=name,
+        headline=f"{_words_of(_SIGNAL_WORDS, cause, name) or 'The process was ended'} ({name}).",
+        advice=_words_of(_SIGNAL_ADVICE, cause, name) or (),
+    )
+
+
+def _words_of(table: Mapping[str, T], cause: CauseId, signal: str) -> T | None:
+    return table.get(signal, table.get(cause))
+
+
+def is_own_fault(clue: Clue) -> bool:
+    """A signal that a process brings upon itself, or that nobody sends to tidy up."""
+    return clue.signal in _ENDED_BY_ITSELF
