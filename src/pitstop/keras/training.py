@@ -25,6 +25,7 @@ from pitstop.keras.fit_run import FitRun
 from pitstop.keras.repeated_shuffle import RepeatedShuffles
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow import randomness
+from pitstop.tensorflow.input_end import end_at_exit
 from pitstop.tensorflow.variables import VariableRegistry
 
 _TRAINS_NOTHING = Notice(
@@ -78,6 +79,8 @@ class Training:
             history = finished.history
         except TrainingStopped:
             if not self.session.settings.stop_returns:
+                if run.epoch_iterator is not None:
+                    end_at_exit(run.input.iterator)
                 raise
             history = private.end_fit_early(model, run.callbacks)
         else:
