@@ -60,7 +60,7 @@ class Specimen:
         tensors = [memoryview(self._noise.view(np.uint8).data)] * TENSORS
         state = json.dumps(STATE).encode()
         self._arena = Arena(plan_arena(image.size_bytes + len(state), 1 << 50, 0), folder)
-        self._arena.prefault()
+        self._arena.prefault(lambda: False)
         self._snapshot = (image, tensors, state)
         self._beacon = Beacon.create()
         self._saver = Saver(self._checkpoints, self._beacon, attempt=1)

@@ -93,17 +93,17 @@ def test_cuts_are_copied_in_order(trainer: Trainer) -> None:
 
 def test_a_training_that_stands_still_pays_for_one_slot_only(tmp_path: Path) -> None:
     def once_awaited() -> int:
-        while not trainer.copier.awaited:
+        while not late.copier.awaited:
             time.sleep(0.001)
         return PLENTY_BYTES
 
-    trainer = Trainer(tmp_path, once_awaited)
-    trainer.copier.make_room(SIZE_BYTES)
-    trainer.copier.copy_now(cut(1), "stop", durable=True)
-    (fd,) = trainer.fds
-    assert steps(trainer.copied) == [1]
+    late = Trainer(tmp_path, once_awaited)
+    late.copier.make_room(SIZE_BYTES)
+    late.copier.copy_now(cut(1), "stop", durable=True)
+    (fd,) = late.fds
+    assert steps(late.copied) == [1]
     assert os.fstat(fd).st_blocks * 512 < SIZE_BYTES
-    assert not trainer.copier.awaited
+    assert not late.copier.awaited
     os.close(fd)
 
 
