@@ -84,7 +84,10 @@ def split(text: str, first_number: int = 1) -> Iterator[Line]:
 
 
 def _unglued(line: Line) -> Iterator[Line]:
-    """A bar ends without a line break; what is printed when its process dies sticks to it."""
+    """The lines that stand on one: quoted, put there by a page, or stuck to a progress bar.
+
+    A bar ends without a line break; what is printed when its process dies sticks to it.
+    """
     if _ESCAPED.search(line.text):
         plain = line.text.replace("\\n", "\n").replace('\\"', '"')
         yield from (replace(line, text=text.rstrip()) for text in plain.split("\n"))
