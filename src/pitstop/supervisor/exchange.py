@@ -31,6 +31,9 @@ from pitstop.supervisor.seat import Seat, refuse
 from pitstop.supervisor.status import Status
 from pitstop.supervisor.trainer_link import TrainerHandlers
 
+_SAVE_PATIENCE_SECONDS = 10.0
+"""What the last save may take, if the grace time is not shorter, until nobody need wait for it."""
+
 
 @dataclass(frozen=True)
 class Ears:
@@ -71,9 +74,14 @@ class Exchange:
         self._job = JobWatch(plan.environment)
         self._condition = ConditionWatch(plan.request.stop_when, plan.history.epochs)
         self._restoring = Restoring(tools.catalog, tools.persister, self._on_restore_ready)
-        losses = plan.history.losses
         self.saving = Saving(
-            reactor, tools.persister, self._restoring, self.record, ears.feed, losses
+            reactor,
+            tools.persister,
+            self._restoring,
+            self.record,
+            ears.feed,
+            plan.history.losses,
+            min(_SAVE_PATIENCE_SECONDS, plan.request.grace_seconds),
         )
         self.mirroring = Mirroring(reactor, tools.mirror, self.record)
         self._desk = RequestDesk(RequestHandlers(ears.status, ears.on_stop, self.ask_checkpoint))

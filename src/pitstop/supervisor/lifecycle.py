@@ -51,6 +51,7 @@ class Signal(enum.Enum):
     PERSISTER_FINISHED = "persister finished"
     PERSISTER_LOST = "persister lost"
     PERSISTER_GIVEN_UP = "persister given up"
+    SAVING_LEFT = "stop now, and the save takes too long"
     ENDED_COMPLETED = "ended: completed"
     ENDED_STOPPED = "ended: stopped"
     ENDED_FAILED = "ended: failed"
@@ -69,6 +70,7 @@ class Instruction(enum.Enum):
     GIVE_UP_PERSISTER = "go on without persister"
     PERSIST_NEWEST = "persist newest snapshot"
     FINISH_PERSISTER = "finish persister"
+    LEAVE_PERSISTER = "leave persister to its work"
     CONCLUDE = "decide how it ended"
     FINISH = "finish"
 
@@ -139,6 +141,9 @@ TABLE: Mapping[tuple[State, Signal], Transition] = MappingProxyType(
         (State.ENDING, Signal.PERSISTER_GIVEN_UP): _to(State.ENDING, Instruction.GIVE_UP_PERSISTER),
         (State.SAVING, Signal.STOP_GRACEFUL): _to(State.SAVING),
         (State.SAVING, Signal.STOP_NOW): _to(State.SAVING),
+        (State.SAVING, Signal.SAVING_LEFT): _to(
+            State.SAVED, Instruction.LEAVE_PERSISTER, Instruction.CONCLUDE
+        ),
         (State.SAVING, Signal.PERSISTER_FINISHED): _CONCLUDE,
         (State.SAVING, Signal.PERSISTER_LOST): _SAVE_AGAIN,
         (State.SAVING, Signal.PERSISTER_GIVEN_UP): _CONCLUDE,

@@ -35,6 +35,16 @@ NO_PERSISTER = Notice(
     "The process that saves checkpoints keeps dying; training goes on without new ones.",
     "Free memory or disk space; the last checkpoint stands.",
 )
+SAVE_TAKES_LONG = Notice(
+    "save_takes_long",
+    "The last save takes long; the disk may not answer.",
+    "It is waited for; Ctrl-C twice, or `pitstop stop --now`, leaves it to its process.",
+)
+SAVE_LEFT = Notice(
+    "save_left",
+    "The last save was not waited for; its process goes on with it.",
+    "Run the same command again: it waits for that process, and goes on from what it has saved.",
+)
 
 _WHO_ASKS = {
     "condition": "as --stop-when asks",

@@ -104,6 +104,10 @@ class PersisterLink(HelperLink):
         self._finishing = True
         self._send("finish", {})
 
+    def leave(self) -> None:
+        """Does not wait for it any more; it ends by itself when all is done, or never."""
+        self._finishing = False
+
     def close(self) -> None:
         """Gives back what is held for it; waits for one that was asked to finish.
 

@@ -10,11 +10,13 @@ from pitstop.events import Event, from_record
 from pitstop.link.wire import Message
 from pitstop.supervisor.lifecycle import Signal
 from pitstop.supervisor.losses import Losses
-from pitstop.supervisor.notices import NO_PERSISTER
+from pitstop.supervisor.notices import NO_PERSISTER, SAVE_LEFT, SAVE_TAKES_LONG
 from pitstop.supervisor.persister_link import PersisterLink
 from pitstop.supervisor.persisting import Persisting, Snapshot
 from pitstop.supervisor.reactor import Reactor
 from pitstop.supervisor.restoring import Restoring
+
+_NEVER = float("inf")
 
 
 class Saving:
@@ -28,13 +30,28 @@ class Saving:
         on_event: Callable[[Event], None],
         feed: Callable[[Signal], None],
         losses: Losses,
+        patience_seconds: float,
     ) -> None:
+        """Nothing is asked for yet.
+
+        Args:
+            reactor: waits for the persister's messages.
+            persister: not started yet.
+            restoring: told of what the persister loads.
+            on_event: told of what happened.
+            feed: told of what the lifecycle must know.
+            losses: what the attempts before have seen.
+            patience_seconds: what the last save may take until nobody need wait for it.
+        """
         self._reactor = reactor
         self._persister = persister
         self._restoring = restoring
         self._on_event = on_event
         self._feed = feed
         self._policy = Persisting.start(time.monotonic(), losses)
+        self._patience_seconds = patience_seconds
+        self._overdue_at = _NEVER
+        self._told_overdue = False
 
     @property
     def interval_seconds(self) -> float | None:
@@ -74,6 +91,9 @@ class Saving:
 
     def tick(self) -> None:
         """Asks for a checkpoint when one is due."""
+        if self.is_overdue and not self._told_overdue:
+            self._told_overdue = True
+            self._on_event(SAVE_TAKES_LONG)
         reason = self._policy.due(time.monotonic())
         if reason and self._persister.connection is not None:
             self._policy = self._policy.asked()
@@ -92,7 +112,20 @@ class Saving:
         if self._persister.connection is None:
             self._feed(Signal.PERSISTER_GIVEN_UP)
         else:
+            self._overdue_at = time.monotonic() + self._patience_seconds
             self._persister.finish()
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether the last save takes so long that the disk may be dead."""
+        return time.monotonic() >= self._overdue_at
+
+    def leave(self) -> None:
+        """Goes without the end of the last save: the persister does what it can, alone."""
+        if self._persister.connection is not None:
+            self._reactor.forget(self._persister.connection)
+        self._persister.leave()
+        self._on_event(SAVE_LEFT)
 
     def _receive(self) -> None:
         try:

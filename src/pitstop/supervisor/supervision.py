@@ -146,6 +146,7 @@ class Supervision:
             Instruction.GIVE_UP_PERSISTER: self._exchange.saving.give_up,
             Instruction.PERSIST_NEWEST: self._persist_newest,
             Instruction.FINISH_PERSISTER: self._exchange.saving.finish,
+            Instruction.LEAVE_PERSISTER: self._exchange.saving.leave,
             Instruction.CONCLUDE: self._conclude,
             Instruction.FINISH: self._finish,
         }
@@ -386,5 +387,9 @@ class Supervision:
         if self._state in (*_LIVE, State.SAVING):
             self._lookout.heard(event, time.monotonic())
             self._exchange.record(event)
-            now = event.urgency == "now"
-            self._feed(Signal.STOP_NOW if now else Signal.STOP_GRACEFUL)
+            if event.urgency != "now":
+                self._feed(Signal.STOP_GRACEFUL)
+            elif self._state is State.SAVING and self._exchange.saving.is_overdue:
+                self._feed(Signal.SAVING_LEFT)
+            else:
+                self._feed(Signal.STOP_NOW)
