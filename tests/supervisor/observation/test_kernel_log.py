@@ -71,22 +71,28 @@ A_MONTH = 30 * 24 * AN_HOUR
 
 
 @pytest.mark.parametrize(
-    ("stamps", "opened", "now", "expected"),
+    ("stamps", "opened", "now", "corrected", "expected"),
     [
-        ([], 0.0, 100.0, []),
-        ([40.0, 90.0], 10.0, 100.0, [58.95, 8.95]),  # less what the clocks may differ by
-        ([99.9, 100.4], 10.0, 100.0, [0.0, 0.0]),  # no message is from the future
-        ([A_MONTH - AN_HOUR], A_MONTH - 2 * AN_HOUR, A_MONTH, [AN_HOUR - 1297.0]),
-        ([40.0, 5000.0], 10.0, 100.0, None),  # our clock is another one: a time namespace
-        ([40.0, 90.0], 80.0, 100.0, None),  # from before the log was opened
-        ([40.0, None], 10.0, 100.0, None),
+        ([], 0.0, 100.0, 0.0, []),
+        # Less what the clocks may differ by.
+        ([40.0, 90.0], 10.0, 100.0, 0.0, [58.998, 8.998]),
+        ([40.0, 90.0], 10.0, 100.0, 5.0, [48.998, 0.0]),
+        ([A_MONTH - AN_HOUR], A_MONTH - 2 * AN_HOUR, A_MONTH, 30.0, [AN_HOUR - 112.84]),
+        ([99.9, 100.4], 10.0, 100.0, 0.0, [0.0, 0.0]),  # no message is from the future
+        ([40.0, 5000.0], 10.0, 100.0, 0.0, None),  # our clock is another one: a time namespace
+        ([40.0, 90.0], 80.0, 100.0, 0.0, None),  # from before the log was opened
+        ([40.0, None], 10.0, 100.0, 0.0, None),
     ],
 )
 def test_the_least_age_of_messages(
-    stamps: list[float | None], opened: float, now: float, expected: list[float] | None
+    stamps: list[float | None],
+    opened: float,
+    now: float,
+    corrected: float,
+    expected: list[float] | None,
 ) -> None:
     logged = [Message("python[1]: segfault at 0", stamp) for stamp in stamps]
-    ages = least_ages(logged, opened, now)
+    ages = least_ages(logged, opened, now, corrected)
     assert ages == (expected if expected is None else pytest.approx(expected))
 
 
@@ -141,6 +147,6 @@ def test_the_real_log_starts_empty_and_shows_what_comes() -> None:
     Path("/dev/kmsg").write_text(f"<6>{marker}\n")
     logged = log.read()
     assert marker in [each.text for each in logged]
-    ages = least_ages(logged, opened, time.monotonic())
+    ages = least_ages(logged, opened, time.monotonic(), 1.0)
     assert ages is None or max(ages) < 1
     log.close()

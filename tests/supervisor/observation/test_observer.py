@@ -103,6 +103,8 @@ def test_a_crash_is_logged_by_the_kernel_and_a_signal_is_not(crash: str, is_logg
     if seen.kernel_faults is None:
         pytest.skip("the kernel does not tell of crashes here")
     assert any(f"[{child.pid}]" in line for line in seen.kernel_faults) == is_logged
+    ages = seen.kernel_fault_ages_seconds
+    assert ages is None or [age < 1 for age in ages] == [True] * len(seen.kernel_faults)
 
 
 def test_processor_time_and_limits_of_the_child() -> None:

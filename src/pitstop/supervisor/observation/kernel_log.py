@@ -32,8 +32,8 @@ _KILLED = re.compile(
 _FAULT = re.compile(r"^(?:traps: )?.{1,15}\[\d+\]:? (?:segfault at|trap |general protection)")
 
 _SLACK_SECONDS = 1.0
-_MOST_DRIFT = 5e-4
-"""A time server corrects our clock by 500 ppm at most (adjtimex(2)), and the stamps never."""
+_CALIBRATED_TO = 2e-5
+"""By this share of the time since the boot two clocks of one counter may differ."""
 
 
 @dataclass(frozen=True)
@@ -98,20 +98,21 @@ def faults(messages: Iterable[Message]) -> list[Message]:
 
 
 def least_ages(
-    messages: Sequence[Message], opened_seconds: float, now_seconds: float
+    messages: Sequence[Message], opened_seconds: float, now_seconds: float, corrected_seconds: float
 ) -> list[float] | None:
     """How many seconds ago each message was written, at least.
 
-    Stamps stand still while the machine sleeps, as our clock does, but run a little faster or
-    slower.  None where they do not fit it at all, as in a time namespace or after a virtual
+    Stamps stand still while the machine sleeps, as our clock does, but no time server corrects
+    them.  None where they do not fit our clock at all, as in a time namespace or after a virtual
     machine has moved.
 
     Args:
         messages: that came since the log was opened.
         opened_seconds: when that was, by CLOCK_MONOTONIC.
         now_seconds: by the same clock.
+        corrected_seconds: what that clock has been corrected by since the boot, either way.
     """
-    slack = _SLACK_SECONDS + _MOST_DRIFT * now_seconds
+    slack = _SLACK_SECONDS + 2 * corrected_seconds + _CALIBRATED_TO * now_seconds
     ages = []
     for each in messages:
         stamp = each.stamp_seconds

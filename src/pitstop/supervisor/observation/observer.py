@@ -139,7 +139,9 @@ class Observer:
     def _least_ages(self, crashes: list[Message] | None) -> list[float] | None:
         if crashes is None:
             return None
-        return kernel_log.least_ages(crashes, self._opened_seconds, time.monotonic())
+        now = time.monotonic()
+        corrected = abs(now - time.clock_gettime(time.CLOCK_MONOTONIC_RAW))
+        return kernel_log.least_ages(crashes, self._opened_seconds, now, corrected)
 
     def _logs_faults(self) -> bool:
         # Other processors have other words for a crash, and more of them.
