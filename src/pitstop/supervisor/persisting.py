@@ -36,7 +36,7 @@ class Snapshot:
     """A whole snapshot in memory.
 
     Attributes:
-        sequence: its number, counted from 1 in an attempt.
+        sequence: its number, larger than those of all snapshots before it.
         durable: the trainer asks for it on disk at once.
     """
 

@@ -13,7 +13,6 @@ from pitstop.diagnosis.log.ending import QUIET_ENDS, Ending
 from pitstop.diagnosis.log.signalled import is_own_fault
 from pitstop.diagnosis.log.signs.sign import Weight
 
-_DEATHS = frozenset({"host_oom_killed", "killed_from_outside", "native_crash"})
 _SURVIVED_FACTOR = 0.6
 _OTHER_FACTOR = 0.5
 _MOST_OTHERS = 4
