@@ -31,8 +31,8 @@ make_venv() {
 check() {
     local python=.compat/$1/bin/python
     "$python" -m pytest -q -p no:cacheprovider tests/keras tests/tensorflow &&
-        "$python" -m pytest -q -p no:cacheprovider tests/integration/test_exactness.py \
-            -k "$chains" &&
+        "$python" -m pytest -q -p no:cacheprovider -k "$chains" \
+            tests/integration/test_exactness.py tests/integration/test_torture.py &&
         "$python" -m pytest -q -p no:cacheprovider tests/integration/test_legacy_keras.py
 }
 

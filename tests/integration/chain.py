@@ -20,6 +20,9 @@ from tests.integration.compare import assert_identical
 from tests.integration.keras_run import OUT, SCRIPTS, KerasRun
 from tests.integration.supervisor.launch import PITSTOP, run_alone
 
+BY_COST: tuple[str, ...] = ()
+"""Options for snapshots as any user has them."""
+
 STEPS = 20
 VALIDATION_BATCHES = 6
 _EXIT_CODES = {"kill": 128 + 9, "stop": 75}

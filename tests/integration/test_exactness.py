@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from pitstop.events import LevelKnown
-from tests.integration.chain import Chain, interrupt_everywhere
+from tests.integration.chain import BY_COST, Chain, interrupt_everywhere
 from tests.integration.compare import assert_identical
 from tests.integration.conftest import Baseline
 from tests.integration.keras_run import OUT, KerasRun
 
-BY_COST: tuple[str, ...] = ()
 DECIDING = ("--validation", "--callbacks")
 
 # 20 steps an epoch, 6 batches of validation; three epochs unless said otherwise.
@@ -81,61 +80,13 @@ CHAINS = {
     ),
 }  # fmt: skip
 
-# What the matrix or another chain is close to; these are torture.
-MORE_CHAINS = {
-    "numpy-by-cost": Chain(
-        ("--input", "numpy", "--validation", "--epochs", "6"),
-        "kill@batch:40 kill@test:22 stop@batch:97 kill@batch:118",
-        options=BY_COST,
-        paced=True,
-    ),
-    "tfdata": Chain(
-        ("--input", "tfdata", "--callbacks"),
-        "stop@batch:7 kill@batch:40 stop@batch:59",
-    ),
-    "tfdata-repeat": Chain(
-        ("--input", "tfdata-repeat", *DECIDING),
-        "kill@batch:20 stop@batch:40",
-    ),
-    "two-fits-of-one-dataset": Chain(
-        ("--input", "tfdata-shuffle", "--epochs", "1", "--fits", "3"),
-        "stop@batch:18 kill@fit:1 kill@batch:40",
-    ),
-    "two-fits-of-one-sequence": Chain(
-        ("--input", "sequence", "--epochs", "1", "--fits", "3"),
-        "kill@fit:1 stop@batch:30 kill@fit:2",
-        level="exact_by_replay",
-    ),
-    "pandas": Chain(
-        ("--input", "frames", "--epochs", "2"),
-        "stop@batch:7 kill@batch:33",
-    ),
-    "grain-dataset": Chain(
-        ("--input", "grain-dataset", "--epochs", "2"),
-        "stop@batch:7 kill@batch:33",
-        level="exact_by_replay",
-    ),
-    "py-function": Chain(
-        ("--input", "py-function", "--callbacks"),
-        "kill@batch:6 stop@batch:35",
-        level="exact_by_replay",
-    ),
-}  # fmt: skip
-
-ALL_CHAINS = [
-    *(pytest.param(chain, id=name) for name, chain in CHAINS.items()),
-    *(
-        pytest.param(chain, id=name, marks=pytest.mark.torture)
-        for name, chain in MORE_CHAINS.items()
-    ),
-]
-
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("chain", ALL_CHAINS)
+@pytest.mark.parametrize("name", CHAINS)
 def test_interrupted_run_ends_with_the_same_bits(
-    chain: Chain, tmp_path: Path, baseline: Baseline
+    name: str, tmp_path: Path, baseline: Baseline
 ) -> None:
+    chain = CHAINS[name]
     interrupt_everywhere(chain, tmp_path, baseline(chain.arguments))
 
 

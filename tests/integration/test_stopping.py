@@ -21,11 +21,10 @@ from pitstop.events import (
 from tests.integration.compare import assert_identical
 from tests.integration.conftest import Baseline
 from tests.integration.keras_run import OUT, Ended, KerasRun, Started, seconds_to_end
-from tests.integration.supervisor.launch import until, until_line
+from tests.integration.supervisor.launch import persister_among, until, until_line
 
 # A step, and what TensorFlow needs to take itself down on a busy machine.
 _SOON_SECONDS = 10.0
-PERSISTER = "pitstop.snapshot.persister"
 _DECIDING = ("--validation", "--callbacks")
 
 
@@ -82,14 +81,15 @@ def test_while_the_input_stalls(tmp_path: Path, baseline: Baseline) -> None:
     arguments = ("--input", "stalling")
     gate = tmp_path / "gate"
     run = KerasRun(tmp_path, "train.py", (OUT, *arguments), environment={"GATE": str(gate)})
+    # The input is read ahead: it stands still some steps before the training does.
     process = run.start()
-    until_line(process, b"input waits")
+    run.until_training(25)
     process.send_signal(signal.SIGTERM)
     _assert_stopped(run, process, within_seconds=15.0)
     assert run.last(StopDeadlinePassed).phase == "train"
 
     process = run.start()
-    until_line(process, b"input waits")
+    run.until_training(25)
     process.send_signal(signal.SIGINT)
     until(lambda: run.events(StopRequested, 2))
     process.send_signal(signal.SIGINT)
@@ -140,7 +140,7 @@ def test_during_a_save_and_a_resume(tmp_path: Path, baseline: Baseline) -> None:
     )
     process = replace(run, arguments=(*run.arguments, "--pace", "0.1")).start()
     run.until_training(27)
-    persister = next(each for each in run.processes() if PERSISTER in each.cmdline())
+    persister = persister_among(run.processes())
     persister.suspend()
     until(lambda: run.status()["snapshot_step"] > run.status()["checkpoint_step"])
     process.send_signal(signal.SIGTERM)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.chain import Chain, interrupt_everywhere
+from tests.integration.chain import BY_COST, Chain, interrupt_everywhere
 from tests.integration.conftest import CYCLES, Baseline
 
 STEPS = 20
@@ -59,8 +59,46 @@ INPUTS = {
         options=("--every", "1steps", "--input", "replay"),
         level="exact_by_replay",
     ),
+    "numpy-by-cost": Chain(
+        ("--input", "numpy", "--validation", "--epochs", "6"),
+        "kill@batch:40 kill@test:22 stop@batch:97 kill@batch:118",
+        options=BY_COST,
+        paced=True,
+    ),
+    "tfdata": Chain(
+        ("--input", "tfdata", "--callbacks"),
+        "stop@batch:7 kill@batch:40 stop@batch:59",
+    ),
+    "tfdata-repeat": Chain(
+        ("--input", "tfdata-repeat", "--validation", "--callbacks"),
+        "kill@batch:20 stop@batch:40",
+    ),
+    "two-fits-of-one-dataset": Chain(
+        ("--input", "tfdata-shuffle", "--epochs", "1", "--fits", "3"),
+        "stop@batch:18 kill@fit:1 kill@batch:40",
+    ),
+    "two-fits-of-one-sequence": Chain(
+        ("--input", "sequence", "--epochs", "1", "--fits", "3"),
+        "kill@fit:1 stop@batch:30 kill@fit:2",
+        level="exact_by_replay",
+    ),
+    "pandas": Chain(
+        ("--input", "frames", "--epochs", "2"),
+        "stop@batch:7 kill@batch:33",
+    ),
+    "grain-dataset": Chain(
+        ("--input", "grain-dataset", "--epochs", "2"),
+        "stop@batch:7 kill@batch:33",
+        level="exact_by_replay",
+    ),
+    "py-function": Chain(
+        ("--input", "py-function", "--callbacks"),
+        "kill@batch:6 stop@batch:35",
+        level="exact_by_replay",
+    ),
 }  # fmt: skip
-"""Inputs that share their code with one of the exactness tests."""
+"""Inputs and scripts that share their code with one of the exactness tests, or with a cell of the
+matrix."""
 
 
 def random_points(seed: int) -> str:

@@ -22,15 +22,6 @@ from pitstop.machine.kernel_file import read_number, read_text
 from pitstop.machine.own_process import sees_all_pids
 from pitstop.supervisor.observation import schedulers
 
-_SCHEDULERS = {
-    "slurm": "Slurm",
-    "lsf": "LSF",
-    "pbs": "PBS",
-    "sge": "Grid Engine",
-    "kubernetes": "Kubernetes",
-    "colab": "Colab",
-}
-
 
 @dataclass(frozen=True)
 class Scheduler:
@@ -191,7 +182,7 @@ def _scheduler(environment: Mapping[str, str]) -> Scheduler | None:
     asked = schedulers.questions(seen.scheduler, seen.job)
     commands = [question.words[0] for question in asked]
     has_command = any(shutil.which(command) is not None for command in commands)
-    return Scheduler(_SCHEDULERS[seen.scheduler], next(iter(commands), ""), has_command)
+    return Scheduler(schedulers.NAMES[seen.scheduler], next(iter(commands), ""), has_command)
 
 
 def _clock_cost_ns() -> float:

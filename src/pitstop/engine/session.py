@@ -299,12 +299,13 @@ class Session:
 
     def _named(self, cut: Cut) -> Cut:
         """The cut with the name that the user asked for, if one did."""
-        requests = self.beacon.checkpoint_requests()
-        if requests == self._checkpoints_seen:
-            return cut
-        self._checkpoints_seen = requests
-        name = self.beacon.take_checkpoint_name()
+        name = self._take_request()
         return cut.named(name) if name else cut
+
+    def _take_request(self) -> str | None:
+        """The name, or nothing, of a checkpoint that was asked for since; None when none was."""
+        before, self._checkpoints_seen = self._checkpoints_seen, self.beacon.checkpoint_requests()
+        return None if self._checkpoints_seen == before else self.beacon.take_checkpoint_name()
 
     def _end_where_set(self, step: int, take: Callable[[], Cut | None]) -> None:
         if 0 < self.settings.die_at_step <= step:
@@ -318,9 +319,7 @@ class Session:
         started_ns = time.monotonic_ns()
         cut = None if self._given_up else take()
         if cut is None:
-            if self.beacon.checkpoint_requests() != self._checkpoints_seen:
-                self._checkpoints_seen = self.beacon.checkpoint_requests()
-                self.beacon.take_checkpoint_name()
+            if self._take_request() is not None:
                 self.report(snapshot_notices.none_taken(self.beacon.progress().step))
             self._cadence.postponed(started_ns, _GIVEN_UP_NS)
             return False

@@ -15,9 +15,9 @@ from pitstop.events import Event
 from pitstop.link.beacon import Beacon
 from pitstop.link.settings import ENV_COMPANION, ENV_SOCKET, Settings
 from pitstop.link.wire import Connection, close_all
+from pitstop.machine.signalling import send_to_group
 from pitstop.supervisor import process
 from pitstop.supervisor.control import ControlSocket
-from pitstop.supervisor.family import send_to_group
 from pitstop.supervisor.reactor import Reactor
 from pitstop.supervisor.resume import RestorePoint
 from pitstop.supervisor.seat import Invitation, Seat

@@ -9,6 +9,7 @@ from pathlib import Path
 _START_TIME_FIELD = 19
 """Index of `starttime` behind the command name in /proc/PID/stat (proc(5))."""
 
+_ENDED = (b"Z", b"X")
 
 _INITIAL_PID_NAMESPACE = "pid:[4026531836]"
 """PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h."""
@@ -22,17 +23,27 @@ def sees_all_pids(root: Path = Path("/")) -> bool:
 
 def start_time_ticks() -> int:
     """When this process began, in clock ticks since the boot."""
-    return start_of(Path("/proc/self/stat").read_bytes())
+    return _start_of(_fields(Path("/proc/self/stat").read_bytes()))
 
 
-def start_of(stat: bytes) -> int:
-    """When a process began, in clock ticks since the boot, from its /proc/PID/stat."""
-    return int(_fields(stat)[_START_TIME_FIELD])
+def is_there(pid: int, began_ticks: int) -> bool:
+    """Whether the process that began then is there now, and not another one with its number.
+
+    One that only waits for its parent to hear of its end is gone.
+
+    Args:
+        pid: its number.
+        began_ticks: see `start_time_ticks`.
+    """
+    try:
+        fields = _fields(Path(f"/proc/{pid}/stat").read_bytes())
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return _start_of(fields) == began_ticks and fields[0] not in _ENDED
 
 
-def has_ended(stat: bytes) -> bool:
-    """Whether a process only waits for its parent to hear of its end, from the same file."""
-    return _fields(stat)[0] in (b"Z", b"X")
+def _start_of(fields: list[bytes]) -> int:
+    return int(fields[_START_TIME_FIELD])
 
 
 def _fields(stat: bytes) -> list[bytes]:

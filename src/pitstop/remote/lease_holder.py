@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pitstop.errors import UserError
-from pitstop.machine.own_process import has_ended, start_of
+from pitstop.machine.own_process import is_there
 from pitstop.remote import lease
 from pitstop.remote.fault import StorageFault
 from pitstop.remote.layout import LEASE_KEY
@@ -93,7 +93,7 @@ class LeaseHolder:
         sighting = Sighting(
             lease=found,
             here=here,
-            holder_alive=here and _is_alive(found.pid, found.start_time_ticks),
+            holder_alive=here and is_there(found.pid, found.start_time_ticks),
             renewed=found != first,
             unchanged_seconds=time.monotonic() - changed_at,
             age_seconds=time.time() - found.renewed_seconds,
@@ -141,11 +141,3 @@ def _waiting_line(url: str, found: Lease) -> str:
 def _machine() -> str:
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
-
-
-def _is_alive(pid: int, start_time_ticks: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return start_of(stat) == start_time_ticks and not has_ended(stat)

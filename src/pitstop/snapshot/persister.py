@@ -38,6 +38,7 @@ from pitstop.events import (
 from pitstop.journal import Journal
 from pitstop.link.beacon import Beacon, Stop
 from pitstop.link.wire import Connection, Message
+from pitstop.machine.signalling import send_to_group
 from pitstop.snapshot.loading import RestoreImage, load
 from pitstop.snapshot.saving import Saver
 from pitstop.store.catalog import Catalog, CheckpointEntry
@@ -185,15 +186,9 @@ def end_process_group(pid: int, grace_seconds: float) -> None:
     The trainer leads its own session, so its group holds its data workers too.
     """
     if not _wait_for_exit(pid, grace_seconds):
-        _send_to_group(signal.SIGTERM, pid)
+        send_to_group(signal.SIGTERM, pid)
         _wait_for_exit(pid, _TERMINATE_SECONDS)
-    _send_to_group(signal.SIGKILL, pid)
-
-
-def _send_to_group(number: signal.Signals, leader_pid: int) -> None:
-    # Gone by then, or of another user (sudo); whatever it is, what is in memory is saved.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader_pid, number)
+    send_to_group(signal.SIGKILL, pid)
 
 
 def _wait_for_exit(pid: int, timeout_seconds: float) -> bool:

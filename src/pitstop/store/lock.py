@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pitstop.errors import RunFolderUnwritable, RunInUse
-from pitstop.machine.own_process import has_ended, start_of, start_time_ticks
+from pitstop.machine.own_process import is_there, start_time_ticks
 from pitstop.store.disk_fault import explain
 
 _TRIES = 5
@@ -139,13 +139,8 @@ def is_running(record: LockRecord) -> bool:
 
     Of a process on another host nothing can be known: it counts as running.
     """
-    if record.host != socket.gethostname():
-        return True
-    try:
-        stat = Path(f"/proc/{record.pid}/stat").read_bytes()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return start_of(stat) == record.start_time_ticks and not has_ended(stat)
+    on_another_host = record.host != socket.gethostname()
+    return on_another_host or is_there(record.pid, record.start_time_ticks)
 
 
 def is_locked(path: Path) -> bool:

@@ -16,7 +16,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from pitstop.errors import EnvironmentFault
-from pitstop.supervisor import family
+from pitstop.machine import signalling
 from pitstop.supervisor.process import Exit
 from pitstop.supervisor.watched_process import WatchedProcess
 
@@ -87,7 +87,7 @@ class AdoptedProcess(WatchedProcess):
     def _send(self, number: signal.Signals, descendants: Collection[int]) -> None:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._pidfd, number)
-        family.send(number, descendants)
+        signalling.send(number, descendants)
 
 
 def _status_of_zombie(pid: int) -> int | None:

@@ -6,9 +6,7 @@ also the ones that made a session of their own.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 from collections.abc import Collection
 from pathlib import Path
 
@@ -32,20 +30,6 @@ def tree_of(pid: int) -> list[int]:
         return [pid, *(child.pid for child in _children(psutil.Process(pid), recursive=True))]
     except psutil.Error:
         return [pid]
-
-
-def send(number: signal.Signals, pids: Collection[int]) -> None:
-    """Sends a signal to each; those that are gone by then, or another user's, are passed over."""
-    for pid in pids:
-        # Of another user: what the script has started with sudo.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, number)
-
-
-def send_to_group(number: signal.Signals, leader_pid: int) -> None:
-    """Sends a signal to a whole process group at once."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader_pid, number)
 
 
 def group_of(pid: int) -> int | None:

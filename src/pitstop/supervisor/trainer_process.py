@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Collection, Mapping, Sequence
 
+from pitstop.machine import signalling
 from pitstop.supervisor import family, process
 from pitstop.supervisor.lifecycle import Signal, State
 from pitstop.supervisor.process import Exit, Streams
@@ -64,20 +65,20 @@ class TrainerProcess(WatchedProcess):
 
     def suspend(self) -> None:
         """Stops its process group, as Ctrl-Z would have."""
-        family.send_to_group(signal.SIGSTOP, self.pid)
+        signalling.send_to_group(signal.SIGSTOP, self.pid)
 
     def resume(self, away_seconds: float) -> None:
         """Lets a stopped process group go on; the time away counts for nothing."""
         super().resume(away_seconds)
-        family.send_to_group(signal.SIGCONT, self.pid)
+        signalling.send_to_group(signal.SIGCONT, self.pid)
 
     def _send(self, number: signal.Signals, descendants: Collection[int]) -> None:
         strays = list(descendants)
         if self.exit is None:
             # The group at once, and one by one who left it for a session of its own.
             strays = [pid for pid in strays if family.group_of(pid) != self.pid]
-            family.send_to_group(number, self.pid)
-        family.send(number, strays)
+            signalling.send_to_group(number, self.pid)
+        signalling.send(number, strays)
 
 
 def aftermath(

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -115,6 +115,10 @@ def last(folder: Path, kind: type[E]) -> E:
 def processes_in(folder: Path) -> list[psutil.Process]:
     """Living processes that work in a folder."""
     return [process for process in psutil.process_iter() if _works_in(process, folder)]
+
+
+def persister_among(processes: Iterable[psutil.Process]) -> psutil.Process:
+    return next(each for each in processes if "pitstop.snapshot.persister" in each.cmdline())
 
 
 def _works_in(process: psutil.Process, folder: Path) -> bool:

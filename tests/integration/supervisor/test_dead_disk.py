@@ -13,6 +13,7 @@ from tests.integration.supervisor.launch import (
     events,
     finish,
     last,
+    persister_among,
     processes_in,
     start,
     until,
@@ -28,11 +29,7 @@ def test_a_second_stop_leaves_it_to_its_process(tmp_path: Path) -> None:
     command = (sys.executable, TRAINER)
     run = start(tmp_path, "run", "--run-dir", "run", "--grace", "1s", "--", *command)
     until_line(run, b"step 5\n")
-    [persister] = [
-        process
-        for process in processes_in(tmp_path)
-        if "pitstop.snapshot.persister" in process.cmdline()
-    ]
+    persister = persister_among(processes_in(tmp_path))
     persister.suspend()  # as a disk would that does not answer
     run.send_signal(signal.SIGINT)
     until(lambda: _said(tmp_path, "save_takes_long"))

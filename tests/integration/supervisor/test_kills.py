@@ -22,6 +22,7 @@ from tests.integration.supervisor.launch import (
     events,
     finish,
     last,
+    persister_among,
     processes_in,
     run_trainer,
     until,
@@ -49,12 +50,7 @@ def pid_of(victim: str, folder: Path, run: subprocess.Popen[bytes]) -> int:
         return run.pid
     if victim == "trainer":
         return last(folder, TrainerConnected).pid
-    [persister] = [
-        process
-        for process in psutil.Process(run.pid).children()
-        if "pitstop.snapshot.persister" in process.cmdline()
-    ]
-    return persister.pid
+    return persister_among(psutil.Process(run.pid).children()).pid
 
 
 def kill(folder: Path, run: subprocess.Popen[bytes], victims: tuple[str, ...]) -> None:

@@ -24,6 +24,7 @@ from tests.integration.supervisor.launch import (
     events,
     finish,
     last,
+    persister_among,
     processes_in,
     run_trainer,
     status,
@@ -163,9 +164,7 @@ def test_supervisor_killed_leaves_a_saved_run_that_can_go_on(tmp_path: Path) -> 
 def test_persister_killed_is_replaced(tmp_path: Path) -> None:
     run = run_trainer(tmp_path)
     until_line(run, b"step 5\n")
-    for process in processes_in(tmp_path):
-        if "pitstop.snapshot.persister" in process.cmdline():
-            process.kill()
+    persister_among(processes_in(tmp_path)).kill()
     answer = call(tmp_path, "checkpoint", "run")
     call(tmp_path, "stop", "run")
     ended = finish(run)

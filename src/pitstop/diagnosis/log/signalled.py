@@ -9,6 +9,7 @@ from typing import TypeVar
 from pitstop.diagnosis.finding import CauseId
 from pitstop.diagnosis.log.clue import Clue
 from pitstop.diagnosis.log.signs.numbers import CAUSE_OF_SIGNAL
+from pitstop.diagnosis.phrases import NAME_THE_LINE
 
 T = TypeVar("T")
 
@@ -27,18 +28,18 @@ _SIGNAL_WORDS: dict[str, str] = {
 _SIGNAL_ADVICE: dict[str, tuple[str, ...]] = {
     "SIGSEGV": (
         "Look for `segfault` in `dmesg` as root: it names the library; no line, and it was sent.",
-        "Run with `python -X faulthandler` to see which Python line crashes.",
+        NAME_THE_LINE,
     ),
     "SIGBUS": (
         "Check `df -h /dev/shm`, and that no file was cut short while it was mapped.",
-        "Run with `python -X faulthandler` to see which Python line crashes.",
+        NAME_THE_LINE,
     ),
     "killed_from_outside": (
         "Look for `Out of memory` in `dmesg` as root: memory is the most frequent reason.",
         "Ask who ran `kill -9`: a person, a container or job manager, or a memory watcher.",
     ),
     "preempted_or_terminated": ("Ask the scheduler or the cloud's event log who ended it.",),
-    "native_crash": ("Run with `python -X faulthandler` to see which Python line crashes.",),
+    "native_crash": (NAME_THE_LINE,),
     "illegal_instruction": ("Compare `grep -m1 flags /proc/cpuinfo` with what it needs.",),
     "time_limit": ("Raise it with `ulimit -t unlimited` in the shell that starts the run.",),
     "disk_full": ("Run `ulimit -f unlimited` before the run.",),

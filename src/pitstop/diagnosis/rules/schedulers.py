@@ -15,17 +15,7 @@ from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.events import JobSeen, JobState, StopRequested, TrainerExited
-
-_NAMES: Mapping[str, str] = MappingProxyType(
-    {
-        "slurm": "Slurm",
-        "lsf": "LSF",
-        "pbs": "PBS",
-        "sge": "Grid Engine",
-        "kubernetes": "Kubernetes",
-        "colab": "Colab",
-    }
-)
+from pitstop.supervisor.observation.schedulers import NAMES
 
 _ASK: Mapping[str, str] = MappingProxyType(
     {
@@ -105,7 +95,7 @@ _MEANINGS = (
 
 def name_of(scheduler: str) -> str:
     """What a scheduler is called."""
-    return _NAMES.get(scheduler, scheduler)
+    return NAMES.get(scheduler, scheduler)
 
 
 def job_record(evidence: Evidence) -> Finding | None:

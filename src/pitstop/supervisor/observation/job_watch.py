@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pitstop.events import AttemptEnded, Event, JobState, TrainerExited
-from pitstop.supervisor import family
+from pitstop.machine import signalling
 from pitstop.supervisor.observation import schedulers
 from pitstop.supervisor.observation.schedulers import Question
 from pitstop.supervisor.process import Streams, spawn
@@ -112,6 +112,6 @@ def _collect(asked: list[_Asked], until_seconds: float) -> None:
                 del waiting[fd]
     for each in waiting.values():
         # It may have ended itself and left another process behind, in the session that it led.
-        family.send_to_group(signal.SIGKILL, each.pid)
+        signalling.send_to_group(signal.SIGKILL, each.pid)
     for each in asked:
         os.close(each.fd)

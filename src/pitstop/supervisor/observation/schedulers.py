@@ -17,6 +17,16 @@ _STILL_GOING_ON = frozenset({"RUNNING", "COMPLETING", "RUN", "R", "E", ""})
 _PAIR = re.compile(r"(?:^|\s)(\w+)=(\S*)")
 _PBS_LINE = re.compile(r"^\s*([\w.]+) = (.*)$", re.MULTILINE)
 
+NAMES: Mapping[str, str] = {
+    "slurm": "Slurm",
+    "lsf": "LSF",
+    "pbs": "PBS",
+    "sge": "Grid Engine",
+    "kubernetes": "Kubernetes",
+    "colab": "Colab",
+}
+"""What people call them, by the `scheduler` of `JobSeen`."""
+
 _FACTS: Mapping[str, tuple[str, ...]] = {
     "slurm": ("SLURM_JOB_PARTITION", "SLURM_RESTART_COUNT", "SLURM_MEM_PER_NODE"),
     "lsf": ("LSB_QUEUE",),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pitstop.diagnosis.log.signs.sign import Sign, Weight, line
+from pitstop.diagnosis.phrases import NAME_THE_LINE
 
 _LESS = "Use less host memory: smaller batches and shuffle buffers, fewer data workers."
 _MORE = "Raise the memory limit of the container or job (`docker run -m`, `limits.memory`)."
-_FAULTHANDLER = "Run with `python -X faulthandler` to see which Python line crashes."
 _XID = "Take the machine out of use and start on another; tell its owner the Xid."
 
 KERNEL = (
@@ -72,7 +72,7 @@ KERNEL = (
         ),
         "native_crash",
         "The process crashed in native code, as the kernel log says.",
-        (_FAULTHANDLER,),
+        (NAME_THE_LINE,),
         weight=Weight.STATUS,
         confidence=0.87,
     ),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pitstop.diagnosis.log.signs.sign import Sign, Weight, line
+from pitstop.diagnosis.phrases import NAME_THE_LINE
 
-_FAULTHANDLER = "Run with `python -X faulthandler` to see which Python line crashes."
 _UPDATE = "Update or pin the library that is named there; report it with these lines."
 _NO_THREAD = (
     "Raise `ulimit -u` or the pids limit of the container; lower OMP_NUM_THREADS and the number "
@@ -101,7 +101,7 @@ NATIVE = (
         ),
         "native_crash",
         "Native code gave up",
-        (_UPDATE, _FAULTHANDLER),
+        (_UPDATE, NAME_THE_LINE),
         weight=Weight.SPECIAL,
         confidence=0.86,
     ),
@@ -126,7 +126,7 @@ NATIVE = (
         ),
         "native_crash",
         "Native code crashed.",
-        (_UPDATE, _FAULTHANDLER),
+        (_UPDATE, NAME_THE_LINE),
         weight=Weight.SPECIAL,
         confidence=0.85,
     ),

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from pitstop.supervisor import family
+from pitstop.machine import signalling
 
 _NOBODY = 65534
 
@@ -21,9 +21,9 @@ def test_one_that_is_gone_is_passed_over() -> None:
     gone, there = _sleeper(), _sleeper()
     gone.kill()
     gone.wait()
-    family.send(signal.SIGTERM, [gone.pid, there.pid])
+    signalling.send(signal.SIGTERM, [gone.pid, there.pid])
     assert there.wait(10) == -signal.SIGTERM
-    family.send_to_group(signal.SIGTERM, there.pid)
+    signalling.send_to_group(signal.SIGTERM, there.pid)
 
 
 def _as_nobody(others_pid: int) -> int:
@@ -31,8 +31,8 @@ def _as_nobody(others_pid: int) -> int:
     os.setuid(_NOBODY)
     own = _sleeper()
     try:
-        family.send_to_group(signal.SIGTERM, others_pid)
-        family.send(signal.SIGTERM, [others_pid, own.pid])
+        signalling.send_to_group(signal.SIGTERM, others_pid)
+        signalling.send(signal.SIGTERM, [others_pid, own.pid])
         return int(own.wait(10) != -signal.SIGTERM)
     finally:
         own.kill()

@@ -1,0 +1,22 @@
+"""Signals to processes, whoever they belong to."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Collection
+
+
+def send(number: signal.Signals, pids: Collection[int]) -> None:
+    """Sends a signal to each; those that are gone by then, or another user's, are passed over."""
+    for pid in pids:
+        # Of another user: what the script has started with sudo.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def send_to_group(number: signal.Signals, leader_pid: int) -> None:
+    """Sends a signal to a whole process group at once."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader_pid, number)
