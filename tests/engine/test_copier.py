@@ -12,10 +12,10 @@ import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from pitstop.engine import copier
 from pitstop.engine.copier import Copied, Copier
 from pitstop.engine.cut import HeldTensor, Position
 from pitstop.link.beacon import Beacon
@@ -39,7 +39,7 @@ class Trainer:
         self.arenas: list[Arena] = []
         self.fds: list[int] = []
         self.copied: list[Copied] = []
-        self.failed: list[OSError] = []
+        self.failed: list[Exception] = []
         self.copier = Copier(
             self.beacon,
             folder,
@@ -239,28 +239,48 @@ def test_an_arena_that_cannot_be_made_is_told_and_tried_again(tmp_path: Path) ->
         assert trainer.copier.copy_now(cut(1), "cadence", durable=True) == 0
         trainer.copier.submit(cut(2), "cadence", durable=False)
         trainer.copier.wait()
-    assert [error.strerror for error in trainer.failed] == ["File too large"] * 2
+    assert [getattr(error, "strerror", "") for error in trainer.failed] == ["File too large"] * 2
     assert trainer.beacon.progress().snapshot_step == -1
     trainer.copier.submit(cut(3), "cadence", durable=False)
     trainer.copier.wait()
     assert steps(trainer.copied) == [3]
 
 
-def test_an_error_of_our_own_does_not_hang_the_training(
-    trainer: Trainer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("at_once", [False, True])
+def test_an_error_of_our_own_is_told_and_does_not_end_the_training(
+    trainer: Trainer, *, at_once: bool
 ) -> None:
-    seen: list[Any] = []
-    monkeypatch.setattr(threading, "excepthook", seen.append)
-
     def read() -> memoryview:
         raise RuntimeError("no value")
 
-    trainer.copier.submit(cut(1, read=read), "cadence", durable=False)
-    trainer.copier.wait()
+    if at_once:
+        assert trainer.copier.copy_now(cut(1, read=read), "cadence", durable=True) == 0
+    else:
+        trainer.copier.submit(cut(1, read=read), "cadence", durable=False)
+        trainer.copier.wait()
+    assert [str(error) for error in trainer.failed] == ["no value"]
+    assert trainer.beacon.progress().snapshot_step == -1
     trainer.copier.submit(cut(2), "cadence", durable=False)
     trainer.copier.wait()
     assert steps(trainer.copied) == [2]
-    assert [str(args.exc_value) for args in seen] == ["no value"]
+
+
+def test_a_disk_that_does_not_answer_is_waited_for_once(
+    trainer: Trainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer.copier.copy_now(cut(1), "cadence", durable=True)
+    trainer.beacon.pin(trainer.copied[0].sequence)
+    trainer.copier.copy_now(cut(2), "cadence", durable=True)
+    monkeypatch.setattr(trainer.copier, "_patience_seconds", 0.05)
+    assert trainer.copier.copy_now(cut(3), "cadence", durable=True) == 0
+    # It had its chance: nobody waits again before a slot was free.
+    monkeypatch.setattr(copier, "_PATIENCE_SECONDS", 1e9)
+    assert trainer.copier.copy_now(cut(4), "cadence", durable=True) == 0
+    assert [type(error) for error in trainer.failed] == [TimeoutError] * 2
+    trainer.beacon.pin(0)
+    trainer.copier.copy_now(cut(5), "cadence", durable=True)
+    assert trainer.newest().step == 5
+    assert trainer.copier._patience_seconds == 1e9
 
 
 def test_a_snapshot_that_is_read_is_not_overwritten(trainer: Trainer) -> None:

@@ -14,7 +14,8 @@ import pytest
 
 from pitstop.engine.copy_mode import LARGE_BYTES
 from pitstop.engine.cut import Cut
-from pitstop.engine.session import EXIT_STOPPED, RestorePoint, Session, TrainingStopped
+from pitstop.engine.restore_point import RestorePoint
+from pitstop.engine.session import EXIT_STOPPED, Session, TrainingStopped
 from pitstop.errors import PeerClosed, PeerFault, ProtocolMismatch
 from pitstop.events import (
     CheckpointFailed,
@@ -163,6 +164,13 @@ def test_a_restore_point_that_is_gone(make: MakeSupervisor) -> None:
     supervisor.connection.send("no_image", {"checkpoint": "c", "reason": "it is damaged"})
     with pytest.raises(PeerFault, match="it is damaged"):
         supervisor.session.fetch(POINT)
+    assert supervisor.told(1)[0].type == "restore"
+    told = supervisor.event()
+    assert isinstance(told, Notice)
+    assert (told.code, told.message) == (
+        "resume_refused",
+        f"Checkpoint {POINT.checkpoint}: it is damaged.",
+    )
 
 
 # -- the step boundary -----------------------------------------------------------
@@ -422,6 +430,21 @@ def test_an_error_of_ours_ends_snapshots_and_not_training(make: MakeSupervisor) 
     told = supervisor.event()
     assert isinstance(told, InstrumentationUnavailable)
     assert "AttributeError('gone')" in told.reason
+    assert not supervisor.session.act(1, never)
+
+
+def test_a_copy_that_breaks_ends_snapshots_and_not_training(make: MakeSupervisor) -> None:
+    def read() -> memoryview:
+        raise RuntimeError("no value")
+
+    supervisor = make(every_steps=1)
+    supervisor.session.start_steps(0)
+    supervisor.session.milestone(cut(1, read=read))
+    assert supervisor.told(1)[0].type == "arena"
+    failed, told = supervisor.event(), supervisor.event()
+    assert isinstance(failed, CheckpointFailed)
+    assert "RuntimeError('no value')" in failed.error
+    assert isinstance(told, InstrumentationUnavailable)
     assert not supervisor.session.act(1, never)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState
-from pitstop.engine.session import RestorePoint
 from pitstop.errors import PeerFault
 from pitstop.events import Event, Notice
 from pitstop.keras.continuation import ResumeImpossible
@@ -33,21 +33,18 @@ def test_the_state_of_a_fit_is_taken() -> None:
     assert training(saved, [])._fetch(POINT) is saved
 
 
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (SavedState({"replay": {}}, {}), "saved in a loop of the script's own"),
-        (PeerFault("Checkpoint 00000007: it is damaged."), "it is damaged"),
-    ],
-)
-def test_anything_else_ends_the_script_and_is_told(
-    answer: SavedState | PeerFault, words: str
-) -> None:
+def test_the_state_of_a_loop_ends_the_script_and_is_told() -> None:
     told: list[Event] = []
     with pytest.raises(ResumeImpossible) as caught:
-        training(answer, told)._fetch(POINT)
+        training(SavedState({"replay": {}}, {}), told)._fetch(POINT)
     assert caught.value.code == 2
     (notice,) = told
     assert isinstance(notice, Notice)
     assert notice.code == "resume_refused"
-    assert words in notice.message
+    assert "saved in a loop of the script's own" in notice.message
+
+
+def test_what_does_not_load_ends_the_script() -> None:
+    """The session has told why."""
+    with pytest.raises(ResumeImpossible):
+        training(PeerFault("Checkpoint 00000007: it is damaged."), [])._fetch(POINT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import queue
@@ -19,6 +20,8 @@ from pitstop.snapshot.arena import Arena, plan_arena
 from pitstop.store.image import Image, plan_image
 
 _PIN_POLL_SECONDS = 0.002
+_PATIENCE_SECONDS = 120.0
+"""A disk that has not taken a snapshot in so long is not waited for."""
 _COPY_THREADS = min(4, os.cpu_count() or 1)
 """More threads than this do not copy faster: memory is the limit."""
 
@@ -71,7 +74,7 @@ class Copier:
         limit_bytes: int,
         on_arena: Callable[[Arena], None],
         on_copied: Callable[[Copied], None],
-        on_failed: Callable[[OSError], None],
+        on_failed: Callable[[Exception], None],
     ) -> None:
         self._beacon = beacon
         self._folder = folder
@@ -82,6 +85,7 @@ class Copier:
         self._on_failed = on_failed
         self.room_refused = False
         self.awaited = False
+        self._patience_seconds = _PATIENCE_SECONDS
         self._arena: Arena | None = None
         # A later process of the same attempt goes on with larger numbers.
         self._sequence = time.monotonic_ns()
@@ -149,15 +153,15 @@ class Copier:
                 del job  # The held values are let go before the next step is slowed by them.
                 self._idle.set()
         finally:
-            # An error of our own ended this thread: training does not wait for
-            # it, and the next cut gets another one.
+            # Whatever ended this thread: training does not wait for it, and the
+            # next cut gets another one.
             self._thread = None
             self._idle.set()
 
     def _copy(self, job: _Job) -> int:
         try:
             copied = self._fill(job)
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - ours: no code of the user's runs in a copy
             self._on_failed(error)
             return 0
         self._beacon.write_snapshot_step(job.position.step)
@@ -167,7 +171,7 @@ class Copier:
     def _make_room(self, snapshot_bytes: int) -> None:
         try:
             self._arena_for(snapshot_bytes)
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - as above
             self.room_refused = True
             self._on_failed(error)
 
@@ -176,8 +180,7 @@ class Copier:
         image = plan_image([tensor.spec for tensor in job.tensors])
         size_bytes = image.size_bytes + len(state)
         arena = self._arena_for(size_bytes)
-        while (index := arena.choose_slot(self._beacon.pinned())) is None:
-            time.sleep(_PIN_POLL_SECONDS)
+        index = self._free_slot(arena)
         self._sequence += 1
         # The time of making the arena is left out: it is paid once.
         started = time.monotonic()
@@ -193,6 +196,17 @@ class Copier:
             size_bytes,
             job.threads,
         )
+
+    def _free_slot(self, arena: Arena) -> int:
+        give_up_at = time.monotonic() + self._patience_seconds
+        while (index := arena.choose_slot(self._beacon.pinned())) is None:
+            if time.monotonic() >= give_up_at:
+                # From now on only what finds a slot is copied, until one does.
+                self._patience_seconds = 0.0
+                raise TimeoutError(errno.ETIMEDOUT, "the disk does not take the one before")
+            time.sleep(_PIN_POLL_SECONDS)
+        self._patience_seconds = _PATIENCE_SECONDS
+        return index
 
     def _arena_for(self, snapshot_bytes: int) -> Arena:
         if self._arena is not None and self._arena.fits(snapshot_bytes):

@@ -8,9 +8,7 @@ import platform
 import signal
 import sys
 import time
-import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +20,13 @@ from pitstop.engine.copy_mode import is_copied_before
 from pitstop.engine.cut import Cut, Position
 from pitstop.engine.durability import Durability
 from pitstop.engine.loss_watch import LossWatch
+from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState, open_saved_state
 from pitstop.engine.step_recorder import StepRecorder
 from pitstop.engine.vitals import Vitals
 from pitstop.errors import PeerClosed, PeerFault, ProtocolMismatch
 from pitstop.events import (
     Event,
-    InstrumentationUnavailable,
     StopRequested,
     TrainerConnected,
     TrainerStopped,
@@ -57,16 +55,6 @@ class TrainingStopped(SystemExit):
         super().__init__(EXIT_STOPPED)
 
 
-@dataclass(frozen=True)
-class RestorePoint:
-    """A state to restore: a finished fit, or the one to continue."""
-
-    checkpoint: str
-    step: int
-    fit: int
-    milestone: str
-
-
 class Session:
     """One trainer process of one attempt.
 
@@ -87,7 +75,7 @@ class Session:
     def __init__(self, connection: Connection, beacon: Beacon, welcome: dict[str, Any]) -> None:
         self.beacon = beacon
         self.settings = Settings.from_json(welcome["settings"])
-        self._points = [_restore_point(point) for point in welcome["points"]]
+        self._points = [RestorePoint.from_json(point) for point in welcome["points"]]
         self._trainings = 0
         self.lost_from_step = int(welcome["lost_from_step"])
         run_dir = Path(welcome["run_dir"])
@@ -116,7 +104,7 @@ class Session:
             self.settings.snapshot_memory_bytes,
             self._offer_arena,
             self._announce,
-            self._warn_of_failure,
+            self._copy_failed,
         )
 
     @classmethod
@@ -170,9 +158,19 @@ class Session:
     def fetch(self, point: RestorePoint) -> SavedState:
         """The verified state of a restore point.
 
+        Where there is none, the run is not resumed, and the user is told so:
+        training from the start in its place would be a silent loss.
+
         Raises:
             PeerFault: the supervisor is gone, or the checkpoint no longer loads.
         """
+        try:
+            return self._fetched(point)
+        except PeerFault as fault:
+            self.report(snapshot_notices.not_resumed(fault))
+            raise
+
+    def _fetched(self, point: RestorePoint) -> SavedState:
         if self._connection is None:
             raise PeerClosed("The supervisor of this run is gone.")
         self._connection.send("restore", {"checkpoint": point.checkpoint})
@@ -208,13 +206,7 @@ class Session:
         """Our own code failed: the user's training goes on without snapshots."""
         if not self._given_up:
             self._given_up = True
-            trace = "".join(traceback.format_exception(error)[-3:])
-            self.report(
-                InstrumentationUnavailable(
-                    f"Pitstop failed to take a snapshot ({error!r}); training goes on without.",
-                    f"Please report this as a bug of Pitstop: {trace}",
-                )
-            )
+            self.report(snapshot_notices.broken(error))
 
     def act(self, step: int, take: Callable[[], Cut | None]) -> bool:
         """Does what is due at this boundary.
@@ -261,7 +253,7 @@ class Session:
             cut: held at the end of its steps, None when there is none.
             metrics: the logs of the epoch.
         """
-        if cut is None or not self.bests.accepts(cut.position.step, metrics):
+        if cut is None or self._given_up or not self.bests.accepts(cut.position.step, metrics):
             return
         self._durability.wait(self._nobody_stops)
         finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
@@ -369,8 +361,10 @@ class Session:
             },
         )
 
-    def _warn_of_failure(self, error: OSError) -> None:
+    def _copy_failed(self, error: Exception) -> None:
         self.report(snapshot_notices.failed(self.beacon.progress().step, error))
+        if not isinstance(error, (OSError, MemoryError)):
+            self.give_up_snapshots(error)
 
     def _send(self, type_: str, body: dict[str, Any], *fds: int) -> None:
         connection = self._connection
@@ -391,8 +385,3 @@ def _introduction() -> dict[str, Any]:
         "python": platform.python_version(),
         "argv": sys.argv,
     }
-
-
-def _restore_point(point: dict[str, Any]) -> RestorePoint:
-    info = point["info"]
-    return RestorePoint(point["checkpoint"], info["step"], info["fit"], info["milestone"])

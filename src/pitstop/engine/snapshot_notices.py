@@ -1,8 +1,11 @@
-"""What the user is told of snapshots that are not taken as they should be."""
+"""What the user is told of snapshots that are not taken, or not loaded, as they should be."""
 
 from __future__ import annotations
 
-from pitstop.events import CheckpointFailed, Notice
+import traceback
+
+from pitstop.errors import PeerFault
+from pitstop.events import CheckpointFailed, InstrumentationUnavailable, Notice
 from pitstop.snapshot.arena import ArenaPlan
 
 
@@ -16,12 +19,24 @@ def memory_short(plan: ArenaPlan) -> Notice:
     )
 
 
-def failed(step: int, error: OSError) -> CheckpointFailed:
+def failed(step: int, error: Exception) -> CheckpointFailed:
     """A snapshot could not be taken; who asked for this checkpoint waits no longer."""
-    return CheckpointFailed(
-        step,
-        f"No snapshot could be taken: {error.strerror}.",
-        "Free memory or disk space; the last checkpoint stands.",
+    match error:
+        case TimeoutError():
+            remedy = "See whether the disk answers; the last checkpoint stands."
+        case OSError() | MemoryError():
+            remedy = "Free memory or disk space; the last checkpoint stands."
+        case _:
+            remedy = "The last checkpoint stands."
+    return CheckpointFailed(step, f"No snapshot could be taken: {_words(error)}.", remedy)
+
+
+def broken(error: Exception) -> InstrumentationUnavailable:
+    """Our own code failed: there are no snapshots any more."""
+    trace = "".join(traceback.format_exception(error)[-3:])
+    return InstrumentationUnavailable(
+        f"Pitstop failed to take a snapshot ({error!r}); training goes on without.",
+        f"Please report this as a bug of Pitstop: {trace}",
     )
 
 
@@ -30,3 +45,14 @@ def none_taken(step: int) -> CheckpointFailed:
     return CheckpointFailed(
         step, "No snapshot can be taken of this training.", "`pitstop status` tells why."
     )
+
+
+def not_resumed(fault: PeerFault) -> Notice:
+    """What is saved could not be loaded."""
+    return Notice("resume_refused", str(fault), "Run the same command again.")
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return "memory is full" if isinstance(error, MemoryError) else repr(error)

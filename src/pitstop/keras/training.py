@@ -7,8 +7,9 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from pitstop.engine.export_order import refuse_to_train
+from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState
-from pitstop.engine.session import RestorePoint, Session, TrainingStopped
+from pitstop.engine.session import Session, TrainingStopped
 from pitstop.engine.stop_signals import StopSignals
 from pitstop.engine.witness import place_on_stack
 from pitstop.errors import PeerFault
@@ -123,11 +124,9 @@ class Training:
         return Continuation(run, self._fetch(point))
 
     def _fetch(self, point: RestorePoint) -> SavedState:
-        # Training from the start in its place would be a silent loss.
         try:
             saved = self.session.fetch(point)
-        except PeerFault as fault:
-            self.session.report(Notice("resume_refused", str(fault), "Run the same command again."))
+        except PeerFault:
             raise ResumeImpossible from None
         if "fit" not in saved.state:
             message = "The run was saved in a loop of the script's own, which is now a model.fit."

@@ -10,10 +10,11 @@ from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
-from pitstop.engine.session import RestorePoint, Session
+from pitstop.engine.restore_point import RestorePoint
+from pitstop.engine.session import Session
 from pitstop.engine.witness import place_on_stack
 from pitstop.errors import PeerFault
-from pitstop.events import LevelKnown, Notice
+from pitstop.events import LevelKnown
 from pitstop.replay import signature, values
 from pitstop.replay.callee import Call, Callee
 from pitstop.replay.live_loop import LiveLoop
@@ -285,10 +286,7 @@ class Recorder:
     def _repeat(self, loop: LiveLoop, point: RestorePoint) -> None:
         try:
             saved = loop.session.fetch(point)
-        except PeerFault as fault:
-            # Training from the start in its place would be a silent loss.
-            remedy = "Run the same command again."
-            loop.session.report(Notice("resume_refused", str(fault), remedy))
+        except PeerFault:
             raise LoopDiverged from None
         self._repetition = Repetition(loop, self._registry, saved)
         self._repetition.begin()

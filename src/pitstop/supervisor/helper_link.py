@@ -67,6 +67,9 @@ class HelperLink:
         ours, theirs = pair()
         try:
             self.pid = spawn(theirs.fileno())
+        except OSError:
+            ours.close()
+            raise
         finally:
             theirs.close()
         self._starts += 1

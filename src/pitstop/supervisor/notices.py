@@ -33,7 +33,7 @@ DAEMONIZED = Notice(
 NO_PERSISTER = Notice(
     "no_persister",
     "The process that saves checkpoints keeps dying; training goes on without new ones.",
-    "Free memory or disk space; the last checkpoint stands.",
+    "Free memory or disk space: it is tried again every minute; the last checkpoint stands.",
 )
 SAVE_TAKES_LONG = Notice(
     "save_takes_long",

@@ -17,6 +17,8 @@ from pitstop.supervisor.reactor import Reactor
 from pitstop.supervisor.restoring import Restoring
 
 _NEVER = float("inf")
+_AGAIN_SECONDS = 60.0
+"""After so long another persister is tried, when there is none: memory may be free again."""
 
 
 class Saving:
@@ -52,6 +54,8 @@ class Saving:
         self._patience_seconds = patience_seconds
         self._overdue_at = _NEVER
         self._told_overdue = False
+        self._again_at = _NEVER
+        self._told_given_up = False
 
     @property
     def interval_seconds(self) -> float | None:
@@ -77,9 +81,17 @@ class Saving:
             self._restoring.persister_restarted()
 
     def give_up(self) -> None:
-        """Goes on without a persister."""
-        self._on_event(NO_PERSISTER)
+        """Goes on without a persister for now; another one is tried from time to time."""
+        self._policy = self._policy.failed(time.monotonic())
+        if not self._told_given_up:
+            self._told_given_up = True
+            self._on_event(NO_PERSISTER)
         self._restoring.persister_given_up()
+        self._again_at = time.monotonic() + _AGAIN_SECONDS
+
+    def _try_again(self) -> None:
+        self._again_at = _NEVER
+        self.restart()
 
     def taken(self, snapshot: Snapshot) -> None:
         """A snapshot is whole."""
@@ -90,7 +102,9 @@ class Saving:
         self._policy = self._policy.hurried(reason)
 
     def tick(self) -> None:
-        """Asks for a checkpoint when one is due."""
+        """Asks for a checkpoint when one is due, a persister of its own if there is none."""
+        if time.monotonic() >= self._again_at:
+            self._try_again()
         if self.is_overdue and not self._told_overdue:
             self._told_overdue = True
             self._on_event(SAVE_TAKES_LONG)
@@ -105,6 +119,8 @@ class Saving:
         Args:
             reason: why, unless the newest snapshot has a reason of its own.
         """
+        if self._again_at != _NEVER:
+            self._try_again()
         self._persister.persist(self._policy.urgent or reason)
 
     def finish(self) -> None:
@@ -145,6 +161,7 @@ class Saving:
         elif message.type == "persisted":
             sequence, took_seconds = int(body["sequence"]), float(body["seconds"])
             self._policy = self._policy.answered(sequence, time.monotonic(), took_seconds)
+            self._told_given_up = False
         elif message.type == "persist_failed":
             self._policy = self._policy.failed(time.monotonic())
 
