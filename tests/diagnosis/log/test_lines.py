@@ -25,6 +25,9 @@ DECORATED = [
     ('{"message":"it failed","rank":2}', "it failed", "2"),
     ('{"log":"\\u001b[31mit failed\\u001b[0m\\n"}', "it failed", ""),
     ("INFO:tensorflow:it failed", "it failed", ""),
+    ("704.7s\t1385\tit failed", "it failed", ""),
+    ("704.7s\t1385\t[rank0]: it failed", "it failed", "[rank0]:"),
+    ("jax.errors.UnfilteredStackTrace: ValueError: it failed", "ValueError: it failed", ""),
 ]
 BARE = [
     "it failed",

@@ -72,13 +72,16 @@ def test_the_loss_of_something_else_may_be_no_number(text: str) -> None:
         *("Training finished.", "Finished Training", "'train_runtime': 3", "Done!"),
         "INFO:torch.distributed.elastic.agent:[default] worker group successfully finished. Wait",
         "[2026-01-02] INFO - the job completed successfully",
+        "Training ends @ 1589398297.5",
     ],
 )
 def test_what_says_that_all_was_done(text: str) -> None:
     assert list(progress.completions(tuple(split(text))))
 
 
-@pytest.mark.parametrize("text", ["Download finished successfully", "saved successfully"])
+@pytest.mark.parametrize(
+    "text", ["Download finished successfully", "saved successfully", "Training ends with an error"]
+)
 def test_what_says_that_a_part_was_done(text: str) -> None:
     assert not list(progress.completions(tuple(split(text))))
 

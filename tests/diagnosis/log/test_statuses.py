@@ -13,6 +13,8 @@ BARS = "Epoch 1/3\n8/8 - 1s - loss: 0.9\nEpoch 2/3\n5/8 - 1s - loss: 0.8\n"
 HEADER = 'Traceback (most recent call last):\n  File "/app/run.py", line 8, in main\n    go()\n'
 SAGEMAKER = "sagemaker.exceptions.UnexpectedStatusException: Error for Training job a: Failed. "
 WORKER = HEADER + "RuntimeError: DataLoader worker (pid 9) is killed by signal: {}. \n"
+JOINT = "\nThe above exception was the direct cause of the following exception:\n\n"
+GONE = HEADER + "RuntimeError: DataLoader worker (pid(s) 9) exited unexpectedly\n"
 MAC = "libc++abi: terminating due to uncaught exception of type std::runtime_error: {}\n"
 MESSAGE = "Job a failed: the main process exited with code {}"
 
@@ -28,6 +30,12 @@ MESSAGE = "Job a failed: the main process exited with code {}"
         (HEADER + f"mylib.JobFailed: {MESSAGE.format(137)}\n", "killed_from_outside"),
         (WORKER.format("Killed"), "killed_from_outside"),
         (WORKER.format("Segmentation fault"), "native_crash"),
+        (WORKER.format("Killed") + JOINT + GONE, "killed_from_outside"),
+        (BARS + "  912 Illegal instruction     (core dumped) python a.py\n", "illegal_instruction"),
+        (BARS + "User defined signal 2\n", "preempted_or_terminated"),
+        ("(raylet) E 9] (raylet) m.cc:3: 2 Workers (tasks / actors) killed due to memory pressure "
+         "(OOM), 0 Workers crashed\n", "host_oom_killed"),
+        ("W0611 poll.py:9] The TPU b'mine-3' is in state PREEMPTED.\n", "preempted_or_terminated"),
         ("logging.cc:317: *** SIGTERM received at time=1642268209\n", "preempted_or_terminated"),
         ("logging.cc:317: *** SIGSEGV received at time=1642268209\n", "native_crash"),
         ("W12 init.cc:205] *** SIGSEGV (@0x19) received by PID 11 (TID 0x7f)\n", "native_crash"),

@@ -45,6 +45,53 @@ NCCL_TIMEOUT = (
 OOM_TITLE = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
 
 CASES: list[tuple[str, str, CauseId]] = [
+    # a disk that was full is full
+    (
+        "what failed on a full disk",
+        BARS
+        + traceback("OSError: [Errno 28] No space left on device", "save")
+        + traceback("AttributeError: module 'report' has no attribute 'Page'", "write"),
+        "disk_full",
+    ),
+    (
+        "a disk that was full before epochs that followed",
+        BARS
+        + traceback("OSError: [Errno 28] No space left on device", "save")
+        + LATER
+        + traceback("AttributeError: module 'report' has no attribute 'Page'", "write"),
+        "user_code_error",
+    ),
+    (
+        "the peer of a full disk",
+        '[rank0]:   File "/app/torch/serialization.py", line 7, in save\n[rank0]:     write()\n'
+        "[rank0]: RuntimeError: [enforce fail at inline_container.cc:6] . unexpected pos 9 vs 8\n"
+        "[rank1]: [gloo/transport/tcp/pair.cc:5] Connection closed by peer [10.0.0.2]:333\n",
+        "disk_full",
+    ),
+    # of the GPU's libraries
+    (
+        "a library of the driver that lacks a function",
+        NCCL_TIMEOUT + "api.cpp:2, please report. /lib64/libnvidia-ml.so.1: undefined symbol: "
+        "nvmlDeviceGetLink\n",
+        "gpu_driver_or_library",
+    ),
+    (
+        "NCCL without a connection",
+        BARS + "terminate called after throwing an instance of 'std::runtime_error'\n"
+        "  what():  NCCL error: unhandled system error, NCCL version 2.10.3\n"
+        "ncclSystemError: System call (e.g. socket, malloc) or external library call failed.\n",
+        "worker_lost",
+    ),
+    (
+        "memory of the GPU at the end of a copy to it",
+        BARS
+        + traceback(
+            "tensorflow.python.framework.errors_impl.ResourceExhaustedError: SameWorkerRecvDone "
+            "unable to allocate output tensor. Key: /device:CPU:0;a;/job:b/device:GPU:0;"
+            "edge_9_IteratorGetNext;0:0\n\t [[{{node IteratorGetNext/_2}}]]"
+        ),
+        "gpu_oom",
+    ),
     # who ended it says so
     (
         "Slurm, time",

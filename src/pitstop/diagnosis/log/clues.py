@@ -49,6 +49,7 @@ _SIGNAL_INSIDE = re.compile(
     r"(?:Signals\.|signal[ :]+|got signal: ?)(?P<signal>\d+|SIG[A-Z0-9]+)"
     r"|killed by signal: (?P<word>[A-Z][a-z]+(?: [a-z]+)*)"
 )
+_KILLED = "killed by signal: "
 _BENIGN_ABOVE = re.compile(r"^Exception ignored (?:in|on)|^--- Logging error ---")
 _OWN_NAME = r"[\w.:/-]*(?:py|torch|train|ray|jup|pt_|tf_|conda|cuda|main|data|worker|mpi|xla)"
 _OTHER_PROGRAM = re.compile(
@@ -145,10 +146,7 @@ def classified(log: Log, base: Clue, raised: Raised, row: Signature) -> Clue:
 
 
 def _unclassified(base: Clue, raised: Raised) -> Clue:
-    tells_of_another = _TELLS_OF_AN_EXIT.search(raised.message) or (
-        "killed by signal: " in raised.message
-    )
-    if raised.name in _WRAPPERS or tells_of_another:
+    if raised.name in _WRAPPERS or _tells_of_another(raised):
         name = _signal_inside(raised)
         told = replace(base, weight=Weight.STATUS, is_victim=True, confidence=0.4)
         return (of_signal(name, told) if name else None) or told
@@ -156,6 +154,11 @@ def _unclassified(base: Clue, raised: Raised) -> Clue:
         headline = f"A callback failed in {raised.callback}: {title_of(raised)}"
         return replace(base, cause="callback_error", headline=headline)
     return replace(base, cause="user_code_error")
+
+
+def _tells_of_another(raised: Raised) -> bool:
+    """Whether the exception says how another process ended."""
+    return bool(_TELLS_OF_AN_EXIT.search(raised.message)) or _KILLED in raised.message
 
 
 def _signal_inside(raised: Raised) -> str:
@@ -174,6 +177,9 @@ def _telling(chain: tuple[Raised, ...]) -> tuple[Raised, Signature | None]:
     """
     rows = [(raised, classify(raised)) for raised in chain]
     known = [(raised, row) for raised, row in rows if row]
+    killed = [raised for raised in chain if _KILLED in raised.message]
+    if killed and all(row.is_victim for _, row in known):
+        return killed[-1], None
     if not known:
         others = [raised for raised, _ in rows if raised.name not in _WRAPPERS]
         return (others or [chain[-1]])[-1], None
@@ -219,6 +225,7 @@ def _of_sign(log: Log, sign: Sign, found: re.Match[str], number: int, group: str
         sign.headline,
         sign.advice,
         survived=_was_survived(log, sign, number, group),
+        is_victim=sign.is_victim,
     )
     if _OTHER_PROGRAM.search(found[0]):
         return None

@@ -19,6 +19,8 @@ _SYSLOG = (
 # TensorFlow's own "2024-01-01 00:00:00.0: E core/..." stays whole.
 _DECORATION = re.compile(
     rf"(?P<time>\[?\(?{_DATE}[T ,]+{_CLOCK}{_ZONE}\]?\)?(?!: [IWEF] )(?: ?[-:|,](?= ))?)"
+    r"|(?P<kaggle>^\d+\.\ds\t\d+(?:\t|$))"
+    r"|(?P<jax>(?:[\w.]+\.)?UnfilteredStackTrace: (?=[\w.]+: ))"
     r"|(?P<cri>(?:stdout|stderr)(?: [FP](?= )|:(?= )))"
     r"|(?P<rank>\[(?:(?:rank|Rank|worker|process|default)[ :_-]?\d+|\d+,\d+)\]"
     r"(?:<std(?:err|out)>)?:?)"

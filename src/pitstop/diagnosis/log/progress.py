@@ -31,7 +31,7 @@ _NAN = re.compile(
 )
 _COMPLETE = re.compile(
     r"^\W*(?:(?:the )?(?:model )?(?:training|experiment|job|run|all)(?: (?:is|was|has))? ?"
-    r"(?:complete|completed|finished|done)\b"
+    r"(?:complete|completed|finished|done|ends(?= @|[.!:]*$))\b"
     r"|.*\b(?:worker group|training|job|run|script|program)\b (?:has )?"
     r"(?:successfully (?:finished|completed)|(?:finished|completed) successfully)"
     r"|finished training|done training|done[.!]*$|all done|Successfully completed"

@@ -109,6 +109,8 @@ def _refined(ending: Ending, clue: Clue) -> Clue:
     """
     if clue.cause == "native_crash" and clue.raised is None:
         return hints.before(ending.log, clue) or clue
+    if clue.weight is Weight.GENERAL:
+        return _on_a_full_disk(ending, clue) or clue
     if clue.cause != "gpu_driver_or_library":
         return clue
     full = [
@@ -119,6 +121,16 @@ def _refined(ending: Ending, clue: Clue) -> Clue:
     if not full:
         return clue
     return replace(clue, cause="gpu_oom", confidence=0.8, advice=full[-1].advice)
+
+
+def _on_a_full_disk(ending: Ending, clue: Clue) -> Clue | None:
+    """A disk that was full is so still: what fails after it, in whatever way, fails for that."""
+    full = [
+        each
+        for each in ending.clues
+        if each.cause == "disk_full" and each.number < clue.number and not each.survived
+    ]
+    return full[-1] if full else None
 
 
 def _status(fatal: Sequence[Clue]) -> Clue | None:

@@ -34,6 +34,7 @@ KERNEL = (
             r"^.*session crashed after using all available (?:RAM|memory).*$",
             r"^.*tried to allocate more memory than is available.*$",
             r"^.*[Tt]ask was killed due to the node running low on memory.*$",
+            r"^.*\b[1-9]\d* [Ww]orkers?\b.* killed due to memory pressure.*$",
             r"^.*killed (?:due to|because of) (?:running )?(?:out of|low|high|excessive) memory.*$",
             r"^.*running beyond (?:physical|virtual) memory limits.*$",
             r"^.*OutOfMemoryError: Container killed due to.*$",

@@ -24,6 +24,14 @@ NATIVE = (
         weight=Weight.SPECIAL,
     ),
     Sign(
+        line(r"^.*\blib(?:nvidia-ml|cuda|cudart|cudnn|cublas|nccl)\S*: undefined symbol: .*$"),
+        "gpu_driver_or_library",
+        "A library of the GPU is older or newer than what was built for it.",
+        ("Compare the driver's version (`nvidia-smi`) with what the framework asks for.",),
+        weight=Weight.SPECIAL,
+        confidence=0.85,
+    ),
+    Sign(
         line(
             r"^.*pthread_create\(?\)? failed.*(?:[Rr]esource|NPROC|[Ll]imit).*$",
             r"^.*(?:libgomp|OMP|OpenBLAS).*(?:[Tt]hread creation failed|unable to allocate"

@@ -66,6 +66,8 @@ _WORDS = MappingProxyType(
         "bad system call": "SIGSYS",
         "quit": "SIGQUIT",
         "interrupt": "SIGINT",
+        "user defined signal 1": "SIGUSR1",
+        "user defined signal 2": "SIGUSR2",
         "access violation": "SIGSEGV",
         "stack overflow": "SIGSEGV",
         "已杀死": "SIGKILL",

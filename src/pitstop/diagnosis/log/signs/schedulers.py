@@ -28,6 +28,12 @@ SCHEDULERS = (
         confidence=0.99,
     ),
     Sign(
+        line(r"^.*\b(?:TPU|VM|[Ii]nstance|[Nn]ode)\b.* in state PREEMPTED\b.*$"),
+        "preempted_or_terminated",
+        "The cloud took the machine away (preemption).",
+        ("Start it again on another machine, so that it resumes from its last checkpoint.",),
+    ),
+    Sign(
         line(
             r"^.*CANCELLED AT .*DUE TO NODE FAILURE.*$", r"^.*(?:State[=:] ?|DUE TO )NODE_FAIL.*$"
         ),

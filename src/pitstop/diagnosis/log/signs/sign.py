@@ -40,6 +40,7 @@ class Sign:
         confidence: how sure the cause is.
         source: who said it.
         survives: training that goes on afterwards proves nothing against it.
+        is_victim: it tells that something else failed.
     """
 
     pattern: re.Pattern[str]
@@ -50,6 +51,7 @@ class Sign:
     confidence: float = 0.95
     source: str = "output"
     survives: bool = False
+    is_victim: bool = False
 
 
 def line(*patterns: str) -> re.Pattern[str]:

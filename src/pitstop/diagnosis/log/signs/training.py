@@ -139,6 +139,7 @@ TRAINING = (
         ("Look which task did not come to the collective, in the logs of all.",),
         weight=Weight.GENERAL,
         confidence=0.7,
+        is_victim=True,
     ),
     Sign(
         line(
@@ -151,5 +152,6 @@ TRAINING = (
         ("Look at the log of the task that failed first.",),
         weight=Weight.GENERAL,
         confidence=0.75,
+        is_victim=True,
     ),
 )

@@ -75,10 +75,22 @@ CLUSTER = (
         is_victim=True,
     ),
     Signature(
+        "worker_lost",
+        "NCCL could not reach the other processes",
+        (
+            "Run with NCCL_DEBUG=WARN: the lines before the error say which call failed.",
+            "Look whether a process ended first; then at the network (NCCL_SOCKET_IFNAME) and at "
+            "the size of /dev/shm.",
+        ),
+        words(r"ncclSystemError|NCCL error:? unhandled system error"),
+        confidence=0.65,
+        is_victim=True,
+    ),
+    Signature(
         "gpu_driver_or_library",
         "NCCL, which joins the GPUs, failed",
         ("Run with NCCL_DEBUG=WARN: the lines before the error say why.",),
-        words(r"NCCL (?:error|failure|WARN)|ncclSystemError|ncclUnhandledCudaError|ncclInternal"),
+        words(r"NCCL (?:error|failure|WARN)|ncclUnhandledCudaError|ncclInternal"),
         confidence=0.75,
         is_victim=True,
     ),

@@ -26,6 +26,7 @@ GPU_MEMORY = Signature(
         r"CUDA_ERROR_OUT_OF_MEMORY",
         r"OOM when allocating.*(?:GPU|gpu)",
         r"GPU_\d+_bfc",
+        r"unable to allocate output tensor.*device:GPU:",
         r"Dst tensor is not initialized",
         r"(?:CUDA|HIP|MPS backend|XPU|NPU)[\w ]* out of memory",
         r"(?:CUDA|HIP|cuda\w*)(?: runtime)? error:? ?(?:\(\d+\) ?:? ?)?out of memory",
