@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,6 +38,8 @@ class KerasRun:
         arguments: for the script.
         options: for `pitstop run`.
         environment: variables for every attempt.
+        pace_seconds: how much longer each step of train.py takes in what `start` starts, so
+            that the test finds it still training; what `attempt` runs is not slowed.
     """
 
     folder: Path
@@ -45,16 +47,21 @@ class KerasRun:
     arguments: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
+    pace_seconds: float = 0.0
 
     def start(self, *more: str) -> Started:
         """Starts an attempt, with more options for `pitstop run` if there are any."""
-        command = (sys.executable, str(SCRIPTS / self.script), *self.arguments)
-        words = ("run", "--run-dir", "run", *self.options, *more, "--", *command)
-        return launch.start(self.folder, *words, **self.environment)
+        return launch.start(self.folder, *self.words(*more), **self.environment)
+
+    def words(self, *more: str) -> tuple[str, ...]:
+        """What `pitstop` is called with to start an attempt."""
+        pace = ("--pace", str(self.pace_seconds)) if self.pace_seconds else ()
+        command = (sys.executable, str(SCRIPTS / self.script), *self.arguments, *pace)
+        return ("run", "--run-dir", "run", *self.options, *more, "--", *command)
 
     def attempt(self, *more: str) -> Ended:
         """Runs an attempt to its end."""
-        return launch.finish(self.start(*more))
+        return launch.finish(replace(self, pace_seconds=0.0).start(*more))
 
     def pitstop(self, command: str, *options: str) -> Ended:
         """Calls `pitstop COMMAND run ...`."""
@@ -78,6 +85,10 @@ class KerasRun:
     def until_phase(self, phase: str) -> None:
         """Waits until the live attempt is in a phase."""
         launch.until(lambda: self._now().phase == phase)
+
+    def until_unsaved(self) -> None:
+        """Waits until the live attempt has a snapshot that is newer than every checkpoint."""
+        launch.until(lambda: (self._now().snapshot_step or 0) > (self._now().checkpoint_step or 0))
 
     def _now(self) -> Status:
         # Not by a process of its own for each look: they would slow the run down.

@@ -23,7 +23,6 @@ from tests.integration.keras_run import OUT, KerasRun
 from tests.integration.supervisor.launch import finish, persister_among, until
 
 _ARGUMENTS = ("--input", "tfdata-shuffle", "--validation")
-_PACE = ("--pace", "0.1")
 # Snapshots every few hundred milliseconds, of steps that take a tenth of a second.
 _OFTEN = ("--overhead", "20%")
 _FEW_STEPS = 15
@@ -31,7 +30,7 @@ _FEW_STEPS = 15
 
 @pytest.mark.timeout(240)
 def test_one_process_after_the_other_is_killed(tmp_path: Path, baseline: Baseline) -> None:
-    run = KerasRun(tmp_path, "train.py", (OUT, *_ARGUMENTS, *_PACE), _OFTEN)
+    run = KerasRun(tmp_path, "train.py", (OUT, *_ARGUMENTS), _OFTEN, pace_seconds=0.25)
 
     trained = run.start()
     run.until_training(14)
@@ -94,7 +93,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.timeout(180)
 def test_disk_that_is_full(tmp_path: Path, small_disk: Path, baseline: Baseline) -> None:
-    run = KerasRun(tmp_path, "train.py", (OUT, *_ARGUMENTS, *_PACE), _OFTEN)
+    run = KerasRun(tmp_path, "train.py", (OUT, *_ARGUMENTS), _OFTEN, pace_seconds=0.25)
     process = run.start()
     run.until_training(3)
     assert run.pitstop("checkpoint").returncode == 0
@@ -105,7 +104,7 @@ def test_disk_that_is_full(tmp_path: Path, small_disk: Path, baseline: Baseline)
     refused = run.pitstop("checkpoint")
     assert refused.returncode == 1
     assert b"the disk is full" in refused.stderr
-    run.until_training((run.status()["step"] or 0) + 3)  # training goes on
+    run.until_training(run.status()["step"] + 3)  # training goes on
     os.kill(run.status()["pid"], signal.SIGKILL)
     ended = finish(process)
     assert ended.returncode == 128 + signal.SIGKILL

@@ -28,7 +28,7 @@ def _list(run: KerasRun) -> list[dict[str, Any]]:
 def test_the_best_epoch_and_a_named_one_are_kept_and_resumed_from(
     tmp_path: Path, baseline: Baseline
 ) -> None:
-    run = KerasRun(tmp_path, "train.py", (OUT, *_ARGUMENTS, "--pace", "0.05"), _KEEP)
+    run = KerasRun(tmp_path, "train.py", (OUT, *_ARGUMENTS), _KEEP, pace_seconds=0.25)
     process = run.start()
     run.until_training(3)
     named = run.pitstop("checkpoint", "--name", "early")

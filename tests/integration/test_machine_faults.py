@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -13,13 +12,13 @@ from pitstop.events import CheckpointCommitted, Restored
 from tests.integration import machine
 from tests.integration.compare import assert_identical
 from tests.integration.conftest import Baseline
-from tests.integration.keras_run import OUT, SCRIPTS, KerasRun, Started
+from tests.integration.keras_run import OUT, KerasRun, Started
 from tests.integration.supervisor import launch
 from tests.integration.supervisor.launch import finish
 
 _ARGUMENTS = ("--input", "tfdata-shuffle", "--validation")
-_SCRIPT_ARGUMENTS = (OUT, *_ARGUMENTS, "--pace", "0.1")
-_SLOW_STEPS = (OUT, *_ARGUMENTS, "--pace", "0.25")
+_SCRIPT_ARGUMENTS = (OUT, *_ARGUMENTS)
+_PACE_SECONDS = 0.25
 _OFTEN = ("--overhead", "20%")
 
 pytestmark = pytest.mark.timeout(240)
@@ -27,10 +26,8 @@ pytestmark = pytest.mark.timeout(240)
 
 def start_under(run: KerasRun, wrapper: list[str]) -> Started:
     """Starts an attempt as the child of another command."""
-    script = [sys.executable, str(SCRIPTS / run.script), *run.arguments]
-    words = [*launch.PITSTOP, "run", "--run-dir", "run", *run.options, "--", *script]
     return subprocess.Popen(
-        [*wrapper, *words],
+        [*wrapper, *launch.PITSTOP, *run.words()],
         cwd=run.folder,
         env=launch.environment(**run.environment),
         stdin=subprocess.DEVNULL,
@@ -47,7 +44,7 @@ def assert_finishes(run: KerasRun, folder: Path, baseline: Baseline, from_step: 
 
 
 def test_a_disk_that_turns_read_only(tmp_path: Path, baseline: Baseline) -> None:
-    run = KerasRun(tmp_path, "train.py", _SLOW_STEPS, _OFTEN)
+    run = KerasRun(tmp_path, "train.py", _SCRIPT_ARGUMENTS, _OFTEN, pace_seconds=_PACE_SECONDS)
     with machine.real_disk(tmp_path / "run") as disk:
         process = run.start()
         run.until_training(3)
@@ -57,7 +54,7 @@ def test_a_disk_that_turns_read_only(tmp_path: Path, baseline: Baseline) -> None
         assert refused.returncode == 1
         assert b"the file system is read-only" in refused.stderr
         good = run.last(CheckpointCommitted).step
-        run.until_training((run.status()["step"] or 0) + 3)
+        run.until_training(run.status()["step"] + 3)
         assert run.pitstop("stop").returncode == 0
         ended = finish(process)
         assert b"Training goes on" in ended.stderr
@@ -69,7 +66,7 @@ def test_a_disk_that_turns_read_only(tmp_path: Path, baseline: Baseline) -> None
 # Timed against a disk of a set speed: on a busy machine the training ends before it is stopped.
 @pytest.mark.torture
 def test_a_disk_that_is_slow(tmp_path: Path, baseline: Baseline) -> None:
-    run = KerasRun(tmp_path, "train.py", _SCRIPT_ARGUMENTS, _OFTEN)
+    run = KerasRun(tmp_path, "train.py", _SCRIPT_ARGUMENTS, _OFTEN, pace_seconds=_PACE_SECONDS)
     with (
         machine.real_disk(tmp_path / "run") as disk,
         machine.throttled(disk, 100_000) as wrapper,
@@ -88,7 +85,7 @@ def test_a_disk_that_is_slow(tmp_path: Path, baseline: Baseline) -> None:
 
 
 def test_shared_memory_that_is_full(tmp_path: Path, baseline: Baseline) -> None:
-    run = KerasRun(tmp_path, "train.py", _SCRIPT_ARGUMENTS, _OFTEN)
+    run = KerasRun(tmp_path, "train.py", _SCRIPT_ARGUMENTS, _OFTEN, pace_seconds=_PACE_SECONDS)
     full = "mount -t tmpfs -o size=4k full /dev/shm && head -c 4096 /dev/zero > /dev/shm/ballast"
     process = start_under(run, ["unshare", "--mount", "sh", "-c", f'{full} && exec "$@"', "full"])
     try:
@@ -105,7 +102,7 @@ def test_a_clock_that_is_set_back(tmp_path: Path, baseline: Baseline) -> None:
     offset = tmp_path / "offset"
     offset.write_text("+0")
     clock = machine.clock_environment(offset)
-    run = KerasRun(tmp_path, "train.py", _SCRIPT_ARGUMENTS, _OFTEN, clock)
+    run = KerasRun(tmp_path, "train.py", _SCRIPT_ARGUMENTS, _OFTEN, clock, _PACE_SECONDS)
     process = run.start()
     run.until_training(3)
     assert run.pitstop("checkpoint").returncode == 0

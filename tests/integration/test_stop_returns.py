@@ -31,7 +31,7 @@ def test_the_script_runs_to_its_end_and_a_resume_to_the_same_bits(
     tmp_path: Path, baseline: Baseline
 ) -> None:
     arguments = (*_DECIDING, "--epochs", "2")
-    run = KerasRun(tmp_path, "train.py", (OUT, *arguments, "--pace", "0.05"), _RETURN)
+    run = KerasRun(tmp_path, "train.py", (OUT, *arguments), _RETURN, pace_seconds=0.25)
     for attempt, step in ((1, 25), (2, 55)):
         process = run.start()
         run.until_training(step)

@@ -50,7 +50,7 @@ def _assert_completed(run: KerasRun, expected: Path) -> None:
 @pytest.mark.timeout(240)
 def test_every_way_to_ask_in_mid_epoch(tmp_path: Path, baseline: Baseline) -> None:
     arguments = ("--input", "numpy", *_DECIDING)
-    run = KerasRun(tmp_path, "train.py", (OUT, *arguments, "--pace", "0.1"))
+    run = KerasRun(tmp_path, "train.py", (OUT, *arguments), pace_seconds=0.25)
     for attempt, number in enumerate((signal.SIGINT, signal.SIGTERM), start=1):
         process = run.start()
         run.until_training(12 * attempt)
@@ -138,11 +138,11 @@ def test_during_a_save_and_a_resume(tmp_path: Path, baseline: Baseline) -> None:
     run = KerasRun(
         tmp_path, "train.py", (OUT, *arguments), ("--every", "1steps"), {"GATE": str(gate)}
     )
-    process = replace(run, arguments=(*run.arguments, "--pace", "0.1")).start()
+    process = replace(run, pace_seconds=0.25).start()
     run.until_training(27)
     persister = persister_among(run.processes())
     persister.suspend()
-    until(lambda: run.status()["snapshot_step"] > run.status()["checkpoint_step"])
+    run.until_unsaved()
     process.send_signal(signal.SIGTERM)
     until(lambda: run.events(StopRequested, 1))
     persister.resume()

@@ -63,9 +63,11 @@ CASES: list[tuple[str, str, CauseId]] = [
     ),
     (
         "the peer of a full disk",
-        '[rank0]:   File "/app/torch/serialization.py", line 7, in save\n[rank0]:     write()\n'
-        "[rank0]: RuntimeError: [enforce fail at inline_container.cc:6] . unexpected pos 9 vs 8\n"
-        "[rank1]: [gloo/transport/tcp/pair.cc:5] Connection closed by peer [10.0.0.2]:333\n",
+        (
+            '[rank0]:   File "/app/torch/serialization.py", line 7, in save\n[rank0]:     write()\n'
+            "[rank0]: RuntimeError: [enforce fail at inline_container.cc:6] . unexpected pos 9\n"
+            "[rank1]: [gloo/transport/tcp/pair.cc:5] Connection closed by peer [10.0.0.2]:333\n"
+        ),
         "disk_full",
     ),
     # of the GPU's libraries

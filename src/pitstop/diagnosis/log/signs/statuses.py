@@ -7,7 +7,8 @@ from pitstop.diagnosis.log.signs.sign import Sign, Weight, line
 _WORD = (
     r"[Kk]illed|[Ss]egmentation fault|[Aa]borted|[Aa]bort(?= )|[Bb]us error|[Tt]erminated|Hangup"
     r"|[Ff]loating[ -]point exception|[Ii]llegal (?:hardware )?instruction|Quit|Alarm clock"
-    r"|User defined signal [12]|CPU ?[Tt]ime limit exceeded|File ?[Ss]ize limit exceeded|Trace/\w+ trap|Bad system call"
+    r"|User defined signal [12]"
+    r"|CPU ?[Tt]ime limit exceeded|File ?[Ss]ize limit exceeded|Trace/\w+ trap|Bad system call"
     r"|cpu ?time limit exceeded|file ?size limit exceeded|trace/\w+ trap"
     r"|已杀死|已终止|段错误|Getötet|Processus arrêté|Убито|強制終了|죽었음"
 )
@@ -21,7 +22,7 @@ STATUSES = (
             rf"^\S+: (?:line |行 ?)?\d+: +\d+ (?P<job>{_WORD})",
             rf"^\W{{0,4}}(?P<signal>{_WORD})\W*"
             r"(?:\((?:core dumped|signal \d+|.{0,12})\))?(?:\s{2,}\S.*|\W*)$",
-            # the same, its beginning cut off: " 4711 Illegal instruction     (core dumped) python ..."
+            # the same, its beginning cut off: " 4711 Illegal instruction  (core dumped) python"
             rf"^ *\d+ (?P<cut>{_WORD}) +\(core dumped\) \S",
             # Slurm's srun tells of tasks: "error: node1: tasks 0-3: Killed"
             rf"^.*error: \S+: tasks? [\d,-]+: (?P<srun>{_WORD})\b.*$",

@@ -79,8 +79,7 @@ CLUSTER = (
         "NCCL could not reach the other processes",
         (
             "Run with NCCL_DEBUG=WARN: the lines before the error say which call failed.",
-            "Look whether a process ended first; then at the network (NCCL_SOCKET_IFNAME) and at "
-            "the size of /dev/shm.",
+            "Look whether a process ended first, and at NCCL_SOCKET_IFNAME and `df /dev/shm`.",
         ),
         words(r"ncclSystemError|NCCL error:? unhandled system error"),
         confidence=0.65,
