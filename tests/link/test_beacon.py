@@ -173,3 +173,11 @@ def test_an_anonymous_file_has_no_name_and_is_not_inherited(
     os.write(fd, b"x")
     assert os.pread(fd, 1, 0) == b"x"
     os.close(fd)
+
+
+def test_trainings_are_counted_over_all_processes() -> None:
+    beacon = Beacon.create()
+    later = Beacon(os.dup(beacon.fd))
+    assert [beacon.take_training(), beacon.take_training(), later.take_training()] == [0, 1, 2]
+    later.close()
+    beacon.close()

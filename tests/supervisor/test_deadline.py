@@ -52,6 +52,14 @@ def test_trainer_that_has_stopped_gets_time_to_exit() -> None:
     assert wait.seconds == 60.0
 
 
+def test_a_script_whose_child_has_trained_gets_less_once_that_is_gone() -> None:
+    progress = _progress(Phase.ENDED)
+    wait = patience(progress, connected=False, stopped=True, grace_seconds=30.0, left_seconds=4.0)
+    assert wait.seconds == 19.0
+    wait = patience(progress, connected=False, stopped=True, grace_seconds=5.0, left_seconds=4.0)
+    assert wait.seconds == 10.0
+
+
 def test_overdue_only_when_the_wait_is_over() -> None:
     progress = _progress(Phase.TRAIN)
     assert overdue(Patience(5.0, "why"), 4.99, progress) is None

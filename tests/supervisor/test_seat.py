@@ -27,6 +27,10 @@ class _Heard:
     snapshots: list[Snapshot] = field(default_factory=list)
     restores: list[str] = field(default_factory=list)
     vitals: list[dict[str, Any]] = field(default_factory=list)
+    left: int = 0
+
+    def leave(self) -> None:
+        self.left += 1
 
 
 @dataclass
@@ -51,7 +55,7 @@ def room() -> Iterator[_Room]:
         heard.vitals.append,
     )
     invitation = Invitation("/run", 3, {}, 12, Beacon.create().fd)
-    seat = Seat(reactor, invitation, handlers)
+    seat = Seat(reactor, invitation, handlers, heard.leave)
     ours, theirs = pair()
     room = _Room(seat, reactor, heard, theirs)
     assert room.offer(ours)
@@ -100,9 +104,12 @@ def test_trainer_that_left_frees_the_seat(room: _Room) -> None:
     room.trainer.close()
     room.reactor.turn(1)
     assert not room.seat.connected
+    assert room.seat.left_at is not None
+    assert room.heard.left == 1
     ours, theirs = pair()
     assert room.offer(ours, pid=6)
     assert room.seat.pid == 6
+    assert room.seat.left_at is None
     theirs.close()
 
 

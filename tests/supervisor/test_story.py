@@ -36,7 +36,6 @@ def test_story_of_a_stopped_attempt() -> None:
     assert story == Story(
         stop_requested=True,
         trainer_stopped=True,
-        fits_started=1,
         level="not_exact",
         level_reason="a generator",
         resumed_from_step=40,
@@ -47,10 +46,6 @@ def test_story_of_a_stopped_attempt() -> None:
         checkpoint_bytes=1,
         save_seconds=0.1,
     )
-
-
-def test_fits_are_counted() -> None:
-    assert _told(FitStarted(0, 1, 1), FitStarted(1, 1, 1)).fits_started == 2
 
 
 def test_end_of_the_script() -> None:

@@ -76,7 +76,6 @@ class Session:
         self.beacon = beacon
         self.settings = Settings.from_json(welcome["settings"])
         self._points = [RestorePoint.from_json(point) for point in welcome["points"]]
-        self._trainings = 0
         self.lost_from_step = int(welcome["lost_from_step"])
         run_dir = Path(welcome["run_dir"])
         self.attempt_dir = run_dir / "attempts" / str(welcome["attempt"])
@@ -136,8 +135,7 @@ class Session:
 
     def next_index(self) -> int:
         """The number of a training that begins: a `fit` or a loop, counted from 0."""
-        index, self._trainings = self._trainings, self._trainings + 1
-        return index
+        return self.beacon.take_training()
 
     def is_past(self, index: int) -> bool:
         """Whether an earlier attempt was beyond this training when it ended."""
@@ -146,6 +144,10 @@ class Session:
     def point_for(self, index: int) -> RestorePoint | None:
         """The state that the training of this number is to restore; None to begin it."""
         return next((point for point in self._points if point.fit == index), None)
+
+    def points_after(self, index: int) -> list[RestorePoint]:
+        """The states of later trainings than the one of this number."""
+        return [point for point in self._points if point.fit > index]
 
     def newest_point(self) -> RestorePoint | None:
         """The last state there is to restore; None on a fresh start."""

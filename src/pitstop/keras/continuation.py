@@ -7,6 +7,7 @@ from typing import Any
 
 from pitstop.engine.cut import Position
 from pitstop.engine.level import Level
+from pitstop.engine.process_name import process_name
 from pitstop.engine.saved_state import SavedState
 from pitstop.errors import ResumeRefused
 from pitstop.events import EnvironmentChanged, FitRestored, Notice, Restored
@@ -30,6 +31,27 @@ class ResumeImpossible(SystemExit):
 
     def __init__(self) -> None:
         super().__init__(_EXIT_REFUSED)
+
+
+def _another_process(before: str, now: str) -> ResumeRefused:
+    return ResumeRefused(
+        f"The state was saved in {_named(before)}, and this is {_named(now)}.",
+        "Let the script start its processes in the order of before, start over with --new, or "
+        "go on all the same by --force.",
+    )
+
+
+def _named(process: str) -> str:
+    return f"the process {process}" if process else "the script's first process"
+
+
+def _another_training(before: int, now: int) -> ResumeRefused:
+    return ResumeRefused(
+        f"What the script trains now was its training {now + 1} before, by its data, and not "
+        f"its training {before + 1}.",
+        "Let it call all trainings again, also those that it has results of: Pitstop does not "
+        "do them twice. Or start over with --new.",
+    )
 
 
 class Continuation:
@@ -56,22 +78,44 @@ class Continuation:
         """Whether the `fit` had returned already."""
         return self.position.milestone == "fit_end"
 
+    def check_process(self) -> None:
+        """Compares the process with the one that was saved: each trains something else.
+
+        Raises:
+            ResumeImpossible: it is another one, and `--force` was not given.
+        """
+        before, now = self._saved.state["fit"].get("process", ""), process_name()
+        if before != now:
+            self._refuse_or_force(_another_process(before, now))
+
     def check_input(self) -> None:
         """Compares the training input with the one that was saved.
 
         Raises:
-            ResumeImpossible: its layout differs, and `--force` was not given.
+            ResumeImpossible: its layout differs, or it is that of a later training, and
+                `--force` was not given.
         """
         changes = data_spec.differences(self._saved.state["fit"]["data"], self._run.data)
         for name, before, now in changes:
             what = f"the training data's {name}"
             self._run.session.report(EnvironmentChanged(what, before, now, changes_bits=True))
         layout = [change for change in changes if change[0] in _LAYOUT]
-        if layout and not self.finished:
+        if changes and self.finished and (later := self._training_of_this_input()):
+            self._refuse_or_force(_another_training(self.position.fit, later))
+        elif layout and not self.finished:
             self._refuse_or_force(self._lost_place(*layout[0]))
             self._restarts_epoch = True
         elif changes:
             self._doubts.append("The training data changed.")
+
+    def _training_of_this_input(self) -> int:
+        """The number of the later training that had this very input; 0 where none had."""
+        session = self._run.session
+        for point in session.points_after(self.position.fit):
+            state = session.fetch(point).state
+            if "fit" in state and not data_spec.differences(state["fit"]["data"], self._run.data):
+                return point.fit
+        return 0
 
     def _lost_place(self, name: str, before: str, now: str) -> ResumeRefused:
         return ResumeRefused(

@@ -9,6 +9,7 @@ from pitstop import steps
 from pitstop.engine import shared_random
 from pitstop.engine.cut import Cut, HeldTensor, Position
 from pitstop.engine.level import Level
+from pitstop.engine.process_name import process_name
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
@@ -284,6 +285,7 @@ class FitRun:
             "random": encoder.encode(self._streams.capture()),
             "fit_random": encoder.encode(self._fit_random),
             "fit": {
+                "process": process_name(),
                 "stop_training": bool(self.model.stop_training),
                 "callbacks": described,
                 "files": open_files.capture(self.callbacks.callbacks),

@@ -66,9 +66,10 @@ class Instrumentation:
         return Training(session, self._registry, found)
 
     def _forget(self) -> None:
-        # A forked data worker shares the descriptors, not the run.
+        # A forked data worker shares the descriptors, not the run; nor does one that trains
+        # beside its parent.  The child of one that does not train may.
+        self._refused |= self._training is not None
         self._training = None
-        self._refused = True
 
 
 def install(socket_path: str, registry: VariableRegistry) -> None:

@@ -162,6 +162,7 @@ class Training:
         if self._continuation is not None:
             if self._exports_here(run):
                 self._continuation.export()
+            self._continuation.check_process()
             self._continuation.check_input()
             if self._continuation.finished:
                 raise FitAlreadyFinished(self._continuation.finish())

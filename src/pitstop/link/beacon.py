@@ -46,6 +46,7 @@ _AT_CHECKPOINT_REQUESTS = 264
 _AT_PINNED = 320
 _AT_SETTLED = 328
 _AT_CHECKPOINT_NAME = 384
+_AT_TRAININGS = 448
 
 MOST_NAME_BYTES = _NAME.size
 """The longest name of a checkpoint that fits the page, in UTF-8."""
@@ -164,6 +165,15 @@ class Beacon:
     def write_snapshot_step(self, step: int) -> None:
         """Publishes the step of the newest complete snapshot."""
         self._put(_AT_SNAPSHOT_STEP, _SIGNED, step)
+
+    def take_training(self) -> int:
+        """The number of a training that begins, counted from 0 over all processes of the attempt.
+
+        They train one after the other, so that nobody else counts meanwhile.
+        """
+        (count,) = _WORD.unpack_from(self._page, _AT_TRAININGS)
+        self._put(_AT_TRAININGS, _WORD, count + 1)
+        return int(count)
 
     def take_checkpoint_name(self) -> str:
         """The name for the checkpoint that was asked for, or empty; forgotten from then on."""

@@ -15,6 +15,8 @@ _UNCONNECTED_SECONDS = 0.5
 _FIRST_STEP_SECONDS = 1.0
 _LEAST_STEP_SECONDS = 5.0
 _STEPS_OF_PATIENCE = 20
+_PARENT_SECONDS = 15.0
+"""For the script whose child has trained, stopped and ended: it may wait for it for ever."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ def patience(
     stopped: bool,
     grace_seconds: float,
     goes_on: bool = False,
+    left_seconds: float | None = None,
 ) -> Patience:
     """The wait that the trainer's present position deserves.
 
@@ -52,9 +55,14 @@ def patience(
         stopped: it said that it has stopped.
         grace_seconds: the longest wait for a boundary.
         goes_on: the script is not ours, and goes on behind its training as long as it likes.
+        left_seconds: how long after the request the process that trained was gone; None where
+            it is there.
     """
     if stopped and goes_on:
         return Patience(math.inf, "the script went on behind its training")
+    if stopped and left_seconds is not None:
+        seconds = min(left_seconds + _PARENT_SECONDS, 2 * grace_seconds)
+        return Patience(seconds, "the script did not end after the process of it that trained")
     if stopped:
         return Patience(2 * grace_seconds, "the script did not exit after its training stopped")
     if progress.phase is Phase.ENDED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from pitstop.supervisor.condition_watch import ConditionWatch
 from pitstop.supervisor.flight import Flight
 from pitstop.supervisor.lifecycle import Signal
 from pitstop.supervisor.mirroring import Mirroring
+from pitstop.supervisor.notices import TRAINS_BESIDE
 from pitstop.supervisor.observation.job_watch import JobWatch
 from pitstop.supervisor.patrol import Patrol, PatrolHandlers
 from pitstop.supervisor.reactor import Reactor
@@ -33,6 +35,19 @@ from pitstop.supervisor.trainer_link import TrainerHandlers
 
 _SAVE_PATIENCE_SECONDS = 10.0
 """What the last save may take, if the grace time is not shorter, until nobody need wait for it."""
+
+
+_HANDOVER_SECONDS = 3.0
+"""So long a process that wants to train waits for the one before it to be gone."""
+
+
+@dataclass(frozen=True)
+class _Guest:
+    """A process that wants to train while another one is still there."""
+
+    connection: Connection
+    hello: dict[str, Any]
+    until_seconds: float
 
 
 @dataclass(frozen=True)
@@ -93,7 +108,9 @@ class Exchange:
             self._on_restore,
             self.flight.told,
         )
-        self.seat = Seat(reactor, plan.invitation(tools.beacon.fd), handlers)
+        self._guests: list[_Guest] = []
+        self._crowded = False
+        self.seat = Seat(reactor, plan.invitation(tools.beacon.fd), handlers, self._on_left)
         self.patrol = Patrol(plan.request.hang, tools.beacon, plan.stacks_file, self._patrolled())
         self._reception = Reception(reactor, tools.control, self._desk, self._on_hello)
 
@@ -106,6 +123,14 @@ class Exchange:
         self.saving.start()
         self._restoring.begin()
         self.mirroring.begin()
+
+    def tick(self) -> None:
+        """Does what is due by the clock."""
+        self.saving.tick()
+        self.flight.look()
+        for guest in [each for each in self._guests if time.monotonic() >= each.until_seconds]:
+            self._guests.remove(guest)
+            self._turn_away(guest)
 
     def record(self, event: Event) -> None:
         """Journals an event and tells those who wait for it."""
@@ -134,6 +159,8 @@ class Exchange:
     def close(self) -> None:
         """Says good-bye to waiting clients and gives the memory back."""
         self._reception.close()
+        for guest in self._guests:
+            guest.connection.close()
         self._restoring.close()
         self.patrol.close()
         self.flight.close()
@@ -151,12 +178,27 @@ class Exchange:
             # Also the one that trained: it may have said so again just before its end.
             refuse(connection, "the run is ending")
             return
-        closed = self._tools.chronicle.story.fits_started > 0
-        if self.seat.offer(connection, body, closed=closed):
+        if self.seat.connected and body.get("pid") != self.seat.pid and not self._crowded:
+            until_seconds = time.monotonic() + _HANDOVER_SECONDS
+            self._guests.append(_Guest(connection, body, until_seconds))
+        elif self.seat.offer(connection, body, closed=self._crowded):
             self._ears.on_trainer(self.seat.pid)
             self._ears.feed(Signal.TRAINER_CONNECTED)
             if self._restoring.ready:
                 self.seat.welcome(self._restoring.points)
+
+    def _on_left(self) -> None:
+        if self._guests:
+            guest = self._guests.pop(0)
+            self._on_hello(guest.connection, guest.hello)
+
+    def _turn_away(self, guest: _Guest) -> None:
+        # Which of them would be the first to say so the next time is anybody's guess: from
+        # now on nobody but the one that is there is saved.
+        if not self._crowded:
+            self._crowded = True
+            self.record(TRAINS_BESIDE)
+        refuse(guest.connection, f"process {self.seat.pid} trains in this run")
 
     def ask_checkpoint(self, name: str = "") -> int | None:
         """Asks the trainer for a durable checkpoint, with a name if one is given.

@@ -30,6 +30,11 @@ DAEMONIZED = Notice(
     "daemonized",
     "The script went into the background; it is supervised until its last process ends.",
 )
+TRAINS_BESIDE = Notice(
+    "trains_beside",
+    "Two processes of the script train at the same time: only the first of them is saved.",
+    "Start `pitstop run` for each of them, with run folders of their own, or one after the other.",
+)
 NO_PERSISTER = Notice(
     "no_persister",
     "The process that saves checkpoints keeps dying; training goes on without new ones.",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,20 +42,37 @@ def refuse(connection: Connection, reason: str) -> None:
 
 
 class Seat:
-    """Taken by the first process that says hello, until it is gone.
+    """Taken by one process at a time: the first that says hello, the next when that is gone.
 
     Attributes:
         link: the conversation with the trainer, None before there was one.
         pid: process id of the trainer, 0 before there was one.
+        left_at: when it was gone, on the monotonic clock; None while it is there.
     """
 
-    def __init__(self, reactor: Reactor, invitation: Invitation, handlers: TrainerHandlers) -> None:
+    def __init__(
+        self,
+        reactor: Reactor,
+        invitation: Invitation,
+        handlers: TrainerHandlers,
+        on_left: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Nobody is there yet.
+
+        Args:
+            reactor: waits for what a trainer says.
+            invitation: what it is told.
+            handlers: what is done with what it says.
+            on_left: told when it is gone.
+        """
         self._reactor = reactor
+        self._on_left = on_left
         self._invitation = invitation
         self._handlers = handlers
         self._welcomed = False
         self.link: TrainerLink | None = None
         self.pid = 0
+        self.left_at: float | None = None
 
     @property
     def connected(self) -> bool:
@@ -100,6 +119,7 @@ class Seat:
     def _take(self, connection: Connection, hello: Introduction) -> None:
         self.link = TrainerLink(connection, hello.pid, self._handlers)
         self.pid = hello.pid
+        self.left_at = None
         self._welcomed = False
         self._reactor.watch(connection, self._receive)
 
@@ -108,8 +128,10 @@ class Seat:
             self.link.receive()
             if self.link.lost:
                 self._leave()
+                self._on_left()
 
     def _leave(self) -> None:
         if self.link is not None and self.link.open:
             self._reactor.forget(self.link.connection)
             self.link.close()
+            self.left_at = time.monotonic()

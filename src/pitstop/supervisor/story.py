@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pitstop.events import (
     CheckpointCommitted,
     Event,
-    FitStarted,
     LevelKnown,
     Notice,
     Restored,
     ResumeChosen,
     ScriptEnded,
     StopRequested,
+    TrainerConnected,
     TrainerStopped,
     WorkerDied,
 )
@@ -25,7 +25,6 @@ class Story:
 
     Attributes:
         resume_refused: the saved state does not fit the script.
-        fits_started: `fit` calls seen in this attempt.
         checkpoint_step: step of the newest durable checkpoint.
         checkpoint: its folder's name.
         checkpoint_seconds: when it was written, seconds since the epoch.
@@ -38,7 +37,6 @@ class Story:
     script_ended: bool = False
     trainer_stopped: bool = False
     resume_refused: bool = False
-    fits_started: int = 0
     level: str = ""
     level_reason: str = ""
     resumed_from_step: int | None = None
@@ -56,14 +54,14 @@ def tell(story: Story, event: Event, now_seconds: float) -> Story:
     match event:
         case StopRequested():
             return replace(story, stop_requested=True)
+        case TrainerConnected():
+            return replace(story, script_ended=False)
         case ScriptEnded():
             return replace(story, script_ended=True)
         case TrainerStopped():
             return replace(story, trainer_stopped=True)
         case Notice(code="resume_refused"):
             return replace(story, resume_refused=True)
-        case FitStarted():
-            return replace(story, fits_started=story.fits_started + 1)
         case LevelKnown():
             return replace(story, level=event.level, level_reason=event.reason)
         case Restored():

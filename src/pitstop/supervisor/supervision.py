@@ -177,8 +177,7 @@ class Supervision:
 
     def _tick(self) -> None:
         now = time.monotonic()
-        self._exchange.saving.tick()
-        self._exchange.flight.look()
+        self._exchange.tick()
         if self._state in _CALM:
             self._look_out(now)
         if self._state in _CALM:
@@ -220,12 +219,14 @@ class Supervision:
 
     def _check_deadline(self, now: float) -> None:
         progress = self._tools.beacon.progress()
+        left_at = self._exchange.seat.left_at
         wait = deadline.patience(
             progress,
             connected=self._exchange.seat.connected,
             stopped=self._story.trainer_stopped,
             grace_seconds=self._plan.request.grace_seconds,
             goes_on=self._plan.goes_on,
+            left_seconds=left_at - self._stop_at if left_at is not None else None,
         )
         wait = self._lookout.bound(wait, self._stop_at, self._save_seconds)
         event = deadline.overdue(wait, now - self._stop_at, progress)

@@ -1,0 +1,66 @@
+"""Scripts whose trainings run in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pitstop.events import FitRestored, Notice, Restored, TrainerConnected
+from tests.integration.keras_run import SCRIPTS, KerasRun
+from tests.integration.supervisor.launch import environment, finish, until
+
+STEPS_OF_A_FOLD = 20
+
+
+def _alone(*arguments: str) -> bytes:
+    script = str(SCRIPTS / "folds.py")
+    return subprocess.run(
+        [sys.executable, script, *arguments], capture_output=True, env=environment(), check=True
+    ).stdout
+
+
+@pytest.mark.timeout(240)
+def test_one_process_after_the_other_is_stopped_killed_and_resumed(tmp_path: Path) -> None:
+    run = KerasRun(tmp_path, "folds.py", ("one-by-one",), ("--every", "1steps"))
+    expected = _alone("one-by-one")
+    # In the second process, then in the third.
+    assert run.attempt("--halt-at-step", "27").returncode == 75
+    assert run.saved_step(1) == 27
+    process = replace(run, pace_seconds=0.2).start()
+    run.until_training(2 * STEPS_OF_A_FOLD + 5)
+    os.kill(run.status()["pid"], signal.SIGKILL)
+    assert finish(process).returncode == 1
+
+    completed = run.attempt()
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout == expected
+    assert [event.step for event in run.events(FitRestored, 3)] == [20, 40]
+    assert run.last(Restored, 3).step == run.saved_step(2)
+    assert len(run.events(TrainerConnected, 3)) == 3
+    assert run.processes() == []
+
+
+def test_what_trains_at_the_same_time_is_told(tmp_path: Path) -> None:
+    run = KerasRun(tmp_path, "folds.py", ("at-once",), pace_seconds=0.5)
+    process = run.start()
+    until(lambda: "trains_beside" in {notice.code for notice in run.events(Notice)})
+    assert run.pitstop("stop", "--now").returncode == 0
+    assert finish(process).returncode == 75
+    assert len(run.events(TrainerConnected)) == 1
+    assert run.processes() == []
+
+
+def test_a_fold_is_not_taken_for_another(tmp_path: Path) -> None:
+    """The script leaves out what it has results of; the saved trainings are counted."""
+    run = KerasRun(tmp_path, "folds.py", ("one-by-one",))
+    assert run.attempt("--halt-at-step", "27").returncode == 75
+    other = replace(run, arguments=(*run.arguments, "--skip", "1")).attempt()
+    assert other.returncode == 1, other.stderr
+    assert b"was its training 2 before" in other.stderr
+    assert run.saved_step(2) == 27
