@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import subprocess
+import sys
 
 from pitstop.engine.process_name import process_name
+
+# In a process of its own: what `multiprocessing` starts beside its children outlives a test.
+_IN_A_CHILD = """
+import multiprocessing
+from pitstop.engine.process_name import process_name
+
+for _ in range(2):
+    process = multiprocessing.get_context("fork").Process(target=lambda: print(process_name()))
+    process.start()
+    process.join()
+"""
 
 
 def test_the_scripts_own_process_has_no_name() -> None:
@@ -12,6 +24,6 @@ def test_the_scripts_own_process_has_no_name() -> None:
 
 
 def test_a_child_has_the_name_that_it_gets_in_every_attempt() -> None:
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(1) as pool:
-        assert pool.apply(process_name).startswith("SpawnPoolWorker-")
+    words = [sys.executable, "-c", _IN_A_CHILD]
+    printed = subprocess.run(words, capture_output=True, check=True, timeout=60).stdout
+    assert printed.split() == [b"ForkProcess-1", b"ForkProcess-2"]
