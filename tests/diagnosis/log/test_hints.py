@@ -52,6 +52,10 @@ def test_an_error_long_before_it_does_not() -> None:
 @pytest.mark.parametrize(
     ("text", "cause"),
     [
+        (
+            "I m.cc:2] CreateSession still waiting for response from worker: /job:ps/task:0\n",
+            "hang_or_stall",
+        ),
         (BARS + "".join(WAITS.format(number) for number in range(4)), "hang_or_stall"),
         ("Waiting for 3 more workers to join (10 s)\n" * 4, "hang_or_stall"),
         ("Waiting for 3 more workers to join (10 s)\n" * 4 + BARS, "unknown"),

@@ -73,6 +73,7 @@ def test_the_loss_of_something_else_may_be_no_number(text: str) -> None:
         "INFO:torch.distributed.elastic.agent:[default] worker group successfully finished. Wait",
         "[2026-01-02] INFO - the job completed successfully",
         "Training ends @ 1589398297.5",
+        "\u2714 Saved pipeline to output directory",
     ],
 )
 def test_what_says_that_all_was_done(text: str) -> None:
@@ -92,3 +93,8 @@ def test_a_bar_that_is_drawn_again_is_no_step() -> None:
     assert parse("step 1 loss 0.5\nValueError: a\nstep 2 loss 1\nstep 3 loss 1").went_on_after(
         2, ""
     )
+
+
+def test_a_loss_that_a_notebook_puts_on_a_line_of_its_own() -> None:
+    text = "Epoch 9/9\n 12/33 [>....]\n - ETA: 0s - loss: nan\n 13/33 [>....]\n - 0s - loss: 1.0\n"
+    assert [each.is_nan for each in progress.find(tuple(split(text)))] == [False, True, False]

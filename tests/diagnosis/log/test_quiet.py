@@ -87,6 +87,15 @@ CASES: list[tuple[str, str, int | None, CauseId]] = [
         "early_stopping_or_callback_stop",
     ),
     (
+        "an indented log, and an evaluation of which one bar is left",
+        (
+            "    Epoch 11/50\n    202/202 [=====] - 7s - loss: 0\n    Epoch 00011: early stopping\n"
+            "    406/406 [=====] - 9s - loss: 0.2\n"
+        ),
+        0,
+        "early_stopping_or_callback_stop",
+    ),
+    (
         "the line of the epoch that was the last is no later training",
         "Epoch 7: loss 0.3\nEarly stopping triggered!\nEpoch 7: best val_loss 0.4\n",
         0,

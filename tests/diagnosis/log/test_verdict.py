@@ -70,7 +70,38 @@ CASES: list[tuple[str, str, CauseId]] = [
         ),
         "disk_full",
     ),
+    (
+        "cells of a notebook that miss what another was to make",
+        traceback("URLError: <urlopen error [Errno -3] Temporary failure in name resolution>")
+        + "cell 9\n"
+        + traceback("NameError: name 'net' is not defined")
+        + "cell 11\n"
+        + traceback("NameError: name 'scores' is not defined"),
+        "network_or_download_failure",
+    ),
+    (
+        "a name that is missing",
+        BARS + traceback("NameError: name 'x' is not defined"),
+        "user_code_error",
+    ),
     # of the GPU's libraries
+    (
+        "a kernel that cannot be compiled",
+        traceback(
+            "mxnet.base.MXNetError: x.cu:6: Check failed: r == NVRTC_SUCCESS (6 vs. 0) : "
+            "NVRTC Compilation failed."
+        ),
+        "gpu_driver_or_library",
+    ),
+    (
+        "an allocator of another program",
+        (
+            "LOG (train:Allocate():a.cc:5) About to allocate new memory region\n"
+            "ERROR (train:Allocate():a.cc:9) Failed to allocate a memory region of 82 bytes. "
+            "Possibly this is due to sharing the GPU.\n"
+        ),
+        "gpu_oom",
+    ),
     (
         "a library of the driver that lacks a function",
         NCCL_TIMEOUT + "api.cpp:2, please report. /lib64/libnvidia-ml.so.1: undefined symbol: "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pitstop.diagnosis.log.lines import Line
 
@@ -29,6 +29,8 @@ _NAN = re.compile(
     r"[\"']?\s*[:=]\s*-?(?:nan|inf)\b|loss \(?(?:is )?-?nan",
     re.IGNORECASE,
 )
+_REST_OF_BAR = re.compile(r"^ - (?:ETA: )?\d")
+"""What a notebook puts on a line of its own, where Keras had gone back in the line."""
 _COMPLETE = re.compile(
     r"^\W*(?:(?:the )?(?:model )?(?:training|experiment|job|run|all)(?: (?:is|was|has))? ?"
     r"(?:complete|completed|finished|done|ends(?= @|[.!:]*$))\b"
@@ -37,7 +39,8 @@ _COMPLETE = re.compile(
     r"|finished training|done training|done[.!]*$|all done|Successfully completed"
     r"|Training completed\. Do not forget|.*`?Trainer\.fit`? stopped: `?max_(?:epochs|steps)"
     r"|.*'train_runtime':|(?:Final |Test )(?:test )?(?:loss|accuracy|acc|score)\b"
-    r"|Loss for final step|.*exited with code 0\b|.*Process finished with exit code 0\b"
+    r"|Loss for final step|.*Saved pipeline to output directory"
+    r"|.*exited with code 0\b|.*Process finished with exit code 0\b"
     r"|\s*Reason: +Completed|\s*Exit Code: +0$|.*returned successfully)",
     re.IGNORECASE,
 )
@@ -71,7 +74,14 @@ class Progress:
 
 def find(lines: Sequence[Line]) -> tuple[Progress, ...]:
     """All progress, in order."""
-    return tuple(each for line in lines if (each := _of(line)))
+    found: list[Progress] = []
+    for line in lines:
+        each = _of(line)
+        if each:
+            found.append(each)
+        elif found and _REST_OF_BAR.match(line.text) and _NAN.search(line.text):
+            found[-1] = replace(found[-1], is_nan=True)
+    return tuple(found)
 
 
 def counts(line: Line) -> bool:

@@ -110,7 +110,7 @@ def _refined(ending: Ending, clue: Clue) -> Clue:
     if clue.cause == "native_crash" and clue.raised is None:
         return hints.before(ending.log, clue) or clue
     if clue.weight is Weight.GENERAL:
-        return _on_a_full_disk(ending, clue) or clue
+        return _on_a_full_disk(ending, clue) or _before_missing_names(ending, clue) or clue
     if clue.cause != "gpu_driver_or_library":
         return clue
     full = [
@@ -131,6 +131,22 @@ def _on_a_full_disk(ending: Ending, clue: Clue) -> Clue | None:
         if each.cause == "disk_full" and each.number < clue.number and not each.survived
     ]
     return full[-1] if full else None
+
+
+def _before_missing_names(ending: Ending, clue: Clue) -> Clue | None:
+    """In a notebook a cell that fails leaves names undefined, and later cells fail for them."""
+    if clue.raised is None or clue.raised.name != "NameError":
+        return None
+    before = [
+        each
+        for each in ending.clues
+        if each.number < clue.number
+        and not each.survived
+        and each.raised
+        and each.raised.name != "NameError"
+        and (each.headed or each.weight is Weight.SPECIAL)
+    ]
+    return before[-1] if before else None
 
 
 def _status(fatal: Sequence[Clue]) -> Clue | None:

@@ -24,7 +24,7 @@ TRAINING = (
     ),
     Sign(
         line(
-            r"^Epoch \d+: early stopping.*$",
+            r"^\s*Epoch \d+: early stopping.*$",
             r"^(?!.*counter)(?!.*(?:enabled|patience ?=|Creating|[Uu]sing)).*\b[Ee]arly[ -]?[Ss]top"
             r"p(?:ing|ed)\b.*(?:trigger|stop|epoch|best|iteration|no improve|activated|\d|!).*$",
             r"^\s*[Ee]arly[ -]?[Ss]topp(?:ing|ed)[.!]*$",
@@ -127,6 +127,22 @@ TRAINING = (
         ("Use a smaller batch; look with `nvidia-smi` who else uses the GPU.",),
         weight=Weight.HINT,
         confidence=0.75,
+    ),
+    Sign(
+        line(r"^.*CreateSession still waiting for response from worker.*$"),
+        "hang_or_stall",
+        "It waited for other tasks of the cluster that did not answer.",
+        ("Look whether the tasks that are named there run, and can be reached.",),
+        weight=Weight.HINT,
+        confidence=0.45,
+    ),
+    Sign(
+        line(r"^ERROR .*[Ff]ailed to allocate a memory region.*\bGPUs?\b.*$"),
+        "gpu_oom",
+        "The GPU ran out of memory.",
+        ("Use a smaller batch; look with `nvidia-smi` who else uses the GPU.",),
+        weight=Weight.SPECIAL,
+        confidence=0.85,
     ),
     Sign(
         line(

@@ -54,4 +54,11 @@ GPU = (
         ),
         confidence=0.9,
     ),
+    Signature(
+        "gpu_driver_or_library",
+        "CUDA could not compile a kernel for this GPU",
+        (_COMPARE,),
+        words(r"NVRTC_(?!SUCCESS)[A-Z]+|NVRTC [Cc]ompilation failed|nvrtc: error"),
+        confidence=0.85,
+    ),
 )
