@@ -105,10 +105,11 @@ def test_trainer_that_left_frees_the_seat(room: _Room) -> None:
     room.reactor.turn(1)
     assert not room.seat.connected
     assert room.seat.left_at is not None
+    assert (room.seat.present_pid, room.seat.pid) == (0, 5)
     assert room.heard.left == 1
     ours, theirs = pair()
     assert room.offer(ours, pid=6)
-    assert room.seat.pid == 6
+    assert room.seat.present_pid == 6
     assert room.seat.left_at is None
     theirs.close()
 

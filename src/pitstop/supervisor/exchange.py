@@ -170,7 +170,7 @@ class Exchange:
         return PatrolHandlers(
             record=self.record,
             end=lambda: self._ears.feed(Signal.HUNG),
-            trainer_pid=lambda: self.seat.pid,
+            trainer_pid=lambda: self.seat.present_pid,
         )
 
     def _on_hello(self, connection: Connection, body: dict[str, Any]) -> None:

@@ -30,7 +30,7 @@ class PatrolHandlers:
     Attributes:
         record: tells an event.
         end: ends the trainer, which stands still.
-        trainer_pid: asked for the process that trains, 0 when none has reported.
+        trainer_pid: asked for the process that trains, 0 when none is there.
     """
 
     record: Callable[[Event], None]

@@ -79,6 +79,11 @@ class Seat:
         """Whether a trainer is there now."""
         return self.link is not None and self.link.open
 
+    @property
+    def present_pid(self) -> int:
+        """Process id of the trainer that is there now, 0 when none is."""
+        return self.pid if self.connected else 0
+
     def offer(self, connection: Connection, body: dict[str, Any], *, closed: bool) -> bool:
         """A process wants to train; whether it got the seat.
 

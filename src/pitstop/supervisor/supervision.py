@@ -100,7 +100,7 @@ class Supervision:
 
     def status(self) -> Status:
         """What there is to say now."""
-        pid = self._exchange.seat.pid or self._trainer.pid
+        pid = self._exchange.seat.present_pid or self._trainer.pid
         identity = replace(
             self._plan.status(),
             pid=pid,
@@ -204,7 +204,7 @@ class Supervision:
             self._exchange.saving.hurry("preemption")
         shortage = self._pressure.rises(
             now,
-            lambda: family.resident_bytes(self._exchange.seat.pid),
+            lambda: family.resident_bytes(self._exchange.seat.present_pid),
             self._story.checkpoint_bytes,
         )
         if shortage:
