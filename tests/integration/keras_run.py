@@ -40,6 +40,7 @@ class KerasRun:
         environment: variables for every attempt.
         pace_seconds: how much longer each step of train.py takes in what `start` starts, so
             that the test finds it still training; what `attempt` runs is not slowed.
+        interpreter: the words before the script's path.
     """
 
     folder: Path
@@ -48,6 +49,7 @@ class KerasRun:
     options: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     pace_seconds: float = 0.0
+    interpreter: tuple[str, ...] = (sys.executable,)
 
     def start(self, *more: str) -> Started:
         """Starts an attempt, with more options for `pitstop run` if there are any."""
@@ -56,7 +58,7 @@ class KerasRun:
     def words(self, *more: str) -> tuple[str, ...]:
         """What `pitstop` is called with to start an attempt."""
         pace = ("--pace", str(self.pace_seconds)) if self.pace_seconds else ()
-        command = (sys.executable, str(SCRIPTS / self.script), *self.arguments, *pace)
+        command = (*self.interpreter, str(SCRIPTS / self.script), *self.arguments, *pace)
         return ("run", "--run-dir", "run", *self.options, *more, "--", *command)
 
     def attempt(self, *more: str) -> Ended:
