@@ -99,6 +99,8 @@ def test_shared_memory_that_is_full(tmp_path: Path, baseline: Baseline) -> None:
     assert_finishes(run, tmp_path, baseline, run.last(CheckpointCommitted).step)
 
 
+# The library that moves the clock is slow: 40 s for what takes 20 without it.
+@pytest.mark.torture
 def test_a_clock_that_is_set_back(tmp_path: Path, baseline: Baseline) -> None:
     offset = tmp_path / "offset"
     offset.write_text("+0")
