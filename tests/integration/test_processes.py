@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,22 +12,15 @@ import pytest
 
 from pitstop.events import FitRestored, Notice, Restored, TrainerConnected
 from tests.integration.keras_run import SCRIPTS, KerasRun
-from tests.integration.supervisor.launch import environment, finish, until
+from tests.integration.supervisor.launch import finish, run_alone, until
 
 STEPS_OF_A_FOLD = 20
-
-
-def _alone(*arguments: str) -> bytes:
-    script = str(SCRIPTS / "folds.py")
-    return subprocess.run(
-        [sys.executable, script, *arguments], capture_output=True, env=environment(), check=True
-    ).stdout
 
 
 @pytest.mark.timeout(240)
 def test_one_process_after_the_other_is_stopped_killed_and_resumed(tmp_path: Path) -> None:
     run = KerasRun(tmp_path, "folds.py", ("one-by-one",), ("--every", "1steps"))
-    expected = _alone("one-by-one")
+    expected = run_alone(tmp_path, sys.executable, SCRIPTS / "folds.py", "one-by-one").stdout
     # In the second process, then in the third.
     assert run.attempt("--halt-at-step", "27").returncode == 75
     assert run.saved_step(1) == 27

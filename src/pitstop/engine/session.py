@@ -139,7 +139,7 @@ class Session:
 
     def is_past(self, index: int) -> bool:
         """Whether an earlier attempt was beyond this training when it ended."""
-        return any(point.fit > index for point in self._points)
+        return bool(self.points_after(index))
 
     def point_for(self, index: int) -> RestorePoint | None:
         """The state that the training of this number is to restore; None to begin it."""

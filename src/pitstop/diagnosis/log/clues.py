@@ -45,11 +45,11 @@ _TELLS_OF_AN_EXIT = re.compile(
 """So does an exception of any other name that says how a process ended."""
 
 _OF_A_THREAD = re.compile(r"^Exception in thread |^Process \S+:$")
+_KILLED = "killed by signal: "
 _SIGNAL_INSIDE = re.compile(
     r"(?:Signals\.|signal[ :]+|got signal: ?)(?P<signal>\d+|SIG[A-Z0-9]+)"
-    r"|killed by signal: (?P<word>[A-Z][a-z]+(?: [a-z]+)*)"
+    rf"|{_KILLED}(?P<word>[A-Z][a-z]+(?: [a-z]+)*)"
 )
-_KILLED = "killed by signal: "
 _BENIGN_ABOVE = re.compile(r"^Exception ignored (?:in|on)|^--- Logging error ---")
 _OWN_NAME = r"[\w.:/-]*(?:py|torch|train|ray|jup|pt_|tf_|conda|cuda|main|data|worker|mpi|xla)"
 _OTHER_PROGRAM = re.compile(

@@ -110,27 +110,24 @@ def _refined(ending: Ending, clue: Clue) -> Clue:
     if clue.cause == "native_crash" and clue.raised is None:
         return hints.before(ending.log, clue) or clue
     if clue.weight is Weight.GENERAL:
-        return _on_a_full_disk(ending, clue) or _before_missing_names(ending, clue) or clue
+        # A disk that was full is so still: what fails after it, in whatever way, fails for that.
+        return _before(ending, clue, "disk_full") or _before_missing_names(ending, clue) or clue
     if clue.cause != "gpu_driver_or_library":
         return clue
-    full = [
-        each
-        for each in ending.clues
-        if each.cause == "gpu_oom" and each.number < clue.number and not each.survived
-    ]
-    if not full:
+    full = _before(ending, clue, "gpu_oom")
+    if full is None:
         return clue
-    return replace(clue, cause="gpu_oom", confidence=0.8, advice=full[-1].advice)
+    return replace(clue, cause="gpu_oom", confidence=0.8, advice=full.advice)
 
 
-def _on_a_full_disk(ending: Ending, clue: Clue) -> Clue | None:
-    """A disk that was full is so still: what fails after it, in whatever way, fails for that."""
-    full = [
+def _before(ending: Ending, clue: Clue, cause: CauseId) -> Clue | None:
+    """The last clue to a cause that stands before another, and was not survived."""
+    found = [
         each
         for each in ending.clues
-        if each.cause == "disk_full" and each.number < clue.number and not each.survived
+        if each.cause == cause and each.number < clue.number and not each.survived
     ]
-    return full[-1] if full else None
+    return found[-1] if found else None
 
 
 def _before_missing_names(ending: Ending, clue: Clue) -> Clue | None:

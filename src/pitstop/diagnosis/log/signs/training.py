@@ -5,6 +5,7 @@ from __future__ import annotations
 from pitstop.diagnosis.log.signs.sign import Sign, Weight, line
 
 _LOWER = "Lower the learning rate or clip gradients; look for NaN, empty or huge inputs."
+_LESS_ON_GPU = "Use a smaller batch; look with `nvidia-smi` who else uses the GPU."
 
 TRAINING = (
     Sign(
@@ -124,7 +125,7 @@ TRAINING = (
         line(r"^.*(?:CUDA_ERROR_OUT_OF_MEMORY|CUDA out of memory|CUDA error: out of memory).*$"),
         "gpu_oom",
         "The GPU ran out of memory.",
-        ("Use a smaller batch; look with `nvidia-smi` who else uses the GPU.",),
+        (_LESS_ON_GPU,),
         weight=Weight.HINT,
         confidence=0.75,
     ),
@@ -140,7 +141,7 @@ TRAINING = (
         line(r"^ERROR .*[Ff]ailed to allocate a memory region.*\bGPUs?\b.*$"),
         "gpu_oom",
         "The GPU ran out of memory.",
-        ("Use a smaller batch; look with `nvidia-smi` who else uses the GPU.",),
+        (_LESS_ON_GPU,),
         weight=Weight.SPECIAL,
         confidence=0.85,
     ),
