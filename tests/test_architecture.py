@@ -56,10 +56,6 @@ _MODULES = modules()
 _RANK = {unit: rank for rank, units in enumerate(layers()) for unit in units}
 
 
-def _named(module: Module) -> str:
-    return module.name
-
-
 def _lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """Lines of the body, docstring not counted."""
     body = function.body[1:] if ast.get_docstring(function) is not None else function.body
@@ -69,14 +65,16 @@ def _lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 # -- layers --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("module", _MODULES, ids=_named)
-def test_imports_point_down(module: Module) -> None:
-    if not module.unit:
-        return  # the root package is where names are re-exported, above all layers
+def test_imports_point_down() -> None:
+    # The root package is where names are re-exported, above all layers.
+    assert not {module.name: wrong for module in _MODULES[1:] if (wrong := _upward(module))}
+
+
+def _upward(module: Module) -> list[str]:
+    """The units above a module, or beside it, that it imports."""
     own_rank = _RANK[module.unit]
     units = {Module(_path_of(name)).unit for name in module.imports if name.startswith("pitstop.")}
-    wrong = {unit for unit in units - {module.unit, ""} if _RANK[unit] <= own_rank}
-    assert not wrong, f"{module.name} (layer {own_rank}) imports up or sideways: {sorted(wrong)}"
+    return sorted(unit for unit in units - {module.unit, ""} if _RANK[unit] <= own_rank)
 
 
 def test_modules_import_each_other_without_cycles() -> None:
@@ -89,17 +87,20 @@ def test_every_unit_has_a_layer_and_every_layer_a_unit() -> None:
     assert {module.unit for module in _MODULES} - {""} == set(_RANK)
 
 
-@pytest.mark.parametrize("module", _MODULES, ids=_named)
-def test_third_party_imports_are_declared(module: Module) -> None:
+def test_third_party_imports_are_declared() -> None:
+    found = {module.name: third_party(module) - _declared(module.unit) for module in _MODULES}
+    assert not {name: undeclared for name, undeclared in found.items() if undeclared}
+
+
+def _declared(unit: str) -> set[str]:
+    """The packages that a unit may import, by the names they are imported by."""
     requirements = project()["project"]["dependencies"]
-    if module.unit in {*ADAPTERS, "inject"}:
-        extras = project()["project"]["optional-dependencies"]["tensorflow"]
-        requirements = [*requirements, *extras]
-    if module.unit == "remote":
-        extras = project()["project"]["optional-dependencies"]["remote"]
-        requirements = [*requirements, *extras]
-    names = {_import_name(requirement) for requirement in requirements}
-    assert third_party(module) <= names
+    extras = project()["project"]["optional-dependencies"]
+    if unit in {*ADAPTERS, "inject"}:
+        requirements = [*requirements, *extras["tensorflow"]]
+    if unit == "remote":
+        requirements = [*requirements, *extras["remote"]]
+    return {_import_name(requirement) for requirement in requirements}
 
 
 def _import_name(requirement: str) -> str:
@@ -115,14 +116,17 @@ def _path_of(name: str) -> Path:
 # -- sizes and form ------------------------------------------------------------
 
 
-@pytest.mark.parametrize("module", _MODULES, ids=_named)
-def test_a_file_fits_one_sitting(module: Module) -> None:
-    assert len(module.text.splitlines()) < MAX_FILE_LINES
+def test_a_file_fits_one_sitting() -> None:
+    sizes = {module.name: len(module.text.splitlines()) for module in _MODULES}
+    assert not {name: size for name, size in sizes.items() if size >= MAX_FILE_LINES}
 
 
-@pytest.mark.parametrize("module", _MODULES, ids=_named)
-def test_a_function_fits_one_screen(module: Module) -> None:
-    sizes = {function.name: _lines(function) for function in module.functions()}
+def test_a_function_fits_one_screen() -> None:
+    sizes = {
+        f"{module.name}.{function.name}": _lines(function)
+        for module in _MODULES
+        for function in module.functions()
+    }
     assert not {name: size for name, size in sizes.items() if size > MAX_FUNCTION_LINES}
 
 
@@ -131,17 +135,17 @@ def test_functions_are_short_in_the_median() -> None:
     assert statistics.median(sizes) <= MAX_MEDIAN_FUNCTION_LINES
 
 
-@pytest.mark.parametrize("module", _MODULES, ids=_named)
-def test_a_module_says_what_it_is(module: Module) -> None:
-    assert ast.get_docstring(module.tree)
+def test_a_module_says_what_it_is() -> None:
+    assert not [module.name for module in _MODULES if not ast.get_docstring(module.tree)]
 
 
-@pytest.mark.parametrize(
-    "module", [module for module in _MODULES if module.path.name == "__init__.py"], ids=_named
-)
-def test_a_package_init_only_re_exports(module: Module) -> None:
-    others = [node for node in module.tree.body[1:] if not _is_re_export(node)]
-    assert not [ast.unparse(node) for node in others]
+def test_a_package_init_only_re_exports() -> None:
+    inits = [module for module in _MODULES if module.path.name == "__init__.py"]
+    others = {
+        module.name: [ast.unparse(node) for node in module.tree.body[1:] if not _is_re_export(node)]
+        for module in inits
+    }
+    assert not {name: statements for name, statements in others.items() if statements}
 
 
 def _is_re_export(node: ast.stmt) -> bool:

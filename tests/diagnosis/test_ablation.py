@@ -169,25 +169,32 @@ def _allowed(recording: Recording) -> frozenset[str]:
     return recording.accepts.union({"unknown"}, *general)
 
 
-@pytest.mark.parametrize("recording", RECORDINGS, ids=lambda each: each.name)
-def test_the_whole_evidence_tells_the_cause(recording: Recording) -> None:
-    assert _found(recording.name).cause in recording.accepts
+def test_the_whole_evidence_tells_the_cause() -> None:
+    found = {each.name: _found(each.name).cause for each in RECORDINGS}
+    assert not {
+        each.name: found[each.name] for each in RECORDINGS if found[each.name] not in each.accepts
+    }
 
 
 @pytest.mark.parametrize("sensor", SENSORS)
-@pytest.mark.parametrize("recording", RECORDINGS, ids=lambda each: each.name)
-def test_without_a_sensor_it_is_more_general_and_not_wrong(
-    recording: Recording, sensor: str
-) -> None:
-    finding = _found(recording.name, sensor)
-    assert finding.cause in _allowed(recording), finding.summary
-    if finding.cause not in recording.accepts:
-        _check_modesty(finding, _found(recording.name))
+def test_without_a_sensor_it_is_more_general_and_not_wrong(sensor: str) -> None:
+    found = {each.name: _found(each.name, sensor) for each in RECORDINGS}
+    assert not {
+        each.name: finding.summary
+        for each in RECORDINGS
+        if (finding := found[each.name]).cause not in _allowed(each)
+    }
+    assert not {
+        each.name: finding.summary
+        for each in RECORDINGS
+        if (finding := found[each.name]).cause not in each.accepts
+        and _claims_more(finding, _found(each.name))
+    }
 
 
-def _check_modesty(less: Finding, whole: Finding) -> None:
-    """Who sees less does not claim more."""
-    assert less.confidence <= whole.confidence + 0.02, less.summary
+def _claims_more(less: Finding, whole: Finding) -> bool:
+    """Whether who sees less is surer than who sees all."""
+    return less.confidence > whole.confidence + 0.02
 
 
 @pytest.mark.parametrize("sensor", SENSORS)
