@@ -29,9 +29,14 @@ class Frame:
     code: str = ""
 
     @property
+    def posix_path(self) -> str:
+        """The file with the slashes of POSIX, wherever the program ran."""
+        return self.file.replace("\\", "/")
+
+    @property
     def is_library(self) -> bool:
         """Not the user's own code, as far as its path tells."""
-        return bool(_LIBRARY.search(self.file))
+        return bool(_LIBRARY.search(self.posix_path))
 
 
 @dataclass(frozen=True)

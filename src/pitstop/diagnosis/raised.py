@@ -29,7 +29,7 @@ def from_event(event: ExceptionRaised) -> Raised:
 
 def from_output(text: str) -> Raised | None:
     """The exception that was printed last in a cleaned text, None when none was."""
-    found = [each for each in find(tuple(split(text))) if each.headed]
+    found = [each for each in find(tuple(split(text))) if each.headed and not each.is_cut]
     return found[-1].raised if found else None
 
 

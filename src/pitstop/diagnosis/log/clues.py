@@ -16,7 +16,7 @@ from pitstop.diagnosis.log.signs.numbers import signal_of, signal_of_code
 from pitstop.diagnosis.log.signs.sign import Sign, Weight
 from pitstop.diagnosis.log.signs.table import SIGNS
 from pitstop.diagnosis.log.tracebacks import Traceback
-from pitstop.diagnosis.rules.signatures import Signature, classify
+from pitstop.diagnosis.rules.signatures import Signature, classify, of_cut
 from pitstop.diagnosis.rules.signatures.memory import EXHAUSTED, GPU_MEMORY
 
 _WRAPPERS = frozenset(
@@ -101,10 +101,30 @@ def _from_tracebacks(log: Log) -> Iterator[Clue]:
         above = texts.get(each.first - 1, "")
         if _BENIGN_ABOVE.match(above):
             continue
-        clue = _of_exception(log, each)
+        clue = _of_cut(each) if each.is_cut else _of_exception(log, each)
+        if clue is None:
+            continue
         if _OF_A_THREAD.match(above):
             clue = replace(clue, confidence=clue.confidence * _THREAD_FACTOR, in_thread=True)
         yield clue
+
+
+def _of_cut(traceback: Traceback) -> Clue | None:
+    """What is known of an exception whose name and message the log ends before."""
+    row = of_cut(traceback.raised)
+    if row is None:
+        return None
+    return Clue(
+        row.cause,
+        row.confidence,
+        Weight.HINT,
+        traceback.title,
+        traceback.group,
+        traceback.quote,
+        f"{row.headline}, as the frames of a traceback say whose end is not there.",
+        row.advice,
+        raised=traceback.raised,
+    )
 
 
 def _of_exception(log: Log, traceback: Traceback) -> Clue:

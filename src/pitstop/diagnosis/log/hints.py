@@ -7,28 +7,38 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pitstop.diagnosis import phrases
-from pitstop.diagnosis.exception import from_title
+from pitstop.diagnosis.exception import Raised, from_title
 from pitstop.diagnosis.log.clue import Clue
 from pitstop.diagnosis.log.clues import classified
 from pitstop.diagnosis.log.lines import Line
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.log.signs.sign import Weight
 from pitstop.diagnosis.rules.signatures import classify
+from pitstop.diagnosis.rules.signatures.signature import TENSORFLOW
 
 _SOUNDS_LIKE_AN_ERROR = re.compile(
-    r"error|exception|fatal|fail(?:ed|ure)\b|^E |: E |\[E |^E\d{4} |\b[A-Z]+_[A-Z]+: ",
+    r"error|exception|fatal|fail(?:ed|ure)\b|^E |: E |\[E |^E\d{4} |\b[A-Z]+_[A-Z]+: "
+    r"|\bOOM\b|\bout of memory\b|not found in checkpoint|size mismatch for|max retries exceeded"
+    r"|(?:cannot|unable to) allocate",
     re.IGNORECASE,
 )
 _IS_NONE = re.compile(
     r"warning|^W |: W |^W\d{4} |not a failure|End of sequence|Unable to register|cuInit"
-    r"|dynamic library|\bretry|ignor|TF-TRT|NUMA|no error|0 errors|interpreter state",
+    r"|dynamic library|Killed? process|\bretry|ignor|TF-TRT|NUMA|no error|0 errors"
+    r"|interpreter state",
     re.IGNORECASE,
 )
 _CALLED_AN_ERROR = re.compile(r"(?:^|: )E(?:\d{4})? .*?\] (?P<said>.*)$")
 _WAITS = re.compile(r"\bwait(?:s|ed|ing)?\b", re.IGNORECASE)
-_OP_FAILED = re.compile(r"\bop_kernel\.cc:\d+\] ")
+_OP_FAILED = re.compile(r"\b(?:op_kernel|executor)\.cc:\d+\] ")
 """TensorFlow calls it a warning when an operation fails; the exception comes afterwards."""
 _STATUS = re.compile(r"\b(?P<code>[A-Z]+(?:_[A-Z]+)*): ")
+_OLD_STATUS = re.compile(
+    r"\b(?P<code>Resource exhausted|Not found|Invalid argument|Out of range|Unavailable|Aborted"
+    r"|Failed precondition|Permission denied|Data loss|Deadline exceeded|Cancelled): "
+)
+"""As TensorFlow spelled them before 2.9."""
+_NAMED = re.compile(r"(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z]\w*(?:Error|Exception)): .")
 _MOST_LINES = 60
 _FACTOR = 0.45
 _LINES_BEFORE = 8
@@ -84,10 +94,18 @@ def _may_be_an_error(text: str) -> bool:
     return bool(_SOUNDS_LIKE_AN_ERROR.search(text)) and not _IS_NONE.search(text)
 
 
+def _read_as_exception(text: str) -> Raised:
+    """The exception that stands somewhere in a line, or one of the status that it names."""
+    named = _NAMED.search(text)
+    if named:
+        return from_title(named["name"], text.strip())
+    status = _STATUS.search(text) or _OLD_STATUS.search(text)
+    name = re.sub(r"[ _]", "", status["code"].title()) + "Error" if status else ""
+    return from_title(name if name in TENSORFLOW else "RuntimeError", text.strip())
+
+
 def _of(log: Log, line: Line) -> Iterator[Clue]:
-    status = _STATUS.search(line.text)
-    name = status["code"].title().replace("_", "") if status else ""
-    raised = from_title(f"{name}Error", line.text.strip())
+    raised = _read_as_exception(line.text)
     row = classify(raised)
     if row is None:
         return

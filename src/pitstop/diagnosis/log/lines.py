@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pitstop.diagnosis import output
+from pitstop.diagnosis.log.quoting import unquoted
 
 _CLOCK = r"(?>\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?)"
 _ZONE = r"(?:Z|[+-]\d\d:?\d\d| UTC)?"
@@ -33,7 +34,7 @@ _DECORATION = re.compile(
     r"|(?P<level>(?:\[(?:ERROR|CRITICAL|WARNING|INFO|DEBUG|stderr|stdout)\]"
     r"|(?:ERROR|CRITICAL|WARNING|INFO|DEBUG)(?:(?: -| \|)(?= )|(?= \[|: ?\[))"
     r"|(?:ERROR|CRITICAL|WARNING|INFO|DEBUG|FATAL):[\w.]+):?)"
-    r"|(?P<quote>(?:&gt;|>)(?= ))"
+    r"|(?P<quote>>{1,3}(?= |$))"
 )
 _GROUP_NAMES = ("rank", "named_rank", "task", "service", "pod")
 _JSON_FIELDS = ("log", "message", "msg", "textPayload", "text", "data")
@@ -55,6 +56,10 @@ _BREAKS = re.compile(
     r"|(?<=\S)\s*(?=(?:WARNING|ERROR|INFO|CRITICAL):[\w.]+:)"
 )
 """Where the lines were that a web page or a service has put on one."""
+
+_OF_NOTEBOOK = re.compile(r"([#>\s]+)[A-Za-z_]\w* {2,}")
+_QUOTED = re.compile(r"[#>/*;%|!\s-]{1,40}")
+"""Marks of comments and quotations, and the indentation of a page."""
 
 _MOST_DECORATIONS = 5
 _LONGEST_LINE = 4000
@@ -79,8 +84,8 @@ def split(text: str, first_number: int = 1) -> Iterator[Line]:
     """The lines of a cleaned text, the first of them numbered `first_number`."""
     known: re.Pattern[str] | None = None
     for number, raw in enumerate(text.split("\n"), first_number):
-        line = _undecorated(number, _shortened(raw))
-        known = _prefix_of(line.text) or known
+        line = _undecorated(number, _shortened(unquoted(raw)))
+        known = _prefix_of(line.text) if _HEADER in line.text else known
         found = known.match(line.text) if known else None
         yield from _unglued(replace(line, text=line.text[found.end() :]) if found else line)
 
@@ -111,10 +116,14 @@ def _shortened(raw: str) -> str:
 
 
 def _prefix_of(text: str) -> re.Pattern[str] | None:
-    """What a logger that nobody knows puts before a traceback, and before its other lines."""
-    before, header, after = text.partition(_HEADER)
+    """What a logger that nobody knows, or who quotes it, puts before the lines of a traceback."""
+    before, _, after = text.partition(_HEADER)
+    notebook = _OF_NOTEBOOK.fullmatch(before)
+    if notebook:
+        return re.compile(re.escape(notebook[1]))
     is_prefix = len(before.split()) > 1 and before.endswith((" ", ":", "|", "\t"))
-    if not header or not is_prefix or after.strip(": "):
+    is_quoted = bool(_QUOTED.fullmatch(before))
+    if not (is_prefix or is_quoted) or after.strip(": `"):
         return None
     return re.compile(re.sub(r"\d+", r"\\d+", re.escape(before)))
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pitstop.diagnosis.exception import Frame, Raised, frame_of, from_title
 from pitstop.diagnosis.log import progress
 from pitstop.diagnosis.log.lines import Line
+from pitstop.diagnosis.log.quoting import without_marks
 
 _HEADER = re.compile(r"Traceback \(most recent call last\)|Traceback:\s*$")
 _IPYTHON_HEADER = re.compile(
@@ -41,16 +42,18 @@ _IPYTHON_FRAME = re.compile(
     r"(?:,? in (?P<function>[\w<>.]+).*)?$"
 )
 _ARROW = re.compile(r"^-+> ?(?P<line>\d+) ?(?P<code>.*)$")
-_SYNTAX_NAMES = ("SyntaxError", "IndentationError", "TabError")
 _MESSAGE_STOP = re.compile(
     r"^(?:\d{4}-\d\d-\d\d[ T][\d:.]+: [IWEF] |\[?[IWEF]\d{0,4} |slurmstepd|srun: |=>> PBS|\S*[$#] "
     r"|Exception ignored|Process finished|Killed$|Terminated$|Aborted|Segmentation fault"
     r"|\[?Epoch |Traceback |During handling|The above exception|wandb: |ERROR conda|make: "
     r"|command terminated)"
 )
-_CALLBACKS = re.compile(r"keras/.*callbacks?(?:/\w+)?\.py$")
+_CALLBACKS = re.compile(r"keras/.*callbacks?(?:/\w+)?\.pyc?$|trainer_callback\.py$")
+_READS_INPUTS = re.compile(r"data_adapters?|data_utils\.py|py_dataset|enqueuer")
 _HOOK = re.compile(r"^on_(?:train|test|predict|epoch|batch|validation|fit)\w*_(?:begin|end|start)$")
 _LONGEST_CHAIN = 50
+_MOST_FRAME_LINES = 200
+_MOST_BETWEEN_FRAMES = 3
 _MOST_MESSAGE_LINES = 60
 _MOST_GAP_LINES = 6
 
@@ -67,6 +70,7 @@ class Traceback:
         quote: the line that names the last exception, as it stands there.
         headed: there was a traceback above, not just a line that reads like an exception.
         is_original: it is said to be that of the exception above.
+        is_cut: the log ends before the line that names the exception.
     """
 
     chain: tuple[Raised, ...]
@@ -77,6 +81,7 @@ class Traceback:
     quote: str
     headed: bool = True
     is_original: bool = False
+    is_cut: bool = False
 
     @property
     def raised(self) -> Raised:
@@ -157,29 +162,56 @@ def _at(stream: list[Line], index: int) -> tuple[Traceback, int] | None:
     ipython = _IPYTHON_HEADER.match(text)
     end = _title_after(stream, index + 1, ipython["name"] if ipython else "")
     if end is None:
-        return None
+        return _cut(stream, index, ipython["name"] if ipython else "")
     return _build(stream, index, end, headed=True)
+
+
+def _cut(stream: list[Line], first: int, name: str) -> tuple[Traceback, int] | None:
+    """What is there of a traceback whose last line is not, with the class if that is known."""
+    rest = stream[first + 1 :]
+    if any(_HEADER.search(line.text) for line in rest):
+        return None
+    frames = tuple(_notebook_frames(rest) if name else _frames(rest))
+    if not frames:
+        return None
+    raised = from_title(name, "", frames, callback=_callback_of(frames))
+    at = stream[first]
+    traceback = Traceback(
+        (raised,), at.number, stream[-1].number, at.number, at.group, at.text.strip(), is_cut=True
+    )
+    return traceback, len(stream)
 
 
 def _lone(stream: list[Line], index: int) -> tuple[Traceback, int] | None:
     """A line that reads like the last one of a traceback whose rest is not there."""
     if _REPORTED.match(stream[index].text):
         return _build(stream, index, index, headed=False)
-    title = _TITLE.match(stream[index].text)
+    title = _TITLE.match(without_marks(stream[index].text))
     if title is None or not ERROR_NAME.match(title["name"].partition("(")[0]):
         return None
     if title["name"] == "error" and not title["message"]:
         return None
-    first = index
-    if title["name"] in _SYNTAX_NAMES:
-        above = range(max(0, index - 4), index)
-        first = next((i for i in above if frame_of(stream[i].text)), index)
+    first = _first_frame_above(stream, index)
     return _build(stream, first, index, headed=first < index)
+
+
+def _first_frame_above(stream: list[Line], title: int) -> int:
+    """Where the frames begin that stand right above, their head cut off; the title itself if none.
+
+    A frame has at most one line of code below it, and one of marks.
+    """
+    first = title
+    for index in range(title - 1, max(-1, title - _MOST_FRAME_LINES), -1):
+        if frame_of(stream[index].text):
+            first = index
+        elif first - index > _MOST_BETWEEN_FRAMES or _HEADER.search(stream[index].text):
+            break
+    return first
 
 
 def _build(stream: list[Line], first: int, title: int, *, headed: bool) -> tuple[Traceback, int]:
     line = stream[title]
-    match = _REPORTED.match(line.text) or _TITLE.match(line.text.strip())
+    match = _REPORTED.match(line.text) or _TITLE.match(without_marks(line.text).strip())
     groups = match.groupdict() if match else {}
     name = groups.get("inner") or groups.get("name") or line.text.strip()
     rest = list(_message_lines(stream, title + 1))
@@ -271,10 +303,10 @@ def _notebook_frames(lines: list[Line]) -> Iterator[Frame]:
 def _callback_of(frames: tuple[Frame, ...]) -> str:
     """The hook of a callback that the exception came out of; the class is not printed.
 
-    A framework calls it, or it is one of the framework's own.
+    Inputs have hooks of the same names, which the readers of inputs call.
     """
-    for above, below in itertools.pairwise(frames):
-        if _HOOK.match(below.function) and above.is_library:
+    for above, below in itertools.pairwise((Frame("", 0), *frames)):
+        if _HOOK.match(below.function) and not _READS_INPUTS.search(above.posix_path):
             return below.function
     inner = frames[-1] if frames else None
-    return inner.function if inner and _CALLBACKS.search(inner.file) else ""
+    return inner.function if inner and _CALLBACKS.search(inner.posix_path) else ""

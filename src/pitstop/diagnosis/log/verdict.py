@@ -179,10 +179,10 @@ def _nameless(fatal: Sequence[Clue]) -> Clue | None:
 
 def _hint(ending: Ending) -> Clue | None:
     found = [each for each in ending.clues if each.weight is Weight.HINT and not each.survived]
-    last = max(found, key=lambda each: each.number, default=None)
-    if last:
-        return replace(last, confidence=last.confidence * _SURVIVED_FACTOR)
     said = [each for each in hints.find(ending.log) if not each.survived]
+    last = max(found, key=lambda each: each.number, default=None)
+    if last and (last.raised is None or not said):
+        return replace(last, confidence=last.confidence * _SURVIVED_FACTOR)
     return said[-1] if said else hints.waiting(ending.log)
 
 

@@ -10,9 +10,7 @@ _WHO = "`sacct -j JOBID --format=JobID,State,ExitCode,Elapsed,Timelimit` tells w
 
 SCHEDULERS = (
     Sign(
-        line(
-            r"^.*CANCELLED AT .*DUE TO TIME LIMIT.*$", r"^.*\b(?:State|JobState)[=:] ?TIMEOUT\b.*$"
-        ),
+        line(r"^.*CANCELLED .*DUE TO TIME LIMIT.*$", r"^.*\b(?:State|JobState)[=:] ?TIMEOUT\b.*$"),
         "time_limit",
         "Slurm ended the job: its time limit was reached.",
         (_MORE_TIME,),

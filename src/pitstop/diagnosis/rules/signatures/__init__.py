@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from pitstop.diagnosis.rules.signatures.cut import of_cut
 from pitstop.diagnosis.rules.signatures.signature import Signature
 from pitstop.diagnosis.rules.signatures.table import SIGNATURES, classify
 
-__all__ = ["SIGNATURES", "Signature", "classify"]
+__all__ = ["SIGNATURES", "Signature", "classify", "of_cut"]

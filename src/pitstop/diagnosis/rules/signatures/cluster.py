@@ -76,6 +76,14 @@ CLUSTER = (
     ),
     Signature(
         "worker_lost",
+        "It was cancelled because something else had failed",
+        (_VICTIM,),
+        classes=classes("CancelledError"),
+        confidence=0.7,
+        is_victim=True,
+    ),
+    Signature(
+        "worker_lost",
         "NCCL could not reach the other processes",
         (
             "Run with NCCL_DEBUG=WARN: the lines before the error say which call failed.",
@@ -107,6 +115,8 @@ CLUSTER = (
             r"Network is unreachable|No route to host|Max retries exceeded|Read timed out",
             r"Stale file handle|HTTP Error \d{3}|\b[45]\d\d (?:Client|Server) Error",
             r"[Cc]ouldn't connect to '?http|Could not connect to|Remote end closed connection",
+            r"Internet connection|\bConnection error\b|[Cc]ouldn't reach |offline mode",
+            r"load it from 'https?://|HTTPSConnectionPool|urlopen error|[Uu]nable to connect to",
             r"IncompleteRead|Transport endpoint is not connected|Broken pipe.*(?:http|s3)",
         ),
         confidence=0.9,

@@ -96,7 +96,7 @@ INPUTS = (
         "Shapes of the data and the model do not fit",
         ("Print the shapes of the batch and model.summary(); look for a changed last batch.",),
         words(
-            r"size-incompatible|[Ii]ncompatible shapes|must be broadcastable",
+            r"shapes .* not aligned|size-incompatible|[Ii]ncompatible shapes|must be broadcastable",
             r"is incompatible with the layer|logits and labels must|Shapes .* are incompatible",
             r"shapes cannot be multiplied|size of tensor a .* must match|stack expects each tensor",
             r"Error when checking (?:input|target|model)|Cannot feed value of shape",

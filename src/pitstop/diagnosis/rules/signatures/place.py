@@ -67,7 +67,7 @@ def _places(frame: Frame) -> list[Place]:
     # Keras takes its own frames out of tracebacks; the call of the user tells the same.
     functions = [frame.function.rpartition(".")[2], *_CALLS.findall(frame.code)]
     found = [place for place, pattern in _FUNCTIONS if any(map(pattern.match, functions))]
-    return found + [place for place, pattern in _FILES if pattern.search(frame.file)]
+    return found + [place for place, pattern in _FILES if pattern.search(frame.posix_path)]
 
 
 def _is_restoring_inside(frames: tuple[Frame, ...]) -> bool:

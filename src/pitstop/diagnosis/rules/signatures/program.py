@@ -110,6 +110,8 @@ WEIGHTS = (
             r"SavedModel file does not exist|HeaderTooLarge|MetadataIncomplete|bad marshal data",
             r"Unknown (?:layer|loss function|metric function|activation|optimizer)",
             r"Could not (?:locate (?:class|function)|deserialize class)",
+            r"Key \S+ not found|RestoreV2|copying a param with shape|load weights|Restoring from",
+            r"No model found in config|could not find (?:any )?matching files for",
             r"axes don't match array|Layer count mismatch|TensorSliceReader",
         ),
         _WEIGHTS - {"KeyError"},

@@ -26,6 +26,7 @@ STORAGE = (
             "insufficient shared memory",
             "out of shared memory",
             "Bus error.*worker",
+            "DataLoader worker.*killed by signal: Bus error",
         ),
     ),
     Signature(

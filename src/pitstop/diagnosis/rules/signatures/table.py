@@ -34,7 +34,8 @@ SIGNATURES: tuple[Signature, ...] = (
 
 _NO_PART_OF_IT = re.compile(
     r"Hint: If you want to see a list of allocated tensors.*"  # about "OOM", below any error
-    r"|^\s*File \"[^\"]+\", line \d+.*\n?(?:^\s{4,}.*\n?)?"  # frames of the graph's functions
+    # frames of the graph's functions, with their lines of code
+    r"|^\s*File \"[^\"]+\", line \d+.*\n?(?:^\s{4,}(?!\w+Error: ).*\n?)?"
     r"|^\s*(?:Compile with|CUDA kernel errors might|For debugging consider).*",
     re.MULTILINE,
 )
