@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from types import FrameType
 
 from pitstop.events import StopRequested
-from pitstop.supervisor.console import ConsoleEvent
 from pitstop.supervisor.signal_actions import Action, SignalActions
 
 _SI_KERNEL = 0x80
@@ -37,7 +36,6 @@ class Received:
         sender_uid: its user, None when the kernel did.
         from_terminal: the terminal made it (Ctrl-C, Ctrl-Z, hang-up).
         action: what it is to do; None for one that is no business of the user's.
-        seconds_left: until the sender kills, where it says so.
     """
 
     signal: signal.Signals
@@ -45,7 +43,6 @@ class Received:
     sender_uid: int | None
     from_terminal: bool
     action: Action | None = None
-    seconds_left: float | None = None
 
     @property
     def asks_to_stop(self) -> bool:
@@ -70,7 +67,7 @@ def stop_request(
         sender_uid=received.sender_uid,
         sender_command=sender_command,
         from_terminal=received.from_terminal,
-        seconds_left=seconds_left if received.seconds_left is None else received.seconds_left,
+        seconds_left=seconds_left,
     )
 
 
@@ -85,13 +82,6 @@ def received_from(
         None if kernel or pid == 0 else uid,
         kernel and number != signal.SIGCHLD,
         actions.of(signal.Signals(number)),
-    )
-
-
-def received_from_console(event: ConsoleEvent, actions: SignalActions = _USUAL) -> Received:
-    """The value of an event of a Windows console."""
-    return Received(
-        event.signal, None, None, True, actions.of(event.signal), seconds_left=event.seconds_left
     )
 
 
@@ -150,10 +140,6 @@ class SignalQueue:
         """Everything that arrived, in order."""
         self._wake_in.recv(1 << 12)
         return [self._received.popleft() for _ in range(len(self._received))]
-
-    def console_event(self, event: ConsoleEvent) -> None:
-        """What a console's handler calls, in whatever thread it runs."""
-        self._put(received_from_console(event, self._actions))
 
     def close(self) -> None:
         """Ends the waiting and gives the signals their old meaning back."""
