@@ -15,7 +15,8 @@ from pitstop.tensorflow.pipeline import StatefulStage
 
 
 def stage(name: str, *ops: str, is_parallel: bool = False, known: bool = True) -> StatefulStage:
-    return StatefulStage(name, frozenset(ops), is_parallel, known)
+    drawing = frozenset(name for name in ops if name.startswith("Random"))
+    return StatefulStage(name, frozenset(ops), is_parallel, known, drawing)
 
 
 @pytest.mark.parametrize(

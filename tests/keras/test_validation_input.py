@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from pitstop.engine.python_state import Encoder
 from pitstop.keras.private import TFEpochIterator
+from pitstop.keras.repeated_shuffle import NOT_REPEATABLE
 from pitstop.keras.validation_input import VALIDATION_TENSOR, ValidationInput
 
 ROWS = np.arange(24, dtype=np.float32)
@@ -143,4 +144,4 @@ def read_ahead() -> tf.data.Dataset:
 def test_a_repeated_shuffle_that_is_read_ahead_is_told(
     make: Any, planned: int, expected: bool
 ) -> None:
-    assert ValidationInput(make(), planned).is_raced is expected
+    assert (ValidationInput(make(), planned).level is NOT_REPEATABLE) is expected

@@ -52,9 +52,16 @@ def capture(callbacks: list[Any], encoder: Encoder) -> tuple[list[dict[str, Any]
                 if _is_state(key, value):
                     attributes[key] = _encode(value, encoder)
             except NotPortable as problem:
+                if _is_of_keras(callback):
+                    # Writers and queues of Keras' own, which it makes again; see event_files.
+                    continue
                 unverified.append(f"{name}.{key}{problem.where} ({problem.type_name})")
         described.append({"class": name, "attributes": attributes})
     return described, unverified
+
+
+def _is_of_keras(callback: Any) -> bool:
+    return type(callback).__module__.startswith("keras.")
 
 
 def _is_state(key: str, value: Any) -> bool:

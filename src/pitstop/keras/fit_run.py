@@ -14,7 +14,7 @@ from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
 from pitstop.engine.step_clock import StepClock
-from pitstop.events import LevelKnown, Notice
+from pitstop.events import Notice
 from pitstop.keras import (
     callback_state,
     data_spec,
@@ -24,9 +24,9 @@ from pitstop.keras import (
     stop_training,
 )
 from pitstop.keras.event_files import EventFiles
+from pitstop.keras.fit_level import FitLevel
 from pitstop.keras.fit_vitals import FitVitals
 from pitstop.keras.input_choice import InputMode
-from pitstop.keras.repeated_shuffle import NOT_REPEATABLE
 from pitstop.keras.training_input import TrainingInput
 from pitstop.keras.validation_input import ValidationInput
 from pitstop.link.beacon import Phase
@@ -80,9 +80,7 @@ class FitRun:
         self.held: Cut | None = None
         self._call_ended = False
         self._stepping = False
-        self._step_level: Level | None = None
-        self._reported_level: Level | None = None
-        self._shared: Level | None = None
+        self._parts = FitLevel()
         self.callbacks: Any = None
         self.epoch_iterator: Any = None
         self.data: dict[str, Any] = {}
@@ -123,7 +121,7 @@ class FitRun:
         self.input = TrainingInput(
             epoch_iterator, self._streams, InputMode(self.session.settings.input_mode)
         )
-        self._shared = shared_random.level_of(
+        self._parts.shared = shared_random.level_of(
             self._arguments.get("x"), self._listed_callbacks(), is_part_of_an_input
         )
         self.data = data_spec.describe(
@@ -138,12 +136,7 @@ class FitRun:
     @property
     def level(self) -> Level:
         """How exact a resume of this fit is: as exact as its weakest part."""
-        if self._step_level is not None:
-            return self._step_level
-        if self.validation.is_raced:
-            return NOT_REPEATABLE
-        level = self.input.level
-        return self._shared or level if level.level == "exact_by_replay" else level
+        return self._parts.with_parts([self.input.level, self.validation.level])
 
     def learning_rate(self) -> float | None:
         """Of the model's optimizer, None when it has none that is a number."""
@@ -151,8 +144,8 @@ class FitRun:
 
     def hidden_random_op(self, op_type: str, where: str) -> None:
         """An op whose random stream cannot be restored is part of the training step."""
-        if self._stepping and self._step_level is None:
-            self._step_level = Level(
+        if self._stepping and self._parts.step is None:
+            self._parts.step = Level(
                 "not_exact",
                 f"the training step draws from a hidden random stream ({op_type} at {where}); "
                 "use a Keras layer, keras.random with a SeedGenerator, or tf.random.Generator",
@@ -276,7 +269,8 @@ class FitRun:
         described, unverified = callback_state.capture(self.callbacks.callbacks, encoder)
         input_json, input_tensors = self.input.capture(encoder)
         validation_json, validation_tensors = self.validation.capture(encoder)
-        self._report_level(refused + unverified)
+        self._parts.unverified = refused + unverified
+        self._parts.report(self.session, self.level)
         state = {
             "position": dict(vars(position)),
             "level": {**vars(self.level), "unverified": refused + unverified},
@@ -300,11 +294,6 @@ class FitRun:
         }
         arrays = [HeldTensor.of_array(name, array) for name, array in encoder.arrays.items()]
         return Cut(position, (*tensors, *input_tensors, *validation_tensors, *arrays), state)
-
-    def _report_level(self, unverified: list[str]) -> None:
-        if self.level != self._reported_level:
-            self._reported_level = self.level
-            self.session.report(LevelKnown(self.level.level, self.level.reason, unverified))
 
     def _path_of(self, variable: Any) -> str:
         path = self._paths.get(id(variable))

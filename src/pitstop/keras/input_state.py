@@ -109,7 +109,7 @@ class InputState:
             # 2.21 fails or crashes where they are gone or have another name.
             level = _replay_of_file(file)
             return cls(native=True, dataset=dataset, by_replay=True, level=level, mode=mode)
-        level = _OPEN_ORDER if pipeline.leaves_order_open(dataset) else EXACT
+        level = _OPEN_ORDER if pipeline.leaves_order_open(dataset) else _unseen_draws(dataset)
         of_arrays = type(adapter).__name__ == _ARRAYS
         return cls(native=True, of_arrays=of_arrays, dataset=dataset, level=level, mode=mode)
 
@@ -277,6 +277,12 @@ def _replay_of(adapter: Any) -> Level:
     if workers > 1:
         reason += f", read by {workers} workers: its items must not draw random numbers"
     return Level("exact_by_replay", reason)
+
+
+def _unseen_draws(dataset: Any) -> Level:
+    """The level of a pipeline with random ops that TensorFlow takes for stateless."""
+    stages = [each for each in pipeline.stateful_stages(dataset) if each.random_ops - each.ops]
+    return refusal.level_of(stages, "") if stages else EXACT
 
 
 def _replay_of_file(file: str) -> Level:

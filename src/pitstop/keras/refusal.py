@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 from pitstop.engine.level import Level
 from pitstop.tensorflow.pipeline import StatefulStage
-from pitstop.tensorflow.private import HIDDEN_RANDOM_OPS
 
 _PYTHON_OPS = frozenset({"PyFunc", "EagerPyFunc", "GeneratorDataset"})
 _VARIABLE_READS = frozenset({"ReadVariableOp", "VarIsInitializedOp", "ResourceGather"})
@@ -25,7 +24,7 @@ _VARIABLE_WRITES = frozenset(
         "RngSkip",
     }
 )
-_UNDERSTOOD = _PYTHON_OPS | _VARIABLE_READS | _VARIABLE_WRITES | HIDDEN_RANDOM_OPS
+_UNDERSTOOD = _PYTHON_OPS | _VARIABLE_READS | _VARIABLE_WRITES
 _STATELESS = "tf.random.stateless_* with a seed per element"
 
 
@@ -43,7 +42,8 @@ def level_of(
         problem = _problem(stage, deterministic_ops=deterministic_ops)
         if problem:
             return Level("not_exact", f"the pipeline's {stage.name} {problem}")
-    if refused_op and refused_op not in _UNDERSTOOD:
+    drawing = frozenset().union(*(stage.random_ops for stage in stages))
+    if refused_op and refused_op not in _UNDERSTOOD | drawing:
         return Level(
             "not_exact",
             f"the pipeline keeps state that cannot be brought back ({refused_op}); "
@@ -54,7 +54,7 @@ def level_of(
 
 
 def _problem(stage: StatefulStage, *, deterministic_ops: bool) -> str:
-    hidden = sorted(stage.ops & HIDDEN_RANDOM_OPS)
+    hidden = sorted(stage.random_ops)
     if hidden and not deterministic_ops:
         return (
             f"draws random numbers that cannot be repeated ({hidden[0]}); use {_STATELESS}, "
@@ -75,6 +75,6 @@ def _way(stage: StatefulStage) -> str:
     if stage.ops & _PYTHON_OPS:
         threads = ", in several threads: it must not draw random numbers"
         return f"runs Python code{threads if stage.is_parallel else ''}"
-    if stage.ops & HIDDEN_RANDOM_OPS:
+    if stage.random_ops:
         return "draws from random ops, which are deterministic here"
     return "draws from variables (such as the seed of a Keras layer), which nothing else may change"

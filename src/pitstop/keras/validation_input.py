@@ -15,10 +15,11 @@ import keras
 import tensorflow as tf
 
 from pitstop.engine.cut import HeldTensor
+from pitstop.engine.level import EXACT, Level
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.keras import input_state
 from pitstop.keras.input_state import FreshIterator
-from pitstop.keras.repeated_shuffle import RepeatedShuffles
+from pitstop.keras.repeated_shuffle import NOT_REPEATABLE, RepeatedShuffles
 from pitstop.store.image import TensorSpec
 
 VALIDATION_TENSOR = "validation/iterator"
@@ -42,9 +43,11 @@ class ValidationInput:
         self._shuffles = RepeatedShuffles(data, in_parts=True)
 
     @property
-    def is_raced(self) -> bool:
-        """Whether the order of its shuffles is not even repeatable without an interruption."""
-        return self._shuffles.are_raced(max(self._created, self._planned))
+    def level(self) -> Level:
+        """How exactly the order in which it is read can be brought back."""
+        # The order of its shuffles may not even be repeatable without an interruption.
+        raced = self._shuffles.are_raced(max(self._created, self._planned))
+        return NOT_REPEATABLE if raced else EXACT
 
     def ended(self, source: Any) -> None:
         """A validation is over.

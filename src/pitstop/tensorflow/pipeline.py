@@ -12,6 +12,8 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
+from pitstop.tensorflow import random_ops
+
 
 def is_deterministic(dataset: Any) -> bool:
     """Whether a pipeline whose iterator can be saved gives the same elements again.
@@ -103,26 +105,28 @@ class StatefulStage:
         ops: types of the function's stateful ops, those of inner functions included.
         is_parallel: elements go through it at the same time.
         only_variables: everything it holds is a variable that `variables_of` gives.
+        random_ops: those that draw from a hidden stream.
     """
 
     name: str
     ops: frozenset[str]
     is_parallel: bool
     only_variables: bool
+    random_ops: frozenset[str] = frozenset()
 
 
 def stateful_stages(dataset: Any) -> list[StatefulStage]:
     """The stages of a pipeline whose functions keep state, from its end to its sources."""
     found = []
     for stage, function in _functions(dataset):
-        ops = _stateful_ops(function.graph)
-        if ops:
+        ops, drawing = _stateful_ops(function.graph)
+        if ops or drawing:
             handles = [each for each in function.captured_inputs if each.dtype == tf.resource]
             known = [variable.handle for variable in function.graph.variables]
             only_variables = all(any(each is handle for handle in known) for each in handles)
             is_parallel = getattr(stage, "_num_parallel_calls", None) is not None
             name = "from_generator" if "GeneratorDataset" in ops else _name_of(stage)
-            found.append(StatefulStage(name, ops, is_parallel, only_variables))
+            found.append(StatefulStage(name, ops, is_parallel, only_variables, drawing))
     return found
 
 
@@ -147,12 +151,15 @@ def _every_stage(dataset: Any) -> Iterator[Any]:
             yield from _every_stage(each)
 
 
-def _stateful_ops(graph: Any) -> frozenset[str]:
+def _stateful_ops(graph: Any) -> tuple[frozenset[str], frozenset[str]]:
+    """Types of a function's ops that keep state, and of those that draw from a hidden stream."""
     inner = graph.as_graph_def().library.function
-    types = {each.type for each in graph.get_operations()}
-    types |= {node.op for function in inner for node in function.node_def}
-    known = ((name, op_def_registry.get(name)) for name in types)
-    return frozenset(name for name, op in known if op is not None and op.is_stateful)
+    nodes = [each.node_def for each in graph.get_operations()]
+    nodes += [node for function in inner for node in function.node_def]
+    known = ((node.op, op_def_registry.get(node.op)) for node in nodes)
+    stateful = frozenset(name for name, op in known if op is not None and op.is_stateful)
+    drawing = (node.op for node in nodes if random_ops.draws_hidden(node.op, node.attr))
+    return stateful, frozenset(drawing)
 
 
 def _name_of(stage: Any) -> str:

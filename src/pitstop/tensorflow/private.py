@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -19,6 +19,7 @@ from tensorflow.python.framework import auto_control_deps_utils, config, func_gr
 from tensorflow.python.ops import gen_resource_variable_ops, resource_variable_ops
 
 from pitstop.errors import UnsupportedVersion
+from pitstop.tensorflow import random_ops
 
 _NEEDED: tuple[tuple[Any, str], ...] = (
     (resource_variable_ops, "BaseResourceVariable"),
@@ -72,23 +73,6 @@ def on_variable_created(notify: Callable[[Any], None]) -> None:
     base.__init__ = __init__
 
 
-HIDDEN_RANDOM_OPS = frozenset(
-    {
-        "Multinomial",
-        "ParameterizedTruncatedNormal",
-        "RandomGamma",
-        "RandomPoisson",
-        "RandomPoissonV2",
-        "RandomShuffle",
-        "RandomStandardNormal",
-        "RandomUniform",
-        "RandomUniformInt",
-        "TruncatedNormal",
-    }
-)
-"""Ops that draw from a counter inside their kernel, which nobody can read or set."""
-
-
 INPUT_OPS = frozenset(
     {"IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional", "ReduceDataset"}
 )
@@ -96,20 +80,24 @@ INPUT_OPS = frozenset(
 
 
 def on_hidden_random_op(notify: Callable[[str], None]) -> None:
-    """Calls `notify` with the type of every such op that is traced into a function."""
-    _on_traced_op(HIDDEN_RANDOM_OPS, notify)
+    """Calls `notify` with the type of every op with a hidden stream that is traced."""
+    _on_traced_op(random_ops.draws_hidden, notify)
 
 
 def on_input_op(notify: Callable[[str], None]) -> None:
     """Calls `notify` with the type of every input op that is traced into a function."""
-    _on_traced_op(INPUT_OPS, notify)
+    _on_traced_op(lambda op_type, _: op_type in INPUT_OPS, notify)
 
 
-def _on_traced_op(types: frozenset[str], notify: Callable[[str], None]) -> None:
+def _on_traced_op(
+    is_meant: Callable[[str, Mapping[str, Any]], bool], notify: Callable[[str], None]
+) -> None:
     original = func_graph.FuncGraph._create_op_internal
 
     def _create_op_internal(self: Any, op_type: str, *args: Any, **kwargs: Any) -> Any:
-        if op_type in types:
+        # The sixth argument, after inputs, dtypes, input_types and name.
+        attributes = kwargs.get("attrs") or (args[4] if len(args) > 4 else None)
+        if is_meant(op_type, attributes or {}):
             notify(op_type)
         return original(self, op_type, *args, **kwargs)
 
@@ -206,7 +194,9 @@ def hidden_random_ops(graph: Any, initializers: Iterable[Any]) -> list[str]:
             before.add(operation)
             waiting += [tensor.op for tensor in operation.inputs]
     found = [each for each in graph.get_operations() if each not in before]
-    return sorted({each.type for each in found} & HIDDEN_RANDOM_OPS)
+    return sorted(
+        {each.type for each in found if random_ops.draws_hidden(each.type, each.node_def.attr)}
+    )
 
 
 def is_eager_variable(variable: Any) -> bool:

@@ -1,0 +1,56 @@
+"""How exact a resume of a running `fit` is: as exact as its weakest part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pitstop.engine.level import EXACT, Level
+from pitstop.engine.session import Session
+from pitstop.events import LevelKnown
+
+_NAMED = 3
+
+
+class FitLevel:
+    """The levels of the parts of a `fit`, put together and told.
+
+    Attributes:
+        step: what the training step does; None where it keeps nothing hidden.
+        shared: what random generators make of it that the input shares with callbacks.
+        unverified: names of what is not restored.
+    """
+
+    def __init__(self) -> None:
+        self.step: Level | None = None
+        self.shared: Level | None = None
+        self.unverified: list[str] = []
+        self._reported: Level | None = None
+
+    def with_parts(self, parts: Iterable[Level]) -> Level:
+        """The level of all together.
+
+        Args:
+            parts: of the input, then of what else is read.
+        """
+        levels = [*parts]
+        if self.step is not None:
+            levels.append(self.step)
+        if self.unverified:
+            levels.append(Level("not_exact", _missing(self.unverified)))
+        if self.shared is not None and levels[0].level == "exact_by_replay":
+            levels.append(self.shared)
+        by_rank = {level.level: level for level in reversed(levels)}
+        weakest = by_rank.get("not_exact") or by_rank.get("exact_by_replay")
+        return weakest or levels[0] if levels else EXACT
+
+    def report(self, session: Session, level: Level) -> None:
+        """Tells the run's journal of a level, where it is another one than before."""
+        if level != self._reported:
+            self._reported = level
+            session.report(LevelKnown(level.level, level.reason, self.unverified))
+
+
+def _missing(names: list[str]) -> str:
+    shown = ", ".join(names[:_NAMED])
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"state that is not restored: {shown}{more}"
