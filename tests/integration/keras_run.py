@@ -53,12 +53,16 @@ class KerasRun:
 
     def start(self, *more: str) -> Started:
         """Starts an attempt, with more options for `pitstop run` if there are any."""
-        return launch.start(self.folder, *self.words(*more), **self.environment)
+        return launch.start(self.folder, *self.words(*more), **self.variables)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment's variables, the pace among them: another argument is another run."""
+        return {"SAMPLE_PACE": str(self.pace_seconds), **self.environment}
 
     def words(self, *more: str) -> tuple[str, ...]:
         """What `pitstop` is called with to start an attempt."""
-        pace = ("--pace", str(self.pace_seconds)) if self.pace_seconds else ()
-        command = (*self.interpreter, str(SCRIPTS / self.script), *self.arguments, *pace)
+        command = (*self.interpreter, str(SCRIPTS / self.script), *self.arguments)
         return ("run", "--run-dir", "run", *self.options, *more, "--", *command)
 
     def attempt(self, *more: str) -> Ended:

@@ -30,7 +30,7 @@ def start_under(run: KerasRun, wrapper: list[str]) -> Started:
     return subprocess.Popen(
         [*wrapper, *launch.PITSTOP, *run.words()],
         cwd=run.folder,
-        env=launch.environment(**run.environment),
+        env=launch.environment(**run.variables),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -10,11 +10,12 @@ from typing import Any
 from pitstop.errors import EnvironmentFault, PeerClosed, PitstopError, RunNotFound
 from pitstop.link.wire import Connection
 from pitstop.store.lock import is_locked, read_lock
-from pitstop.store.run_folder import RunFolder, find_runs, open_existing
+from pitstop.store.run_folder import RUN_FILE, RunFolder, find_runs, open_existing
+from pitstop.supervisor.command_line import script_name
+from pitstop.supervisor.run_choice import RUNS, family, script_of
 from pitstop.supervisor.status import Status
 from pitstop.supervisor.stored_status import stored_status
 
-RUNS = Path("runs")
 _POLL_SECONDS = 0.05
 
 
@@ -68,13 +69,14 @@ class LiveRun:
 
 
 def find_run(path: Path | None) -> RunFolder:
-    """The run that the user means: the one named, or the only one under runs/.
+    """The run that the user means: a folder, a script's newest, or the only one under runs/.
 
     Raises:
         RunNotFound: there is none, or more than one to choose from.
     """
     if path is not None:
-        return open_existing(path)
+        of_script = [] if (path / RUN_FILE).exists() else runs_of_script(str(path))
+        return of_script[0] if of_script else open_existing(path)
     found = find_runs(RUNS)
     if len(found) == 1:
         return open_existing(found[0])
@@ -82,6 +84,13 @@ def find_run(path: Path | None) -> RunFolder:
         raise RunNotFound(f"There is no run under {RUNS}/.", "Name the run's folder.")
     names = ", ".join(str(each) for each in found)
     raise RunNotFound("There is more than one run here.", f"Name one of {names}.")
+
+
+def runs_of_script(name: str) -> list[RunFolder]:
+    """The runs below runs/ of a script, named by its path or its name; the newest first."""
+    runs = family(RUNS, script_name(name))
+    path = str(Path(name).resolve())
+    return [run for run in runs if script_of(run) == path] or runs
 
 
 def status_of(folder: RunFolder) -> Status:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import click
 
-from pitstop.cli.live_run import RUNS, status_at
+from pitstop.cli.live_run import runs_of_script, status_at
 from pitstop.cli.places import PLACE, fetched, find_remote_runs
 from pitstop.remote.place import RemotePlace
 from pitstop.store.run_folder import find_runs
+from pitstop.supervisor.run_choice import RUNS
 from pitstop.supervisor.status import Status
 
 _COLUMNS = ("run", "state", "step", "epoch", "saved", "attempt")
@@ -23,7 +24,7 @@ _COLUMNS = ("run", "state", "step", "epoch", "saved", "attempt")
 @click.option("--json", "as_json", is_flag=True, help="A JSON list, one object per run.")
 @click.pass_context
 def ls(context: click.Context, folder: Path | RemotePlace, *, as_json: bool) -> None:
-    """List the runs below FOLDER, which may be a URL (default: runs/)."""
+    """List the runs below FOLDER, a URL or a script's name too (default: runs/)."""
     found = list(_statuses(context, folder))
     if as_json:
         objects = [status.to_json() for status in found]
@@ -36,10 +37,14 @@ def ls(context: click.Context, folder: Path | RemotePlace, *, as_json: bool) -> 
 
 def _statuses(context: click.Context, folder: Path | RemotePlace) -> Iterator[Status]:
     if isinstance(folder, Path):
-        yield from map(status_at, find_runs(folder))
+        yield from map(status_at, find_runs(folder) or _of_script(folder))
         return
     for place in find_remote_runs(folder):
         yield replace(status_at(fetched(context, place)), run_dir=place.url)
+
+
+def _of_script(name: Path) -> list[Path]:
+    return [run.path for run in runs_of_script(str(name))]
 
 
 def print_table(found: Sequence[Status]) -> None:

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ import click
 from pitstop.errors import EnvironmentFault, UserError
 from pitstop.link.settings import own_environment
 from pitstop.remote.place import RemotePlace, is_url, parse
-from pitstop.supervisor.command_line import run_name
 
 _READER = "pitstop.remote.reading"
 
@@ -35,17 +33,19 @@ class PlaceType(click.ParamType[Path | RemotePlace]):
 PLACE = PlaceType()
 
 
-def local_and_mirror(
-    place: Path | RemotePlace | None, local_dir: Path | None, command: Sequence[str]
-) -> tuple[Path, str]:
-    """The folder that a run works in, and the URL of its mirror or empty."""
+def local_and_mirror(place: Path | RemotePlace | None, local_dir: Path | None) -> tuple[Path, str]:
+    """The folder that a run works in, and the URL of its mirror or empty.
+
+    Raises:
+        UserError: a folder beside the one that is named.
+    """
     if isinstance(place, RemotePlace):
         return local_dir or place.working_copy, place.url
-    if local_dir is not None:
+    if local_dir is not None or place is None:
         raise UserError(
             "--local-dir is for a run whose --run-dir is a URL.", "Name the folder with --run-dir."
         )
-    return place or Path("runs") / run_name(command), ""
+    return place, ""
 
 
 def fetched(context: click.Context, place: RemotePlace) -> Path:

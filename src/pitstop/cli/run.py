@@ -19,6 +19,8 @@ from pitstop.remote.place import RemotePlace
 from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.lifecycle import State
 from pitstop.supervisor.notices import completed_line
+from pitstop.supervisor.process import find_program
+from pitstop.supervisor.run_choice import choose
 from pitstop.supervisor.run_request import RunRequest
 from pitstop.supervisor.stop_policy import StopPolicy
 from pitstop.supervisor.supervise import supervise
@@ -41,7 +43,8 @@ Exit codes:
     "--run-dir",
     type=PLACE,
     help="The run's folder, or the URL of its mirror, such as s3://bucket/runs/cnn.  "
-    "[default: runs/<script name>]",
+    "[default: the run of the same command below runs/; else a new one, runs/<script name>, "
+    "runs/<script name>-2, ...]",
 )
 @click.option(
     "--local-dir",
@@ -98,7 +101,8 @@ def run(
     last snapshot.  SIGUSR2 takes a checkpoint, and training goes on.  In Slurm:
     #SBATCH --signal=B:USR1@120, and `exec pitstop run ...` in the batch script.
     """
-    folder, mirror = local_and_mirror(run_dir, local_dir, command)
+    find_program(command)
+    folder, mirror = _place(run_dir, local_dir, command, settings)
     request = RunRequest(
         run_dir=folder,
         mirror=mirror,
@@ -122,3 +126,17 @@ def run(
         leave_reports(request.run_dir, say)
     finally:
         context.exit(outcome.exit_code)
+
+
+def _place(
+    run_dir: Path | RemotePlace | None,
+    local_dir: Path | None,
+    command: tuple[str, ...],
+    settings: Settings,
+) -> tuple[Path, str]:
+    """The folder that the run works in, and the URL of its mirror or empty."""
+    if run_dir is not None or local_dir is not None:
+        return local_and_mirror(run_dir, local_dir)
+    choice = choose(command, takes=bool(settings.take))
+    say(choice.line)
+    return choice.path, ""

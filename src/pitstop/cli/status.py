@@ -8,12 +8,13 @@ from pathlib import Path
 
 import click
 
-from pitstop.cli.live_run import RUNS, find_run, status_at, status_of
+from pitstop.cli.live_run import find_run, status_at, status_of
 from pitstop.cli.ls import print_table
 from pitstop.cli.places import PLACE, fetched
 from pitstop.remote.place import RemotePlace
 from pitstop.store.run_folder import find_runs, open_existing
 from pitstop.supervisor.notices import level_text
+from pitstop.supervisor.run_choice import RUNS
 from pitstop.supervisor.status import Status, replay_text
 from pitstop.supervisor.status_line import format_seconds
 from pitstop.supervisor.stored_status import stored_status

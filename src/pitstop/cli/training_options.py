@@ -23,6 +23,7 @@ def _settings(
     flight: float,
     halt_at_step: int,
     die_at_step: int,
+    take: tuple[str, ...],
     force: bool,
 ) -> Settings:
     return Settings(
@@ -31,6 +32,7 @@ def _settings(
         every_seconds=every.seconds,
         snapshot_memory_bytes=snapshot_memory,
         input_mode=input_mode,
+        take=take,
         force=force,
         halt_at_step=halt_at_step,
         die_at_step=die_at_step,
@@ -49,6 +51,13 @@ training_options = option_group(
         type=click.Path(path_type=Path),
         help="Begin a new run with saved weights: .keras, .weights.h5, .safetensors, a SavedModel, "
         "or a checkpoint of TensorFlow.",
+    ),
+    click.option(
+        "--take",
+        multiple=True,
+        metavar="NAME|all",
+        help="Go on with the script's value of this hyperparameter (learning_rate, epochs, ...), "
+        "not with the saved one; also where the command has changed.",
     ),
     click.option("--force", is_flag=True, help="Continue where a difference would make it refuse."),
     click.option(

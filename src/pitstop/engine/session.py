@@ -20,6 +20,7 @@ from pitstop.engine.copy_mode import is_copied_before
 from pitstop.engine.cut import Cut, Position
 from pitstop.engine.durability import Durability
 from pitstop.engine.loss_watch import LossWatch
+from pitstop.engine.own_sources import own_sources
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState, open_saved_state
 from pitstop.engine.step_recorder import StepRecorder
@@ -126,7 +127,8 @@ class Session:
             raise ProtocolMismatch(str(answer.body.get("reason", "The supervisor refused.")))
         session = cls(connection, Beacon(answer.fds[0]), answer.body)
         abandonment.watch(connection, session.beacon, lambda: not session.alone)
-        session.report(TrainerConnected(os.getpid(), platform.python_version(), sys.argv, versions))
+        python = platform.python_version()
+        session.report(TrainerConnected(os.getpid(), python, sys.argv, versions, own_sources()))
         return session
 
     def report(self, event: Event) -> None:

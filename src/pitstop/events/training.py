@@ -9,12 +9,16 @@ from pitstop.events.base import Event, JsonValue
 
 @dataclass(frozen=True)
 class TrainerConnected(Event):
-    """The instrumented process reported for the first time."""
+    """The instrumented process reported for the first time.
+
+    sources: digests of the files of the script's own modules, by path.
+    """
 
     pid: int
     python: str
     argv: list[str]
     versions: dict[str, str]
+    sources: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

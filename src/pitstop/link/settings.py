@@ -38,6 +38,7 @@ class Settings:
         force: continue where a difference would make Pitstop refuse.
         halt_at_step: stop, saved, at the first boundary from this step on, 0 for never.
         die_at_step: SIGKILL the trainer there, 0 for never; a drill does this.
+        take: hyperparameters whose value is the script's and not the saved one, by name; or "all".
         start_from: saved weights that a new run begins with, an absolute path; or empty.
         export_to: the format that the saved state is exported to, instead of being
             trained on; empty to train.
@@ -67,6 +68,7 @@ class Settings:
     stop_returns: bool = False
     find_nan_step: int = 0
     flight_seconds: float = 1.0
+    take: tuple[str, ...] = ()
 
     @property
     def last_step(self) -> int:
@@ -82,4 +84,5 @@ class Settings:
         """From a message of the same version."""
         rules = tuple(body["keep_best"])
         metrics = tuple((step, values) for step, values in body["saved_metrics"])
-        return cls(**{**body, "keep_best": rules, "saved_metrics": metrics})
+        given = {"keep_best": rules, "saved_metrics": metrics, "take": tuple(body["take"])}
+        return cls(**{**body, **given})

@@ -13,6 +13,7 @@ from pitstop.link.beacon import Beacon
 from pitstop.link.stacks import ENV_STACKS
 from pitstop.store.catalog import Catalog
 from pitstop.supervisor.chronicle import Chronicle
+from pitstop.supervisor.command_change import Change, as_event
 from pitstop.supervisor.control import ControlSocket
 from pitstop.supervisor.history import History
 from pitstop.supervisor.mirror_link import MirrorLink
@@ -39,6 +40,7 @@ class AttemptPlan:
         attempt: its number, from 1.
         history: the attempts before.
         fingerprint: what the attempt runs with, see `fingerprint`.
+        command_changes: in what the command differs from that of the last attempt.
         threads: how many TensorFlow computes with.
         started_seconds: seconds since the epoch.
         time_limit: the time there is, None without a limit.
@@ -51,6 +53,7 @@ class AttemptPlan:
     attempt: int
     history: History
     fingerprint: Mapping[str, JsonValue]
+    command_changes: tuple[Change, ...]
     threads: Threads
     started_seconds: float
     time_limit: TimeLimit | None
@@ -111,7 +114,8 @@ class AttemptPlan:
 
     def environment_changes(self) -> tuple[EnvironmentChanged, ...]:
         """What differs from the last attempt."""
-        return self.history.environment_changes(self.fingerprint)
+        found = self.history.environment_changes(self.fingerprint)
+        return (*as_event(self.command_changes), *found)
 
 
 @dataclass(frozen=True)

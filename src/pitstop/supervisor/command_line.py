@@ -6,23 +6,33 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePath
 
-_PYTHON = re.compile(r"(python|pypy)[0-9.]*$")
+from pitstop.supervisor.invocation import Kind, is_python_program, parse
+from pitstop.supervisor.wrappers import unwrapped
+
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def is_python(command: Sequence[str]) -> bool:
     """Whether the command looks like Python: by its program or by its script."""
-    return bool(_PYTHON.match(PurePath(command[0]).name)) or command[0].endswith(".py")
+    words, _ = unwrapped(command)
+    return is_python_program(words[0]) or words[0].endswith(".py")
 
 
 def run_name(command: Sequence[str]) -> str:
     """A name for the run: the script's, the module's (-m), or the program's."""
-    scripts = [word for word in command if word.endswith(".py")]
-    if scripts:
-        return _fit(PurePath(scripts[0]).stem)
-    if is_python(command) and "-m" in command[1:-1]:
-        return _fit(command[command.index("-m") + 1].rpartition(".")[2])
-    return _fit(PurePath(command[0]).name)
+    invocation = parse(command)
+    if invocation.kind is Kind.MODULE:
+        return _fit(invocation.target.rpartition(".")[2])
+    if invocation.kind is Kind.CODE:
+        return "python"
+    # A launcher of another kind: its script names the run better than it does.
+    scripts = [word for word in (invocation.target, *command) if word.endswith(".py")]
+    return script_name(scripts[0] if scripts else invocation.target)
+
+
+def script_name(word: str) -> str:
+    """The name of a run of this script."""
+    return _fit(PurePath(word).stem if word.endswith((".py", ".sh")) else PurePath(word).name)
 
 
 def _fit(name: str) -> str:

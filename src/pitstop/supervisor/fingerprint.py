@@ -11,17 +11,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pitstop.events import EnvironmentChanged, JsonValue
+from pitstop.supervisor.invocation import Kind, parse
 from pitstop.supervisor.threads import Threads
 
 _PREFIXES = ("TF_", "OMP_", "KERAS_", "MKL_")
 _NAMES = ("XLA_FLAGS", "CUDA_VISIBLE_DEVICES", "PYTHONHASHSEED")
 
 _LARGEST_SCRIPT_BYTES = 64 << 20
+_LARGEST_FILE_BYTES = 1 << 20
+_MOST_FILES = 64
+_HERE = Path()
 
+COMMAND = "the command"
 _CPUS = "the number of CPUs it may use"
 # What a change of the item means, and whether it can change bits.
 _MEANINGS: Mapping[str, tuple[str, bool]] = {
-    "command": ("the command", True),
     "script": ("the script's path", False),
     "script_sha256": ("the script's text", True),
     "cpus": (_CPUS, True),
@@ -46,17 +50,25 @@ def collect(
     command: Sequence[str], environment: Mapping[str, str], threads: Threads
 ) -> dict[str, JsonValue]:
     """The fingerprint of an attempt about to start; what cannot be read is left out."""
-    script = find_script(command)
-    found: dict[str, JsonValue] = {
+    return {
         "command": list(command),
         "cpus": threads.cpus,
         "intra_op_threads": threads.count,
         "cpu_flags_sha256": _digest(_cpu_flags(Path("/proc/cpuinfo"))),
         "env": relevant_variables(environment),
+        **sources(command),
     }
+
+
+def sources(command: Sequence[str]) -> dict[str, JsonValue]:
+    """What a command is made of: its folder, its script, and small files that it names."""
+    found: dict[str, JsonValue] = {"cwd": str(Path.cwd())}
+    script = find_script(command)
     if script is not None:
-        found |= {"script": str(script.resolve()), "script_sha256": _digest(_content(script))}
-    return found
+        found |= {"script": str(script.resolve()), "script_sha256": digest_of(script)}
+    words = [word.partition("=")[2] or word for word in parse(command).arguments]
+    files = [word for word in words if _is_file(Path(word), _LARGEST_FILE_BYTES)][:_MOST_FILES]
+    return found | {"files": {word: digest_of(Path(word)) for word in files}}
 
 
 def usable_cpus() -> int:
@@ -66,22 +78,37 @@ def usable_cpus() -> int:
     return os.cpu_count() or 1
 
 
-def find_script(command: Sequence[str]) -> Path | None:
-    """The first word after the interpreter that is a file; else the program itself.
+def find_script(command: Sequence[str], folder: Path = _HERE) -> Path | None:
+    """The script, the module's file, or the first word after a launcher that is a file.
+
+    Relative words are looked for in `folder`.
 
     A file that is too large for a script is passed over: it is data, and to read it takes long.
     """
-    words = (*command[1:], command[0])
-    return next((Path(word) for word in words if _may_be_script(word)), None)
+    invocation = parse(command)
+    first: tuple[str, ...] = ()
+    if invocation.kind is Kind.SCRIPT:
+        first = (invocation.target,)
+    elif invocation.kind is Kind.MODULE:
+        first = _module_files(invocation.target)
+    words = (*first, *invocation.arguments)
+    paths = (folder / word for word in words)
+    return next((path for path in paths if _is_file(path, _LARGEST_SCRIPT_BYTES)), None)
 
 
-def _may_be_script(word: str) -> bool:
+def _module_files(module: str) -> tuple[str, ...]:
+    """Where the file of a module is that lies in the working folder."""
+    path = module.replace(".", os.sep)
+    return (f"{path}.py", f"{path}{os.sep}__main__.py")
+
+
+def _is_file(path: Path, most_bytes: int) -> bool:
     try:
-        found = Path(word).stat()
-    except OSError:
+        found = path.stat()
+    except (OSError, ValueError):
         # Most words are no paths: they may be too long for one, or lead to a closed folder.
         return False
-    return stat.S_ISREG(found.st_mode) and found.st_size <= _LARGEST_SCRIPT_BYTES
+    return stat.S_ISREG(found.st_mode) and found.st_size <= most_bytes
 
 
 def relevant_variables(environment: Mapping[str, str]) -> dict[str, str]:
@@ -109,6 +136,8 @@ def compare(
 
 def describe(change: EnvironmentChanged) -> str:
     """One line for the user."""
+    if change.what == COMMAND:
+        return f"{COMMAND} has changed since the last attempt ({change.before} -> {change.now})."
     if change.what in _SHOWN_BY_NAME:
         name = _SHOWN_BY_NAME[change.what]
         return f"{name} has changed since the last attempt; the saved state is used with it."
@@ -150,6 +179,11 @@ def _content(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:
         return b""
+
+
+def digest_of(path: Path) -> str:
+    """The digest of a file's content; of one that cannot be read, that of nothing."""
+    return _digest(_content(path))
 
 
 def _digest(data: bytes) -> str:

@@ -20,6 +20,7 @@ from pitstop.store.lock import RunLock, is_running, own_record, read_lock
 from pitstop.store.retention_file import write_policy
 from pitstop.store.run_folder import STOP_FILE, RunFolder, open_or_create
 from pitstop.supervisor import (
+    admission,
     fingerprint,
     notices,
     process,
@@ -48,7 +49,6 @@ from pitstop.supervisor.run_request import RunOutcome, RunRequest
 from pitstop.supervisor.screen import Screen
 from pitstop.supervisor.signals import SignalQueue
 from pitstop.supervisor.status import Status
-from pitstop.supervisor.stored_status import is_completed
 from pitstop.supervisor.supervision import Supervision
 from pitstop.supervisor.time_limit import TimeLimit
 
@@ -103,7 +103,8 @@ def supervise(
         mirror = _open_mirror(stack, request, say)
         folder, lock = _claim(request, str(control.path), say)
         stack.enter_context(closing(lock))
-        if is_completed(journal.read(folder.journal).entries) and not request.trainer_pid:
+        admission.admit(request, folder)
+        if admission.is_finished(request, folder):
             _last_uploads(mirror, patience_seconds(None, 0.0, None), say)
             return RunOutcome(State.COMPLETED.value, 0, 0)
         process.adopt_orphans()
@@ -141,6 +142,7 @@ def _plan(premises: _Premises, restarts_left: int, say: Callable[[str], None]) -
         attempt=attempt,
         history=history,
         fingerprint=fingerprint.collect(request.command, os.environ, chosen),
+        command_changes=admission.changes_of(request, folder),
         threads=chosen,
         started_seconds=time.time(),
         time_limit=premises.limit,

@@ -33,7 +33,7 @@ from tests.integration.supervisor.launch import finish, until
 
 URL = "s3://bucket/runs/cnn"
 _ARGUMENTS = ("--input", "tfdata-shuffle", "--validation")
-_PACE = ("--pace", "0.1")
+_PACE = "0.1"
 _LOCAL = Path("runs/cnn")
 # Each is saved at once, and kept.
 _ENDS = ("--fit-ends-at", *map(str, range(20, 2000, 20)))
@@ -47,7 +47,7 @@ def _start(folder: Path, server: S3Server, *options: str, **extra: str) -> Start
 
 def _start_keras(folder: Path, server: S3Server, *options: str, paced: bool = False) -> Started:
     script = (sys.executable, str(SCRIPTS / "train.py"), OUT, *_ARGUMENTS)
-    return _start_command(folder, server, options, (*script, *_PACE) if paced else script)
+    return _start_command(folder, server, options, script, SAMPLE_PACE=_PACE if paced else "0")
 
 
 def _start_command(

@@ -8,6 +8,7 @@ their results.
 
 import argparse
 import multiprocessing
+import os
 import time
 import zlib
 
@@ -37,7 +38,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("order", choices=("one-by-one", "at-once"))
     parser.add_argument("--skip", type=int, default=0)
-    parser.add_argument("--pace", type=float, default=0.0)
+    parser.add_argument("--pace", type=float, default=float(os.environ.get("SAMPLE_PACE", "0")))
     options = parser.parse_args()
     results = multiprocessing.Queue()
     processes = [

@@ -7,6 +7,7 @@ what the callbacks decided in each epoch.
 
 import argparse
 import json
+import os
 import time
 from pathlib import Path
 
@@ -125,7 +126,12 @@ def parse_arguments():
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--fits", type=int, default=1, help="how often to call fit")
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--pace", type=float, default=0.0, help="seconds more per step")
+    parser.add_argument(
+        "--pace",
+        type=float,
+        default=float(os.environ.get("SAMPLE_PACE", "0")),
+        help="seconds more per step",
+    )
     parser.add_argument("--validation-pace", type=float, default=0.0)
     return parser.parse_args()
 

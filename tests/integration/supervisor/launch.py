@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -72,8 +73,10 @@ def run_script(folder: Path, text: str, *options: object) -> subprocess.Popen[by
 
 
 def run_trainer(folder: Path, *options: object, **extra: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, TRAINER, *options]
-    return start(folder, "run", "--run-dir", "run", "--", *command, **extra)
+    """Starts the trainer with options that are no part of the command, and may change."""
+    own = shlex.join(str(option) for option in options)
+    command = ["run", "--run-dir", "run", "--", sys.executable, TRAINER]
+    return start(folder, *command, SAMPLE_OPTIONS=own, **extra)
 
 
 def status(folder: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@
 Its state is the number of steps it has done, a tensor of that number, one that never changes, and
 a digest of the digest before each step, which only a state that was restored can go on from.
 What it hoards at every step it keeps, until there is a file `enough` where it runs.
-SAMPLE_STEPS in the environment is the same as --steps.
+SAMPLE_STEPS in the environment is the same as --steps; SAMPLE_OPTIONS holds more options.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import hashlib
 import json
 import os
 import platform
+import shlex
 import signal
 import sys
 import threading
@@ -229,7 +230,8 @@ def main() -> None:
     parser.add_argument("--deaf", action="store_true")
     parser.add_argument("--hoards", type=int, default=0)
     parser.add_argument("--every-step-durable", action="store_true")
-    Trainer(parser.parse_args()).train()
+    given = shlex.split(os.environ.get("SAMPLE_OPTIONS", ""))
+    Trainer(parser.parse_args([*sys.argv[1:], *given])).train()
 
 
 if __name__ == "__main__":

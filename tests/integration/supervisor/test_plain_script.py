@@ -89,7 +89,7 @@ def _python(folder: Path, text: str) -> subprocess.CompletedProcess[bytes]:
 def test_output_into_one_pipe_keeps_its_order(tmp_path: Path) -> None:
     text = "import os\nfor n in range(500):\n    os.write(1 + n % 2, b'%d\\n' % n)\n"
     (tmp_path / "script.py").write_text(text)
-    words = ["-m", "pitstop.cli.main", "run", "--", sys.executable, "script.py"]
+    words = ["-m", "pitstop.cli.main", "run", "--run-dir", "run", "--", sys.executable, "script.py"]
     run = subprocess.run(
         [sys.executable, *words],
         cwd=tmp_path,
@@ -119,7 +119,7 @@ def test_closed_output_reaches_the_script(tmp_path: Path) -> None:
 
 def test_script_reads_our_standard_input(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text("print(input()[::-1])")
-    words = ["-m", "pitstop.cli.main", "run", "--", sys.executable, "script.py"]
+    words = ["-m", "pitstop.cli.main", "run", "--run-dir", "run", "--", sys.executable, "script.py"]
     run = subprocess.run(
         [sys.executable, *words],
         cwd=tmp_path,
