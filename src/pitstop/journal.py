@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 
 from pitstop.events import Event, JsonValue, from_record, to_record
+from pitstop.masking import masked_tree
 
 _SUFFIX = ',"crc32":"{:08x}"}}\n'
 _SUFFIX_BYTES = len(_SUFFIX.format(0))
@@ -56,11 +57,12 @@ def unseal(line: bytes) -> dict[str, JsonValue] | None:
 
 
 def encode(entry: Entry) -> bytes:
-    """One journal line, newline included."""
+    """One journal line, newline included; what looks like a secret in it is masked."""
+    event = masked_tree(to_record(entry.event))
     record: dict[str, JsonValue] = {
         "time": round(entry.time_seconds, 6),
         "attempt": entry.attempt,
-        "event": to_record(entry.event),
+        "event": event,
     }
     return seal(json.dumps(record, ensure_ascii=True, separators=(",", ":")))
 

@@ -9,6 +9,7 @@ import click
 
 from pitstop.cli.live_run import LiveRun, find_run
 from pitstop.cli.quantities import NAME
+from pitstop.cli.saying import tell
 from pitstop.errors import RunNotFound, UserError
 from pitstop.store.catalog import Catalog
 from pitstop.store.run_folder import RunFolder
@@ -29,7 +30,7 @@ def checkpoint(run: Path | None, *, name: str | None) -> None:
         answer = live.ask("checkpoint", name=name or "")
     path = folder.checkpoints / str(answer["checkpoint"])
     called = f", named {name}" if name else ""
-    click.echo(f"saved step {answer['checkpoint_step']} as {path}{called}")
+    tell(f"saved step {answer['checkpoint_step']} as {path}{called}")
 
 
 def _check_unused(folder: RunFolder, name: str) -> None:

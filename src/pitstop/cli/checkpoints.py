@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import click
 from pitstop.cli.live_run import find_run
 from pitstop.cli.places import PLACE, fetched
 from pitstop.cli.retention_options import Retention, retention_options
+from pitstop.cli.saying import tell, tell_json
 from pitstop.errors import CheckpointCorrupt, UserError
 from pitstop.remote.place import RemotePlace
 from pitstop.store.catalog import Catalog, CheckpointEntry
@@ -50,7 +50,7 @@ def checkpoints(
     folder = _folder(context, run, action)
     policy = retention.over(last_policy(folder))
     found = _ACTIONS[action](folder, policy)
-    click.echo(json.dumps(found, indent=2) if as_json else "\n".join(map(_line, found)))
+    tell_json(found) if as_json else tell("\n".join(map(_line, found)))
     context.exit(_DAMAGED if any(row.get("problem") for row in found) else 0)
 
 

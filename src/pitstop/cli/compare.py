@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 from rich.console import Console
 
+from pitstop.cli.saying import tell_json
 from pitstop.comparison import compare_runs
 from pitstop.comparison.load import load_run
 from pitstop.report import comparison
@@ -34,7 +34,7 @@ def compare(context: click.Context, run_a: Path, run_b: Path, *, as_json: bool) 
     """
     found = compare_runs(load_run(run_a), load_run(run_b))
     if as_json:
-        click.echo(json.dumps(comparison.to_json(found), indent=2, allow_nan=False))
+        tell_json(comparison.to_json(found))
     else:
         comparison.show(found, Console())
     context.exit(0 if found.same else _DIFFERENT)

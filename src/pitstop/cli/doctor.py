@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 import shutil
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from pitstop.cli.saying import tell, tell_json
 from pitstop.doctor.checks import Check, check, works
 from pitstop.doctor.facts import gather
 from pitstop.doctor.frameworks import ask
@@ -53,10 +53,10 @@ def doctor(context: click.Context, *, run_dir: Path, python: str | None, as_json
             "checks": [dataclasses.asdict(each) for each in checks],
             "facts": dataclasses.asdict(facts),
         }
-        click.echo(json.dumps(found, indent=2))
+        tell_json(found)
     else:
         for each in checks:
-            click.echo("\n".join(describe(each)))
+            tell("\n".join(describe(each)))
     context.exit(0 if works(checks) else _EXIT_CANNOT_WORK)
 
 

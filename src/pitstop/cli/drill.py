@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from pitstop.cli.saying import say
+from pitstop.cli.saying import say, tell_json
 from pitstop.drill import DrillRequest, Verdict, run_drill
 from pitstop.drill.folder import make_folder
 from pitstop.report import drill as report
@@ -80,7 +80,7 @@ def drill(
     found = run_drill(request, folder, say)
     folder.save(report.render(found))
     if as_json:
-        click.echo(report.render(found), nl=False)
+        tell_json(report.to_json(found))
     else:
         report.show(found, Console())
     context.exit(0 if found.verdict is Verdict.EXACT else _FAILED)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from pitstop.cli.live_run import find_run
-from pitstop.cli.saying import say
+from pitstop.cli.saying import say, tell
 from pitstop.engine.weights_file import Format
 from pitstop.export.exporting import ExportRequest, write_export
 from pitstop.store.lock import is_locked
@@ -38,4 +38,4 @@ def export(run: Path, out: Path, *, form: str, checkpoint: str, force: bool) -> 
         say(f"{run} is live; its newest durable checkpoint is exported.")
     request = ExportRequest(folder, Format(form), out.absolute(), checkpoint, force)
     found = write_export(request, say)
-    click.echo(f"{out}: step {found.step} ({found.checkpoint})")
+    tell(f"{out}: step {found.step} ({found.checkpoint})")

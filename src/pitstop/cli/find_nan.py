@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 
 import click
 
 from pitstop.cli.live_run import find_run
-from pitstop.cli.saying import say
+from pitstop.cli.saying import say, tell, tell_json
 from pitstop.diagnosis import phrases
 from pitstop.events import NonFiniteLocated
 from pitstop.export.locating import find_nan as locate
@@ -34,11 +33,11 @@ def find_nan(run: Path | None, *, step: int | None, as_json: bool) -> None:
     found = locate(find_run(run), step or 0, say)
     if as_json:
         fields = dataclasses.asdict(found.located)
-        click.echo(json.dumps({**fields, "attempt": found.attempt, "from_step": found.from_step}))
+        tell_json({**fields, "attempt": found.attempt, "from_step": found.from_step}, indent=None)
         return
-    click.echo(_sentence(found.located))
+    tell(_sentence(found.located))
     for detail in found.located.details:
-        click.echo(f"  {detail}")
+        tell(f"  {detail}")
 
 
 def _sentence(located: NonFiniteLocated) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ import click
 
 from pitstop.cli.live_run import runs_of_script, status_at
 from pitstop.cli.places import PLACE, fetched, find_remote_runs
+from pitstop.cli.saying import tell, tell_json
 from pitstop.remote.place import RemotePlace
 from pitstop.store.run_folder import find_runs
 from pitstop.supervisor.run_choice import RUNS
@@ -28,11 +28,11 @@ def ls(context: click.Context, folder: Path | RemotePlace, *, as_json: bool) -> 
     found = list(_statuses(context, folder))
     if as_json:
         objects = [status.to_json() for status in found]
-        click.echo(json.dumps(objects, indent=2, allow_nan=False))
+        tell_json(objects)
     elif found:
         print_table(found)
     else:
-        click.echo(f"There is no run under {folder}/.")
+        tell(f"There is no run under {folder}/.")
 
 
 def _statuses(context: click.Context, folder: Path | RemotePlace) -> Iterator[Status]:
@@ -53,7 +53,7 @@ def print_table(found: Sequence[Status]) -> None:
     widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+        tell("  ".join(cells).rstrip())
 
 
 def _row(status: Status) -> tuple[str, ...]:

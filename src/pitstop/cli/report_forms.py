@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 
 from pitstop.cli.option_group import option_group
+from pitstop.cli.saying import tell_json
 from pitstop.errors import EnvironmentFault
 from pitstop.report import json_report, markdown, page, terminal
 from pitstop.report.why import WhyReport
@@ -64,7 +65,7 @@ def deliver(found: WhyReport, forms: Forms, left_page: Path | None = None) -> No
     if forms.markdown_file is not None:
         _write(forms.markdown_file, markdown.render(found))
     if forms.as_json:
-        click.echo(json_report.render(found))
+        tell_json(json_report.to_json(found))
     elif forms.html_file is None and forms.markdown_file is None:
         terminal.show(found, Console(), left_page)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import click
 from pitstop.cli.live_run import find_run, status_at, status_of
 from pitstop.cli.ls import print_table
 from pitstop.cli.places import PLACE, fetched
+from pitstop.cli.saying import tell, tell_json
 from pitstop.remote.place import RemotePlace
 from pitstop.store.run_folder import find_runs, open_existing
 from pitstop.supervisor.notices import level_text
@@ -35,9 +35,9 @@ def status(context: click.Context, run: Path | RemotePlace | None, *, as_json: b
         return
     now = _status(context, run)
     if as_json:
-        click.echo(json.dumps(now.to_json(), indent=2, allow_nan=False))
+        tell_json(now.to_json())
     else:
-        click.echo("\n".join(f"{name:<12}{text}" for name, text in describe(now) if text))
+        tell("\n".join(f"{name:<12}{text}" for name, text in describe(now) if text))
 
 
 def _status(context: click.Context, run: Path | RemotePlace | None) -> Status:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from pitstop.cli.live_run import LiveRun, find_run, wait_until_free
+from pitstop.cli.saying import tell
 from pitstop.errors import PeerClosed
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.status import Status
@@ -27,13 +28,13 @@ def stop(run: Path | None, *, now: bool, no_wait: bool) -> None:
     if live is not None:
         with contextlib.closing(live):
             if _asked(live, now=now) and no_wait:
-                click.echo(f"{folder.path} is stopping.")
+                tell(f"{folder.path} is stopping.")
                 return
             live.wait_for_end()
     if not wait_until_free(folder, _ORPHAN_SECONDS):
-        click.echo(f"{folder.path} is still being saved by a process that lost its supervisor.")
+        tell(f"{folder.path} is still being saved by a process that lost its supervisor.")
         return
-    click.echo(describe_end(folder, stored_status(folder), was_live=live is not None))
+    tell(describe_end(folder, stored_status(folder), was_live=live is not None))
 
 
 def _asked(live: LiveRun, *, now: bool) -> bool:

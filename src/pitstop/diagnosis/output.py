@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 
-# ECMA-48: control sequences, operating system commands, two-byte escapes.
-_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
+from pitstop.plain_text import ESCAPES, plain
+
+_PASTED = re.compile(r"(?:\\x1b|\\u001b|\\033|\\e|\^\[|\u241b)\[[0-9;]*m")
+"""A colour as a page, JSON or `cat -v` writes it."""
+_BARE = re.compile(r"\[(?:\d{1,3};)*\d{1,3}m(?=\S|$)|\[0?m")
+"""A colour whose escape character was lost; believed only where one is taken back, too."""
 
 
 def clean(text: str) -> str:
@@ -13,8 +17,10 @@ def clean(text: str) -> str:
 
     A progress bar rewrites its line with carriage returns and backspaces.
     """
-    plain = _ESCAPES.sub("", text).replace("\b", "")
-    return "\n".join(_last_state(line) for line in plain.split("\n"))
+    shown = _PASTED.sub("", ESCAPES.sub("", text)).replace("\b", "")
+    if "[0m" in shown:
+        shown = _BARE.sub("", shown)
+    return plain("\n".join(_last_state(line) for line in shown.split("\n")))
 
 
 def last_lines(text: str, count: int) -> list[str]:

@@ -9,6 +9,7 @@ from pitstop import journal
 from pitstop.errors import UserError
 from pitstop.events import AttemptStarted, ExceptionRaised
 from pitstop.export.host import Outcome, Script
+from pitstop.masking import MASK
 from pitstop.store.run_folder import RunFolder
 
 _TAIL_LINES = 20
@@ -16,6 +17,10 @@ _TAIL_LINES = 20
 
 class WorkFolderGone(UserError):
     """The folder that the run's command was started in is gone."""
+
+
+class CommandMasked(UserError):
+    """The run's command is not kept as it was, for it holds a secret."""
 
 
 def script_of(folder: RunFolder, attempt: int, log: Path) -> Script:
@@ -28,12 +33,18 @@ def script_of(folder: RunFolder, attempt: int, log: Path) -> Script:
 
     Raises:
         WorkFolderGone: it cannot be started where it was.
+        CommandMasked: its secrets are not known.
     """
     identity = folder.identity
     if not Path(identity.cwd).is_dir():
         raise WorkFolderGone(
             f"The run's command was started in {identity.cwd}, which is gone.",
             "Make the folder again.",
+        )
+    if any(MASK in word for word in identity.command):
+        raise CommandMasked(
+            "The run's command holds a secret, which its folder does not keep.",
+            "Give the secret to the script by an environment variable, and start a run anew.",
         )
     launched = _was_launched(folder, attempt)
     return Script(identity.command, Path(identity.cwd), os.environ, log, launched)

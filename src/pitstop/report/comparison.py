@@ -20,6 +20,7 @@ from pitstop.comparison.difference import (
 )
 from pitstop.events import JsonValue
 from pitstop.report.json_report import strict
+from pitstop.report.plain import Plain
 
 _MOST_LISTED = 8
 _COVERS = (
@@ -36,7 +37,7 @@ def to_json(found: Comparison) -> dict[str, JsonValue]:
 
 def show(found: Comparison, console: Console) -> None:
     """Writes the comparison; names of the run are never read as markup."""
-    console.print(Group(*_parts(found)))
+    console.print(Plain(Group(*_parts(found))))
 
 
 def first_difference(found: Comparison) -> str:

@@ -13,6 +13,7 @@ from pitstop.comparison.difference import Reason
 from pitstop.drill import Drill, Trial, Verdict
 from pitstop.events import JsonValue
 from pitstop.report import comparison
+from pitstop.report.plain import Plain
 
 _COLUMNS = ("interruption", "resumed at", "lost", "result", "seconds")
 
@@ -38,7 +39,8 @@ def render(drill: Drill) -> str:
 def show(drill: Drill, console: Console) -> None:
     """Writes the table and the verdict."""
     parts: list[RenderableType] = [_table(drill), Text(), _verdict(drill)]
-    console.print(Group(*parts, *(Text(line) for line in _explanation(drill))))
+    lines = (Text(line) for line in _explanation(drill))
+    console.print(Plain(Group(*parts, *lines)))
 
 
 def _trial_json(trial: Trial) -> dict[str, JsonValue]:

@@ -6,6 +6,7 @@ import json
 import math
 
 from pitstop.events import JsonValue
+from pitstop.plain_text import plain_tree
 from pitstop.report.progress import compare
 from pitstop.report.why import WhyReport
 
@@ -27,7 +28,7 @@ def to_json(report: WhyReport) -> dict[str, JsonValue]:
 
 def render(report: WhyReport) -> str:
     """The object as text that every JSON parser reads, newline included."""
-    return json.dumps(strict(to_json(report)), indent=2, allow_nan=False) + "\n"
+    return json.dumps(strict(plain_tree(to_json(report))), indent=2, allow_nan=False) + "\n"
 
 
 def strict(value: JsonValue) -> JsonValue:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from pitstop.diagnosis import Diagnosis, EvidenceItem, Finding
+from pitstop.plain_text import plain_record
 from pitstop.report.course import course
 from pitstop.report.progress import compare
 from pitstop.report.values import clock, duration
@@ -14,6 +15,7 @@ from pitstop.report.why import WhyReport
 
 def render(report: WhyReport) -> str:
     """The report as one Markdown document."""
+    report = plain_record(report)
     parts = [f"# Why {_escape(report.name)} ended", *_attempt(report)]
     parts += _earlier(report)
     parts += _output(report.output)

@@ -14,7 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from pitstop.diagnosis import ChainLink, Diagnosis, EvidenceItem, Finding
+from pitstop.plain_text import plain_record
 from pitstop.report.course import CourseLine, course
+from pitstop.report.plain import Plain
 from pitstop.report.progress import compare
 from pitstop.report.values import duration
 from pitstop.report.why import WhyReport
@@ -39,16 +41,17 @@ def show(report: WhyReport, console: Console, page: Path | None = None) -> None:
         console: where to.
         page: a file that shows more.
     """
-    console.print(compose(report))
+    console.print(Plain(compose(report)))
     finding = report.last.finding
     if finding is not None:
         console.print(Text(f"\nThis cause: {finding.page}", "dim"), soft_wrap=True)
     if page is not None:
-        console.print(Text(f"With plots: {page}", "dim"), soft_wrap=True)
+        console.print(Plain(Text(f"With plots: {page}", "dim")), soft_wrap=True)
 
 
 def compose(report: WhyReport) -> RenderableType:
     """The report as something that rich can draw at any width."""
+    report = plain_record(report)
     parts = [_heading(report), *_body(report)]
     parts += _earlier(report)
     if report.damaged_lines:

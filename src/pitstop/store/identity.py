@@ -15,7 +15,7 @@ class RunIdentity:
 
     Attributes:
         run_id: random hex digits, never used for another run.
-        command: the command that the run was created with.
+        command: the command that the run was created with, secrets in it masked.
         cwd: absolute folder it was started in.
         created_seconds: seconds since the epoch.
     """

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop.errors import RunFolderInvalid, RunFolderUnwritable, RunNotFound
+from pitstop.masking import masked_words
 from pitstop.store.disk_fault import explain
 from pitstop.store.filesystem import REAL_FILESYSTEM, replace_file
 from pitstop.store.identity import RunIdentity, decode, encode
@@ -160,7 +161,8 @@ def _walk(path: Path, depth: int) -> Iterator[Path]:
 
 
 def _new_identity(command: Sequence[str], cwd: Path) -> RunIdentity:
-    return RunIdentity(uuid.uuid4().hex, tuple(command), str(cwd.absolute()), time.time())
+    words = tuple(masked_words(command))
+    return RunIdentity(uuid.uuid4().hex, words, str(cwd.absolute()), time.time())
 
 
 def _check_unused(path: Path) -> None:

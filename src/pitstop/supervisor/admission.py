@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pitstop import journal
 from pitstop.errors import UserError
+from pitstop.masking import masked_words
 from pitstop.store.catalog import Catalog
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor import fingerprint
@@ -28,8 +29,8 @@ class CommandChanged(UserError):
 
 
 def present_command(words: Sequence[str]) -> StartedCommand:
-    """A command that is about to be started here."""
-    return command_of(words, socket.gethostname(), fingerprint.sources(words))
+    """A command that is about to be started here, its secrets masked as those of runs are."""
+    return command_of(masked_words(words), socket.gethostname(), fingerprint.sources(words))
 
 
 def command_of_run(folder: RunFolder) -> StartedCommand:

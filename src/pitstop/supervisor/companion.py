@@ -16,6 +16,7 @@ from typing import Any
 
 from pitstop.errors import PitstopError
 from pitstop.link.settings import Settings
+from pitstop.plain_text import plain_line
 from pitstop.remote.place import is_url, parse
 from pitstop.supervisor.run_request import RunRequest
 from pitstop.supervisor.screen import PREFIX
@@ -82,4 +83,4 @@ def accompany(arguments: Sequence[str], ended: Callable[[Path], None]) -> int:
 
 def say(line: str) -> None:
     """Tells the user a line, beside what the script prints."""
-    sys.stderr.write(f"{PREFIX}{line}\n")
+    sys.stderr.write(f"{PREFIX}{plain_line(line)}\n")

@@ -11,11 +11,50 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pitstop.events import EnvironmentChanged, JsonValue
+from pitstop.masking import masked, masked_words
 from pitstop.supervisor.invocation import Kind, parse
 from pitstop.supervisor.threads import Threads
 
-_PREFIXES = ("TF_", "OMP_", "KERAS_", "MKL_")
-_NAMES = ("XLA_FLAGS", "CUDA_VISIBLE_DEVICES", "PYTHONHASHSEED")
+_PREFIXES = ("OMP_", "MKL_", "DNNL_", "ONEDNN_")
+_NAMES = frozenset(
+    {
+        "CUBLAS_WORKSPACE_CONFIG",
+        "CUDA_VISIBLE_DEVICES",
+        "KERAS_BACKEND",
+        "NVIDIA_TF32_OVERRIDE",
+        "PYTHONHASHSEED",
+        "TF_AUTOTUNE_THRESHOLD",
+        "TF_CONFIG",
+        "TF_CUDNN_DETERMINISTIC",
+        "TF_CUDNN_USE_AUTOTUNE",
+        "TF_CUDNN_USE_FRONTEND",
+        "TF_CUDNN_WORKSPACE_LIMIT_IN_MB",
+        "TF_DETERMINISTIC_OPS",
+        "TF_DISABLE_MKL",
+        "TF_ENABLE_AUTO_MIXED_PRECISION",
+        "TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE",
+        "TF_ENABLE_CUBLAS_TENSOR_OP_MATH_FP32",
+        "TF_ENABLE_CUDNN_RNN_TENSOR_OP_MATH_FP32",
+        "TF_ENABLE_CUDNN_TENSOR_OP_MATH_FP32",
+        "TF_ENABLE_LAYOUT_OPT",
+        "TF_ENABLE_MKL_NATIVE_FORMAT",
+        "TF_ENABLE_ONEDNN_OPTS",
+        "TF_ENABLE_WINOGRAD_NONFUSED",
+        "TF_FP16_CONV_USE_FP32_COMPUTE",
+        "TF_FP16_MATMUL_USE_FP32_COMPUTE",
+        "TF_GPU_ALLOCATOR",
+        "TF_MKL_OPTIMIZE_PRIMITIVE_MEMUSE",
+        "TF_NUM_INTEROP_THREADS",
+        "TF_NUM_INTRAOP_THREADS",
+        "TF_ONEDNN_USE_SYSTEM_ALLOCATOR",
+        "TF_SET_ONEDNN_FPMATH_MODE",
+        "TF_USE_CUBLASLT",
+        "TF_USE_LEGACY_KERAS",
+        "TF_XLA_FLAGS",
+        "XLA_FLAGS",
+    }
+)
+"""Variables that can change bits; no others are kept, since some hold secrets."""
 
 _LARGEST_SCRIPT_BYTES = 64 << 20
 _LARGEST_FILE_BYTES = 1 << 20
@@ -51,7 +90,7 @@ def collect(
 ) -> dict[str, JsonValue]:
     """The fingerprint of an attempt about to start; what cannot be read is left out."""
     return {
-        "command": list(command),
+        "command": masked_words(command),
         "cpus": threads.cpus,
         "intra_op_threads": threads.count,
         "cpu_flags_sha256": _digest(_cpu_flags(Path("/proc/cpuinfo"))),
@@ -114,7 +153,7 @@ def _is_file(path: Path, most_bytes: int) -> bool:
 def relevant_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment variables that steer TensorFlow, its threads, and hashing."""
     return {
-        name: value
+        name: masked(value)
         for name, value in sorted(environment.items())
         if name.startswith(_PREFIXES) or name in _NAMES
     }

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from pathlib import Path
+
+from pitstop.masking import Masker
 
 HEAD_BYTES = 1 << 20
 TAIL_BYTES = 16 << 20
@@ -15,8 +18,8 @@ class OutputLog:
     """Keeps the first 1 MiB and at least the last 16 MiB of what is appended.
 
     The file grows to twice the tail and is then cut to head and tail, so that
-    an append costs one write.  A log that cannot be written is given up; the
-    script's output itself is never held back for it.
+    an append costs one write.  What looks like a secret is masked.  A log that
+    cannot be written is given up; the script's output itself is never held back for it.
     """
 
     def __init__(
@@ -27,6 +30,7 @@ class OutputLog:
         self._head_bytes = head_bytes
         self._tail_bytes = tail_bytes
         self._lock = threading.Lock()
+        self._masker = Masker()
         self._fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._size_bytes = os.fstat(self._fd).st_size
 
@@ -36,7 +40,7 @@ class OutputLog:
             if self.problem:
                 return
             try:
-                self._append(data)
+                self._append(self._masker.feed(data))
             except OSError as error:
                 self.problem = error.strerror or str(error)
 
@@ -44,6 +48,8 @@ class OutputLog:
         """Ends the log; later pieces are dropped."""
         with self._lock:
             if self._fd >= 0:
+                with contextlib.suppress(OSError):
+                    self._append(self._masker.rest())
                 os.close(self._fd)
             self._fd = -1
             self.problem = self.problem or "closed"

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
+from pitstop.plain_text import plain_line
 from pitstop.supervisor import status_line
 from pitstop.supervisor.status import Status
 from pitstop.supervisor.status_line import Size
@@ -108,7 +109,7 @@ class Screen:
         with self._owned(fd):
             fresh = not os.isatty(fd) or self._tail.endswith(b"\n") or not self._tail
             start = "" if fresh else "\n"
-            _write_all(fd, f"{start}{PREFIX}{line}\n".encode())
+            _write_all(fd, f"{start}{PREFIX}{plain_line(line)}\n".encode())
             self._tail = b"\n"
 
     def _paint(self, status: Status) -> None:

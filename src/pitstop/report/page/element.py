@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, tostring
 
+from pitstop import plain_text
+
 Child = Element | str | None
 """What stands in an element; None stands for nothing."""
 
@@ -45,7 +47,7 @@ def items(tag: str, texts: Iterable[str], **attributes: str) -> Element:
 def plain(text: str) -> str:
     """The text without what a page cannot show, cut short when it is very long."""
     shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ... ({len(text):,} characters)"
-    return _FORBIDDEN.sub("\ufffd", shown)
+    return _FORBIDDEN.sub("\ufffd", plain_text.plain(shown))
 
 
 def serialize(root: Element) -> str:

@@ -1,0 +1,70 @@
+"""Text of others, made fit to be shown: without what a terminal would obey."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from typing import TypeVar, cast
+
+from pitstop.events import JsonValue
+
+T = TypeVar("T")
+
+# ECMA-48: control sequences, strings that a terminal takes (titles, links), two-byte escapes;
+# each also in its one-byte form (C1).
+ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|\x1b[\]PX^_][^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
+    r"|[\x9d\x90\x98\x9e\x9f][^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)"
+    r"|\x1b[ -/]*[0-~]"
+)
+# Other control characters, halves of characters, and what turns the direction of text round.
+_HIDDEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    r"\ufeff\ufff9-\ufffb\ud800-\udfff]"
+)
+
+
+def plain(text: str) -> str:
+    """The text without escape sequences and control characters; lines and tabs stay."""
+    if text.isprintable():
+        return text
+    return _HIDDEN.sub("", ESCAPES.sub("", text))
+
+
+def plain_line(text: str) -> str:
+    """The same as one line."""
+    return " ".join(plain(text).split("\n"))
+
+
+def plain_tree(value: JsonValue) -> JsonValue:
+    """A JSON value whose texts are plain, names of members too."""
+    return in_texts(plain, value)
+
+
+def plain_record(record: T) -> T:
+    """A record with all texts in it plain, also those of the records that it holds."""
+    return cast("T", _plain_value(record))
+
+
+def _plain_value(value: object) -> object:
+    if isinstance(value, str):
+        return plain(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        found = {each.name: _plain_value(getattr(value, each.name)) for each in fields(value)}
+        return replace(value, **found)
+    if type(value) is tuple:
+        return tuple(map(_plain_value, value))
+    return value
+
+
+def in_texts(change: Callable[[str], str], value: JsonValue) -> JsonValue:
+    """A JSON value with all its texts changed."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {change(key): in_texts(change, item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [in_texts(change, item) for item in value]
+    return value
