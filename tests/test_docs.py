@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import click
 import pytest
 
 from pitstop import __version__
-from pitstop.cli.main import cli
+from pitstop.cli.main import COMMANDS
 from tests.source_tree import ROOT
 
 _PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -49,10 +48,8 @@ def test_the_pages_a_reader_looks_for_exist(name: str) -> None:
 
 
 def test_every_command_is_documented() -> None:
-    assert isinstance(cli, click.Group)
     text = "\n".join(page.read_text(encoding="utf-8") for page in _PAGES)
-    missing = [name for name in cli.commands if f"pitstop {name}" not in text]
-    assert cli.commands
+    missing = [name for name in COMMANDS if f"pitstop {name}" not in text]
     assert not missing
 
 

@@ -52,6 +52,14 @@ class InternalFault(PitstopError):
     """An invariant of Pitstop itself does not hold: a bug on our side."""
 
 
+class CommandNotFound(UserError):
+    """There is no such program."""
+
+
+class CommandNotExecutable(UserError):
+    """The program is there and may not be executed."""
+
+
 class RunFolderInvalid(UserError):
     """The run folder cannot be used as one (a file, another format, a mismatch)."""
 

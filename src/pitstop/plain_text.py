@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
@@ -68,3 +69,12 @@ def in_texts(change: Callable[[str], str], value: JsonValue) -> JsonValue:
     if isinstance(value, list | tuple):
         return [in_texts(change, item) for item in value]
     return value
+
+
+def strict(value: JsonValue) -> JsonValue:
+    """The value with NaN and infinities, which JSON lacks, as null."""
+    if isinstance(value, dict):
+        return {key: strict(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [strict(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

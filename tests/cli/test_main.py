@@ -6,9 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.cli.main import cli, exit_code_of, main
-from pitstop.errors import EnvironmentFault, InternalFault, PitstopError, RunNotFound
-from pitstop.supervisor.process import CommandNotExecutable, CommandNotFound
+from pitstop.cli.main import COMMANDS, exit_code_of, main
+from pitstop.errors import (
+    CommandNotExecutable,
+    CommandNotFound,
+    EnvironmentFault,
+    InternalFault,
+    PitstopError,
+    RunNotFound,
+)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +52,7 @@ def test_wrong_usage_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert "write for example 30s" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", sorted(cli.commands))
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert _main(name, "--help") == 0
     assert len(capsys.readouterr().out) > 100

@@ -10,11 +10,11 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from pitstop.cli.saying import say, tell, tell_json
+from pitstop.cli.saying import tell, tell_json
 from pitstop.diagnosis import output
 from pitstop.report import json_report, markdown, page, terminal
 from pitstop.report.plain import Plain
-from pitstop.supervisor import companion
+from pitstop.supervisor.own_words import say
 from pitstop.supervisor.screen import Screen
 from tests.report.samples import whole
 from tests.source_tree import ROOT
@@ -48,8 +48,7 @@ _VIEWS: dict[str, Callable[[], str | None]] = {
     "markdown": lambda: markdown.render(_REPORT),
     "html": lambda: page.render(_REPORT),
     "notice": _screen,
-    "notice of a companion": lambda: companion.say(_EVIL),
-    "error": lambda: say(_EVIL),
+    "error, and notice of a companion": lambda: say(_EVIL),
     "what a command gives": lambda: tell(_EVIL),
     "what a command gives as JSON": lambda: tell_json({"reason": [_EVIL], _EVIL: 1}),
     "a log": lambda: output.clean(_EVIL),

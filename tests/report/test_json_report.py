@@ -6,6 +6,7 @@ import json
 import math
 from typing import NoReturn
 
+from pitstop.plain_text import strict
 from pitstop.report import json_report
 from tests.report.samples import REPORT, RUNNING, whole
 
@@ -44,4 +45,4 @@ def test_a_running_run_has_no_cause() -> None:
 
 def test_numbers_that_json_lacks_become_null() -> None:
     value = {"a": [math.nan, 1.5], "b": (math.inf, "nan"), "c": -math.inf}
-    assert json_report.strict(value) == {"a": [None, 1.5], "b": [None, "nan"], "c": None}
+    assert strict(value) == {"a": [None, 1.5], "b": [None, "nan"], "c": None}

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.errors import EnvironmentFault
+from pitstop.errors import CommandNotExecutable, CommandNotFound, EnvironmentFault
 from pitstop.supervisor.process import (
-    CommandNotExecutable,
-    CommandNotFound,
     explain_refusal,
     find_program,
     hook_folder,

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 from pitstop.cli.reports import leave_reports
-from pitstop.supervisor.companion import accompany, say
+from pitstop.supervisor.companion import accompany
+from pitstop.supervisor.own_words import say
 
 
 def _ended(run_dir: Path) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from pitstop.cli.saying import say, tell_json
+from pitstop.cli.saying import tell_json
 from pitstop.drill import DrillRequest, Verdict, run_drill
 from pitstop.drill.folder import make_folder
 from pitstop.report import drill as report
 from pitstop.supervisor.command_line import run_name
+from pitstop.supervisor.own_words import say
 from pitstop.supervisor.process import find_program
 
 _FAILED = 1

@@ -9,48 +9,37 @@ from collections.abc import Sequence
 import click
 
 import pitstop
-from pitstop.cli.checkpoint import checkpoint
-from pitstop.cli.checkpoints import checkpoints
-from pitstop.cli.compare import compare
-from pitstop.cli.diagnose import diagnose
-from pitstop.cli.doctor import doctor
-from pitstop.cli.drill import drill
-from pitstop.cli.export import export
-from pitstop.cli.find_nan import find_nan
-from pitstop.cli.ls import ls
-from pitstop.cli.run import run
-from pitstop.cli.saying import say
-from pitstop.cli.status import status
-from pitstop.cli.stop import stop
-from pitstop.cli.why import why
-from pitstop.errors import PitstopError, UserError
-from pitstop.supervisor.process import CommandNotExecutable, CommandNotFound
+from pitstop.cli.lazy_group import LazyGroup
+from pitstop.errors import CommandNotExecutable, CommandNotFound, PitstopError, UserError
+from pitstop.supervisor.own_words import say
 
 _EXIT_INTERRUPTED = 130
+COMMANDS = (
+    "run",
+    "stop",
+    "checkpoint",
+    "status",
+    "ls",
+    "why",
+    "diagnose",
+    "checkpoints",
+    "compare",
+    "doctor",
+    "drill",
+    "export",
+    "find-nan",
+)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    package="pitstop.cli",
+    names=COMMANDS,
+)
 @click.version_option(pitstop.__version__, prog_name="pitstop")
 def cli() -> None:
     """Stop TensorFlow training anywhere, resume it bit for bit, know why it stopped."""
-
-
-for _command in (
-    run,
-    stop,
-    checkpoint,
-    status,
-    ls,
-    why,
-    diagnose,
-    checkpoints,
-    compare,
-    doctor,
-    drill,
-    export,
-    find_nan,
-):
-    cli.add_command(_command)
 
 
 def exit_code_of(error: PitstopError) -> int:

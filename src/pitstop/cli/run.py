@@ -6,11 +6,10 @@ from pathlib import Path
 
 import click
 
+from pitstop.cli import late_reports
 from pitstop.cli.places import PLACE, local_and_mirror
 from pitstop.cli.quantities import CONDITION, SECONDS
-from pitstop.cli.reports import cause_and_report, leave_reports
 from pitstop.cli.retention_options import Retention, retention_options
-from pitstop.cli.saying import say
 from pitstop.cli.stop_options import stop_options
 from pitstop.cli.supervision_options import Care, supervision_options
 from pitstop.cli.training_options import training_options
@@ -19,6 +18,7 @@ from pitstop.remote.place import RemotePlace
 from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.lifecycle import State
 from pitstop.supervisor.notices import completed_line
+from pitstop.supervisor.own_words import say
 from pitstop.supervisor.process import find_program
 from pitstop.supervisor.run_choice import choose
 from pitstop.supervisor.run_request import RunRequest
@@ -118,12 +118,12 @@ def run(
         new=new,
         status_line=not no_status_line,
     )
-    outcome = supervise(request, say, cause_of=cause_and_report)
+    outcome = supervise(request, say, late_reports.prepare, late_reports.cause_and_report)
     # Whatever becomes of the report, the exit code is the run's.
     try:
         if outcome.state == State.COMPLETED.value and not outcome.attempt:
             say(completed_line(request.run_dir))
-        leave_reports(request.run_dir, say)
+        late_reports.leave(request.run_dir, say)
     finally:
         context.exit(outcome.exit_code)
 

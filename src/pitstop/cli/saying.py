@@ -1,4 +1,4 @@
-"""What a command tells: our own words, and what it gives.  No text of others is obeyed."""
+"""What a command gives.  No text of others is obeyed."""
 
 from __future__ import annotations
 
@@ -7,14 +7,7 @@ import json
 import click
 
 from pitstop.events import JsonValue
-from pitstop.plain_text import plain, plain_line, plain_tree
-from pitstop.report.json_report import strict
-from pitstop.supervisor.screen import PREFIX
-
-
-def say(line: str) -> None:
-    """Tells the user a line, on the standard error."""
-    click.echo(f"{PREFIX}{plain_line(line)}", err=True)
+from pitstop.plain_text import plain, plain_tree, strict
 
 
 def tell(text: str) -> None:

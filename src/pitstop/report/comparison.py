@@ -19,7 +19,7 @@ from pitstop.comparison.difference import (
     TensorDifference,
 )
 from pitstop.events import JsonValue
-from pitstop.report.json_report import strict
+from pitstop.plain_text import strict
 from pitstop.report.plain import Plain
 
 _MOST_LISTED = 8

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 
 from pitstop.events import JsonValue
-from pitstop.plain_text import plain_tree
+from pitstop.plain_text import plain_tree, strict
 from pitstop.report.progress import compare
 from pitstop.report.why import WhyReport
 
@@ -29,12 +28,3 @@ def to_json(report: WhyReport) -> dict[str, JsonValue]:
 def render(report: WhyReport) -> str:
     """The object as text that every JSON parser reads, newline included."""
     return json.dumps(strict(plain_tree(to_json(report))), indent=2, allow_nan=False) + "\n"
-
-
-def strict(value: JsonValue) -> JsonValue:
-    """The value with NaN and infinities, which JSON lacks, as null."""
-    if isinstance(value, dict):
-        return {key: strict(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [strict(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

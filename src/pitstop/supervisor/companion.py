@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from pitstop.errors import PitstopError
 from pitstop.link.settings import Settings
-from pitstop.plain_text import plain_line
 from pitstop.remote.place import is_url, parse
+from pitstop.supervisor.own_words import say
 from pitstop.supervisor.run_request import RunRequest
-from pitstop.supervisor.screen import PREFIX
 from pitstop.supervisor.supervise import supervise
 
 
@@ -79,8 +77,3 @@ def accompany(arguments: Sequence[str], ended: Callable[[Path], None]) -> int:
         return 2
     ended(request.run_dir)
     return outcome.exit_code
-
-
-def say(line: str) -> None:
-    """Tells the user a line, beside what the script prints."""
-    sys.stderr.write(f"{PREFIX}{plain_line(line)}\n")

@@ -14,20 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pitstop
-from pitstop.errors import EnvironmentFault, PitstopError, UserError
+from pitstop.errors import (
+    CommandNotExecutable,
+    CommandNotFound,
+    EnvironmentFault,
+    PitstopError,
+)
 from pitstop.link.settings import ENV_SOCKET
 
 _PR_SET_CHILD_SUBREAPER = 36
 # Python ignores these; a program that it starts must not inherit that.
 _PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
-
-
-class CommandNotFound(UserError):
-    """There is no such program."""
-
-
-class CommandNotExecutable(UserError):
-    """The program is there and may not be executed."""
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ from contextlib import AbstractContextManager, nullcontext
 
 from pitstop.plain_text import plain_line
 from pitstop.supervisor import status_line
+from pitstop.supervisor.own_words import PREFIX
 from pitstop.supervisor.status import Status
 from pitstop.supervisor.status_line import Size
 
-PREFIX = "pitstop: "
 _CLOSE_SECONDS = 2.0
 _REFRESH_SECONDS = 1.0
 

@@ -1,0 +1,44 @@
+"""The reports of `pitstop run`, whose code is loaded while the script runs.
+
+It takes longer to load than all that a script's start needs, and is not needed before its end.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+_AFTER_SECONDS = 2.0
+"""The script's own start comes first."""
+
+_needed = threading.Event()
+
+
+def prepare(socket_path: str) -> None:
+    """Loads what writes the reports, in a thread, some time after the script's start."""
+    del socket_path
+    threading.Thread(target=_load, name="pitstop-reports", daemon=True).start()
+
+
+def cause_and_report(run_dir: Path) -> str:
+    """As `reports.cause_and_report`."""
+    cause: str = _reports().cause_and_report(run_dir)
+    return cause
+
+
+def leave(run_dir: Path, say: Callable[[str], None]) -> None:
+    """As `reports.leave_reports`."""
+    _needed.set()
+    _reports().leave_reports(run_dir, say)
+
+
+def _load() -> None:
+    if not _needed.wait(_AFTER_SECONDS):
+        _reports()
+
+
+def _reports() -> ModuleType:
+    return importlib.import_module("pitstop.cli.reports")
