@@ -47,7 +47,7 @@ bench: $(READY)  ## Measure what Pitstop costs a training run, beside other ways
 faults: $(READY)  ## Inject faults, and count who can tell what they were (as root; half an hour)
 	$(BIN)/python -m benchmarks.faults
 
-torture: $(READY)  ## Kill and stop runs again and again, the exactness matrix included (an hour)
+torture: $(READY)  ## Kill and stop runs again and again, 2,000 generated programs included (hours)
 	$(BIN)/python -m pytest -q -m torture -n 2 --dist loadgroup
 
 compat:  ## Test with Keras 3.10 to 3.14, each in a virtual environment under .compat/

@@ -148,7 +148,11 @@ def _callback_of(frame: FrameType) -> str:
 
 
 def install(socket_path: str) -> None:
-    """Waits for TensorFlow and Keras in this process."""
+    """Waits for TensorFlow and Keras in this process; a fork may have them already."""
     imported = _Autoload(socket_path).imported
-    watched = {name: functools.partial(imported, name) for name in ("tensorflow", "keras")}
+    frameworks = ("tensorflow", "keras")
+    there = [name for name in frameworks if name in sys.modules]
+    watched = {name: functools.partial(imported, name) for name in frameworks if name not in there}
     sys.meta_path.insert(0, ImportWatcher(watched))
+    for name in there:
+        imported(name)

@@ -1,0 +1,38 @@
+"""Starts forking interpreters, and makes what is called in the place of `python` and `pitstop`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.integration.supervisor import launch
+
+HERE = Path(__file__).parent
+HASH_SEED = "0"
+"""One for all programs: a fork cannot have another one than its parent."""
+
+
+@contextmanager
+def forking(*modules: str) -> Iterator[str]:
+    """A `python` whose scripts find these modules imported, as long as it is needed."""
+    with tempfile.TemporaryDirectory(prefix="forks-") as name:
+        folder = Path(name)
+        socket = folder / "socket"
+        words = (sys.executable, str(HERE / "forking_interpreter.py"), str(socket), *modules)
+        environment = launch.environment(PYTHONHASHSEED=HASH_SEED, OPENBLAS_NUM_THREADS="1")
+        with subprocess.Popen(words, env=environment) as server:
+            launch.until(lambda: socket.exists() or server.poll() is not None)
+            yield _client(folder)
+            server.terminate()
+
+
+def _client(folder: Path) -> str:
+    python = folder / "python"
+    python.write_text(f"#!{sys.executable} -IS\n{(HERE / 'forked_client.py').read_text()}")
+    python.chmod(0o700)
+    return os.fspath(python)
