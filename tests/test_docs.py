@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pitstop import __version__
-from pitstop.cli.main import COMMANDS
+from pitstop.cli.commands import COMMANDS
 from tests.source_tree import ROOT
 
 _PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from pitstop.cli.main import cli
+from pitstop.cli.commands import cli
 from tests.report.page.parsed import Page
 
 KILLED = "Epoch 1/5\r 1/100 - loss: 2.3\nKilled\n"

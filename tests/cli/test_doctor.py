@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from pitstop.cli.commands import cli
 from pitstop.cli.doctor import describe
-from pitstop.cli.main import cli
 from pitstop.doctor.checks import Check
 
 

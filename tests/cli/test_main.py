@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.cli.main import COMMANDS, exit_code_of, main
+from pitstop.cli.commands import COMMANDS, exit_code_of
+from pitstop.cli.main import main
 from pitstop.errors import (
     CommandNotExecutable,
     CommandNotFound,

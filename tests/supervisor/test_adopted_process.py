@@ -51,7 +51,7 @@ def test_being_killed(child: subprocess.Popen[bytes]) -> None:
 
 def test_being_asked_to_end_and_given_time(child: subprocess.Popen[bytes]) -> None:
     adopted = AdoptedProcess(child.pid)
-    adopted.terminate([])
+    adopted.terminate([], 3.0)
     assert not adopted.grace_passed
     assert child.wait(30) == -signal.SIGTERM
     adopted.kill([])  # gone already: nothing to do, and no error

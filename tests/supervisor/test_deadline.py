@@ -20,7 +20,7 @@ def _progress(phase: Phase, steps: int = 10, step_seconds: float = 0.0) -> Progr
 @pytest.mark.parametrize(
     ("progress", "connected", "seconds"),
     [
-        (_progress(Phase.TRAIN), False, 0.5),
+        (_progress(Phase.TRAIN), False, 30.0),
         (_progress(Phase.STARTING), True, 0.5),
         (_progress(Phase.FIRST_STEP, steps=0), True, 1.0),
         (_progress(Phase.FIRST_STEP, steps=1), True, 30.0),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pitstop.supervisor import time_limit
 from pitstop.supervisor.deadline import Patience
-from pitstop.supervisor.time_limit import TimeLimit, find, lead_seconds, within
+from pitstop.supervisor.time_limit import TimeLimit, find, lead_seconds, terminate_seconds, within
 
 _NOW, _STARTED = 1_764_000_000.0, 500.0
 _HOUR = TimeLimit(3600.0, 4100.0, "--max-time")
@@ -66,3 +66,11 @@ def test_a_wait_is_never_made_longer_nor_negative() -> None:
     early, late = (within(_HOUR, Patience(5.0, "why"), at, 1.0) for at in (1000.0, 5000.0))
     assert early == Patience(5.0, "why")
     assert late == Patience(0.0, "why")
+
+
+def test_the_wait_for_the_end_after_a_sigterm_leaves_time_to_save() -> None:
+    limit = TimeLimit(10.0, 1010.0, "SIGTERM")
+    assert terminate_seconds(None, 1000.0, 1.0) == 3.0
+    assert terminate_seconds(limit, 1000.0, 1.0) == 3.0
+    assert terminate_seconds(limit, 1006.0, 1.0) == 1.5
+    assert terminate_seconds(limit, 1009.0, 1.0) == 0.2

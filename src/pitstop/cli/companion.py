@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from pitstop.cli.reports import leave_reports
+from pitstop.machine.descriptors import open_standard
 from pitstop.supervisor.companion import accompany
 from pitstop.supervisor.own_words import say
 
@@ -15,4 +16,5 @@ def _ended(run_dir: Path) -> None:
 
 
 if __name__ == "__main__":
+    open_standard()
     sys.exit(accompany(sys.argv[1:], _ended))

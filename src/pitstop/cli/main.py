@@ -1,76 +1,23 @@
-"""The `pitstop` command: its sub-commands, and the one place that prints errors."""
+"""The `pitstop` command."""
 
 from __future__ import annotations
 
-import io
+import importlib
 import sys
 from collections.abc import Sequence
 
-import click
-
-import pitstop
-from pitstop.cli.lazy_group import LazyGroup
-from pitstop.errors import CommandNotExecutable, CommandNotFound, PitstopError, UserError
-from pitstop.supervisor.own_words import say
-
-_EXIT_INTERRUPTED = 130
-COMMANDS = (
-    "run",
-    "stop",
-    "checkpoint",
-    "status",
-    "ls",
-    "why",
-    "diagnose",
-    "checkpoints",
-    "compare",
-    "doctor",
-    "drill",
-    "export",
-    "find-nan",
-)
-
-
-@click.group(
-    cls=LazyGroup,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    package="pitstop.cli",
-    names=COMMANDS,
-)
-@click.version_option(pitstop.__version__, prog_name="pitstop")
-def cli() -> None:
-    """Stop TensorFlow training anywhere, resume it bit for bit, know why it stopped."""
-
-
-def exit_code_of(error: PitstopError) -> int:
-    """What a shell is told about an error."""
-    match error:
-        case CommandNotFound():
-            return 127
-        case CommandNotExecutable():
-            return 126
-        case UserError():
-            return 2
-        case _:
-            return 1
+from pitstop.machine.descriptors import open_standard
+from pitstop.supervisor import early_stop
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # An arrow that an old terminal lacks is no reason to say nothing at all.
-        sys.stdout.reconfigure(errors="replace")
-    try:
-        code = cli.main(arguments, prog_name="pitstop", standalone_mode=False)
-    except PitstopError as error:
-        say(str(error))
-        code = exit_code_of(error)
-    except click.ClickException as error:
-        error.show()
-        code = error.exit_code
-    except click.Abort:
-        code = _EXIT_INTERRUPTED
-    sys.exit(code)
+    open_standard()
+    words = sys.argv[1:] if arguments is None else arguments
+    if "run" in words[:1]:
+        early_stop.heed()
+    # Loading the rest takes longer than all that is above.
+    sys.exit(importlib.import_module("pitstop.cli.commands").call(arguments))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from pitstop.cli.training_options import training_options
 from pitstop.link.settings import Settings
 from pitstop.remote.place import RemotePlace
 from pitstop.store.retention import RetentionPolicy
+from pitstop.supervisor import early_stop
 from pitstop.supervisor.lifecycle import State
 from pitstop.supervisor.notices import completed_line
 from pitstop.supervisor.own_words import say
@@ -119,6 +120,7 @@ def run(
         status_line=not no_status_line,
     )
     outcome = supervise(request, say, late_reports.prepare, late_reports.cause_and_report)
+    early_stop.forget()
     # Whatever becomes of the report, the exit code is the run's.
     try:
         if outcome.state == State.COMPLETED.value and not outcome.attempt:

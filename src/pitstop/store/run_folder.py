@@ -181,7 +181,8 @@ def _check_unused(path: Path) -> None:
 def _make_folders(path: Path) -> None:
     """Makes a folder and those that it lies in; their names are on the disk then."""
     missing = [each for each in (path, *path.parents) if not each.exists()]
-    path.mkdir(parents=True, exist_ok=True)
+    # Through a link whose target was put aside, too.
+    path.resolve().mkdir(parents=True, exist_ok=True)
     for each in missing:
         # One that may be written and not read cannot be synced either.
         with contextlib.suppress(PermissionError):

@@ -11,7 +11,7 @@ from pitstop.link.beacon import Phase, Progress
 TERMINATE_GRACE_SECONDS = 3.0
 """Between SIGTERM and SIGKILL."""
 
-_UNCONNECTED_SECONDS = 0.5
+_STARTING_SECONDS = 0.5
 _FIRST_STEP_SECONDS = 1.0
 _LEAST_STEP_SECONDS = 5.0
 _STEPS_OF_PATIENCE = 20
@@ -45,9 +45,9 @@ def patience(
 
     Where nothing can be lost the wait is short; where a step is under way it
     follows the measured step time; where a boundary may be far (validation, a
-    checkpoint being taken), or the script has run to its end, it is the whole
-    grace.  A script that has stopped training gets the grace once more, for
-    what it does before it exits.
+    checkpoint being taken), the script has run to its end, or it does not train and
+    was sent the signal, it is the whole grace.  A script that has stopped training
+    gets the grace once more, for what it does before it exits.
 
     Args:
         progress: where the trainer is.
@@ -67,8 +67,10 @@ def patience(
         return Patience(2 * grace_seconds, "the script did not exit after its training stopped")
     if progress.phase is Phase.ENDED:
         return Patience(grace_seconds, "the script did not exit after its last line")
-    if not connected or progress.phase is Phase.STARTING:
-        return Patience(min(_UNCONNECTED_SECONDS, grace_seconds), "no training was under way")
+    if not connected:
+        return Patience(grace_seconds, "the script did not end after the signal")
+    if progress.phase is Phase.STARTING:
+        return Patience(min(_STARTING_SECONDS, grace_seconds), "no training was under way")
     if progress.phase is Phase.FIRST_STEP and progress.steps_this_attempt == 0:
         seconds = min(_FIRST_STEP_SECONDS, grace_seconds)
         return Patience(seconds, "the first step was still being prepared; nothing is lost")

@@ -10,11 +10,10 @@ from typing import Any
 from pitstop.events import TrainerExited
 from pitstop.link.beacon import Progress
 from pitstop.machine.signal_names import signal_name
+from pitstop.supervisor.exit_codes import EXIT_STOPPED
 from pitstop.supervisor.lifecycle import Signal
 
 _UNKNOWN_FAILURE = 1 << 8
-EXIT_STOPPED = 75
-"""EX_TEMPFAIL: stopped safely, run the same command again to go on."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -74,3 +75,7 @@ class Lookout:
         if self.limit is None:
             return wait
         return time_limit.within(self.limit, wait, asked_at_seconds, save_seconds)
+
+    def terminate_seconds(self, save_seconds: float) -> float:
+        """How long the trainer may take to end after a SIGTERM."""
+        return time_limit.terminate_seconds(self.limit, time.monotonic(), save_seconds)

@@ -107,13 +107,25 @@ class Tee:
         self._threads.append(thread)
 
     def _copy(self, source: int, target: int) -> None:
-        # A pty reports its end as EIO; our own closed output (EPIPE) closes the
-        # script's end too, which then sees what it would have seen without us.
+        heard = True
+        # A pty reports its end as EIO.
         with contextlib.suppress(OSError):
             while data := os.read(source, _READ_BYTES):
                 self._log.append(data)
-                self._screen.write(target, data)
+                heard = heard and self._pass_on(target, data)
         os.close(source)
+
+    def _pass_on(self, target: int, data: bytes) -> bool:
+        """Whether there is still somebody to write to.
+
+        A `tee` that Ctrl-C ends before us must not cost the step that is under way: from
+        then on the script's output goes into the log alone.
+        """
+        try:
+            self._screen.write(target, data)
+        except OSError:
+            return False
+        return True
 
 
 def _pass_bytes_unchanged(terminal: int) -> None:

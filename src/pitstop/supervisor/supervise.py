@@ -31,7 +31,7 @@ from pitstop.supervisor import (
 from pitstop.supervisor.attempt import AttemptPlan, Tools
 from pitstop.supervisor.chronicle import Chronicle
 from pitstop.supervisor.control import ControlSocket
-from pitstop.supervisor.ending import EXIT_STOPPED
+from pitstop.supervisor.exit_codes import EXIT_STOPPED
 from pitstop.supervisor.history import History
 from pitstop.supervisor.lifecycle import State
 from pitstop.supervisor.lookout import Lookout

@@ -139,7 +139,9 @@ class Supervision:
             Instruction.RAISE_GRACEFUL: lambda: beacon.request_stop(Stop.GRACEFUL),
             Instruction.RAISE_NOW: lambda: beacon.request_stop(Stop.NOW),
             Instruction.ARM_DEADLINE: self._arm_deadline,
-            Instruction.TERMINATE_TRAINER: lambda: self._trainer.terminate(self._descendants()),
+            Instruction.TERMINATE_TRAINER: lambda: self._trainer.terminate(
+                self._descendants(), self._lookout.terminate_seconds(self._save_seconds)
+            ),
             Instruction.KILL_TRAINER: lambda: self._trainer.kill(self._descendants()),
             Instruction.TELL_DAEMONIZED: lambda: self._exchange.record(notices.DAEMONIZED),
             Instruction.RESTART_PERSISTER: self._exchange.saving.restart,
@@ -164,14 +166,9 @@ class Supervision:
         self._feed(verdict.signal)
 
     def _finish(self) -> None:
-        ended = AttemptEnded(
-            attempt=self._plan.attempt,
-            state=self._state.value,
-            exit_code=self._exit_code,
-            step=self._tools.beacon.progress().step,
-            checkpoint_step=self._story.checkpoint_step,
-        )
-        self._exchange.record(ended)
+        step, saved = self._tools.beacon.progress().step, self._story.checkpoint_step
+        attempt, state = self._plan.attempt, self._state.value
+        self._exchange.record(AttemptEnded(attempt, state, self._exit_code, step, saved))
 
     # -- time --------------------------------------------------------------------
 
@@ -389,6 +386,8 @@ class Supervision:
             self._lookout.heard(event, time.monotonic())
             self._exchange.record(event)
             if event.urgency != "now":
+                if self._state in _CALM and not self._exchange.seat.connected:
+                    self._trainer.forward(event.signal, self._descendants())
                 self._feed(Signal.STOP_GRACEFUL)
             elif self._state is State.SAVING and self._exchange.saving.is_overdue:
                 self._feed(Signal.SAVING_LEFT)

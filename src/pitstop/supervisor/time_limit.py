@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pitstop.events import StopRequested
-from pitstop.supervisor.deadline import Patience
+from pitstop.supervisor.deadline import TERMINATE_GRACE_SECONDS, Patience
 from pitstop.supervisor.status_line import format_seconds
 
 MARGIN_SECONDS = 2.0
 """For everything that is not measured: noticing, exiting, a slower step."""
 
 _RESERVE_SECONDS = 0.5
+_LEAST_TERMINATE_SECONDS = 0.2
 _SLURM_END = "SLURM_JOB_END_TIME"
 # One may be under way when the last one is asked for.
 _SAVES = 2
@@ -100,5 +101,17 @@ def within(
         asked_at_seconds: when the trainer was asked to stop, CLOCK_MONOTONIC.
         save_seconds: measured time to make a checkpoint durable.
     """
-    last_call = limit.ends_at_seconds - _SAVES * save_seconds - _RESERVE_SECONDS
+    last_call = _last_call(limit, save_seconds)
     return replace(wait, seconds=max(0.0, min(wait.seconds, last_call - asked_at_seconds)))
+
+
+def terminate_seconds(limit: TimeLimit | None, now_seconds: float, save_seconds: float) -> float:
+    """The time from a SIGTERM to the SIGKILL, so that the newest snapshot can still be saved."""
+    if limit is None:
+        return TERMINATE_GRACE_SECONDS
+    left = _last_call(limit, save_seconds) - now_seconds
+    return min(TERMINATE_GRACE_SECONDS, max(_LEAST_TERMINATE_SECONDS, left))
+
+
+def _last_call(limit: TimeLimit, save_seconds: float) -> float:
+    return limit.ends_at_seconds - _SAVES * save_seconds - _RESERVE_SECONDS

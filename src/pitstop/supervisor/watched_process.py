@@ -7,8 +7,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 
-from pitstop.supervisor.deadline import TERMINATE_GRACE_SECONDS
-
 _NEVER = float("inf")
 
 
@@ -23,9 +21,13 @@ class WatchedProcess(ABC):
         self.killed = False
         self._kill_at = _NEVER
 
-    def terminate(self, descendants: Collection[int]) -> None:
+    def forward(self, name: str, descendants: Collection[int]) -> None:
+        """Hands on the signal that asked for a stop; SIGTERM where none did."""
+        self._send(signal.Signals[name] if name else signal.SIGTERM, descendants)
+
+    def terminate(self, descendants: Collection[int], grace_seconds: float) -> None:
         """Asks all of it to end (SIGTERM); the grace counts from here."""
-        self._kill_at = time.monotonic() + TERMINATE_GRACE_SECONDS
+        self._kill_at = time.monotonic() + grace_seconds
         self._send(signal.SIGTERM, descendants)
 
     def kill(self, descendants: Collection[int]) -> None:

@@ -52,11 +52,19 @@ def call(folder: Path, *arguments: object, **extra: str) -> subprocess.Completed
 
 def run_alone(folder: Path, *command: object) -> subprocess.CompletedProcess[bytes]:
     """Runs a program without Pitstop; what fails here fails by itself."""
+    ended = run_alone_unchecked(folder, *command)
+    ended.check_returncode()
+    return ended
+
+
+def run_alone_unchecked(folder: Path, *command: object) -> subprocess.CompletedProcess[bytes]:
+    """The same of a program that may fail."""
     return subprocess.run(
         [str(word) for word in command],
         cwd=folder,
         env=environment(),
-        check=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=120,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,11 +17,13 @@ from pitstop.events import AttemptEnded, Notice, StopRequested, TrainerExited
 from pitstop.store.lock import RunLock, own_record
 from pitstop.store.run_folder import LOCK_FILE
 from tests.integration.supervisor.launch import (
+    PITSTOP,
     call,
     events,
     finish,
     last,
     processes_in,
+    run_alone_unchecked,
     run_script,
     start,
     until,
@@ -102,19 +105,61 @@ def test_output_into_one_pipe_keeps_its_order(tmp_path: Path) -> None:
     assert run.stdout.split(b"\n")[:500] == [b"%d" % n for n in range(500)]
 
 
-def test_closed_output_reaches_the_script(tmp_path: Path) -> None:
-    text = (
-        "import os, signal\nsignal.signal(signal.SIGPIPE, signal.SIG_IGN)\n"
-        "try:\n    while True: os.write(1, b'x' * 1000)\n"
-        "except BrokenPipeError: raise SystemExit(9)\n"
-    )
+def test_output_that_nobody_reads_any_more_goes_on_into_the_log(tmp_path: Path) -> None:
+    text = "for n in range(100_000): print(n)\nopen('done', 'w').close()\n"
     run = run_script(tmp_path, text)
-    assert run.stdout is not None
-    run.stdout.read(1)
-    run.stdout.close()
-    assert run.wait(timeout=30) == 9
-    assert run.stderr is not None
-    run.stderr.close()
+    for stream in (run.stdout, run.stderr):
+        assert stream is not None
+        stream.close()
+    assert run.wait(timeout=60) == 0
+    assert (tmp_path / "done").exists()
+    assert (tmp_path / "run/attempts/1/output.log").read_bytes().endswith(b"\n99999\n")
+
+
+_SAVES = """
+import signal, sys, time
+def save(number, frame):
+    time.sleep(4)
+    open(signal.Signals(number).name, "w").close()
+    sys.exit()
+for each in (signal.SIGTERM, signal.SIGINT): signal.signal(each, save)
+print("begun", flush=True)
+while True: time.sleep(0.1)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_script_that_saves_by_itself_gets_the_signal_and_the_grace(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    run = run_script(tmp_path, _SAVES)
+    until_line(run, b"begun")
+    run.send_signal(number)
+    assert finish(run).returncode == 75
+    assert (tmp_path / number.name).exists()
+
+
+def test_a_signal_before_anything_has_begun_is_a_stop(tmp_path: Path) -> None:
+    # As early as it can be: Python has found the module, and loads it.
+    code = "import os, signal, runpy, sys\nimport pitstop.cli.main as m\n"
+    code += "real = m.importlib.import_module\n"
+    code += "def late(name): os.kill(os.getpid(), signal.SIGTERM); return real(name)\n"
+    code += "m.importlib.import_module = late\nm.main(sys.argv[1:])"
+    words = ("run", "--run-dir", "run", "--", "touch", "begun")
+    ended = run_alone_unchecked(tmp_path, sys.executable, "-c", code, *words)
+    assert ended.returncode == 75
+    assert not (tmp_path / "begun").exists()
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+def test_a_closed_descriptor_is_nothing_else(tmp_path: Path, closed: str) -> None:
+    text = "import os; os.write(1, b'out'); os.write(2, b'err'); print(os.read(0, 9))"
+    (tmp_path / "script.py").write_text(text)
+    pitstop = shlex.join([*PITSTOP, "run", "--run-dir", "run", "--", sys.executable, "script.py"])
+    ended = run_alone_unchecked(tmp_path, "sh", "-c", f"{pitstop} {closed}")
+    assert ended.returncode == 0
+    assert (tmp_path / "run/lock").read_bytes().startswith(b"{")
+    assert b"out" in (tmp_path / "run/attempts/1/output.log").read_bytes()
 
 
 def test_script_reads_our_standard_input(tmp_path: Path) -> None:
@@ -169,7 +214,7 @@ def test_hang_up_is_ignored_when_it_was_ignored_at_the_start(tmp_path: Path) -> 
 
 def test_script_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     text = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + _WAITS
-    run = run_script(tmp_path, text)
+    run = run_script(tmp_path, text, "--grace", "1s")
     until_line(run, b"ready")
     answer = call(tmp_path, "stop", "run")
     assert finish(run).returncode == 75
