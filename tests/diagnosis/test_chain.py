@@ -47,7 +47,7 @@ def test_a_leak_then_pressure_then_a_kill() -> None:
     found = texts(failed(LEAK, PRESSURE, killed(kernel_lines=OOM_LINES, oom_kills=1)))
     assert found[:2] == [
         "the use of memory grew by 2.0 MB/s (Python's objects too), as was told at step 21",
-        "the machine was short of memory (90 MB left)",
+        "the run was short of memory (90 MB left)",
     ]
 
 
@@ -60,7 +60,7 @@ def test_a_disk_that_fills_is_no_cause_of_a_kill_for_memory() -> None:
 def test_pressure_and_then_the_kernels_kill() -> None:
     found = texts(failed(PRESSURE, killed(kernel_lines=OOM_LINES, oom_kills=1)))
     assert found == [
-        "the machine was short of memory (90 MB left)",
+        "the run was short of memory (90 MB left)",
         f"the kernel killed the trainer (process {TRAINER_PID}) for memory",
         "the attempt ended by SIGKILL; step 40 is saved",
     ]
@@ -150,5 +150,5 @@ def test_a_chain_is_told_in_json_with_its_times() -> None:
     told = diagnose(failed(PRESSURE, killed(kernel_lines=OOM_LINES, oom_kills=1))).to_json()
     assert (
         told["chain"][0]
-        == ChainLink("the machine was short of memory (90 MB left)", "journal", 1004.0).to_json()
+        == ChainLink("the run was short of memory (90 MB left)", "journal", 1004.0).to_json()
     )

@@ -116,7 +116,7 @@ def _pressed(word: str) -> Teller:
         if not isinstance(event, Notice) or event.code != _PRESSURE:
             return ""
         text = event.message.partition(";")[0]
-        return f"the machine was {text[:1].lower()}{text[1:]}" if word in text.lower() else ""
+        return f"the run was {text[:1].lower()}{text[1:]}" if word in text.lower() else ""
 
     return tell
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import builtins
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 _LIBRARY = re.compile(r"site-packages|dist-packages|lib/python\d|lib\\|<frozen |<string>")
 _FRAME = re.compile(
@@ -94,8 +95,13 @@ def frame_of(line: str) -> Frame | None:
 
 
 def frames_in(lines: Iterable[str]) -> tuple[Frame, ...]:
-    """All frames among lines of text."""
-    return tuple(frame for line in lines if (frame := frame_of(line)))
+    """All frames among lines of text, with the code below them."""
+    found = pairwise([*lines, ""])
+    return tuple(
+        replace(frame, code="" if frame_of(below) else below.strip())
+        for line, below in found
+        if (frame := frame_of(line))
+    )
 
 
 def innermost_own(frames: tuple[Frame, ...]) -> Frame | None:

@@ -139,6 +139,12 @@ class Diagnosis:
     checkpoint_step: int | None = None
     looked_at: tuple[str, ...] = ()
 
+    @property
+    def tone(self) -> str:
+        """The state, or "doubtful" of a run that completed and is of little use."""
+        is_doubtful = self.finding is not None and self.finding.cause in _OF_LITTLE_USE
+        return "doubtful" if self.state == "completed" and is_doubtful else self.state
+
     def to_json(self) -> dict[str, JsonValue]:
         """The diagnosis as one flat JSON object; `cause` is null while running."""
         return {
@@ -153,6 +159,7 @@ class Diagnosis:
         }
 
 
+_OF_LITTLE_USE: frozenset[CauseId] = frozenset({"nan_loss", "dataset_exhausted"})
 _NOTHING_YET: dict[str, JsonValue] = {
     "cause": None,
     "confidence": None,

@@ -23,6 +23,7 @@ from pitstop.report.why import WhyReport
 
 _STATE_STYLES = {
     "completed": "bold green",
+    "doubtful": "bold yellow",
     "stopped": "bold yellow",
     "running": "bold cyan",
     "failed": "bold red",
@@ -62,7 +63,7 @@ def compose(report: WhyReport) -> RenderableType:
 def _heading(report: WhyReport) -> Text:
     last = report.last
     attempt = f", attempt {last.attempt}" if last.attempt else ""
-    style = _STATE_STYLES.get(last.state, "bold")
+    style = _STATE_STYLES.get(last.tone, "bold")
     after = f" after {duration(report.timeline.seconds)}" if report.timeline else ""
     return Text.assemble((f"{report.name}{attempt}: ", "bold"), (last.state, style), after)
 

@@ -26,6 +26,11 @@ NO_TRAINING = Notice(
     "No Keras training was seen; stop and why work, snapshots do not.",
     "They need `model.fit` of Keras 3 on TensorFlow.",
 )
+NO_TRAINING_YET = Notice(
+    "no_training_yet",
+    "The script has not begun a training that is seen yet; until it does, nothing is saved.",
+    "It may still import or load its data. `model.fit` of Keras 3 on TensorFlow is seen.",
+)
 DAEMONIZED = Notice(
     "daemonized",
     "The script went into the background; it is supervised until its last process ends.",

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 
 from pitstop.errors import PitstopError
-from pitstop.events import AttemptEnded, StopRequested
+from pitstop.events import AttemptEnded, Notice, StopRequested
 from pitstop.link.beacon import Stop
 from pitstop.machine.pressure import sample
 from pitstop.store.run_folder import STOP_FILE
@@ -64,7 +64,7 @@ class Supervision:
         self._exit_code = 0
         self._stop_at = _NEVER
         self._nobody_at = time.monotonic() + _NOBODY_SECONDS
-        self._daemonized = self._told = False
+        self._daemonized = False
         self._ending: Ending | None = None
         self._reactor = Reactor()
         self._exchange = Exchange(self._reactor, plan, tools, self._ears())
@@ -184,7 +184,7 @@ class Supervision:
         if self._state is State.ENDING:
             self._check_end()
         if self._state is State.STARTING and now >= self._nobody_at:
-            self._tell_no_training()
+            self._tell_nobody(notices.NO_TRAINING_YET)
             self._feed(Signal.NOBODY_CONNECTED)
         if self._tools.screen.due(now):
             self._tools.screen.show(self.status())
@@ -343,7 +343,7 @@ class Supervision:
         progress = self._tools.beacon.progress()
         self._exchange.record(trainer_exited(self._ending, progress, machine, time.monotonic_ns()))
         if decide(self._ending).signal is Signal.ENDED_COMPLETED:
-            self._tell_no_training()
+            self._tell_nobody(notices.NO_TRAINING)
         self._feed(Signal.TRAINER_GONE)
 
     def _final_ending(self) -> Ending:
@@ -354,10 +354,10 @@ class Supervision:
             trainer_stopped=self._story.trainer_stopped,
         )
 
-    def _tell_no_training(self) -> None:
-        if not self._exchange.seat.pid and not self._told and is_python(self._plan.request.command):
-            self._told = True
-            self._exchange.record(notices.NO_TRAINING)
+    def _tell_nobody(self, notice: Notice) -> None:
+        """Tells that no training has reported, of a script that could have one."""
+        if not self._exchange.seat.pid and is_python(self._plan.request.command):
+            self._exchange.record(notice)
 
     # -- conversations ---------------------------------------------------------------
 

@@ -1,10 +1,11 @@
-"""What the user is told of standstills, restarts and what is going to run out.  Pure."""
+"""What the user is told of standstills, restarts, bad losses and what will run out.  Pure."""
 
 from __future__ import annotations
 
 from pitstop.events import (
     Event,
     ExhaustionForecast,
+    NonFiniteLoss,
     RestartCancelled,
     RestartPlanned,
     RestartRefused,
@@ -34,6 +35,8 @@ def line_for(event: Event) -> str:
             return f"failed ({event.cause}); {count} in {event.wait_seconds:.1f} s."
         case RestartRefused():
             return f"not started again: {event.reason}."
+        case NonFiniteLoss():
+            return _bad_loss_line(event)
         case RestartCancelled():
             return "stopped while waiting to start again; run the same command again to go on."
         case _:
@@ -45,3 +48,8 @@ def _stalled_line(event: TrainingStalled) -> str:
     stacks = f" Stacks: {event.stacks_file}." if event.stacks_file else ""
     where = f"no progress for {seconds} at step {event.step} ({phase}): {event.place}."
     return f"{where}{stacks}{_ACTIONS.get(event.action, '')}"
+
+
+def _bad_loss_line(event: NonFiniteLoss) -> str:
+    at = f"step {event.step} (epoch {event.epoch + 1}, step {event.step_in_epoch})"
+    return f"the {event.metric} became {event.value} at {at}: from here on the training is useless."

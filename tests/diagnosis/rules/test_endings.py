@@ -60,8 +60,8 @@ CASES: list[Case] = [
         completed(StopRequested("command", "graceful"), *FINISHED),
         "completed_normally",
     ),
-    ("sys.exit(0) in fit", completed(ScriptEnded(47), exited(0)), "user_code_error"),
-    ("os._exit(0) in fit", completed(exited(0)), "user_code_error"),
+    ("an exception caught after fit", completed(ScriptEnded(47), exited(0)), "completed_normally"),
+    ("os._exit(0) in fit", completed(exited(0)), "completed_normally"),
     ("sys.exit(3)", failed(ScriptEnded(47), exited(3)), "user_code_error"),
     (
         "pitstop stop",

@@ -16,6 +16,7 @@ from pitstop.diagnosis.log.signs.numbers import signal_of, signal_of_code
 from pitstop.diagnosis.log.signs.sign import Sign, Weight
 from pitstop.diagnosis.log.signs.table import SIGNS
 from pitstop.diagnosis.log.tracebacks import Traceback
+from pitstop.diagnosis.rules import own_fault
 from pitstop.diagnosis.rules.signatures import Signature, classify, of_cut
 from pitstop.diagnosis.rules.signatures.memory import EXHAUSTED, GPU_MEMORY
 
@@ -170,6 +171,10 @@ def _unclassified(base: Clue, raised: Raised) -> Clue:
         name = _signal_inside(raised)
         told = replace(base, weight=Weight.STATUS, is_victim=True, confidence=0.4)
         return (of_signal(name, told) if name else None) or told
+    ours = own_fault.frame_of_ours(raised)
+    if ours:
+        headline = f"Pitstop itself failed: {title_of(raised)}"
+        return replace(base, cause="unknown", headline=headline, advice=(own_fault.HOW_TO_REPORT,))
     if raised.callback:
         headline = f"A callback failed in {raised.callback}: {title_of(raised)}"
         return replace(base, cause="callback_error", headline=headline)

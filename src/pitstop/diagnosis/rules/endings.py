@@ -13,10 +13,13 @@ from pitstop.diagnosis.rules import schedulers
 from pitstop.events import (
     LOOPS,
     AttemptStarted,
+    CheckpointFailed,
     EpochEnded,
+    ExitCalled,
     FitEnded,
     FitStarted,
     JobSeen,
+    ScriptEnded,
     StopDeadlinePassed,
     StopRequested,
     TrainerStopped,
@@ -68,8 +71,10 @@ _WHAT = {"time_limit": "the time limit", "preemption": "the cloud", "pressure": 
 
 def completed_normally(evidence: Evidence) -> Finding | None:
     """The script ran to its end, and every `fit` in it returned."""
-    if evidence.state != "completed" or evidence.open_fit:
+    if evidence.state != "completed":
         return None
+    if evidence.open_fit:
+        return _completed_all_the_same(evidence)
     ended_well = EvidenceItem("journal", "the attempt ended as completed")
     exit_status = EvidenceItem("exit status", "exit code 0") if evidence.exit else ended_well
     started, ended = evidence.last(FitStarted), evidence.last(FitEnded)
@@ -82,9 +87,50 @@ def completed_normally(evidence: Evidence) -> Finding | None:
         return Finding("completed_normally", 0.97, text, (exit_status, loop))
     epochs = max(ended.epochs_run, _epochs_seen(evidence, ended.fit))
     fits = EvidenceItem("journal", f"model.fit returned after {epochs} of {ended.epochs} epochs")
-    text = f"Training finished: {epochs} of {ended.epochs} epochs, {phrases.steps(ended.step)}."
+    unsaved, advice = _unsaved(evidence, ended.step)
+    text = f"Training finished: {epochs} of {ended.epochs} epochs, {phrases.steps(ended.step)}"
     confidence = 0.97 if epochs >= ended.epochs else 0.6
-    return Finding("completed_normally", confidence, text, (exit_status, fits))
+    return Finding(
+        "completed_normally", confidence, f"{text}{unsaved}.", (exit_status, fits), advice
+    )
+
+
+def _completed_all_the_same(evidence: Evidence) -> Finding | None:
+    """Exit code 0 though a `fit` never returned: the script caught what left it, or went away."""
+    fit = evidence.open_fit
+    if fit is None or evidence.last(ExitCalled):
+        return None
+    at = f" at step {evidence.position.step:,}" if evidence.position else ""
+    how, advice = _LEFT_FIT[evidence.last(ScriptEnded) is not None]
+    text = f"The script ended with exit code 0, though model.fit did not return{at}"
+    seen = (
+        EvidenceItem("exit status", "exit code 0"),
+        EvidenceItem("journal", f"fit {fit.fit} began ({fit.epochs} epochs) and never returned"),
+    )
+    return Finding("completed_normally", 0.75, f"{text}: {how}.", seen, (advice,))
+
+
+_LEFT_FIT = {
+    True: (
+        "an exception that the script caught, most likely",
+        "If that was not meant, print the exception where the script catches it.",
+    ),
+    False: (
+        "by os._exit(0), or with a process that it left behind",
+        "If that was not meant, search the script and its callbacks for os._exit.",
+    ),
+}
+"""How a fit was left, by whether the interpreter ended in order; and what to do."""
+
+
+def _unsaved(evidence: Evidence, last_step: int) -> tuple[str, tuple[str, ...]]:
+    """What a disk that refused has kept from being saved, and what to do about it."""
+    refused, saved = evidence.last(CheckpointFailed), evidence.checkpoint_step or 0
+    if refused is None or refused.step <= saved or saved >= last_step:
+        return "", ()
+    lost = phrases.steps(last_step - saved)
+    text = f", but the last {lost} are in no checkpoint: {refused.error.rstrip('.')}"
+    return text, (refused.remedy,) if refused.remedy else ()
 
 
 def _epochs_seen(evidence: Evidence, fit: int) -> int:

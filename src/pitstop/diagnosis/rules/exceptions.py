@@ -9,6 +9,7 @@ from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.exception import said_in
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.raised import Raised
+from pitstop.diagnosis.rules import own_fault
 from pitstop.diagnosis.rules.numerics import NAN_MESSAGE
 from pitstop.diagnosis.rules.signatures import Signature, classify
 from pitstop.events import ExceptionRaised, FitStarted, Notice, TrainerConnected
@@ -30,7 +31,7 @@ _NO_SCRIPT = re.compile(
 def uncaught_exception(evidence: Evidence) -> Finding | None:
     """The exception that ended the script, classified by its class and message."""
     raised = evidence.raised
-    if raised is None or NAN_MESSAGE.search(raised.message):
+    if raised is None or NAN_MESSAGE.search(raised.message) or evidence.state == "completed":
         return None
     if "KeyboardInterrupt" in raised.names:
         return _keyboard_interrupt(evidence, raised)
@@ -49,6 +50,10 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
 
 
 def _own_code(raised: Raised) -> Signature:
+    ours = own_fault.frame_of_ours(raised)
+    if ours:
+        where = phrases.source_line(ours.file, ours.line, ours.function)
+        return _plain("unknown", f"Pitstop itself failed, at {where}", own_fault.HOW_TO_REPORT)
     where = phrases.source_line(raised.file, raised.line, raised.function)
     if raised.callback:
         advice = f"Mend {raised.callback} at {where}, or run without this callback."

@@ -202,5 +202,6 @@ def _oom_advice(ended: TrainerExited, kills: tuple[OomKill, ...]) -> tuple[str, 
         return ("The whole machine was out of memory: look what else ran on it.", _USE_LESS)
     if ended.memory_limit_bytes:
         more = phrases.size(int(ended.memory_limit_bytes * 1.5))
-        return (f"Raise the memory limit of the container or job, say to {more}.", _USE_LESS)
+        raised = f"Where that is all it needs, raise the limit of the container or job to {more}."
+        return (_USE_LESS, raised)
     return (_USE_LESS,)

@@ -15,7 +15,6 @@ from pitstop.events import (
     FitStarted,
     InputExhausted,
     Restored,
-    ScriptEnded,
     StopTrainingSet,
 )
 
@@ -115,7 +114,7 @@ def dataset_exhausted(evidence: Evidence) -> Finding | None:
     is_end = evidence.state in ("completed", "unknown")
     lines = (EvidenceItem("output", printed[0].strip()),) if printed else ()
     told = tuple(EvidenceItem("journal", _short_words(epoch)) for epoch in epochs[:3])
-    advice = _exhausted_advice(epochs, printed[0] if printed else "")
+    advice = _exhausted_advice(evidence, epochs, printed[0] if printed else "")
     text = _exhausted_headline(evidence, epochs)
     # Keras 3 warns of inputs that end as they should, where it had to guess their length.
     is_telling = bool(epochs) or (printed is not None and bool(_NEEDED.search(printed[0])))
@@ -157,18 +156,34 @@ def _exhausted_headline(evidence: Evidence, epochs: list[ShortEpoch]) -> str:
     return f"The dataset ran out of batches{': ' if details else ''}{details}."
 
 
-def _exhausted_advice(epochs: list[ShortEpoch], printed: str) -> tuple[str, ...]:
+def _exhausted_advice(
+    evidence: Evidence, epochs: list[ShortEpoch], printed: str
+) -> tuple[str, ...]:
     needed = _NEEDED.search(printed)
     if epochs and not any(steps for _, steps, _ in epochs):
         return (_EMPTY,)
     if epochs:
-        _, steps, expected = max(epochs, key=lambda short: short[1])
-        mismatch = f"steps_per_epoch={expected} but the dataset has {steps} batches: "
+        mismatch = _mismatch(evidence, epochs[0])
     else:
         mismatch = f"The fit needs {needed['batches']} batches: " if needed else ""
     fix = "add .repeat() to the dataset or drop steps_per_epoch."
     later = "A Python generator cannot start again: wrap it in tf.data.Dataset.from_generator."
     return (f"{mismatch}{fix}" if mismatch else fix.capitalize(), later)
+
+
+def _mismatch(evidence: Evidence, short: ShortEpoch) -> str:
+    """How much the input held, and how much was asked for; epochs share one pass over it."""
+    epoch, steps, expected = short
+    before = {event.epoch: event.steps for event in evidence.all(EpochEnded) if event.epoch < epoch}
+    if not epoch:
+        return f"steps_per_epoch={expected} but the dataset has {steps} batches: "
+    if len(before) < epoch:
+        return f"Epoch {epoch + 1} found {steps} batches in place of {expected}: "
+    held = sum(before.values()) + steps
+    return (
+        f"The dataset has {held} batches, and {epoch + 1} epochs of steps_per_epoch={expected} "
+        f"need {expected * (epoch + 1)}: "
+    )
 
 
 def left_during_fit(evidence: Evidence) -> Finding | None:
@@ -178,18 +193,16 @@ def left_during_fit(evidence: Evidence) -> Finding | None:
         return None
     at = f" at step {evidence.position.step:,}" if evidence.position else ""
     call = _exit_call(evidence)
-    by_exit = evidence.last(ScriptEnded) is not None
-    guess = "sys.exit(0)" if by_exit else "os._exit(0), or the end of a process it left behind"
-    how = _call_words(call) if call else guess
-    text = f"The script left model.fit{at} with exit code 0 and no exception ({how})."
+    if call is None:
+        return None  # nothing says that it failed: see `endings.completed_normally`
+    text = f"The script left model.fit{at} with exit code 0 and no exception ({_call_words(call)})."
     seen = (
         *_call_items(call),
         EvidenceItem("exit status", "exit code 0"),
         EvidenceItem("journal", f"fit {fit.fit} began ({fit.epochs} epochs) and never returned"),
     )
-    search = "Search the script and its callbacks for sys.exit, exit( and os._exit."
-    advice = f"If it was not meant to end there, mend {_call_place(call)}." if call else search
-    return Finding("user_code_error", 0.93 if call else 0.75, text, seen, (advice,))
+    advice = f"If it was not meant to end there, mend {_call_place(call)}."
+    return Finding("user_code_error", 0.93, text, seen, (advice,))
 
 
 def exit_called(evidence: Evidence) -> Finding | None:

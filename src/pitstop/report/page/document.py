@@ -75,12 +75,12 @@ def _header(report: WhyReport) -> Element:
         element(
             "p",
             element("strong", report.name + attempt),
-            element("span", diagnosis.state, class_=f"pill {diagnosis.state}"),
+            element("span", diagnosis.state, class_=f"pill {diagnosis.tone}"),
             class_="where",
         ),
         element("h1", *text_with_code(text)),
         element("p", *_cause(report), class_="cause"),
-        class_=diagnosis.state,
+        class_=diagnosis.tone,
     )
 
 

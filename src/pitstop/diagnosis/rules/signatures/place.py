@@ -28,7 +28,12 @@ _FUNCTIONS: tuple[tuple[Place, re.Pattern[str]], ...] = (
             r"|from_pretrained|resume\w*|read_checkpoint|init_from_checkpoint|load_ckpt)"
         ),
     ),
-    ("saving", re.compile(r"^_?save(?:_|$|r$)|^_save_model$|^write_checkpoint")),
+    (
+        "saving",
+        re.compile(
+            r"^_?save(?:_|$|r$|txt|fig|z)|^write_checkpoint|^to_(?:csv|json|pickle|hdf|parquet)$"
+        ),
+    ),
     (
         "download",
         re.compile(r"^_?(?:download\w*|urlretrieve|urlopen|get_file|hf_hub_\w+)$"),

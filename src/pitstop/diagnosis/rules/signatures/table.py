@@ -41,10 +41,23 @@ _NO_PART_OF_IT = re.compile(
 )
 
 
+_MISSING = frozenset({"FileNotFoundError", "NotADirectoryError", "IsADirectoryError"})
+_WRITES = re.compile(r"[Uu]nable to (?:synchronously )?create file|Failed to create a \w+File")
+
+
+def _could_not_write(raised: Raised) -> bool:
+    """The folder that something is to be saved in is not there: no input is missing."""
+    if _WRITES.search(raised.message):
+        return True
+    is_missing = bool(_MISSING & raised.names) or "[Errno 2]" in raised.message
+    return is_missing and "saving" in places_of(raised)
+
+
 def classify(raised: Raised) -> Signature | None:
     """The first row that fits, None when none does."""
     told = replace(raised, message=_NO_PART_OF_IT.sub("", raised.message))
     # What a callback cannot find or parse is its own; unless it reads an input, as evaluate does.
     reads_input = not raised.callback or "input" in places_of(raised)
-    rows = (row for row in SIGNATURES if reads_input or row not in INPUTS)
+    known = STORAGE if _could_not_write(told) else SIGNATURES
+    rows = (row for row in known if reads_input or row not in INPUTS)
     return next((row for row in rows if row.matches(told)), None)
