@@ -12,9 +12,12 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+from keras.src.backend.tensorflow.core import Variable
+from tensorflow.python.ops.resource_variable_ops import BaseResourceVariable
 
 from pitstop.errors import UnsupportedVersion
 from pitstop.keras import private
+from pitstop.tensorflow.variables import VariableRegistry
 
 METHODS = [
     (private.EpochIterator, "_enumerate_iterator"),
@@ -207,3 +210,22 @@ def test_the_log_folder_of_tensorboard(tmp_path: Any) -> None:
     board.set_model(compiled(0.1))
     assert private.log_folder([keras.callbacks.History(), board]) == str(tmp_path / "logs")
     assert private.log_folder([keras.callbacks.History()]) == ""
+
+
+def test_keras_tells_the_path_of_a_variable_at_its_creation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Setting them to themselves brings them back after the test.
+    monkeypatch.setattr(Variable, "_initialize", Variable._initialize)
+    monkeypatch.setattr(BaseResourceVariable, "__init__", BaseResourceVariable.__init__)
+    registry = VariableRegistry()
+    registry.install()
+    private.watch_names(registry.naming)
+    layer = keras.layers.Dense(2, name="told")
+    layer.build((None, 3))
+    counts = registry.naming.counts()
+    keras.layers.Dense(2)
+    assert {item["path"] for item in registry.hold().state["variables"]} >= {"told/kernel"}
+    assert registry.naming.counts()["dense"] == counts.get("dense", 0) + 1
+    registry.naming.advance({"dense": 1000})
+    assert keras.layers.Dense(2).name == "dense_1000"

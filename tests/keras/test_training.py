@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from pitstop.engine.refused_resume import ResumeImpossible
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState
 from pitstop.errors import PeerFault
 from pitstop.events import Event, Notice
-from pitstop.keras.continuation import ResumeImpossible
 from pitstop.keras.training import Training
 from pitstop.tensorflow.variables import VariableRegistry
 

@@ -11,29 +11,20 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pitstop.engine.cut import HeldTensor
 from pitstop.engine.saved_state import SavedState
 from pitstop.errors import ResumeRefused
 from pitstop.store.image import plan_image
-from pitstop.tensorflow.variables import VariableRegistry, saved_variables
+from pitstop.tensorflow.variables import PathOf, VariableRegistry, no_path, saved_variables
 
 
-def no_path(_variable: Any) -> str:
-    return ""
-
-
-def save(registry: VariableRegistry, path_of: Callable[[Any], str] = no_path) -> SavedState:
+def save(registry: VariableRegistry, path_of: PathOf = no_path) -> SavedState:
     """Holds and copies everything, as the trainer and the persister do."""
-    tensors, described, _ = registry.hold(path_of)
-    return saved_state(tensors, described)
-
-
-def saved_state(tensors: list[HeldTensor], described: list[dict[str, Any]]) -> SavedState:
-    image = plan_image([tensor.spec for tensor in tensors])
-    read = {tensor.spec.name: bytes(tensor.read()) for tensor in tensors}
+    held = registry.hold(path_of)
+    image = plan_image([tensor.spec for tensor in held.tensors])
+    read = {tensor.spec.name: bytes(tensor.read()) for tensor in held.tensors}
     sizes = {place.spec.name: place.size_bytes for place in image.placements}
     assert {name: len(data) for name, data in read.items()} == sizes
-    return SavedState({"variables": described}, {n: memoryview(d) for n, d in read.items()})
+    return SavedState(held.state, {n: memoryview(d) for n, d in read.items()})
 
 
 def paths(saved: SavedState) -> list[str]:
@@ -92,10 +83,10 @@ def test_a_variable_of_a_function_is_known(registry: VariableRegistry) -> None:
 def test_variables_that_cannot_be_saved_are_named(registry: VariableRegistry) -> None:
     dataset = tf.data.experimental.to_variant(tf.data.Dataset.range(3))
     kept = [tf.Variable(dataset, name="data"), tf.Variable(1.0)]
-    tensors, described, refused = registry.hold(no_path)
-    assert refused == ["data (variant)"]
-    assert [item["index"] for item in described] == [1]
-    assert len(tensors) == 1
+    held = registry.hold()
+    assert held.refused == ["data (variant)"]
+    assert [item["index"] for item in held.state["variables"]] == [1]
+    assert len(held.tensors) == 1
     del kept
 
 
@@ -141,7 +132,7 @@ def test_strings_come_back(registry: VariableRegistry, value: Any) -> None:
 
 def test_common_dtypes_are_readable_for_others(registry: VariableRegistry) -> None:
     kept = [tf.Variable(VALUES[name]) for name in ("nan", "bool", "bfloat16", "float8_e5m2")]
-    tensors, _, _ = registry.hold(no_path)
+    tensors = registry.hold().tensors
     assert [(t.spec.dtype, t.spec.shape) for t in tensors] == [
         ("F32", (3,)),
         ("BOOL", (2,)),
@@ -184,7 +175,7 @@ def test_a_held_value_survives_updates(
     variable = tf.Variable(before)
     update(variable)  # a sparse update changes how the variable is read from now on
     before = variable.numpy()
-    tensors, _, _ = registry.hold(no_path)
+    tensors = registry.hold().tensors
     for _ in range(2):
         update(variable)
     assert variable.numpy().tobytes() != before.tobytes()
@@ -193,7 +184,7 @@ def test_a_held_value_survives_updates(
 
 def test_a_hold_copies_nothing(registry: VariableRegistry) -> None:
     variable = tf.Variable(tf.zeros(1000))
-    tensors, _, _ = registry.hold(no_path)
+    tensors = registry.hold().tensors
     address = np.frombuffer(tensors[0].read(), np.uint8).ctypes.data
     assert np.asarray(memoryview(variable.read_value())).ctypes.data == address
 
@@ -243,9 +234,10 @@ def test_a_later_variable_that_does_not_fit_is_named(registry: VariableRegistry)
     resumed = VariableRegistry()
     resumed.install()
     resumed.restore(saved)
+    other = tf.Variable([1.0, 2.0, 3.0])
     with pytest.raises(ResumeRefused, match=r"kernel float32\[2\]"):
-        tf.Variable([1.0, 2.0, 3.0])
-    del kept
+        resumed.settle(saved)
+    del kept, other
 
 
 def test_a_variable_of_open_shape_takes_any(registry: VariableRegistry) -> None:
@@ -312,3 +304,73 @@ def test_variables_from_before_are_adopted_once(registry: VariableRegistry) -> N
     registry.adopt(kept)
     registry.adopt(reversed(kept))
     assert paths(save(registry)) == ["b", "a"]
+
+
+# -- late and never ----------------------------------------------------------------
+
+
+def resumed_registry() -> VariableRegistry:
+    resumed = VariableRegistry()
+    resumed.install()
+    return resumed
+
+
+def test_after_a_restore_nothing_is_waited_for(registry: VariableRegistry) -> None:
+    kept = [tf.Variable(1.0, name="model"), tf.Variable(2.0), tf.Variable(3.0)]
+    saved = save(registry)
+    resumed = resumed_registry()
+    model = tf.Variable(0.0, name="model")
+    doubt = resumed.restore_all(saved)
+    assert model.numpy() == 1.0
+    assert "2 saved variable(s) did not come back" in doubt
+    assert tf.Variable(0.5).numpy() == 0.5
+    assert resumed.created == registry.created - 1
+    del kept
+
+
+def test_what_came_late_is_certain_where_a_named_object_has_it(registry: VariableRegistry) -> None:
+    kept = [tf.Variable(value, name="slot") for value in (1.0, 2.0)]
+
+    def first_is_named(variable: Any) -> str:
+        return "optimizer/slot" if variable is kept[0] else ""
+
+    saved = save(registry, first_is_named)
+    resumed = resumed_registry()
+    resumed.restore(saved)
+    kept = [tf.Variable(0.0, name="slot") for _ in range(2)]
+    assert [variable.numpy() for variable in kept] == [1.0, 2.0]
+    doubt = resumed.settle(saved, first_is_named)
+    assert "1 saved variable(s) came late" in doubt
+
+
+def test_another_late_name_is_refused_behind_the_constructor(registry: VariableRegistry) -> None:
+    kept = tf.Variable(1.0, name="slot")
+    saved = save(registry)
+    resumed = resumed_registry()
+    resumed.restore(saved)
+    other = tf.Variable(0.0, name="probe")
+    assert other.numpy() == 0.0
+    with pytest.raises(ResumeRefused, match="was slot float32"):
+        resumed.settle(saved)
+    del kept
+
+
+def test_names_and_numbers_go_on_where_they_were(registry: VariableRegistry) -> None:
+    counts = {"dense": 7}
+    registry.naming.use_counts(lambda: dict(counts), counts.update)
+    kept = tf.Variable(1.0)
+    saved = save(registry)
+    counts["dense"] = 2
+    counts["add"] = 1
+    registry.restore_all(saved)
+    assert counts == {"dense": 7, "add": 1}
+    del kept
+
+
+def test_a_variable_is_called_by_the_path_that_a_framework_tells(
+    registry: VariableRegistry,
+) -> None:
+    with registry.naming.creating("dense/kernel"):
+        kept = [tf.Variable(0.0, name="kernel")]
+    kept.append(tf.Variable(0.0, name="kernel"))
+    assert paths(save(registry)) == ["dense/kernel", "kernel"]

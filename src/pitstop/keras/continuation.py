@@ -8,6 +8,7 @@ from typing import Any
 from pitstop.engine.cut import Position
 from pitstop.engine.level import Level
 from pitstop.engine.process_name import process_name
+from pitstop.engine.refused_resume import refuse_resume
 from pitstop.engine.saved_state import SavedState
 from pitstop.errors import ResumeRefused
 from pitstop.events import EnvironmentChanged, FitRestored, Notice, Restored
@@ -23,14 +24,6 @@ _LAYOUT = (
     "pipeline",
     "samples",
 )
-_EXIT_REFUSED = 2
-
-
-class ResumeImpossible(SystemExit):
-    """Leaves the script because the saved state does not fit it; nothing is lost."""
-
-    def __init__(self) -> None:
-        super().__init__(_EXIT_REFUSED)
 
 
 def _another_process(before: str, now: str) -> ResumeRefused:
@@ -202,21 +195,29 @@ class Continuation:
                 self._run.session.report(Notice("log_file_lost", message, remedy))
 
     def _restore_state(self) -> None:
+        self._restore_variables()
+        if self._doubts:
+            # What is saved from here on is not what it would have been.
+            self._run.doubt(" ".join(self._doubts))
+
+    def _restore_variables(self) -> None:
         try:
-            self._run.restore(self._saved)
+            doubt = self._run.restore(self._saved)
         except ResumeRefused as refusal:
             self._refuse_or_force(refusal)
             skipped = self._run.restore_what_fits(self._saved)
             if skipped:
                 message = f"{len(skipped)} variables keep their new values: {', '.join(skipped)}."
                 self._run.session.report(Notice("variables_not_restored", message))
+        else:
+            if doubt:
+                self._doubts.append(doubt)
 
     def _refuse_or_force(self, refusal: ResumeRefused) -> None:
         if self._run.session.settings.force:
             self._doubts.append(refusal.message)
             return
-        self._run.session.report(Notice("resume_refused", refusal.message, refusal.remedy))
-        raise ResumeImpossible
+        refuse_resume(self._run.session, refusal)
 
     def _report(self, seconds: float) -> None:
         level = self._level()

@@ -139,16 +139,20 @@ class FitRun:
         return self._parts.with_parts([self.input.level, self.validation.level])
 
     def learning_rate(self) -> float | None:
-        """Of the model's optimizer, None when it has none that is a number."""
+        """Of the model's optimizer; None when it has none."""
         return private.learning_rate(self.model)
+
+    def doubt(self, reason: str) -> None:
+        """A resume will not be exact; the first reason is the one that is told."""
+        if self._parts.step is None:
+            self._parts.step = Level("not_exact", reason)
 
     def hidden_random_op(self, op_type: str, where: str) -> None:
         """An op whose random stream cannot be restored is part of the training step."""
-        if self._stepping and self._parts.step is None:
-            self._parts.step = Level(
-                "not_exact",
+        if self._stepping:
+            self.doubt(
                 f"the training step draws from a hidden random stream ({op_type} at {where}); "
-                "use a Keras layer, keras.random with a SeedGenerator, or tf.random.Generator",
+                "use a Keras layer, keras.random with a SeedGenerator, or tf.random.Generator"
             )
 
     # -- the training steps ----------------------------------------------------
@@ -265,17 +269,17 @@ class FitRun:
         private.flush_callbacks(self.callbacks)
         encoder = Encoder("python/")
         position = Position(self.step, self.index, self.epoch, self.step_in_epoch, stage, milestone)
-        tensors, variables, refused = self._registry.hold(self._path_of)
+        held = self._registry.hold(self._path_of)
         described, unverified = callback_state.capture(self.callbacks.callbacks, encoder)
         input_json, input_tensors = self.input.capture(encoder)
         validation_json, validation_tensors = self.validation.capture(encoder)
-        self._parts.unverified = refused + unverified
+        self._parts.unverified = held.refused + unverified
         self._parts.report(self.session, self.level)
         state = {
             "position": dict(vars(position)),
-            "level": {**vars(self.level), "unverified": refused + unverified},
+            "level": {**vars(self.level), "unverified": held.refused + unverified},
             "versions": self._versions,
-            "variables": variables,
+            **held.state,
             "random": encoder.encode(self._streams.capture()),
             "fit_random": encoder.encode(self._fit_random),
             "fit": {
@@ -293,7 +297,7 @@ class FitRun:
             },
         }
         arrays = [HeldTensor.of_array(name, array) for name, array in encoder.arrays.items()]
-        return Cut(position, (*tensors, *input_tensors, *validation_tensors, *arrays), state)
+        return Cut(position, (*held.tensors, *input_tensors, *validation_tensors, *arrays), state)
 
     def _path_of(self, variable: Any) -> str:
         path = self._paths.get(id(variable))
@@ -309,14 +313,15 @@ class FitRun:
         self.look_for_streams()
         self._streams.restore(decode(saved.state["fit_random"], saved.tensors))
 
-    def restore(self, saved: SavedState) -> None:
-        """Inside of `fit`, before its first step: everything but the input.
+    def restore(self, saved: SavedState) -> str:
+        """Inside of `fit`, before its first step: everything but the input; a doubt, or none.
 
         Raises:
             ResumeRefused: the model is not the one that was saved.
         """
-        self._registry.restore(saved, self.input.own_variables)
+        doubt = self._registry.restore_all(saved, self._path_of, self.input.own_variables)
         self._restore_python(saved)
+        return doubt
 
     def restore_what_fits(self, saved: SavedState) -> list[str]:
         """The same with `--force`: names of the variables that do not fit."""

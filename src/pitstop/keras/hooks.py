@@ -84,6 +84,7 @@ def install(socket_path: str, registry: VariableRegistry) -> None:
             "Set KERAS_BACKEND=tensorflow, or run on without snapshots.",
         )
     private.check()
+    private.watch_names(registry.naming)
     patch(Instrumentation(socket_path, registry))
 
 

@@ -10,12 +10,15 @@ import contextlib
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 import keras
+from keras.src.backend.common import global_state
+from keras.src.backend.tensorflow.core import Variable
 from keras.src.backend.tensorflow.trainer import TensorFlowTrainer, TFEpochIterator
 from keras.src.callbacks.callback_list import CallbackList
 from keras.src.optimizers.optimizer import Optimizer
@@ -23,9 +26,10 @@ from keras.src.optimizers.schedules.learning_rate_schedule import LearningRateSc
 from keras.src.trainers import epoch_iterator
 from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.trainers.trainer import Trainer
-from keras.src.utils import traceback_utils
+from keras.src.utils import naming, traceback_utils
 
 from pitstop.errors import UnsupportedVersion
+from pitstop.tensorflow.naming import Naming
 
 _FLUSH_FUTURES = "_flush_futures" if hasattr(CallbackList, "_flush_futures") else "_clear_futures"
 """Keras 3.12 renamed it."""
@@ -42,9 +46,11 @@ _METHODS: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (CallbackList, "on_test_begin", ("self", "logs")),
     (CallbackList, "on_test_end", ("self", "logs")),
     (CallbackList, _FLUSH_FUTURES, ("self",)),
+    (Variable, "_initialize", ("self", "value")),
     (TensorFlowTrainer, "make_train_function", ("self", "force")),
     (TensorFlowTrainer, "_get_metrics_result_or_logs", ("self", "logs")),
 )
+_NAME_COUNTS = "object_name_uids"
 _ENUMERATE_NEEDS = ("_current_iterator", "_steps_seen", "_num_batches", "steps_per_execution")
 
 
@@ -76,6 +82,8 @@ def check() -> None:
             raise _moved(f"EpochIterator._enumerate_iterator ({name})")
     if "_eval_epoch_iterator" not in inspect.getsource(_closure_of_fit().cell_contents):
         raise _moved("TensorFlowTrainer.fit (_eval_epoch_iterator)")
+    if f'"{_NAME_COUNTS}"' not in inspect.getsource(naming):
+        raise _moved(f"utils.naming ({_NAME_COUNTS})")
 
 
 def _moved(name: str) -> UnsupportedVersion:
@@ -241,6 +249,31 @@ def learning_rate(model: Any) -> float | None:
     # The optimizer inside one that scales the loss has it.
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     return float(inner.learning_rate) if isinstance(inner, Optimizer) else None
+
+
+def watch_names(names: Naming) -> None:
+    """Lets the names of variables be known at their creation, and the numbers in them."""
+    if names.told:
+        return
+
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def _initialize(self: Any, value: Any) -> Any:
+            with names.creating(self.path):
+                return original(self, value)
+
+        return _initialize
+
+    replace_method(Variable, "_initialize", wrap)
+    names.use_counts(_name_counts, _set_name_counts)
+
+
+def _name_counts() -> dict[str, int]:
+    return dict(global_state.get_global_attribute(_NAME_COUNTS) or {})
+
+
+def _set_name_counts(counts: Mapping[str, int]) -> None:
+    global_state.set_global_attribute(_NAME_COUNTS, defaultdict(int, counts))
 
 
 def on_train_batch(notify: Callable[[Any, tuple[Any, ...]], None]) -> None:

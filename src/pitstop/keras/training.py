@@ -7,12 +7,13 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from pitstop.engine.export_order import refuse_to_train
+from pitstop.engine.refused_resume import ResumeImpossible, refuse_resume
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session, TrainingStopped
 from pitstop.engine.stop_signals import StopSignals
 from pitstop.engine.witness import place_on_stack
-from pitstop.errors import PeerFault
+from pitstop.errors import PeerFault, ResumeRefused
 from pitstop.events import (
     EpochEnded,
     FitEnded,
@@ -21,7 +22,7 @@ from pitstop.events import (
     Notice,
 )
 from pitstop.keras import exporting, open_step, private, starting_from
-from pitstop.keras.continuation import Continuation, ResumeImpossible
+from pitstop.keras.continuation import Continuation
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.repeated_shuffle import RepeatedShuffles
 from pitstop.link.beacon import Phase
@@ -131,8 +132,7 @@ class Training:
         if "fit" not in saved.state:
             message = "The run was saved in a loop of the script's own, which is now a model.fit."
             remedy = "Undo the change, or start over with --new."
-            self.session.report(Notice("resume_refused", message, remedy))
-            raise ResumeImpossible
+            refuse_resume(self.session, ResumeRefused(message, remedy))
         return saved
 
     def _finish(self, run: FitRun, history: Any) -> None:

@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pitstop.tensorflow.naming import Naming
+
 
 class BuiltModels:
     """The models among the objects of a loop, and the form of the first batch of each."""
 
-    def __init__(self, objects: Mapping[str, Any]) -> None:
+    def __init__(self, objects: Mapping[str, Any], names: Naming) -> None:
         self._models = dict(_models(objects)) if "keras" in sys.modules else {}
         self._forms: dict[str, Any] = {}
         if self._models:
@@ -26,6 +28,7 @@ class BuiltModels:
             from pitstop.keras import private  # noqa: PLC0415
 
             private.on_train_batch(self._trains)
+            private.watch_names(names)
 
     def forms(self) -> dict[str, Any]:
         """By a model's name, its batch with every array replaced by its form as text."""

@@ -42,20 +42,21 @@ class LoopState:
         self._registry = registry
         self._versions = versions
         self._paths: dict[int, str] = {}
-        self._models = BuiltModels(objects)
+        self._models = BuiltModels(objects, registry.naming)
         registry.adopt(variable for _, variable in self._variables())
 
     def cut(self, position: Position, metrics: Mapping[str, float]) -> Cut:
         """A consistent cut, here and now."""
         encoder = Encoder("python/")
-        tensors, variables, self.unverified = self._registry.hold(self._path_of)
+        held = self._registry.hold(self._path_of)
+        self.unverified = held.refused
         captured = {name: each.capture(encoder) for name, each in self._objects.items()}
         self._judge()
         state = {
             "position": dict(vars(position)),
             "level": {"level": self.level, "reason": self.reason, "unverified": self.unverified},
             "versions": self._versions,
-            "variables": variables,
+            **held.state,
             "random": encoder.encode(randomness.capture()),
             "loop": {
                 "objects": {name: described for name, (described, _) in captured.items()},
@@ -65,7 +66,7 @@ class LoopState:
         }
         beside = [tensor for _, held in captured.values() for tensor in held]
         arrays = [HeldTensor.of_array(name, array) for name, array in encoder.arrays.items()]
-        return Cut(position, (*tensors, *beside, *arrays), state)
+        return Cut(position, (*held.tensors, *beside, *arrays), state)
 
     def restore(self, saved: SavedState) -> None:
         """Brings everything to a saved cut.
@@ -75,10 +76,22 @@ class LoopState:
         """
         self.check(saved)
         self.build(saved)
-        self._registry.restore(saved)
+        self._registry.restore(saved, self._path_of)
         for name in self._objects:
             self.restore_object(name, saved)
         randomness.restore(decode(saved.state["random"], saved.tensors))
+
+    def settle(self, saved: SavedState) -> None:
+        """The first step is over: it has created what it creates.
+
+        Raises:
+            ResumeRefused: it created other variables than before.
+        """
+        self._doubt(self._registry.settle(saved, self._path_of))
+
+    def _doubt(self, reason: str) -> None:
+        if reason and not self.reason:
+            self.level, self.reason = "not_exact", reason
 
     def check(self, saved: SavedState) -> None:
         """Makes sure that a saved cut is of these objects.
@@ -109,19 +122,14 @@ class LoopState:
 
     def hidden_random_op(self, op_type: str) -> None:
         """A random op with a hidden counter was traced, by the code on the stack."""
-        if self.reason:
-            return
-        self.level = "not_exact"
-        self.reason = (
+        self._doubt(
             f"a traced function draws from a hidden random stream ({op_type} at "
             f"{place_on_stack()}); use tf.random.Generator, "
             "keras.random with a SeedGenerator, or a Keras layer"
         )
 
     def _judge(self) -> None:
-        doubts = [each.doubt for each in self._objects.values() if each.doubt]
-        if doubts and not self.reason:
-            self.level, self.reason = "not_exact", "; ".join(doubts)
+        self._doubt("; ".join(each.doubt for each in self._objects.values() if each.doubt))
 
     def _variables(self) -> list[tuple[str, Any]]:
         return [pair for name, value in self._named.items() for pair in variables_of(name, value)]

@@ -9,10 +9,12 @@ from typing import Any
 from pitstop import steps
 from pitstop.engine.cut import Cut, Position
 from pitstop.engine.python_state import decode
+from pitstop.engine.refused_resume import refuse_resume
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session, TrainingStopped
 from pitstop.engine.step_clock import StepClock
 from pitstop.engine.stop_signals import StopSignals
+from pitstop.errors import ResumeRefused
 from pitstop.events import LOOPS, FitEnded, FitRestored, FitStarted, LevelKnown, Restored
 from pitstop.link.beacon import Phase
 from pitstop.loop.loop_state import LoopState
@@ -46,6 +48,7 @@ class Run:
         self._state = state
         self._returns = returns
         self._saved: Position | None = None
+        self._unsettled: SavedState | None = None
         self._index = -1
         self._done = 0
         self._metrics: dict[str, Any] = {}
@@ -61,6 +64,7 @@ class Run:
         """
         started = time.monotonic()
         self._state.restore(saved)
+        self._unsettled = saved
         position = self._saved = saved.position
         self.step = position.step
         self.resumed = True
@@ -139,6 +143,7 @@ class Run:
         self._session.report(FitEnded(self._index, self.step, 1, 1))
 
     def _step_done(self) -> None:
+        self._settle()
         now_ns = time.monotonic_ns()
         self._note_cost(self._clock.lap((now_ns - self._boundary_ns) / 1e9))
         self._session.beacon.write_phase(Phase.TRAIN)
@@ -157,6 +162,16 @@ class Run:
         if "loss" in numbers:
             self._session.losses.note(self.step, 0, self._done, loss)
         self._boundary(loss)
+
+    def _settle(self) -> None:
+        """Behind the first step of a resumed run: what it creates is there."""
+        saved, self._unsettled = self._unsettled, None
+        if saved is None:
+            return
+        try:
+            self._state.settle(saved)
+        except ResumeRefused as refusal:
+            refuse_resume(self._session, refusal)
 
     def _boundary(self, loss: float) -> None:
         now_ns = self._boundary_ns

@@ -190,9 +190,9 @@ class LiveLoop:
     def _cut(self, milestone: str) -> Cut:
         done = self.step - self._first_step
         position = Position(self.step, self.index, 0, done, "steps", milestone)
-        values = self._registry.hold(lambda _: "")
-        self.report_level(values[2])
-        return make_cut(position, self._level, values, self.record, self.first_random)
+        held = self._registry.hold()
+        self.report_level(held.refused)
+        return make_cut(position, self._level, held, self.record, self.first_random)
 
     def report_level(self, unverified: list[str]) -> None:
         """Tells the level, when it has changed."""

@@ -10,12 +10,13 @@ from pitstop.engine.python_state import Encoder
 from pitstop.replay.record import Record
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.frameworks import versions
+from pitstop.tensorflow.variables import Held
 
 
 def make_cut(
     position: Position,
     level: Level,
-    held: tuple[list[HeldTensor], list[dict[str, Any]], list[str]],
+    held: Held,
     record: Record,
     first_random: dict[str, Any],
 ) -> Cut:
@@ -29,15 +30,14 @@ def make_cut(
         first_random: the random streams at the first step.
     """
     encoder = Encoder("python/")
-    tensors, variables, refused = held
     entries, described = record.hold()
     state = {
         "position": dict(vars(position)),
-        "level": {**vars(level), "unverified": refused},
+        "level": {**vars(level), "unverified": held.refused},
         "versions": versions(),
-        "variables": variables,
+        **held.state,
         "random": encoder.encode(randomness.capture()),
         "replay": {**described, "random": encoder.encode(first_random)},
     }
     arrays = [HeldTensor.of_array(name, array) for name, array in encoder.arrays.items()]
-    return Cut(position, (*tensors, entries, *arrays), state)
+    return Cut(position, (*held.tensors, entries, *arrays), state)

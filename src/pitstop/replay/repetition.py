@@ -117,11 +117,13 @@ class Repetition:
     def _go_live(self) -> None:
         saved, loop = self._saved, self._loop
         try:
-            self._registry.restore(saved)
+            doubt = self._registry.restore_all(saved)
         except ResumeRefused as refusal:
             raise self._refused(refusal.message) from None
         randomness.restore(decode(saved.state["random"], saved.tensors))
         self._end()
+        if doubt:
+            loop.doubt(doubt)
         if saved.state["level"]["level"] == "not_exact":
             loop.doubt(saved.state["level"]["reason"])
         loop.publish(time.monotonic_ns())

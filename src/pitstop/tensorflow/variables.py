@@ -1,7 +1,7 @@
 """Every variable of the process: held at a cut, assigned at a resume.
 
-Variables are known by the order of their creation, which a script repeats when
-it is run again; no model has to be named.  At a cut each value is held by
+Variables are known by the order of their creation and by their names, which a
+script repeats when it is run again; no model has to be named.  At a cut each value is held by
 reference: TensorFlow copies a variable's buffer before it updates it while
 somebody else holds it (`PrepareToUpdateVariable` in
 tensorflow/core/kernels/training_op_helpers.h), so that a hold costs a few
@@ -18,35 +18,64 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pitstop.engine import variable_match
 from pitstop.engine.cut import HeldTensor
 from pitstop.engine.saved_state import SavedState
-from pitstop.errors import ResumeRefused
+from pitstop.engine.variable_match import PresentVariable, SavedVariable
 from pitstop.store.image import DTYPE_CODES, TensorSpec
 from pitstop.tensorflow import private
+from pitstop.tensorflow.awaited import Awaited
+from pitstop.tensorflow.naming import Naming
+
+PathOf = Callable[[Any], str]
+"""A readable name for a `tf.Variable` of the model or of a named object; else empty."""
+
+
+def no_path(_variable: Any) -> str:
+    """Of a variable that belongs to nothing that is known."""
+    return ""
 
 
 @dataclass(frozen=True)
-class SavedVariable:
-    """A variable as a saved state describes it; `tensor` is its name in the image."""
+class Held:
+    """The variables at a cut.
 
-    index: int
-    path: str
+    Attributes:
+        tensors: their values.
+        state: what the JSON of the cut says of them.
+        refused: names of variables that cannot be saved (resources, variants).
+    """
+
+    tensors: list[HeldTensor]
+    state: dict[str, Any]
+    refused: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Created:
+    """A variable as it was at its creation."""
+
+    reference: Callable[[], Any]
+    name: str
     dtype: str
-    shape: tuple[int, ...]
-    tensor: str
+    shape: tuple[int | None, ...] | None
 
-    @property
-    def label(self) -> str:
-        """For messages: path, dtype and shape."""
-        return f"{self.path} {self.dtype}{list(self.shape)}"
+
+_PASSED_BY = _Created(lambda: None, "", "", None)
+"""One that the earlier attempt created after its beginning, and this one does not."""
 
 
 class VariableRegistry:
-    """The variables of this process in the order of their creation."""
+    """The variables of this process in the order of their creation.
+
+    Attributes:
+        naming: the names that a framework gives to variables.
+    """
 
     def __init__(self) -> None:
-        self._created: list[weakref.ref[Any]] = []
-        self._awaited: dict[int, Callable[[Any], None]] = {}
+        self.naming = Naming()
+        self._created: list[_Created] = []
+        self._awaited: Awaited | None = None
         self._installed = False
 
     def install(self) -> None:
@@ -62,102 +91,150 @@ class VariableRegistry:
 
     def indices(self) -> dict[int, int]:
         """The number of each living variable, by its identity."""
-        return {id(variable): index for index, variable in self._living()}
+        return {id(variable): index for index, _, variable in self._living()}
 
     def adopt(self, variables: Iterable[Any]) -> None:
         """Learns of variables that were there before; their order must not change."""
-        known = {id(variable) for _, variable in self._living()}
+        known = {id(variable) for _, _, variable in self._living()}
         for variable in variables:
             if id(variable) not in known:
                 known.add(id(variable))
                 self._add(variable)
 
     def _add(self, variable: Any) -> None:
+        created = _Created(
+            weakref.ref(variable),
+            self.naming.of(variable),
+            variable.dtype.name,
+            _shape(variable),
+        )
         index = len(self._created)
-        self._created.append(weakref.ref(variable))
-        restore = self._awaited.pop(index, None)
-        if restore is not None:
-            restore(variable)
+        self._created.append(created)
+        if self._awaited is not None:
+            self._awaited.created(_present(index, created, variable, no_path), variable)
 
-    def _living(self) -> Iterator[tuple[int, Any]]:
-        for index, reference in enumerate(self._created):
-            variable = reference()
+    def _living(self) -> Iterator[tuple[int, _Created, Any]]:
+        for index, created in enumerate(self._created):
+            variable = created.reference()
             if variable is not None and private.is_eager_variable(variable):
-                yield index, variable
+                yield index, created, variable
 
-    def hold(
-        self, path_of: Callable[[Any], str]
-    ) -> tuple[list[HeldTensor], list[dict[str, Any]], list[str]]:
-        """Holds the present value of every variable.
-
-        Args:
-            path_of: a readable name for a `tf.Variable`, or an empty string.
-
-        Returns:
-            The held values, their descriptions for `saved_variables`, and the
-            names of variables that cannot be saved (resources, variants).
-        """
+    def hold(self, path_of: PathOf = no_path) -> Held:
+        """Holds the present value of every variable."""
         tensors, described, refused = [], [], []
-        for index, variable in self._living():
-            path = path_of(variable) or variable.name.removesuffix(":0")
+        for index, created, variable in self._living():
+            own = path_of(variable)
+            path = own or created.name
             if variable.dtype in (tf.resource, tf.variant):
                 refused.append(f"{path} ({variable.dtype.name})")
                 continue
-            name = f"variables/{index:05d}/{path}"
+            tensor = f"variables/{index:05d}/{path}"
             value = private.hold_value(variable)
             shape = tuple(value.shape.as_list())
-            tensors.append(_held(name, variable.dtype, shape, value))
+            tensors.append(_held(tensor, variable.dtype, shape, value))
             described.append(
                 {
                     "index": index,
                     "path": path,
-                    "dtype": variable.dtype.name,
+                    "dtype": created.dtype,
                     "shape": list(shape),
-                    "tensor": name,
+                    "tensor": tensor,
+                    "name": created.name,
+                    "owned": bool(own),
                 }
             )
-        return tensors, described, refused
+        state = {"variables": described, "created": self._counts()}
+        return Held(tensors, state, refused)
+
+    def _counts(self) -> dict[str, Any]:
+        return {"variables": len(self._created), "names": self.naming.counts()}
 
     def missing(self, saved: SavedState) -> bool:
         """Whether the state holds variables that this process has not created yet."""
         return any(item.index >= len(self._created) for item in saved_variables(saved))
 
-    def restore(self, saved: SavedState, left_alone: Sequence[Any] = ()) -> None:
-        """Assigns every saved value; variables still to come get theirs at creation.
+    def restore(
+        self, saved: SavedState, path_of: PathOf = no_path, left_alone: Sequence[Any] = ()
+    ) -> None:
+        """Assigns every saved value; until `settle`, variables still to come get theirs too.
 
         Args:
             saved: the saved values.
+            path_of: as at the cut.
             left_alone: variables that keep the value they have.
 
         Raises:
-            ResumeRefused: a variable has another shape or dtype than it had.
+            ResumeRefused: a variable has no certain value; none has been assigned.
         """
         kept = {id(variable) for variable in left_alone}
-        found = ((item, self._find(item)) for item in saved_variables(saved))
-        pairs = [(item, variable) for item, variable in found if id(variable) not in kept]
-        for item, variable in pairs:
-            if variable is not None:
-                check_fits(item, variable)
-        for item, variable in pairs:
-            if variable is not None:
+        found = variable_match.match(saved_variables(saved), self._present(path_of))
+        for item, index in found.pairs:
+            variable = self._created[index].reference()
+            if variable is not None and id(variable) not in kept:
                 assign(variable, item, saved)
-            elif item.index >= len(self._created):
-                self._awaited[item.index] = _later(item, saved)
+        self._awaited = Awaited(found, lambda item, variable: assign(variable, item, saved))
 
-    def restore_matching(self, saved: SavedState, path_of: Callable[[Any], str]) -> list[str]:
+    def restore_all(
+        self, saved: SavedState, path_of: PathOf = no_path, left_alone: Sequence[Any] = ()
+    ) -> str:
+        """The same where whatever creates variables has been run; a doubt, see `settle`."""
+        self.restore(saved, path_of, left_alone)
+        return self.settle(saved, path_of)
+
+    def settle(self, saved: SavedState, path_of: PathOf = no_path) -> str:
+        """What has not come by now does not come any more.
+
+        The numbers and names of variables go on where those of the saved process were.
+
+        Returns:
+            Why the restored variables are not those of the saved process, else empty.
+
+        Raises:
+            ResumeRefused: what was created since is not what was awaited.
+        """
+        awaited, self._awaited = self._awaited, None
+        counts = saved.state.get("created", {})
+        doubt = awaited.settle(path_of) if awaited is not None else ""
+        passed_by = int(counts.get("variables", 0)) - len(self._created)
+        self._created += [_PASSED_BY] * passed_by
+        self.naming.advance(counts.get("names", {}))
+        return doubt
+
+    def restore_matching(self, saved: SavedState, path_of: PathOf = no_path) -> list[str]:
         """Assigns what still fits, by path and shape, and names what does not."""
-        living = {path_of(v) or v.name.removesuffix(":0"): v for _, v in self._living()}
+        living = {path_of(v) or created.name: (i, v) for i, created, v in self._living()}
         skipped = []
         for item in saved_variables(saved):
-            variable = living.get(item.path)
-            if variable is None or _misfit(item, variable):
+            index, variable = living.get(item.path, (0, None))
+            if variable is None or not self._fits(item, index, variable):
                 skipped.append(item.label)
             else:
                 assign(variable, item, saved)
         return skipped
 
-    def _find(self, item: SavedVariable) -> Any:
-        return self._created[item.index]() if item.index < len(self._created) else None
+    def _fits(self, item: SavedVariable, index: int, variable: Any) -> bool:
+        now = _present(index, self._created[index], variable, no_path)
+        return variable_match.fits(item, now)
+
+    def _present(self, path_of: PathOf) -> list[PresentVariable]:
+        return [
+            _present(index, created, created.reference(), path_of)
+            for index, created in enumerate(self._created)
+            if created is not _PASSED_BY
+        ]
+
+
+def _present(index: int, created: _Created, variable: Any, path_of: PathOf) -> PresentVariable:
+    alive = variable is not None and private.is_eager_variable(variable)
+    own = path_of(variable) if alive else ""
+    return PresentVariable(
+        index, own or created.name, created.dtype, created.shape, created.name, bool(own), alive
+    )
+
+
+def _shape(variable: Any) -> tuple[int | None, ...] | None:
+    shape = variable.shape
+    return None if shape.rank is None else tuple(shape.as_list())
 
 
 REGISTRY = VariableRegistry()
@@ -166,10 +243,7 @@ REGISTRY = VariableRegistry()
 
 def saved_variables(saved: SavedState) -> list[SavedVariable]:
     """The variables that a saved state describes."""
-    return [
-        SavedVariable(v["index"], v["path"], v["dtype"], tuple(v["shape"]), v["tensor"])
-        for v in saved.state["variables"]
-    ]
+    return [SavedVariable.of(described) for described in saved.state["variables"]]
 
 
 def _held(name: str, dtype: tf.DType, shape: tuple[int, ...], value: Any) -> HeldTensor:
@@ -197,24 +271,15 @@ def _reader(value: Any) -> Callable[[], memoryview]:
     return read
 
 
-def _misfit(item: SavedVariable, variable: Any) -> bool:
-    shape = tuple(variable.shape.as_list())
-    known = all(size is not None for size in shape)
-    return item.dtype != variable.dtype.name or (known and shape != item.shape)
-
-
 def check_fits(item: SavedVariable, variable: Any) -> None:
     """Makes sure that a variable can take a saved value.
 
     Raises:
         ResumeRefused: it has another shape or dtype than it had.
     """
-    if _misfit(item, variable):
-        now = f"{variable.name} {variable.dtype.name}{variable.shape.as_list()}"
-        raise ResumeRefused(
-            f"The model changed: variable {item.index} was {item.label} and is now {now}.",
-            "Undo the change, start over with --new, or restore what fits with --force.",
-        )
+    name = variable.name.removesuffix(":0")
+    now = PresentVariable(item.index, name, variable.dtype.name, _shape(variable), name)
+    variable_match.check_fits(item, now)
 
 
 def assign(variable: Any, item: SavedVariable, saved: SavedState) -> None:
@@ -229,11 +294,3 @@ def assign(variable: Any, item: SavedVariable, saved: SavedState) -> None:
         else:
             dtype = np.dtype(variable.dtype.as_numpy_dtype)
             variable.assign(np.frombuffer(data, dtype).reshape(item.shape))
-
-
-def _later(item: SavedVariable, saved: SavedState) -> Callable[[Any], None]:
-    def restore(variable: Any) -> None:
-        check_fits(item, variable)
-        assign(variable, item, saved)
-
-    return restore

@@ -1,0 +1,243 @@
+"""Which variable of a process takes which saved value.  Pure.
+
+A script that is run again creates its variables in the same order, under the same names.
+Where it does not, a name that only one variable has still tells which one it is; what is
+left without a certain partner is refused or named, never guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeVar
+
+from pitstop.errors import ResumeRefused
+
+_REMEDY = "Undo the change, start over with --new, or restore what fits with --force."
+_SEPARATORS = re.compile("[/_]")
+_PARTS = (True, False)
+_SHOWN = 3
+_Numbers = tuple[int, ...]
+
+REORDERED = (
+    "the script creates its variables in another order than before: each has its value by its "
+    "name, and sums may differ in the last bits; set PYTHONHASHSEED, and sort what comes from a "
+    "set or a folder"
+)
+
+
+@dataclass(frozen=True)
+class SavedVariable:
+    """A variable as a saved state describes it.
+
+    Attributes:
+        index: which one of its process, by creation.
+        path: how messages and exports call it.
+        dtype: as TensorFlow names it.
+        shape: of its value.
+        tensor: the name of its value in the image.
+        name: what it was called at its creation; empty in states that do not tell.
+        owned: it belongs to the model of the `fit`, or to an object that was named.
+    """
+
+    index: int
+    path: str
+    dtype: str
+    shape: tuple[int, ...]
+    tensor: str
+    name: str = ""
+    owned: bool = False
+
+    @classmethod
+    def of(cls, described: Mapping[str, Any]) -> SavedVariable:
+        """From the JSON of a state."""
+        return cls(
+            index=described["index"],
+            path=described["path"],
+            dtype=described["dtype"],
+            shape=tuple(described["shape"]),
+            tensor=described["tensor"],
+            name=described.get("name", ""),
+            owned=bool(described.get("owned")),
+        )
+
+    @property
+    def label(self) -> str:
+        """For messages: path, dtype and shape."""
+        return f"{self.path} {self.dtype}{list(self.shape)}"
+
+
+@dataclass(frozen=True)
+class PresentVariable:
+    """A variable of this process; `shape` has None where it is open, or is None.
+
+    Attributes:
+        alive: it can take a value; the script may have dropped it.
+    """
+
+    index: int
+    path: str
+    dtype: str
+    shape: tuple[int | None, ...] | None
+    name: str
+    owned: bool = False
+    alive: bool = True
+
+    @property
+    def label(self) -> str:
+        """For messages: path, dtype and shape."""
+        return f"{self.path} {self.dtype}{list(self.shape or ())}"
+
+
+_V = TypeVar("_V", SavedVariable, PresentVariable)
+
+
+@dataclass(frozen=True)
+class Match:
+    """Who takes what.
+
+    Attributes:
+        pairs: saved variables, and the number of the one that takes the value.
+        waiting: saved variables that this process does not have.
+        reordered: names decided, not the order of creation.
+    """
+
+    pairs: tuple[tuple[SavedVariable, int], ...]
+    waiting: tuple[SavedVariable, ...] = ()
+    reordered: bool = False
+
+
+def match(saved: Sequence[SavedVariable], present: Sequence[PresentVariable]) -> Match:
+    """Finds the variable of each saved value.
+
+    Raises:
+        ResumeRefused: a variable has no certain partner.
+    """
+    by_index = {each.index: each for each in present}
+    there = [(item, by_index[item.index]) for item in saved if item.index in by_index]
+    new = {each.index for each in present if each.owned} - {item.index for item in saved}
+    if not new and (all(is_same(*pair) for pair in there) or _renumbered(there)):
+        pairs = tuple((item, each.index) for item, each in there if each.alive)
+        return Match(pairs, tuple(item for item in saved if item.index not in by_index))
+    alive = [each for each in present if each.alive]
+    parts = [_by_name(_part(saved, owned=owned), _part(alive, owned=owned)) for owned in _PARTS]
+    pairs = tuple(pair for part in parts for pair in part.pairs)
+    reordered = any(part.reordered for part in parts)
+    return Match(pairs, tuple(item for part in parts for item in part.waiting), reordered)
+
+
+def fits(item: SavedVariable, variable: PresentVariable) -> bool:
+    """Whether a variable can take a saved value."""
+    shape = variable.shape
+    known = shape is not None and None not in shape
+    return item.dtype == variable.dtype and (not known or shape == item.shape)
+
+
+def is_same(item: SavedVariable, variable: PresentVariable) -> bool:
+    """Whether two variables are one by their names, and fit."""
+    if not item.name:
+        return fits(item, variable)
+    if variable.alive and (item.path, item.owned) != (variable.path, variable.owned):
+        return False
+    return item.name == variable.name and fits(item, variable)
+
+
+def named(items: Collection[SavedVariable]) -> str:
+    """The first of them, for a message."""
+    labels = [item.label for item in items]
+    more = f" and {len(labels) - _SHOWN} more" if len(labels) > _SHOWN else ""
+    return ", ".join(labels[:_SHOWN]) + more
+
+
+def _part(variables: Sequence[_V], *, owned: bool) -> list[_V]:
+    return [each for each in variables if each.owned == owned]
+
+
+def _by_name(saved: Sequence[SavedVariable], present: Sequence[PresentVariable]) -> Match:
+    in_turn = list(zip(saved, present, strict=False))
+    if len(saved) == len(present) and (
+        all(is_same(*pair) for pair in in_turn) or _renumbered(in_turn)
+    ):
+        return Match(tuple((item, each.index) for item, each in in_turn))
+    once = _once(item.path for item in saved) & _once(each.path for each in present)
+    by_path = {each.path: each for each in present if each.path in once}
+    pairs = [(item, by_path[item.path]) for item in saved if item.path in once]
+    left = [item for item in saved if item.path not in once]
+    rest = [each for each in present if each.path not in once]
+    for item, each in [*pairs, *_rivals(left, rest)]:
+        if not fits(item, each) or item.path != each.path or item.path not in once:
+            raise changed(item, each)
+    takers = [each.index for _, each in pairs]
+    found = tuple((item, each.index) for item, each in pairs)
+    return Match(found, tuple(left), takers != sorted(takers))
+
+
+def _rivals(
+    left: Sequence[SavedVariable], rest: Sequence[PresentVariable]
+) -> Iterator[tuple[SavedVariable, PresentVariable]]:
+    """Variables without a partner that could be each other's."""
+    for item in left:
+        yield from ((item, each) for each in rest if fits(item, each))
+
+
+def _once(paths: Iterable[str]) -> set[str]:
+    return {path for path, count in Counter(paths).items() if count == 1}
+
+
+def _renumbered(pairs: Sequence[tuple[SavedVariable, PresentVariable]]) -> bool:
+    """Whether names differ in the numbers that a framework counted, and in these alone.
+
+    It counts on where a process has built more before; the order stays.
+    """
+    groups: dict[tuple[str, ...], list[tuple[_Numbers, _Numbers]]] = {}
+    for item, each in pairs:
+        words, before = _counted(item.path)
+        same, now = _counted(each.path)
+        strangers = each.alive and item.owned != each.owned
+        if words != same or strangers or not fits(item, each):
+            return False
+        groups.setdefault(words, []).append((before, now))
+    return all(_rises(group) for group in groups.values())
+
+
+def _rises(group: Sequence[tuple[_Numbers, _Numbers]]) -> bool:
+    """Whether the higher number became the higher one; equal ones stayed equal."""
+    ordered = sorted(group)
+    return all(
+        (before < other) == (now < further) and now <= further
+        for (before, now), (other, further) in pairwise(ordered)
+    )
+
+
+def _counted(path: str) -> tuple[tuple[str, ...], _Numbers]:
+    """The words of a path, and the number behind each; 0 where it has none."""
+    words: list[str] = []
+    numbers: list[int] = []
+    for part in _SEPARATORS.split(path):
+        if part.isdecimal() and words:
+            numbers[-1] = int(part)
+        else:
+            words.append(part)
+            numbers.append(0)
+    return tuple(words), tuple(numbers)
+
+
+def check_fits(item: SavedVariable, variable: PresentVariable) -> None:
+    """Makes sure that a variable can take a saved value.
+
+    Raises:
+        ResumeRefused: it has another shape or dtype than it had.
+    """
+    if not fits(item, variable):
+        raise changed(item, variable)
+
+
+def changed(item: SavedVariable, now: PresentVariable) -> ResumeRefused:
+    """A variable is not what it was."""
+    return ResumeRefused(
+        f"The model changed: variable {item.index} was {item.label} and is now {now.label}.",
+        _REMEDY,
+    )

@@ -1,0 +1,106 @@
+"""Saved values find their variables by order and name, or not at all."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitstop.engine.variable_match import Match, PresentVariable, SavedVariable, match
+from pitstop.errors import ResumeRefused
+
+Shape = tuple[int, ...]
+
+
+def saved(
+    *paths: str, shape: Shape = (2,), owned: bool = True, first: int = 0
+) -> list[SavedVariable]:
+    return [
+        SavedVariable(index, path, "float32", shape, path, path, owned)
+        for index, path in enumerate(paths, first)
+    ]
+
+
+def present(
+    *paths: str, shape: Shape = (2,), owned: bool = True, first: int = 0, alive: bool = True
+) -> list[PresentVariable]:
+    return [
+        PresentVariable(index, path, "float32", shape, path, owned, alive)
+        for index, path in enumerate(paths, first)
+    ]
+
+
+def takers(found: Match) -> list[int]:
+    return [index for _, index in found.pairs]
+
+
+def test_the_same_order_and_names_are_the_same_variables() -> None:
+    found = match(saved("a", "Variable", "Variable"), present("a", "Variable", "Variable"))
+    assert (takers(found), found.waiting, found.reordered) == ([0, 1, 2], (), False)
+
+
+def test_names_decide_where_the_order_is_another() -> None:
+    found = match(saved("north/k", "south/k", "head"), present("south/k", "north/k", "head"))
+    assert (takers(found), found.reordered) == ([1, 0, 2], True)
+
+
+def test_two_candidates_are_refused() -> None:
+    before = saved("north", "Variable", "south", "Variable")
+    with pytest.raises(ResumeRefused, match="Variable"):
+        match(before, present("south", "Variable", "north", "Variable"))
+
+
+def test_the_same_form_under_another_name_is_refused() -> None:
+    with pytest.raises(ResumeRefused, match=r"was head float32\[2\] and is now top"):
+        match(saved("body", "head"), present("body", "top"))
+
+
+def test_another_form_under_the_same_name_is_refused() -> None:
+    with pytest.raises(ResumeRefused, match="kernel"):
+        match(saved("kernel"), present("kernel", shape=(3,)))
+
+
+def test_numbers_that_were_counted_on_are_no_other_names() -> None:
+    before = saved(
+        "sequential_3/dense_9/kernel", "sequential_3/dense_10/kernel", "sgd/dense_9_kernel"
+    )
+    now = present("sequential/dense/kernel", "sequential/dense_1/kernel", "sgd/dense_kernel")
+    found = match(before, now)
+    assert (takers(found), found.reordered) == ([0, 1, 2], False)
+
+
+def test_a_shift_that_keeps_some_names_does_not_mislead() -> None:
+    found = match(saved("dense_1", "dense_2", first=7), present("dense", "dense_1"))
+    assert takers(found) == [0, 1]
+
+
+def test_numbers_in_another_order_are_names() -> None:
+    found = match(saved("block_1", "block_2"), present("block_2", "block_1"))
+    assert (takers(found), found.reordered) == ([1, 0], True)
+
+
+def test_a_variable_that_is_gone_here_too_needs_no_value() -> None:
+    found = match(
+        saved("kept", "dropped"), present("kept") + present("dropped", first=1, alive=False)
+    )
+    assert (takers(found), found.waiting) == ([0], ())
+
+
+def test_what_is_not_there_is_waited_for() -> None:
+    found = match(saved("dense", "sgd/momentum"), present("dense"))
+    assert [item.path for item in found.waiting] == ["sgd/momentum"]
+
+
+def test_variables_of_the_model_are_not_taken_for_left_over_ones() -> None:
+    left_over = saved("sequential/dense/kernel", owned=False)
+    before = [*left_over, *saved("sequential_1/dense_1/kernel", first=1)]
+    found = match(before, present("sequential/dense/kernel"))
+    assert [(item.index, index) for item, index in found.pairs] == [(1, 0)]
+    assert list(found.waiting) == left_over
+
+
+@given(st.permutations([f"layer_{number}" for number in range(6)]), st.permutations(range(6)))
+def test_no_value_goes_to_a_variable_of_another_name(names: list[str], order: list[int]) -> None:
+    now = present(*(names[place] for place in order))
+    for item, index in match(saved(*names), now).pairs:
+        assert now[index].path == item.path
