@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from pitstop.errors import RunFolderInvalid
 from pitstop.events import Event, JsonValue, from_record, to_record
+from pitstop.machine.regular_file import NoRegularFile, open_regular
 from pitstop.masking import masked_tree
 
 _SUFFIX = ',"crc32":"{:08x}"}}\n'
@@ -52,7 +54,10 @@ def unseal(line: bytes) -> dict[str, JsonValue] | None:
     body, suffix = line[:-_SUFFIX_BYTES], line[-_SUFFIX_BYTES:]
     if suffix != _SUFFIX.format(zlib.crc32(body)).encode():
         return None
-    record: dict[str, JsonValue] = json.loads(body + b"}")
+    try:
+        record: dict[str, JsonValue] = json.loads(body + b"}")
+    except RecursionError:
+        return None
     return record
 
 
@@ -90,10 +95,12 @@ def read(path: Path) -> JournalText:
 
 def _lines(path: Path) -> Iterator[bytes]:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             yield from file
     except FileNotFoundError:
         return
+    except NoRegularFile:
+        raise RunFolderInvalid(f"{path} is no regular file.", "Move it away.") from None
 
 
 class Journal:

@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from pitstop import journal
 from pitstop.errors import (
     FormatTooNew,
     RunFolderInvalid,
     RunFolderUnwritable,
     RunNotFound,
 )
+from pitstop.store.lock import is_locked, read_lock
 from pitstop.store.run_folder import RunFolder, find_runs, open_existing, open_or_create
 
 COMMAND = ["python", "train.py"]
@@ -213,3 +215,35 @@ def test_runs_are_found_below_a_folder_but_not_in_runs(tmp_path: Path) -> None:
     assert find_runs(tmp_path) == wanted
     assert find_runs(tmp_path / "a") == [tmp_path / "a"]
     assert find_runs(tmp_path / "nowhere") == []
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize("name", ["run.json", "journal.jsonl", "lock"])
+def test_a_fifo_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    folder = open_or_create(tmp_path / "run", ["true"], tmp_path)
+    (folder.path / name).unlink(missing_ok=True)
+    os.mkfifo(folder.path / name)
+    if name == "lock":
+        assert read_lock(folder.lock) is None
+        assert not is_locked(folder.lock)
+        return
+    with pytest.raises(RunFolderInvalid, match="no regular file"):
+        journal.read(open_existing(folder.path).journal)
+
+
+def test_json_that_is_nested_too_deeply_is_no_run(tmp_path: Path) -> None:
+    folder = open_or_create(tmp_path / "run", ["true"], tmp_path)
+    folder.run_json.write_text("[" * 100_000)
+    with pytest.raises(RunFolderInvalid, match="nested too deeply"):
+        open_existing(folder.path)
+
+
+def test_a_run_behind_a_link_is_put_aside_and_begun_anew_behind_it(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    link = tmp_path / "run"
+    link.symlink_to(tmp_path / "disk")
+    first = open_or_create(link, ["true"], tmp_path)
+    assert first.archive() == tmp_path / "disk.1"
+    second = open_or_create(link, ["true"], tmp_path)
+    assert second.identity.run_id != first.identity.run_id
+    assert (tmp_path / "disk" / "run.json").exists()

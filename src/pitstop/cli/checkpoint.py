@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from pitstop.cli.live_run import LiveRun, find_run
+from pitstop.cli.live_run import LiveRun, find_run, suspended
 from pitstop.cli.quantities import NAME
 from pitstop.cli.saying import tell
 from pitstop.errors import RunNotFound, UserError
@@ -21,6 +21,8 @@ from pitstop.store.run_folder import RunFolder
 def checkpoint(run: Path | None, *, name: str | None) -> None:
     """Write a durable checkpoint of RUN now; training goes on."""
     folder = find_run(run)
+    if pid := suspended(folder):
+        raise UserError(f"{folder.path} is suspended.", f"`fg`, or `kill -CONT {pid}`, wakes it.")
     live = LiveRun.find(folder)
     if live is None:
         raise RunNotFound(f"{folder.path} is not running.", "Its last checkpoint stands.")

@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pitstop.errors import EnvironmentFault, PeerClosed, PitstopError, RunNotFound
 from pitstop.link.wire import Connection
-from pitstop.store.lock import is_locked, read_lock
+from pitstop.machine.own_process import is_suspended
+from pitstop.store.lock import LockRecord, is_locked, read_lock
 from pitstop.store.run_folder import RUN_FILE, RunFolder, find_runs, open_existing
 from pitstop.supervisor.command_line import script_name
 from pitstop.supervisor.run_choice import RUNS, family, script_of
-from pitstop.supervisor.status import Status
+from pitstop.supervisor.status import SUSPENDED, Status
 from pitstop.supervisor.stored_status import stored_status
 
 _POLL_SECONDS = 0.05
+
+
+def holder(folder: RunFolder) -> LockRecord | None:
+    """Who holds a run now; None for nobody."""
+    return read_lock(folder.lock) if is_locked(folder.lock) else None
+
+
+def suspended(folder: RunFolder) -> int:
+    """Process id of the supervisor, if that is suspended, as by Ctrl-Z; else 0."""
+    record = holder(folder)
+    here = record is not None and record.host == socket.gethostname()
+    if record is None or not here or not is_suspended(record.pid, record.start_time_ticks):
+        return 0
+    return record.pid
 
 
 class LiveRun:
@@ -28,7 +45,7 @@ class LiveRun:
     @classmethod
     def find(cls, folder: RunFolder) -> LiveRun | None:
         """The live run in a folder, None when nobody supervises it now."""
-        record = read_lock(folder.lock) if is_locked(folder.lock) else None
+        record = holder(folder)
         if record is None or not record.socket:
             return None
         try:
@@ -95,6 +112,10 @@ def runs_of_script(name: str) -> list[RunFolder]:
 
 def status_of(folder: RunFolder) -> Status:
     """The status of a run, from its supervisor or else from its folder."""
+    suspended_pid = suspended(folder)
+    if suspended_pid:
+        # Who is suspended does not answer.
+        return replace(stored_status(folder), state=SUSPENDED, supervisor_pid=suspended_pid)
     live = LiveRun.find(folder)
     if live is not None:
         with contextlib.closing(live), contextlib.suppress(PeerClosed):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 from pathlib import Path
 
 import click
 
-from pitstop.cli.live_run import LiveRun, find_run, wait_until_free
+from pitstop.cli.live_run import LiveRun, find_run, suspended, wait_until_free
 from pitstop.cli.saying import tell
-from pitstop.errors import PeerClosed
+from pitstop.errors import PeerClosed, UserError
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.status import Status
 from pitstop.supervisor.stored_status import stored_status
@@ -24,6 +26,7 @@ _ORPHAN_SECONDS = 60.0
 def stop(run: Path | None, *, now: bool, no_wait: bool) -> None:
     """Stop RUN so that it can go on: finish the step, save, exit 75."""
     folder = find_run(run)
+    _wake(folder)
     live = LiveRun.find(folder)
     if live is not None:
         with contextlib.closing(live):
@@ -35,6 +38,20 @@ def stop(run: Path | None, *, now: bool, no_wait: bool) -> None:
         tell(f"{folder.path} is still being saved by a process that lost its supervisor.")
         return
     tell(describe_end(folder, stored_status(folder), was_live=live is not None))
+
+
+def _wake(folder: RunFolder) -> None:
+    """Lets a run that is suspended go on, so that it can stop."""
+    pid = suspended(folder)
+    if not pid:
+        return
+    tell(f"{folder.path} is suspended; it goes on, so that it can stop.")
+    try:
+        os.kill(pid, signal.SIGCONT)
+    except PermissionError as error:
+        raise UserError(
+            f"Process {pid}, which is suspended, is another user's.", "Ask that user to stop it."
+        ) from error
 
 
 def _asked(live: LiveRun, *, now: bool) -> bool:

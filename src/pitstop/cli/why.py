@@ -8,13 +8,14 @@ from pathlib import Path
 import click
 
 from pitstop import report
-from pitstop.cli.live_run import find_run
+from pitstop.cli.live_run import find_run, suspended
 from pitstop.cli.places import PLACE, fetched
 from pitstop.cli.report_forms import Forms, deliver, report_forms
 from pitstop.remote.place import RemotePlace
 from pitstop.report import files
 from pitstop.report.why import WhyReport
 from pitstop.store.lock import is_locked
+from pitstop.supervisor.status import SUSPENDED
 
 
 @click.command()
@@ -46,5 +47,7 @@ def _report(
         return replace(found, name=run.url), None
     folder = find_run(run)
     found = report.why(folder.path, live=is_locked(folder.lock), attempt=attempt)
+    if suspended(folder) and found.last.state == "running":
+        found = replace(found, last=replace(found.last, state=SUSPENDED))
     left = folder.attempt_dir(found.last.attempt) / files.PAGE
     return found, left if left.exists() else None

@@ -10,6 +10,7 @@ _START_TIME_FIELD = 19
 """Index of `starttime` behind the command name in /proc/PID/stat (proc(5))."""
 
 _ENDED = (b"Z", b"X")
+_SUSPENDED = (b"T", b"t")
 
 _INITIAL_PID_NAMESPACE = "pid:[4026531836]"
 """PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h."""
@@ -35,11 +36,23 @@ def is_there(pid: int, began_ticks: int) -> bool:
         pid: its number.
         began_ticks: see `start_time_ticks`.
     """
+    fields = _fields_of(pid, began_ticks)
+    return bool(fields) and fields[0] not in _ENDED
+
+
+def is_suspended(pid: int, began_ticks: int) -> bool:
+    """Whether that process is there and stopped, by Ctrl-Z or SIGSTOP or a debugger."""
+    fields = _fields_of(pid, began_ticks)
+    return bool(fields) and fields[0] in _SUSPENDED
+
+
+def _fields_of(pid: int, began_ticks: int) -> list[bytes]:
+    """Empty where the process that began then is gone."""
     try:
         fields = _fields(Path(f"/proc/{pid}/stat").read_bytes())
     except (FileNotFoundError, ProcessLookupError):
-        return False
-    return _start_of(fields) == began_ticks and fields[0] not in _ENDED
+        return []
+    return fields if _start_of(fields) == began_ticks else []
 
 
 def _start_of(fields: list[bytes]) -> int:

@@ -39,7 +39,7 @@ def decode(data: bytes) -> RunIdentity:
         ValueError: the content is damaged or not Pitstop's, with the reason.
         FormatTooNew: a newer Pitstop wrote it.
     """
-    record = check_format(json.loads(data), RUN_KIND)
+    record = check_format(_parsed(data), RUN_KIND)
     command = record.get("command")
     if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
         raise ValueError("its member 'command' is not a list of words")
@@ -49,6 +49,14 @@ def decode(data: bytes) -> RunIdentity:
         cwd=_text(record, "cwd"),
         created_seconds=_number(record, "created_seconds"),
     )
+
+
+def _parsed(data: bytes) -> JsonValue:
+    try:
+        found: JsonValue = json.loads(data)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    return found
 
 
 def _text(record: dict[str, JsonValue], member: str) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from pitstop.errors import RunFolderUnwritable, RunInUse
 from pitstop.machine.own_process import is_there, start_time_ticks
+from pitstop.machine.regular_file import NoRegularFile, open_regular
 from pitstop.store.disk_fault import explain
 
 _TRIES = 5
@@ -122,7 +123,7 @@ def read_lock(path: Path) -> LockRecord | None:
     The record stays when the holder is gone: see `is_locked`.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             record = json.loads(file.read(_MAX_RECORD_BYTES))
         return LockRecord(
             int(record["pid"]),
@@ -130,7 +131,9 @@ def read_lock(path: Path) -> LockRecord | None:
             int(record["start_time_ticks"]),
             str(record["socket"]),
         )
-    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
+    except (FileNotFoundError, NotADirectoryError, NoRegularFile):
+        return None
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
@@ -146,7 +149,7 @@ def is_running(record: LockRecord) -> bool:
 def is_locked(path: Path) -> bool:
     """Whether somebody holds the lock now; nobody does where there are no locks."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return False
     try:

@@ -12,6 +12,7 @@ from typing import BinaryIO
 from xxhash import xxh3_64_hexdigest
 
 from pitstop.errors import CheckpointCorrupt, EnvironmentFault
+from pitstop.machine.regular_file import open_regular
 from pitstop.store.ahead import read_ahead
 from pitstop.store.digest import ChunkHasher, PlainHasher, StreamSplitter, checksum
 from pitstop.store.disk_fault import explain
@@ -27,6 +28,7 @@ from pitstop.store.manifest import (
 )
 
 _DAMAGE = {
+    errno.EINVAL: "is no regular file",
     errno.ENOENT: "is missing",
     errno.ENOTDIR: "is missing",
     errno.EISDIR: "is a folder",
@@ -121,7 +123,7 @@ def opened(path: Path, name: str) -> Iterator[BinaryIO]:
         EnvironmentFault: this process may not read it.
     """
     try:
-        with (path / name).open("rb", buffering=0) as file:
+        with open_regular(path / name, buffering=0) as file:
             yield file
     except OSError as error:
         damage = _DAMAGE.get(error.errno or 0)

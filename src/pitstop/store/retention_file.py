@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from pitstop.errors import RunFolderUnwritable
+from pitstop.machine.regular_file import read_regular
 from pitstop.store.disk_fault import explain
 from pitstop.store.filesystem import replace_file
 from pitstop.store.retention import RetentionPolicy
@@ -35,8 +36,8 @@ def last_policy(folder: RunFolder) -> RetentionPolicy:
     found = attempts.glob(f"*/{RETENTION_FILE}")
     for path in sorted(found, key=lambda path: _number(path.parent.name), reverse=True):
         try:
-            return RetentionPolicy.from_json(json.loads(path.read_bytes()))
-        except (ValueError, KeyError, TypeError):
+            return RetentionPolicy.from_json(json.loads(read_regular(path)))
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue
     return RetentionPolicy()
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop.errors import RunFolderInvalid, RunFolderUnwritable, RunNotFound
+from pitstop.machine.regular_file import NoRegularFile, read_regular
 from pitstop.masking import masked_words
 from pitstop.store.disk_fault import explain
 from pitstop.store.filesystem import REAL_FILESYSTEM, replace_file
@@ -30,6 +31,7 @@ FOUND_FILE = "found.jsonl"
 FIND_DEPTH = 3
 """Folders below its root that `find_runs` looks into."""
 
+_ELSEWHERE = "Move the folder away, or name another one with --run-dir."
 _TENSORFLOW_FILES = ("checkpoint", "saved_model.pb", "keras_metadata.pb")
 
 
@@ -126,19 +128,18 @@ def open_existing(path: Path) -> RunFolder:
         FormatTooNew: the run was written by a newer Pitstop.
     """
     try:
-        identity = decode((path / RUN_FILE).read_bytes())
+        identity = decode(read_regular(path / RUN_FILE))
     except (FileNotFoundError, NotADirectoryError):
         raise RunNotFound(f"There is no run at {path}.", "List runs with `pitstop ls`.") from None
+    except NoRegularFile:
+        raise RunFolderInvalid(f"{path / RUN_FILE} is no regular file.", _ELSEWHERE) from None
     except OSError as error:
         fault = explain(error)
         raise RunFolderInvalid(
             f"{path / RUN_FILE} cannot be read: {fault.cause}.", fault.remedy
         ) from error
     except ValueError as error:
-        raise RunFolderInvalid(
-            f"{path / RUN_FILE} is no run's: {error}.",
-            "Move the folder away, or name another one with --run-dir.",
-        ) from error
+        raise RunFolderInvalid(f"{path / RUN_FILE} is no run's: {error}.", _ELSEWHERE) from error
     return RunFolder(path, identity)
 
 

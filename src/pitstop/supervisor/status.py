@@ -9,13 +9,16 @@ from dataclasses import dataclass, field
 from pitstop.events import JsonValue
 from pitstop.link.beacon import Phase, Progress
 
+SUSPENDED = "suspended"
+"""State of a run whose supervisor is suspended, as by Ctrl-Z; its clients find it out."""
+
 
 @dataclass(frozen=True)
 class Status:
     """A run's status; None where a thing is not known (yet).
 
     Attributes:
-        state: starting, running, stopping, stopped, completed or failed.
+        state: starting, running, stopping, stopped, completed, failed or suspended.
         step: training steps completed over the whole run.
         epoch: epoch under way, counted from 0 as Keras counts.
         pid: process id of the trainer.

@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 from pitstop.events import StopRequested
+from pitstop.machine.regular_file import open_regular
 
 _READ_BYTES = 1000
 
@@ -31,7 +32,7 @@ def obey(path: Path) -> StopRequested | None:
 
 def _first_line(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             text = file.read(_READ_BYTES).decode(errors="replace")
     except OSError:
         return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import pty
 import signal
@@ -18,7 +19,15 @@ import psutil
 import pytest
 
 from pitstop.events import StopRequested
-from tests.integration.supervisor.launch import PITSTOP, TRAINER, environment, events, last, until
+from tests.integration.supervisor.launch import (
+    PITSTOP,
+    TRAINER,
+    call,
+    environment,
+    events,
+    last,
+    until,
+)
 
 _ROWS, _COLUMNS = 24, 100
 
@@ -118,9 +127,16 @@ def test_control_z_stops_the_script_too_and_it_goes_on_later(tmp_path: Path) -> 
     _, status = os.waitpid(terminal.pid, os.WUNTRACED)
     assert os.WIFSTOPPED(status)
     trainer = until(lambda: _stopped_trainer(terminal.pid))
+    for command in ("status", "why"):
+        answer = json.loads(call(tmp_path, command, "run", "--json").stdout)
+        assert answer["state"] == "suspended"
+    assert b"suspended" in call(tmp_path, "ls", ".").stdout
+    assert call(tmp_path, "checkpoint", "run").returncode == 2
     os.kill(terminal.pid, signal.SIGCONT)
     until(lambda: trainer.status() != "stopped")
-    terminal.type(b"\x03")
+    os.kill(terminal.pid, signal.SIGTSTP)
+    os.waitpid(terminal.pid, os.WUNTRACED)
+    assert call(tmp_path, "stop", "run").stdout.startswith(b"run is suspended; it goes on")
     assert terminal.wait() == 75
 
 
