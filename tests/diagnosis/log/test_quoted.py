@@ -98,6 +98,43 @@ def test_ends_that_are_cut_off_are_made_up_for(text: str, cause: CauseId) -> Non
     assert _cause(text) == cause
 
 
+_CELL = """\
+/lib/python3.6/site-packages/keras/engine/training.py in fit(self, x)
+    216         more()
+--> 217         callbacks.on_epoch_end(epoch, logs)
+
+/lib/python3.6/site-packages/keras/callbacks.py in on_epoch_end(self, epoch, logs)
+--> 917         result = self.act()
+
+"""
+_RECORDS = """\
+INFO:tensorflow:Error reported to Coordinator: <class 'tf.DataLossError'>, truncated record at 7
+     [[Node: train_input/ReaderReadV2_1]]
+INFO:tensorflow:model.ckpt-88649 is not in all_model_checkpoint_paths. Manually adding it.
+"""
+_LOST = """\
+2023-05-25 11:10:57.9: E tensorflow/core/base.cc:249] StartAbort UNAVAILABLE: Socket closed
+2023-05-25 11:10:58.0: F tensorflow/core/server.cc:103] Non-OK-status: Stop() status: UNIMPLEMENTED
+Fatal Python error: Aborted
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        (f"{_CELL}RuntimeError: it does not work\n", "callback_error"),
+        ("AttributeError: 'Plot' object has no attribute 'on_train_batch_begin'", "callback_error"),
+        (_RECORDS, "data_error"),
+        (_LOST, "worker_lost"),
+        ('""" Epoch 00012: early stopping', "early_stopping_or_callback_stop"),
+        ("step 12, loss 1.2\nLoss diverged, stop training", "nan_loss"),
+        ("UnpicklingError: Weights only load failed", "checkpoint_corrupt_or_mismatch"),
+    ],
+)
+def test_who_says_it_and_where_counts(text: str, cause: CauseId) -> None:
+    assert _cause(text) == cause
+
+
 def test_a_traceback_without_its_name_that_tells_nothing_accuses_nobody() -> None:
     assert _cause('Traceback (most recent call last):\n  File "a.py", line 1, in f\n') == "unknown"
 

@@ -63,7 +63,7 @@ def before(log: Log, clue: Clue) -> Clue | None:
         if found and line.group == clue.group and not _IS_NONE.search(line.text):
             raised = from_title("InternalError", found["said"])
             row = classify(raised)
-            if row and not row.is_victim:
+            if row:
                 base = replace(clue, number=line.number, quote=line.text.strip())
                 headline = f"{row.headline}: {phrases.shorten(found['said'])}"
                 return replace(classified(log, base, raised, row), raised=None, headline=headline)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pitstop.diagnosis import output
 from pitstop.diagnosis.log.quoting import unquoted
@@ -73,11 +73,13 @@ class Line:
         number: counted from 1.
         text: without decoration, its indentation kept.
         group: of interleaved writers the mark of this one; empty where there is none.
+        is_record: a logger began a record with it.
     """
 
     number: int
     text: str
     group: str = ""
+    is_record: bool = field(default=False, compare=False)
 
 
 def split(text: str, first_number: int = 1) -> Iterator[Line]:
@@ -130,14 +132,16 @@ def _prefix_of(text: str) -> re.Pattern[str] | None:
 
 def _undecorated(number: int, raw: str) -> Line:
     text, group = _from_json(raw) if raw.startswith("{") else (raw, "")
+    is_record = False
     for _ in range(_MOST_DECORATIONS):
         found = _DECORATION.match(text)
         if found is None or not found.end():
             break
         if found.lastgroup in _GROUP_NAMES:
             group = f"{group} {found[0]}".strip()
+        is_record = is_record or found.lastgroup == "level"
         text = text[found.end() :].removeprefix(" ")
-    return Line(number, text.rstrip(), group)
+    return Line(number, text.rstrip(), group, is_record)
 
 
 def _from_json(raw: str) -> tuple[str, str]:
@@ -145,8 +149,8 @@ def _from_json(raw: str) -> tuple[str, str]:
         record = json.loads(raw)
     except (ValueError, RecursionError):
         return raw, ""
-    for field in _JSON_FIELDS:
-        value = record.get(field) if isinstance(record, dict) else None
+    for name in _JSON_FIELDS:
+        value = record.get(name) if isinstance(record, dict) else None
         if isinstance(value, str):
             return output.clean(value.rstrip("\r\n")), str(
                 record.get("rank", record.get("pod", ""))

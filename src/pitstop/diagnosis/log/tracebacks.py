@@ -54,6 +54,7 @@ _HOOK = re.compile(r"^on_(?:train|test|predict|epoch|batch|validation|fit)\w*_(?
 _LONGEST_CHAIN = 50
 _MOST_FRAME_LINES = 200
 _MOST_BETWEEN_FRAMES = 3
+_MOST_BETWEEN_NOTEBOOK_FRAMES = 12
 _MOST_MESSAGE_LINES = 60
 _MOST_GAP_LINES = 6
 
@@ -201,12 +202,21 @@ def _first_frame_above(stream: list[Line], title: int) -> int:
     A frame has at most one line of code below it, and one of marks.
     """
     first = title
+    between = _MOST_BETWEEN_FRAMES
     for index in range(title - 1, max(-1, title - _MOST_FRAME_LINES), -1):
-        if frame_of(stream[index].text):
+        text = stream[index].text
+        if frame_of(text):
             first = index
-        elif first - index > _MOST_BETWEEN_FRAMES or _HEADER.search(stream[index].text):
+        elif _ARROW.match(text) or (between > _MOST_BETWEEN_FRAMES and _names_place(text)):
+            first, between = index, _MOST_BETWEEN_NOTEBOOK_FRAMES
+        elif first - index > between or _HEADER.search(text):
             break
     return first
+
+
+def _names_place(text: str) -> bool:
+    place = _IPYTHON_FRAME.match(text)
+    return place is not None and bool(place["line"] or place["function"])
 
 
 def _build(stream: list[Line], first: int, title: int, *, headed: bool) -> tuple[Traceback, int]:
@@ -217,7 +227,7 @@ def _build(stream: list[Line], first: int, title: int, *, headed: bool) -> tuple
     rest = list(_message_lines(stream, title + 1))
     message = "\n".join([groups.get("message") or "", *rest]).strip()
     above = stream[first:title]
-    is_notebook = _IPYTHON_HEADER.match(stream[first].text)
+    is_notebook = any(map(_ARROW.match, (each.text for each in above)))
     frames = tuple(_notebook_frames(above) if is_notebook else _frames(above))
     raised = from_title(name, message, frames, callback=_callback_of(frames))
     last = title + len(rest)
@@ -264,8 +274,12 @@ def _is_title(text: str, *, is_code: bool) -> bool:
 
 def _message_lines(stream: list[Line], start: int) -> Iterator[str]:
     blanks = 0
+    is_record = start > 0 and stream[start - 1].is_record
     for line in stream[start : start + _MOST_MESSAGE_LINES]:
         text = line.text
+        if line.is_record and not is_record:
+            return  # a logger's next record
+        is_record = line.is_record
         title = _TITLE.match(text)
         if _MESSAGE_STOP.match(text) or _HEADER.search(text):
             return
@@ -296,8 +310,7 @@ def _notebook_frames(lines: list[Line]) -> Iterator[Frame]:
             )
             place = None
             continue
-        found = _IPYTHON_FRAME.match(line.text)
-        place = found if found and (found["line"] or found["function"]) else place
+        place = _IPYTHON_FRAME.match(line.text) if _names_place(line.text) else place
 
 
 def _callback_of(frames: tuple[Frame, ...]) -> str:

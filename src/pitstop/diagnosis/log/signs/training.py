@@ -12,7 +12,8 @@ TRAINING = (
         line(
             r"^.*Invalid loss, terminating training.*$",
             r"^.*(?:[Ll]oss is (?:nan|NaN|inf)).*(?:stop|terminat|exit|abort).*$",
-            r"^.*(?:[Mm]odel diverged|[Tt]raining diverged|diverged with loss).*$",
+            r"^.*(?:[Mm]odel diverged|[Tt]raining diverged|[Ll]oss (?:has )?diverged"
+            r"|diverged with loss).*$",
             r"^.*[Dd]etected nan/inf .*(?:stopping|terminat).*$",
             r"^.*(?:NaN|nan) (?:loss )?(?:detected|encountered).*(?:stop|terminat|exit|abort).*$",
             r"^.*Current loss scale already at minimum.*$",
@@ -25,7 +26,7 @@ TRAINING = (
     ),
     Sign(
         line(
-            r"^\s*Epoch \d+: early stopping.*$",
+            r"^[\s#>\"'*|/-]*Epoch \d+: early stopping.*$",
             r"^(?!.*counter)(?!.*(?:enabled|patience ?=|Creating|[Uu]sing)).*\b[Ee]arly[ -]?[Ss]top"
             r"p(?:ing|ed)\b.*(?:trigger|stop|epoch|best|iteration|no improve|activated|\d|!).*$",
             r"^\s*[Ee]arly[ -]?[Ss]topp(?:ing|ed)[.!]*$",

@@ -74,6 +74,17 @@ PACKAGES = (
         confidence=0.9,
     ),
     Signature(
+        "callback_error",
+        "A callback does not fit the framework that calls it",
+        ("Update the package that the callback comes from, or run without this callback.",),
+        words(
+            r"no attribute '_?(?:implements_)?on_(?:train|test|predict|epoch|batch)\w*'",
+            r"'\w*Callback\w*' object has no attribute",
+        ),
+        classes("AttributeError"),
+        confidence=0.9,
+    ),
+    Signature(
         "dependency_or_import_error",
         "Two packages do not fit each other",
         (_BUILT_FOR_EACH_OTHER,),
@@ -111,7 +122,8 @@ WEIGHTS = (
             r"Unknown (?:layer|loss function|metric function|activation|optimizer)",
             r"Could not (?:locate (?:class|function)|deserialize class)",
             r"Key \S+ not found|RestoreV2|copying a param with shape|load weights|Restoring from",
-            r"No model found in config|could not find (?:any )?matching files for",
+            r"Weights only load failed|No model found in config",
+            r"could not find (?:any )?matching files for",
             r"axes don't match array|Layer count mismatch|TensorSliceReader",
         ),
         _WEIGHTS - {"KeyError"},
