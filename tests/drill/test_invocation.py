@@ -30,13 +30,17 @@ def test_every_option_is_passed_on() -> None:
 
 
 def test_the_script_is_told_that_it_is_a_drill() -> None:
-    assert environment_of_runs({"A": "1"}, None) == {"A": "1", ENV_DRILL: "1"}
+    assert environment_of_runs({"A": "1"}, None, "ab12") == {
+        "A": "1",
+        ENV_DRILL: "1",
+        "PITSTOP_ENTROPY": "ab12",
+    }
 
 
 def test_modules_are_found_from_another_folder() -> None:
     here = Path("/here")
-    assert environment_of_runs({}, here)["PYTHONPATH"] == "/here"
-    found = environment_of_runs({"PYTHONPATH": "/lib"}, here)["PYTHONPATH"]
+    assert environment_of_runs({}, here, "ab12")["PYTHONPATH"] == "/here"
+    found = environment_of_runs({"PYTHONPATH": "/lib"}, here, "ab12")["PYTHONPATH"]
     assert found == os.pathsep.join(["/here", "/lib"])
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pitstop.inject import autoload
 from pitstop.inject.autoload import ImportWatcher
 
 Watch = Callable[..., list[str]]
@@ -106,3 +107,18 @@ def test_other_modules_are_not_touched(tmp_path: Path, watch: Watch) -> None:
     told = watch("framework")
     importlib.import_module("framework_h")
     assert told == []
+
+
+def test_a_failure_of_ours_leaves_the_import_as_it_would_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    (tmp_path / "framework_i.py").write_text("DONE = True\n")
+
+    def fail() -> None:
+        raise ImportError("this version has another layout")
+
+    autoload.install(str(tmp_path / "nobody"), {"framework_i": fail})
+    assert importlib.import_module("framework_i").DONE
+    del sys.modules["framework_i"]

@@ -94,3 +94,28 @@ def test_an_isolated_interpreter_is_left_alone(flag: str) -> None:
         f"import subprocess, sys; subprocess.run([sys.executable, {flag!r}, '-c', {LOADED!r}])"
     )
     assert python(program) == ""
+
+
+_DRAWS = """
+import random, subprocess, sys
+import numpy as np
+drawn = [random.random(), np.random.rand(), np.random.default_rng().random()]
+print(*drawn, np.random.RandomState().rand(), np.random.default_rng().random())
+if len(sys.argv) == 1:
+    subprocess.run([sys.executable, "-c", "import random; print(random.random())"])
+random.seed(1), np.random.seed(1)
+print(random.random(), np.random.rand(), np.random.default_rng(1).random())
+"""
+
+
+def test_what_a_script_does_not_seed_begins_with_the_run() -> None:
+    def run(entropy: str) -> list[str]:
+        return python(_DRAWS, PITSTOP_ENTROPY=entropy).splitlines()
+
+    first, again, other, plain = run("ab12"), run("ab12"), run("cd34"), run("")
+    assert first[0] == again[0]
+    assert len({*first[0].split(), *other[0].split(), *plain[0].split()}) == 15
+    # A child must not draw what its parent, or the child of another attempt, drew.
+    assert first[1] != again[1]
+    # What the script seeds is left alone.
+    assert first[2] == again[2] == other[2] == plain[2]

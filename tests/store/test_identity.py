@@ -16,7 +16,7 @@ TEXTS = st.text(max_size=10)
 IDENTITIES = st.builds(
     RunIdentity, TEXTS, st.lists(TEXTS, max_size=4).map(tuple), TEXTS, st.floats(0, 1e11)
 )
-SAMPLE = RunIdentity("ab12", ("python", "train.py"), "/home/me", 1.5)
+SAMPLE = RunIdentity("ab12", ("python", "train.py"), "/home/me", 1.5, "cd34")
 
 
 @given(IDENTITIES)

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pitstop.link.settings import ENV_ENTROPY
+
 ENV_DRILL = "PITSTOP_DRILL"
 """Set to 1 for the scripts of a drill, so that they can leave out side effects."""
 
@@ -30,15 +32,18 @@ def pitstop_run(
     return [*program, "--run-dir", str(run_dir), *words, "--", *command]
 
 
-def environment_of_runs(environment: Mapping[str, str], module_dir: Path | None) -> dict[str, str]:
+def environment_of_runs(
+    environment: Mapping[str, str], module_dir: Path | None, entropy: str
+) -> dict[str, str]:
     """The environment of the runs.
 
     Args:
         environment: of this process.
         module_dir: where `python -m` finds the script's modules when the runs
             work elsewhere.
+        entropy: what all runs begin their random streams with.
     """
-    changed = {**environment, ENV_DRILL: "1"}
+    changed = {**environment, ENV_DRILL: "1", ENV_ENTROPY: entropy}
     if module_dir is not None:
         path = [str(module_dir), environment.get("PYTHONPATH", "")]
         changed["PYTHONPATH"] = os.pathsep.join(part for part in path if part)

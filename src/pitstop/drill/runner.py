@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from pitstop.drill.invocation import (
 from pitstop.drill.outcome import Drill, Trial
 from pitstop.drill.points import Interruption
 from pitstop.errors import UserError
+from pitstop.link.settings import ENV_ENTROPY
 
 _EXIT_COMPLETED = 0
 _EXIT_STOPPED = 75
@@ -62,7 +64,9 @@ class _Runner:
         self._folder = folder
         isolated = request.isolate
         self._command = with_absolute_script(request.command, here) if isolated else request.command
-        self._environment = environment_of_runs(os.environ, here if isolated else None)
+        self._environment = environment_of_runs(
+            os.environ, here if isolated else None, os.environ.get(ENV_ENTROPY) or uuid.uuid4().hex
+        )
 
     def uninterrupted(self, name: str) -> tuple[RunRecord, float]:
         """A run to the end.

@@ -9,8 +9,10 @@ from pitstop import journal
 from pitstop.errors import UserError
 from pitstop.events import AttemptStarted, ExceptionRaised
 from pitstop.export.host import Outcome, Script
+from pitstop.link.settings import ENV_ENTROPY
 from pitstop.masking import MASK
 from pitstop.store.run_folder import RunFolder
+from pitstop.supervisor.entropy import hash_seed
 
 _TAIL_LINES = 20
 
@@ -47,7 +49,9 @@ def script_of(folder: RunFolder, attempt: int, log: Path) -> Script:
             "Give the secret to the script by an environment variable, and start a run anew.",
         )
     launched = _was_launched(folder, attempt)
-    return Script(identity.command, Path(identity.cwd), os.environ, log, launched)
+    seeds = {ENV_ENTROPY: identity.entropy, **hash_seed(identity.entropy, os.environ, {})}
+    environment = {**os.environ, **seeds}
+    return Script(identity.command, Path(identity.cwd), environment, log, launched)
 
 
 def describe_end(outcome: Outcome, output: str) -> str:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pitstop.engine.session import Session
     from pitstop.replay.recorder import Recorder
 
+_FRAMEWORKS = ("tensorflow", "keras")
+
 
 class _NotifyingLoader(importlib.abc.Loader):
     """Runs a module with its own loader, then tells that it is there."""
@@ -78,8 +80,9 @@ class _Autoload:
 
     def __init__(self, socket_path: str) -> None:
         self._socket_path = socket_path
-        self._awaited = {"tensorflow", "keras"}
+        self._awaited = {*_FRAMEWORKS}
         self._recorder: Recorder | None = None
+        self._failed = False
 
     def imported(self, name: str) -> None:
         """One of the frameworks has been imported."""
@@ -88,6 +91,34 @@ class _Autoload:
             self._install_tensorflow()
         if not self._awaited:
             self._install_keras()
+
+    def guarded(self, call: Callable[[], None]) -> Callable[[], None]:
+        """The same, whose failure leaves the script's import as it would be without us."""
+
+        def guarded() -> None:
+            try:
+                call()
+            except Exception as problem:  # noqa: BLE001
+                self._tell(problem)
+
+        return guarded
+
+    def _tell(self, problem: Exception) -> None:
+        """Tells the run, once, that this process goes on without Pitstop."""
+        if self._failed:
+            return
+        self._failed = True
+        with contextlib.suppress(Exception):
+            from pitstop.engine.unavailable import report_unavailable
+            from pitstop.errors import UnsupportedVersion
+
+            found = {name: _version(name) for name in ("tensorflow", "keras", "numpy")}
+            known = {name: version for name, version in found.items() if version}
+            why = f"{type(problem).__name__}: {problem}".splitlines()[0]
+            told = " and ".join(f"{name} {version}" for name, version in known.items())
+            message = f"Pitstop cannot watch this process, which has {told} ({why})."
+            remedy = "Use Keras 3 and TensorFlow 2.20 or later, or run on without snapshots."
+            report_unavailable(self._socket_path, known, UnsupportedVersion(message, remedy))
 
     def _install_tensorflow(self) -> None:
         # At once: variables may be created before Keras is imported, and a
@@ -102,17 +133,18 @@ class _Autoload:
             self._recorder = install.watch_functions(variables.REGISTRY, self._open_session)
 
     def _install_keras(self) -> None:
+        from pitstop.engine.unavailable import report_unavailable
         from pitstop.errors import UnsupportedVersion
         from pitstop.keras import hooks
         from pitstop.keras.private import Optimizer, TensorFlowTrainer
         from pitstop.replay import install
-        from pitstop.tensorflow import private, variables
+        from pitstop.tensorflow import frameworks, private, variables
 
         try:
             private.check()
             hooks.install(self._socket_path, variables.REGISTRY)
         except UnsupportedVersion as problem:
-            hooks.report_unavailable(self._socket_path, problem)
+            report_unavailable(self._socket_path, frameworks.versions(), problem)
         else:
             if self._recorder is not None:
                 install.watch_models(self._recorder, TensorFlowTrainer, Optimizer)
@@ -138,6 +170,10 @@ class _Autoload:
         return session
 
 
+def _version(name: str) -> str:
+    return str(getattr(sys.modules.get(name), "__version__", ""))
+
+
 def _callback_of(frame: FrameType) -> str:
     """Class name of the Keras callback a frame runs in; empty without Keras."""
     if "pitstop.keras.stop_training" not in sys.modules:
@@ -147,12 +183,19 @@ def _callback_of(frame: FrameType) -> str:
     return stop_training.callback_of(frame)
 
 
-def install(socket_path: str) -> None:
-    """Waits for TensorFlow and Keras in this process; a fork may have them already."""
-    imported = _Autoload(socket_path).imported
-    frameworks = ("tensorflow", "keras")
-    there = [name for name in frameworks if name in sys.modules]
-    watched = {name: functools.partial(imported, name) for name in frameworks if name not in there}
+def install(socket_path: str, also: Mapping[str, Callable[[], None]] | None = None) -> None:
+    """Waits for TensorFlow and Keras in this process; a fork may have them already.
+
+    Args:
+        socket_path: where the supervisor listens.
+        also: other modules that are waited for, and what is done when they are there.
+    """
+    autoload = _Autoload(socket_path)
+    calls: dict[str, Callable[[], None]] = dict(also or {})
+    calls |= {name: functools.partial(autoload.imported, name) for name in _FRAMEWORKS}
+    calls = {name: autoload.guarded(call) for name, call in calls.items()}
+    there = [call for name, call in calls.items() if name in sys.modules]
+    watched = {name: call for name, call in calls.items() if name not in sys.modules}
     sys.meta_path.insert(0, ImportWatcher(watched))
-    for name in there:
-        imported(name)
+    for call in there:
+        call()

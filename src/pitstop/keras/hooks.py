@@ -14,9 +14,7 @@ from typing import Any
 import keras
 
 from pitstop.engine import process_session
-from pitstop.engine.session import Session
 from pitstop.errors import PeerFault, UnsupportedVersion
-from pitstop.events import InstrumentationUnavailable
 from pitstop.keras import private, stop_training
 from pitstop.keras.training import Training
 from pitstop.tensorflow import private as tensorflow_private
@@ -96,15 +94,6 @@ def patch(instrumentation: Instrumentation) -> None:
         private.replace_method(owner, name, wrap(instrumentation))
     stop_training.watch(private.Trainer, _stop_training(instrumentation))
     tensorflow_private.on_hidden_random_op(_hidden_random_op(instrumentation))
-
-
-def report_unavailable(socket_path: str, problem: UnsupportedVersion) -> None:
-    """Tells the supervisor that this process trains without snapshots."""
-    try:
-        session = Session.open(socket_path, versions())
-    except PeerFault:
-        return
-    session.report(InstrumentationUnavailable(problem.message, problem.remedy))
 
 
 _Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]

@@ -17,6 +17,13 @@ ENV_SOCKET = "PITSTOP_SOCKET"
 ENV_COMPANION = "PITSTOP_COMPANION"
 """Environment variable: a socket for a script that would start its own supervisor."""
 
+ENV_ENTROPY = "PITSTOP_ENTROPY"
+"""Environment variable: what unseeded random streams begin with, as hex digits.
+
+A new run takes it over where it is set; of a process that has begun with it, the children find
+its number behind a colon.
+"""
+
 
 def own_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """For a process of ours: exactly our modules, which the script's folder must not shadow."""

@@ -18,12 +18,14 @@ class RunIdentity:
         command: the command that the run was created with, secrets in it masked.
         cwd: absolute folder it was started in.
         created_seconds: seconds since the epoch.
+        entropy: random text; what the command does not seed begins with it.
     """
 
     run_id: str
     command: tuple[str, ...]
     cwd: str
     created_seconds: float
+    entropy: str
 
 
 def encode(identity: RunIdentity) -> bytes:
@@ -48,6 +50,7 @@ def decode(data: bytes) -> RunIdentity:
         command=tuple(command),
         cwd=_text(record, "cwd"),
         created_seconds=_number(record, "created_seconds"),
+        entropy=_text(record, "entropy" if "entropy" in record else "run_id"),
     )
 
 

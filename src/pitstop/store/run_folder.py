@@ -99,8 +99,14 @@ class RunFolder:
         return target
 
 
-def open_or_create(path: Path, command: Sequence[str], cwd: Path) -> RunFolder:
+def open_or_create(path: Path, command: Sequence[str], cwd: Path, entropy: str = "") -> RunFolder:
     """The run at `path`, made when there is none; an existing one keeps its identity.
+
+    Args:
+        path: of the folder.
+        command: of the run.
+        cwd: where it is started.
+        entropy: what a new run begins its random streams with; its own if empty.
 
     Raises:
         RunFolderInvalid: something else is there.
@@ -111,7 +117,7 @@ def open_or_create(path: Path, command: Sequence[str], cwd: Path) -> RunFolder:
         if not (path / RUN_FILE).exists():
             _check_unused(path)
             _make_folders(path)
-            replace_file(path / RUN_FILE, encode(_new_identity(command, cwd)))
+            replace_file(path / RUN_FILE, encode(_new_identity(command, cwd, entropy)))
         (path / CHECKPOINTS_DIR).mkdir(exist_ok=True)
         (path / ATTEMPTS_DIR).mkdir(exist_ok=True)
         REAL_FILESYSTEM.sync_dir(path)
@@ -161,9 +167,10 @@ def _walk(path: Path, depth: int) -> Iterator[Path]:
                 yield from _walk(child, depth - 1)
 
 
-def _new_identity(command: Sequence[str], cwd: Path) -> RunIdentity:
+def _new_identity(command: Sequence[str], cwd: Path, entropy: str) -> RunIdentity:
     words = tuple(masked_words(command))
-    return RunIdentity(uuid.uuid4().hex, words, str(cwd.absolute()), time.time())
+    begins_with = entropy or uuid.uuid4().hex
+    return RunIdentity(uuid.uuid4().hex, words, str(cwd.absolute()), time.time(), begins_with)
 
 
 def _check_unused(path: Path) -> None:

@@ -17,6 +17,7 @@ from pitstop.store.run_folder import RUN_FILE, RunFolder, open_existing, open_or
 from pitstop.supervisor.admission import changes_since, command_of_run, is_moved, present_command
 from pitstop.supervisor.command_change import in_words, same_target
 from pitstop.supervisor.command_line import run_name
+from pitstop.supervisor.entropy import of_new_runs
 from pitstop.supervisor.started_command import StartedCommand
 
 RUNS = Path("runs")
@@ -53,7 +54,7 @@ def choose(command: Sequence[str], *, takes: bool = False, root: Path = RUNS) ->
         if takes and (older := _same_script(runs, now)):
             return Choice(older.path, f"the run is {older.path}.")
         path = next(path for path in _names(root, name) if not _is_taken(path))
-        open_or_create(path, command, Path.cwd())
+        open_or_create(path, command, Path.cwd(), of_new_runs(os.environ))
     return Choice(path, _new_line(path, runs, now))
 
 

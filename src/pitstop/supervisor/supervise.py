@@ -13,6 +13,7 @@ from pitstop import journal
 from pitstop.errors import EnvironmentFault, RunFolderUnwritable, RunInUse
 from pitstop.events import Event
 from pitstop.link.beacon import Beacon
+from pitstop.link.settings import ENV_ENTROPY
 from pitstop.link.stacks import ENV_STACKS, STACKS_FILE
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.filesystem import REAL_FILESYSTEM
@@ -21,6 +22,7 @@ from pitstop.store.retention_file import write_policy
 from pitstop.store.run_folder import STOP_FILE, RunFolder, open_or_create
 from pitstop.supervisor import (
     admission,
+    entropy,
     fingerprint,
     notices,
     process,
@@ -134,14 +136,24 @@ def _plan(premises: _Premises, restarts_left: int, say: Callable[[str], None]) -
     chosen = threads.choose(fingerprint.usable_cpus(), os.environ, before)
     attempt = folder.next_attempt()
     stacks_path = str(folder.attempt_dir(attempt).absolute() / STACKS_FILE)
-    environment = {**os.environ, **chosen.variables, ENV_STACKS: stacks_path}
+    # One that runs already has hashed, too.
+    hashing = entropy.hash_seed(folder.identity.entropy, os.environ, before)
+    environment = {
+        **os.environ,
+        **chosen.variables,
+        **hashing,
+        ENV_ENTROPY: folder.identity.entropy,
+        ENV_STACKS: stacks_path,
+    }
     return AttemptPlan(
         request=request,
         program=premises.program,
         environment=process.instrumented_environment(environment, str(premises.control.path)),
         attempt=attempt,
         history=history,
-        fingerprint=fingerprint.collect(request.command, os.environ, chosen),
+        fingerprint=fingerprint.collect(
+            request.command, os.environ | ({} if request.trainer_pid else hashing), chosen
+        ),
         command_changes=admission.changes_of(request, folder),
         threads=chosen,
         started_seconds=time.time(),
@@ -277,7 +289,9 @@ def _claim(
     request: RunRequest, socket_path: str, say: Callable[[str], None]
 ) -> tuple[RunFolder, RunLock]:
     """The run's folder, made or put aside as asked, and locked for us."""
-    folder = open_or_create(request.run_dir, request.command, Path.cwd())
+    folder = open_or_create(
+        request.run_dir, request.command, Path.cwd(), entropy.of_new_runs(os.environ)
+    )
     lock = _lock(folder, socket_path, say)
     if not request.new or not folder.journal.exists():
         return folder, lock

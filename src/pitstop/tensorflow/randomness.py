@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
-import secrets
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from pitstop.engine import entropy
 from pitstop.tensorflow import private
+
+_SEED_BITS = 31
 
 
 def capture() -> dict[str, Any]:
@@ -20,6 +22,7 @@ def capture() -> dict[str, Any]:
         "numpy": np.random.get_state(),
         "tensorflow_seed": seed,
         "tensorflow_eager": eager,
+        "fresh": entropy.drawn(),
     }
 
 
@@ -36,6 +39,7 @@ def restore(state: dict[str, Any]) -> None:
         np.random.set_state(state["numpy"])
     if "tensorflow_seed" in state:
         private.set_eager_seed(state["tensorflow_seed"], state["tensorflow_eager"])
+    entropy.go_on(state.get("fresh", {}))
 
 
 def seed_if_unseeded() -> None:
@@ -45,4 +49,4 @@ def seed_if_unseeded() -> None:
     read; with a seed, however random, a resume can repeat what they draw.
     """
     if private.eager_seed()[0] is None:
-        tf.random.set_seed(secrets.randbits(31))
+        tf.random.set_seed(entropy.bits("tensorflow", _SEED_BITS))

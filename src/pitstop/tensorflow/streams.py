@@ -18,7 +18,7 @@ from pitstop.tensorflow import randomness
 # Where TensorFlow and Keras keep the functions of an input.
 _OPENED_MODULES = ("tensorflow.python.data.", "keras.src.trainers.data_adapters.")
 # Members that are one stream together.
-_GLOBAL = (("python",), ("numpy",), ("tensorflow_seed", "tensorflow_eager"))
+_GLOBAL = (("python",), ("numpy",), ("tensorflow_seed", "tensorflow_eager"), ("fresh",))
 
 
 class Streams:
@@ -61,6 +61,7 @@ def unmoved(cut: dict[str, Any], before: dict[str, Any], now: dict[str, Any]) ->
         for stream in _GLOBAL
         if all(same(before[name], now[name]) for name in stream)
         for name in stream
+        if name in cut
     }
     moved = {
         name

@@ -43,7 +43,12 @@ if os.environ.get("PITSTOP_SOCKET") and sys.version_info >= (3, 11):
         _load_pitstop()
     from pitstop.inject import autoload
 
-    autoload.install(os.environ["PITSTOP_SOCKET"])
+    watched = {}
+    if os.environ.get("PITSTOP_ENTROPY"):
+        from pitstop.inject import streams
+
+        watched = streams.watched()
+    autoload.install(os.environ["PITSTOP_SOCKET"], watched)
     if os.environ.get("PITSTOP_STACKS"):
         from pitstop.engine import stacks
 

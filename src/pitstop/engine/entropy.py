@@ -1,0 +1,95 @@
+"""Where random numbers begin that a script does not seed: the same again on a resume.
+
+A run has one entropy, kept in its run.json.  The stream of each purpose is drawn from it, so that
+a script that seeds nothing, or a part, repeats itself; another run is as random as ever.
+Children of the process, and threads beside the main one, get numbers of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import threading
+from collections.abc import Mapping, MutableMapping
+from pathlib import Path
+
+from pitstop.link.settings import ENV_ENTROPY
+from pitstop.link.stacks import ENV_STACKS
+
+CLAIMS_FILE = "streams"
+"""In the folder of an attempt: a byte for each process that began with the run's entropy."""
+
+
+class Entropy:
+    """The streams of one process."""
+
+    def __init__(self, key: str) -> None:
+        self.drawn: dict[str, int] = {}
+        self._key = key
+        self._pid = os.getpid()
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this is the process and the thread that draws in a fixed order."""
+        return os.getpid() == self._pid and threading.current_thread() is threading.main_thread()
+
+    def bits(self, purpose: str, count: int) -> int:
+        """The next number of so many bits."""
+        # Only now: each Python process of a run loads this module.
+        import hashlib  # noqa: PLC0415
+
+        number = self.drawn[purpose] = self.drawn.get(purpose, 0) + 1
+        text = f"{self._key}/{purpose}/{number}".encode()
+        digest = hashlib.shake_256(text).digest((count + 7) // 8)
+        return int.from_bytes(digest, "big") >> (-count % 8)
+
+
+_current: Entropy | None = None
+
+
+def begin(environment: MutableMapping[str, str]) -> Entropy | None:
+    """The entropy of this process; None where it is a child of one that has it already.
+
+    Args:
+        environment: of this process; what its children get says that it is taken.
+    """
+    global _current  # noqa: PLW0603
+    key, _, taken_by = environment.get(ENV_ENTROPY, "").partition(":")
+    if not key or taken_by not in ("", str(os.getpid())):
+        return None
+    environment[ENV_ENTROPY] = f"{key}:{os.getpid()}"
+    number = 0 if taken_by else _claim(environment.get(ENV_STACKS, ""))
+    _current = Entropy(f"{key}/{number}")
+    return _current
+
+
+def bits(purpose: str, count: int) -> int:
+    """A number of so many bits: the run's, where this process has a part of its entropy."""
+    import secrets  # noqa: PLC0415
+
+    known = _current is not None and _current.is_here
+    return _current.bits(purpose, count) if _current and known else secrets.randbits(count)
+
+
+def drawn() -> dict[str, int]:
+    """How many numbers have been drawn for each purpose."""
+    return dict(_current.drawn) if _current is not None else {}
+
+
+def go_on(drawn: Mapping[str, int]) -> None:
+    """Goes on where an earlier attempt was."""
+    if _current is not None:
+        _current.drawn = dict(drawn)
+
+
+def _claim(stacks_file: str) -> int:
+    """Which process of the attempt this is: those that follow each other draw other numbers."""
+    if not stacks_file:
+        return 0
+    with contextlib.suppress(OSError), Path(stacks_file).with_name(CLAIMS_FILE).open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.write(b".")
+        file.flush()
+        return os.fstat(file.fileno()).st_size - 1
+    return 0

@@ -1,0 +1,38 @@
+"""Begins the random streams of a script with its run's entropy, as their modules come."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+from pitstop.engine import entropy
+
+_SEED_BITS = 128
+_WORD_BITS = 32
+
+
+def watched() -> dict[str, Callable[[], None]]:
+    """By module: what is to be done when it has been imported; nothing in a child."""
+    if entropy.begin(os.environ) is None:
+        return {}
+    return {"random": _seed_python, "numpy.random": _seed_numpy}
+
+
+def _seed_python() -> None:
+    sys.modules["random"].seed(entropy.bits("python", _SEED_BITS))
+
+
+def _seed_numpy() -> None:
+    """The global stream, and what generators without a seed ask for theirs."""
+    numpy_random = sys.modules["numpy.random"]
+    words = [entropy.bits("numpy", _WORD_BITS) for _ in range(_SEED_BITS // _WORD_BITS)]
+    numpy_random.seed(words)
+    # `SeedSequence` calls it by this name (numpy/random/bit_generator.pyx).
+    source = sys.modules.get("numpy.random.bit_generator")
+    if callable(getattr(source, "randbits", None)):
+        source.randbits = _bits  # type: ignore[union-attr]
+
+
+def _bits(count: int) -> int:
+    return entropy.bits("generators", count)
