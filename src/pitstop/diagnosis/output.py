@@ -8,7 +8,7 @@ from pitstop.plain_text import ESCAPES, plain
 
 _PASTED = re.compile(r"(?:\\x1b|\\u001b|\\033|\\e|\^\[|\u241b)\[[0-9;]*m")
 """A colour as a page, JSON or `cat -v` writes it."""
-_BARE = re.compile(r"\[(?:\d{1,3};)*\d{1,3}m(?=\S|$)|\[0?m")
+_BARE = re.compile(r"\[(?:(?:\d{1,3};)*\d{1,3})?m")
 """A colour whose escape character was lost; believed only where one is taken back, too."""
 
 

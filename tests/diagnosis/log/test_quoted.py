@@ -135,6 +135,26 @@ def test_who_says_it_and_where_counts(text: str, cause: CauseId) -> None:
     assert _cause(text) == cause
 
 
+def _as_pod(line: str) -> str:
+    return f"2026-01-02T03:04:05.123Z trainer-worker-0 tensorflow {line}\n"
+
+
+@pytest.mark.parametrize("mark", ["# ", "    ", "> # "])
+def test_marks_before_all_lines_are_no_part_of_them(mark: str) -> None:
+    lines = "Epoch 1/3\n 2/30 - loss: 0.3\nKilled\nuser@box:~$\n"
+    assert _cause(_before_each_line(mark, lines)) == "killed_from_outside"
+
+
+def test_the_name_of_a_pod_before_all_lines_is_no_part_of_them() -> None:
+    lines = ("Epoch 1/3", "loading", "free(): invalid pointer", "Aborted", "$ ", "bye")
+    assert _cause("".join(map(_as_pod, lines))) == "native_crash"
+
+
+def test_lines_that_all_say_the_same_are_not_taken_for_a_name() -> None:
+    lines = "".join(_as_pod(f"Waiting for worker {i} to come") for i in range(8))
+    assert _cause(lines) == "hang_or_stall"
+
+
 def test_a_traceback_without_its_name_that_tells_nothing_accuses_nobody() -> None:
     assert _cause('Traceback (most recent call last):\n  File "a.py", line 1, in f\n') == "unknown"
 

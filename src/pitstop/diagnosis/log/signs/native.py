@@ -130,7 +130,7 @@ NATIVE = (
             r"^.*Assertion [`'].*' failed\.$",
             r"^.*OMP: Error #15: .*$",
             r"^.*\[libprotobuf FATAL .*$",
-            r"^#\s+SIG[A-Z]+ \(0x\w+\) at pc=.*$",
+            r"^(?:#\s+)?SIG[A-Z]+ \(0x\w+\) at pc=.*$",
         ),
         "native_crash",
         "Native code crashed.",
