@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pitstop.cli.main import main
-from pitstop.events import AttemptEnded, AttemptStarted, TrainerExited
+from pitstop.events import AttemptEnded, AttemptStarted, EpochEnded, TrainerExited
 from pitstop.journal import Journal
 from pitstop.store.lock import RunLock, own_record
 from pitstop.store.run_folder import open_existing, open_or_create
@@ -182,3 +182,27 @@ def test_what_a_checkpoint_shares_with_an_earlier_one_is_not_its_own(
     assert (row["size_bytes"], row["own_bytes"]) == (263752 + 218 + 26, 218 + 26)
     _, text = _call(capsys, "checkpoints", "runs/shared")
     assert "0.3 MB, 0.0 its own" in text
+
+
+def test_errors_of_a_program_that_asked_for_json_are_json(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for words in (("status", "absent", "--json"), ("ls", "--json", "--what")):
+        with pytest.raises(SystemExit) as exit_:
+            main(words)
+        found = json.loads(capsys.readouterr().out)
+        assert found["error"]
+        assert found["exit_code"] == exit_.value.code == 2
+
+
+def test_status_and_ls_tell_of_loss_and_the_best_epoch(capsys: pytest.CaptureFixture[str]) -> None:
+    _run("a")
+    with Journal(open_existing(Path("runs/a")).journal, 1) as journal:
+        for epoch, loss in enumerate((0.5, 0.25, 0.75)):
+            journal.append(EpochEnded(0, epoch, 1, 1, {"loss": loss, "val_loss": 2 * loss}))
+    found = _json(capsys, "status", "--json")
+    assert (found["loss"], found["best_metric"], found["best_value"]) == (0.75, "val_loss", 0.5)
+    # Counted as the text counts.
+    assert (found["epoch"], found["best_epoch"]) == (2, 2)
+    assert "val_loss 0.5 in epoch 2" in _call(capsys, "status")[1]
+    assert "val_loss 0.5" in _call(capsys, "ls")[1]

@@ -42,7 +42,7 @@ def test_the_best_epoch_and_a_named_one_are_kept_and_resumed_from(
     assert rows["named"]["name"] == "early"
     best = rows["best val_loss"]
     ended = min(run.events(EpochEnded), key=lambda event: event.logs["val_loss"])
-    assert (best["epoch"], best["metrics"]) == (ended.epoch, ended.logs)
+    assert (best["epoch"], best["metrics"]) == (ended.epoch + 1, ended.logs)
     assert best["step_in_epoch"] == ended.steps
     assert not any(row["problem"] for row in run.verify())
 

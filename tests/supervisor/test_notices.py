@@ -8,6 +8,7 @@ import pytest
 
 from pitstop.events import (
     CheckpointFailed,
+    EpochEnded,
     Event,
     FitEnded,
     InstrumentationUnavailable,
@@ -67,8 +68,12 @@ def test_lines(event: Event, line: str) -> None:
     assert line_for(event) == line
 
 
-def test_completed_run_needs_no_words() -> None:
-    assert final_lines(State.COMPLETED, 0, Story(), _RUN) == ()
+def test_completed_run_says_where_it_is_and_what_it_came_to() -> None:
+    [line] = final_lines(State.COMPLETED, 0, Story(), _RUN, 65.0)
+    assert line == f"complete after 1m05s; the run is {_RUN}."
+    epoch = EpochEnded(0, 2, 5, 5, {"loss": 0.51234, "val_loss": 1.5})
+    [line] = final_lines(State.COMPLETED, 0, Story(last_epoch=epoch), _RUN, 1.0)
+    assert ": epoch 3, loss 0.5123, val_loss 1.5;" in line
 
 
 def test_stopped_run_says_where_it_goes_on() -> None:

@@ -107,7 +107,8 @@ def _describe(entry: CheckpointEntry, problem: str) -> dict[str, Any]:
         own_bytes = sum(size for name, size in sizes.items() if not is_shared(name))
         row |= {"sequence": entry.manifest.sequence, "size_bytes": sum(sizes.values())}
         row |= {"own_bytes": own_bytes}
-        row |= dataclasses.asdict(entry.manifest.info)
+        # Counted from 1, as the text counts.
+        row |= dataclasses.asdict(entry.manifest.info) | {"epoch": entry.manifest.info.epoch + 1}
     return {"checkpoint": entry.path.name, "path": str(entry.path)} | row
 
 
@@ -117,7 +118,7 @@ def _line(row: Mapping[str, Any]) -> str:
     verdict = f"DAMAGED: {row['problem']}" if row["problem"] else _verdict(row)
     if "step" not in row:
         return f"{row['checkpoint']}  {verdict}"
-    words = [row["checkpoint"], f"epoch {row['epoch'] + 1}", _size(row), row["reason"]]
+    words = [row["checkpoint"], f"epoch {row['epoch']}", _size(row), row["reason"]]
     words.append(f"named {row['name']}" if row["name"] else "")
     words += [f"{name} {value:.6g}" for name, value in row["metrics"].items()]
     return "  ".join(word for word in [*words, verdict] if word)

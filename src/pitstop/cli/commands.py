@@ -10,6 +10,7 @@ import click
 
 import pitstop
 from pitstop.cli.lazy_group import LazyGroup
+from pitstop.cli.saying import tell_json
 from pitstop.errors import CommandNotExecutable, CommandNotFound, PitstopError, UserError
 from pitstop.supervisor.own_words import say
 
@@ -55,6 +56,12 @@ def exit_code_of(error: PitstopError) -> int:
             return 1
 
 
+def _wants_json(arguments: Sequence[str] | None) -> bool:
+    """Whether a program is to read what comes; a script's own options do not count."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    return "--json" in (words[: words.index("--")] if "--" in words else words)
+
+
 def call(arguments: Sequence[str] | None) -> int:
     """Runs a command; the exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -63,11 +70,17 @@ def call(arguments: Sequence[str] | None) -> int:
     try:
         code: int = cli.main(arguments, prog_name="pitstop", standalone_mode=False)
     except PitstopError as error:
-        say(str(error))
-        return exit_code_of(error)
+        code = exit_code_of(error)
+        if _wants_json(arguments):
+            tell_json({"error": error.message, "remedy": error.remedy, "exit_code": code})
+        else:
+            say(str(error))
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        code = error.exit_code
+        if _wants_json(arguments):
+            tell_json({"error": error.format_message(), "remedy": "", "exit_code": code})
+        else:
+            error.show()
     except click.Abort:
         return _EXIT_INTERRUPTED
     return code

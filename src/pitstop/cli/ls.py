@@ -11,12 +11,13 @@ import click
 from pitstop.cli.live_run import runs_of_script, status_at
 from pitstop.cli.places import PLACE, fetched, find_remote_runs
 from pitstop.cli.saying import tell, tell_json
+from pitstop.events import JsonValue
 from pitstop.remote.place import RemotePlace
 from pitstop.store.run_folder import find_runs
 from pitstop.supervisor.run_choice import RUNS
 from pitstop.supervisor.status import Status
 
-_COLUMNS = ("run", "state", "step", "epoch", "saved", "attempt")
+_COLUMNS = ("run", "state", "step", "epoch", "saved", "attempt", "loss", "best")
 
 
 @click.command()
@@ -27,7 +28,7 @@ def ls(context: click.Context, folder: Path | RemotePlace, *, as_json: bool) -> 
     """List the runs below FOLDER, a URL or a script's name too (default: runs/)."""
     found = list(_statuses(context, folder))
     if as_json:
-        objects = [status.to_json() for status in found]
+        objects = [counted(status) for status in found]
         tell_json(objects)
     elif found:
         print_table(found)
@@ -47,6 +48,13 @@ def _of_script(name: Path) -> list[Path]:
     return [run.path for run in runs_of_script(str(name))]
 
 
+def counted(status: Status) -> dict[str, JsonValue]:
+    """The status for programs, its epochs counted from 1 as the text counts them."""
+    found = status.to_json()
+    epochs = {"epoch": status.epoch, "best_epoch": status.best_epoch}
+    return found | {name: epoch + 1 for name, epoch in epochs.items() if epoch is not None}
+
+
 def print_table(found: Sequence[Status]) -> None:
     """One line per run."""
     rows = [_COLUMNS, *(_row(status) for status in found)]
@@ -59,4 +67,8 @@ def print_table(found: Sequence[Status]) -> None:
 def _row(status: Status) -> tuple[str, ...]:
     epoch = None if status.epoch is None else status.epoch + 1
     numbers = (status.step, epoch, status.checkpoint_step, status.attempt or None)
-    return (status.run_dir, status.state, *("-" if n is None else str(n) for n in numbers))
+    counts = ("-" if n is None else str(n) for n in numbers)
+    loss = f"{status.loss:.4g}" if isinstance(status.loss, float) else status.loss or "-"
+    value, name = status.best_value, status.best_metric
+    best = "-" if value is None else f"{name} {value:.4g}"
+    return (status.run_dir, status.state, *counts, loss, best)

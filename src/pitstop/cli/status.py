@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from pitstop.cli.live_run import find_run, status_at, status_of
-from pitstop.cli.ls import print_table
+from pitstop.cli.ls import counted, print_table
 from pitstop.cli.places import PLACE, fetched
 from pitstop.cli.saying import tell, tell_json
 from pitstop.remote.place import RemotePlace
@@ -35,7 +35,7 @@ def status(context: click.Context, run: Path | RemotePlace | None, *, as_json: b
         return
     now = _status(context, run)
     if as_json:
-        tell_json(now.to_json())
+        tell_json(counted(now))
     else:
         tell("\n".join(f"{name:<12}{text}" for name, text in describe(now) if text))
 
@@ -55,6 +55,7 @@ def describe(status: Status) -> list[tuple[str, str]]:
         ("rate", _rate(status)),
         ("progress", _progress(status)),
         ("loss", "" if status.loss is None else f"{status.loss}"),
+        ("best", _best(status)),
         ("saved", _saved(status)),
         ("resume", level_text(status.level, status.level_reason)),
         ("memory", _memory(status)),
@@ -62,6 +63,12 @@ def describe(status: Status) -> list[tuple[str, str]]:
         ("forecast", "; ".join(status.forecasts)),
         ("attempt", _attempt(status)),
     ]
+
+
+def _best(status: Status) -> str:
+    if status.best_value is None or status.best_epoch is None:
+        return ""
+    return f"{status.best_metric} {status.best_value:.6g} in epoch {status.best_epoch + 1}"
 
 
 def _state(status: Status) -> str:

@@ -12,6 +12,7 @@ from pitstop.events import AttemptStarted, EnvironmentChanged, JsonValue
 from pitstop.link.beacon import Beacon
 from pitstop.link.stacks import ENV_STACKS
 from pitstop.store.catalog import Catalog
+from pitstop.supervisor.best_epoch import best_of
 from pitstop.supervisor.chronicle import Chronicle
 from pitstop.supervisor.command_change import Change, as_event
 from pitstop.supervisor.control import ControlSocket
@@ -24,7 +25,7 @@ from pitstop.supervisor.run_request import RunRequest
 from pitstop.supervisor.screen import Screen
 from pitstop.supervisor.seat import Invitation
 from pitstop.supervisor.signals import SignalQueue
-from pitstop.supervisor.status import Status
+from pitstop.supervisor.status import Status, with_best
 from pitstop.supervisor.threads import Threads
 from pitstop.supervisor.time_limit import TimeLimit
 
@@ -100,7 +101,7 @@ class AttemptPlan:
 
     def status(self) -> Status:
         """What it says of itself."""
-        return Status(
+        status = Status(
             state="",
             run_dir=str(self.request.run_dir),
             supervisor_pid=os.getpid(),
@@ -111,6 +112,7 @@ class AttemptPlan:
             restarts=self.request.restarts.most,
             restarts_left=self.restarts_left,
         )
+        return with_best(status, best_of(self.history.epochs))
 
     def environment_changes(self) -> tuple[EnvironmentChanged, ...]:
         """What differs from the last attempt."""

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pitstop.link.beacon import Progress
+from pitstop.supervisor.best_epoch import BestEpoch
 from pitstop.supervisor.lifecycle import State
-from pitstop.supervisor.status import Status, with_progress
+from pitstop.supervisor.status import Status, with_best, with_progress
 from pitstop.supervisor.story import Story
 
 # Users see three states of a live run; ending and saving are how it stops.
@@ -47,7 +48,15 @@ def live_status(
         level_reason=story.level_reason,
         resumed_from_step=story.resumed_from_step,
     )
+    if story.best is not None and not _is_beaten(story.best, identity):
+        status = with_best(status, story.best)
     return with_progress(status, progress)
+
+
+def _is_beaten(best: BestEpoch, before: Status) -> bool:
+    """Whether an earlier attempt had a better epoch."""
+    known = before.best_metric == best.metric and before.best_value is not None
+    return known and (before.best_value or 0.0) <= best.value
 
 
 def _age_seconds(story: Story, now_seconds: float) -> float | None:

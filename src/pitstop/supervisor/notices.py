@@ -19,6 +19,7 @@ from pitstop.events import (
 from pitstop.store.run_folder import STOP_FILE
 from pitstop.supervisor import fingerprint, mirror_notices, supervision_notices
 from pitstop.supervisor.lifecycle import State
+from pitstop.supervisor.status_line import format_seconds
 from pitstop.supervisor.story import Story
 
 NO_TRAINING = Notice(
@@ -64,6 +65,7 @@ _WHO_ASKS = {
     "script": "as the script asks",
     "time_limit": "the time is nearly up",
 }
+_MOST_METRICS = 4
 _LEVELS = {"exact": "exact", "exact_by_replay": "exact by replay", "not_exact": "not exact"}
 
 
@@ -108,20 +110,32 @@ def level_text(level: str, reason: str = "") -> str:
     return f"{text}: {reason}" if level == "not_exact" and reason else text
 
 
-def final_lines(state: State, exit_code: int, story: Story, run_dir: Path) -> tuple[str, ...]:
-    """The last words of an attempt; a completed one needs none."""
+def final_lines(
+    state: State, exit_code: int, story: Story, run_dir: Path, seconds: float = 0.0
+) -> tuple[str, ...]:
+    """The last words of an attempt that took so long: what it came to, and where it is."""
+    after = f"after {format_seconds(seconds)}"
     if state is State.COMPLETED:
-        return ()
+        return (f"complete {after}{_outcome(story)}; the run is {run_dir}.",)
     saved = _saved_text(story)
     again = "run the same command again to go on" if story.checkpoint else "run it again"
     if state is State.STOPPED:
-        return (f"stopped; {saved}; {again} (`pitstop why {run_dir}` tells more).",)
+        return (f"stopped {after}; {saved}; {again} (`pitstop why {run_dir}` tells more).",)
     if story.resume_refused:
         return (f"the run was not resumed; {saved} as before (`pitstop why {run_dir}`).",)
     return (
-        f"the script failed with exit code {exit_code}; {saved}.",
+        f"{after} the script failed with exit code {exit_code}; {saved}.",
         f"`pitstop why {run_dir}` tells why; {again}.",
     )
+
+
+def _outcome(story: Story) -> str:
+    """The last epoch and its metrics; empty where no epoch has ended."""
+    last = story.last_epoch
+    if last is None:
+        return ""
+    shown = [f"{name} {value:.4g}" for name, value in last.logs.items()][:_MOST_METRICS]
+    return f": {', '.join([f'epoch {last.epoch + 1}', *shown])}"
 
 
 def completed_line(run_dir: Path) -> str:

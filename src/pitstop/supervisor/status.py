@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from pitstop.events import JsonValue
 from pitstop.link.beacon import Phase, Progress
+from pitstop.supervisor.best_epoch import BestEpoch
 
 SUSPENDED = "suspended"
 """State of a run whose supervisor is suspended, as by Ctrl-Z; its clients find it out."""
@@ -32,6 +33,9 @@ class Status:
         rate: steps per second, smoothed.
         eta_seconds: time to the end of the fit at that rate.
         loss: loss at the last boundary; NaN and infinities as text.
+        best_metric: what the best epoch is measured by, empty before one has ended.
+        best_value: its least value.
+        best_epoch: where it was, counted as `epoch`.
         rss_bytes: memory that the trainer occupies.
         memory_bytes: the same with all other processes of the command.
         input_share: share of the steps' time that goes into waiting for input.
@@ -74,6 +78,9 @@ class Status:
     rate: float | None = None
     eta_seconds: float | None = None
     loss: float | str | None = None
+    best_metric: str = ""
+    best_value: float | None = None
+    best_epoch: int | None = None
     rss_bytes: int | None = None
     memory_bytes: int | None = None
     input_share: float | None = None
@@ -103,6 +110,15 @@ class Status:
         """From a reply of the same or a newer version."""
         known = {field.name for field in dataclasses.fields(cls)}
         return cls(**{key: value for key, value in body.items() if key in known})
+
+
+def with_best(status: Status, best: BestEpoch | None) -> Status:
+    """The status with the best epoch so far."""
+    if best is None:
+        return status
+    return dataclasses.replace(
+        status, best_metric=best.metric, best_value=best.value, best_epoch=best.epoch
+    )
 
 
 def with_progress(status: Status, progress: Progress) -> Status:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -10,6 +11,7 @@ from pitstop import journal
 from pitstop.events import (
     AttemptEnded,
     AttemptStarted,
+    EpochEnded,
     Event,
     FitStarted,
     LevelKnown,
@@ -20,8 +22,9 @@ from pitstop.journal import Entry
 from pitstop.store.catalog import Catalog
 from pitstop.store.manifest import Manifest
 from pitstop.store.run_folder import RunFolder
+from pitstop.supervisor.best_epoch import best_of
 from pitstop.supervisor.lifecycle import State
-from pitstop.supervisor.status import Status
+from pitstop.supervisor.status import Status, with_best
 
 _E = TypeVar("_E", bound=Event)
 
@@ -50,7 +53,8 @@ def status_from(
     exited, resumed = _last(own, TrainerExited), _last(own, ResumeChosen)
     level, fit = _last(own, LevelKnown), _last(own, FitStarted)
     info = newest.info if newest else None
-    return Status(
+    epochs = [entry.event for entry in entries if isinstance(entry.event, EpochEnded)]
+    status = Status(
         state=ended.state if ended else _unended_state(own),
         run_dir=run_dir,
         step=exited.step if exited else info.step if info else None,
@@ -66,7 +70,13 @@ def status_from(
         started_seconds=own[0].time_seconds if started else None,
         resumed_from_step=resumed.step if resumed else None,
         exit_code=ended.exit_code if ended else None,
+        loss=_json_loss(epochs[-1].logs.get("loss")) if epochs else None,
     )
+    return with_best(status, best_of(epochs))
+
+
+def _json_loss(loss: float | None) -> float | str | None:
+    return loss if loss is None or math.isfinite(loss) else str(loss)
 
 
 def is_completed(entries: Sequence[Entry]) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from pitstop.events import (
     CheckpointCommitted,
+    EpochEnded,
     Event,
     LevelKnown,
     Notice,
@@ -17,6 +18,7 @@ from pitstop.events import (
     TrainerStopped,
     WorkerDied,
 )
+from pitstop.supervisor.best_epoch import BestEpoch, better
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class Story:
         checkpoint_bytes: its size, 0 before the first of the attempt.
         save_seconds: what it took to write, 0 before the first of the attempt.
         dead_workers: process ids of the trainer's children that died unasked.
+        best: the best epoch of the attempt.
+        last_epoch: the last that ended.
     """
 
     stop_requested: bool = False
@@ -47,6 +51,8 @@ class Story:
     checkpoint_bytes: int = 0
     save_seconds: float = 0.0
     dead_workers: frozenset[int] = frozenset()
+    best: BestEpoch | None = None
+    last_epoch: EpochEnded | None = None
 
 
 def tell(story: Story, event: Event, now_seconds: float) -> Story:
@@ -68,10 +74,16 @@ def tell(story: Story, event: Event, now_seconds: float) -> Story:
             return replace(story, resumed_from_step=event.step)
         case ResumeChosen() | CheckpointCommitted():
             return _with_checkpoint(story, event, now_seconds)
-        case WorkerDied():
-            return replace(story, dead_workers=story.dead_workers | {event.pid})
+        case EpochEnded() | WorkerDied():
+            return _with_training(story, event)
         case _:
             return story
+
+
+def _with_training(story: Story, event: EpochEnded | WorkerDied) -> Story:
+    if isinstance(event, WorkerDied):
+        return replace(story, dead_workers=story.dead_workers | {event.pid})
+    return replace(story, best=better(story.best, event), last_epoch=event)
 
 
 def _with_checkpoint(

@@ -117,7 +117,8 @@ class Supervision:
     def last_words(self) -> tuple[str, ...]:
         """What to tell the user at the end."""
         run_dir = self._plan.request.run_dir
-        return notices.final_lines(self._state, self._exit_code, self._story, run_dir)
+        seconds = max(0.0, time.time() - self._plan.started_seconds)
+        return notices.final_lines(self._state, self._exit_code, self._story, run_dir, seconds)
 
     def close(self) -> None:
         """Says good-bye to waiting clients and gives the memory back."""
