@@ -23,16 +23,19 @@ def screen(report: WhyReport, width: int = 80) -> str:
 
 
 @pytest.mark.parametrize("cause", CAUSES)
-def test_fits_80_columns(cause: CauseId) -> None:
-    assert max(map(cell_len, screen(whole(cause)).splitlines())) <= 80
+def test_fits_80_columns_or_what_the_longest_word_needs(cause: CauseId) -> None:
+    lines = screen(whole(cause)).splitlines()
+    longest_word = max(cell_len(word) for line in lines for word in line.split())
+    assert max(map(cell_len, lines)) <= max(80, longest_word + 20)
+    assert not [line for line in lines if line != line.rstrip()]
 
 
 def test_the_cause_and_what_to_do_come_first() -> None:
     lines = screen(replace(REPORT, last=diagnosis("disk_full", ""))).splitlines()
     assert lines[:3] == [
         "runs/train, attempt 2: failed",
-        "disk_full (95% sure): The disk is full at step 47: ",
-        "→ Free space (`df -h`).".ljust(len(lines[2])),
+        "disk_full (95% sure): The disk is full at step 47:",
+        "→ Free space (`df -h`).",
     ]
     titles = [line for line in lines[4:] if line and not line.startswith(" ")]
     assert titles == [
@@ -71,8 +74,8 @@ def test_the_page_with_more_is_named_last() -> None:
     )
 
 
-def test_long_words_are_folded_not_lost() -> None:
-    assert screen(REPORT).count("x") >= 90
+def test_long_words_are_not_broken() -> None:
+    assert "x" * 90 in screen(REPORT)
 
 
 def test_text_of_the_run_is_no_markup() -> None:

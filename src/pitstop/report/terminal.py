@@ -32,6 +32,8 @@ _STATE_STYLES = {
 _REMEDY = "→"
 _INDENT = (0, 0, 0, 2)
 _EARLIER = 5
+_MARGIN = 20
+"""What stands before a word in its line, at most."""
 
 
 def show(report: WhyReport, console: Console, page: Path | None = None) -> None:
@@ -42,12 +44,24 @@ def show(report: WhyReport, console: Console, page: Path | None = None) -> None:
         console: where to.
         page: a file that shows more.
     """
-    console.print(Plain(compose(report)))
+    # A path that is broken in its middle can be copied neither from a pipe nor from a terminal.
+    if not console.is_terminal:
+        console.width = max(console.width, _longest_word(report) + _MARGIN)
+    console.print(Plain(compose(report)), overflow="ignore", crop=False)
     finding = report.last.finding
     if finding is not None:
         console.print(Text(f"\nThis cause: {finding.page}", "dim"), soft_wrap=True)
     if page is not None:
         console.print(Plain(Text(f"With plots: {page}", "dim")), soft_wrap=True)
+
+
+def _longest_word(report: WhyReport) -> int:
+    finding = report.last.finding
+    if finding is None:
+        return 0
+    texts = [finding.summary, *finding.advice, *finding.missing]
+    texts += [item.text for item in finding.evidence] + [link.text for link in report.last.chain]
+    return max((len(word) for text in texts for word in text.split()), default=0)
 
 
 def compose(report: WhyReport) -> RenderableType:
