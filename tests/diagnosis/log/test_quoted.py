@@ -128,6 +128,8 @@ Fatal Python error: Aborted
         (_LOST, "worker_lost"),
         ('""" Epoch 00012: early stopping', "early_stopping_or_callback_stop"),
         ("step 12, loss 1.2\nLoss diverged, stop training", "nan_loss"),
+        ("the error `illegal instruction (core dumped)` is thrown.", "illegal_instruction"),
+        ("ValueError: could not broadcast input array from shape (1,) into (2,)", "data_error"),
         ("UnpicklingError: Weights only load failed", "checkpoint_corrupt_or_mismatch"),
     ],
 )

@@ -24,6 +24,8 @@ STATUSES = (
             r"(?:\((?:core dumped|signal \d+|.{0,12})\))?(?:\s{2,}\S.*|\W*)$",
             # the same, its beginning cut off: " 4711 Illegal instruction  (core dumped) python"
             rf"^ *\d+ (?P<cut>{_WORD}) +\(core dumped\) \S",
+            # the same, in a sentence about it
+            rf"^.*[`'\"](?P<told>{_WORD}) \(core dumped\)[`'\"].*$",
             # Slurm's srun tells of tasks: "error: node1: tasks 0-3: Killed"
             rf"^.*error: \S+: tasks? [\d,-]+: (?P<srun>{_WORD})\b.*$",
             # zsh: "zsh: killed     python train.py"; [1]  + 4711 killed

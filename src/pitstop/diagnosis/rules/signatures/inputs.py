@@ -96,7 +96,8 @@ INPUTS = (
         "Shapes of the data and the model do not fit",
         ("Print the shapes of the batch and model.summary(); look for a changed last batch.",),
         words(
-            r"shapes .* not aligned|size-incompatible|[Ii]ncompatible shapes|must be broadcastable",
+            r"could not broadcast|cannot reshape array|shapes .* not aligned",
+            r"size-incompatible|[Ii]ncompatible shapes|must be broadcastable",
             r"is incompatible with the layer|logits and labels must|Shapes .* are incompatible",
             r"shapes cannot be multiplied|size of tensor a .* must match|stack expects each tensor",
             r"Error when checking (?:input|target|model)|Cannot feed value of shape",
