@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
-from pitstop.events import EnvironmentChanged
+from pitstop.events import EnvironmentChanged, JsonValue
 from pitstop.supervisor.fingerprint import collect, compare, describe, find_script
 from pitstop.supervisor.threads import Threads
 
@@ -96,3 +97,13 @@ def test_consequence_is_named() -> None:
     data = describe(EnvironmentChanged("the training data's digest", "77c4", "65a4", True))
     assert data.startswith("the training data has changed since the last attempt;")
     assert "(unset -> 1)" in describe(EnvironmentChanged("variable OMP", "", "1", True))
+
+
+def test_other_ports_of_a_cluster_are_no_change() -> None:
+    def environment(*workers: str) -> dict[str, JsonValue]:
+        return {"env": {"TF_CONFIG": json.dumps({"cluster": {"worker": workers}})}}
+
+    before = environment("a:1", "b:1")
+    assert compare(before, environment("a:7", "c:9")) == ()
+    [change] = compare(before, environment("a:1"))
+    assert change.changes_bits

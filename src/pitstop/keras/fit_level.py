@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pitstop.engine.gang import level_of_members
 from pitstop.engine.level import EXACT, Level
 from pitstop.engine.session import Session
 from pitstop.events import LevelKnown
@@ -15,13 +16,14 @@ class FitLevel:
     """The levels of the parts of a `fit`, put together and told.
 
     Attributes:
-        step: what the training step does; None where it keeps nothing hidden.
+        step: what the training step does, and who else does it; None where it keeps
+            nothing hidden.
         shared: what random generators make of it that the input shares with callbacks.
         unverified: names of what is not restored.
     """
 
     def __init__(self) -> None:
-        self.step: Level | None = None
+        self.step: Level | None = level_of_members()
         self.shared: Level | None = None
         self.unverified: list[str] = []
         self._reported: Level | None = None

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pitstop.engine.cut import Cut, HeldTensor, Position
+from pitstop.engine.gang import level_of_members
+from pitstop.engine.level import EXACT
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.witness import place_on_stack
@@ -33,7 +35,8 @@ class LoopState:
         Raises:
             CannotTrack: one of them can be neither read nor set in place.
         """
-        self.level, self.reason = "exact", ""
+        found = level_of_members() or EXACT
+        self.level, self.reason = found.level, found.reason
         self.unverified: list[str] = []
         self._objects: dict[str, Tracked] = {
             name: track(name, value) for name, value in objects.items()

@@ -10,6 +10,7 @@ import zlib
 
 from pitstop import steps
 from pitstop.engine.cut import Cut, Position
+from pitstop.engine.gang import level_of_members
 from pitstop.engine.level import Level
 from pitstop.engine.session import Session
 from pitstop.engine.step_clock import StepClock
@@ -53,7 +54,7 @@ class LiveLoop:
         self.keeps = not session.is_past(index)
         self._first_step = step
         self._registry = registry
-        self._level = Level("exact_by_replay")
+        self._level = level_of_members() or Level("exact_by_replay")
         self._reported: Level | None = None
         self._clock = StepClock()
         self._boundary_ns = time.monotonic_ns()

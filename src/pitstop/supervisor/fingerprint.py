@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pitstop.engine import gang
 from pitstop.events import EnvironmentChanged, JsonValue
 from pitstop.masking import masked, masked_words
 from pitstop.supervisor.invocation import Kind, parse
@@ -199,9 +200,16 @@ def _variable_changes(before: JsonValue, now: JsonValue) -> list[EnvironmentChan
     if not isinstance(before, dict) or not isinstance(now, dict):
         return []
     return [
-        EnvironmentChanged(f"variable {name}", before.get(name, ""), now.get(name, ""), True)
+        EnvironmentChanged(
+            f"variable {name}", _shaped(name, before), _shaped(name, now), changes_bits=True
+        )
         for name in sorted(before.keys() | now.keys())
     ]
+
+
+def _shaped(name: str, variables: Mapping[str, JsonValue]) -> str:
+    value = str(variables.get(name, ""))
+    return gang.shape(value) if name == gang.VARIABLE else value
 
 
 def _text(value: JsonValue) -> str:
