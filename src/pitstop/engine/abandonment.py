@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from pitstop.engine.fence import observing
 from pitstop.link.beacon import Beacon, Stop
 from pitstop.link.wire import Connection
 
@@ -42,6 +43,7 @@ def watch(
     # A descriptor of its own: the session may close the connection at any time.
     fd = os.dup(connection.fileno())
 
+    @observing()
     def wait_for_the_end() -> None:
         _wait_for_hangup(fd)
         wait(GRACE_SECONDS)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pitstop.engine.cut import Cut, HeldTensor, Position
+from pitstop.engine.fence import observing
 from pitstop.link.beacon import Beacon
 from pitstop.snapshot.arena import Arena, plan_arena
 from pitstop.store.image import Image, plan_image
@@ -145,6 +146,7 @@ class Copier:
         finally:
             self.awaited = False
 
+    @observing(spoils=True)
     def _serve(self) -> None:
         try:
             while True:

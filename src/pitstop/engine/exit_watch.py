@@ -12,6 +12,7 @@ from functools import wraps
 from types import FrameType
 from typing import Any
 
+from pitstop.engine.fence import observing
 from pitstop.engine.witness import innermost_user_frame, is_own_file
 from pitstop.events import Event, ExitCalled, ThreadFailed
 
@@ -60,6 +61,7 @@ class ExitWatch:
 
         quitter.__call__ = call
 
+    @observing()
     def _tell(self, how: str, code: Any) -> None:
         ends_only_its_thread = threading.current_thread() is not threading.main_thread()
         if os.getpid() != self._pid or (ends_only_its_thread and not how.startswith("os.")):
@@ -75,11 +77,13 @@ class ExitWatch:
         self._report(ExitCalled(how, words, file, line, function, callback, handling))
 
     def _on_thread_failed(self, failed: threading.ExceptHookArgs) -> None:
-        try:
-            if os.getpid() == self._pid and failed.exc_type is not SystemExit:
-                self._report(_thread_failed(failed))
-        finally:
-            self._thread_hook(failed)
+        self._tell_thread_failed(failed)
+        self._thread_hook(failed)
+
+    @observing()
+    def _tell_thread_failed(self, failed: threading.ExceptHookArgs) -> None:
+        if os.getpid() == self._pid and failed.exc_type is not SystemExit:
+            self._report(_thread_failed(failed))
 
 
 def _thread_failed(failed: threading.ExceptHookArgs) -> ThreadFailed:

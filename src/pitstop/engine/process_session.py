@@ -8,6 +8,7 @@ from types import FrameType
 
 from pitstop.engine import stacks
 from pitstop.engine.exit_watch import ExitWatch
+from pitstop.engine.fence import FENCE
 from pitstop.engine.session import Session
 from pitstop.engine.witness import Witness
 from pitstop.engine.worker_watch import WorkerWatch
@@ -41,6 +42,7 @@ def open_session(
     session = current()
     if session is None:
         session = _sessions[os.getpid()] = Session.open(socket_path, versions)
+        FENCE.tell(session)
         WorkerWatch(session.report).install()
         if not os.environ.get(ENV_STACKS):
             stacks.answer_in(session.attempt_dir / STACKS_FILE)

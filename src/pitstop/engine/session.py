@@ -19,6 +19,7 @@ from pitstop.engine.copier import Copied, Copier
 from pitstop.engine.copy_mode import is_copied_before
 from pitstop.engine.cut import Cut, Position
 from pitstop.engine.durability import Durability
+from pitstop.engine.fence import FENCE
 from pitstop.engine.loss_watch import LossWatch
 from pitstop.engine.own_sources import own_sources
 from pitstop.engine.restore_point import RestorePoint
@@ -212,6 +213,10 @@ class Session:
             self._given_up = True
             self.report(snapshot_notices.broken(error))
 
+    def phase(self) -> Phase:
+        """What this process is doing."""
+        return self.beacon.phase()
+
     def act(self, step: int, take: Callable[[], Cut | None]) -> bool:
         """Does what is due at this boundary.
 
@@ -279,7 +284,7 @@ class Session:
             raise TrainingStopped
         self.beacon.write_phase(Phase.SAVING)
         self._durability.wait(lambda: self.beacon.stop() < Stop.NOW, _STOP_WAIT_SECONDS)
-        if cut is not None:
+        if cut is not None and not self._given_up:
             self._durability.expect(self._copier.copy_now(self._named(cut), "stop", durable=True))
         where = cut.position if cut is not None else at or self.beacon.progress()
         self.report(TrainerStopped(where.step, where.epoch, where.step_in_epoch, phase))
@@ -380,6 +385,8 @@ class Session:
             # The persister notices too, and asks this process to stop.
             self._connection = None
             connection.close()
+        except (TypeError, ValueError) as error:
+            FENCE.note(f"sending of {type_}", error)
 
 
 def _introduction() -> dict[str, Any]:

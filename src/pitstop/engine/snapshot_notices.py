@@ -35,7 +35,7 @@ def broken(error: Exception) -> InstrumentationUnavailable:
     """Our own code failed: there are no snapshots any more."""
     trace = "".join(traceback.format_exception(error)[-3:])
     return InstrumentationUnavailable(
-        f"Pitstop failed to take a snapshot ({error!r}); training goes on without.",
+        f"Pitstop failed ({error!r}); training goes on, and no further snapshot is taken.",
         f"Please report this as a bug of Pitstop: {trace}",
     )
 

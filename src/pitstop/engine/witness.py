@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 
 from pitstop.engine import last_collection
+from pitstop.engine.fence import observing
 from pitstop.events import Event, ExceptionRaised, ScriptEnded
 from pitstop.link.beacon import Beacon, Phase
 
@@ -128,13 +129,19 @@ class Witness:
     def _on_exception(
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
-        clean(error)
+        observing()(clean)(error)
         trace = error.__traceback__
         try:
             if os.getpid() == self._pid:
-                self._report(self._describe(kind, error, trace))
+                self._tell(kind, error, trace)
         finally:
             self._excepthook(kind, error, trace)
+
+    @observing()
+    def _tell(
+        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
+    ) -> None:
+        self._report(self._describe(kind, error, trace))
 
     def _describe(
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
@@ -156,6 +163,7 @@ class Witness:
             bases=[base.__name__ for base in kind.__mro__[1:-1]],
         )
 
+    @observing()
     def _on_exit(self) -> None:
         if os.getpid() == self._pid:
             self._report(ScriptEnded(step=self._beacon.progress().step))

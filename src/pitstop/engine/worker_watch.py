@@ -11,6 +11,7 @@ from collections.abc import Callable
 from multiprocessing import popen_fork
 from typing import Any
 
+from pitstop.engine.fence import observing
 from pitstop.events import WorkerDied
 from pitstop.machine.signal_names import signal_name
 
@@ -48,6 +49,7 @@ class WorkerWatch:
         handle.poll = poll
         handle._send_signal = send_signal
 
+    @observing()
     def collected(self, pid: int, code: int) -> None:
         """A child has ended with this code, negative for a signal."""
         if os.getpid() != self._pid or pid in self._ended_by_us:

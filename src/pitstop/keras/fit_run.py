@@ -8,6 +8,7 @@ from typing import Any
 from pitstop import steps
 from pitstop.engine import shared_random
 from pitstop.engine.cut import Cut, HeldTensor, Position
+from pitstop.engine.fence import observing
 from pitstop.engine.level import Level
 from pitstop.engine.process_name import process_name
 from pitstop.engine.python_state import Encoder, decode
@@ -27,13 +28,13 @@ from pitstop.keras.event_files import EventFiles
 from pitstop.keras.fit_level import FitLevel
 from pitstop.keras.fit_vitals import FitVitals
 from pitstop.keras.input_choice import InputMode
+from pitstop.keras.step_numbers import StepNumbers
 from pitstop.keras.training_input import TrainingInput
 from pitstop.keras.validation_input import ValidationInput
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow.streams import Streams, is_part_of_an_input
 from pitstop.tensorflow.variables import VariableRegistry
 
-_NO_LOSS = float("nan")
 # Of the budget; snapshots by cadence have a half.
 _HOLDS_SHARE = 0.5
 
@@ -95,14 +96,14 @@ class FitRun:
         self._next_hold_ns = 0
         self._clock = StepClock()
         self._vitals = FitVitals(session.vitals)
-        self._loss = _NO_LOSS
-        self._metrics = 0
+        self._numbers = StepNumbers()
 
     def begin(self) -> None:
         """`fit` is about to look at its data; the random streams are as it sees them."""
         self.look_for_streams()
         self._fit_random = self._streams.capture()
 
+    @observing(spoils=True)
     def look_for_streams(self) -> None:
         """Looks for random generators that the script uses in this fit."""
         named = {name: value for name, value in self._arguments.items() if name != "callbacks"}
@@ -117,7 +118,6 @@ class FitRun:
     def use_input(self, epoch_iterator: Any) -> None:
         """Learns which iterator feeds the training."""
         adapter = epoch_iterator.data_adapter
-        self.epoch_iterator = epoch_iterator
         self.input = TrainingInput(
             epoch_iterator, self._streams, InputMode(self.session.settings.input_mode)
         )
@@ -127,6 +127,8 @@ class FitRun:
         self.data = data_spec.describe(
             adapter, epoch_iterator._distributed_dataset, epoch_iterator.steps_per_epoch
         )
+        # The last: without an input of ours, Keras reads its own.
+        self.epoch_iterator = epoch_iterator
 
     @property
     def step_reached(self) -> int:
@@ -157,6 +159,7 @@ class FitRun:
 
     # -- the training steps ----------------------------------------------------
 
+    @observing(spoils=True)
     def begin_steps(self) -> None:
         """The steps of an epoch begin; the first boundary is before the first of them."""
         self.held = None
@@ -171,6 +174,11 @@ class FitRun:
     def step_done(self) -> None:
         """A call of the train function ended and its callbacks have run."""
         now_ns = time.monotonic_ns()
+        self._note_step(now_ns)
+        self._boundary(now_ns)
+
+    @observing(spoils=True)
+    def _note_step(self, now_ns: int) -> None:
         if self.steps_this_attempt == 0:
             self.session.beacon.write_phase(Phase.TRAIN)
         else:
@@ -178,7 +186,6 @@ class FitRun:
         self._count_steps()
         self._vitals.step_done(self, now_ns - self._last_boundary_ns, now_ns)
         self._last_boundary_ns = now_ns
-        self._boundary(now_ns)
 
     def _count_steps(self) -> None:
         # A call of the train function may run several steps, the last call of
@@ -192,21 +199,18 @@ class FitRun:
         self.steps_this_attempt += count
         self.input.drew(count)
         self._call_ended = False
+        numbers, place = self._numbers, (self.step, self.index, self.epoch)
         self.session.steps.record(
-            steps.StepRecord(
-                self.step, self.index, self.epoch, self._loss, time.time(), self._metrics
-            )
+            steps.StepRecord(*place, numbers.loss, time.time(), numbers.digest)
         )
 
-    def note_loss(self, logs: dict[str, Any]) -> float:
-        """Remembers what a training step returned; the loss as a number."""
+    def note_loss(self, logs: dict[str, Any]) -> None:
+        """Remembers what a training step returned."""
         self.logs = logs
         self._call_ended = True
-        numbers = step_logs.numbers(logs)
-        self._loss = numbers.get("loss", _NO_LOSS)
-        self._metrics = steps.digest(numbers)
-        return self._loss
+        self._numbers.note(self)
 
+    @observing(spoils=True)
     def steps_finished(self) -> None:
         """The epoch's steps are done: validation and callbacks come next."""
         self._stepping = False
@@ -229,6 +233,7 @@ class FitRun:
             share = self.session.settings.overhead * _HOLDS_SHARE
             self._next_hold_ns = started_ns + int(cost_ns / share)
 
+    @observing(spoils=True)
     def _boundary(self, now_ns: int) -> None:
         self._publish(now_ns)
         if not self.session.due(self.step, now_ns):
@@ -239,7 +244,7 @@ class FitRun:
 
     def _publish(self, now_ns: int) -> None:
         self.session.beacon.write_position(
-            self.step, self.epoch, self.step_in_epoch, now_ns, self._loss
+            self.step, self.epoch, self.step_in_epoch, now_ns, self._numbers.loss
         )
 
     def _measure_step(self, now_ns: int) -> None:

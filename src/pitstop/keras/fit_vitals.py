@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pitstop.engine.fence import observing
 from pitstop.engine.vitals import Vitals
 from pitstop.keras import private, step_logs
 from pitstop.tensorflow import input_time
@@ -18,6 +19,7 @@ class FitVitals:
         self._steps_ns = 0
         self._told_step = -1
 
+    @observing()
     def step_done(self, run: Any, elapsed_ns: int, now_ns: int) -> None:
         """A step has ended; the hot path.
 

@@ -6,6 +6,7 @@ waited for until the script calls `fit`.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -14,6 +15,7 @@ from typing import Any
 import keras
 
 from pitstop.engine import process_session
+from pitstop.engine.fence import observing
 from pitstop.errors import PeerFault, UnsupportedVersion
 from pitstop.keras import private, stop_training
 from pitstop.keras.training import Training
@@ -137,18 +139,6 @@ def _exhausted(instrumentation: Instrumentation) -> _Wrap:
     return wrap
 
 
-def _iterator_made(instrumentation: Instrumentation) -> _Wrap:
-    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-            original(self, *args, **kwargs)
-            if instrumentation.training is not None:
-                instrumentation.training.iterator_made(self)
-
-        return __init__
-
-    return wrap
-
-
 def _train_begin(instrumentation: Instrumentation) -> _Wrap:
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
         def on_train_begin(self: Any, logs: Any = None) -> None:
@@ -163,64 +153,46 @@ def _train_begin(instrumentation: Instrumentation) -> _Wrap:
     return wrap
 
 
-def _epoch_begin(instrumentation: Instrumentation) -> _Wrap:
-    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-        def on_epoch_begin(self: Any, epoch: int, logs: Any = None) -> None:
-            original(self, epoch, logs)
-            if instrumentation.training is not None:
-                instrumentation.training.epoch_begins(self, epoch)
-
-        return on_epoch_begin
-
-    return wrap
+_Observe = Callable[..., None]
 
 
-def _epoch_end(instrumentation: Instrumentation) -> _Wrap:
-    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-        def on_epoch_end(self: Any, epoch: int, logs: Any = None) -> None:
-            if instrumentation.training is not None:
-                instrumentation.training.epoch_ends(self, epoch, logs)
-            original(self, epoch, logs)
+def _before(observe: _Observe) -> Callable[[Instrumentation], _Wrap]:
+    """Lets the training look on before a method of Keras runs."""
+    observe = observing(spoils=True)(observe)
 
-        return on_epoch_end
+    def of(instrumentation: Instrumentation) -> _Wrap:
+        def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(original)
+            def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+                if instrumentation.training is not None:
+                    observe(instrumentation.training, self, *args, **kwargs)
+                return original(self, *args, **kwargs)
 
-    return wrap
+            return method
 
+        return wrap
 
-def _batch_end(instrumentation: Instrumentation) -> _Wrap:
-    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-        def on_train_batch_end(self: Any, batch: int, logs: Any = None) -> None:
-            if instrumentation.training is not None:
-                instrumentation.training.step_returned(self, logs)
-            original(self, batch, logs)
-
-        return on_train_batch_end
-
-    return wrap
+    return of
 
 
-def _test_begin(instrumentation: Instrumentation) -> _Wrap:
-    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-        def on_test_begin(self: Any, logs: Any = None) -> None:
-            if instrumentation.training is not None:
-                instrumentation.training.test_begins(self)
-            original(self, logs)
+def _after(observe: _Observe) -> Callable[[Instrumentation], _Wrap]:
+    """Lets the training look on when a method of Keras has run."""
+    observe = observing(spoils=True)(observe)
 
-        return on_test_begin
+    def of(instrumentation: Instrumentation) -> _Wrap:
+        def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(original)
+            def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+                result = original(self, *args, **kwargs)
+                if instrumentation.training is not None:
+                    observe(instrumentation.training, self, *args, **kwargs)
+                return result
 
-    return wrap
+            return method
 
+        return wrap
 
-def _test_end(instrumentation: Instrumentation) -> _Wrap:
-    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-        def on_test_end(self: Any, logs: Any = None) -> None:
-            original(self, logs)
-            if instrumentation.training is not None:
-                instrumentation.training.test_ends(self)
-
-        return on_test_end
-
-    return wrap
+    return of
 
 
 def _metrics_or_logs(instrumentation: Instrumentation) -> _Wrap:
@@ -234,21 +206,29 @@ def _metrics_or_logs(instrumentation: Instrumentation) -> _Wrap:
     return wrap
 
 
+_When = Callable[[_Observe], Callable[[Instrumentation], _Wrap]]
+
+OBSERVED: tuple[tuple[type, str, _When, _Observe], ...] = (
+    (private.TFEpochIterator, "__init__", _after, Training.iterator_made),
+    (private.CallbackList, "on_epoch_begin", _after, Training.epoch_begins),
+    (private.CallbackList, "on_epoch_end", _before, Training.epoch_ends),
+    (private.CallbackList, "on_train_batch_end", _before, Training.step_returned),
+    (private.CallbackList, "on_test_begin", _before, Training.test_begins),
+    (private.CallbackList, "on_test_end", _after, Training.test_ends),
+)
+"""Methods of Keras that are only looked at, and by what; all of these are fenced."""
+
 _METHODS: tuple[tuple[type, str, Callable[[Instrumentation], _Wrap]], ...] = (
     (private.EpochIterator, "_enumerate_iterator", _enumerate),
     (private.EpochIterator, "_interrupted_warning", _exhausted),
-    (private.TFEpochIterator, "__init__", _iterator_made),
     (private.CallbackList, "on_train_begin", _train_begin),
-    (private.CallbackList, "on_epoch_begin", _epoch_begin),
-    (private.CallbackList, "on_epoch_end", _epoch_end),
-    (private.CallbackList, "on_train_batch_end", _batch_end),
-    (private.CallbackList, "on_test_begin", _test_begin),
-    (private.CallbackList, "on_test_end", _test_end),
     (private.TensorFlowTrainer, "_get_metrics_result_or_logs", _metrics_or_logs),
+    *((owner, name, when(observe)) for owner, name, when, observe in OBSERVED),
 )
 
 
 def _stop_training(instrumentation: Instrumentation) -> Callable[[Any, FrameType], None]:
+    @observing()
     def notify(model: Any, frame: FrameType) -> None:
         training = instrumentation.training
         if training is not None and training.run is not None and training.run.model is model:
@@ -259,6 +239,7 @@ def _stop_training(instrumentation: Instrumentation) -> Callable[[Any, FrameType
 
 
 def _hidden_random_op(instrumentation: Instrumentation) -> Callable[[str], None]:
+    @observing(spoils=True)
     def notify(op_type: str) -> None:
         if instrumentation.training is not None:
             instrumentation.training.hidden_random_op(op_type)

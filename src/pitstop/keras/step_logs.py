@@ -9,13 +9,21 @@ import tensorflow as tf
 
 
 def numbers(logs: Mapping[str, Any]) -> dict[str, float]:
-    """The scalars among the logs."""
-    return {name: float(value) for name, value in logs.items() if _is_scalar(value)}
+    """The scalars among the logs that are numbers."""
+    found = {name: _number(value) for name, value in logs.items() if _is_scalar(value)}
+    return {name: number for name, number in found.items() if number is not None}
 
 
 def plain(logs: Mapping[str, Any]) -> dict[str, Any]:
     """The scalars with tensors as NumPy scalars, which keep every bit."""
     return {key: value[()] for key, value in _as_arrays(logs)}
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None  # a text, or a complex number
 
 
 def _is_scalar(value: Any) -> bool:

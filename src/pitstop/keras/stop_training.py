@@ -8,6 +8,7 @@ from types import FrameType
 from typing import Any
 
 import keras
+import numpy as np
 
 from pitstop.engine.witness import is_own_file, is_user_file
 from pitstop.events import StopTrainingSet
@@ -97,9 +98,9 @@ def _callback(frame: FrameType | None) -> Any:
 def _watched(callback: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in _WATCHED:
-        value = getattr(callback, name, None)
+        value: Any = getattr(callback, name, None)
         if isinstance(value, bool | int | str):
             found[name] = value
-        elif value is not None and hasattr(value, "__float__"):
+        elif hasattr(value, "__float__") and np.ndim(value) == 0:
             found[name] = float(value)
     return found

@@ -7,6 +7,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from pitstop.engine.export_order import refuse_to_train
+from pitstop.engine.fence import observing
 from pitstop.engine.refused_resume import ResumeImpossible, refuse_resume
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState
@@ -21,7 +22,7 @@ from pitstop.events import (
     InputExhausted,
     Notice,
 )
-from pitstop.keras import exporting, open_step, private, starting_from
+from pitstop.keras import exporting, open_step, private, starting_from, step_logs
 from pitstop.keras.continuation import Continuation
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.repeated_shuffle import RepeatedShuffles
@@ -73,7 +74,10 @@ class Training:
         arguments = private.fit_arguments(args, kwargs)
         if self.session.settings.export_to:
             exporting.quiet(arguments.get("callbacks"))
-        run = self.run = self._begin(model, {"model": model, **arguments})
+        self._begin(model, {"model": model, **arguments})
+        run = self.run
+        if run is None:
+            return original(model, *args, **kwargs)
         try:
             with StopSignals(self.session) if self.session.alone else nullcontext():
                 history = original(model, *args, **kwargs)
@@ -103,26 +107,23 @@ class Training:
             self.session.report(_TRAINS_NOTHING)
         return private.empty_history(model)
 
-    def _begin(self, model: Any, arguments: dict[str, Any]) -> FitRun:
+    @observing(spoils=True)
+    def _begin(self, model: Any, arguments: dict[str, Any]) -> None:
         index = self.session.next_index()
+        point = self.session.point_for(index)
+        if point is not None:
+            self.session.beacon.write_phase(Phase.RESTORING)
+        elif self.session.settings.export_to:
+            refuse_to_train(self.session, index)
         # A recorded loop may have come before it.
         step = max(self._step, self.session.beacon.progress().step)
         run = FitRun(self.session, self._registry, self._versions, model, index, step, arguments)
-        self._continuation = self._next_continuation(run)
+        self._continuation = None if point is None else Continuation(run, self._fetch(point))
         if self._continuation is None:
             randomness.seed_if_unseeded()
         run.begin()
         self.session.start_steps(run.step)
-        return run
-
-    def _next_continuation(self, run: FitRun) -> Continuation | None:
-        point = self.session.point_for(run.index)
-        if point is None:
-            if self.session.settings.export_to:
-                refuse_to_train(self.session, run.index)
-            return None
-        self.session.beacon.write_phase(Phase.RESTORING)
-        return Continuation(run, self._fetch(point))
+        self.run = run
 
     def _fetch(self, point: RestorePoint) -> SavedState:
         try:
@@ -135,6 +136,7 @@ class Training:
             refuse_resume(self.session, ResumeRefused(message, remedy))
         return saved
 
+    @observing(spoils=True)
     def _finish(self, run: FitRun, history: Any) -> None:
         run.steps_finished()
         run.input.settle()
@@ -175,55 +177,56 @@ class Training:
         exports = bool(self.session.settings.export_to)
         return exports and newest is not None and newest.fit == run.index
 
+    @observing()
     def _publish_plan(self, run: FitRun) -> None:
         epochs = int(run.callbacks.params.get("epochs") or 0)
         steps = run.epoch_iterator.num_batches
         self.session.beacon.write_plan(run.index, epochs, steps or 0, 0)
         self.session.report(FitStarted(run.index, epochs, steps, run.data))
 
-    def epoch_begins(self, callbacks: Any, epoch: int) -> None:
+    def epoch_begins(self, callbacks: Any, epoch: int, logs: Any = None) -> None:
         """`CallbackList.on_epoch_begin` has run."""
         if self.run is not None and callbacks is self.run.callbacks:
             self.run.epoch = epoch
             self.run.step_in_epoch = 0
 
-    def epoch_ends(self, callbacks: Any, epoch: int, logs: dict[str, Any]) -> None:
+    def epoch_ends(self, callbacks: Any, epoch: int, logs: Any = None) -> None:
         """`CallbackList.on_epoch_end` is about to run."""
         run = self.run
         if run is None or callbacks is not run.callbacks:
             return
         run.steps_finished()
         run.hold()
-        numbers = {key: float(value) for key, value in (logs or {}).items() if _is_number(value)}
+        self._tell_epoch(run, epoch, step_logs.numbers(logs or {}))
+
+    @observing()
+    def _tell_epoch(self, run: FitRun, epoch: int, numbers: dict[str, float]) -> None:
         # Not Keras' own guess at the end of an input of unknown length: it is one too many.
         source = run.epoch_iterator
         expected = source.steps_per_epoch or source.data_adapter.num_batches
         self.session.report(EpochEnded(run.index, epoch, run.step_in_epoch, expected, numbers))
         self.session.epoch_ended(run.held, numbers)
 
-    def step_returned(self, callbacks: Any, logs: dict[str, Any]) -> None:
+    def step_returned(self, callbacks: Any, batch: int, logs: Any = None) -> None:
         """A training step returned its logs; callbacks have not seen them yet."""
         run = self.run
-        if run is None or callbacks is not run.callbacks:
-            return
-        loss = run.note_loss(logs or {})
-        if logs and "loss" in logs:
-            place = (run.step + 1, run.epoch, run.step_in_epoch + 1)
-            self.session.losses.note(*place, loss, run.learning_rate)
+        if run is not None and callbacks is run.callbacks:
+            run.note_loss(logs or {})
 
-    def test_begins(self, callbacks: Any) -> None:
+    def test_begins(self, callbacks: Any, logs: Any = None) -> None:
         """Validation of the watched fit begins; training metrics are still intact."""
         if self.run is not None and callbacks is self.run.callbacks:
             self.run.steps_finished()
             self.run.hold()
             self.session.beacon.write_phase(Phase.VALIDATION)
 
-    def test_ends(self, callbacks: Any) -> None:
+    def test_ends(self, callbacks: Any, logs: Any = None) -> None:
         """Validation of the watched fit ended."""
         if self.run is not None and callbacks is self.run.callbacks:
             self.run.validation.ended(private.validation_iterator(self.run.model))
             self.session.beacon.write_phase(Phase.TRAIN)
 
+    @observing()
     def input_exhausted(self, epoch_iterator: Any) -> None:
         """Keras warned that the input ran out."""
         run = self.run
@@ -240,7 +243,7 @@ class Training:
         if self.run is not None:
             self.run.hidden_random_op(op_type, place_on_stack())
 
-    def iterator_made(self, epoch_iterator: Any) -> None:
+    def iterator_made(self, epoch_iterator: Any, *_: Any, **__: Any) -> None:
         """An epoch iterator exists; the first one of a fit feeds its training."""
         if self.run is not None and self.run.epoch_iterator is None:
             self.run.use_input(epoch_iterator)
@@ -261,7 +264,7 @@ class Training:
             yield from self._training_steps(run, epoch_iterator)
             return
         if epoch_iterator._current_iterator is None:
-            RepeatedShuffles.of(epoch_iterator).begin()
+            _count_shuffles(epoch_iterator)
         with self._outside_of_fits():
             for item in original(epoch_iterator):
                 self._obey_stop_outside_training()
@@ -316,6 +319,11 @@ class Training:
             self.session.stop_with(self.run.held, "validation")
 
 
+@observing(spoils=True)
+def _count_shuffles(epoch_iterator: Any) -> None:
+    RepeatedShuffles.of(epoch_iterator).begin()
+
+
 def _fresh_iterator(run: FitRun, source: Any) -> Any:
     source._steps_seen = 0
     return run.input.create_iterator()
@@ -339,7 +347,3 @@ def _steps(run: FitRun, source: Any, iterator: Any, total: int) -> Iterator[Any]
             yield private.step_item(step, step + stride - 1, iterator)
         run.step_done()
         step += stride
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) or getattr(value, "shape", None) == ()

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from pitstop.engine.cut import HeldTensor
+from pitstop.engine.fence import observing
 from pitstop.engine.level import Level
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
@@ -64,17 +65,22 @@ class TrainingInput:
 
     # -- while it is read --------------------------------------------------------
 
+    @observing(spoils=True)
     def before_iterator(self) -> None:
         """An iterator is about to be created, and readers to be started for it."""
         self._state.creating(self._source.data_adapter, self._streams.capture())
 
     def create_iterator(self) -> Any:
         """A new iterator over the training input, counted."""
-        if self.iterator is None:
-            self._shuffles.begin()
+        self._count_shuffles()
         self.iterator = iter(self._source._get_iterator())
         self._state.created_one()
         return self.iterator
+
+    @observing(spoils=True)
+    def _count_shuffles(self) -> None:
+        if self.iterator is None:
+            self._shuffles.begin()
 
     def drew(self, batches: int) -> None:
         """Training steps have drawn so many batches."""

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from pitstop.engine.fence import observing
 from pitstop.engine.session import Session
 from pitstop.replay.callee import Call, FunctionCallee, MethodCallee
 from pitstop.replay.recorder import Recorder
@@ -87,10 +88,12 @@ def _fit(recorder: Recorder, original: Callable[..., Any]) -> Callable[..., Any]
 
 
 def _apply(recorder: Recorder, original: Callable[..., Any]) -> Callable[..., Any]:
+    applies_gradients = observing(spoils=True)(recorder.applies_gradients)
+
     @functools.wraps(original)
     def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
         result = original(self, *args, **kwargs)
-        recorder.applies_gradients()
+        applies_gradients()
         return result
 
     return apply

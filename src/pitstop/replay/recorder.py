@@ -10,11 +10,13 @@ from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
+from pitstop.engine.fence import FENCE, observing
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.session import Session
 from pitstop.engine.witness import place_on_stack
 from pitstop.errors import PeerFault
 from pitstop.events import LevelKnown
+from pitstop.link.beacon import Phase
 from pitstop.replay import signature, values
 from pitstop.replay.callee import Call, Callee
 from pitstop.replay.live_loop import LiveLoop
@@ -99,14 +101,18 @@ class Recorder:
             if self._loop is not None:
                 self._loop.obey_stop()
             result, traced = self._run(call)
-            if self._loop is None:
-                if not self._trains(call.callee) or not self._begin():
-                    return result
-                if self._repetition is not None:
-                    return self._reply(self._repetition, self._next_call(self._repetition, call))
-            if self._loop is not None:
-                self._note_call(self._loop, call, result, traced=traced)
+            self._observe(call, result, traced=traced)
+            if self._repetition is not None:
+                return self._reply(self._repetition, self._next_call(self._repetition, call))
             return result
+
+    @observing(spoils=True)
+    def _observe(self, call: Call, result: Any, *, traced: bool) -> None:
+        """A call was computed: the loop may begin with it, and is recorded."""
+        if self._loop is None and not (self._trains(call.callee) and self._begin()):
+            return
+        if self._loop is not None and self._repetition is None:
+            self._note_call(self._loop, call, result, traced=traced)
 
     def aside(self, run: Callable[[], Any]) -> Any:
         """Runs what is watched otherwise: a `fit`, before which a loop ends."""
@@ -183,8 +189,7 @@ class Recorder:
     def _run(self, call: Call) -> tuple[Any, bool]:
         """What the call returns, and whether something was traced in it."""
         callee = self._callee = call.callee
-        before = callee.traces(), self._registry.created
-        self._seen.setdefault(callee.owner, set()).add(callee.name)
+        before = self._so_far(callee)
         try:
             result = call.run()
         except Exception as error:
@@ -193,7 +198,16 @@ class Recorder:
             raise
         finally:
             self._callee = None
-        return result, before != (callee.traces(), self._registry.created)
+        return result, before != self._so_far(callee)
+
+    def _so_far(self, callee: Callee) -> tuple[int, int]:
+        """Traces and variables that there are: other numbers tell of a trace."""
+        try:
+            self._seen.setdefault(callee.owner, set()).add(callee.name)
+            return callee.traces(), self._registry.created
+        except Exception as error:  # noqa: BLE001 - ours: the call itself is not in here
+            FENCE.note("the look at a call", error, spoils=True)
+            return 0, 0
 
     def _trains(self, callee: Callee) -> bool:
         # Looking at graphs is dear; they are other ones only after a trace.
@@ -271,9 +285,11 @@ class Recorder:
             self.switch_off()
             return False
         index = session.next_index()
+        point = session.point_for(index)
+        if point is not None:
+            session.beacon.write_phase(Phase.RESTORING)
         step = session.beacon.progress().step
         loop = self._loop = LiveLoop(session, self._registry, index, step)
-        point = session.point_for(index)
         if point is not None:
             self._repeat(loop, point)
             return True
@@ -291,6 +307,7 @@ class Recorder:
         self._repetition = Repetition(loop, self._registry, saved)
         self._repetition.begin()
 
+    @observing(spoils=True)
     def _end_loop(self) -> None:
         loop, repetition = self._loop, self._repetition
         if repetition is not None:

@@ -18,6 +18,7 @@ from tensorflow.python.eager.polymorphic_function import polymorphic_function
 from tensorflow.python.framework import auto_control_deps_utils, config, func_graph, ops
 from tensorflow.python.ops import gen_resource_variable_ops, resource_variable_ops
 
+from pitstop.engine.fence import observing
 from pitstop.errors import UnsupportedVersion
 from pitstop.tensorflow import random_ops
 
@@ -64,6 +65,7 @@ def on_variable_created(notify: Callable[[Any], None]) -> None:
     base = resource_variable_ops.BaseResourceVariable
     unread = resource_variable_ops._UnreadVariable
     original = base.__init__
+    notify = observing(spoils=True)(notify)
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
@@ -93,6 +95,7 @@ def _on_traced_op(
     is_meant: Callable[[str, Mapping[str, Any]], bool], notify: Callable[[str], None]
 ) -> None:
     original = func_graph.FuncGraph._create_op_internal
+    notify = observing(spoils=True)(notify)
 
     def _create_op_internal(self: Any, op_type: str, *args: Any, **kwargs: Any) -> Any:
         # The sixth argument, after inputs, dtypes, input_types and name.
@@ -161,6 +164,8 @@ def before_variable_read(notify: Callable[[Any], None]) -> None:
 
 
 def _notifying(original: Callable[..., Any], notify: Callable[[Any], None]) -> Callable[..., Any]:
+    notify = observing(spoils=True)(notify)
+
     @functools.wraps(original)
     def read(self: Any, *args: Any, **kwargs: Any) -> Any:
         notify(self)

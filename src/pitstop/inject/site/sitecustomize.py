@@ -37,8 +37,7 @@ def _load_hidden_sitecustomize() -> None:
     _load(importlib.machinery.PathFinder.find_spec("sitecustomize", others))
 
 
-# Tools that the script starts may run on an older Python: those are left alone.
-if os.environ.get("PITSTOP_SOCKET") and sys.version_info >= (3, 11):
+def _watch() -> None:
     if "pitstop" not in sys.modules:
         _load_pitstop()
     from pitstop.inject import autoload
@@ -53,4 +52,11 @@ if os.environ.get("PITSTOP_SOCKET") and sys.version_info >= (3, 11):
         from pitstop.engine import stacks
 
         stacks.answer_in(os.environ["PITSTOP_STACKS"])
-_load_hidden_sitecustomize()
+
+
+try:
+    # Tools that the script starts may run on an older Python: those are left alone.
+    if os.environ.get("PITSTOP_SOCKET") and sys.version_info >= (3, 11):
+        _watch()
+finally:
+    _load_hidden_sitecustomize()

@@ -1,0 +1,174 @@
+"""Keeps failures of our own code away from the training that it looks at.
+
+What we do inside of the user's process only looks on.  Where that fails, the failure is noted once
+by its place, with its traceback, in the attempt's folder, and the training goes on as if nobody
+had looked.  What was needed for an exact resume, and failed, ends the snapshots of the attempt:
+none is better than a wrong one.
+
+What leaves a script on purpose (`TrainingStopped` and its like) is no `Exception`, and passes.
+Code of the user's never runs inside of a fence.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ParamSpec, Protocol
+
+from pitstop.events import Event, Notice
+from pitstop.link.beacon import Phase
+from pitstop.link.stacks import ENV_STACKS
+
+FAILURES_FILE = "failures.txt"
+"""In the attempt's folder: tracebacks of what failed in Pitstop itself."""
+
+_EXIT_REFUSED = 2
+_MOST_PLACES = 50
+_P = ParamSpec("_P")
+
+
+class RestoreFailed(SystemExit):
+    """Leaves the script because our own code failed while a saved state was restored.
+
+    The checkpoint stands; to train from the start in its place would be a silent loss.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(_EXIT_REFUSED)
+
+
+class Watched(Protocol):
+    """The session, as far as a failure is told to it."""
+
+    attempt_dir: Path
+
+    def report(self, event: Event) -> None:
+        """Sends an event to the journal."""
+
+    def give_up_snapshots(self, error: Exception) -> None:
+        """Takes no further snapshot, and says so."""
+
+    def phase(self) -> Phase:
+        """What the trainer is doing."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What failed, and where; `spoils` a later snapshot or not."""
+
+    place: str
+    error: Exception
+    spoils: bool
+
+    def describe(self) -> str:
+        """Its traceback, under the place."""
+        return f"{self.place}\n{''.join(traceback.format_exception(self.error))}\n"
+
+
+class Fence:
+    """The failures of one process, each place once."""
+
+    def __init__(self) -> None:
+        self._session: Watched | None = None
+        self._early: list[Failure] = []
+        self._places: set[str] = set()
+        self._told = False
+        self._pid = os.getpid()
+
+    def tell(self, session: Watched) -> None:
+        """From now on failures are told here, first those that came before."""
+        self._session, self._pid = session, os.getpid()
+        early, self._early = self._early, []
+        for failure in early:
+            self._tell(session, failure)
+
+    def note(self, place: str, error: Exception, *, spoils: bool = False) -> None:
+        """Our code has failed.
+
+        Args:
+            place: what failed, the same words each time.
+            error: with its traceback.
+            spoils: a snapshot that is taken later would lack something.
+
+        Raises:
+            RestoreFailed: it failed while a saved state is restored.
+        """
+        if os.getpid() != self._pid:
+            return  # a forked data worker
+        if place not in self._places and len(self._places) < _MOST_PLACES:
+            self._places.add(place)
+            # Nothing is left to be told to when this fails.
+            with suppress(Exception):
+                self._keep(Failure(place, error, spoils))
+        if spoils and self._session is not None and self._session.phase() is Phase.RESTORING:
+            raise RestoreFailed
+
+    def _keep(self, failure: Failure) -> None:
+        if self._session is None:
+            self._early.append(failure)
+            _write(Path(os.environ[ENV_STACKS]).parent, failure)
+        else:
+            _write(self._session.attempt_dir, failure)
+            self._tell(self._session, failure)
+
+    def _tell(self, session: Watched, failure: Failure) -> None:
+        if session.phase() is Phase.RESTORING and failure.spoils:
+            session.report(_not_restored(failure))
+        elif failure.spoils:
+            session.give_up_snapshots(failure.error)
+        elif not self._told:
+            self._told = True
+            session.report(_unobserved(failure, session.attempt_dir / FAILURES_FILE))
+
+
+def _write(attempt_dir: Path, failure: Failure) -> None:
+    with suppress(OSError), (attempt_dir / FAILURES_FILE).open("a", encoding="utf-8") as file:
+        file.write(failure.describe())
+
+
+def _unobserved(failure: Failure, path: Path) -> Notice:
+    return Notice(
+        "observation_failed",
+        f"Pitstop failed in {failure.place} ({failure.error!r}); the training is not affected.",
+        f"Please report this as a bug of Pitstop, with {path}.",
+    )
+
+
+def _not_restored(failure: Failure) -> Notice:
+    return Notice(
+        "resume_refused",
+        f"Pitstop failed to restore the saved state ({failure.error!r}); the checkpoint stands.",
+        f"Please report this as a bug of Pitstop, with {FAILURES_FILE} in the attempt's folder; "
+        "--new starts over.",
+    )
+
+
+FENCE = Fence()
+"""Of this process."""
+
+
+def observing(*, spoils: bool = False) -> Callable[[Callable[_P, object]], Callable[_P, None]]:
+    """Fences a function that only looks on: whatever fails in it, its caller does not notice.
+
+    Args:
+        spoils: see `Fence.note`.
+    """
+
+    def decorate(function: Callable[_P, object]) -> Callable[_P, None]:
+        place = getattr(function, "__qualname__", repr(function))
+
+        @functools.wraps(function)
+        def observe(*args: _P.args, **kwargs: _P.kwargs) -> None:
+            try:
+                function(*args, **kwargs)
+            except Exception as error:  # noqa: BLE001 - ours: no code of the user's runs in here
+                FENCE.note(place, error, spoils=spoils)
+
+        return observe
+
+    return decorate

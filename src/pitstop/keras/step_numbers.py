@@ -1,0 +1,32 @@
+"""The numbers that the last training step returned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pitstop import steps
+from pitstop.engine.fence import observing
+from pitstop.keras import step_logs
+
+
+class StepNumbers:
+    """Loss and metrics of one step, as the step record and the loss watch want them.
+
+    Attributes:
+        loss: NaN where the step returned none.
+        digest: of all its scalars.
+    """
+
+    def __init__(self) -> None:
+        self.loss = float("nan")
+        self.digest = 0
+
+    @observing()
+    def note(self, run: Any) -> None:
+        """A step of the `FitRun` has returned its logs; it is not counted yet."""
+        numbers = step_logs.numbers(run.logs)
+        self.loss = numbers.get("loss", float("nan"))
+        self.digest = steps.digest(numbers)
+        if "loss" in numbers:
+            place = (run.step + 1, run.epoch, run.step_in_epoch + 1)
+            run.session.losses.note(*place, self.loss, run.learning_rate)

@@ -1,0 +1,35 @@
+"""Whatever fails in Pitstop, the training is the training that it would have been."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pitstop.engine.fence import FAILURES_FILE
+from pitstop.events import InstrumentationUnavailable, Notice
+from tests.integration.keras_run import SCRIPTS, KerasRun
+
+TRAININGS = re.compile(r"^(FIT|LOOP) (\S+) (.+)$", re.M)
+
+
+@pytest.mark.timeout(300)
+def test_a_training_does_not_notice_what_fails_in_who_watches_it(tmp_path: Path) -> None:
+    plain = [sys.executable, str(SCRIPTS / "sabotaged.py")]
+    alone = subprocess.run(plain, capture_output=True, text=True, cwd=tmp_path, check=True)
+    run = KerasRun(tmp_path, "sabotaged.py")
+    watched = run.attempt()
+    assert watched.returncode == 0, watched.stderr
+    found = TRAININGS.findall(watched.stdout.decode())
+    assert found == TRAININGS.findall(alone.stdout)
+    outcomes = {(kind, outcome) for kind, _, outcome in found}
+    assert len(outcomes) == 2, found
+    kept = (tmp_path / "run" / "attempts" / "1" / FAILURES_FILE).read_text()
+    broken = {place for _, place, _ in found} - {"nothing"}
+    assert {place for place in broken if f"{place} is broken" in kept} == broken
+    notices = [each for each in run.events(Notice) if each.code == "observation_failed"]
+    assert len(notices) == 1
+    assert len(run.events(InstrumentationUnavailable)) == 1
