@@ -95,13 +95,15 @@ def _on_traced_op(
     is_meant: Callable[[str, Mapping[str, Any]], bool], notify: Callable[[str], None]
 ) -> None:
     original = func_graph.FuncGraph._create_op_internal
-    notify = observing(spoils=True)(notify)
+
+    @observing(spoils=True)
+    def look(op_type: str, attributes: Mapping[str, Any] | None) -> None:
+        if is_meant(op_type, attributes or {}):
+            notify(op_type)
 
     def _create_op_internal(self: Any, op_type: str, *args: Any, **kwargs: Any) -> Any:
         # The sixth argument, after inputs, dtypes, input_types and name.
-        attributes = kwargs.get("attrs") or (args[4] if len(args) > 4 else None)
-        if is_meant(op_type, attributes or {}):
-            notify(op_type)
+        look(op_type, kwargs.get("attrs") or (args[4] if len(args) > 4 else None))
         return original(self, op_type, *args, **kwargs)
 
     func_graph.FuncGraph._create_op_internal = _create_op_internal
