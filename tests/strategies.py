@@ -33,7 +33,7 @@ _PLAIN: dict[object, st.SearchStrategy[Any]] = {
     Any: JSON_VALUES,
     bool: st.booleans(),
     float: _FLOATS,
-    int: st.integers(),
+    int: st.integers(-(1 << 63), (1 << 63) - 1),
     str: st.text(max_size=12),
     type(None): st.none(),
 }

@@ -227,6 +227,38 @@ def test_what_is_no_message_is_told(ends: tuple[Connection, Connection], text: b
     sender.join()
 
 
+def test_what_comes_around_what_is_no_message_counts(ends: tuple[Connection, Connection]) -> None:
+    left, right = ends
+    whole = frame("hello", {"pid": 1})
+    left.socket.sendall(whole + struct.pack("<IB", 3, 0) + b"[1]" + whole)
+    assert [each.type for each in right.receive_ready()] == ["hello", "malformed", "hello"]
+
+
+def test_a_length_that_no_message_has_ends_the_conversation(
+    ends: tuple[Connection, Connection],
+) -> None:
+    left, right = ends
+    left.socket.sendall(struct.pack("<IB", 0xFFFFFFFF, 0))
+    with pytest.raises(PeerClosed):
+        right.receive_ready()
+
+
+def test_half_a_character_is_replaced(ends: tuple[Connection, Connection]) -> None:
+    left, right = ends
+    left.send("event", {"file": "caf\udce9.py"})
+    assert right.receive().body["file"] == "caf?.py"
+
+
+def test_who_takes_no_answer_holds_nobody_up(ends: tuple[Connection, Connection]) -> None:
+    left, right = ends
+    left.socket.settimeout(0.05)
+    with pytest.raises(PeerClosed):
+        left.send("reply", {"text": "x" * (1 << 22)})
+    with pytest.raises(PeerClosed):
+        left.receive_ready()
+    right.close()
+
+
 def test_files_that_this_process_may_not_open_are_told_as_lost(
     ends: tuple[Connection, Connection],
 ) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
+
+from pitstop.events.annotations import checker
 
 JsonValue = Any
 """A value that `json` can carry: None, bool, int, float, str, list, dict."""
@@ -45,15 +49,22 @@ def from_record(record: dict[str, JsonValue]) -> Event:
     """The event that `to_record` made; unknown kinds and fields survive.
 
     Fields that this version does not know are dropped from known kinds, and a
-    known kind that lacks a required field becomes an `UnknownEvent`: a reader
-    never fails on a record that was written whole.
+    known kind that lacks a required field, or has one of another type, becomes an
+    `UnknownEvent`: a reader never fails on a record that was written whole.
     """
     fields = {key: value for key, value in record.items() if key != "kind"}
     cls = _KINDS.get(str(record.get("kind", "")))
     if cls is None:
         return UnknownEvent(str(record.get("kind", "")), fields)
-    known = {f.name for f in dataclasses.fields(cls)}
+    checks = _checks(cls.kind)
+    known = {key: value for key, value in fields.items() if key in checks}
     try:
-        return cls(**{key: value for key, value in fields.items() if key in known})
+        fits = all(checks[key](value) for key, value in known.items())
+        return cls(**known) if fits else UnknownEvent(cls.kind, fields)
     except TypeError:
         return UnknownEvent(cls.kind, fields)
+
+
+@functools.cache
+def _checks(kind: str) -> dict[str, Callable[[JsonValue], bool]]:
+    return {each.name: checker(str(each.type)) for each in dataclasses.fields(_KINDS[kind])}

@@ -8,6 +8,7 @@ the JSON text.  Descriptors travel with the first byte of their frame
 from __future__ import annotations
 
 import array
+import contextlib
 import json
 import os
 import socket
@@ -26,6 +27,9 @@ _MAX_FDS = 16
 """Of one message: a restore image has a table and the files that a checkpoint refers to."""
 _ANCILLARY_BYTES = socket.CMSG_SPACE(_MAX_FDS * struct.calcsize("i"))
 _READ_BYTES = 1 << 16
+_MOST_BYTES = 1 << 26
+MALFORMED = "malformed"
+"""The type of what came in the place of a message."""
 
 
 @dataclass(frozen=True)
@@ -71,15 +75,21 @@ class Connection:
         """Sends one message and waits until the kernel took it.
 
         Raises:
-            PeerClosed: the other process closed its end.
+            PeerClosed: the other process closed its end, or takes nothing.
+            ValueError: it is too large.
         """
         text = json.dumps({"type": type_, **(body or {})}, separators=(",", ":")).encode()
+        if len(text) > _MOST_BYTES:
+            raise ValueError(f"a message of {len(text)} bytes")
         frame = _HEAD.pack(len(text), len(fds)) + text
         with self._sending:
             try:
                 sent = socket.send_fds(self.socket, [frame], list(fds)) if fds else 0
                 self.socket.sendall(frame[sent:])
             except OSError as error:
+                # Half a message may be out: nothing can follow it.
+                with contextlib.suppress(OSError):
+                    self.socket.shutdown(socket.SHUT_RDWR)
                 raise PeerClosed("The other process of the run is gone.") from error
 
     def receive(self) -> Message:
@@ -97,16 +107,23 @@ class Connection:
     def receive_ready(self) -> list[Message]:
         """Reads what has arrived (at least one byte) and returns the whole messages.
 
+        What is no message is one of type "malformed", with a reason: those around it count.
+
         Raises:
-            PeerClosed: the other process closed its end.
+            PeerClosed: the other process closed its end, or does not speak in messages.
             EnvironmentFault: this process may open no more files, and some came with it.
-            ValueError: what came is no message.
         """
         self._read()
         messages = []
-        while (message := self._next_message()) is not None:
+        while (message := self._next_or_malformed()) is not None:
             messages.append(message)
         return messages
+
+    def _next_or_malformed(self) -> Message | None:
+        try:
+            return self._next_message()
+        except ValueError as problem:
+            return Message(MALFORMED, {"reason": str(problem)})
 
     def close(self) -> None:
         """Closes the socket and descriptors nobody asked for."""
@@ -138,12 +155,19 @@ class Connection:
         if len(self._received) < _HEAD.size:
             return None
         length, fd_count = _HEAD.unpack_from(self._received)
+        if length > _MOST_BYTES or fd_count > _MAX_FDS:
+            raise PeerClosed("The other process sent what is no message.")
         end = _HEAD.size + length
         if len(self._received) < end or len(self._fds) < fd_count:
             return None
-        body = _parsed(self._received[_HEAD.size : end])
+        text = self._received[_HEAD.size : end]
         del self._received[:end]
         fds = tuple(self._fds.popleft() for _ in range(fd_count))
+        try:
+            body = _parsed(text)
+        except ValueError:
+            close_all(fds)
+            raise
         return Message(body.pop("type"), body, fds)
 
 
@@ -152,6 +176,9 @@ def _parsed(text: bytearray) -> dict[str, Any]:
         body = json.loads(text)
     except RecursionError:
         raise ValueError("a message is nested too deeply") from None
+    if b"\\ud" in text.lower():
+        # Half a character, such as of a file's name that is no UTF-8: nothing could write it.
+        body = json.loads(json.dumps(body, ensure_ascii=False).encode(errors="replace"))
     if not isinstance(body, dict) or not isinstance(body.get("type"), str):
         raise ValueError("a message is no object with a type")
     return body

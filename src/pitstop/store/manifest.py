@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from xxhash import xxh3_64_hexdigest
 
 from pitstop.events import JsonValue
+from pitstop.events.annotations import checker
 from pitstop.store.format import CHECKPOINT_KIND, CHECKPOINT_VERSION, check_format, format_members
 
 MANIFEST_FILE = "manifest.json"
@@ -227,22 +228,6 @@ def _build(cls: type[_Record], name: str, record: JsonValue, **readers: _Reader)
 
 
 def _checked_value(name: str, annotation: str, value: JsonValue) -> JsonValue:
-    if not _FITS[annotation](value):
+    if not checker(annotation)(value):
         raise ValueError(f"its member {name!r} cannot be {value!r}")
     return tuple(value) if isinstance(value, list) else value
-
-
-_FITS: Mapping[str, Callable[[JsonValue], bool]] = {
-    "int": lambda value: type(value) is int,
-    "float": lambda value: type(value) in (int, float),
-    "str": lambda value: isinstance(value, str),
-    "tuple[int, ...]": lambda value: (
-        isinstance(value, list) and all(type(item) is int for item in value)
-    ),
-    "dict[str, str]": lambda value: (
-        isinstance(value, dict) and all(isinstance(item, str) for item in value.values())
-    ),
-    "dict[str, float]": lambda value: (
-        isinstance(value, dict) and all(type(item) in (int, float) for item in value.values())
-    ),
-}

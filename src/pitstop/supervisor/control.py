@@ -17,6 +17,7 @@ from pitstop.link.wire import Connection
 _CREDENTIALS = struct.Struct("iII")  # struct ucred: pid, uid, gid
 _LONGEST_PATH_BYTES = 107
 _BACKLOG = 16
+_PATIENCE_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ class ControlSocket:
             sock, _ = self._socket.accept()
         except OSError:
             return None
-        sock.setblocking(True)
+        # A client that takes no answer must not hold the run up.
+        sock.settimeout(_PATIENCE_SECONDS)
         return Connection(sock)
 
     def close(self) -> None:

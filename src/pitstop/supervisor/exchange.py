@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from pitstop.events import (
 )
 from pitstop.link.beacon import Phase
 from pitstop.link.wire import Connection
+from pitstop.supervisor import family
 from pitstop.supervisor.attempt import AttemptPlan, Tools
 from pitstop.supervisor.condition_watch import ConditionWatch
 from pitstop.supervisor.flight import Flight
@@ -178,6 +180,9 @@ class Exchange:
             # Also the one that trained: it may have said so again just before its end.
             refuse(connection, "the run is ending")
             return
+        if self.seat.connected and not self._makes_way(body["pid"]):
+            refuse(connection, f"process {self.seat.pid} trains in this run")
+            return
         if self.seat.connected and body.get("pid") != self.seat.pid and not self._crowded:
             until_seconds = time.monotonic() + _HANDOVER_SECONDS
             self._guests.append(_Guest(connection, body, until_seconds))
@@ -186,6 +191,15 @@ class Exchange:
             self._ears.feed(Signal.TRAINER_CONNECTED)
             if self._restoring.ready:
                 self.seat.welcome(self._restoring.points)
+
+    def _makes_way(self, pid: int) -> bool:
+        """Whether a process is asked to wait for the present one; a stranger goes before it."""
+        ours = (os.getpid(), self._plan.request.trainer_pid or os.getpid())
+        if not family.belongs_to(pid, ours):
+            return False
+        if not family.belongs_to(self.seat.pid, ours):
+            self.seat.clear()
+        return True
 
     def _on_left(self) -> None:
         if self._guests:

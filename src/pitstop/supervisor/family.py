@@ -32,6 +32,15 @@ def tree_of(pid: int) -> list[int]:
         return [pid]
 
 
+def belongs_to(pid: int, ancestors: Collection[int]) -> bool:
+    """Whether a process is one of these, or descends from one."""
+    try:
+        parents = [each.pid for each in psutil.Process(pid).parents()]
+    except psutil.Error:
+        parents = []
+    return not {pid, *parents}.isdisjoint(ancestors)
+
+
 def group_of(pid: int) -> int | None:
     """Leader of the process group that a process is in, None when it is gone."""
     try:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from pitstop.errors import PeerClosed
-from pitstop.link.wire import Connection, Message
-from pitstop.supervisor.control import ControlSocket
+from pitstop.errors import EnvironmentFault, PeerClosed
+from pitstop.link.grammar import malformation_of
+from pitstop.link.wire import Connection, Message, close_all
+from pitstop.supervisor.control import ControlSocket, peer_of
 from pitstop.supervisor.reactor import Reactor
 from pitstop.supervisor.requests import RequestDesk
 
@@ -45,21 +46,28 @@ class Reception:
     def _receive(self, client: Connection) -> None:
         try:
             messages = client.receive_ready()
-        except (PeerClosed, ValueError):
+        except (PeerClosed, EnvironmentFault):
             self._dismiss(client)
             return
         for message in messages:
-            self._handle(client, message)
+            if client in self._clients:
+                self._handle(client, message)
+            close_all(message.fds)
 
     def _handle(self, client: Connection, message: Message) -> None:
-        if message.type == "request":
+        problem = malformation_of(message)
+        if problem:
+            with contextlib.suppress(PeerClosed):
+                client.send("refused", {"refused": problem, "reason": problem})
+            self._dismiss(client)
+        elif message.type == "request":
             self._desk.serve(client, message.body)
         elif message.type == "hello":
             self._clients.discard(client)
             self._reactor.forget(client)
-            self._on_hello(client, message.body)
-        for fd in message.fds:
-            os.close(fd)
+            # What the kernel says, unless the process lives among other process ids.
+            pid = peer_of(client).pid or message.body["pid"]
+            self._on_hello(client, {**message.body, "pid": pid})
 
     def _dismiss(self, client: Connection) -> None:
         self._clients.discard(client)

@@ -121,6 +121,10 @@ class Seat:
             self.link.drain()
             self._leave()
 
+    def clear(self) -> None:
+        """Sends away who is there; what it has still to say is not heard."""
+        self._leave()
+
     def _take(self, connection: Connection, hello: Introduction) -> None:
         self.link = TrainerLink(connection, hello.pid, self._handlers)
         self.pid = hello.pid

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pitstop.errors import PeerClosed
+from pitstop.errors import EnvironmentFault, PeerClosed
 from pitstop.events import Event, from_record
+from pitstop.link.grammar import malformation_of
 from pitstop.link.wire import PROTOCOL, Connection, Message, close_all
 from pitstop.supervisor.persisting import Snapshot
 
@@ -81,7 +82,7 @@ class TrainerLink:
         """Handles what has arrived."""
         try:
             messages = self.connection.receive_ready()
-        except PeerClosed:
+        except (PeerClosed, EnvironmentFault):
             self.lost = True
             return
         for message in messages:
@@ -112,7 +113,9 @@ class TrainerLink:
 
     def _handle(self, message: Message) -> None:
         handlers, body = self._handlers, message.body
-        if message.type == "event":
+        if malformation_of(message):
+            close_all(message.fds)
+        elif message.type == "event":
             handlers.on_event(from_record(body["event"]))
         elif message.type == "arena":
             handlers.on_arena(body, message.fds[0])
