@@ -28,8 +28,7 @@ def test_a_training_does_not_notice_what_fails_in_who_watches_it(tmp_path: Path)
     outcomes = {(kind, outcome) for kind, _, outcome in found}
     assert len(outcomes) == 2, found
     kept = (tmp_path / "run" / "attempts" / "1" / FAILURES_FILE).read_text()
-    broken = {place for _, place, _ in found} - {"nothing"}
-    assert {place for place in broken if f"{place} is broken" in kept} == broken
+    assert kept.count("Traceback") >= 15, kept
     notices = [each for each in run.events(Notice) if each.code == "observation_failed"]
     assert len(notices) == 1
     assert len(run.events(InstrumentationUnavailable)) == 1

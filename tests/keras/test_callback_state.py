@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import operator
 from collections import deque
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -87,6 +88,44 @@ def test_a_named_function_comes_back_as_the_scripts_own() -> None:
     assert into.rule is a_rule
     assert into.order is operator.lt
     assert into.ufunc is np.less
+
+
+@pytest.mark.parametrize(
+    "name", ["os:system", "posix:system", "builtins:exec", "subprocess:run", "shutil:rmtree", "os"]
+)
+def test_a_state_names_no_function_that_does_harm(name: str) -> None:
+    import subprocess  # noqa: F401 - a script may have imported it
+
+    into = Mine(rule=None)
+    saved = [{"class": "Mine", "attributes": {"rule": {"$function": name}}}]
+    (problem,) = callback_state.restore([into], saved, {})
+    assert "not the script's" in problem
+    assert into.rule is None
+
+
+@pytest.mark.parametrize("key", ["_model", "on_epoch_end", "__class__"])
+def test_a_state_replaces_nothing_but_attributes(key: str) -> None:
+    into = Mine()
+    before = dict(vars(into))
+    saved = [{"class": "Mine", "attributes": {key: 7}}]
+    assert len(callback_state.restore([into], saved, {})) == 1
+    assert vars(into) == before
+
+
+def test_a_state_leads_a_callback_to_no_other_folder(tmp_path: Path) -> None:
+    into = Mine(best=str(tmp_path / "best.keras"), seen=[])
+    attributes = {"best": str(tmp_path / "best-7.keras"), "seen": ["/etc/passwd"]}
+    (problem,) = callback_state.restore([into], [{"class": "Mine", "attributes": attributes}], {})
+    assert "/etc/passwd" in problem
+    assert (into.best, into.seen) == (str(tmp_path / "best-7.keras"), [])
+
+
+def test_a_callback_of_keras_writes_where_the_script_says(tmp_path: Path) -> None:
+    into = keras.callbacks.ModelCheckpoint(str(tmp_path / "best.keras"))
+    attributes = {"filepath": str(tmp_path / "other.keras"), "best": 0.25}
+    saved = [{"class": "ModelCheckpoint", "attributes": attributes}]
+    assert callback_state.restore([into], saved, {}) == []
+    assert (into.filepath, into.best) == (str(tmp_path / "best.keras"), 0.25)
 
 
 def test_what_cannot_be_carried_is_named() -> None:

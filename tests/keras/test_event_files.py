@@ -10,8 +10,11 @@ import keras
 import pytest
 import tensorflow as tf
 
+from pitstop.events import AttemptStarted, TrainerConnected
+from pitstop.journal import Journal
 from pitstop.keras import event_files
 from pitstop.keras.event_files import EventFiles, FileCut
+from pitstop.keras.event_writers import EventWriter, earlier_processes
 
 
 @pytest.fixture
@@ -48,7 +51,7 @@ def test_files_of_earlier_attempts_stay_ours(tmp_path: Path) -> None:
     earlier = tmp_path / "events.out.tfevents.1700000000.host.1.0.v2"
     earlier.write_bytes(b"12345")
     files = EventFiles()
-    files.adopt({**event_files.NONE, "sizes": {str(earlier): 3}})
+    files.adopt([FileCut(earlier, 3)])
     assert files.capture([])["sizes"] == {str(earlier): 5}
 
 
@@ -63,7 +66,8 @@ def test_a_resume_cuts_the_files_and_sets_newer_ones_aside() -> None:
 
     saved = {"folders": ["/logs"], "time_seconds": 1000.7, "sizes": {str(named(990)): 40}}
     there = [named(900), named(990), named(1000), named(1010)]
-    assert event_files.plan(there, saved) == [
+    ours = [EventWriter("host", os.getpid(), 980.5)]
+    assert event_files.plan(there, saved, [Path("/logs")], ours) == [
         FileCut(named(990), 40),
         FileCut(named(1000), None),
         FileCut(named(1010), None),
@@ -81,3 +85,46 @@ def test_cutting_never_makes_a_file_longer(tmp_path: Path) -> None:
     assert (tmp_path / "c.interrupted.2.x").read_bytes() == b"123"
     assert not new.exists()
     assert not gone.exists()
+
+
+ANOTHER_HOST = "/logs/events.out.tfevents.1005.other.7.0.v2"
+ANOTHER_PROCESS = "/logs/events.out.tfevents.1005.host.8.0.v2"
+ANOTHER_TIME = "/logs/events.out.tfevents.1200.host.7.0.v2"
+ELSEWHERE = "/home/events.out.tfevents.1005.host.7.0.v2"
+NO_EVENTS = "/logs/thesis.tex"
+
+
+@pytest.mark.parametrize(
+    "path", [ANOTHER_HOST, ANOTHER_PROCESS, ANOTHER_TIME, ELSEWHERE, NO_EVENTS, "/etc/passwd"]
+)
+def test_what_is_not_the_runs_own_is_neither_cut_nor_renamed(path: str) -> None:
+    """Also where a state says so: it may come from anybody."""
+    ours = [EventWriter("host", 7, 980.5, 1100.0)]
+    hostile = {"folders": ["/logs"], "time_seconds": 1000.0, "sizes": {path: 0}}
+    assert event_files.plan([Path(path)], hostile, [Path("/logs")], ours) == []
+    newer = {**hostile, "sizes": {}}
+    assert event_files.plan([Path(path)], newer, [Path("/logs")], ours) == []
+
+
+def test_a_link_to_a_file_of_the_users_is_not_followed(tmp_path: Path) -> None:
+    victim, link = tmp_path / "victim", tmp_path / "events.out.tfevents.1005.host.7.0.v2"
+    victim.write_text("years of work")
+    link.symlink_to(victim)
+    event_files.apply([FileCut(link, 0)])
+    assert victim.read_text() == "years of work"
+
+
+def test_the_processes_of_a_run_are_in_its_journal(tmp_path: Path) -> None:
+    def started(attempt: int) -> AttemptStarted:
+        return AttemptStarted(attempt, ["python"], 1, 2, f"host-{attempt}")
+
+    file = tmp_path / "journal.jsonl"
+    for attempt, pid in ((1, 7), (2, 9)):
+        with Journal(file, attempt) as journal:
+            journal.append(started(attempt))
+            journal.append(TrainerConnected(pid, "3.11", [], {}))
+    first, second = earlier_processes(file)
+    assert (first.host, first.pid) == ("host-1", 7)
+    assert (second.host, second.pid, second.until_seconds) == ("host-2", 9, float("inf"))
+    assert first.until_seconds == second.from_seconds
+    assert earlier_processes(tmp_path / "none.jsonl") == []

@@ -27,6 +27,7 @@ from tests.store.samples import SHAPES, info
 COUNTS = st.integers(0, 2**60)
 DIGESTS = st.from_regex(r"[0-9a-f]{16}", fullmatch=True)
 TEXTS = st.text(max_size=8)
+FILES = st.from_regex(r"[a-z][a-z0-9.-]{0,8}", fullmatch=True)
 
 
 def _entry(dtype: str, shape: tuple[int, ...], digest: str, parts: list[Part]) -> TensorEntry:
@@ -52,10 +53,10 @@ MANIFESTS = st.builds(
         TEXTS,
         st.dictionaries(TEXTS, st.floats(allow_nan=False, allow_infinity=False), max_size=3),
     ),
-    st.dictionaries(TEXTS, st.builds(FileEntry, COUNTS, DIGESTS), max_size=3),
+    st.dictionaries(FILES, st.builds(FileEntry, COUNTS, DIGESTS), max_size=3),
     st.dictionaries(
         TEXTS,
-        st.builds(_entry, TEXTS, SHAPES, DIGESTS, st.lists(st.builds(Part, TEXTS, COUNTS, COUNTS))),
+        st.builds(_entry, TEXTS, SHAPES, DIGESTS, st.lists(st.builds(Part, FILES, COUNTS, COUNTS))),
         max_size=3,
     ),
 )
@@ -153,3 +154,13 @@ def test_unknown_members_are_ignored() -> None:
 def test_sealed_nonsense_is_refused_by_member(member: str, value: Any, reason: str) -> None:
     with pytest.raises(ValueError, match=re.escape(reason)):
         decode(sealed({**sample_record(), member: value}))
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc/passwd", "a/b", "", ".", "..", ".hidden", "a\0b"])
+def test_a_file_outside_of_the_folder_is_none_of_a_checkpoint(name: str) -> None:
+    listed = replace(SAMPLE, files={**SAMPLE.files, name: FileEntry(5, "0" * 16)})
+    with pytest.raises(ValueError, match="names a file"):
+        decode(encode(listed))
+    entry = replace(SAMPLE.tensors["kernel"], parts=(Part(name, 64, 24),))
+    with pytest.raises(ValueError, match="names a file"):
+        decode(encode(replace(SAMPLE, tensors={"kernel": entry})))

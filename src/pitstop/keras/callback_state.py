@@ -12,20 +12,19 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 import types
 from collections.abc import Mapping
 from typing import Any
 
 import keras
-import numpy as np
 
 from pitstop.engine import script_random
 from pitstop.engine.python_state import Encoder, NotPortable, decode
+from pitstop.keras.named_function import FUNCTIONS, name_of, named_function
+from pitstop.keras.own_places import foreign_path
 
 _NOT_STATE = frozenset({"_model", "model", "params", "progbar"})
 _DISPLAY_ONLY = ("ProgbarLogger",)
-_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, np.ufunc)
 _FUNCTION_MARK = "$function"
 _IDENTITIES = (
     types.MethodType,
@@ -65,32 +64,15 @@ def _is_of_keras(callback: Any) -> bool:
 
 
 def _is_state(key: str, value: Any) -> bool:
-    if isinstance(value, _FUNCTIONS):
-        return _named_function(_function_name(value)) is value
+    if isinstance(value, FUNCTIONS):
+        return named_function(name_of(value)) is value
     return key not in _NOT_STATE and not callable(value) and not isinstance(value, _IDENTITIES)
 
 
 def _encode(value: Any, encoder: Encoder) -> Any:
-    if isinstance(value, _FUNCTIONS):
-        return {_FUNCTION_MARK: _function_name(value)}
+    if isinstance(value, FUNCTIONS):
+        return {_FUNCTION_MARK: name_of(value)}
     return encoder.encode(value)
-
-
-def _decode(value: Any, arrays: Mapping[str, memoryview]) -> Any:
-    if isinstance(value, dict) and _FUNCTION_MARK in value:
-        return _named_function(value[_FUNCTION_MARK])
-    return decode(value, arrays)
-
-
-def _function_name(function: Any) -> str:
-    module = getattr(function, "__module__", None) or "numpy"
-    return f"{module}:{function.__name__}"
-
-
-def _named_function(name: str) -> Any:
-    # Only modules that the script has imported: nothing is loaded by name.
-    module, _, function = name.partition(":")
-    return getattr(sys.modules.get(module), function, None)
 
 
 def restore(
@@ -109,8 +91,32 @@ def restore(
             problems.append(f"callback {index} was {saved['class']} and is {now}")
             continue
         for key, value in saved["attributes"].items():
-            _restore_attribute(callback, key, _decode(value, arrays))
+            refused = _restore_checked(callback, key, value, arrays)
+            if refused:
+                problems.append(f"{saved['class']}.{key} {refused}")
     return problems
+
+
+def _restore_checked(
+    callback: Any, key: str, encoded: Any, arrays: Mapping[str, memoryview]
+) -> str:
+    """Gives a callback one attribute back; why not, empty when it has it."""
+    present = vars(callback).get(key)
+    if key in _NOT_STATE or callable(getattr(type(callback), key, None)):
+        return "is no attribute that is saved"
+    if isinstance(encoded, dict) and _FUNCTION_MARK in encoded:
+        function = named_function(str(encoded[_FUNCTION_MARK]))
+        if function is None:
+            return "names a function that is not the script's"
+        vars(callback)[key] = function
+        return ""
+    value = decode(encoded, arrays)
+    if isinstance(present, str) and _is_of_keras(callback):
+        return ""  # what the script has asked for, such as a path
+    if foreign := foreign_path(value, callback):
+        return f"names {foreign}, which is in no folder of the script"
+    _restore_attribute(callback, key, value)
+    return ""
 
 
 def _restore_attribute(callback: Any, key: str, value: Any) -> None:

@@ -13,7 +13,10 @@ from pitstop.engine.saved_state import SavedState
 from pitstop.errors import ResumeRefused
 from pitstop.events import EnvironmentChanged, FitRestored, Notice, Restored
 from pitstop.keras import data_spec, event_files, exporting, open_files
+from pitstop.keras.event_writers import earlier_processes
 from pitstop.keras.fit_run import FitRun
+from pitstop.keras.own_places import event_folders
+from pitstop.store.run_folder import JOURNAL_FILE
 
 _LAYOUT = (
     "adapter",
@@ -182,8 +185,7 @@ class Continuation:
         session.beacon.write_replay(self.position.step, batches, total)
 
     def _restore_files(self) -> None:
-        event_files.apply(event_files.plan(self._old_events, self._events))
-        self._run.event_files.adopt(self._events)
+        self._cut_event_files()
         open_files.put_back(self._run.callbacks.callbacks, self._files)
         for kept in self._files:
             if kept.missing_bytes:
@@ -193,6 +195,14 @@ class Continuation:
                 )
                 remedy = "Let the callback open it in on_train_begin, or for appending."
                 self._run.session.report(Notice("log_file_lost", message, remedy))
+
+    def _cut_event_files(self) -> None:
+        folders = event_folders(self._run.callbacks.callbacks)
+        journal_file = self._run.session.attempt_dir.parents[1] / JOURNAL_FILE
+        writers = earlier_processes(journal_file) if folders else []
+        cuts = event_files.plan(self._old_events, self._events, folders, writers)
+        event_files.apply(cuts)
+        self._run.event_files.adopt(cuts)
 
     def _restore_state(self) -> None:
         self._restore_variables()

@@ -12,12 +12,13 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pitstop.keras import private
+from pitstop.keras.event_writers import EventWriter, this_process
 
 _EVENTS = re.compile(r".*\.tfevents\.(\d+)\..+")
 
@@ -51,15 +52,15 @@ class EventFiles:
             folders += [
                 str(Path(each).absolute()) for each in private.tensorboard_folders(callback)
             ]
-        own = f".{os.getpid()}."
-        paths = [path for path in _event_files(folders) if own in path.name]
+        own = this_process()
+        paths = [path for path in _event_files(folders) if own.began(path)]
         paths += [Path(each) for each in self._earlier]
         sizes = {str(path): path.stat().st_size for path in paths if path.is_file()}
         return {"folders": folders, "time_seconds": time.time(), "sizes": sizes}
 
-    def adopt(self, saved: dict[str, Any]) -> None:
+    def adopt(self, cuts: Iterable[FileCut]) -> None:
         """Counts the files of the interrupted run to this one."""
-        self._earlier = set(saved["sizes"])
+        self._earlier = {str(cut.path) for cut in cuts if cut.size_bytes is not None}
 
 
 def present(saved: dict[str, Any]) -> list[Path]:
@@ -67,23 +68,39 @@ def present(saved: dict[str, Any]) -> list[Path]:
     return _event_files(saved["folders"])
 
 
-def plan(paths: Iterable[Path], saved: dict[str, Any]) -> list[FileCut]:
+def plan(
+    paths: Iterable[Path],
+    saved: dict[str, Any],
+    folders: Collection[Path],
+    writers: Sequence[EventWriter],
+) -> list[FileCut]:
     """What to do with files so that they are as they were at the cut.
 
-    A file of whose name and time nothing is known stays as it is.
+    Files of others stay as they are, in whatever folder, and so does a file of which a state
+    says something that this run cannot have written.
+
+    Args:
+        paths: the event files that were there before this process wrote any.
+        saved: what `EventFiles.capture` gave.
+        folders: where the script's callbacks write.
+        writers: the processes of this run.
     """
-    sizes = saved["sizes"]
+
+    def is_ours(path: Path) -> bool:
+        return path.parent in folders and any(each.began(path) for each in writers)
+
+    sizes = {Path(path): size_bytes for path, size_bytes in saved["sizes"].items()}
     begun = [path for path in paths if _created_seconds(path) >= int(saved["time_seconds"])]
     return [
-        *(FileCut(Path(path), size_bytes) for path, size_bytes in sizes.items()),
-        *(FileCut(path, None) for path in begun if str(path) not in sizes),
+        *(FileCut(path, max(0, size)) for path, size in sizes.items() if is_ours(path)),
+        *(FileCut(path, None) for path in begun if path not in sizes and is_ours(path)),
     ]
 
 
 def apply(cuts: Iterable[FileCut]) -> None:
     """Cuts the files, and sets those aside that were begun after the cut."""
     for cut in cuts:
-        if not cut.path.is_file():
+        if cut.path.is_symlink() or not cut.path.is_file():
             continue
         if cut.size_bytes is None:
             cut.path.rename(

@@ -85,9 +85,12 @@ def keep(described: list[dict[str, Any]]) -> list[KeptFile]:
 
 def _head(path: str, size_bytes: int) -> bytes:
     try:
+        # Not a FIFO, which would wait for a writer, and no more than there is.
+        if not Path(path).is_file():
+            return b""
         with Path(path).open("rb") as file:
-            return file.read(size_bytes)
-    except OSError:
+            return file.read(max(0, size_bytes))
+    except (OSError, ValueError):
         return b""
 
 

@@ -8,7 +8,7 @@ is noticed before the content is believed.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from xxhash import xxh3_64_hexdigest
 from pitstop.events import JsonValue
 from pitstop.events.annotations import checker
 from pitstop.store.format import CHECKPOINT_KIND, CHECKPOINT_VERSION, check_format, format_members
+from pitstop.store.names import is_file_name
 
 MANIFEST_FILE = "manifest.json"
 TENSORS_FILE = "tensors.safetensors"
@@ -141,11 +142,13 @@ def decode(data: bytes) -> Manifest:
     """
     record = check_format(_checked_json(data), CHECKPOINT_KIND)
     version = _checked_value("version", "int", record.get("version"))
+    files = _build_each(FileEntry, "files", record)
+    _check_names(files)
     parts_of = _only_part if version == ONE_FILE_VERSION else _checked_parts
     return Manifest(
         sequence=_checked_value("sequence", "int", record.get("sequence")),
         info=_build(CheckpointInfo, "info", record.get("info")),
-        files=_build_each(FileEntry, "files", record),
+        files=files,
         tensors=_build_each(TensorEntry, "tensors", record, parts=parts_of),
         version=version,
     )
@@ -163,9 +166,17 @@ def _checked_parts(name: str, record: dict[str, JsonValue]) -> tuple[Part, ...]:
     if not isinstance(parts, list) or not all(map(_is_part, parts)):
         raise ValueError(f"its member '{name}.parts' cannot be {parts!r}")
     found = tuple(Part(*part) for part in parts)
+    _check_names(part.file for part in found)
     if sum(part.size_bytes for part in found) != record.get("size_bytes"):
         raise ValueError(f"the parts of {name!r} are not {record.get('size_bytes')} bytes")
     return found
+
+
+def _check_names(names: Iterable[str]) -> None:
+    """A file of a checkpoint lies in its folder, under a name of its own."""
+    for name in names:
+        if not is_file_name(name):
+            raise ValueError(f"it names a file {name!r}")
 
 
 def _is_part(part: JsonValue) -> bool:

@@ -11,6 +11,7 @@ QUARANTINE_DIR = "quarantine"
 
 _CHECKPOINT = re.compile(r"\d{8,}(\.\d+)?")
 _SHARED = re.compile(r"tensors-\d+\.safetensors")
+_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _PARTIAL_PREFIX = ".partial-"
 _EXPIRED_PREFIX = ".expired-"
 
@@ -39,6 +40,11 @@ def lasting_name(sequence: int) -> str:
 def is_shared(name: str) -> bool:
     """Whether this file of a checkpoint was written by an earlier one."""
     return _SHARED.fullmatch(name) is not None
+
+
+def is_file_name(name: str) -> bool:
+    """Whether a file of a checkpoint may have this name: it leads nowhere else."""
+    return _FILE.fullmatch(name) is not None
 
 
 def partial_name(sequence: int) -> str:

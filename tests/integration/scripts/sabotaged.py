@@ -8,35 +8,34 @@ from __future__ import annotations
 import importlib
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-PLACES = (
-    "link.beacon:Beacon.write_plan",
-    "link.beacon:Beacon.write_step_seconds",
-    "link.beacon:Beacon.checkpoint_requests",
-    "steps:digest",
-    "engine.step_recorder:StepRecorder.record",
-    "engine.loss_watch:LossWatch.note",
-    "engine.vitals:Vitals.tell",
-    "engine.session:Session.epoch_ended",
-    "engine.session:Session.milestone",
-    "engine.session:Session.act",
-    "engine.session:Session.start_steps",
-    "keras.data_spec:describe",
-    "keras.step_logs:numbers",
-    "keras.stop_training:describe",
-    "keras.private:validation_iterator",
-    "keras.repeated_shuffle:RepeatedShuffles.begin",
-    "keras.input_state:InputState.creating",
-    "tensorflow.streams:Streams.look",
-    "tensorflow.variables:VariableRegistry._add",
-    "tensorflow.variables:VariableRegistry.hold",
-    "link.wire:Connection.send",
+TOGETHER = (
+    (
+        "link.beacon:Beacon.write_plan",
+        "steps:digest",
+        "engine.vitals:Vitals.tell",
+        "engine.session:Session.epoch_ended",
+        "engine.session:Session.milestone",
+        "keras.stop_training:describe",
+        "keras.private:validation_iterator",
+    ),
+    ("link.beacon:Beacon.write_step_seconds", "link.beacon:Beacon.checkpoint_requests"),
+    (
+        "engine.session:Session.act",
+        "keras.step_logs:numbers",
+        "keras.repeated_shuffle:RepeatedShuffles.begin",
+        "keras.input_state:InputState.creating",
+    ),
+    ("engine.session:Session.start_steps",),
+    ("keras.data_spec:describe", "tensorflow.streams:Streams.look"),
+    ("tensorflow.variables:VariableRegistry._add", "tensorflow.variables:VariableRegistry.hold"),
+    ("link.wire:Connection.send",),
 )
 
 
@@ -91,7 +90,9 @@ def checksum(weights: list[Any]) -> int:
 
 train("nothing")
 loop("nothing")
-for each in PLACES:
-    with sabotaged(each):
-        train(each)
-        loop(each)
+for number, places in enumerate(TOGETHER):
+    with ExitStack() as broken:
+        for each in places:
+            broken.enter_context(sabotaged(each))
+        train(f"group-{number}")
+        loop(f"group-{number}")

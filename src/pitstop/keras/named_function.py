@@ -1,0 +1,48 @@
+"""Functions that a state refers to by name: only those that can do no harm, or are the script's.
+
+A state may come from anybody who can write the run's folder or its mirror.  Nothing is imported
+for it, and a name that leads to another function than the one it says is none.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+import numpy as np
+
+from pitstop.engine.witness import is_user_file
+
+FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, np.ufunc)
+
+_HARMLESS = ("math", "_operator", "keras.src.ops.", "keras.ops.")
+_HARMLESS_BUILTINS = frozenset({"abs", "all", "any", "len", "max", "min", "round", "sum"})
+
+
+def name_of(function: Any) -> str:
+    """Module and name of a function."""
+    module = getattr(function, "__module__", None) or "numpy"
+    return f"{module}:{function.__name__}"
+
+
+def named_function(name: str) -> Any:
+    """The function of this name, in a module that the script has imported; None if it may not be.
+
+    Those are comparisons and arithmetic of Python, NumPy and Keras, and functions that
+    a module of the script's own defines.
+    """
+    module, _, function = name.partition(":")
+    found = getattr(sys.modules.get(module), function, None)
+    if not isinstance(found, FUNCTIONS) or name_of(found) != name:
+        return None
+    return found if _may_be_called(found, module) else None
+
+
+def _may_be_called(function: Any, module: str) -> bool:
+    if isinstance(function, np.ufunc):
+        return True
+    if module == "builtins":
+        return function.__name__ in _HARMLESS_BUILTINS
+    file = getattr(sys.modules[module], "__file__", None)
+    return module.startswith(_HARMLESS) or (isinstance(file, str) and is_user_file(file))
