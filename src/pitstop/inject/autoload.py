@@ -85,12 +85,7 @@ class _Autoload:
         self._failed = False
 
     def imported(self, name: str) -> None:
-        """One of the frameworks has been imported; the script's import goes on in any case."""
-        from pitstop.engine.fence import observing
-
-        observing(spoils=True)(self._install)(name)
-
-    def _install(self, name: str) -> None:
+        """One of the frameworks has been imported."""
         self._awaited.discard(name)
         if name == "tensorflow":
             self._install_tensorflow()
