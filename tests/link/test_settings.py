@@ -39,3 +39,8 @@ def test_there_and_back(settings: Settings) -> None:
 def test_the_first_of_two_ends_counts(halt_at_step: int, die_at_step: int, last_step: int) -> None:
     settings = Settings(halt_at_step=halt_at_step, die_at_step=die_at_step)
     assert settings.last_step == last_step
+
+
+def test_deterministic_ops_are_asked_for_in_the_environment() -> None:
+    assert Settings().variables == {}
+    assert Settings(deterministic=True).variables == {"TF_DETERMINISTIC_OPS": "1"}

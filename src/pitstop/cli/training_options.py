@@ -25,6 +25,7 @@ def _settings(
     die_at_step: int,
     take: tuple[str, ...],
     force: bool,
+    deterministic: bool,
 ) -> Settings:
     return Settings(
         overhead=overhead,
@@ -34,6 +35,7 @@ def _settings(
         input_mode=input_mode,
         take=take,
         force=force,
+        deterministic=deterministic,
         halt_at_step=halt_at_step,
         die_at_step=die_at_step,
         stop_returns=on_stop == "return",
@@ -60,6 +62,12 @@ training_options = option_group(
         "not with the saved one; also where the command has changed.",
     ),
     click.option("--force", is_flag=True, help="Continue where a difference would make it refuse."),
+    click.option(
+        "--deterministic",
+        is_flag=True,
+        help="Let TensorFlow use deterministic ops only, as `enable_op_determinism` does: slower "
+        "on a GPU, and the script must set a seed.",
+    ),
     click.option(
         "--every",
         type=INTERVAL,

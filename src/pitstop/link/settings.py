@@ -43,6 +43,7 @@ class Settings:
         snapshot_memory_bytes: most memory the arena may take, 0 for automatic.
         input_mode: how the position in the input is saved: "native", "replay" or "auto".
         force: continue where a difference would make Pitstop refuse.
+        deterministic: TensorFlow uses deterministic ops only.
         halt_at_step: stop, saved, at the first boundary from this step on, 0 for never.
         die_at_step: SIGKILL the trainer there, 0 for never; a drill does this.
         take: hyperparameters whose value is the script's and not the saved one, by name; or "all".
@@ -65,6 +66,7 @@ class Settings:
     snapshot_memory_bytes: int = 0
     input_mode: str = "auto"
     force: bool = False
+    deterministic: bool = False
     halt_at_step: int = 0
     die_at_step: int = 0
     start_from: str = ""
@@ -76,6 +78,12 @@ class Settings:
     find_nan_step: int = 0
     flight_seconds: float = 1.0
     take: tuple[str, ...] = ()
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What the environment of the command needs for them."""
+        # Read before the first op (tensorflow/core/util/determinism.cc).
+        return {"TF_DETERMINISTIC_OPS": "1"} if self.deterministic else {}
 
     @property
     def last_step(self) -> int:

@@ -138,10 +138,11 @@ def _plan(premises: _Premises, restarts_left: int, say: Callable[[str], None]) -
     stacks_path = str(folder.attempt_dir(attempt).absolute() / STACKS_FILE)
     # One that runs already has hashed, too.
     hashing = entropy.hash_seed(folder.identity.entropy, os.environ, before)
+    steering = {} if request.trainer_pid else {**hashing, **request.settings.variables}
     environment = {
         **os.environ,
         **chosen.variables,
-        **hashing,
+        **steering,
         ENV_ENTROPY: folder.identity.entropy,
         ENV_STACKS: stacks_path,
     }
@@ -151,9 +152,7 @@ def _plan(premises: _Premises, restarts_left: int, say: Callable[[str], None]) -
         environment=process.instrumented_environment(environment, str(premises.control.path)),
         attempt=attempt,
         history=history,
-        fingerprint=fingerprint.collect(
-            request.command, os.environ | ({} if request.trainer_pid else hashing), chosen
-        ),
+        fingerprint=fingerprint.collect(request.command, os.environ | steering, chosen),
         command_changes=admission.changes_of(request, folder),
         threads=chosen,
         started_seconds=time.time(),
