@@ -52,7 +52,7 @@ def test_a_fold_is_not_taken_for_another(tmp_path: Path) -> None:
     """The script leaves out what it has results of; the saved trainings are counted."""
     run = KerasRun(tmp_path, "folds.py", ("one-by-one",))
     assert run.attempt("--halt-at-step", "27").returncode == 75
-    other = replace(run, arguments=(*run.arguments, "--skip", "1")).attempt()
+    other = replace(run, environment={"SAMPLE_SKIP": "1"}).attempt()
     assert other.returncode == 1, other.stderr
     assert b"was its training 2 before" in other.stderr
     assert run.saved_step(2) == 27

@@ -111,7 +111,8 @@ def test_during_validation(tmp_path: Path, baseline: Baseline) -> None:
     stopped = run.last(TrainerStopped)
     assert (stopped.phase, stopped.step % 20, stopped.step_in_epoch) == ("validation", 0, 20)
     assert run.saved_step(1) == stopped.step
-    _assert_completed(replace(run, arguments=(OUT, *arguments)), baseline(arguments))
+    quick = replace(run, arguments=(OUT, *arguments), options=(*run.options, "--force"))
+    _assert_completed(quick, baseline(arguments))
 
 
 def test_during_predict(tmp_path: Path) -> None:
@@ -124,7 +125,7 @@ def test_during_predict(tmp_path: Path) -> None:
     assert (stopped.phase, stopped.step, run.saved_step(1)) == ("predict", 20, 20)
     assert run.events(StopDeadlinePassed) == []
     assert b"predicted" not in ended.stdout
-    quick = replace(run, arguments=("0",)).attempt()
+    quick = replace(run, arguments=("0",)).attempt("--force")
     assert quick.returncode == 0, quick.stderr
     assert b"predicted 3200" in quick.stdout
     assert run.last(FitRestored).step == 20

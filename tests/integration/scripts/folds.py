@@ -37,7 +37,7 @@ def train(fold, pace, results):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("order", choices=("one-by-one", "at-once"))
-    parser.add_argument("--skip", type=int, default=0)
+    parser.add_argument("--skip", type=int, default=int(os.environ.get("SAMPLE_SKIP", "0")))
     parser.add_argument("--pace", type=float, default=float(os.environ.get("SAMPLE_PACE", "0")))
     options = parser.parse_args()
     results = multiprocessing.Queue()
