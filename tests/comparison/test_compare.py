@@ -88,6 +88,19 @@ def test_the_first_differing_checkpoint_is_measured() -> None:
     assert found.coverage.tensors == 3
 
 
+def test_variables_of_discarded_models_are_no_difference() -> None:
+    extra = saved(4)
+    entry = TensorEntry("F32", (1,), 4, "x", ())
+    extra = replace(extra, tensors={**extra.tensors, "variables/1/new": entry})
+    found = compare_runs(
+        run("a", records(4), checkpoints=[saved(4)]),
+        run("b", records(4), checkpoints=[extra]),
+    )
+    assert found.same
+    assert found.checkpoint is not None
+    assert found.checkpoint.hints == ("variables/1/new (of a discarded model)",)
+
+
 def test_variables_of_another_shape_or_of_one_side_are_not_measured() -> None:
     def refuse(name: str, one: Saved, other: Saved) -> TensorDifference:
         raise AssertionError(f"{name} of {one.path} and {other.path} was measured")

@@ -25,6 +25,8 @@ from pitstop.supervisor import fingerprint
 MOST_MEASURED = 8
 """Tensors of the first differing checkpoint whose values are read and measured."""
 
+_ALONE = ("only in A", "only in B")
+
 Measure = Callable[[str, Saved, Saved], TensorDifference]
 
 
@@ -96,7 +98,7 @@ def _checkpoint_difference(one: Saved, other: Saved, measure: Measure) -> Checkp
         place=one.place,
         tensors=_tensor_differences(one, other, measure),
         facts=facts,
-        hints=tuple(name for name in names if name not in facts),
+        hints=(*(name for name in names if name not in facts), *_discarded(one, other)),
     )
 
 
@@ -109,13 +111,23 @@ def _tensor_differences(one: Saved, other: Saved, measure: Measure) -> tuple[Ten
 
 def _differing_tensors(one: Saved, other: Saved) -> list[str]:
     names = sorted(one.tensors.keys() | other.tensors.keys())
-    return [name for name in names if _kind(name, one, other)]
+    unequal = [name for name in names if _kind(name, one, other)]
+    return unequal if any(_kind(name, one, other) not in _ALONE for name in unequal) else []
+
+
+def _discarded(one: Saved, other: Saved) -> list[str]:
+    """Variables that one run still held and the other no longer, where all others are equal.
+
+    When Python gives a discarded model's back is no part of a training.
+    """
+    names = [] if _differing_tensors(one, other) else one.tensors.keys() ^ other.tensors.keys()
+    return [f"{name} (of a discarded model)" for name in sorted(names)]
 
 
 def _kind(name: str, one: Saved, other: Saved) -> str:
     before, after = one.tensors.get(name), other.tensors.get(name)
     if before is None or after is None:
-        return "only in B" if before is None else "only in A"
+        return _ALONE[0] if after is None else _ALONE[1]
     if (before.dtype, before.shape) != (after.dtype, after.shape):
         return "dtype or shape"
     return "" if before.xxh3_64 == after.xxh3_64 else "values"

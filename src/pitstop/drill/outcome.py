@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from pitstop.comparison import Comparison
+from pitstop.drill.aftermath import NOTHING_TOLD, Aftermath
 from pitstop.drill.points import Interruption
 
 
@@ -29,6 +30,7 @@ class Trial:
         seconds: wall-clock time of all its attempts.
         comparison: with the uninterrupted run, None when it failed.
         failure: what went wrong, empty when it reached its end.
+        aftermath: what had been saved, and what the resume said.
     """
 
     interruption: Interruption
@@ -39,6 +41,7 @@ class Trial:
     seconds: float
     comparison: Comparison | None
     failure: str = ""
+    aftermath: Aftermath = NOTHING_TOLD
 
     @property
     def identical(self) -> bool:

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pitstop import journal
 from pitstop.comparison import compare_runs
 from pitstop.comparison.load import load_run
 from pitstop.comparison.record import RunRecord
 from pitstop.drill import points
+from pitstop.drill.aftermath import aftermath
 from pitstop.drill.folder import REPETITION, UNINTERRUPTED, DrillFolder
 from pitstop.drill.invocation import (
     environment_of_runs,
@@ -25,6 +27,7 @@ from pitstop.drill.outcome import Drill, Trial
 from pitstop.drill.points import Interruption
 from pitstop.errors import UserError
 from pitstop.link.settings import ENV_ENTROPY
+from pitstop.store.run_folder import open_existing
 
 _EXIT_COMPLETED = 0
 _EXIT_STOPPED = 75
@@ -155,9 +158,11 @@ def _judge(
     interruption: Interruption, run_dir: Path, expected: RunRecord, ran: list[_Ran]
 ) -> Trial:
     seconds = sum(each.seconds for each in ran)
+    events = [each.event for each in journal.read(open_existing(run_dir).journal).entries]
+    told = aftermath(events)
     failure = _failure(interruption, [each.exit_code for each in ran])
     if failure:
-        return Trial(interruption, str(run_dir), 0, 0, "", seconds, None, failure)
+        return Trial(interruption, str(run_dir), 0, 0, "", seconds, None, failure, told)
     actual = load_run(run_dir)
     resume = actual.resumes[-1] if actual.resumes else None
     return Trial(
@@ -169,6 +174,7 @@ def _judge(
         seconds=seconds,
         comparison=compare_runs(expected, actual),
         failure=_length_failure(expected, actual),
+        aftermath=told,
     )
 
 

@@ -55,6 +55,8 @@ def _trial_json(trial: Trial) -> dict[str, JsonValue]:
         "level": trial.level,
         "identical": trial.identical,
         "failure": trial.failure,
+        "saved_step": trial.aftermath.saved_step,
+        "said": trial.aftermath.said,
         "seconds": round(trial.seconds, 3),
         "comparison": None if found is None else comparison.to_json(found),
     }
@@ -100,9 +102,7 @@ def _verdict(drill: Drill) -> Text:
 
 
 def _explanation(drill: Drill) -> Iterator[str]:
-    over = sum(not trial.resumed_at_step for trial in drill.trials)
-    if over:
-        yield f"{over} started over: nothing had been saved, so no resume was tried there."
+    yield from _not_resumed(drill.trials)
     again = drill.repetition
     if again is not None and not again.same:
         yield f"First difference: {comparison.first_difference(again)}."
@@ -113,6 +113,19 @@ def _explanation(drill: Drill) -> Iterator[str]:
         yield f"`pitstop compare {drill.uninterrupted} {trial.run_dir}` shows the details."
         yield from _tensors(trial)
         yield from _reasons(trial.comparison.reasons if trial.comparison else ())
+
+
+def _not_resumed(trials: tuple[Trial, ...]) -> Iterator[str]:
+    """Which interrupted runs did not go on from what was saved, and why."""
+    over = [trial for trial in trials if not trial.resumed_at_step]
+    fresh = sum(not trial.aftermath.saved_step and not trial.failure for trial in over)
+    if fresh:
+        yield f"{fresh} started over: nothing had been saved, so no resume was tried there."
+    for trial in (each for each in over if each.aftermath.saved_step):
+        done = "was not resumed" if trial.failure else "started over"
+        saved = f"although step {trial.aftermath.saved_step} was saved"
+        why = trial.aftermath.said or "it does not say why"
+        yield f"{trial.interruption.name} {done}, {saved}: {why}"
 
 
 def _repeated(trials: tuple[Trial, ...]) -> Iterator[str]:
