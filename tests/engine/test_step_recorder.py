@@ -6,7 +6,7 @@ import resource
 from pathlib import Path
 
 from pitstop import steps
-from pitstop.engine.step_recorder import StepRecorder
+from pitstop.engine.step_recorder import StepRecorder, began_seconds
 from pitstop.events import Event, Notice
 from pitstop.steps import StepRecord
 from tests.store.samples import lowered
@@ -52,3 +52,17 @@ def test_a_full_disk_is_told_once_and_keeps_what_there_is(tmp_path: Path) -> Non
         recorder.record(record(3))
     assert len(told) == 1
     assert list(steps.read(tmp_path / steps.FILE_NAME)) == [record(1)]
+
+
+def test_when_earlier_attempts_began(tmp_path: Path) -> None:
+    for number in "123":
+        (tmp_path / number).mkdir()
+        StepRecorder(tmp_path / number, lambda _: None).record(record(1))
+    (tmp_path / "4").mkdir()
+    assert began_seconds(tmp_path / "4") == 1.7e9
+
+
+def test_a_first_attempt_has_none_before_it(tmp_path: Path) -> None:
+    (tmp_path / "1").mkdir()
+    StepRecorder(tmp_path / "1", lambda _: None).record(record(1))
+    assert began_seconds(tmp_path / "1") == float("inf")

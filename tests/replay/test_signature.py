@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.distribute.values import PerReplica
 
 from pitstop.replay.signature import Signatures, checksum
 
@@ -39,13 +40,27 @@ def test_names_of_keywords_count() -> None:
         (np.array([1, 2]), np.array([2, 2])),
         ([np.ones(2)], [np.zeros(2)]),
         ({"x": tf.zeros(())}, {"x": tf.ones(())}),
+        (0.1, 0.2),
+        ("text", "other"),
+        (tf.constant(["a"]), tf.constant(["b"])),
+        (tf.ragged.constant([[1]]), tf.ragged.constant([[2]])),
+        (PerReplica([tf.zeros(2), tf.zeros(2)]), PerReplica([tf.zeros(2), tf.ones(2)])),
+        (np.pad(np.zeros(6), 999), np.pad(np.ones(6), 999)),
     ],
 )
 def test_other_values_have_another_checksum(one: Any, other: Any) -> None:
-    assert checksum((one,), {}) == checksum((one,), {})
-    assert checksum((one,), {}) != checksum((other,), {})
+    assert checksum((one,), {}, 0) == checksum((one,), {}, 0)
+    assert checksum((one,), {}, 0) != checksum((other,), {}, 0)
 
 
-def test_objects_and_strings_have_none() -> None:
-    assert checksum((object(), "text", np.array([object()]), tf.constant(["a"])), {}) == 0
-    assert checksum((tf.constant("a"), tf.ragged.constant([[1]])), {}) == 0
+def test_later_calls_are_looked_at_in_places_all_over() -> None:
+    zeros = np.zeros((1000, 100), "float32")
+    one = zeros.copy()
+    one[500] = 1
+    assert checksum((zeros,), {}, 99) != checksum((one,), {}, 99)
+    assert checksum((zeros[:, ::2],), {}, 99) != checksum((one[:, ::2],), {}, 99)
+
+
+def test_objects_are_not_known_by_their_addresses() -> None:
+    one, other = ((object(), np.array([object()])) for _ in range(2))
+    assert checksum(one, {}, 0) == checksum(other, {}, 0)

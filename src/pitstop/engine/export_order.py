@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from pitstop.engine.leaving import LeavesScript
 from pitstop.engine.weights_file import Format
 from pitstop.errors import PitstopError, UserError
 from pitstop.events import Notice
@@ -28,7 +29,7 @@ class NotExportable(UserError):
     """The saved state cannot be written in the form that was asked for."""
 
 
-class ExportEnded(SystemExit):
+class ExportEnded(LeavesScript):
     """Leaves the script: what it was run for is done, or cannot be done."""
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ParamSpec, Protocol
 
+from pitstop.engine.leaving import LeavesScript
 from pitstop.events import Event, Notice
 from pitstop.link.beacon import Phase
 from pitstop.link.stacks import ENV_STACKS
@@ -32,7 +33,7 @@ _MOST_PLACES = 50
 _P = ParamSpec("_P")
 
 
-class RestoreFailed(SystemExit):
+class RestoreFailed(LeavesScript):
     """Leaves the script because our own code failed while a saved state was restored.
 
     The checkpoint stands; to train from the start in its place would be a silent loss.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from pitstop.engine.leaving import LeavesScript
 from pitstop.engine.session import Session
 from pitstop.errors import ResumeRefused
 from pitstop.events import Notice
@@ -11,7 +12,7 @@ from pitstop.events import Notice
 _EXIT_REFUSED = 2
 
 
-class ResumeImpossible(SystemExit):
+class ResumeImpossible(LeavesScript):
     """Leaves the script because the saved state does not fit it; nothing is lost."""
 
     def __init__(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from pitstop.engine.leaving import LeavesScript
 from pitstop.engine.session import Session
 from pitstop.errors import PitstopError
 from pitstop.events import Notice
@@ -11,7 +12,7 @@ from pitstop.events import Notice
 _EXIT_REFUSED = 2
 
 
-class StartRefused(SystemExit):
+class StartRefused(LeavesScript):
     """Leaves the script before its first step: the saved weights do not fit it."""
 
     def __init__(self) -> None:

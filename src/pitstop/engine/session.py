@@ -20,6 +20,7 @@ from pitstop.engine.copy_mode import is_copied_before
 from pitstop.engine.cut import Cut, Position
 from pitstop.engine.durability import Durability
 from pitstop.engine.fence import FENCE
+from pitstop.engine.leaving import LeavesScript
 from pitstop.engine.loss_watch import LossWatch
 from pitstop.engine.own_sources import own_sources
 from pitstop.engine.restore_point import RestorePoint
@@ -46,12 +47,8 @@ _STOP_WAIT_SECONDS = 3.0
 _GIVEN_UP_NS = 60_000_000_000
 
 
-class TrainingStopped(SystemExit):
-    """Leaves the script at a step boundary after the state was saved.
-
-    A `SystemExit`, so that `finally` blocks and `atexit` run, `except
-    Exception` does not swallow it, and no traceback is printed.
-    """
+class TrainingStopped(LeavesScript):
+    """Leaves the script at a step boundary after the state was saved."""
 
     def __init__(self) -> None:
         super().__init__(EXIT_STOPPED)

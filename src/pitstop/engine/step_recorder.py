@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
 from pitstop.events import Event, Notice
-from pitstop.steps import FILE_NAME, StepRecord, StepTrace
+from pitstop.steps import FILE_NAME, StepRecord, StepTrace, read_spaced
 
 
 class StepRecorder:
@@ -35,3 +36,14 @@ class StepRecorder:
                     "Training and checkpoints are not affected; `pitstop compare` is.",
                 )
             )
+
+
+def began_seconds(attempt_dir: Path) -> float:
+    """When the first of the attempts before this one had done a step; infinite if none had.
+
+    Args:
+        attempt_dir: of this attempt.
+    """
+    others = (each for each in attempt_dir.parent.iterdir() if each.name != attempt_dir.name)
+    found = (read_spaced(each / FILE_NAME, 2)[:1] for each in others)
+    return min((record.time_seconds for first in found for record in first), default=math.inf)

@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING
 
+from pitstop.engine import earlier_files
+
 if TYPE_CHECKING:
     from pitstop.engine.session import Session
     from pitstop.replay.recorder import Recorder
@@ -190,6 +192,7 @@ def install(socket_path: str, also: Mapping[str, Callable[[], None]] | None = No
         socket_path: where the supervisor listens.
         also: other modules that are waited for, and what is done when they are there.
     """
+    earlier_files.READ.watch()
     autoload = _Autoload(socket_path)
     calls: dict[str, Callable[[], None]] = dict(also or {})
     calls |= {name: functools.partial(autoload.imported, name) for name in _FRAMEWORKS}

@@ -144,11 +144,6 @@ class FitRun:
         """Of the model's optimizer; None when it has none."""
         return private.learning_rate(self.model)
 
-    def doubt(self, reason: str) -> None:
-        """A resume will not be exact; the first reason is the one that is told."""
-        if self._parts.step is None:
-            self._parts.step = Level("not_exact", reason)
-
     def hidden_random_op(self, op_type: str, where: str) -> None:
         """An op whose random stream cannot be restored is part of the training step."""
         if self._stepping:
@@ -156,6 +151,11 @@ class FitRun:
                 f"the training step draws from a hidden random stream ({op_type} at {where}); "
                 "use a Keras layer, keras.random with a SeedGenerator, or tf.random.Generator"
             )
+
+    def doubt(self, reason: str) -> None:
+        """A resume will not be exact; the first reason is the one that is told."""
+        if self._parts.step is None:
+            self._parts.step = Level("not_exact", reason)
 
     # -- the training steps ----------------------------------------------------
 

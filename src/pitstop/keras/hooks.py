@@ -16,6 +16,7 @@ import keras
 
 from pitstop.engine import process_session
 from pitstop.engine.fence import observing
+from pitstop.engine.leaving import ending_threads
 from pitstop.errors import PeerFault, UnsupportedVersion
 from pitstop.keras import private, stop_training
 from pitstop.keras.training import Training
@@ -107,7 +108,8 @@ def _fit(instrumentation: Instrumentation) -> _Wrap:
             training = instrumentation.begin()
             if training is None:
                 return original(self, *args, **kwargs)
-            return training.fit(original, self, *args, **kwargs)
+            with ending_threads():
+                return training.fit(original, self, *args, **kwargs)
 
         return fit
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from pitstop.engine.export_order import refuse_to_train
 from pitstop.engine.fence import observing
+from pitstop.engine.leaving import ending_threads
 from pitstop.engine.refused_resume import ResumeImpossible, refuse_resume
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState
@@ -31,6 +33,10 @@ from pitstop.tensorflow import randomness
 from pitstop.tensorflow.input_end import end_at_exit
 from pitstop.tensorflow.variables import VariableRegistry
 
+_TWO_FITS = (
+    "another fit runs at the same time, in another thread, and is not saved: its model begins "
+    "anew in the middle; train one model after the other, or each in a process of its own"
+)
 _TRAINS_NOTHING = Notice(
     "trains_nothing",
     "The run is stopped and the script goes on: its further model.fit calls train nothing.",
@@ -62,6 +68,7 @@ class Training:
         self._step = 0
         self._continuation: Continuation | None = None
         self._told_stopped = False
+        self._thread = threading.get_ident()
 
     # -- a fit begins and ends -----------------------------------------------------
 
@@ -70,8 +77,10 @@ class Training:
         if self.session.stopped:
             return self._train_nothing(model)
         if self.run is not None:
+            self._note_other_thread(self.run)
             return original(model, *args, **kwargs)
         arguments = private.fit_arguments(args, kwargs)
+        self._thread = threading.get_ident()
         if self.session.settings.export_to:
             exporting.quiet(arguments.get("callbacks"))
         self._begin(model, {"model": model, **arguments})
@@ -97,6 +106,10 @@ class Training:
         self._step = run.step
         self.session.beacon.write_phase(Phase.BETWEEN_FITS)
         return history
+
+    def _note_other_thread(self, run: FitRun) -> None:
+        if self._thread != threading.get_ident():
+            run.doubt(_TWO_FITS)
 
     def _train_nothing(self, model: Any) -> Any:
         if not self.session.settings.stop_returns:
@@ -314,7 +327,8 @@ class Training:
             return
         if self.run is None:
             if not self.session.settings.stop_returns:
-                self.session.stop_with(None, "predict")
+                with ending_threads():
+                    self.session.stop_with(None, "predict")
         elif self.run.held is not None:
             self.session.stop_with(self.run.held, "validation")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pitstop import steps
 from pitstop.engine.cut import Cut, Position
+from pitstop.engine.leaving import ending_threads
 from pitstop.engine.python_state import decode
 from pitstop.engine.refused_resume import refuse_resume
 from pitstop.engine.saved_state import SavedState
@@ -103,7 +104,7 @@ class Run:
         self._done = self._steps_done()
         if self._is_finished() or self.stopped:
             return
-        with StopSignals(self._session):
+        with ending_threads(), StopSignals(self._session):
             try:
                 yield from self._train(count)
             except GeneratorExit:

@@ -32,6 +32,12 @@ class Callee(Protocol):
     def trains(self) -> bool:
         """Whether a call, as traced so far, changes what is trained."""
 
+    def variables(self) -> list[Any]:
+        """Those that a call, as traced so far, reads or writes."""
+
+    def is_eager(self) -> bool:
+        """Whether it runs Python code of the script in each call."""
+
 
 @dataclass(frozen=True)
 class FunctionCallee:
@@ -53,6 +59,15 @@ class FunctionCallee:
         """Whether it writes a trainable variable."""
         return private.trains(self.owner)
 
+    def variables(self) -> list[Any]:
+        """Those of its graphs."""
+        held = (each for graph in private.graphs(self.owner) for each in graph.variables)
+        return list({id(variable): variable for variable in held}.values())
+
+    def is_eager(self) -> bool:
+        """Its Python code runs when it is traced."""
+        return False
+
 
 @dataclass(frozen=True)
 class MethodCallee:
@@ -73,6 +88,17 @@ class MethodCallee:
     def trains(self) -> bool:
         """Whether it takes a training step."""
         return self.name == "train_on_batch"
+
+    def variables(self) -> list[Any]:
+        """The model's and its optimizer's."""
+        optimizer = getattr(self.owner, "optimizer", None)
+        return [
+            each.value for owner in (self.owner, optimizer) if owner for each in owner.variables
+        ]
+
+    def is_eager(self) -> bool:
+        """Whether the model was compiled so."""
+        return bool(self.owner.run_eagerly)
 
 
 @dataclass(frozen=True)

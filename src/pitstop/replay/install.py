@@ -7,12 +7,18 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+import h5py
+import tensorflow as tf
+
+from pitstop.engine import earlier_files
 from pitstop.engine.fence import observing
 from pitstop.engine.session import Session
 from pitstop.replay.callee import Call, FunctionCallee, MethodCallee
 from pitstop.replay.recorder import Recorder
 from pitstop.tensorflow import private
 from pitstop.tensorflow.variables import VariableRegistry
+
+_Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 WATCHED_METHODS = (
     "train_on_batch",
@@ -35,8 +41,13 @@ def watch_functions(
     recorder = Recorder(open_session, registry)
     private.replace_function_call(functools.partial(_function_call, recorder))
     private.before_variable_read(recorder.reads)
-    private.on_hidden_random_op(recorder.traced_random_op)
-    private.on_input_op(recorder.traced_input_op)
+    private.after_variable_write(observing(spoils=True)(recorder.wrote))
+    private.after_gradient(observing()(recorder.took_gradients))
+    private.replace_checkpoint_writes(_save(recorder), _other_write(recorder))
+    _watch_weights(earlier_files.READ.note)
+    private.on_hidden_random_op(recorder.traced.random_op)
+    private.on_hidden_state_op(recorder.traced.state_op)
+    private.on_input_op(recorder.traced.input_op)
     os.register_at_fork(after_in_child=recorder.switch_off)
     return recorder
 
@@ -55,13 +66,56 @@ def watch_models(recorder: Recorder, trainer: type, optimizer: type) -> None:
         setattr(owner, name, wrap(recorder, getattr(owner, name)))
 
 
+def _save(recorder: Recorder) -> _Wrap:
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def save(self: Any, file_prefix: Any, checkpoint_number: Any = None, **kwargs: Any) -> Any:
+            run = functools.partial(original, self, file_prefix, checkpoint_number, **kwargs)
+            return recorder.writes(run, lambda: _path_of(file_prefix, checkpoint_number))
+
+        return save
+
+    return wrap
+
+
+def _path_of(file_prefix: Any, checkpoint_number: Any) -> Any:
+    number = f"-{int(checkpoint_number)}" if checkpoint_number else ""
+    return tf.constant(file_prefix) + number
+
+
+def _other_write(recorder: Recorder) -> _Wrap:
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def write(*args: Any, **kwargs: Any) -> None:
+            run = functools.partial(original, *args, **kwargs)
+            recorder.writes(run, lambda: None)
+
+        return write
+
+    return wrap
+
+
+def _watch_weights(note: Callable[[str], None]) -> None:
+    private.on_checkpoint_read(note)
+    original = h5py.File.__init__
+
+    @functools.wraps(original)
+    def __init__(self: Any, name: Any, mode: str = "r", *args: Any, **kwargs: Any) -> None:
+        if mode == "r" and isinstance(name, str | os.PathLike):
+            note(str(name))
+        original(self, name, mode, *args, **kwargs)
+
+    h5py.File.__init__ = __init__
+
+
 def _function_call(recorder: Recorder, original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not recorder.listens() or private.runs_eagerly(self):
-            return original(self, *args, **kwargs)
         run = functools.partial(original, self, *args, **kwargs)
-        return recorder.call(Call(FunctionCallee(self), run, args, kwargs))
+        if private.runs_eagerly(self) or not tf.executing_eagerly():
+            return run()
+        call = Call(FunctionCallee(self), run, args, kwargs)
+        return recorder.call(call) if recorder.listens() else recorder.elsewhere(call)
 
     return __call__
 
@@ -69,10 +123,9 @@ def _function_call(recorder: Recorder, original: Callable[..., Any]) -> Callable
 def _method(recorder: Recorder, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not recorder.listens():
-            return original(self, *args, **kwargs)
         run = functools.partial(original, self, *args, **kwargs)
-        return recorder.call(Call(MethodCallee(self, name), run, args, kwargs))
+        call = Call(MethodCallee(self, name), run, args, kwargs)
+        return recorder.call(call) if recorder.listens() else recorder.elsewhere(call)
 
     return method
 
@@ -92,7 +145,8 @@ def _apply(recorder: Recorder, original: Callable[..., Any]) -> Callable[..., An
 
     @functools.wraps(original)
     def apply(self: Any, *args: Any, **kwargs: Any) -> Any:
-        result = original(self, *args, **kwargs)
+        with recorder.unheard():
+            result = original(self, *args, **kwargs)
         applies_gradients()
         return result
 

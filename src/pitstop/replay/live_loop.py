@@ -16,8 +16,9 @@ from pitstop.engine.session import Session
 from pitstop.engine.step_clock import StepClock
 from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown
 from pitstop.link.beacon import Phase
+from pitstop.replay.first_step import FirstStep
 from pitstop.replay.loop_cut import make_cut
-from pitstop.replay.record import Entry, Record, RecordFull
+from pitstop.replay.record import Entry, Kind, Record, RecordFull
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.allocators import allocators
 from pitstop.tensorflow.variables import VariableRegistry
@@ -33,7 +34,9 @@ class LiveLoop:
         index: which training of the process, counted from 0.
         step: steps completed over the whole run.
         record: what has been called since the first step.
+        calls: how many calls that are, looks at variables not counted.
         first_random: the random streams at the first step, as plain values.
+        first_step: what that step left behind.
         keeps: a resume can replay the loop: it is still recorded.
     """
 
@@ -43,12 +46,15 @@ class LiveLoop:
         registry: VariableRegistry,
         index: int,
         step: int,
+        first_step: FirstStep,
     ) -> None:
         self.session = session
         self.index = index
         self.step = step
         self.record = Record()
+        self.calls = 0
         self.first_random = randomness.capture()
+        self.first_step = first_step
         # Run again from its beginning although the run was beyond it: saving it
         # would take the place of what is newer.
         self.keeps = not session.is_past(index)
@@ -90,6 +96,7 @@ class LiveLoop:
 
     def note(self, entry: Entry) -> None:
         """Adds to the record, if there still is one."""
+        self.calls += entry.kind is Kind.CALL
         if not self.keeps:
             return
         try:
@@ -193,7 +200,8 @@ class LiveLoop:
         position = Position(self.step, self.index, 0, done, "steps", milestone)
         held = self._registry.hold()
         self.report_level(held.refused)
-        return make_cut(position, self._level, held, self.record, self.first_random)
+        first = self.first_random, self.first_step
+        return make_cut(position, self._level, held, self.record, *first)
 
     def report_level(self, unverified: list[str]) -> None:
         """Tells the level, when it has changed."""

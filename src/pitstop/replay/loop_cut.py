@@ -7,6 +7,7 @@ from typing import Any
 from pitstop.engine.cut import Cut, HeldTensor, Position
 from pitstop.engine.level import Level
 from pitstop.engine.python_state import Encoder
+from pitstop.replay.first_step import FirstStep
 from pitstop.replay.record import Record
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.frameworks import versions
@@ -19,6 +20,7 @@ def make_cut(
     held: Held,
     record: Record,
     first_random: dict[str, Any],
+    first_step: FirstStep,
 ) -> Cut:
     """A consistent cut, here and now.
 
@@ -28,6 +30,7 @@ def make_cut(
         held: the variables, as `VariableRegistry.hold` gives them.
         record: what has been called.
         first_random: the random streams at the first step.
+        first_step: what that step left behind.
     """
     encoder = Encoder("python/")
     entries, described = record.hold()
@@ -37,7 +40,11 @@ def make_cut(
         "versions": versions(),
         **held.state,
         "random": encoder.encode(randomness.capture()),
-        "replay": {**described, "random": encoder.encode(first_random)},
+        "replay": {
+            **described,
+            "random": encoder.encode(first_random),
+            "first_step": encoder.encode(first_step),
+        },
     }
     arrays = [HeldTensor.of_array(name, array) for name, array in encoder.arrays.items()]
     return Cut(position, (*held.tensors, entries, *arrays), state)

@@ -5,31 +5,42 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
+from pitstop.engine import earlier_files
+from pitstop.engine.earlier_files import ReadBack
 from pitstop.engine.fence import FENCE, observing
+from pitstop.engine.leaving import ending_threads
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.session import Session
-from pitstop.engine.witness import place_on_stack
+from pitstop.engine.step_recorder import began_seconds
 from pitstop.errors import PeerFault
-from pitstop.events import LevelKnown
 from pitstop.link.beacon import Phase
-from pitstop.replay import signature, values
+from pitstop.replay import first_step, signature, values
 from pitstop.replay.callee import Call, Callee
+from pitstop.replay.first_step import FirstStep
+from pitstop.replay.guarded import guarded
 from pitstop.replay.live_loop import LiveLoop
 from pitstop.replay.record import Entry, Kind
 from pitstop.replay.repetition import LoopDiverged, Repetition
-from pitstop.replay.values import NotRecordable
+from pitstop.replay.traced import TracedFunctions
 from pitstop.tensorflow import private, randomness
 from pitstop.tensorflow.variables import VariableRegistry
 
-_KERAS_2 = "; it is the fit of Keras 2 (tf_keras): train with Keras 3, or in a loop of your own"
 _EAGER_LOOP = (
     "gradients are applied outside of any tf.function, so that no step can be told from the "
     "next; put the step into a tf.function, or use pitstop.start and run.steps, two lines"
+)
+_TAPED = (
+    "{} is called while a gradient tape is open, which an answer from the record cannot lead "
+    "through; take the gradients inside of the tf.function"
+)
+_OWN_RESUME = (
+    "the script goes on from what an earlier attempt wrote ({}), and is left to do so alone"
 )
 _NO_SEED = (
     "the script sets no seed, so that it draws other input when it is repeated; "
@@ -37,6 +48,18 @@ _NO_SEED = (
 )
 _FIT = "fit"
 _NOTHING = ("none",)
+
+
+class _Place(threading.local):
+    inside = False
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Variables by identity, when so many had been created."""
+
+    created: int
+    by_identity: dict[int, int]
 
 
 class Recorder:
@@ -61,18 +84,17 @@ class Recorder:
         """
         self._open_session = open_session
         self._registry = registry
-        self._thread = threading.get_ident()
-        self._inside = False
-        self._callee: Callee | None = None
+        self.traced = TracedFunctions()
+        self._thread = 0
+        self._place = _Place()
+        self._beginning = threading.Lock()
         self._off = False
         self._loop: LiveLoop | None = None
         self._repetition: Repetition | None = None
         self._signatures = signature.Signatures()
-        self._training: WeakKeyDictionary[Any, dict[str, tuple[int, bool]]] = WeakKeyDictionary()
         self._seen: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
-        self._doubtful: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-        self._unrepeatable: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-        self._eager_session: Session | None = None
+        self._gradients_taken = False
+        self._numbers = _Numbers(-1, {})
 
     @property
     def loop(self) -> LiveLoop | None:
@@ -88,31 +110,51 @@ class Recorder:
     def listens(self) -> bool:
         """Whether a call that is made now is the script's own."""
         return (
-            not (self._inside or self._off)
-            and threading.get_ident() == self._thread
+            not (self._place.inside or self._off)
+            and self._thread in (0, threading.get_ident())
             and bool(tf.executing_eagerly())
         )
 
     def call(self, call: Call) -> Any:
         """Runs a call of the script, or answers it."""
+        taped = private.tape_is_open()
+        self._gradients_taken = False
         with self._within():
             if self._repetition is not None:
                 return self._answer(self._repetition, call)
             if self._loop is not None:
                 self._loop.obey_stop()
             result, traced = self._run(call)
-            self._observe(call, result, traced=traced)
+            self._observe(call, result, traced=traced, taped=taped)
             if self._repetition is not None:
                 return self._reply(self._repetition, self._next_call(self._repetition, call))
             return result
 
     @observing(spoils=True)
-    def _observe(self, call: Call, result: Any, *, traced: bool) -> None:
+    def _observe(self, call: Call, result: Any, *, traced: bool, taped: bool) -> None:
         """A call was computed: the loop may begin with it, and is recorded."""
-        if self._loop is None and not (self._trains(call.callee) and self._begin()):
+        if self._loop is None and not (self.traced.trains(call.callee) and self._begin(call)):
             return
         if self._loop is not None and self._repetition is None:
+            if taped:
+                self._loop.give_up(_TAPED.format(call.callee.name))
             self._note_call(self._loop, call, result, traced=traced)
+
+    def elsewhere(self, call: Call) -> Any:
+        """Runs a call that is not the loop's own; one of another thread may spoil it."""
+        result = call.run()
+        if not self._off and threading.get_ident() != self._thread:
+            self._beside(call.callee)
+        return result
+
+    @observing(spoils=True)
+    def _beside(self, callee: Callee) -> None:
+        if self._loop is None or not self._loop.keeps:
+            return
+        if self.traced.trains(callee):
+            self._loop.give_up(f"{callee.name} trains at the same time in another thread")
+        elif callee.variables():
+            self._loop.doubt(f"{callee.name} is called in another thread, and not recorded")
 
     def aside(self, run: Callable[[], Any]) -> Any:
         """Runs what is watched otherwise: a `fit`, before which a loop ends."""
@@ -125,13 +167,33 @@ class Recorder:
         if self._loop is None or not self.listens() or not private.is_eager_variable(variable):
             return
         with self._within():
-            name = f"{variable.name} {variable.dtype.name}{variable.shape}"
+            name = self._name(variable)
             if self._repetition is not None:
-                entry = self._repetition.next(Kind.READ, name)
-                variable.assign(values.build(entry.form, entry.data))
+                entry = self._repetition.look(name)
+                if entry is not None:
+                    variable.assign(values.build(entry.form, entry.data))
                 self._answered(self._repetition)
             elif self._loop.keeps:
                 self._note_read(self._loop, name, variable)
+
+    def writes(self, run: Callable[[], Any], instead: Callable[[], Any]) -> Any:
+        """Writes a checkpoint of the script's own; what there is of them stays as it is meanwhile.
+
+        Args:
+            run: writes it; the variables that it looks at are not recorded.
+            instead: what comes back in a repetition, where nothing is written.
+        """
+        if self._loop is None or not self.listens():
+            return run()
+        with self._within():
+            return run() if self._repetition is None else instead()
+
+    def _name(self, variable: Any) -> str:
+        # Names of variables are not unique, and new ones may get the identity of old ones.
+        if self._numbers.created != self._registry.created:
+            self._numbers = _Numbers(self._registry.created, self._registry.indices())
+        number = self._numbers.by_identity.get(id(variable), -1)
+        return f"{number}: {variable.name} {variable.dtype.name}{variable.shape}"
 
     def applies_gradients(self) -> None:
         """A Keras optimizer is applied, by the script itself.
@@ -144,60 +206,64 @@ class Recorder:
         with self._within():
             if self._loop is not None:
                 self._loop.give_up(_EAGER_LOOP)
-            elif self._eager_session is None:
-                self._eager_session = self._open_session()
-                if self._eager_session is None:
-                    self.switch_off()
-                else:
-                    self._eager_session.report(LevelKnown("not_exact", _EAGER_LOOP))
-            if self._eager_session is not None and self._eager_session.stop_requested():
-                self._eager_session.stop_with(None, "train")
+            self._eager_step()
 
-    def traced_random_op(self, op_type: str) -> None:
-        """An op with a hidden counter is traced."""
-        callee = self._traced_callee()
-        if callee is not None:
-            self._doubtful.setdefault(
-                callee.owner,
-                f"{callee.name} draws from a hidden random stream ({op_type} at "
-                f"{place_on_stack()}); use a Keras layer, keras.random with a SeedGenerator, or "
-                "tf.random.Generator",
-            )
+    def took_gradients(self) -> None:
+        """The script has asked a tape for gradients, outside of any function."""
+        self._gradients_taken = self.listens()
 
-    def traced_input_op(self, op_type: str) -> None:
-        """An op that draws input is traced."""
-        callee = self._traced_callee()
-        if callee is not None and not callee.feeds_itself:
-            why = _KERAS_2 if private.is_of_keras_2(callee.owner) else ""
-            self._unrepeatable.setdefault(
-                callee.owner, f"{callee.name} draws its input by itself ({op_type}){why}"
-            )
+    def wrote(self, variable: Any) -> None:
+        """The script has changed a variable itself; with gradients in hand, that is a step.
 
-    def _traced_callee(self) -> Callee | None:
-        return self._callee if threading.get_ident() == self._thread else None
+        Raises:
+            TrainingStopped: the run was asked to stop.
+        """
+        if not (self._gradients_taken and variable.trainable and self.listens()):
+            return
+        if self._loop is None or not self._loop.keeps:
+            with self._within():
+                self._eager_step()
+
+    def _eager_step(self) -> None:
+        self._gradients_taken = False
+        if self._loop is None:
+            session = self._take_session()
+            if session is None:
+                return
+            self._loop = self._new_loop(session, {})
+            self._loop.give_up(_EAGER_LOOP)
+            self._loop.start()
+        self._loop.obey_stop()
+        self._loop.step_done(None, memoryview(b""))
+        self._loop.boundary()
 
     @contextmanager
-    def _within(self) -> Iterator[None]:
-        self._inside = True
+    def unheard(self) -> Iterator[None]:
+        """What happens in here is not the script's own."""
+        before, self._place.inside = self._place.inside, True
         try:
             yield
         finally:
-            self._inside = False
+            self._place.inside = before
+
+    @contextmanager
+    def _within(self) -> Iterator[None]:
+        with ending_threads(), self.unheard():
+            yield
 
     # -- the record ------------------------------------------------------------------
 
     def _run(self, call: Call) -> tuple[Any, bool]:
         """What the call returns, and whether something was traced in it."""
-        callee = self._callee = call.callee
+        callee = call.callee
         before = self._so_far(callee)
         try:
-            result = call.run()
+            with self.traced.running(callee):
+                result = call.run()
         except Exception as error:
             if self._loop is not None:
                 self._loop.give_up(f"{callee.name} raised {type(error).__name__}")
             raise
-        finally:
-            self._callee = None
         return result, before != self._so_far(callee)
 
     def _so_far(self, callee: Callee) -> tuple[int, int]:
@@ -209,48 +275,33 @@ class Recorder:
             FENCE.note("the look at a call", error, spoils=True)
             return 0, 0
 
-    def _trains(self, callee: Callee) -> bool:
-        # Looking at graphs is dear; they are other ones only after a trace.
-        traces = callee.traces()
-        known = self._training.setdefault(callee.owner, {}).get(callee.name)
-        if known is None or known[0] != traces:
-            known = self._training[callee.owner][callee.name] = (traces, callee.trains())
-        return known[1]
-
     def _note_call(self, loop: LiveLoop, call: Call, result: Any, *, traced: bool) -> None:
         callee, data = call.callee, memoryview(b"")
         if loop.keeps:
             data = self._note_result(loop, call, result, traced=traced)
-        if self._doubtful or self._unrepeatable:
-            self._judge(loop, callee.owner)
-        if self._trains(callee):
+        self.traced.judge(loop, callee)
+        if self.traced.trains(callee):
             loop.step_done(values.first_number(result), data)
         loop.boundary()
 
     def _note_result(self, loop: LiveLoop, call: Call, result: Any, *, traced: bool) -> memoryview:
         name = call.callee.name
-        with _guarded(loop, f"{name} returns"):
+        with guarded(loop, f"{name} returns"):
             form, data = values.flatten(result)
-            name, given = self._describe(call)
+            name, given = self._describe(call, loop)
             view = memoryview(data)
             loop.note(Entry(Kind.CALL, name, form, view, traced, given))
             return view
         return memoryview(b"")
 
     def _note_read(self, loop: LiveLoop, name: str, variable: Any) -> None:
-        with _guarded(loop, f"variable {name} holds"):
+        with guarded(loop, f"variable {name} holds"):
             form, data = values.flatten(private.hold_value(variable))
             loop.note(Entry(Kind.READ, name, form, memoryview(data)))
 
-    def _judge(self, loop: LiveLoop, owner: Any) -> None:
-        if owner in self._unrepeatable:
-            loop.give_up(self._unrepeatable[owner])
-        elif owner in self._doubtful:
-            loop.doubt(self._doubtful[owner])
-
-    def _describe(self, call: Call) -> tuple[str, int]:
+    def _describe(self, call: Call, loop: LiveLoop) -> tuple[str, int]:
         name = self._signatures.describe(call.callee.name, call.args, call.kwargs)
-        return name, signature.checksum(call.args, call.kwargs)
+        return name, signature.checksum(call.args, call.kwargs, loop.calls)
 
     # -- the answers -----------------------------------------------------------------
 
@@ -263,7 +314,7 @@ class Recorder:
         return self._reply(repetition, entry)
 
     def _next_call(self, repetition: Repetition, call: Call) -> Entry:
-        name, given = self._describe(call)
+        name, given = self._describe(call, repetition.loop)
         return repetition.next(Kind.CALL, name, given)
 
     def _reply(self, repetition: Repetition, entry: Entry) -> Any:
@@ -278,34 +329,54 @@ class Recorder:
 
     # -- a loop begins and ends --------------------------------------------------------
 
-    def _begin(self) -> bool:
+    def _begin(self, call: Call) -> bool:
         """The first step of a loop has run; whether the loop is watched."""
-        session = self._open_session()
+        session = self._take_session()
         if session is None:
-            self.switch_off()
             return False
-        index = session.next_index()
-        point = session.point_for(index)
+        loop = self._loop = self._new_loop(session, first_step.look(call.callee.variables()))
+        began = began_seconds(session.attempt_dir)
+        read = earlier_files.READ.read_back(session.attempt_dir, began)
+        point = None if read.weights else session.point_for(loop.index)
         if point is not None:
             session.beacon.write_phase(Phase.RESTORING)
-        step = session.beacon.progress().step
-        loop = self._loop = LiveLoop(session, self._registry, index, step)
-        if point is not None:
-            self._repeat(loop, point)
+        if point is not None and self._repeats(loop, point, call, read):
             return True
+        if read.weights or point is not None:
+            loop.give_up(_OWN_RESUME.format(read.weights or read.other))
         if private.eager_seed()[0] is None:
             loop.doubt(_NO_SEED)
             randomness.seed_if_unseeded()
         loop.start()
         return True
 
-    def _repeat(self, loop: LiveLoop, point: RestorePoint) -> None:
+    def _take_session(self) -> Session | None:
+        """The session for a loop that this thread begins; None when there is none to have."""
+        with self._beginning:
+            if self._thread:
+                return None
+            session = self._open_session()
+            if session is None:
+                self.switch_off()
+            else:
+                self._thread = threading.get_ident()
+            return session
+
+    def _new_loop(self, session: Session, first: FirstStep) -> LiveLoop:
+        step = session.beacon.progress().step
+        return LiveLoop(session, self._registry, session.next_index(), step, first)
+
+    def _repeats(self, loop: LiveLoop, point: RestorePoint, call: Call, read: ReadBack) -> bool:
         try:
             saved = loop.session.fetch(point)
         except PeerFault:
             raise LoopDiverged from None
-        self._repetition = Repetition(loop, self._registry, saved)
-        self._repetition.begin()
+        repetition = Repetition(loop, self._registry, saved)
+        if not repetition.recognises(self._describe(call, loop)[1], read):
+            return False
+        self._repetition = repetition
+        repetition.begin()
+        return True
 
     @observing(spoils=True)
     def _end_loop(self) -> None:
@@ -317,18 +388,4 @@ class Recorder:
             loop.note(Entry(Kind.END, _FIT, _NOTHING, memoryview(b"")))
             loop.finish()
         self._loop = None
-
-
-@contextmanager
-def _guarded(loop: LiveLoop, what: str) -> Iterator[None]:
-    """Records nothing more when a value cannot be recorded.
-
-    Only code of ours runs in here: whatever goes wrong, the user's training
-    must not end because of it.
-    """
-    try:
-        yield
-    except NotRecordable as refusal:
-        loop.give_up(f"{what} {refusal}")
-    except Exception as error:  # noqa: BLE001
-        loop.give_up(f"Pitstop failed to record it ({error!r}), please report this as a bug")
+        self._thread = 0

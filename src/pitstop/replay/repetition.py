@@ -7,16 +7,19 @@ import os
 import sys
 import time
 
+from pitstop.engine.earlier_files import ReadBack
+from pitstop.engine.leaving import LeavesScript
 from pitstop.engine.python_state import decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.errors import ResumeRefused
 from pitstop.events import FitRestored, Notice, Restored
 from pitstop.link.beacon import Phase
-from pitstop.replay import record
+from pitstop.replay import first_step, record
+from pitstop.replay.first_step import Likeness
 from pitstop.replay.live_loop import LiveLoop
 from pitstop.replay.muted_output import MutedOutput
 from pitstop.replay.record import Entry, Kind
-from pitstop.tensorflow import randomness
+from pitstop.tensorflow import private, randomness
 from pitstop.tensorflow.variables import VariableRegistry
 
 _EXIT_REFUSED = 2
@@ -24,13 +27,22 @@ _REMEDY = (
     "Undo the change, or start over with --new; a loop with pitstop.start may be changed "
     "in the middle of a run."
 )
+_OTHER_TRAINING = (
+    "The script changed: its first step leaves other weights behind than it did before, with the "
+    "same input. It has another model, seed or learning rate, or leaves out trainings that it "
+    "has results of."
+)
+_OTHER_LOOKS = (
+    "the script looks at variables at other places than before ({}): what it does depends on the "
+    "clock, or on something else that changes"
+)
 _OTHER_INPUT = (
     "the script draws other input than it did before; seed everything it draws from "
     "(keras.utils.set_random_seed, numpy's default_rng)"
 )
 
 
-class LoopDiverged(SystemExit):
+class LoopDiverged(LeavesScript):
     """Leaves the script because it does not do what it did before; nothing is lost."""
 
     def __init__(self) -> None:
@@ -41,16 +53,19 @@ class Repetition:
     """One saved record, and the loop that answers from it.
 
     Attributes:
-        over: the loop is live.
+        loop: the one that is repeated.
+        over: it is live.
     """
 
     def __init__(self, loop: LiveLoop, registry: VariableRegistry, saved: SavedState) -> None:
         self.over = False
-        self._loop = loop
+        self.loop = loop
         self._registry = registry
         self._saved = saved
         self._muted = MutedOutput()
         self._count = 0
+        self._looks: list[Entry] = []
+        self._following: Entry | None = None
         self._started = time.monotonic()
         self._pid = os.getpid()
         described = saved.state.get("replay")
@@ -59,9 +74,38 @@ class Repetition:
         self._total = int(described["entries"])
         self._entries = record.read(saved.tensors[record.TENSOR], described)
 
+    def recognises(self, given: int, read: ReadBack) -> bool:
+        """Whether the script does again what it did.
+
+        Args:
+            given: checksum of what the first call was given.
+            read: what the script has read back of an earlier attempt's files.
+
+        Raises:
+            LoopDiverged: it trains something else, and nothing that it has read says why.
+        """
+        described = self._saved.state["replay"]
+        if "first_step" not in described:
+            # Saved by an earlier version.
+            return not read.other
+        before = decode(described["first_step"], self._saved.tensors)
+        likeness = first_step.compare(before, self.loop.first_step)
+        first = next(record.read(self._saved.tensors[record.TENSOR], described))
+        if likeness is Likeness.OTHER and read.other:
+            return False
+        if likeness is Likeness.OTHER and first.given == given and private.is_seeded():
+            if not self.loop.session.settings.force:
+                raise self._refused(_OTHER_TRAINING)
+            self.loop.doubt(_OTHER_TRAINING)
+        if likeness is Likeness.CLOSE:
+            self.loop.doubt("the first step gives other bits than it did before")
+        if read.other:
+            self.loop.doubt(f"the script reads {read.other}, which an earlier attempt wrote")
+        return True
+
     def begin(self) -> None:
         """The first step of the script has come; what follows is known."""
-        loop, described = self._loop, self._saved.state["replay"]
+        loop, described = self.loop, self._saved.state["replay"]
         loop.first_random = decode(described["random"], self._saved.tensors)
         randomness.restore(loop.first_random)
         position = self._saved.position
@@ -78,32 +122,74 @@ class Repetition:
         self._muted.begin()
         atexit.register(self._script_ended)
 
+    def look(self, name: str) -> Entry | None:
+        """What a variable held here; None where nobody had looked at it.
+
+        Looks change nothing: between two calls they may come in any order, or not again.
+
+        Raises:
+            TrainingStopped: the run was asked to stop; the checkpoint stands.
+        """
+        self._obey_stop()
+        self._look_ahead()
+        place = next((i for i, each in enumerate(self._looks) if each.name == name), None)
+        if place is None:
+            self.loop.doubt(_OTHER_LOOKS.format(name))
+            return None
+        entry = self._looks.pop(place)
+        self._used(1)
+        self.loop.note(entry)
+        return entry
+
     def next(self, kind: Kind, name: str, given: int = 0) -> Entry:
         """What the earlier attempt recorded here.
 
         Args:
             kind: what the script does now.
-            name: what it calls, or reads.
+            name: what it calls.
             given: checksum of the arguments.
 
         Raises:
             LoopDiverged: it did something else.
             TrainingStopped: the run was asked to stop; the checkpoint stands.
         """
-        if self._loop.session.stop_requested():
-            self._end()
-            self._loop.session.stop_with(None, "restoring", self._saved.position)
-        entry = next(self._entries)
-        self._count += 1
-        step = self._saved.position.step
-        self._loop.session.beacon.write_replay(step, self._count, self._total)
+        self._obey_stop()
+        self._look_ahead()
+        if self._looks:
+            self.loop.doubt(_OTHER_LOOKS.format(self._looks[0].name))
+        self._used(1 + len(self._looks))
+        self._looks.clear()
+        entry, self._following = self._following, None
+        if entry is None:
+            raise self._refused("The script changed: it goes on where its record ends.")
         if (entry.kind, entry.name) != (kind, name):
             what = f"was {_in_words(entry.kind, entry.name)} and is now {_in_words(kind, name)}"
             raise self._refused(f"The script changed: call {self._count} of its loop {what}.")
         if entry.given != given:
-            self._loop.doubt(_OTHER_INPUT)
-        self._loop.note(entry)
+            self.loop.doubt(_OTHER_INPUT)
+        self.loop.note(entry)
         return entry
+
+    def _obey_stop(self) -> None:
+        if self.loop.session.stop_requested():
+            self._end()
+            self.loop.session.stop_with(None, "restoring", self._saved.position)
+
+    def _look_ahead(self) -> None:
+        """Learns of the looks that were made before the next call."""
+        while self._following is None:
+            entry = next(self._entries, None)
+            if entry is None:
+                return
+            if entry.kind is Kind.READ:
+                self._looks.append(entry)
+            else:
+                self._following = entry
+
+    def _used(self, entries: int) -> None:
+        self._count += entries
+        step = self._saved.position.step
+        self.loop.session.beacon.write_replay(step, self._count, self._total)
 
     def answered(self) -> None:
         """The script is about to get an answer; the last one brings the state back.
@@ -115,7 +201,7 @@ class Repetition:
             self._go_live()
 
     def _go_live(self) -> None:
-        saved, loop = self._saved, self._loop
+        saved, loop = self._saved, self.loop
         try:
             doubt = self._registry.restore_all(saved)
         except ResumeRefused as refusal:
@@ -136,10 +222,10 @@ class Repetition:
     def _report_finished(self) -> None:
         position = self._saved.position
         seconds = round(time.monotonic() - self._started, 4)
-        self._loop.session.report(FitRestored(position.fit, position.step, 1, seconds))
+        self.loop.session.report(FitRestored(position.fit, position.step, 1, seconds))
 
     def _report(self) -> None:
-        position, session, level = self._saved.position, self._loop.session, self._loop.level
+        position, session, level = self._saved.position, self.loop.session, self.loop.level
         session.report(
             Restored(
                 step=position.step,
@@ -154,7 +240,7 @@ class Repetition:
 
     def _refused(self, message: str) -> LoopDiverged:
         self._end()
-        self._loop.session.report(Notice("resume_refused", message, _REMEDY))
+        self.loop.session.report(Notice("resume_refused", message, _REMEDY))
         return LoopDiverged()
 
     def _end(self) -> None:
@@ -163,15 +249,18 @@ class Repetition:
         atexit.unregister(self._script_ended)
 
     def _script_ended(self) -> None:
-        # Not an end of the training: the script is not what it was.  An exception
-        # that nobody caught, which sets `last_value`, speaks for itself.
-        if os.getpid() == self._pid and not hasattr(sys, "last_value"):
-            where = f"after call {self._count} of {self._total} that its loop had made"
-            self._refused(f"The script changed: it ended {where}.")
-            os._exit(_EXIT_REFUSED)
+        # Not an end of the training: the script is not what it was.  It came further before,
+        # so that an exception is none that it raises by itself.
+        if os.getpid() != self._pid:
+            return
+        error = getattr(sys, "last_value", None)
+        if isinstance(error, KeyboardInterrupt):
+            return
+        what = f"raised {type(error).__name__}" if error is not None else "ended"
+        where = f"after call {self._count} of {self._total} that its loop had made"
+        self._refused(f"The script {what} while it was repeated, {where}; it did not before.")
+        os._exit(_EXIT_REFUSED)
 
 
 def _in_words(kind: Kind, name: str) -> str:
-    if kind is Kind.READ:
-        return f"a look at variable {name}"
     return "the beginning of a fit" if kind is Kind.END else name

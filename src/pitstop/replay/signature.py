@@ -1,4 +1,4 @@
-"""What a call was given: names, types and shapes as words, values as a sampled checksum."""
+"""What a call was given: names, types and shapes as words, values as a checksum."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import numpy as np
 
 from pitstop.tensorflow import private
 
-_SAMPLE_VALUES = 64
+_WHOLE_CALLS = 16
+_WHOLE_BYTES = 64 << 20
+_SAMPLE_VALUES = 1024
 
+_PLAIN = bool | int | float | str | bytes
 _Key = tuple[Any, ...]
 
 
@@ -31,31 +34,49 @@ class Signatures:
         return words
 
 
-def checksum(args: Sequence[Any], kwargs: Mapping[str, Any]) -> int:
-    """CRC-32 of the first values of each argument, as far as they are in memory."""
+def checksum(args: Sequence[Any], kwargs: Mapping[str, Any], number: int) -> int:
+    """CRC-32 of the arguments: whole in the first calls, then of values all over each.
+
+    Args:
+        args: by position.
+        kwargs: by name.
+        number: which recorded call it is, so that other values are looked at each time.
+    """
     crc = 0
-    for array in _arrays((*args, *kwargs.values())):
-        crc = zlib.crc32(array.reshape(-1)[:_SAMPLE_VALUES].tobytes(), crc)
+    for leaf in _leaves((*args, *kwargs.values())):
+        crc = zlib.crc32(_sample(leaf, number), crc)
     return crc
 
 
-def _arrays(values: Sequence[Any]) -> Iterator[np.ndarray[Any, Any]]:
+def _sample(leaf: Any, number: int) -> bytes:
+    if not isinstance(leaf, np.ndarray):
+        return repr(leaf).encode()
+    whole = number < _WHOLE_CALLS and leaf.nbytes <= _WHOLE_BYTES
+    stride = 1 if whole else max(1, leaf.size // _SAMPLE_VALUES)
+    flat = leaf.reshape(-1) if leaf.flags.c_contiguous else leaf.flat
+    values = np.asarray(flat[number % stride :: stride])
+    if leaf.dtype.hasobject:
+        # Their bytes are addresses.
+        return repr([each for each in values if isinstance(each, _PLAIN)]).encode()
+    return values.tobytes()
+
+
+def _leaves(values: Sequence[Any]) -> Iterator[Any]:
+    """Arrays, numbers and words, as far as they are in memory."""
     for value in values:
         if private.is_eager_tensor(value):
             if value.dtype.is_numpy_compatible and private.is_in_host_memory(value):
-                yield from _plain(private.as_numpy(value))
-        elif isinstance(value, np.ndarray):
-            yield from _plain(value)
+                yield np.asarray(private.as_numpy(value))
+        elif private.is_composite(value):
+            yield from _leaves(private.components(value))
         elif isinstance(value, list | tuple):
-            yield from _arrays(value)
+            yield from _leaves(value)
         elif isinstance(value, dict):
-            yield from _arrays(list(value.values()))
-
-
-def _plain(array: Any) -> Iterator[np.ndarray[Any, Any]]:
-    # A scalar string comes as Python bytes; the bytes of objects are addresses.
-    if not (isinstance(array, bytes) or array.dtype.hasobject):
-        yield np.asarray(array)
+            yield from _leaves(list(value.values()))
+        elif isinstance(value, np.ndarray | np.generic):
+            yield np.asarray(value)
+        elif value is None or isinstance(value, _PLAIN):
+            yield value
 
 
 def _key(value: Any) -> Any:

@@ -7,23 +7,41 @@ turns the instrumentation off with a clear word instead of half working.
 from __future__ import annotations
 
 import functools
+import os
 import random
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.checkpoint import checkpoint, checkpoint_management
 from tensorflow.python.data.ops import iterator_ops
-from tensorflow.python.eager import context
-from tensorflow.python.eager.polymorphic_function import polymorphic_function
-from tensorflow.python.framework import auto_control_deps_utils, config, func_graph, ops
-from tensorflow.python.ops import gen_resource_variable_ops, resource_variable_ops
+from tensorflow.python.eager import context, record
+from tensorflow.python.eager.polymorphic_function import concrete_function, polymorphic_function
+from tensorflow.python.framework import (
+    auto_control_deps_utils,
+    composite_tensor,
+    config,
+    func_graph,
+    ops,
+)
+from tensorflow.python.ops import (
+    gen_resource_variable_ops,
+    resource_variable_ops,
+    stateful_random_ops,
+)
+from tensorflow.python.training import py_checkpoint_reader
 
 from pitstop.engine.fence import observing
 from pitstop.errors import UnsupportedVersion
-from pitstop.tensorflow import random_ops
+from pitstop.tensorflow import random_ops, traced_ops
+
+_CHECKPOINT_FILES = ("update_checkpoint_state_internal", "_delete_file_if_exists")
 
 _NEEDED: tuple[tuple[Any, str], ...] = (
     (resource_variable_ops, "BaseResourceVariable"),
+    (py_checkpoint_reader, "NewCheckpointReader"),
+    (checkpoint.TrackableSaver, "save"),
+    *((checkpoint_management, name) for name in _CHECKPOINT_FILES),
     (resource_variable_ops, "_UnreadVariable"),
     (gen_resource_variable_ops, "read_variable_op"),
     (iterator_ops.OwnedIterator, "_serialize_to_tensors"),
@@ -38,6 +56,10 @@ _NEEDED: tuple[tuple[Any, str], ...] = (
     (polymorphic_function.Function, "_list_all_concrete_functions"),
     (auto_control_deps_utils, "get_read_only_resource_input_indices_graph"),
     (resource_variable_ops.BaseResourceVariable, "_read_variable_op"),
+    (record, "could_possibly_record"),
+    (composite_tensor, "CompositeTensor"),
+    (stateful_random_ops.Generator, "_skip_single_var"),
+    (concrete_function.ConcreteFunction, "__call__"),
 )
 
 
@@ -75,10 +97,31 @@ def on_variable_created(notify: Callable[[Any], None]) -> None:
     base.__init__ = __init__
 
 
-INPUT_OPS = frozenset(
-    {"IteratorGetNext", "IteratorGetNextSync", "IteratorGetNextAsOptional", "ReduceDataset"}
-)
-"""Ops with which a function draws its input by itself."""
+def on_checkpoint_read(notify: Callable[[str], None]) -> None:
+    """Calls `notify` with the path of each file of weights that TensorFlow or HDF5 opens."""
+    original = py_checkpoint_reader.NewCheckpointReader
+
+    def read(filepattern: Any) -> Any:
+        notify(f"{os.fspath(filepattern)}.index")
+        return original(filepattern)
+
+    py_checkpoint_reader.NewCheckpointReader = read
+
+
+def replace_checkpoint_writes(
+    save: Callable[[Callable[..., Any]], Callable[..., Any]],
+    other: Callable[[Callable[..., Any]], Callable[..., Any]],
+) -> None:
+    """Puts wrappers around what writes the files of a `tf.train.Checkpoint`.
+
+    Args:
+        save: wraps what writes a checkpoint and returns its path.
+        other: wraps what writes the list of them, and what removes old ones.
+    """
+    owner = checkpoint.TrackableSaver
+    owner.save = save(owner.save)
+    for name in _CHECKPOINT_FILES:
+        setattr(checkpoint_management, name, other(getattr(checkpoint_management, name)))
 
 
 def on_hidden_random_op(notify: Callable[[str], None]) -> None:
@@ -86,9 +129,14 @@ def on_hidden_random_op(notify: Callable[[str], None]) -> None:
     _on_traced_op(random_ops.draws_hidden, notify)
 
 
+def on_hidden_state_op(notify: Callable[[str], None]) -> None:
+    """Calls `notify` with the type of every op that is traced and changes other state."""
+    _on_traced_op(lambda op_type, _: op_type in traced_ops.HIDDEN_STATE_OPS, notify)
+
+
 def on_input_op(notify: Callable[[str], None]) -> None:
     """Calls `notify` with the type of every input op that is traced into a function."""
-    _on_traced_op(lambda op_type, _: op_type in INPUT_OPS, notify)
+    _on_traced_op(lambda op_type, _: op_type in traced_ops.INPUT_OPS, notify)
 
 
 def _on_traced_op(
@@ -111,12 +159,14 @@ def _on_traced_op(
 
 def replace_function_call(wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
     """Puts `wrap(original)` in the place of what runs when a `tf.function` is called."""
-    owner = polymorphic_function.Function
-    owner.__call__ = wrap(owner.__call__)
+    for owner in (polymorphic_function.Function, concrete_function.ConcreteFunction):
+        owner.__call__ = wrap(owner.__call__)
 
 
 def function_name(function: Any) -> str:
     """The name of the Python function behind a `tf.function`."""
+    if isinstance(function, concrete_function.ConcreteFunction):
+        return str(function.graph.name)
     return str(function._name)
 
 
@@ -128,17 +178,30 @@ def is_of_keras_2(function: Any) -> bool:
 
 def traces(function: Any) -> int:
     """How often a `tf.function` has been traced."""
+    if isinstance(function, concrete_function.ConcreteFunction):
+        return 1
     return int(function.experimental_get_tracing_count())
 
 
 def runs_eagerly(function: Any) -> bool:
     """Whether calling this `tf.function` only runs Python (`run_functions_eagerly`)."""
-    return bool(function._run_functions_eagerly)
+    return bool(getattr(function, "_run_functions_eagerly", False))
 
 
 def trains(function: Any) -> bool:
-    """Whether a call of this `tf.function`, as traced so far, writes a trainable variable."""
-    return any(_writes_trainable(each.graph) for each in function._list_all_concrete_functions())
+    """Whether a call of this function, as traced so far, writes a trainable variable."""
+    return any(_writes_trainable(graph) for graph in graphs(function))
+
+
+def graphs(function: Any) -> list[Any]:
+    """The graphs that calls of a `tf.function`, or of one of its traces, run.
+
+    The one that creates variables writes their initial values, and is run once.
+    """
+    if isinstance(function, concrete_function.ConcreteFunction):
+        return [function.graph]
+    first = function._concrete_variable_creation_fn if function._created_variables else None
+    return [each.graph for each in function._list_all_concrete_functions() if each is not first]
 
 
 def _writes_trainable(graph: Any) -> bool:
@@ -153,6 +216,7 @@ def _writes_trainable(graph: Any) -> bool:
     )
 
 
+_WRITES = ("assign", "assign_add", "assign_sub")
 _READS = ("_read_variable_op", "sparse_read", "gather_nd")
 
 
@@ -163,6 +227,37 @@ def before_variable_read(notify: Callable[[Any], None]) -> None:
         for name in _READS:
             if name in vars(base):
                 setattr(base, name, _notifying(getattr(base, name), notify))
+    # Draws of a `tf.random.Generator` read its state in their kernel.
+    generator = stateful_random_ops.Generator
+    original = generator._skip_single_var
+
+    def skip(self: Any, variable: Any, delta: Any) -> Any:
+        notify(variable)
+        return original(self, variable, delta)
+
+    generator._skip_single_var = skip
+
+
+def after_variable_write(notify: Callable[[Any], None]) -> None:
+    """Calls `notify` with a variable after Python code has changed its value."""
+    base = resource_variable_ops.BaseResourceVariable
+    for name in _WRITES:
+        setattr(base, name, _told_after(getattr(base, name), notify))
+
+
+def after_gradient(notify: Callable[[], None]) -> None:
+    """Calls `notify` after a tape was asked for gradients."""
+    tf.GradientTape.gradient = _told_after(tf.GradientTape.gradient, lambda _: notify())
+
+
+def _told_after(original: Callable[..., Any], notify: Callable[[Any], None]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def write(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, **kwargs)
+        notify(self)
+        return result
+
+    return write
 
 
 def _notifying(original: Callable[..., Any], notify: Callable[[Any], None]) -> Callable[..., Any]:
@@ -189,6 +284,21 @@ def shape_of(tensor: Any) -> tuple[int, ...]:
 def is_in_host_memory(tensor: Any) -> bool:
     """Whether an eager tensor can be looked at without waiting for a device."""
     return str(tensor.device).endswith("CPU:0")
+
+
+def is_composite(value: Any) -> bool:
+    """Whether this is made of tensors: ragged, sparse, or a value for each replica."""
+    return isinstance(value, composite_tensor.CompositeTensor)
+
+
+def components(value: Any) -> list[Any]:
+    """The tensors that a composite value is made of."""
+    return list(tf.nest.flatten(value, expand_composites=True))
+
+
+def tape_is_open() -> bool:
+    """Whether a gradient tape, or a forward accumulator, sees what is computed now."""
+    return bool(record.could_possibly_record())
 
 
 def hidden_random_ops(graph: Any, initializers: Iterable[Any]) -> list[str]:
@@ -258,6 +368,11 @@ def eager_seed() -> tuple[int | None, Any]:
     generator = getattr(context.context(), "_rng", None)
     seed = context.global_seed()
     return seed, generator.getstate() if generator is not None else None
+
+
+def is_seeded() -> bool:
+    """Whether TensorFlow's global seed is set."""
+    return context.global_seed() is not None
 
 
 def set_eager_seed(seed: int | None, state: Any) -> None:

@@ -1,0 +1,92 @@
+"""Files of an earlier attempt, written while it trained, that a script reads before it trains.
+
+A script that does so has a resume of its own: it restores weights, goes on from a step that it
+wrote down, or leaves out what it has results of.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+_MOST_FILES = 4096
+_CODE = (".py", ".pyc", ".so", ".pth")
+_WEIGHTS = (".index", ".keras", ".h5", ".hdf5", ".safetensors")
+_ELSEWHERE = tuple({sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev"})
+
+
+class ReadBack(NamedTuple):
+    """What the script has read back; empty paths for nothing.
+
+    Attributes:
+        weights: a file of weights.
+        other: any other file.
+    """
+
+    weights: str = ""
+    other: str = ""
+
+
+class ReadFiles:
+    """Files that the script opens before it trains, and when they were changed last."""
+
+    def __init__(self) -> None:
+        self._changed: dict[str, float] = {}
+        self._listening = False
+        self._started_seconds = time.time()
+
+    def watch(self) -> None:
+        """Hears of every file that Python opens from now on."""
+        self._listening = True
+        sys.addaudithook(self._hear)
+
+    def note(self, path: str) -> None:
+        """A file is opened for reading."""
+        if not self._listening or len(self._changed) >= _MOST_FILES or _is_code(path):
+            return
+        try:
+            changed_seconds = Path(path).stat().st_mtime
+        except (OSError, ValueError):
+            return
+        # What this process wrote itself, it may read.
+        if changed_seconds < self._started_seconds:
+            self._changed[str(Path(path).absolute())] = changed_seconds
+
+    def read_back(self, attempt_dir: Path, began_seconds: float) -> ReadBack:
+        """What of it an earlier attempt wrote while it trained; nothing more is heard of.
+
+        Args:
+            attempt_dir: of this attempt.
+            began_seconds: when an earlier one had done its first step, infinite if none had.
+        """
+        self._listening = False
+        run_dir = str(attempt_dir.parent.parent.absolute()) + os.sep
+        found = [
+            path
+            for path, changed_seconds in self._changed.items()
+            if changed_seconds >= began_seconds and not path.startswith(run_dir)
+        ]
+        weights = [path for path in found if path.endswith(_WEIGHTS)]
+        return ReadBack(next(iter(weights), ""), next(iter(found), ""))
+
+    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if not self._listening:
+            return
+        if event == "open" and isinstance(arguments[0], str):
+            flags = arguments[2]
+            if not flags & (os.O_WRONLY | os.O_APPEND | os.O_TRUNC):
+                self.note(arguments[0])
+        elif event == "sqlite3.connect" and isinstance(arguments[0], str):
+            self.note(arguments[0])
+
+
+READ = ReadFiles()
+"""Of this process."""
+
+
+def _is_code(path: str) -> bool:
+    hidden = any(part.startswith(".") for part in Path(path).parent.parts if part.strip("."))
+    return hidden or path.endswith(_CODE) or path.startswith(_ELSEWHERE)

@@ -1,0 +1,37 @@
+"""How the script is left: by an exception in its main thread, at once from any other."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class LeavesScript(SystemExit):
+    """Ends the script; `finally` blocks and `atexit` run, `except Exception` lets it through."""
+
+
+@contextmanager
+def ending_threads() -> Iterator[None]:
+    """What leaves the script in here leaves the process, also where a thread trains.
+
+    There a `SystemExit` would end that thread alone, and the main thread would go on with a
+    model that is half trained: save it, publish it.
+    """
+    try:
+        yield
+    except LeavesScript as leaves:
+        if threading.current_thread() is not threading.main_thread():
+            end_process(leaves)
+        raise
+
+
+def end_process(leaves: LeavesScript) -> None:
+    """Ends the process with the exit code of `leaves`; what was printed is shown."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(int(leaves.code or 0))

@@ -1,0 +1,90 @@
+"""What the graphs of a script's functions tell: who trains, and who cannot be answered."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pitstop.engine.witness import place_on_stack
+from pitstop.replay.callee import Callee
+from pitstop.replay.live_loop import LiveLoop
+from pitstop.tensorflow import private
+
+_KERAS_2 = "; it is the fit of Keras 2 (tf_keras): train with Keras 3, or in a loop of your own"
+
+
+class _Running(threading.local):
+    callee: Callee | None = None
+
+
+class TracedFunctions:
+    """The functions of this process, as far as they have been traced."""
+
+    def __init__(self) -> None:
+        self._running = _Running()
+        self._training: WeakKeyDictionary[Any, dict[str, tuple[int, bool]]] = WeakKeyDictionary()
+        self._doubtful: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+        self._unrepeatable: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+
+    @contextmanager
+    def running(self, callee: Callee) -> Iterator[None]:
+        """What is traced in here is traced for this callee."""
+        self._running.callee = callee
+        try:
+            yield
+        finally:
+            self._running.callee = None
+
+    def random_op(self, op_type: str) -> None:
+        """An op with a hidden counter is traced."""
+        callee = self._running.callee
+        if callee is not None:
+            self._doubtful.setdefault(
+                callee.owner,
+                f"{callee.name} draws from a hidden random stream ({op_type} at "
+                f"{place_on_stack()}); use a Keras layer, keras.random with a SeedGenerator, or "
+                "tf.random.Generator",
+            )
+
+    def state_op(self, op_type: str) -> None:
+        """An op is traced that changes state outside of variables: in Python, or in a table."""
+        callee = self._running.callee
+        if callee is not None:
+            self._doubtful.setdefault(
+                callee.owner,
+                f"{callee.name} changes what is no variable ({op_type} at {place_on_stack()}), "
+                "which is not restored; do that outside of the function",
+            )
+
+    def input_op(self, op_type: str) -> None:
+        """An op that draws input is traced."""
+        callee = self._running.callee
+        if callee is not None and not callee.feeds_itself:
+            why = _KERAS_2 if private.is_of_keras_2(callee.owner) else ""
+            self._unrepeatable.setdefault(
+                callee.owner, f"{callee.name} draws its input by itself ({op_type}){why}"
+            )
+
+    def trains(self, callee: Callee) -> bool:
+        """Whether calls of it change what is trained."""
+        # Looking at graphs is dear; they are other ones only after a trace.
+        traces = callee.traces()
+        known = self._training.setdefault(callee.owner, {}).get(callee.name)
+        if known is None or known[0] != traces:
+            known = self._training[callee.owner][callee.name] = (traces, callee.trains())
+        return known[1]
+
+    def judge(self, loop: LiveLoop, callee: Callee) -> None:
+        """Tells a loop what is wrong with one of its functions, if anything is."""
+        if callee.owner in self._unrepeatable:
+            loop.give_up(self._unrepeatable[callee.owner])
+        elif callee.owner in self._doubtful:
+            loop.doubt(self._doubtful[callee.owner])
+        elif callee.is_eager():
+            loop.doubt(
+                f"{callee.name} runs eagerly: the Python state that it changes is not seen; "
+                "compile without run_eagerly"
+            )

@@ -1,0 +1,89 @@
+"""What a script reads back that an earlier attempt wrote while it trained."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+
+from pitstop.engine.earlier_files import ReadBack, ReadFiles
+
+_BEGAN_SECONDS = time.time() - 1000
+
+
+@pytest.fixture
+def attempt_dir(tmp_path: Path) -> Path:
+    return tmp_path / "run" / "attempts" / "2"
+
+
+def _written(path: Path, seconds_after: float) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"")
+    changed = _BEGAN_SECONDS + seconds_after
+    os.utime(path, (changed, changed))
+    return path
+
+
+def _listening() -> ReadFiles:
+    files = ReadFiles()
+    files.watch()
+    return files
+
+
+def test_results_of_an_earlier_attempt(tmp_path: Path, attempt_dir: Path) -> None:
+    done = _written(tmp_path / "done.json", 10)
+    files = _listening()
+    done.read_text()
+    assert files.read_back(attempt_dir, _BEGAN_SECONDS) == ReadBack("", str(done))
+
+
+def test_weights_stand_before_other_files(tmp_path: Path, attempt_dir: Path) -> None:
+    files = _listening()
+    _written(tmp_path / "done.json", 10).read_text()
+    weights = _written(tmp_path / "last.weights.h5", 10)
+    files.note(str(weights))
+    assert files.read_back(attempt_dir, _BEGAN_SECONDS).weights == str(weights)
+
+
+def test_a_database(tmp_path: Path, attempt_dir: Path) -> None:
+    study = _written(tmp_path / "study.db", 10)
+    files = _listening()
+    sqlite3.connect(study.as_posix()).close()
+    assert files.read_back(attempt_dir, _BEGAN_SECONDS).other == str(study)
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds_after"),
+    [
+        ("data.npz", -10),
+        ("written_now.json", 5000),
+        (".cache/fonts.json", 10),
+        ("module.py", 10),
+        ("run/journal.jsonl", 10),
+    ],
+)
+def test_files_that_say_nothing(
+    name: str, seconds_after: float, tmp_path: Path, attempt_dir: Path
+) -> None:
+    path = _written(tmp_path / name, seconds_after)
+    files = _listening()
+    path.read_text()
+    assert files.read_back(attempt_dir, _BEGAN_SECONDS) == ReadBack()
+
+
+def test_what_is_only_written_is_not_read_back(tmp_path: Path, attempt_dir: Path) -> None:
+    log = _written(tmp_path / "log.csv", 10)
+    files = _listening()
+    log.open("a").close()
+    log.open("w").close()
+    assert files.read_back(attempt_dir, _BEGAN_SECONDS) == ReadBack()
+
+
+def test_files_opened_while_it_trains_are_not_heard_of(tmp_path: Path, attempt_dir: Path) -> None:
+    files = _listening()
+    files.read_back(attempt_dir, _BEGAN_SECONDS)
+    _written(tmp_path / "done.json", 10).read_text()
+    assert files.read_back(attempt_dir, _BEGAN_SECONDS) == ReadBack()
