@@ -340,7 +340,7 @@ class Recorder:
         point = None if read.weights else session.point_for(loop.index)
         if point is not None:
             session.beacon.write_phase(Phase.RESTORING)
-        if point is not None and self._repeats(loop, point, call, read):
+        if point is not None and self._repeats(loop, point, read):
             return True
         if read.weights or point is not None:
             loop.give_up(_OWN_RESUME.format(read.weights or read.other))
@@ -366,13 +366,13 @@ class Recorder:
         step = session.beacon.progress().step
         return LiveLoop(session, self._registry, session.next_index(), step, first)
 
-    def _repeats(self, loop: LiveLoop, point: RestorePoint, call: Call, read: ReadBack) -> bool:
+    def _repeats(self, loop: LiveLoop, point: RestorePoint, read: ReadBack) -> bool:
         try:
             saved = loop.session.fetch(point)
         except PeerFault:
             raise LoopDiverged from None
         repetition = Repetition(loop, self._registry, saved)
-        if not repetition.recognises(self._describe(call, loop)[1], read):
+        if not repetition.recognises(read):
             return False
         self._repetition = repetition
         repetition.begin()

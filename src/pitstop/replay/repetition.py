@@ -19,18 +19,13 @@ from pitstop.replay.first_step import Likeness
 from pitstop.replay.live_loop import LiveLoop
 from pitstop.replay.muted_output import MutedOutput
 from pitstop.replay.record import Entry, Kind
-from pitstop.tensorflow import private, randomness
+from pitstop.tensorflow import randomness
 from pitstop.tensorflow.variables import VariableRegistry
 
 _EXIT_REFUSED = 2
 _REMEDY = (
     "Undo the change, or start over with --new; a loop with pitstop.start may be changed "
     "in the middle of a run."
-)
-_OTHER_TRAINING = (
-    "The script changed: its first step leaves other weights behind than it did before, with the "
-    "same input. It has another model, seed or learning rate, or leaves out trainings that it "
-    "has results of."
 )
 _OTHER_LOOKS = (
     "the script looks at variables at other places than before ({}): what it does depends on the "
@@ -74,15 +69,11 @@ class Repetition:
         self._total = int(described["entries"])
         self._entries = record.read(saved.tensors[record.TENSOR], described)
 
-    def recognises(self, given: int, read: ReadBack) -> bool:
+    def recognises(self, read: ReadBack) -> bool:
         """Whether the script does again what it did.
 
         Args:
-            given: checksum of what the first call was given.
             read: what the script has read back of an earlier attempt's files.
-
-        Raises:
-            LoopDiverged: it trains something else, and nothing that it has read says why.
         """
         described = self._saved.state["replay"]
         if "first_step" not in described:
@@ -90,15 +81,8 @@ class Repetition:
             return not read.other
         before = decode(described["first_step"], self._saved.tensors)
         likeness = first_step.compare(before, self.loop.first_step)
-        first = next(record.read(self._saved.tensors[record.TENSOR], described))
         if likeness is Likeness.OTHER and read.other:
             return False
-        if likeness is Likeness.OTHER and first.given == given and private.is_seeded():
-            if not self.loop.session.settings.force:
-                raise self._refused(_OTHER_TRAINING)
-            self.loop.doubt(_OTHER_TRAINING)
-        if likeness is Likeness.CLOSE:
-            self.loop.doubt("the first step gives other bits than it did before")
         if read.other:
             self.loop.doubt(f"the script reads {read.other}, which an earlier attempt wrote")
         return True
