@@ -147,12 +147,17 @@ def test_the_progress_bar_is_left_alone() -> None:
 def test_callbacks_that_changed_are_told_and_left_alone() -> None:
     saved = [Mine(value=1), Mine(value=1), Mine(value=1)]
     into: list[Any] = [Other(), Mine(value=5)]
-    assert through_json(saved, into) == [
-        "callback 0 was Mine and is Other",
-        "callback 2 was Mine and is missing",
-    ]
+    assert through_json(saved, into) == ["Mine is missing", "Mine is missing", "Other is new"]
     assert into[1].value == 1
     assert not hasattr(into[0], "value")
+
+
+@pytest.mark.parametrize("name", ["os:system", "builtins:eval", "subprocess:run"])
+def test_a_hostile_state_names_no_function_of_the_system(name: str) -> None:
+    into = Mine(value=None)
+    described = [{"class": "Mine", "attributes": {"value": {"$function": name}}}]
+    callback_state.restore([into], described, {})
+    assert into.value is None
 
 
 def test_early_stopping_goes_on_counting() -> None:

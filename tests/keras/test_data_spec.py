@@ -32,7 +32,8 @@ def test_what_is_known_of_a_dataset() -> None:
     spec = data_spec.describe(TFDatasetAdapter(dataset), dataset, steps_per_epoch=7)
     assert (spec["adapter"], spec["batches"]) == ("TFDatasetAdapter", None)
     assert spec["steps_per_epoch"] == 7
-    assert "digest" not in spec
+    other = tf.data.Dataset.from_tensor_slices(ROWS + 1).batch(10).repeat()
+    assert data_spec.describe(TFDatasetAdapter(other), other, 7)["digest"] != spec["digest"]
 
 
 def rows() -> Any:

@@ -20,6 +20,7 @@ from keras.src.trainers.data_adapters.tf_dataset_adapter import TFDatasetAdapter
 from pitstop.engine.level import Level
 from pitstop.engine.python_state import Encoder
 from pitstop.keras import input_state
+from pitstop.keras.fit_objects import FitObjects
 from pitstop.keras.input_choice import InputMode
 from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputState
 from pitstop.tensorflow import randomness
@@ -152,9 +153,12 @@ class Input:
         self.state = InputState.of(self.adapter, mode, self.dataset)
         self.streams = Streams()
         self.told: list[int] = []
+        self.objects = FitObjects()
+        self.objects.begin({"x": getattr(self.adapter, "py_dataset", None)}, [])
 
     def create(self) -> None:
-        self.state.creating(self.adapter, self.streams.capture())
+        self.state.creating(self.streams.capture())
+        self.objects.capture_input()
         self.iterator = iter(self.dataset)
         self.state.created_one()
 
@@ -170,6 +174,7 @@ class Input:
     def save(self) -> tuple[dict[str, Any], dict[str, memoryview]]:
         encoder = Encoder("")
         state, tensors = self.state.capture(self.iterator, encoder)
+        state["objects"] = self.objects.capture(encoder, read_ahead=self.state.by_replay)
         arrays = {name: memoryview(array.tobytes()) for name, array in encoder.arrays.items()}
         held = {tensor.spec.name: tensor.read() for tensor in tensors}
         return json.loads(json.dumps(state)), {**arrays, **held}
@@ -183,6 +188,7 @@ class Input:
     def restore(self, saved: dict[str, Any], arrays: dict[str, memoryview]) -> None:
         if saved["replay"]:
             input_state.prepare_replay(saved, arrays, self.adapter, self.dataset, self.streams)
+            self.objects.restore_input(saved["objects"], arrays)
         self.create()
         if saved["replay"]:
             input_state.fast_forward(self.iterator, saved["drawn"], self.told.append)
@@ -365,22 +371,3 @@ def test_a_generator_is_replayed() -> None:
         "exact_by_replay", "the input is Python code (GeneratorDataAdapter)"
     )
     assert state.by_replay
-
-
-def test_only_what_may_be_an_order_is_kept_of_a_sequence() -> None:
-    class WithData(Reshuffled):
-        def __init__(self) -> None:
-            super().__init__()
-            self.images = ROWS
-            self.indices = np.arange(4)
-            self.cache: list[Any] = [object()]
-            self.epoch = 3
-
-    adapter = PyDatasetAdapter(WithData())
-    state = InputState.of(adapter)
-    state.creating(adapter, {})
-    kept = state.sequence.keys()
-    assert kept >= {"order", "indices", "epoch"}
-    assert not kept & {"images", "cache"}
-    adapter.py_dataset.order.reverse()
-    assert state.sequence["order"] != adapter.py_dataset.order

@@ -13,6 +13,7 @@ from keras.src.backend.tensorflow.trainer import TFEpochIterator
 
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.saved_state import SavedState
+from pitstop.keras.fit_objects import FitObjects
 from pitstop.keras.input_choice import InputMode
 from pitstop.keras.training_input import TrainingInput
 from pitstop.tensorflow.streams import Streams
@@ -29,7 +30,9 @@ def reading(dataset: Any, mode: str = "auto", **settings: Any) -> TrainingInput:
     source = TFEpochIterator(
         x=dataset, distribute_strategy=tf.distribute.get_strategy(), **settings
     )
-    reader = TrainingInput(source, Streams(), InputMode(mode))
+    objects = FitObjects()
+    objects.begin({"x": dataset}, [])
+    reader = TrainingInput(source, Streams(), InputMode(mode), objects)
     reader.before_iterator()
     reader.create_iterator()
     return reader
@@ -131,7 +134,10 @@ def test_the_end_of_an_epoch_that_is_repeated_draws_again(
     state = {
         "position": {"step": 2, "fit": 0, "epoch": 0, "step_in_epoch": 2, "stage": stage},
         "random": encoder.encode(reader._streams.capture()),
-        "fit": {"input": {**described, "drawn": drawn}},
+        "fit": {
+            "input": {**described, "drawn": drawn},
+            "objects": reader._objects.capture(encoder, read_ahead=True),
+        },
     }
     arrays = {name: memoryview(each.tobytes()) for name, each in encoder.arrays.items()}
     saved = SavedState(state, arrays)

@@ -20,6 +20,7 @@ import keras
 
 from pitstop.engine import script_random
 from pitstop.engine.python_state import Encoder, NotPortable, decode
+from pitstop.keras import callback_match
 from pitstop.keras.named_function import FUNCTIONS, name_of, named_function
 from pitstop.keras.own_places import foreign_path
 
@@ -84,17 +85,17 @@ def restore(
         A sentence for each callback that no longer matches; those are left alone.
     """
     problems = []
-    for index, saved in enumerate(described):
-        callback = callbacks[index] if index < len(callbacks) else None
-        if type(callback).__name__ != saved["class"]:
-            now = type(callback).__name__ if callback is not None else "missing"
-            problems.append(f"callback {index} was {saved['class']} and is {now}")
+    for saved, callback in callback_match.matched(described, callbacks):
+        if callback is None:
+            problems.append(f"{saved['class']} is missing")
             continue
         for key, value in saved["attributes"].items():
             refused = _restore_checked(callback, key, value, arrays)
             if refused:
                 problems.append(f"{saved['class']}.{key} {refused}")
-    return problems
+    known = {each["class"] for each in described}
+    kinds = {type(each).__name__ for each in callbacks} - known
+    return problems + [f"{kind} is new" for kind in sorted(kinds)]
 
 
 def _restore_checked(

@@ -14,6 +14,7 @@ from pitstop.errors import ResumeRefused
 from pitstop.events import EnvironmentChanged, FitRestored, Notice, Restored
 from pitstop.keras import data_spec, event_files, exporting, open_files
 from pitstop.keras.event_writers import earlier_processes
+from pitstop.keras.fit_objects import NO_OBJECTS
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.own_places import event_folders
 from pitstop.store.run_folder import JOURNAL_FILE
@@ -103,6 +104,12 @@ class Continuation:
             self._restarts_epoch = True
         elif changes:
             self._doubts.append("The training data changed.")
+        elif names := self._changed_arrays():
+            self._doubts.append(f"The script's data changed: {', '.join(names[:3])}.")
+
+    def _changed_arrays(self) -> list[str]:
+        saved = self._saved.state["fit"].get("objects", NO_OBJECTS)
+        return self._run.objects.changed_arrays(saved)
 
     def _training_of_this_input(self) -> int:
         """The number of the later training that had this very input; 0 where none had."""

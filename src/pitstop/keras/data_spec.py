@@ -8,16 +8,20 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pitstop.engine.script_state import fingerprint
 from pitstop.tensorflow import pipeline
 
-_SAMPLED_ROWS = 64
+_WHOLE_ROWS = 64
 
 
-def describe(adapter: Any, dataset: Any, steps_per_epoch: int | None) -> dict[str, Any]:
-    """Adapter, batch size, length, element types, stages, and a digest of sampled rows.
+def describe(
+    adapter: Any, dataset: Any, steps_per_epoch: int | None, validation: Any = None
+) -> dict[str, Any]:
+    """Adapter, batch size, length, element types, stages, and digests of the values.
 
-    The digest covers up to 64 rows spread evenly over each array; it notices
-    another data set or another order, not every changed value.
+    A digest covers the first rows of each array, and values spread evenly over
+    the rest; it notices another data set or another order, not every changed value.
+    Of a `tf.data` pipeline it covers the tensors that it is made of; nothing is drawn.
     """
     spec: dict[str, Any] = {
         "adapter": type(adapter).__name__,
@@ -28,6 +32,9 @@ def describe(adapter: Any, dataset: Any, steps_per_epoch: int | None) -> dict[st
     }
     if spec["adapter"] == "TFDatasetAdapter":
         spec["pipeline"] = pipeline.pipeline_of(dataset)
+        spec["digest"] = _digest(pipeline.source_tensors(dataset))
+    if validation is not None:
+        spec["validation digest"] = _digest(_values_of(validation))
     inputs = getattr(adapter, "_inputs", None)
     if inputs is not None:
         spec["samples"] = int(getattr(adapter, "_num_samples", 0))
@@ -50,11 +57,22 @@ def _number(adapter: Any, name: str) -> int | None:
     return None if value is None else int(value)
 
 
+def _values_of(data: Any) -> list[Any]:
+    if isinstance(data, tf.data.Dataset):
+        return pipeline.source_tensors(data)
+    return list(tf.nest.flatten(data)) if isinstance(data, tuple | list | dict) else []
+
+
 def _digest(inputs: Any) -> str:
     digest = hashlib.blake2b(digest_size=8)
-    for array in tf.nest.flatten(inputs):
-        if isinstance(array, np.ndarray | tf.Tensor) and array.shape[0]:
-            rows = np.linspace(0, array.shape[0] - 1, _SAMPLED_ROWS).astype(np.int64)
-            sample = array[rows] if isinstance(array, np.ndarray) else tf.gather(array, rows)
-            digest.update(np.ascontiguousarray(sample).tobytes())
+    for value in tf.nest.flatten(inputs):
+        if isinstance(value, np.ndarray | tf.Tensor) and value.shape.__len__() > 0:
+            array = np.asarray(value)
+            digest.update(_first_rows(array))
+            digest.update(fingerprint.of_array(array).encode())
     return digest.hexdigest()
+
+
+def _first_rows(array: np.ndarray[Any, Any]) -> bytes:
+    rows = array[:_WHOLE_ROWS]
+    return repr(rows.tolist()).encode() if rows.dtype.hasobject else rows.tobytes()

@@ -28,6 +28,18 @@ class FitLevel:
         self.unverified: list[str] = []
         self._reported: Level | None = None
 
+    def doubt(self, reason: str) -> None:
+        """A resume will not be exact; the first reason is the one that is told."""
+        if self.step is None:
+            self.step = Level("not_exact", reason)
+
+    def hidden_random_op(self, op_type: str, where: str) -> None:
+        """An op whose random stream cannot be restored is part of the training step."""
+        self.doubt(
+            f"the training step draws from a hidden random stream ({op_type} at {where}); "
+            "use a Keras layer, keras.random with a SeedGenerator, or tf.random.Generator"
+        )
+
     def with_parts(self, parts: Iterable[Level]) -> Level:
         """The level of all together.
 

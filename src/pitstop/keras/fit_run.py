@@ -17,6 +17,7 @@ from pitstop.engine.session import Session
 from pitstop.engine.step_clock import StepClock
 from pitstop.events import Notice
 from pitstop.keras import (
+    callback_match,
     callback_state,
     data_spec,
     open_files,
@@ -26,11 +27,14 @@ from pitstop.keras import (
 )
 from pitstop.keras.event_files import EventFiles
 from pitstop.keras.fit_level import FitLevel
+from pitstop.keras.fit_objects import NO_OBJECTS, FitObjects
 from pitstop.keras.fit_vitals import FitVitals
 from pitstop.keras.input_choice import InputMode
 from pitstop.keras.step_numbers import StepNumbers
+from pitstop.keras.structure import Structure
 from pitstop.keras.training_input import TrainingInput
 from pitstop.keras.validation_input import ValidationInput
+from pitstop.keras.variable_paths import VariablePaths
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow.streams import Streams, is_part_of_an_input
 from pitstop.tensorflow.variables import VariableRegistry
@@ -51,6 +55,7 @@ class FitRun:
         validation: the data that `fit` validates with.
         event_files: what TensorBoard callbacks write.
         silenced: callbacks that do not act, by class; of a step in the open only.
+        objects: those of the script that the training leads to.
         held: the cut at the end of the epoch's steps, kept while validation
             and callbacks run; nothing else can be saved there.
     """
@@ -72,16 +77,15 @@ class FitRun:
         self._arguments = arguments
         self.index = index
         self.step = step
-        self.epoch = 0
-        self.step_in_epoch = 0
-        self.steps_this_attempt = 0
+        self.epoch = self.step_in_epoch = self.steps_this_attempt = 0
         self.logs: dict[str, Any] = {}
         self.restored_logs: dict[str, Any] = {}
         self.silenced: list[str] = []
         self.held: Cut | None = None
-        self._call_ended = False
-        self._stepping = False
+        self._call_ended = self._stepping = False
         self._parts = FitLevel()
+        self.objects = FitObjects()
+        self._structure = Structure(model)
         self.callbacks: Any = None
         self.epoch_iterator: Any = None
         self.data: dict[str, Any] = {}
@@ -90,10 +94,9 @@ class FitRun:
         self._streams = Streams()
         self._registry = registry
         self._versions = versions
-        self._paths: dict[int, str] = {}
+        self._path_of = VariablePaths(model)
         self._fit_random: dict[str, Any] = {}
-        self._last_boundary_ns = 0
-        self._next_hold_ns = 0
+        self._last_boundary_ns = self._next_hold_ns = 0
         self._clock = StepClock()
         self._vitals = FitVitals(session.vitals)
         self._numbers = StepNumbers()
@@ -102,13 +105,13 @@ class FitRun:
         """`fit` is about to look at its data; the random streams are as it sees them."""
         self.look_for_streams()
         self._fit_random = self._streams.capture()
+        self.objects.begin(self._arguments, self._listed_callbacks())
 
     @observing(spoils=True)
     def look_for_streams(self) -> None:
         """Looks for random generators that the script uses in this fit."""
         named = {name: value for name, value in self._arguments.items() if name != "callbacks"}
-        listed = enumerate(self._listed_callbacks())
-        roots = {f"callbacks[{index}]": callback for index, callback in listed}
+        roots = callback_match.named(self._listed_callbacks())
         self._streams.look({**named, **roots})
 
     def _listed_callbacks(self) -> list[Any]:
@@ -119,13 +122,19 @@ class FitRun:
         """Learns which iterator feeds the training."""
         adapter = epoch_iterator.data_adapter
         self.input = TrainingInput(
-            epoch_iterator, self._streams, InputMode(self.session.settings.input_mode)
+            epoch_iterator,
+            self._streams,
+            InputMode(self.session.settings.input_mode),
+            self.objects,
         )
         self._parts.shared = shared_random.level_of(
             self._arguments.get("x"), self._listed_callbacks(), is_part_of_an_input
         )
         self.data = data_spec.describe(
-            adapter, epoch_iterator._distributed_dataset, epoch_iterator.steps_per_epoch
+            adapter,
+            epoch_iterator._distributed_dataset,
+            epoch_iterator.steps_per_epoch,
+            self._arguments.get("validation_data"),
         )
         # The last: without an input of ours, Keras reads its own.
         self.epoch_iterator = epoch_iterator
@@ -147,10 +156,7 @@ class FitRun:
     def hidden_random_op(self, op_type: str, where: str) -> None:
         """An op whose random stream cannot be restored is part of the training step."""
         if self._stepping:
-            self.doubt(
-                f"the training step draws from a hidden random stream ({op_type} at {where}); "
-                "use a Keras layer, keras.random with a SeedGenerator, or tf.random.Generator"
-            )
+            self._parts.hidden_random_op(op_type, where)
 
     def doubt(self, reason: str) -> None:
         """A resume will not be exact; the first reason is the one that is told."""
@@ -235,6 +241,7 @@ class FitRun:
 
     @observing(spoils=True)
     def _boundary(self, now_ns: int) -> None:
+        self._structure.look()
         self._publish(now_ns)
         if not self.session.due(self.step, now_ns):
             return
@@ -275,14 +282,15 @@ class FitRun:
         encoder = Encoder("python/")
         position = Position(self.step, self.index, self.epoch, self.step_in_epoch, stage, milestone)
         held = self._registry.hold(self._path_of)
-        described, unverified = callback_state.capture(self.callbacks.callbacks, encoder)
+        described, _ = callback_state.capture(self.callbacks.callbacks, encoder)
         input_json, input_tensors = self.input.capture(encoder)
         validation_json, validation_tensors = self.validation.capture(encoder)
-        self._parts.unverified = held.refused + unverified
+        objects = self.objects.capture(encoder, read_ahead=self.input.by_replay)
+        self._parts.unverified = held.refused + self._structure.unverified + self.objects.unverified
         self._parts.report(self.session, self.level)
         state = {
             "position": dict(vars(position)),
-            "level": {**vars(self.level), "unverified": held.refused + unverified},
+            "level": {**vars(self.level), "unverified": self._parts.unverified},
             "versions": self._versions,
             **held.state,
             "random": encoder.encode(self._streams.capture()),
@@ -291,6 +299,8 @@ class FitRun:
                 "process": process_name(),
                 "stop_training": bool(self.model.stop_training),
                 "callbacks": described,
+                "objects": objects,
+                "structure": self._structure.capture(),
                 "files": open_files.capture(self.callbacks.callbacks),
                 "events": self.event_files.capture(self.callbacks.callbacks),
                 "data": self.data,
@@ -303,13 +313,6 @@ class FitRun:
         }
         arrays = [HeldTensor.of_array(name, array) for name, array in encoder.arrays.items()]
         return Cut(position, (*held.tensors, *input_tensors, *validation_tensors, *arrays), state)
-
-    def _path_of(self, variable: Any) -> str:
-        path = self._paths.get(id(variable))
-        if path is None:
-            self._paths = private.keras_paths(self.model)
-            path = self._paths.setdefault(id(variable), "")
-        return path
 
     # -- continuing ----------------------------------------------------------------
 
@@ -379,15 +382,18 @@ class FitRun:
         callbacks = self.callbacks.callbacks
         problems = callback_state.restore(callbacks, fit["callbacks"], saved.tensors)
         if problems:
-            message = f"The callbacks changed: {'; '.join(problems)}; those start afresh."
+            message = f"The callbacks changed: {'; '.join(problems)}."
             self.session.report(Notice("callbacks_changed", message))
+        self.objects.restore(
+            fit.get("objects", NO_OBJECTS), saved.tensors, left=self.input.stays(saved)
+        )
+        self._structure.restore(fit.get("structure", {}))
         stop_training.set_silently(self.model, value=fit["stop_training"])
         self._publish(time.monotonic_ns())
         self.input.restore_streams(saved)
         self._tell_missing_streams(saved)
 
     def _tell_missing_streams(self, saved: SavedState) -> None:
-        missing = self._streams.missing(decode(saved.state["random"], saved.tensors))
-        if missing:
+        if missing := self._streams.missing(decode(saved.state["random"], saved.tensors)):
             message = f"Random generators that the script no longer has: {', '.join(missing)}."
             self.session.report(Notice("random_generators_missing", message))

@@ -8,7 +8,6 @@ them away.
 
 from __future__ import annotations
 
-import copy
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -20,7 +19,7 @@ import tensorflow as tf
 
 from pitstop.engine.cut import HeldTensor
 from pitstop.engine.level import EXACT, Level
-from pitstop.engine.python_state import Encoder, NotPortable, decode
+from pitstop.engine.python_state import Encoder, decode
 from pitstop.keras import refusal
 from pitstop.keras.anchor import Anchor
 from pitstop.keras.input_choice import InputMode
@@ -72,7 +71,6 @@ class InputState:
         drawn: batches drawn from the present iterator.
         created: iterators created so far; each advances the shuffle's seed stream.
         random: random streams when the present iterator was created.
-        sequence: attributes of a `PyDataset` at that time.
         dataset: the `tf.data` pipeline; None behind other adapters.
         variables: values of the variables in its functions, at that time.
         level: exactness of the way this input is saved.
@@ -85,7 +83,6 @@ class InputState:
     drawn: int = 0
     created: int = 0
     random: dict[str, Any] = field(default_factory=dict)
-    sequence: dict[str, Any] = field(default_factory=dict)
     dataset: Any = None
     variables: list[Any] = field(default_factory=list)
     level: Level = EXACT
@@ -113,10 +110,9 @@ class InputState:
         of_arrays = type(adapter).__name__ == _ARRAYS
         return cls(native=True, of_arrays=of_arrays, dataset=dataset, level=level, mode=mode)
 
-    def creating(self, adapter: Any, random: dict[str, Any]) -> None:
+    def creating(self, random: dict[str, Any]) -> None:
         """An iterator is about to be created, with the random streams in this state."""
         self.random = random
-        self.sequence = attributes_of(getattr(adapter, "py_dataset", None))
         self.variables = [each.numpy() for each in pipeline.variables_of(self.dataset)]
 
     def created_one(self) -> None:
@@ -137,7 +133,6 @@ class InputState:
             "redrawn": self.drawn - anchor.drawn if anchor else 0,
             "created": self.created,
             "random": encoder.encode(self.random),
-            "sequence": encoder.encode(self.sequence),
             "variables": encoder.encode(self.variables),
             "level": [self.level.level, self.level.reason],
         }
@@ -181,7 +176,6 @@ class InputState:
         self.drawn = saved["drawn"]
         self.created = saved["created"]
         self.random = decode(saved["random"], arrays)
-        self.sequence = decode(saved["sequence"], arrays)
         self.variables = decode(saved.get("variables", []), arrays)
 
     def moved_variables(self) -> list[Any]:
@@ -203,9 +197,6 @@ def prepare_replay(
     streams: Streams,
 ) -> None:
     """Brings streams and shuffles to where they were when the iterator was created."""
-    sequence = getattr(adapter, "py_dataset", None)
-    if sequence is not None:
-        vars(sequence).update(decode(saved["sequence"], arrays))
     if type(adapter).__name__ in _NATIVE_ADAPTERS:
         for _ in range(saved["created"] - 1):
             iter(dataset)
@@ -249,26 +240,6 @@ def fast_forward(iterator: Any, batches: int, tell: Callable[[int], None]) -> No
     for drawn in range(batches):
         tell(drawn)
         next(iterator)
-
-
-def attributes_of(sequence: Any) -> dict[str, Any]:
-    """Copies of what a `PyDataset` may shuffle or count: scalars, lists, index arrays."""
-    attributes = vars(sequence).items() if sequence is not None else ()
-    return {key: copy.deepcopy(value) for key, value in attributes if _is_order(value)}
-
-
-def _is_order(value: Any) -> bool:
-    if isinstance(value, np.ndarray):
-        return value.ndim < 2 and not value.dtype.hasobject
-    return isinstance(value, int | float | list) and _is_portable(value)
-
-
-def _is_portable(value: Any) -> bool:
-    try:
-        Encoder("").encode(value)
-    except NotPortable:
-        return False
-    return True
 
 
 def _replay_of(adapter: Any) -> Level:

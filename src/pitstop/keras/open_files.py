@@ -21,14 +21,12 @@ class KeptFile:
     """A file of a callback as it was at the cut.
 
     Attributes:
-        callback: index of the callback.
         attribute: the attribute that holds the file object.
         path: the file.
         size_bytes: its size at the cut.
         content: what is left of that part now.
     """
 
-    callback: int
     attribute: str
     path: Path
     size_bytes: int
@@ -43,14 +41,13 @@ class KeptFile:
 def capture(callbacks: list[Any]) -> list[dict[str, Any]]:
     """Path and size of every regular file that a callback holds open for writing."""
     found = []
-    for index, callback in enumerate(callbacks):
+    for callback in callbacks:
         for attribute, value in vars(callback).items():
             if _is_log(value):
                 value.flush()
                 size_bytes = os.fstat(value.fileno()).st_size
                 found.append(
                     {
-                        "callback": index,
                         "attribute": attribute,
                         "path": str(Path(value.name).absolute()),
                         "size_bytes": size_bytes,
@@ -69,11 +66,15 @@ def _is_log(value: Any) -> bool:
     )
 
 
+def _holds(callback: Any, kept: KeptFile) -> bool:
+    file: Any = getattr(callback, kept.attribute, None)
+    return _is_log(file) and Path(file.name).absolute() == kept.path
+
+
 def keep(described: list[dict[str, Any]]) -> list[KeptFile]:
     """Reads the files up to the cut, before a callback can empty them."""
     return [
         KeptFile(
-            each["callback"],
             each["attribute"],
             Path(each["path"]),
             each["size_bytes"],
@@ -97,9 +98,10 @@ def _head(path: str, size_bytes: int) -> bytes:
 def put_back(callbacks: list[Any], files: list[KeptFile]) -> None:
     """Makes each file what it was at the cut; what comes next is appended."""
     for kept in files:
-        callback = callbacks[kept.callback] if kept.callback < len(callbacks) else None
+        found = (each for each in callbacks if _holds(each, kept))
+        callback = next(found, None)
         file: Any = getattr(callback, kept.attribute, None)
-        if not _is_log(file) or Path(file.name).absolute() != kept.path:
+        if callback is None:
             continue
         file.flush()
         os.ftruncate(file.fileno(), 0)

@@ -227,7 +227,7 @@ def fit_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, An
 
 def validation_iterator(model: Any) -> Any:
     """The epoch iterator over the validation data of the running `fit`."""
-    return model._eval_epoch_iterator
+    return getattr(model, "_eval_epoch_iterator", None)
 
 
 def keras_paths(model: Any) -> dict[int, str]:
@@ -241,6 +241,22 @@ def model_variables(model: Any) -> Iterator[Any]:
     yield from model.metrics_variables
     if model.optimizer is not None:
         yield from model.optimizer.variables
+
+
+def layers_of(model: Any) -> list[Any]:
+    """The model and all layers in it, each before those inside of it."""
+    return list(model._flatten_layers())
+
+
+def compiled_parts(model: Any) -> dict[str, Any]:
+    """What `compile` gave a model, by a name for messages."""
+    optimizer = getattr(model, "optimizer", None)  # none before `compile`
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    return {
+        "the optimizer": optimizer,
+        "the loss": getattr(model, "_compile_loss", None),
+        "the optimizer's learning rate": getattr(inner, "_learning_rate", None),
+    }
 
 
 def learning_rate(model: Any) -> float | None:

@@ -13,6 +13,7 @@ from pitstop.engine.level import Level
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.keras import input_choice, input_state
+from pitstop.keras.fit_objects import NO_OBJECTS, FitObjects
 from pitstop.keras.input_choice import CaptureCost, InputMode, Pipeline
 from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputState
 from pitstop.keras.repeated_shuffle import NOT_REPEATABLE, RepeatedShuffles
@@ -34,14 +35,16 @@ class TrainingInput:
         own_variables: those that the pipeline itself has brought to where they belong.
     """
 
-    def __init__(self, source: Any, streams: Streams, mode: InputMode) -> None:
+    def __init__(self, source: Any, streams: Streams, mode: InputMode, objects: FitObjects) -> None:
         """Nothing has been read yet.
 
         Args:
             source: Keras' epoch iterator.
             streams: the random streams that the data may be drawn from.
             mode: how the user wants it to be saved.
+            objects: the script's, some of which it may be read from.
         """
+        self._objects = objects
         self.iterator: Any = None
         self.own_variables: list[Any] = []
         self._source = source
@@ -68,7 +71,20 @@ class TrainingInput:
     @observing(spoils=True)
     def before_iterator(self) -> None:
         """An iterator is about to be created, and readers to be started for it."""
-        self._state.creating(self._source.data_adapter, self._streams.capture())
+        self._state.creating(self._streams.capture())
+        if not self._state.of_arrays:
+            self._objects.capture_input()
+
+    @property
+    def by_replay(self) -> bool:
+        """Whether its batches are drawn again on a resume."""
+        return self._state.by_replay
+
+    def stays(self, saved: SavedState) -> str:
+        """Which of the script's objects behind it stay as they are; see `FitObjects.restore`."""
+        if not saved.state["fit"]["input"]["replay"]:
+            return "none"
+        return "all" if self._repeats_end_of_epoch(saved) else "moved"
 
     def create_iterator(self) -> Any:
         """A new iterator over the training input, counted."""
@@ -146,6 +162,9 @@ class TrainingInput:
                 self._source.data_adapter,
                 self._source._get_iterator(),
                 self._streams,
+            )
+            self._objects.restore_input(
+                saved.state["fit"].get("objects", NO_OBJECTS), saved.tensors
             )
 
     def restore(self, saved: SavedState, tell: Callable[[int], None]) -> Any:

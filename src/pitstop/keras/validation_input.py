@@ -3,7 +3,7 @@
 The order of the rows decides the last bits of the metrics, so it has to be the
 order of the uninterrupted run.  What carries over from one validation to the
 next is how far the seeds of a dataset's shuffles have gone, and what a
-`PyDataset` remembers.
+`PyDataset` remembers is among the objects of the script.
 """
 
 from __future__ import annotations
@@ -11,17 +11,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import keras
 import tensorflow as tf
 
 from pitstop.engine.cut import HeldTensor
 from pitstop.engine.level import EXACT, Level
-from pitstop.engine.python_state import Encoder, decode
+from pitstop.engine.python_state import Encoder
 from pitstop.keras import input_state
 from pitstop.keras.input_state import FreshIterator
 from pitstop.keras.repeated_shuffle import NOT_REPEATABLE, RepeatedShuffles
 from pitstop.store.image import TensorSpec
 
+_READ_AHEAD = Level(
+    "not_exact",
+    "validation_data is a Python generator, which each validation reads further than it uses: "
+    "not repeatable even without an interruption; give arrays, a PyDataset or a dataset",
+)
 VALIDATION_TENSOR = "validation/iterator"
 
 
@@ -45,6 +49,8 @@ class ValidationInput:
     @property
     def level(self) -> Level:
         """How exactly the order in which it is read can be brought back."""
+        if hasattr(self._data, "__next__"):
+            return _READ_AHEAD
         # The order of its shuffles may not even be repeatable without an interruption.
         raced = self._shuffles.are_raced(max(self._created, self._planned))
         return NOT_REPEATABLE if raced else EXACT
@@ -61,10 +67,7 @@ class ValidationInput:
 
     def capture(self, encoder: Encoder) -> tuple[dict[str, Any], list[HeldTensor]]:
         """The JSON form, and the state of the iterator that was left if there is one."""
-        described = {
-            "created": self._created,
-            "sequence": encoder.encode(input_state.attributes_of(self._sequence())),
-        }
+        described = {"created": self._created}
         # Not kept from cut to cut: the seeds in it belong to the dataset, and
         # go on when a callback evaluates the same data.
         state = FreshIterator.of(self._left).state if self._reads_tensors() else self._saved_state
@@ -78,8 +81,6 @@ class ValidationInput:
         """Brings the validation data to where it was."""
         self._created = saved["created"]
         self._saved_state = bytes(tensors.get(VALIDATION_TENSOR, b""))
-        if isinstance(self._data, keras.utils.PyDataset):
-            vars(self._data).update(decode(saved["sequence"], tensors))
         if isinstance(self._data, tf.data.Dataset):
             self._restore_shuffles()
 
@@ -95,6 +96,3 @@ class ValidationInput:
 
     def _reads_tensors(self) -> bool:
         return self._left is not None and isinstance(self._data, tf.data.Dataset)
-
-    def _sequence(self) -> Any:
-        return self._data if isinstance(self._data, keras.utils.PyDataset) else None

@@ -74,6 +74,14 @@ def _reseeded(stage: Any, in_parts: bool, *, is_ahead: bool, is_repeated: bool) 
         yield from _reseeded(each, in_parts, is_ahead=is_ahead, is_repeated=is_repeated)
 
 
+def source_tensors(dataset: Any) -> list[Any]:
+    """The tensors in memory that a `tf.data` pipeline is made of; nothing is drawn from it."""
+    found: list[Any] = []
+    for stage in _every_stage(dataset):
+        found += [each for each in getattr(stage, "_tensors", ()) if hasattr(each, "numpy")]
+    return found
+
+
 _STAGE_NUMBERS = ("_buffer_size", "_batch_size", "_count")
 
 

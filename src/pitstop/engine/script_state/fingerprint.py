@@ -1,0 +1,114 @@
+"""Fingerprints of what a checkpoint does not carry, to notice that it changed.
+
+Nothing is ever unpickled: what pickle writes is only hashed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import pickle
+import secrets
+import types
+import zlib
+from typing import Any
+
+import numpy as np
+
+_MOST_BYTES = 8 << 20
+_WHOLE_BYTES = 1 << 20
+_SAMPLED = 16_384
+_SAMPLED_ITEMS = 512
+# They show what happens, and decide nothing.
+_DISPLAYS = (
+    *("matplotlib", "tqdm", "logging", "rich", "IPython", "ipywidgets", "PIL", "wandb"),
+    *("datetime", "pathlib", "uuid"),
+)
+_FRAMEWORKS = ("keras", "tensorflow", "jax", "torch")
+_CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
+
+
+class _Enough(Exception):
+    """So much has been hashed that the rest is left out."""
+
+
+class _Sink:
+    def __init__(self) -> None:
+        self.digest = hashlib.blake2b(digest_size=12)
+        self.size_bytes = 0
+
+    def write(self, data: Any) -> None:
+        view = memoryview(data)
+        self.digest.update(view)
+        self.size_bytes += view.nbytes
+        if self.size_bytes > _MOST_BYTES:
+            raise _Enough
+
+
+class _Pickler(pickle.Pickler):
+    def persistent_id(self, value: Any) -> str | None:
+        # Their state is saved elsewhere, and takes long to write.
+        return _package(value) if _package(value) in _FRAMEWORKS else None
+
+
+def fingerprint(value: Any) -> str | None:
+    """Changes when the value does; None where nobody can tell."""
+    if isinstance(value, types.ModuleType):
+        return value.__name__
+    if isinstance(value, _CODE):
+        return str(getattr(value, "__qualname__", ""))
+    if isinstance(value, types.GeneratorType):
+        return _of_generator(value)
+    if isinstance(value, itertools.count):
+        return repr(value)
+    package = _package(value)
+    if package in _FRAMEWORKS:
+        if hasattr(value, "__next__"):
+            # Where it stands cannot be asked cheaply: it counts as moved.
+            return secrets.token_hex(8)
+        return str(getattr(value, "__dict__", {}).get("_name", ""))
+    return None if package in _DISPLAYS else _pickled(value)
+
+
+def _package(value: Any) -> str:
+    return str(type(value).__module__).partition(".")[0]
+
+
+def _of_generator(generator: types.GeneratorType[Any, Any, Any]) -> str:
+    frame = generator.gi_frame
+    if frame is None:
+        return "ended"
+    plain = {key: value for key, value in frame.f_locals.items() if isinstance(value, int | float)}
+    return f"{frame.f_lasti} {sorted(plain.items())}"
+
+
+def _pickled(value: Any) -> str | None:
+    sink = _Sink()
+    try:
+        _Pickler(sink, protocol=5).dump(value)
+    except _Enough:
+        pass
+    except Exception:  # noqa: BLE001  whatever an object does when it is asked for its state
+        return None
+    return sink.digest.hexdigest()
+
+
+def of_array(array: np.ndarray[Any, Any]) -> str:
+    """A checksum of an array: of all of it where it is small, else strided through it."""
+    form = f"{array.dtype.str} {array.shape}"
+    if array.dtype.hasobject:
+        return f"{form} {_pickled(array)}"
+    # An iterator over the elements, which takes any strides without a copy of the whole.
+    sample = array if array.nbytes <= _WHOLE_BYTES else array.flat[:: array.size // _SAMPLED]
+    return f"{form} {zlib.crc32(np.ascontiguousarray(sample).tobytes()):08x}"
+
+
+def of_many(items: list[Any]) -> str:
+    """A checksum of a long list: of its length, and of items strided through it."""
+    stride = max(1, len(items) // _SAMPLED_ITEMS)
+    sample = [*items[::stride], *items[-2:]]
+    return f"{len(items)} {zlib.crc32(repr([_short(item) for item in sample]).encode()):08x}"
+
+
+def _short(item: Any) -> Any:
+    return item if isinstance(item, str | bytes | int | float | tuple) else type(item).__name__

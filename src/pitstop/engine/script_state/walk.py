@@ -1,0 +1,329 @@
+"""From what the training calls to all that holds content: a walk that names what it meets."""
+
+from __future__ import annotations
+
+import functools
+import types
+import weakref
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pitstop.engine import reachable, script_random
+from pitstop.engine.script_state import fingerprint, holder
+from pitstop.engine.script_state.frozen import Opaque, Ref, Tensor
+from pitstop.engine.script_state.library import Library
+from pitstop.engine.witness import is_user_file
+
+MOST_OBJECTS = 200_000
+# Longer collections are looked at as a whole.
+MOST_ITEMS = 4096
+_PLAIN = (type(None), bool, int, str, float, bytes)
+_NO_HOLDERS = (type(None), bool, float, bytes, types.ModuleType, *weakref.ProxyTypes)
+
+
+@dataclass
+class Node:
+    """Something that holds content.
+
+    Attributes:
+        kind: "list", "dict", ..., "array", "table", "object", "function", "class", "module".
+        form: how another one is made: the name of its class.
+        content: frozen; fields by name, or items.
+    """
+
+    kind: str
+    form: str
+    content: Any
+
+
+class Names:
+    """The names of objects, and the objects of names; they stay the same from walk to walk."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[int, tuple[Any, str]] = {}
+        self._taken: dict[str, int] = {}
+
+    def name_of(self, value: Any, wanted: str) -> str:
+        """The name of an object: the one that it has, or this one, made unique."""
+        known = self._by_id.get(id(value))
+        if known is not None and _kept(known[0]) is value:
+            return known[1]
+        name = wanted
+        while name in self._taken:
+            self._taken[wanted] += 1
+            name = f"{wanted}#{self._taken[wanted]}"
+        self.give(value, name)
+        return name
+
+    def give(self, value: Any, name: str) -> None:
+        """An object has this name."""
+        # Large arrays are not kept alive for their name.
+        keeper = weakref.ref(value) if isinstance(value, np.ndarray) else value
+        self._by_id[id(value)] = (keeper, name)
+        self._taken.setdefault(name, 0)
+
+    def objects(self) -> dict[str, Any]:
+        """The living objects by name."""
+        return {
+            name: value
+            for keeper, name in self._by_id.values()
+            if (value := _kept(keeper)) is not None
+        }
+
+    def keep(self, names: Mapping[str, Any]) -> None:
+        """Forgets all others: objects that are gone give their identity to new ones."""
+        self._by_id = {key: each for key, each in self._by_id.items() if each[1] in names}
+
+
+def _kept(keeper: Any) -> Any:
+    return keeper() if type(keeper) is weakref.ref else keeper
+
+
+class Walk:
+    """One walk over what the training calls.
+
+    Attributes:
+        nodes: what holds content, by name.
+        is_complete: nothing was left out.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        names: Names,
+        modules: Mapping[str, Any],
+        known: Mapping[str, Node] | None = None,
+    ) -> None:
+        """Nothing is looked at yet.
+
+        Args:
+            library: what the framework's adapter says.
+            names: those of earlier walks, which stay.
+            modules: the script's own.
+            known: nodes of an earlier walk, whose code is not looked at again, nor what
+                libraries hold.
+        """
+        self.nodes: dict[str, Node] = {}
+        self.is_complete = True
+        self._known = known
+        self._library = library
+        self._names = names
+        self._modules = modules
+        self._waiting: deque[tuple[str, Any]] = deque()
+        self._followed: dict[int, Any] = {}
+
+    def visit(self, roots: Mapping[str, Any]) -> None:
+        """Looks at all that these objects lead to."""
+        for name, value in roots.items():
+            self._meet(value, name)
+        while self._waiting:
+            if len(self._followed) > MOST_OBJECTS:
+                self.is_complete = False
+                return
+            name, value = self._waiting.popleft()
+            for inner, each in self._behind(name, value):
+                self._meet(each, inner)
+
+    def visit_again(self, objects: Mapping[str, Any]) -> None:
+        """Looks at the known nodes, and at all that their content leads to.
+
+        Args:
+            objects: the living ones by name.
+        """
+        for name, node in (self._known or {}).items():
+            if node.kind == "module":
+                self._note_globals(objects[name], frozenset(node.content))
+        self.visit({name: objects[name] for name in self._known or () if name in objects})
+
+    # -- what an object is ------------------------------------------------------------
+
+    def _meet(self, value: Any, path: str) -> Ref | None:
+        """Notes an object, to be looked at; a reference to it, if it has content."""
+        if issubclass(type(value), _NO_HOLDERS):
+            return None
+        kind = self._kind_of(value)
+        if not kind:
+            if id(value) not in self._followed and self._is_followed(value):
+                self._followed[id(value)] = value
+                self._waiting.append((path, value))
+            return None
+        name = self._names.name_of(value, path)
+        if name not in self.nodes:
+            self._followed[id(value)] = value
+            self.nodes[name] = node = Node(kind, self._form_of(kind, value), None)
+            node.content = self._content(name, kind, value)
+        return Ref(name)
+
+    def _kind_of(self, value: Any) -> str:
+        kind = type(value)
+        if issubclass(kind, types.FunctionType):
+            return "function" if is_user_file(value.__code__.co_filename) else ""
+        if issubclass(kind, type):
+            return "class" if value.__module__ in self._modules else ""
+        if issubclass(kind, script_random.KINDS):
+            return ""
+        if collection := holder.kind_of(value):
+            return collection
+        if self._library.table_of(value) is not None:
+            return "table"
+        is_own = reachable.is_of(kind, self._modules) and not issubclass(kind, tuple)
+        is_library = self._library.is_opened(kind) and not self._library.is_elsewhere(kind)
+        opened = is_own or is_library or holder.is_plain_object(kind)
+        return "object" if opened else ""
+
+    def _form_of(self, kind: str, value: Any) -> str:
+        if kind in holder.COLLECTIONS:
+            return holder.form_of(value)
+        return f"{type(value).__module__}:{type(value).__qualname__}"
+
+    def _is_followed(self, value: Any) -> bool:
+        followed = (types.MethodType, functools.partial, types.GeneratorType, tuple, frozenset)
+        if issubclass(type(value), followed):
+            return True
+        return self._known is None and self._library.is_followed(type(value))
+
+    # -- what is in it ----------------------------------------------------------------
+
+    def _content(self, name: str, kind: str, value: Any) -> Any:
+        if kind == "array":
+            return fingerprint.of_array(value)
+        if kind == "table":
+            return dict(self._library.table_of(value) or {})
+        if kind in holder.FIELDS:
+            if self._known is None or name not in self._known:
+                self._waiting.append((name, value))
+            return self._fields(name, self._fields_of(kind, value))
+        items = holder.items_of(value)
+        if len(items) > MOST_ITEMS:
+            return Opaque(type(value).__name__, fingerprint.of_many(list(items)))
+        if kind == "bytearray":
+            return bytes(value)
+        return [self.freeze(item, f"{name}[{index}]") for index, item in enumerate(items)]
+
+    def _fields_of(self, kind: str, value: Any) -> Mapping[str, Any]:
+        if kind == "function":
+            return holder.cells_of(value) | dict(vars(value))
+        if kind == "class":
+            return holder.data_of_class(value)
+        left_out = self._library.own_names(type(value))
+        return {key: each for key, each in holder.fields_of(value).items() if key not in left_out}
+
+    def _fields(self, name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: self.freeze(value, f"{name}.{key}") for key, value in fields.items()}
+
+    def freeze(self, value: Any, path: str) -> Any:
+        """A value as content of a node."""
+        if type(value) in _PLAIN:
+            return value
+        if isinstance(value, np.generic) and not value.dtype.hasobject:
+            return value
+        if type(value) is tuple:
+            return tuple(self.freeze(item, f"{path}[{i}]") for i, item in enumerate(value))
+        found = self._meet(value, path)
+        if found is not None and self.nodes[found.name].kind not in ("function", "class"):
+            return found
+        array = self._library.array_of(value)
+        if array is not None:
+            return Tensor(array)
+        return self._opaque(value)
+
+    def _opaque(self, value: Any) -> Opaque:
+        kind = type(value)
+        name = f"{kind.__module__}.{kind.__qualname__}"
+        if issubclass(kind, script_random.KINDS):
+            return Opaque(name, is_elsewhere=True)
+        is_elsewhere = self._library.is_elsewhere(kind)
+        return Opaque(name, fingerprint.fingerprint(value), is_elsewhere)
+
+    # -- what is behind it --------------------------------------------------------------
+
+    def _behind(self, name: str, value: Any) -> Iterator[tuple[str, Any]]:
+        if isinstance(value, types.FunctionType):
+            yield from self._behind_function(name, value)
+        elif isinstance(value, type):
+            yield from self._code_of_class(name, value)
+        elif self._kind_of(value) == "object":
+            yield f"{type(value).__qualname__}", type(value)
+            if self._known is None:
+                yield from self._behind_library(name, value, self._library.own_names(type(value)))
+        elif self._library.is_followed(type(value)):
+            yield from self._behind_library(name, value, None)
+        else:
+            yield from reachable.references(name, value, self._modules, is_open=False)
+
+    def _behind_function(
+        self, name: str, function: types.FunctionType
+    ) -> Iterator[tuple[str, Any]]:
+        if is_user_file(function.__code__.co_filename):
+            self._look_at_globals(function)
+        yield from enumerate_values(name, function.__defaults__ or ())
+        yield from enumerate_values(name, list((function.__kwdefaults__ or {}).values()))
+
+    def _look_at_globals(self, function: types.FunctionType) -> None:
+        named = names_in(function.__code__)
+        scope = function.__globals__
+        inner = [scope[each] for each in named if isinstance(scope.get(each), types.ModuleType)]
+        for each in (scope, *(vars(module) for module in inner)):
+            owner = self._modules.get(str(each.get("__name__")))
+            if owner is not None and vars(owner) is each:
+                self._note_globals(owner, named)
+
+    def _note_globals(self, module: types.ModuleType, named: frozenset[str]) -> None:
+        key = f"{module.__name__}:"
+        if key not in self.nodes:
+            self._names.give(module, key)
+            self.nodes[key] = Node("module", "", {})
+        content = self.nodes[key].content
+        for name in named & vars(module).keys() - content.keys():
+            if not isinstance(vars(module)[name], types.ModuleType):
+                content[name] = None
+                content[name] = self.freeze(vars(module)[name], f"{key}{name}")
+
+    def _code_of_class(self, name: str, kind: type) -> Iterator[tuple[str, Any]]:
+        for base in kind.__mro__:
+            if base.__module__ in self._modules:
+                yield f"{base.__qualname__}", base
+                for key, value in list(vars(base).items()):
+                    yield f"{name}.{key}", _function_in(value)
+
+    def _behind_library(
+        self, name: str, value: Any, only: frozenset[str] | None
+    ) -> Iterator[tuple[str, Any]]:
+        for key, each in holder.fields_of(value).items():
+            if only is None or key in only:
+                yield from self._in_library(f"{name}.{key}", each)
+        for function in self._library.functions_of(value):
+            yield f"{name}()", function
+
+    def _in_library(self, name: str, value: Any) -> Iterator[tuple[str, Any]]:
+        """Members of a library's own collections, which are not state of the script."""
+        if isinstance(value, list | tuple | dict) and len(value) <= MOST_ITEMS:
+            members = value.values() if isinstance(value, dict) else value
+            for index, each in enumerate(list(members)):
+                yield from self._in_library(f"{name}[{index}]", each)
+        elif not holder.kind_of(value):
+            yield name, value
+
+
+def enumerate_values(name: str, values: Any) -> Iterator[tuple[str, Any]]:
+    """Items with a name each."""
+    return ((f"{name}({index})", value) for index, value in enumerate(values))
+
+
+def _function_in(value: Any) -> Any:
+    if isinstance(value, staticmethod | classmethod):
+        return value.__func__
+    if isinstance(value, property):
+        return value.fget
+    return value if isinstance(value, types.FunctionType) else None
+
+
+@functools.lru_cache(maxsize=4096)
+def names_in(code: types.CodeType) -> frozenset[str]:
+    """The names of globals and attributes in a function and in the functions inside of it."""
+    inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
+    return frozenset(code.co_names).union(*map(names_in, inner))

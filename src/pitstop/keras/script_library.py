@@ -1,0 +1,121 @@
+"""What objects of Keras and TensorFlow have to do with the Python state of a script."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from pitstop.tensorflow import private as tensorflow_private
+from pitstop.tensorflow.streams import is_part_of_an_input
+
+_LIBRARIES = ("keras.", "tensorflow.")
+_WITHOUT_CODE = (
+    keras.Variable,
+    keras.KerasTensor,
+    keras.DTypePolicy,
+    keras.initializers.Initializer,
+    keras.random.SeedGenerator,
+    tf.Variable,
+    tf.Tensor,
+)
+_ELSEWHERE = (
+    keras.Variable,
+    tf.Variable,
+    keras.random.SeedGenerator,
+    tf.random.Generator,
+    tf.summary.SummaryWriter,
+    keras.Layer,
+    keras.optimizers.Optimizer,
+)
+_TABLES = (tf.lookup.experimental.MutableHashTable, tf.lookup.experimental.DenseHashTable)
+# The graph of a functional model leads to its layers, which are met anyway.
+_NOT_FOLLOWED = ("keras.src.ops.node", "keras.src.utils.tracking", "keras.src.distribution")
+
+
+class KerasLibrary:
+    """See `script_state.library.Library`."""
+
+    def is_opened(self, kind: type) -> bool:
+        """Callbacks: one may be held by another."""
+        return issubclass(kind, keras.callbacks.Callback)
+
+    def is_followed(self, kind: type) -> bool:
+        """Layers, models, losses, metrics, schedules, adapters, pipelines."""
+        if issubclass(kind, _WITHOUT_CODE) or kind.__module__.startswith(_NOT_FOLLOWED):
+            return False
+        return kind.__module__.startswith("keras.src.") or is_part_of_an_input(kind)
+
+    def is_elsewhere(self, kind: type) -> bool:
+        """Variables are saved by their registry, event files by their size."""
+        return issubclass(kind, _ELSEWHERE)
+
+    def own_names(self, kind: type) -> frozenset[str]:
+        """Attributes that Keras' own methods set."""
+        if issubclass(kind, keras.callbacks.Callback):
+            # What else it sets is what the callback remembers.
+            return _names_set_in(keras.callbacks.Callback)
+        return _names_set_by_libraries(kind)
+
+    def functions_of(self, value: Any) -> Iterator[Any]:
+        """The Python function of a `tf.function`."""
+        function = getattr(value, "python_function", None) if not isinstance(value, type) else None
+        if isinstance(function, types.FunctionType):
+            yield function
+
+    def array_of(self, value: Any) -> np.ndarray[Any, Any] | None:
+        """The value of an eager tensor of numbers."""
+        if not tensorflow_private.is_eager_tensor(value) or value.dtype in _NO_NUMBERS:
+            return None
+        return np.array(value.numpy())
+
+    def tensor_of(self, array: np.ndarray[Any, Any]) -> Any:
+        """A constant."""
+        return tf.constant(array)
+
+    def table_of(self, value: Any) -> Mapping[Any, Any] | None:
+        """The content of a mutable hash table."""
+        if not isinstance(value, _TABLES):
+            return None
+        keys, values = value.export()
+        return dict(zip(keys.numpy().tolist(), values.numpy().tolist(), strict=True))
+
+    def refill_table(self, table: Any, content: Mapping[Any, Any]) -> None:
+        """Removes what is there, and inserts the saved content."""
+        keys, _ = table.export()
+        table.remove(keys)
+        if content:
+            inserted = tf.constant(list(content.keys()), table.key_dtype)
+            table.insert(inserted, tf.constant(list(content.values()), table.value_dtype))
+
+
+_NO_NUMBERS = (tf.string, tf.resource, tf.variant)
+
+
+@functools.lru_cache(maxsize=1024)
+def _names_set_by_libraries(kind: type) -> frozenset[str]:
+    bases = [base for base in kind.__mro__ if base.__module__.startswith(_LIBRARIES)]
+    return frozenset().union(*(_names_set_in(base) for base in bases))
+
+
+@functools.lru_cache(maxsize=1024)
+def _names_set_in(base: type) -> frozenset[str]:
+    functions = [
+        member.fget if isinstance(member, property) else getattr(member, "__wrapped__", member)
+        for member in vars(base).values()
+    ]
+    setters = [member.fset for member in vars(base).values() if isinstance(member, property)]
+    codes = [getattr(each, "__code__", None) for each in (*functions, *setters)]
+    return frozenset(
+        str(each.argval)
+        for code in codes
+        if code is not None
+        for each in dis.get_instructions(code)
+        if each.opname == "STORE_ATTR"
+    )

@@ -1,0 +1,109 @@
+"""What callbacks change in a model's make-up while it is trained.
+
+Flags that freeze layers are saved and set again.  A training step keeps the flags
+that it was traced with, so one that was made anew is made anew on a resume, too.
+An optimizer or a loss that was put in the place of another cannot be built again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pitstop.errors import ResumeRefused
+from pitstop.keras import private
+
+Flags = dict[str, list[bool]]
+
+
+class Structure:
+    """Follows a model's make-up through one `fit`."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._parts = private.compiled_parts(model)
+        self._first = self._traced = _held(model)
+        self._function: Any = None
+        self._is_remade = False
+
+    def look(self) -> None:
+        """A step boundary: is the training step another one?"""
+        function = self._model.train_function
+        if function is not self._function:
+            self._is_remade = self._function is not None
+            self._function = function
+            self._traced = _held(self._model)
+
+    @property
+    def unverified(self) -> list[str]:
+        """What has changed and cannot be brought back."""
+        found = [f"{name}, which was replaced during the fit" for name in self.replaced]
+        if _has_changed(self._traced):
+            found.append("trainable flags that changed without make_train_function(force=True)")
+        return found
+
+    @property
+    def replaced(self) -> list[str]:
+        """Parts of the compiled model that are other objects than at the begin."""
+        now = private.compiled_parts(self._model)
+        return [name for name, part in self._parts.items() if now[name] is not part]
+
+    def capture(self) -> dict[str, Any]:
+        """The JSON form; empty where nothing has changed."""
+        replaced = self.replaced
+        if not (_has_changed(self._first) or self._is_remade or replaced):
+            return {}
+        return {"flags": flags_of(self._model), "remade": self._is_remade, "replaced": replaced}
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Sets the flags, and lets the training step be made anew where it was.
+
+        Raises:
+            ResumeRefused: the model has other layers, or a part of it was replaced.
+        """
+        if not saved:
+            return
+        if saved["replaced"]:
+            raise ResumeRefused(
+                f"{', '.join(saved['replaced'])} of the model: replaced by the script during the "
+                "fit, which cannot be done again.",
+                "Call fit once before and once after the change, start over with --new, or go on "
+                "without it by --force.",
+            )
+        now = flags_of(self._model)
+        if any(len(saved["flags"][name]) != len(flags) for name, flags in now.items()):
+            raise ResumeRefused(
+                "The model has other layers than the one whose flags were saved.",
+                "Undo the change, or start over with --new.",
+            )
+        set_flags(self._model, saved["flags"])
+        if saved["remade"]:
+            self._model.make_train_function(force=True)
+            self._function, self._is_remade = self._model.train_function, True
+            self._traced = _held(self._model)
+
+
+def flags_of(model: Any) -> Flags:
+    """Which layers and variables of a model are trained."""
+    layers = [bool(layer.trainable) for layer in private.layers_of(model)]
+    return {"layers": layers, "variables": [bool(each.trainable) for each in model.variables]}
+
+
+def set_flags(model: Any, flags: Flags) -> None:
+    """Freezes and thaws layers; those inside of others come after them."""
+    for layer, flag in zip(private.layers_of(model), flags["layers"], strict=True):
+        if layer.trainable is not flag:
+            layer.trainable = flag
+    for variable, flag in zip(model.variables, flags["variables"], strict=True):
+        if variable.trainable is not flag:
+            variable.trainable = flag
+
+
+def _held(model: Any) -> list[tuple[Any, bool]]:
+    # By object: a model that is built by its first step gets more of them.
+    holders = [*private.layers_of(model), *model.variables]
+    return [(each, bool(each.trainable)) for each in holders]
+
+
+def _has_changed(held: Sequence[tuple[Any, bool]]) -> bool:
+    return any(bool(each.trainable) is not flag for each, flag in held)

@@ -1,0 +1,23 @@
+"""Readable names of variables: those that Keras gives them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pitstop.keras import private
+
+
+class VariablePaths:
+    """The paths of a model's variables, of its metrics' and its optimizer's; looked up once."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._paths: dict[int, str] = {}
+
+    def __call__(self, variable: Any) -> str:
+        """The path of a `tf.Variable`; empty for one that is not the model's."""
+        path = self._paths.get(id(variable))
+        if path is None:
+            self._paths = private.keras_paths(self._model)
+            path = self._paths.setdefault(id(variable), "")
+        return path

@@ -1,0 +1,263 @@
+"""What a script's objects hold is saved where it changed, and comes back in place."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import io
+import json
+import sys
+import types
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pitstop.engine import reachable
+from pitstop.engine.python_state import Encoder
+from pitstop.engine.script_state.state import ScriptState
+
+_SOURCE = """
+import collections
+import dataclasses
+import queue
+import numpy as np
+
+COUNT = 0
+TABLE = {"bad": 0}
+KINDS = collections.defaultdict(list)
+
+@dataclasses.dataclass
+class Entry:
+    epoch: int
+    losses: list
+
+class Rule:
+    seen = []
+
+    def __init__(self):
+        self.best = None
+        self.entries = []
+        self.weights = np.zeros(4)
+        self.limit = 7
+
+    def act(self, value):
+        global COUNT
+        COUNT += 1
+        TABLE["bad"] += 1
+        KINDS[value].append(COUNT)
+        self.seen.append(value)
+        self.best = Entry(COUNT, self.seen)
+        self.entries.append(self.best)
+        self.weights += value
+
+def counter():
+    count = 0
+    def act(value):
+        nonlocal count
+        count += value
+        return count
+    return act
+"""
+
+
+class NoLibrary:
+    """A process without any framework."""
+
+    def is_opened(self, kind: type) -> bool:
+        return False
+
+    is_followed = is_elsewhere = is_opened
+
+    def own_names(self, kind: type) -> frozenset[str]:
+        return frozenset()
+
+    def functions_of(self, value: Any) -> Iterator[Any]:
+        return iter(())
+
+    def array_of(self, value: Any) -> None:
+        return None
+
+    def tensor_of(self, array: Any) -> Any:
+        return array
+
+    def table_of(self, value: Any) -> None:
+        return None
+
+    def refill_table(self, table: Any, content: Mapping[Any, Any]) -> None:
+        raise NotImplementedError
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[], Any]:
+    """Runs the script, as another process would; its module."""
+    for name in reachable.user_modules():
+        monkeypatch.delitem(sys.modules, name)
+
+    def again() -> types.ModuleType:
+        module = types.ModuleType("script")
+        module.__file__ = str(tmp_path / "script.py")
+        monkeypatch.setitem(sys.modules, "script", module)
+        exec(compile(_SOURCE, module.__file__, "exec"), vars(module))
+        return module
+
+    return again
+
+
+def begun(**roots: Any) -> ScriptState:
+    state = ScriptState(NoLibrary())
+    state.begin(roots, {})
+    return state
+
+
+def saved_of(state: ScriptState) -> tuple[Any, dict[str, memoryview]]:
+    """What a checkpoint holds of it."""
+    encoder = Encoder("")
+    saved = json.loads(json.dumps(state.capture(encoder, read_ahead=False)))
+    return saved, {name: memoryview(each.tobytes()) for name, each in encoder.arrays.items()}
+
+
+def carried(state: ScriptState, into: ScriptState) -> None:
+    saved, arrays = saved_of(state)
+    assert state.unverified == []
+    assert into.restore(saved, arrays, read_ahead=False) == []
+
+
+def test_globals_class_attributes_and_objects_come_back(run: Any) -> None:
+    script = run()
+    rule = script.Rule()
+    state = begun(rule=rule)
+    rule.act(2)
+    rule.act(3)
+    other = run()
+    twin = other.Rule()
+    kept = (twin.entries, twin.weights, other.TABLE, other.KINDS, other.Rule.seen)
+    carried(state, begun(rule=twin))
+    assert (other.COUNT, other.TABLE, other.KINDS) == (2, {"bad": 2}, {2: [1], 3: [2]})
+    assert twin.weights.tolist() == [5.0] * 4
+    assert [dataclasses.astuple(each) for each in twin.entries] == [(1, [2, 3]), (2, [2, 3])]
+    assert all(type(each) is other.Entry for each in twin.entries)
+    now = (twin.entries, twin.weights, other.TABLE, other.KINDS, other.Rule.seen)
+    assert all(map(lambda one, two: one is two, kept, now))
+    assert twin.best is twin.entries[-1]
+    assert twin.best.losses is other.Rule.seen
+
+
+def test_what_a_function_closes_over_comes_back(run: Any) -> None:
+    act = run().counter()
+    state = begun(act=act)
+    act(5)
+    twin = run().counter()
+    carried(state, begun(act=twin))
+    assert twin(1) == 6
+
+
+@pytest.mark.parametrize(
+    ("present", "saved"),
+    [
+        ([], [1, [2], {"a": (3, 4.5)}]),
+        ({}, {1: "a", (2, 3): [4]}),
+        (set(), {1, 2}),
+        (deque(maxlen=2), deque([1, 2], maxlen=2)),
+        (bytearray(), bytearray(b"ab")),
+        (Counter(), Counter("aab")),
+        (OrderedDict(), OrderedDict(b=1, a=2)),
+        (defaultdict(int), defaultdict(int, a=1)),
+        ([], [0.5] * 5000),
+    ],
+)
+def test_collections_are_refilled_in_place(present: Any, saved: Any) -> None:
+    one, other = copy.copy(present), present
+    state = begun(place=one)
+    into = begun(place=other)
+    one.extend(saved) if hasattr(one, "extend") else one.update(saved)
+    carried(state, into)
+    assert other == saved
+    assert list(other) == list(saved)
+
+
+def test_a_new_array_does_not_overwrite_the_old_one(run: Any) -> None:
+    first, second = np.arange(3.0), np.arange(3.0)
+    one, other = run().Rule(), run().Rule()
+    one.weights, other.weights = first, second
+    state, into = begun(rule=one, data=first), begun(rule=other, data=second)
+    one.weights = one.weights[::-1].copy()
+    carried(state, into)
+    assert other.weights.tolist() == [2, 1, 0]
+    assert second.tolist() == [0, 1, 2]
+
+
+def test_what_has_not_changed_is_the_scripts(run: Any) -> None:
+    one, other = run().Rule(), run().Rule()
+    other.limit = 9
+    state = begun(rule=one)
+    one.act(1)
+    carried(state, begun(rule=other))
+    assert other.limit == 9
+
+
+def test_what_was_changed_since_the_begin_becomes_as_it_was(run: Any) -> None:
+    other = run().Rule()
+    into = begun(rule=other)
+    state = begun(rule=run().Rule())
+    other.act(1)
+    carried(state, into)
+    assert (other.entries, other.best) == ([], None)
+
+
+def test_a_second_cut_behind_a_resume_holds_the_same(run: Any) -> None:
+    one, other = run().Rule(), run().Rule()
+    state, into = begun(rule=one), begun(rule=other)
+    one.act(1)
+    carried(state, into)
+    other.act(2)
+    third = run().Rule()
+    carried(into, begun(rule=third))
+    assert [each.epoch for each in third.entries] == [1, 1]
+    assert type(third).seen == [1, 2]
+
+
+def test_what_cannot_be_carried_is_named_when_it_changes(run: Any) -> None:
+    rule = run().Rule()
+    rule.hidden = io.BytesIO()
+    state = begun(rule=rule)
+    saved_of(state)
+    assert state.unverified == []
+    rule.hidden.write(b"more")
+    saved_of(state)
+    assert len(state.unverified) == 1
+    assert "rule.hidden" in state.unverified[0]
+
+
+def test_a_generator_that_moves_is_named(run: Any) -> None:
+    rule = run().Rule()
+    rule.source = (number for number in range(9))
+    state = begun(rule=rule)
+    next(rule.source)
+    saved_of(state)
+    assert "rule.source" in state.unverified[0]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [{"act": 1}, {"__class__": 1}, {"limit.real": 1}],
+)
+def test_a_hostile_state_changes_no_code(run: Any, content: dict[str, Any]) -> None:
+    script = run()
+    rule = script.Rule()
+    into = begun(rule=rule, kind=script.Rule)
+    saved = {"Rule": {"kind": "class", "form": "", "content": content}}
+    into.restore(saved, {}, read_ahead=False)
+    assert callable(script.Rule.act)
+    assert type(rule) is script.Rule
+
+
+@pytest.mark.parametrize("form", ["os:system", "subprocess:Popen", "script:counter", "script:gone"])
+def test_objects_are_made_of_the_scripts_classes_alone(run: Any, form: str) -> None:
+    run()
+    into = begun(place=[])
+    saved = {"new": {"kind": "object", "form": form, "content": {"x": 1}}}
+    assert into.restore(saved, {}, read_ahead=False) == ["new"]
