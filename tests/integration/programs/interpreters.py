@@ -18,13 +18,20 @@ HASH_SEED = "0"
 
 
 @contextmanager
-def forking(*modules: str) -> Iterator[str]:
-    """A `python` whose scripts find these modules imported, as long as it is needed."""
+def forking(*modules: str, **variables: str) -> Iterator[str]:
+    """A `python` whose scripts find these modules imported, as long as it is needed.
+
+    Args:
+        modules: their names.
+        variables: of the environment, for modules that read them as they are imported.
+    """
     with tempfile.TemporaryDirectory(prefix="forks-") as name:
         folder = Path(name)
         socket = folder / "socket"
         words = (sys.executable, str(HERE / "forking_interpreter.py"), str(socket), *modules)
-        environment = launch.environment(PYTHONHASHSEED=HASH_SEED, OPENBLAS_NUM_THREADS="1")
+        environment = launch.environment(
+            PYTHONHASHSEED=HASH_SEED, OPENBLAS_NUM_THREADS="1", **variables
+        )
         with subprocess.Popen(words, env=environment) as server:
             launch.until(lambda: socket.exists() or server.poll() is not None)
             yield _client(folder)

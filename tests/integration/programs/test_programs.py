@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from tests.integration.programs.conftest import OUTCOME
 from tests.integration.programs.drawing import program_of
 from tests.integration.programs.grammar import Program
 from tests.integration.programs.runner import Outcome, Runner
 from tests.integration.programs.smaller import smallest
-from tests.integration.programs.verdict import Verdict
+from tests.integration.programs.verdict import FAILURES
+from tests.integration.supervisor.launch import PITSTOP
 
 PROGRAMS, TO_A_TEST = 2000, 20
-FAILURES = {Verdict.WRONG, Verdict.BROKEN}
+IN_EVERY_TEST_RUN = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14, 15, 16, 31, 39, 51, 59)
+"""Of different ways to train; small ones, since each takes three trainings."""
 
 
 def _explained(runner: Runner, program: Program, outcome: Outcome) -> str:
@@ -29,17 +34,32 @@ def _explained(runner: Runner, program: Program, outcome: Outcome) -> str:
     return f"{program}\nas small as it gets: {least}\n{found[least]}"
 
 
-@pytest.mark.torture
+def _groups() -> Iterator[ParameterSet]:
+    yield pytest.param(IN_EVERY_TEST_RUN, id="in_every_test_run")
+    for first in range(0, PROGRAMS, TO_A_TEST):
+        numbers = range(first, first + TO_A_TEST)
+        yield pytest.param(numbers, id=f"from_{first}", marks=pytest.mark.torture)
+
+
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("first", range(0, PROGRAMS, TO_A_TEST))
+@pytest.mark.parametrize("numbers", list(_groups()))
 def test_resumed_programs_are_identical_or_say_that_they_are_not(
-    first: int, runner: Runner, record_property: Callable[[str, object], None]
+    numbers: Sequence[int], runner: Runner, record_property: Callable[[str, object], None]
 ) -> None:
     failures = []
-    for number in range(first, first + TO_A_TEST):
+    for number in numbers:
         program = program_of(number)
         outcome = runner.run(program)
         record_property(OUTCOME, outcome.verdict.value)
         if outcome.verdict in FAILURES:
             failures.append(f"{number}: {_explained(runner, program, outcome)}")
     assert not failures, "\n\n".join(failures)
+
+
+@pytest.mark.torture
+def test_a_fork_is_as_good_as_a_new_interpreter(runner: Runner, tmp_path: Path) -> None:
+    program = Program(model="dropout", data="tf_data", validation="tf_data", callbacks=("csv",))
+    new = Runner(tmp_path, (sys.executable,), PITSTOP).run(program)
+    forked = runner.run(program)
+    assert (new.verdict, new.level) == (forked.verdict, forked.level)
+    assert new.truth.finals == forked.truth.finals == forked.resumed.finals == new.resumed.finals

@@ -22,6 +22,9 @@ class Verdict(Enum):
     BROKEN = "broken"
 
 
+FAILURES = frozenset({Verdict.WRONG, Verdict.BROKEN})
+
+
 @dataclass(frozen=True)
 class Ended:
     """One process that ran a program.

@@ -1,0 +1,1 @@
+"""Scripts of other people, unmodified: interrupted, resumed, and compared with undisturbed runs."""
