@@ -334,7 +334,7 @@ class Recorder:
         session = self._take_session()
         if session is None:
             return False
-        loop = self._loop = self._new_loop(session, first_step.look(call.callee.variables()))
+        loop = self._loop = self._new_loop(session, self._first_step(call.callee))
         began = began_seconds(session.attempt_dir)
         read = earlier_files.READ.read_back(session.attempt_dir, began)
         point = None if read.weights else session.point_for(loop.index)
@@ -349,6 +349,12 @@ class Recorder:
             randomness.seed_if_unseeded()
         loop.start()
         return True
+
+    def _first_step(self, callee: Callee) -> FirstStep:
+        # A graph holds its variables in the order of their addresses.
+        numbers = self._registry.indices()
+        variables = (each for each in callee.variables() if id(each) in numbers)
+        return first_step.look(sorted(variables, key=lambda each: numbers[id(each)]))
 
     def _take_session(self) -> Session | None:
         """The session for a loop that this thread begins; None when there is none to have."""
