@@ -117,7 +117,7 @@ def test_opening_introduces_the_process(tmp_path: Path, make: MakeSupervisor) ->
     session = Session.open(
         answering(tmp_path, "welcome", make(every_steps=5).welcome(), received), VERSIONS
     )
-    assert session.point_for(POINT.fit) == POINT
+    assert session.trainings.point_for(POINT.fit) == POINT
     assert session.lost_from_step == 11
     assert session.settings.every_steps == 5
     with pytest.raises(PeerClosed):

@@ -24,9 +24,10 @@ def manifest(
     metrics: dict[str, float] | None = None,
     created_seconds: float = 0.0,
     writers: tuple[int, ...] = (),
+    fit: int = 0,
 ) -> Manifest:
     """A checkpoint; `writers` are the numbers of those that wrote its tensors files."""
-    place = (sequence, 0, 0, 0, milestone, 1)
+    place = (sequence, 0, 0, fit, milestone, 1)
     about = CheckpointInfo(
         *place, "cadence", "exact", created_seconds, {}, name=name, metrics=metrics or {}
     )
@@ -204,3 +205,16 @@ def test_a_clock_that_is_set_back_gives_nothing_up_that_is_needed() -> None:
     policy = RetentionPolicy(keep_last=1, keep_every_seconds=HOUR)
     assert choose_expired(manifests, policy) == {2, 4}
     assert math.isclose(manifests[2].info.created_seconds, 9.9 * HOUR)
+
+
+def test_the_newest_state_of_a_training_that_was_left_is_kept() -> None:
+    """It may be reached again; of many such, the last are kept."""
+    left = [manifest(sequence, fit=sequence // 2) for sequence in range(1, 10)]
+    found = [*left, manifest(10, "fit_end", fit=9), manifest(11, fit=10)]
+    assert sequences(kept(found, RetentionPolicy(keep_last=1))) >= {5, 7, 9}
+    ended = [manifest(1, fit=0), manifest(2, "fit_end", fit=0), manifest(3, fit=1)]
+    assert 1 not in {
+        sequence
+        for sequence, why in why_kept(ended, RetentionPolicy(1)).items()
+        if "interrupted" in why
+    }

@@ -11,7 +11,9 @@ from pitstop.store.manifest import CheckpointInfo, Manifest
 from pitstop.supervisor.resume import reached_step, restore_points
 
 
-def _entry(name: str, sequence: int, fit: int, milestone: str = "") -> CheckpointEntry:
+def _entry(
+    name: str, sequence: int, fit: int, milestone: str = "", *, known: bool = False
+) -> CheckpointEntry:
     info = CheckpointInfo(
         step=sequence * 10,
         epoch=1,
@@ -23,6 +25,7 @@ def _entry(name: str, sequence: int, fit: int, milestone: str = "") -> Checkpoin
         level="exact",
         created_seconds=0.0,
         versions={},
+        identity={"frames": ["train.py"]} if known else {},
     )
     return CheckpointEntry(Path(name), Manifest(sequence, info, {}, {}))
 
@@ -77,3 +80,15 @@ def test_point_tells_the_trainer_and_the_journal_the_same() -> None:
     [point] = restore_points([_entry("a", 7, 0)], "a")
     assert point.to_json()["info"]["step"] == 70
     assert (point.chosen().step, point.chosen().checkpoint) == (70, "a")
+
+
+def test_what_was_left_in_its_middle_is_still_there_behind_another_training() -> None:
+    """A script may come back to it; trainings are known by what they are."""
+    entries = [
+        _entry("end2", 5, 2, "fit_end", known=True),
+        _entry("newer1", 4, 1, known=True),
+        _entry("mid1", 3, 1, known=True),
+        _entry("end0", 2, 0, "fit_end", known=True),
+        _entry("mid0", 1, 0, known=True),
+    ]
+    assert _names(entries, "end2") == ["end0", "newer1", "end2"]

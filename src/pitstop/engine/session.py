@@ -26,6 +26,7 @@ from pitstop.engine.own_sources import own_sources
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState, open_saved_state
 from pitstop.engine.step_recorder import StepRecorder
+from pitstop.engine.trainings import Trainings
 from pitstop.engine.vitals import Vitals
 from pitstop.errors import PeerClosed, PeerFault, ProtocolMismatch
 from pitstop.events import (
@@ -60,6 +61,7 @@ class Session:
     Attributes:
         lost_from_step: step an earlier attempt had reached, -1 when none.
         attempt_dir: the folder of this attempt.
+        trainings: those that are saved, and which of them the script is at.
         steps: the record of this attempt's steps.
         bests: which ends of epochs are kept for their metrics.
         losses: looks for the first loss that is no number.
@@ -74,7 +76,8 @@ class Session:
     def __init__(self, connection: Connection, beacon: Beacon, welcome: dict[str, Any]) -> None:
         self.beacon = beacon
         self.settings = Settings.from_json(welcome["settings"])
-        self._points = [RestorePoint.from_json(point) for point in welcome["points"]]
+        points = [RestorePoint.from_json(point) for point in welcome["points"]]
+        self.trainings = Trainings(points, beacon)
         self.lost_from_step = int(welcome["lost_from_step"])
         run_dir = Path(welcome["run_dir"])
         self.attempt_dir = run_dir / "attempts" / str(welcome["attempt"])
@@ -133,29 +136,9 @@ class Session:
         """Sends an event to the journal; silent when the supervisor is gone."""
         self._send("event", {"event": to_record(event)})
 
-    def next_index(self) -> int:
-        """The number of a training that begins: a `fit` or a loop, counted from 0."""
-        return self.beacon.take_training()
-
-    def is_past(self, index: int) -> bool:
-        """Whether an earlier attempt was beyond this training when it ended."""
-        return bool(self.points_after(index))
-
-    def point_for(self, index: int) -> RestorePoint | None:
-        """The state that the training of this number is to restore; None to begin it."""
-        return next((point for point in self._points if point.fit == index), None)
-
-    def points_after(self, index: int) -> list[RestorePoint]:
-        """The states of later trainings than the one of this number."""
-        return [point for point in self._points if point.fit > index]
-
-    def newest_point(self) -> RestorePoint | None:
-        """The last state there is to restore; None on a fresh start."""
-        return self._points[-1] if self._points else None
-
     def start_from(self) -> str:
         """The saved weights that this attempt begins with; empty when it has its own state."""
-        return "" if self._points else self.settings.start_from
+        return "" if self.trainings.newest else self.settings.start_from
 
     def fetch(self, point: RestorePoint) -> SavedState:
         """The verified state of a restore point.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from pitstop.engine.course import Course
 from pitstop.engine.cut import Position
 from pitstop.engine.level import Level
 from pitstop.engine.process_name import process_name
@@ -12,7 +13,8 @@ from pitstop.engine.refused_resume import refuse_resume
 from pitstop.engine.saved_state import SavedState
 from pitstop.errors import ResumeRefused
 from pitstop.events import EnvironmentChanged, FitRestored, Notice, Restored
-from pitstop.keras import data_spec, event_files, exporting, open_files
+from pitstop.keras import caught_exception, data_spec, event_files, exporting, open_files
+from pitstop.keras.changed_settings import ChangedSettings
 from pitstop.keras.event_writers import earlier_processes
 from pitstop.keras.fit_objects import NO_OBJECTS
 from pitstop.keras.fit_run import FitRun
@@ -42,27 +44,24 @@ def _named(process: str) -> str:
     return f"the process {process}" if process else "the script's first process"
 
 
-def _another_training(before: int, now: int) -> ResumeRefused:
-    return ResumeRefused(
-        f"What the script trains now was its training {now + 1} before, by its data, and not "
-        f"its training {before + 1}.",
-        "Let it call all trainings again, also those that it has results of: Pitstop does not "
-        "do them twice. Or start over with --new.",
-    )
-
-
 class Continuation:
-    """One saved state and the `fit` that takes it over."""
+    """One saved state and the `fit` that takes it over.
 
-    def __init__(self, run: FitRun, saved: SavedState) -> None:
+    Attributes:
+        settings: those that the user has changed since.
+    """
+
+    def __init__(self, run: FitRun, saved: SavedState, course: Course) -> None:
         self._run = run
         self._saved = saved
-        self._doubts: list[str] = []
+        self._doubts = [course.doubt] if course.doubt else []
         self._restarts_epoch = False
         self._started = 0.0
         self._files = open_files.keep(saved.state["fit"]["files"])
         self._events = saved.state["fit"].get("events", event_files.NONE)
         self._old_events = event_files.present(self._events)
+        self.settings = ChangedSettings(run.model, run.listed_callbacks(), course)
+        self.settings.hold()
         run.prepare_process(saved)
 
     @property
@@ -75,12 +74,19 @@ class Continuation:
         """Whether the `fit` had returned already."""
         return self.position.milestone == "fit_end"
 
+    def raises(self) -> Exception | None:
+        """What the `fit` ended in, None for a return."""
+        raised = self._saved.state["fit"].get("raised")
+        return caught_exception.again(raised) if raised else None
+
     def check_process(self) -> None:
-        """Compares the process with the one that was saved: each trains something else.
+        """Compares the process with the one that was saved by an older Pitstop.
 
         Raises:
             ResumeImpossible: it is another one, and `--force` was not given.
         """
+        if self._saved.state.get("identity"):
+            return
         before, now = self._saved.state["fit"].get("process", ""), process_name()
         if before != now:
             self._refuse_or_force(_another_process(before, now))
@@ -89,16 +95,15 @@ class Continuation:
         """Compares the training input with the one that was saved.
 
         Raises:
-            ResumeImpossible: its layout differs, or it is that of a later training, and
-                `--force` was not given.
+            ResumeImpossible: its layout differs, and `--force` was not given.
         """
         changes = data_spec.differences(self._saved.state["fit"]["data"], self._run.data)
         for name, before, now in changes:
             what = f"the training data's {name}"
             self._run.session.report(EnvironmentChanged(what, before, now, changes_bits=True))
         layout = [change for change in changes if change[0] in _LAYOUT]
-        if changes and self.finished and (later := self._training_of_this_input()):
-            self._refuse_or_force(_another_training(self.position.fit, later))
+        if layout and self.settings.lose_place:
+            self._restarts_epoch = True
         elif layout and not self.finished:
             self._refuse_or_force(self._lost_place(*layout[0]))
             self._restarts_epoch = True
@@ -110,15 +115,6 @@ class Continuation:
     def _changed_arrays(self) -> list[str]:
         saved = self._saved.state["fit"].get("objects", NO_OBJECTS)
         return self._run.objects.changed_arrays(saved)
-
-    def _training_of_this_input(self) -> int:
-        """The number of the later training that had this very input; 0 where none had."""
-        session = self._run.session
-        for point in session.points_after(self.position.fit):
-            state = session.fetch(point).state
-            if "fit" in state and not data_spec.differences(state["fit"]["data"], self._run.data):
-                return point.fit
-        return 0
 
     def _lost_place(self, name: str, before: str, now: str) -> ResumeRefused:
         return ResumeRefused(
@@ -221,7 +217,8 @@ class Continuation:
         try:
             doubt = self._run.restore(self._saved)
         except ResumeRefused as refusal:
-            self._refuse_or_force(refusal)
+            if not self.settings.keep_variables:
+                self._refuse_or_force(refusal)
             skipped = self._run.restore_what_fits(self._saved)
             if skipped:
                 message = f"{len(skipped)} variables keep their new values: {', '.join(skipped)}."
@@ -229,6 +226,7 @@ class Continuation:
         else:
             if doubt:
                 self._doubts.append(doubt)
+        self.settings.take()
 
     def _refuse_or_force(self, refusal: ResumeRefused) -> None:
         if self._run.session.settings.force:

@@ -10,7 +10,6 @@ from pitstop.engine import shared_random
 from pitstop.engine.cut import Cut, HeldTensor, Position
 from pitstop.engine.fence import observing
 from pitstop.engine.level import Level
-from pitstop.engine.process_name import process_name
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
@@ -20,9 +19,8 @@ from pitstop.keras import (
     callback_match,
     callback_state,
     data_spec,
-    open_files,
+    fit_state,
     private,
-    step_logs,
     stop_training,
 )
 from pitstop.keras.event_files import EventFiles
@@ -30,12 +28,14 @@ from pitstop.keras.fit_level import FitLevel
 from pitstop.keras.fit_objects import NO_OBJECTS, FitObjects
 from pitstop.keras.fit_vitals import FitVitals
 from pitstop.keras.input_choice import InputMode
+from pitstop.keras.recognition import Beginning
 from pitstop.keras.step_numbers import StepNumbers
 from pitstop.keras.structure import Structure
 from pitstop.keras.training_input import TrainingInput
 from pitstop.keras.validation_input import ValidationInput
 from pitstop.keras.variable_paths import VariablePaths
 from pitstop.link.beacon import Phase
+from pitstop.tensorflow import randomness
 from pitstop.tensorflow.streams import Streams, is_part_of_an_input
 from pitstop.tensorflow.variables import VariableRegistry
 
@@ -54,6 +54,8 @@ class FitRun:
         logs: what the last training step returned.
         validation: the data that `fit` validates with.
         event_files: what TensorBoard callbacks write.
+        identity: what is trained; None where nobody could tell.
+        raised: the exception that it ended in, see `caught_exception`.
         silenced: callbacks that do not act, by class; of a step in the open only.
         objects: those of the script that the training leads to.
         held: the cut at the end of the epoch's steps, kept while validation
@@ -66,16 +68,18 @@ class FitRun:
         registry: VariableRegistry,
         versions: dict[str, str],
         model: Any,
-        index: int,
+        beginning: Beginning,
         step: int,
         arguments: dict[str, Any],
     ) -> None:
         self.session = session
+        self.identity = beginning.identity
+        self.raised: dict[str, Any] | None = None
         self.model = model
         epochs = arguments.get("epochs", 1) - arguments.get("initial_epoch", 0)
         self.validation = ValidationInput(arguments.get("validation_data"), epochs)
         self._arguments = arguments
-        self.index = index
+        self.index = beginning.index
         self.step = step
         self.epoch = self.step_in_epoch = self.steps_this_attempt = 0
         self.logs: dict[str, Any] = {}
@@ -86,6 +90,7 @@ class FitRun:
         self._parts = FitLevel()
         self.objects = FitObjects()
         self._structure = Structure(model)
+        self.doubt(beginning.course.doubt)
         self.callbacks: Any = None
         self.epoch_iterator: Any = None
         self.data: dict[str, Any] = {}
@@ -105,16 +110,17 @@ class FitRun:
         """`fit` is about to look at its data; the random streams are as it sees them."""
         self.look_for_streams()
         self._fit_random = self._streams.capture()
-        self.objects.begin(self._arguments, self._listed_callbacks())
+        self.objects.begin(self._arguments, self.listed_callbacks())
 
     @observing(spoils=True)
     def look_for_streams(self) -> None:
         """Looks for random generators that the script uses in this fit."""
         named = {name: value for name, value in self._arguments.items() if name != "callbacks"}
-        roots = callback_match.named(self._listed_callbacks())
+        roots = callback_match.named(self.listed_callbacks())
         self._streams.look({**named, **roots})
 
-    def _listed_callbacks(self) -> list[Any]:
+    def listed_callbacks(self) -> list[Any]:
+        """The callbacks that there are, or are to be."""
         given = self.callbacks.callbacks if self.callbacks else self._arguments.get("callbacks")
         return list(given) if isinstance(given, list | tuple) else []
 
@@ -128,7 +134,7 @@ class FitRun:
             self.objects,
         )
         self._parts.shared = shared_random.level_of(
-            self._arguments.get("x"), self._listed_callbacks(), is_part_of_an_input
+            self._arguments.get("x"), self.listed_callbacks(), is_part_of_an_input
         )
         self.data = data_spec.describe(
             adapter,
@@ -160,7 +166,7 @@ class FitRun:
 
     def doubt(self, reason: str) -> None:
         """A resume will not be exact; the first reason is the one that is told."""
-        if self._parts.step is None:
+        if reason and self._parts.step is None:
             self._parts.step = Level("not_exact", reason)
 
     # -- the training steps ----------------------------------------------------
@@ -292,23 +298,17 @@ class FitRun:
             "position": dict(vars(position)),
             "level": {**vars(self.level), "unverified": self._parts.unverified},
             "versions": self._versions,
+            "identity": self.identity.to_json() if self.identity else {},
             **held.state,
             "random": encoder.encode(self._streams.capture()),
             "fit_random": encoder.encode(self._fit_random),
             "fit": {
-                "process": process_name(),
-                "stop_training": bool(self.model.stop_training),
+                **fit_state.describe(self, encoder),
                 "callbacks": described,
                 "objects": objects,
                 "structure": self._structure.capture(),
-                "files": open_files.capture(self.callbacks.callbacks),
-                "events": self.event_files.capture(self.callbacks.callbacks),
-                "data": self.data,
                 "input": input_json,
                 "validation": validation_json,
-                "steps_seen": self.epoch_iterator._steps_seen,
-                "num_batches": self.epoch_iterator._num_batches,
-                "logs": encoder.encode(step_logs.plain(self.logs)),
             },
         }
         arrays = [HeldTensor.of_array(name, array) for name, array in encoder.arrays.items()]
@@ -320,6 +320,8 @@ class FitRun:
         """Before `fit` looks at its data: the streams as they were there."""
         self.look_for_streams()
         self._streams.restore(decode(saved.state["fit_random"], saved.tensors))
+        if not saved.state.get("identity", {}).get("seed"):
+            randomness.regard_as_given()
 
     def restore(self, saved: SavedState) -> str:
         """Inside of `fit`, before its first step: everything but the input; a doubt, or none.
@@ -391,9 +393,5 @@ class FitRun:
         stop_training.set_silently(self.model, value=fit["stop_training"])
         self._publish(time.monotonic_ns())
         self.input.restore_streams(saved)
-        self._tell_missing_streams(saved)
-
-    def _tell_missing_streams(self, saved: SavedState) -> None:
         if missing := self._streams.missing(decode(saved.state["random"], saved.tensors)):
-            message = f"Random generators that the script no longer has: {', '.join(missing)}."
-            self.session.report(Notice("random_generators_missing", message))
+            self.session.report(fit_state.streams_missing(missing))

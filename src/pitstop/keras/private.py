@@ -225,6 +225,29 @@ def fit_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, An
     return {**dict(zip(names, args, strict=False)), **kwargs}
 
 
+def fit_defaults() -> dict[str, Any]:
+    """The arguments of `fit` by name, as they are where a call leaves them out."""
+    parameters = list(inspect.signature(Trainer.fit).parameters.values())[1:]
+    return {each.name: each.default for each in parameters}
+
+
+@functools.cache
+def names_of_models() -> frozenset[str]:
+    """The attributes that Keras itself gives to layers and models."""
+    # With a name of its own: automatic ones are counted.
+    return frozenset({*vars(keras.Model(name="any")), *vars(keras.Layer(name="any")), "_name"})
+
+
+_COMPILED = ("loss", "loss_weights", "metrics", "weighted_metrics", "steps_per_execution")
+
+
+def compiled_with(model: Any) -> dict[str, Any]:
+    """What `compile` was given beside the optimizer, by name; empty where it was not called."""
+    config = getattr(model, "_compile_config", None)
+    given = getattr(config, "config", None) or {}
+    return {name: given.get(name) for name in (*_COMPILED, "run_eagerly", "jit_compile")}
+
+
 def validation_iterator(model: Any) -> Any:
     """The epoch iterator over the validation data of the running `fit`."""
     return getattr(model, "_eval_epoch_iterator", None)
@@ -265,6 +288,11 @@ def learning_rate(model: Any) -> float | None:
     # The optimizer inside one that scales the loss has it.
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     return float(inner.learning_rate) if isinstance(inner, Optimizer) else None
+
+
+def has_schedule(model: Any) -> bool:
+    """Whether the optimizer works out its learning rate from the step."""
+    return isinstance(getattr(model.optimizer, "_learning_rate", None), LearningRateSchedule)
 
 
 def watch_names(names: Naming) -> None:

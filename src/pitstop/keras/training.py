@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, NoReturn
 
 from pitstop.engine.export_order import refuse_to_train
 from pitstop.engine.fence import observing
@@ -24,9 +24,18 @@ from pitstop.events import (
     InputExhausted,
     Notice,
 )
-from pitstop.keras import exporting, open_step, private, starting_from, step_logs
+from pitstop.keras import (
+    caught_exception,
+    exporting,
+    open_step,
+    private,
+    starting_from,
+    step_logs,
+)
+from pitstop.keras.caught_outcome import CaughtOutcome
 from pitstop.keras.continuation import Continuation
 from pitstop.keras.fit_run import FitRun
+from pitstop.keras.recognition import Beginning, Recognition
 from pitstop.keras.repeated_shuffle import RepeatedShuffles
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow import randomness
@@ -67,8 +76,10 @@ class Training:
         self._versions = versions
         self._step = 0
         self._continuation: Continuation | None = None
+        self._recognition = Recognition(session)
         self._told_stopped = False
         self._thread = threading.get_ident()
+        self._caught = CaughtOutcome()
 
     # -- a fit begins and ends -----------------------------------------------------
 
@@ -81,12 +92,11 @@ class Training:
             return original(model, *args, **kwargs)
         arguments = private.fit_arguments(args, kwargs)
         self._thread = threading.get_ident()
-        if self.session.settings.export_to:
-            exporting.quiet(arguments.get("callbacks"))
         self._begin(model, {"model": model, **arguments})
         run = self.run
         if run is None:
             return original(model, *args, **kwargs)
+        args, kwargs = self._with_held_values(args, kwargs)
         try:
             with StopSignals(self.session) if self.session.alone else nullcontext():
                 history = original(model, *args, **kwargs)
@@ -98,18 +108,28 @@ class Training:
                     end_at_exit(run.input.iterator)
                 raise
             history = private.end_fit_early(model, run.callbacks)
+        except Exception as error:
+            self._caught.hold(run, error, is_restored=self._continuation is not None)
+            raise
         else:
             self._finish(run, history)
         finally:
             self.run = None
+            self._step = run.step
+            self._recognition.ended()
             private.forget_epoch(model)
-        self._step = run.step
         self.session.beacon.write_phase(Phase.BETWEEN_FITS)
         return history
 
     def _note_other_thread(self, run: FitRun) -> None:
         if self._thread != threading.get_ident():
             run.doubt(_TWO_FITS)
+
+    def _with_held_values(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        held = self._continuation.settings.arguments if self._continuation else {}
+        return ((), {**private.fit_arguments(args, kwargs), **held}) if held else (args, kwargs)
 
     def _train_nothing(self, model: Any) -> Any:
         if not self.session.settings.stop_returns:
@@ -122,21 +142,34 @@ class Training:
 
     @observing(spoils=True)
     def _begin(self, model: Any, arguments: dict[str, Any]) -> None:
-        index = self.session.next_index()
-        point = self.session.point_for(index)
-        if point is not None:
-            self.session.beacon.write_phase(Phase.RESTORING)
-        elif self.session.settings.export_to:
-            refuse_to_train(self.session, index)
+        self._caught.save(self.session)
+        if self.session.settings.export_to:
+            exporting.quiet(arguments.get("callbacks"))
+        beginning = self._recognition.begin(model, arguments)
         # A recorded loop may have come before it.
         step = max(self._step, self.session.beacon.progress().step)
-        run = FitRun(self.session, self._registry, self._versions, model, index, step, arguments)
-        self._continuation = None if point is None else Continuation(run, self._fetch(point))
+        run = FitRun(
+            self.session, self._registry, self._versions, model, beginning, step, arguments
+        )
+        self._continuation = self._next_continuation(run, beginning)
         if self._continuation is None:
             randomness.seed_if_unseeded()
         run.begin()
         self.session.start_steps(run.step)
         self.run = run
+
+    def _next_continuation(self, run: FitRun, beginning: Beginning) -> Continuation | None:
+        if beginning.point is None:
+            if self.session.settings.export_to:
+                refuse_to_train(self.session, run.index)
+            return None
+        self.session.beacon.write_phase(Phase.RESTORING)
+        saved = self._fetch(beginning.point)
+        raised = saved.state["fit"].get("raised")
+        if raised and caught_exception.again(raised) is None:
+            self.session.report(caught_exception.RAISES_ANOTHER)
+            return None
+        return Continuation(run, saved, beginning.course)
 
     def _fetch(self, point: RestorePoint) -> SavedState:
         try:
@@ -180,15 +213,18 @@ class Training:
             self._continuation.check_process()
             self._continuation.check_input()
             if self._continuation.finished:
-                raise FitAlreadyFinished(self._continuation.finish())
+                self._leave_finished(self._continuation)
         begin()
         if self._continuation is not None:
             private.continue_at_epoch(run.model, self._continuation.position.epoch)
 
+    def _leave_finished(self, continuation: Continuation) -> NoReturn:
+        history, error = continuation.finish(), continuation.raises()
+        raise error if error is not None else FitAlreadyFinished(history)
+
     def _exports_here(self, run: FitRun) -> bool:
-        newest = self.session.newest_point()
-        exports = bool(self.session.settings.export_to)
-        return exports and newest is not None and newest.fit == run.index
+        newest = self.session.trainings.newest
+        return bool(self.session.settings.export_to and newest and newest.fit == run.index)
 
     @observing()
     def _publish_plan(self, run: FitRun) -> None:

@@ -166,14 +166,21 @@ class Beacon:
         """Publishes the step of the newest complete snapshot."""
         self._put(_AT_SNAPSHOT_STEP, _SIGNED, step)
 
-    def take_training(self) -> int:
+    def trainings(self) -> int:
+        """The number that the next training takes."""
+        return int(_WORD.unpack_from(self._page, _AT_TRAININGS)[0])
+
+    def take_training(self, at_least: int = 0) -> int:
         """The number of a training that begins, counted from 0 over all processes of the attempt.
 
         They train one after the other, so that nobody else counts meanwhile.
+
+        Args:
+            at_least: numbers below this one are passed over.
         """
-        (count,) = _WORD.unpack_from(self._page, _AT_TRAININGS)
+        count = max(self.trainings(), at_least)
         self._put(_AT_TRAININGS, _WORD, count + 1)
-        return int(count)
+        return count
 
     def take_checkpoint_name(self) -> str:
         """The name for the checkpoint that was asked for, or empty; forgotten from then on."""

@@ -100,7 +100,7 @@ class Run:
         Raises:
             TrainingStopped: (a SystemExit, code 75) a stop was obeyed.
         """
-        self._index = self._session.next_index()
+        self._index = self._session.trainings.next_index()
         self._done = self._steps_done()
         if self._is_finished() or self.stopped:
             return

@@ -92,14 +92,14 @@ def _open(request: CompanionRequest) -> Session:
 
 
 def _export(session: Session, state: LoopState, objects: dict[str, Any]) -> None:
-    point = session.newest_point()
+    point = session.trainings.newest
     if point is None:
         refuse_to_train(session, 0)
     export_loop(session, state, objects, session.fetch(point))
 
 
 def _restore(session: Session, run: Run) -> None:
-    point = session.newest_point()
+    point = session.trainings.newest
     if point is None:
         return
     session.beacon.write_phase(Phase.RESTORING)

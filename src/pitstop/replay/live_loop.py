@@ -57,7 +57,7 @@ class LiveLoop:
         self.first_step = first_step
         # Run again from its beginning although the run was beyond it: saving it
         # would take the place of what is newer.
-        self.keeps = not session.is_past(index)
+        self.keeps = not session.trainings.is_past(index)
         self._first_step = step
         self._registry = registry
         self._level = level_of_members() or Level("exact_by_replay")

@@ -337,7 +337,7 @@ class Recorder:
         loop = self._loop = self._new_loop(session, self._first_step(call.callee))
         began = began_seconds(session.attempt_dir)
         read = earlier_files.READ.read_back(session.attempt_dir, began)
-        point = None if read.weights else session.point_for(loop.index)
+        point = None if read.weights else session.trainings.point_for(loop.index)
         if point is not None:
             session.beacon.write_phase(Phase.RESTORING)
         if point is not None and self._repeats(loop, point, read):
@@ -370,7 +370,7 @@ class Recorder:
 
     def _new_loop(self, session: Session, first: FirstStep) -> LiveLoop:
         step = session.beacon.progress().step
-        return LiveLoop(session, self._registry, session.next_index(), step, first)
+        return LiveLoop(session, self._registry, session.trainings.next_index(), step, first)
 
     def _repeats(self, loop: LiveLoop, point: RestorePoint, read: ReadBack) -> bool:
         try:

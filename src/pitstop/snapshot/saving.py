@@ -155,6 +155,7 @@ class Saver:
             versions=state["versions"],
             name=state.get("name", ""),
             metrics=state.get("metrics", {}),
+            identity=state.get("identity", {}),
         )
 
 

@@ -84,6 +84,7 @@ class CheckpointInfo:
         versions: version by library name.
         name: given by the user, who wants it kept; else empty.
         metrics: what the epoch logged at whose end it stands; else empty.
+        identity: what is trained, see `engine.identity`; empty of a loop of the script's own.
     """
 
     step: int
@@ -98,6 +99,7 @@ class CheckpointInfo:
     versions: dict[str, str]
     name: str = ""
     metrics: dict[str, float] = field(default_factory=dict)
+    identity: dict[str, JsonValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 from pitstop.store.best_rule import BestRule, parse_best_rule
 from pitstop.store.manifest import Manifest
 
+_MOST_INTERRUPTED = 3
 _TENSORS = re.compile(r"tensors(?:-(\d+))?\.safetensors$")
 
 
@@ -19,7 +20,8 @@ class RetentionPolicy:
     """What is kept; everything that no rule names is given up.
 
     Whatever the policy says, the newest checkpoint is kept, the ends of fits,
-    the named ones, and the newest one that shares no bytes with the newest.
+    the named ones, the newest one that shares no bytes with the newest, and the newest
+    of the last trainings that were left in their middle.
 
     Attributes:
         keep_last: so many of the newest.
@@ -80,6 +82,8 @@ def _claims(ordered: Sequence[Manifest], policy: RetentionPolicy) -> Iterator[tu
         yield sequence, "newest"
     for sequence in _newest_independent(ordered):
         yield sequence, "independent"
+    for sequence in _interrupted(ordered):
+        yield sequence, "interrupted"
 
 
 def _best(ordered: Sequence[Manifest], rule: BestRule) -> frozenset[int]:
@@ -104,6 +108,16 @@ def _oldest_of_each_span(ordered: Sequence[Manifest], span_seconds: float) -> fr
 
 def _newest(ordered: Sequence[Manifest], count: int) -> list[int]:
     return heapq.nlargest(count, {manifest.sequence for manifest in ordered})
+
+
+def _interrupted(ordered: Sequence[Manifest]) -> list[int]:
+    """The newest states of trainings that have not ended, and that others came behind."""
+    ended = {manifest.info.fit for manifest in ordered if manifest.info.milestone}
+    newest = {manifest.info.fit: manifest.sequence for manifest in ordered}
+    behind = (newest[fit] for fit in newest.keys() - ended)
+    return heapq.nlargest(
+        _MOST_INTERRUPTED, (each for each in behind if each != ordered[-1].sequence)
+    )
 
 
 def _newest_independent(ordered: Sequence[Manifest]) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pitstop.events import JsonValue, ResumeChosen, TrainerExited, TrainerStopped
@@ -29,10 +29,11 @@ class RestorePoint:
 
 
 def restore_points(entries: Iterable[CheckpointEntry], newest: str) -> tuple[RestorePoint, ...]:
-    """The states to restore, in the order of the fits they belong to.
+    """The states to restore: of each training its end or, where it has none, its newest state.
 
-    That is the end of every earlier fit, and the checkpoint to continue from,
-    which may itself be the end of a fit.
+    The one that was loaded comes last.  A script may leave out what was interrupted last, and
+    come back to it: states of trainings that did not end are kept, whatever came behind them;
+    not those of loops, which are known by their number.
 
     Args:
         entries: the checkpoints there are, in any order.
@@ -45,14 +46,21 @@ def restore_points(entries: Iterable[CheckpointEntry], newest: str) -> tuple[Res
     last = next((manifest for name, manifest in good if name == newest), None)
     if last is None:
         return ()
-    # By fit: a fit that was finished twice counts with its last end.
-    ends = {manifest.info.fit: (name, manifest) for name, manifest in good if _ends(manifest, last)}
-    chosen = [*(ends[fit] for fit in sorted(ends)), (newest, last)]
+    states: dict[int, tuple[str, Manifest]] = {}
+    for name, manifest in good:
+        counts = manifest.info.milestone or manifest.info.identity or manifest is last
+        if counts and manifest.sequence <= last.sequence and not _has_ended(manifest, states):
+            states[manifest.info.fit] = name, manifest
+    states.pop(last.info.fit, None)
+    chosen = [*(states[fit] for fit in sorted(states)), (newest, last)]
     return tuple(RestorePoint(name, manifest.info) for name, manifest in chosen)
 
 
-def _ends(manifest: Manifest, last: Manifest) -> bool:
-    return bool(manifest.info.milestone) and manifest.info.fit < last.info.fit
+def _has_ended(manifest: Manifest, states: Mapping[int, tuple[str, Manifest]]) -> bool:
+    """Whether a training has ended already, so that a state in its middle says nothing."""
+    known = states.get(manifest.info.fit)
+    ended = known is not None and bool(known[1].info.milestone)
+    return ended and not manifest.info.milestone
 
 
 def reached_step(entries: Sequence[Entry]) -> int:

@@ -5,10 +5,11 @@ The attributes of stages are private names of TensorFlow, like those in `private
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
@@ -136,6 +137,33 @@ def stateful_stages(dataset: Any) -> list[StatefulStage]:
             name = "from_generator" if "GeneratorDataset" in ops else _name_of(stage)
             found.append(StatefulStage(name, ops, is_parallel, only_variables, drawing))
     return found
+
+
+def contents_of(dataset: Any, digest_of: Callable[[Any], str]) -> Iterator[str]:
+    """Of each stage, digests of the tensors that it holds and of the functions that it runs.
+
+    Args:
+        dataset: the pipeline.
+        digest_of: of an array.
+    """
+    for stage in _every_stage(dataset):
+        yield type(stage).__name__
+        for tensor in tf.nest.flatten(getattr(stage, "_tensors", ())):
+            if hasattr(tensor, "numpy"):
+                yield digest_of(tensor.numpy())
+    for _, function in _functions(dataset):
+        # Names of functions are numbered through the process.
+        definition = function.graph.as_graph_def()
+        yield " ".join(f"{node.op}{sorted(_plain_attributes(node))}" for node in definition.node)
+        for held in function.captured_inputs:
+            if held.dtype not in (tf.resource, tf.variant) and hasattr(held, "numpy"):
+                yield digest_of(np.asarray(held.numpy()))
+
+
+def _plain_attributes(node: Any) -> Iterator[str]:
+    for name, value in node.attr.items():
+        if not name.startswith("_") and value.WhichOneof("value") not in ("func", "list"):
+            yield f"{name}={value.SerializeToString(deterministic=True).hex()}"
 
 
 def variables_of(dataset: Any) -> list[Any]:

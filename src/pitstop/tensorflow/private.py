@@ -363,6 +363,11 @@ def restore_iterator(iterator: Any, state: bytes) -> None:
     iterator._restore_from_tensors({"_STATE": tensor})
 
 
+def eager_stream() -> object:
+    """The generator of TensorFlow's eager seed stream, None when unset."""
+    return getattr(context.context(), "_rng", None)
+
+
 def eager_seed() -> tuple[int | None, Any]:
     """TensorFlow's global seed and the state of its eager seed stream; None when unset."""
     generator = getattr(context.context(), "_rng", None)

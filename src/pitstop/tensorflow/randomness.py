@@ -42,6 +42,28 @@ def restore(state: dict[str, Any]) -> None:
     entropy.go_on(state.get("fresh", {}))
 
 
+def stream() -> object:
+    """The object that TensorFlow draws eager seeds from: seeding makes another."""
+    return private.eager_stream()
+
+
+_given: set[int] = set()
+"""Seeds that Pitstop has given: they say nothing of the script."""
+
+
+def script_seed() -> int | None:
+    """What the script has seeded TensorFlow with; None where it has not."""
+    seed = private.eager_seed()[0]
+    return None if seed is None or seed in _given else int(seed)
+
+
+def regard_as_given() -> None:
+    """The present seed is one that an earlier attempt has given."""
+    seed = private.eager_seed()[0]
+    if seed is not None:
+        _given.add(seed)
+
+
 def seed_if_unseeded() -> None:
     """Gives TensorFlow a random global seed if the script gave none.
 
@@ -50,3 +72,4 @@ def seed_if_unseeded() -> None:
     """
     if private.eager_seed()[0] is None:
         tf.random.set_seed(entropy.bits("tensorflow", _SEED_BITS))
+        regard_as_given()

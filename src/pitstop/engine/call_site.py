@@ -1,0 +1,159 @@
+"""Where in the user's program a training is called, and with what the callers count."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import linecache
+import sys
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pitstop.engine.described import describe, digest_of_text, is_plain, is_reproducible
+from pitstop.engine.enclosing_loops import enclosing_loops
+from pitstop.engine.witness import is_own_file, is_user_file
+
+_INLINE = ("<module>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+_NAMESPACES = frozenset({"locals", "vars"})
+_MOST_PLAIN_CHARACTERS = 10_000
+
+
+@dataclass(frozen=True)
+class CallSite:
+    """A call as the user's program makes it.
+
+    Attributes:
+        frames: file, function, what is called, and which of the equal calls in that
+            function it is; the outermost first.  Edits elsewhere do not change them.
+        counters: what the loops around it count with: "trial=1".
+        arguments: those of functions that the script does not call by their name itself.
+        complete: the three tell this call from all others of the run.
+        values: a digest of the plain values that the callers hold.
+    """
+
+    frames: tuple[str, ...]
+    counters: tuple[str, ...]
+    arguments: tuple[str, ...]
+    complete: bool
+    values: str
+
+
+def present_call_site() -> CallSite:
+    """The site of the call that runs now."""
+    return site_of(list(_stack(sys._getframe(1))))
+
+
+def site_of(stack: list[types.FrameType]) -> CallSite:
+    """The site of a call, from the frames that lead to it, outermost first."""
+    users = [frame for frame in stack if is_user_file(frame.f_code.co_filename)]
+    counters: list[str] = []
+    arguments: list[str] = []
+    values: list[str] = []
+    complete = bool(users)
+    for frame in users:
+        names = _names(frame)
+        for loop in enclosing_loops(frame.f_code, frame.f_lasti):
+            told = _told(names, loop.targets)
+            counters += told
+            complete &= bool(told)
+        if _is_called_by_another(frame, stack):
+            told = _told(names, _arguments(frame.f_code))
+            arguments += told
+            complete &= bool(told)
+        values += _plain_values(names)
+    frames = tuple(map(_described, users))
+    return CallSite(frames, tuple(counters), tuple(arguments), complete, digest_of_text(*values))
+
+
+def _told(names: Mapping[str, Any], wanted: tuple[str, ...]) -> list[str]:
+    return [f"{name}={describe(names[name])}" for name in wanted if is_plain(names.get(name, ...))]
+
+
+def _stack(frame: types.FrameType | None) -> Iterator[types.FrameType]:
+    frames = []
+    while frame is not None:
+        if not is_own_file(frame.f_code.co_filename):
+            frames.append(frame)
+        frame = frame.f_back
+    return reversed(frames)
+
+
+def _is_called_by_another(frame: types.FrameType, stack: list[types.FrameType]) -> bool:
+    """Whether something else than a call by its name has called a function of the script.
+
+    Such as `map`, a library, or a process that was made for it: it may be called again.
+    """
+    place = stack.index(frame)
+    if place == 0 or frame.f_code.co_name in _INLINE:
+        return False
+    before = stack[place - 1]
+    if not is_user_file(before.f_code.co_filename):
+        return True
+    callee, _ = _call_of(before)
+    return bool(callee) and frame.f_code.co_name not in (callee.rpartition(".")[2], "__init__")
+
+
+def _arguments(code: types.CodeType) -> tuple[str, ...]:
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def _names(frame: types.FrameType) -> Mapping[str, Any]:
+    """The names of a frame with their values, without a trace of the look."""
+    if not frame.f_code.co_flags & 1:  # CO_OPTIMIZED: else the frame has its names in a dict
+        return frame.f_locals
+    if _NAMESPACES & set(frame.f_code.co_names):
+        # The function may keep the dictionary that the look below refills.
+        return {}
+    found = frame.f_locals
+    names = dict(found)
+    if sys.version_info < (3, 13):
+        # It would keep alive what the function deletes.
+        found.clear()
+    return names
+
+
+def _plain_values(names: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in sorted(names.items()):
+        if name.startswith("_") or not is_plain(value) or not is_reproducible(value):
+            continue
+        text = describe(value)
+        if len(text) <= _MOST_PLAIN_CHARACTERS:
+            yield f"{name}={text}"
+
+
+def _described(frame: types.FrameType) -> str:
+    callee, which = _call_of(frame)
+    file = Path(frame.f_code.co_filename).name
+    return f"{file}:{frame.f_code.co_qualname}:{callee}:{which}"
+
+
+def _call_of(frame: types.FrameType) -> tuple[str, int]:
+    """What a frame calls now, and how many equal calls stand before it in its function."""
+    # The offset is that of the call, or of the room for its caches behind it.
+    calls = _calls(frame.f_code)
+    before = [offset for offset in calls if offset <= frame.f_lasti]
+    return calls[before[-1]] if before else ("", 0)
+
+
+@functools.lru_cache(maxsize=256)
+def _calls(code: types.CodeType) -> dict[int, tuple[str, int]]:
+    """By offset: what is called there, and how many equal calls stand before it."""
+    seen: dict[str, int] = {}
+    found = {}
+    for each in dis.get_instructions(code):
+        if each.opname.startswith("CALL"):
+            callee = _callee(code.co_filename, each.positions)
+            found[each.offset] = callee, seen.get(callee, 0)
+            seen[callee] = seen.get(callee, 0) + 1
+    return found
+
+
+def _callee(file: str, positions: dis.Positions | None) -> str:
+    """The text of a call up to its first bracket; empty where the source is not there."""
+    if positions is None or positions.lineno is None or positions.col_offset is None:
+        return ""
+    line = linecache.getline(file, positions.lineno).encode()[positions.col_offset :]
+    return line.decode(errors="replace").partition("(")[0].strip()

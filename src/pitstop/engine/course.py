@@ -1,0 +1,183 @@
+"""What becomes of a training that begins: it is trained, goes on, or has ended before.  Pure."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from pitstop.engine.identity import Difference, Identity
+from pitstop.engine.matching import Match, Verdict
+from pitstop.errors import ResumeRefused
+
+EPOCHS = "epochs"
+CALLBACKS = "callbacks"
+FIXED = ("optimizer", "loss", "loss_weights", "metrics", "weighted_metrics", "shuffle")
+"""Settings that only the script has, and that shape what is saved."""
+
+_ALL = "all"
+
+
+@dataclass(frozen=True)
+class Course:
+    """A decision.
+
+    Attributes:
+        goes_on: the saved state is restored.
+        held: settings that keep their saved values.
+        taken: settings that are as the script has them now.
+        told: a sentence for the user, empty for none.
+        doubt: why the training is not exact, empty where it is.
+        refusal: why the script is not to go on, None where it may.
+    """
+
+    goes_on: bool
+    held: tuple[Difference, ...] = ()
+    taken: tuple[Difference, ...] = ()
+    told: str = ""
+    doubt: str = ""
+    refusal: ResumeRefused | None = None
+
+
+def decide(
+    found: Match, now: Identity, epoch: int, *, take: Collection[str], force: bool
+) -> Course:
+    """What becomes of a training.
+
+    Args:
+        found: what it is to the saved ones.
+        now: what it is.
+        epoch: the epoch of the saved state, counted from 0.
+        take: names of settings that hold as the script has them; "all" for all.
+        force: go on where this would refuse.
+    """
+    training = found.training
+    if found.verdict is Verdict.SAME:
+        return Course(goes_on=True)
+    if training is None:
+        return Course(goes_on=False)
+    if found.verdict is Verdict.ANOTHER:
+        return Course(goes_on=False, told=_told_another(found, now))
+    if training.finished:
+        return Course(goes_on=False, told=_told_again(found))
+    if found.verdict is Verdict.RESUMED:
+        return _resumed(found, epoch)
+    if found.verdict is Verdict.EDITED:
+        return _edited(found, now, force=force)
+    return _changed(found, take, force=force)
+
+
+def _changed(found: Match, take: Collection[str], *, force: bool) -> Course:
+    asked = [each for each in found.differences if _is_taken(each, take)]
+    held = tuple(each for each in found.differences if each not in asked and can_hold(each))
+    taken = tuple(each for each in found.differences if each not in held)
+    lost = [each for each in taken if each not in asked]
+    if lost and not force:
+        refusal = ResumeRefused(
+            f"The script was changed: {told(lost)}. The saved training cannot go on with the value "
+            "of before, because only the script has it.",
+            "Undo the change, go on with what the script has now "
+            f"({' '.join(f'--take {each.name}' for each in lost)}), or start over with --new.",
+        )
+        return Course(goes_on=False, refusal=refusal)
+    notes = []
+    if held:
+        notes.append(f"The saved values hold for what the script changed: {told(held)}.")
+    if taken:
+        notes.append(f"The script's values hold: {told(taken)}.")
+    exact = all(each.name == EPOCHS for each in taken)
+    doubt = "" if exact else f"The training goes on with other settings: {told(taken)}."
+    return Course(True, held, taken, " ".join(notes), doubt)
+
+
+def _is_taken(difference: Difference, take: Collection[str]) -> bool:
+    name = difference.name
+    # The script's own by their nature: it says how long it trains, and who listens.
+    return name in (EPOCHS, CALLBACKS) or bool({name, name.rpartition(".")[2], _ALL} & set(take))
+
+
+def can_hold(difference: Difference) -> bool:
+    """Whether a saved value can take the place of the script's."""
+    return difference.name not in FIXED and all(
+        map(_is_literal, (difference.before, difference.now))
+    )
+
+
+def _is_literal(text: str) -> bool:
+    try:
+        ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return text in ("inf", "-inf", "nan")
+    return True
+
+
+def _edited(found: Match, now: Identity, *, force: bool) -> Course:
+    assert found.training is not None
+    data = {*now.data, *found.training.identity.data}
+    if force or all(each.name in data for each in found.differences):
+        return Course(goes_on=True, doubt=_sentence(found.differences))
+    refusal = ResumeRefused(
+        f"What is trained was changed: {told(found.differences)}.",
+        "Undo the change, start over with --new, or restore what fits with --force.",
+    )
+    return Course(goes_on=False, refusal=refusal)
+
+
+def _sentence(found: Sequence[Difference]) -> str:
+    names = ", ".join(each.name for each in found)
+    return f"The training data changed: {names}." if found else ""
+
+
+def _resumed(found: Match, epoch: int) -> Course:
+    first = int(found.differences[0].now)
+    if epoch >= first:
+        text = f"The script has resumed at epoch {first + 1} by itself; the saved state is further."
+        return Course(goes_on=True, told=text)
+    text = (
+        f"The script has resumed at epoch {first + 1} by itself, and the saved state is at epoch "
+        f"{epoch + 1}: the script's own resume holds."
+    )
+    return Course(goes_on=False, told=text, doubt=text)
+
+
+def _told_again(found: Match) -> str:
+    assert found.training is not None
+    what = told(found.differences) or "nothing shows that it is the same"
+    return (
+        f"Training {found.training.fit + 1} had ended, and the script was changed: {what}. "
+        "It is trained anew, and its outcome is kept."
+    )
+
+
+def _told_another(found: Match, now: Identity) -> str:
+    assert found.training is not None
+    before = found.training.identity
+    is_near = (now.frames, now.counters) == (before.frames, before.counters)
+    if found.training.finished and not is_near:
+        return ""
+    state = "finished" if found.training.finished else "interrupted"
+    what = told(found.differences) or "nothing shows that it is the same"
+    return (
+        f"This training is not the {state} training {found.training.fit + 1}: {what}. "
+        "It is trained from its beginning; what is saved is kept."
+    )
+
+
+def told(found: Iterable[Difference]) -> str:
+    """Differences as text."""
+    return "; ".join(map(str, found))
+
+
+def doubt_of_left_out(now: Identity, left_out: Sequence[Identity]) -> str:
+    """Why a new training may draw other numbers than without an interruption; empty if not.
+
+    A script that seeds once draws on from one training to the next.  Where it leaves
+    finished ones out, nobody draws what they drew.
+    """
+    before = [each for each in left_out if each.seed == now.seed]
+    if not now.seed or not before or any(each.reseeded for each in before) or now.reseeded:
+        return ""
+    return (
+        f"The script has left out {len(before)} trainings that were finished, and has not seeded "
+        "again: this one may draw other random numbers than without an interruption."
+    )

@@ -1,0 +1,199 @@
+"""Any value as a short text that is the same in another process, if the value is.
+
+For comparing what two attempts build.  Addresses, readings of a clock and names of
+files are left out: they differ between two processes that do the same.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import hashlib
+import math
+import re
+import time
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from pitstop.engine.array_digest import digest_of
+from pitstop.machine.own_process import age_ns
+
+_MOST_DEPTH = 6
+_MOST_CHARACTERS = 120
+_MOST_ITEMS = 1000
+_PATH = re.compile(r"[/\\]|\d{6}|\d\d[-_.:]\d\d|\.\w{1,12}$")
+_CLOCKS = (time.time, time.monotonic, time.perf_counter)
+_STARTUP_SECONDS = 60.0
+_OPAQUE = (types.ModuleType, types.GeneratorType, types.TracebackType, types.FrameType)
+
+
+def describe(value: Any) -> str:
+    """The text of a value; objects by class, configuration and plain attributes."""
+    return shortened(_Description().of(value, _MOST_DEPTH))
+
+
+def is_plain(value: Any) -> bool:
+    """Whether the text of a value says all of it."""
+    if isinstance(value, np.ndarray | np.generic):
+        return not value.dtype.hasobject
+    if isinstance(value, Mapping):
+        return all(is_plain(each) for pair in value.items() for each in pair)
+    if isinstance(value, list | tuple | set | frozenset):
+        return all(map(is_plain, value))
+    return value is None or isinstance(
+        value, bool | int | float | complex | str | bytes | enum.Enum
+    )
+
+
+def is_reproducible(value: Any) -> bool:
+    """Whether a value says more than when and where this process runs."""
+    if isinstance(value, float):
+        return not _is_clock_reading(value)
+    return not (isinstance(value, str) and _PATH.search(value))
+
+
+def shortened(text: str) -> str:
+    """The same text, or its beginning and a digest where it is long."""
+    if len(text) <= _MOST_CHARACTERS:
+        return text
+    digest = hashlib.blake2b(text.encode(errors="replace"), digest_size=8).hexdigest()
+    return f"{text[: _MOST_CHARACTERS // 2]}... {digest}"
+
+
+def digest_of_text(*texts: str) -> str:
+    """A short digest of some texts."""
+    return hashlib.blake2b("\0".join(texts).encode(errors="replace"), digest_size=8).hexdigest()
+
+
+def plain_attributes(value: Any) -> dict[str, Any]:
+    """The attributes of an object that `describe` can tell from others, by name."""
+    found = getattr(value, "__dict__", None)
+    if not isinstance(found, Mapping):
+        return {}
+    return {
+        name: each
+        for name, each in found.items()
+        if isinstance(name, str)
+        and (is_plain(each) or isinstance(each, types.FunctionType))
+        and is_reproducible(each)
+    }
+
+
+class _Description:
+    """One description: remembers what it is in, since objects may lead back to themselves."""
+
+    def __init__(self) -> None:
+        self._inside: list[Any] = []
+
+    def of(self, value: Any, depth: int) -> str:
+        if isinstance(value, bool | int | str | bytes | complex | None | float | enum.Enum):
+            return _number(value) if isinstance(value, float) else repr(value)
+        if isinstance(value, np.generic):
+            return repr(value.item())
+        if isinstance(value, np.ndarray):
+            return f"{value.dtype}{list(value.shape)} {digest_of(value)}"
+        if depth == 0 or any(value is each for each in self._inside):
+            return type(value).__qualname__
+        self._inside.append(value)
+        try:
+            return self._of_object(value, depth - 1)
+        finally:
+            self._inside.pop()
+
+    def _of_object(self, value: Any, depth: int) -> str:
+        if isinstance(value, Mapping):
+            pairs = list(value.items())[:_MOST_ITEMS]
+            items = (f"{self.of(key, depth)}: {self.of(each, depth)}" for key, each in pairs)
+            return f"{{{', '.join(items)}}}"
+        if isinstance(value, set | frozenset):
+            return f"{{{', '.join(sorted(self._each(value, depth)))}}}"
+        if isinstance(value, list | tuple):
+            return f"[{', '.join(self._each(value, depth))}]"
+        if isinstance(value, type):
+            return value.__qualname__
+        if isinstance(value, functools.partial):
+            parts = (value.func, value.args, value.keywords)
+            return f"partial({', '.join(self.of(each, depth) for each in parts)})"
+        if isinstance(value, types.FunctionType):
+            return self.of_function(value, depth)
+        if isinstance(value, types.MethodType):
+            owner = self.of(value.__self__, depth)
+            return f"{owner}.{self.of(value.__func__, depth)}"
+        return self._of_instance(value, depth)
+
+    def _each(self, values: Iterable[Any], depth: int) -> Iterator[str]:
+        for count, each in enumerate(values):
+            if count == _MOST_ITEMS:
+                return
+            yield self.of(each, depth)
+
+    def of_function(self, function: types.FunctionType, depth: int) -> str:
+        """By name, code, defaults, and the plain values that it reads from outside of it."""
+        name = function.__qualname__.rpartition(".")[2]
+        if function.__module__.partition(".")[0] in ("keras", "tensorflow", "numpy"):
+            return name
+        code = code_digest(function.__code__)
+        outside = {
+            name: each
+            for name, each in _outside(function)
+            if is_plain(each) or isinstance(each, types.FunctionType)
+        }
+        defaults = self.of([function.__defaults__, function.__kwdefaults__], depth)
+        return f"{name} {digest_of_text(code, defaults, self.of(outside, depth))}"
+
+    def _of_instance(self, value: Any, depth: int) -> str:
+        name = type(value).__qualname__
+        if isinstance(value, _OPAQUE):
+            return name
+        if dataclasses.is_dataclass(value) or type(value).__module__ == "__main__":
+            return f"{name}({self.of(plain_attributes(value), depth)})"
+        config = _config(value)
+        return name if config is None else f"{name}({self.of(config, depth)})"
+
+
+def code_digest(code: types.CodeType) -> str:
+    """Of what a function does, wherever it stands in its file."""
+    inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
+    plain = (each for each in code.co_consts if not isinstance(each, types.CodeType))
+    # The order of a set is another one in each process.
+    constants = [
+        repr(sorted(each, key=repr) if isinstance(each, frozenset) else each) for each in plain
+    ]
+    names = (*code.co_names, *code.co_varnames, *code.co_freevars)
+    return digest_of_text(code.co_code.hex(), *names, *constants, *map(code_digest, inner))
+
+
+def _outside(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    cells = function.__closure__ or ()
+    for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:
+            continue
+    for name in function.__code__.co_names:
+        if name in function.__globals__:
+            yield name, function.__globals__[name]
+
+
+def _config(value: Any) -> Any:
+    # Of Keras: an object of the script's own may not be ready for it.
+    get_config = getattr(type(value), "get_config", None)
+    if get_config is None:
+        return None
+    try:
+        return get_config(value)
+    except Exception:  # noqa: BLE001
+        return plain_attributes(value)
+
+
+def _number(value: float) -> str:
+    return repr(value) if math.isfinite(value) else str(value)
+
+
+def _is_clock_reading(value: float) -> bool:
+    age_seconds = age_ns() / 1e9 + _STARTUP_SECONDS
+    return any(0 <= clock() - value <= age_seconds for clock in _CLOCKS if value > age_seconds)

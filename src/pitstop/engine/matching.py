@@ -1,0 +1,201 @@
+"""Which saved training a call goes on with.  Pure.
+
+Numbers do not tell: a script may leave out what it has results of, and take its
+trainings in another order.  A finished outcome is given only to a training that is
+the same in every part; a state in the middle also where the user has changed settings
+of what is provably the same training.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pitstop.engine.identity import Difference, Identity, differences
+
+RANDOM_SEED = "random seed"
+INITIAL_EPOCH = "initial_epoch"
+
+
+class Verdict(enum.Enum):
+    """What a call is to the saved trainings.
+
+    Attributes:
+        SAME: one of them.
+        CHANGED: one of them, and the user has changed settings of it.
+        EDITED: it stands in the place of one, with another model or other data.
+        RESUMED: one of them, which the script itself has brought to a later epoch.
+        ANOTHER: none of them.
+    """
+
+    SAME = "same"
+    CHANGED = "changed"
+    EDITED = "edited"
+    RESUMED = "resumed"
+    ANOTHER = "another"
+
+
+@dataclass(frozen=True)
+class SavedTraining:
+    """A training that is saved.
+
+    Attributes:
+        fit: its number.
+        identity: what it is.
+        finished: it had returned, or ended in an exception that the script caught.
+    """
+
+    fit: int
+    identity: Identity
+    finished: bool
+
+
+@dataclass(frozen=True)
+class Match:
+    """What is known of a call.
+
+    Attributes:
+        verdict: see there.
+        training: the one that is meant; for `ANOTHER` the nearest, None where there is none.
+        differences: what is not as it was.
+    """
+
+    verdict: Verdict
+    training: SavedTraining | None = None
+    differences: tuple[Difference, ...] = ()
+
+
+def match(now: Identity, saved: Sequence[SavedTraining]) -> Match:
+    """The saved training that a call is.
+
+    Args:
+        now: the call.
+        saved: those that no earlier call of this process was.
+    """
+    same = [each for each in saved if _is_at_its_place(now, each, saved)]
+    same += [each for each in saved if _computes_the_same(now, each.identity)]
+    if same:
+        return Match(Verdict.SAME, same[0])
+    for each in saved:
+        if is_same_call(now, each.identity, saved):
+            found = what_differs(each.identity, now)
+            verdict = _verdict_of(now, each, found, saved)
+            if verdict is not Verdict.ANOTHER:
+                return Match(verdict, each, found)
+    return _another(now, saved)
+
+
+def _verdict_of(
+    now: Identity,
+    training: SavedTraining,
+    found: Sequence[Difference],
+    saved: Sequence[SavedTraining],
+) -> Verdict:
+    before = training.identity
+    names = {each.name for each in found}
+    if is_changed(now, before):
+        is_set = names <= {*now.settings, *before.settings, RANDOM_SEED}
+        return Verdict.CHANGED if is_set else Verdict.EDITED
+    if training.finished or not _is_alone(now, saved):
+        # The script has chosen something else for it: a sweep that goes on, a random search.
+        return Verdict.ANOTHER
+    if names == {INITIAL_EPOCH}:
+        return Verdict.RESUMED
+    return Verdict.EDITED if names <= {*now.data, *before.data} else Verdict.ANOTHER
+
+
+def what_differs(before: Identity, now: Identity) -> tuple[Difference, ...]:
+    """Parts that a training computes with, where they are not as they were."""
+    seed = differences({RANDOM_SEED: before.seed}, {RANDOM_SEED: now.seed})
+    return (
+        *differences(before.settings, now.settings),
+        *seed,
+        *differences(before.architecture, now.architecture),
+        *differences(before.data, now.data),
+    )
+
+
+def is_changed(now: Identity, before: Identity) -> bool:
+    """Whether the user has changed the script, or its command."""
+    return (now.program, now.command) != (before.program, before.command)
+
+
+def is_same_call(now: Identity, before: Identity, saved: Sequence[SavedTraining]) -> bool:
+    """Whether two calls stand at one place of the program, in one iteration of its loops."""
+    if not _stands_where(now, before, saved):
+        return False
+    return _is_alone(now, saved) or (now.ordinal, now.visit) == (before.ordinal, before.visit)
+
+
+def _stands_where(now: Identity, before: Identity, saved: Sequence[SavedTraining]) -> bool:
+    if (now.frames, now.counters) != (before.frames, before.counters):
+        return False
+    if now.process != before.process and not now.arguments:
+        return False
+    if now.arguments == before.arguments:
+        return True
+    return is_changed(now, before) and all(
+        each.identity.arguments != now.arguments for each in saved
+    )
+
+
+def _is_alone(now: Identity, saved: Sequence[SavedTraining]) -> bool:
+    """Whether the place tells all: no other saved training has it."""
+    return now.complete and sum(_stands_where(now, each.identity, saved) for each in saved) == 1
+
+
+def _is_at_its_place(
+    now: Identity, training: SavedTraining, saved: Sequence[SavedTraining]
+) -> bool:
+    before = training.identity
+    if what_differs(before, now) or not is_same_call(now, before, saved):
+        return False
+    if _draws_the_same(now, before):
+        return _is_alone(now, saved) or not training.finished or _is_proven(now, before)
+    # An unseeded script draws other numbers each time, and its first weights say nothing.
+    if training.finished:
+        return _is_alone(now, saved) and not is_changed(now, before)
+    return _is_alone(now, saved) or not is_changed(now, before)
+
+
+def _computes_the_same(now: Identity, before: Identity) -> bool:
+    """Whether it must come to the same bits, wherever it is called and after what."""
+    if what_differs(before, now) or not _draws_the_same(now, before):
+        return False
+    same_place = (now.counters, now.arguments) == (before.counters, before.arguments)
+    return _is_proven(now, before) and (same_place or is_changed(now, before))
+
+
+def _is_proven(now: Identity, before: Identity) -> bool:
+    is_seeded = bool(now.seed) and now.digested
+    return is_seeded and (now.complete or now.values == before.values)
+
+
+def _draws_the_same(now: Identity, before: Identity) -> bool:
+    return now.random == before.random
+
+
+def _another(now: Identity, saved: Sequence[SavedTraining]) -> Match:
+    def distance(training: SavedTraining) -> tuple[bool, bool, int]:
+        before = training.identity
+        found = what_differs(before, now)
+        return now.frames != before.frames, now.counters != before.counters, len(found)
+
+    nearest = min(saved, key=distance, default=None)
+    if nearest is None:
+        return Match(Verdict.ANOTHER)
+    before = nearest.identity
+    found = (
+        what_differs(before, now)
+        or differences(
+            {"iteration": _iteration(before)},
+            {"iteration": _iteration(now)},
+        )
+        or differences(before.random, now.random)
+    )
+    return Match(Verdict.ANOTHER, nearest, found)
+
+
+def _iteration(identity: Identity) -> str:
+    return " ".join((*identity.counters, *identity.arguments, f"visit {identity.visit + 1}"))

@@ -1,0 +1,97 @@
+"""The trainings of a run as this process meets them: which are saved, and which it is at."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from pitstop.engine.identity import Identity
+from pitstop.engine.matching import Match, SavedTraining, match
+from pitstop.engine.restore_point import RestorePoint
+from pitstop.link.beacon import Beacon
+
+
+class Trainings:
+    """Saved trainings, each of which one call of the process is at most."""
+
+    def __init__(self, points: Sequence[RestorePoint], beacon: Beacon) -> None:
+        self._points = list(points)
+        self._beacon = beacon
+        self._claimed: set[int] = set()
+        self._visits: Counter[tuple[str, ...]] = Counter()
+        self._begun = 0
+
+    # -- known by their number: loops of the script's own ------------------------------
+
+    def next_index(self) -> int:
+        """The number of a loop that begins: trainings are counted from 0."""
+        return self._beacon.take_training()
+
+    def is_past(self, index: int) -> bool:
+        """Whether an earlier attempt was beyond this training when it ended."""
+        return any(point.fit > index for point in self._points)
+
+    def point_for(self, index: int) -> RestorePoint | None:
+        """The state that the loop of this number is to restore; None to begin it."""
+        loops = (point for point in self._points if point.identity is None)
+        return next((point for point in loops if point.fit == index), None)
+
+    def of_this_number(self) -> RestorePoint | None:
+        """The state of a loop, or of a `fit` as an older Pitstop saved it, with the next number.
+
+        None where the trainings of the run are known by what they are.
+        """
+        return None if self._known() else self.point_for(self._beacon.trainings())
+
+    @property
+    def newest(self) -> RestorePoint | None:
+        """The last state there is to restore; None on a fresh start."""
+        return self._points[-1] if self._points else None
+
+    # -- known by what they are ----------------------------------------------------------
+
+    def count(self, frames: tuple[str, ...]) -> tuple[int, int]:
+        """A training begins at this place: how many began before it, and how many there."""
+        found = self._begun, self._visits[frames]
+        self._begun += 1
+        self._visits[frames] += 1
+        return found
+
+    def match(self, identity: Identity) -> Match:
+        """What a call is to the saved trainings that no call of this process was yet."""
+        return match(identity, [_training(point, known) for point, known in self._open()])
+
+    def left_out(self) -> list[Identity]:
+        """The finished trainings that no call of this process was yet."""
+        return [known for point, known in self._open() if point.milestone]
+
+    @property
+    def has_claimed(self) -> bool:
+        """Whether a call of this process was one of the saved trainings."""
+        return bool(self._claimed)
+
+    def claim(self, found: Match) -> RestorePoint:
+        """The state of the training that a call is; its number is taken."""
+        point = self.point_of(found)
+        self._claimed.add(point.fit)
+        self._beacon.take_training(point.fit)
+        return point
+
+    def point_of(self, found: Match) -> RestorePoint:
+        """The state of the training that was found."""
+        assert found.training is not None
+        return next(point for point, _ in self._known() if point.fit == found.training.fit)
+
+    def begin_another(self) -> int:
+        """The number of a training that is none of the saved ones."""
+        return self._beacon.take_training(1 + max((each.fit for each in self._points), default=-1))
+
+    def _known(self) -> list[tuple[RestorePoint, Identity]]:
+        return [(each, each.identity) for each in self._points if each.identity is not None]
+
+    def _open(self) -> list[tuple[RestorePoint, Identity]]:
+        return [each for each in self._known() if each[0].fit not in self._claimed]
+
+
+def _training(point: RestorePoint, identity: Identity) -> SavedTraining:
+    return SavedTraining(point.fit, identity, bool(point.milestone))

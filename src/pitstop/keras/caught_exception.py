@@ -1,0 +1,58 @@
+"""A `fit` that ended in an exception which the script caught: an outcome like any other.
+
+Only what can be raised again as it was: a class that a module of the script's process
+names, made again from plain arguments to the same message.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from pitstop.events import Notice
+
+RAISES_ANOTHER = Notice(
+    "exception_unknown",
+    "A training had ended in an exception that this process does not have as it was: it is "
+    "trained once more.",
+)
+
+_OUT_OF_MEMORY = ("MemoryError", "ResourceExhaustedError")
+
+
+def describe(error: Exception) -> dict[str, Any] | None:
+    """The exception as JSON; None where it cannot be raised again as it was.
+
+    Nor where memory has run out: the outcome would hold what the script has to let go.
+    """
+    kind = type(error)
+    record = {
+        "module": kind.__module__,
+        "class": kind.__qualname__,
+        "arguments": list(error.args),
+        "message": str(error),
+    }
+    if kind.__name__ in _OUT_OF_MEMORY or vars(error):
+        return None
+    try:
+        is_plain = json.loads(json.dumps(record)) == record
+    except (TypeError, ValueError):
+        return None
+    return record if is_plain and again(record) is not None else None
+
+
+def again(record: Mapping[str, Any]) -> Exception | None:
+    """The exception anew; None where this process does not have it as it was."""
+    # Only modules that the script has imported: nothing is loaded by name.
+    kind = getattr(sys.modules.get(str(record["module"])), str(record["class"]), None)
+    if not (isinstance(kind, type) and issubclass(kind, Exception)):
+        return None
+    try:
+        error = kind(*record["arguments"])
+        is_same = str(error) == record["message"] and list(error.args) == record["arguments"]
+    except Exception:  # noqa: BLE001
+        # A constructor of the script's own.
+        return None
+    return error if is_same else None

@@ -1,0 +1,65 @@
+"""Settings of a `fit` that the user has changed since it was saved: which value holds, and how."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from pitstop.engine.course import FIXED, Course
+from pitstop.engine.identity import Difference
+from pitstop.keras import private
+
+_LEARNING_RATE = "learning_rate"
+_LAYOUT = ("batch_size", "steps_per_epoch", "validation_split")
+_NUMBERS = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan")}
+
+
+class ChangedSettings:
+    """Puts saved values in the place of the script's, or the other way round.
+
+    Attributes:
+        lose_place: the place in the epoch cannot be found again with what the script has.
+        keep_variables: variables that do not fit keep the script's values.
+    """
+
+    def __init__(self, model: Any, callbacks: Sequence[Any], course: Course) -> None:
+        """Remembers what the script has; nothing is changed yet."""
+        self._optimizer = model.optimizer
+        self._held = {each.name: _value(each) for each in course.held}
+        taken = {each.name for each in course.taken}
+        is_number = _LEARNING_RATE in taken and not private.has_schedule(model)
+        self._rate = private.learning_rate(model) if is_number else None
+        self._of_callbacks = [
+            (callback, name, vars(callback)[name])
+            for callback in callbacks
+            for name in list(vars(callback))
+            if f"{type(callback).__name__}.{name}" in taken
+        ]
+        self.lose_place = not taken.isdisjoint(_LAYOUT)
+        self.keep_variables = not taken.isdisjoint(FIXED)
+
+    def hold(self) -> None:
+        """Before the model is trained: the optimizer has the saved numbers."""
+        for name, value in self._held.items():
+            if name != _LEARNING_RATE and name in vars(self._optimizer):
+                setattr(self._optimizer, name, value)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The saved values of arguments of `fit` that the script has changed."""
+        names = private.fit_defaults()
+        return {name: value for name, value in self._held.items() if name in names}
+
+    def take(self) -> None:
+        """Behind the restored state: what the script has now."""
+        if self._rate is not None:
+            self._optimizer.learning_rate = self._rate
+        for callback, name, value in self._of_callbacks:
+            vars(callback)[name] = value
+
+
+def _value(difference: Difference) -> Any:
+    if difference.before in _NUMBERS:
+        return _NUMBERS[difference.before]
+    return ast.literal_eval(difference.before)

@@ -1,0 +1,222 @@
+"""What a `fit` is, from what the script has built for it; before it looks at its data."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from pitstop.engine.array_digest import digest_of
+from pitstop.engine.described import (
+    code_digest,
+    describe,
+    digest_of_text,
+    is_reproducible,
+    plain_attributes,
+)
+from pitstop.keras import private
+from pitstop.tensorflow import pipeline, randomness
+
+_NUMBER = re.compile(r"_\d+$")
+_DATA = ("x", "y", "sample_weight", "validation_data")
+_NO_SETTINGS = (*_DATA, "model", "callbacks", "verbose")
+_OF_KERAS = ("params", "_model", "model", "_chief_worker_only", "_supports_tf_logs")
+
+
+def architecture_of(model: Any) -> dict[str, str]:
+    """Class, configuration, variables and code of a model, without automatic numbers."""
+    own = {type(each): each for each in _parts(model) if not _is_of_keras(type(each))}
+    numbers = {type(each).__name__: describe(_own_attributes(each)) for each in own.values()}
+    return {
+        "model": type(model).__name__,
+        "layers": digest_of_text(_plain_config(model)),
+        "variables": digest_of_text(*_variables(model)),
+        "code": digest_of_text(*(class_digest(kind) for kind in own), describe(numbers)),
+    }
+
+
+def settings_of(model: Any, arguments: Mapping[str, Any]) -> dict[str, str]:
+    """How the model is compiled, and how it is trained."""
+    defaults = private.fit_defaults()
+    plain = {**defaults, **arguments}
+    given = {name: describe(plain[name]) for name in plain if name not in _NO_SETTINGS}
+    return {
+        **_optimizer(model.optimizer),
+        **{name: describe(value) for name, value in private.compiled_with(model).items()},
+        **given,
+        **_callbacks(arguments.get("callbacks")),
+    }
+
+
+def data_of(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Form and digest of everything that is trained and validated on."""
+    found = {name: arguments.get(name) for name in _DATA}
+    return {name: _data(value) for name, value in found.items() if value is not None}
+
+
+def is_digested(arguments: Mapping[str, Any]) -> bool:
+    """Whether digests cover all data: no code makes it while it is read."""
+    values = (arguments.get(name) for name in _DATA)
+    return all(_is_digested(value) for value in values)
+
+
+def random_of(model: Any) -> dict[str, str]:
+    """Digests of the random streams, and of the first values of the weights."""
+    streams = randomness.capture()
+    if randomness.script_seed() is None:
+        streams = {name: streams[name] for name in ("python", "numpy")}
+    values = [digest_of(np.asarray(variable.numpy())) for variable in model.variables]
+    return {
+        "random streams": digest_of_text(*(describe(each) for each in streams.values())),
+        "first weights": digest_of_text(*values),
+    }
+
+
+def class_digest(kind: type) -> str:
+    """Of the code of a class of the script, wherever it stands."""
+    codes = (
+        (name, code_digest(function.__code__))
+        for each in kind.__mro__
+        if not _is_of_keras(each)
+        for name, value in vars(each).items()
+        if isinstance(
+            function := inspect.unwrap(value) if callable(value) else value, types.FunctionType
+        )
+    )
+    return digest_of_text(kind.__name__, *(f"{name} {code}" for name, code in codes))
+
+
+def _own_attributes(value: Any) -> dict[str, Any]:
+    of_keras = private.names_of_models()
+    return {name: each for name, each in plain_attributes(value).items() if name not in of_keras}
+
+
+def _is_of_keras(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] in ("keras", "tensorflow", "builtins", "abc")
+
+
+def _parts(model: Any) -> Iterator[Any]:
+    yield model
+    for layer in getattr(model, "_layers", ()):
+        yield from _parts(layer)
+
+
+def _plain_config(model: Any) -> str:
+    """The configuration as text; of a model of the script's own that has none, its class."""
+    try:
+        config = model.get_config()
+    except Exception:  # noqa: BLE001
+        # Keras asks the script's own class, which may not be able to tell.
+        return type(model).__name__
+    names = list(_names(config))
+    canonical = canonical_names(names)
+    return json.dumps(_renamed(config, canonical), sort_keys=True, default=describe)
+
+
+def canonical_names(names: list[str]) -> dict[str, str]:
+    """Names without the numbers that Keras gives: by kind and order of appearance."""
+    counts: dict[str, int] = {}
+    found: dict[str, str] = {}
+    for name in names:
+        if name not in found:
+            base = _NUMBER.sub("", name)
+            found[name] = f"{base}#{counts.get(base, 0)}"
+            counts[base] = counts.get(base, 0) + 1
+    return found
+
+
+def _names(config: Any) -> Iterator[str]:
+    if isinstance(config, Mapping):
+        if isinstance(config.get("name"), str):
+            yield config["name"]
+        for each in config.values():
+            yield from _names(each)
+    elif isinstance(config, list | tuple):
+        for each in config:
+            yield from _names(each)
+
+
+def _renamed(config: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(config, Mapping):
+        if config.get("class_name") == "__lambda__":
+            return _lambda(config)
+        return {str(name): _renamed(each, names) for name, each in config.items()}
+    if isinstance(config, list | tuple):
+        return [_renamed(each, names) for each in config]
+    return names.get(config, config) if isinstance(config, str) else config
+
+
+def _lambda(config: Mapping[str, Any]) -> str:
+    """Without its code, which tells in which line it stands; `class_digest` has that of classes."""
+    inner = config.get("config")
+    return describe(inner.get("defaults")) if isinstance(inner, Mapping) else ""
+
+
+def _variables(model: Any) -> Iterator[str]:
+    # By their own names: the paths of a model that was loaded are others.
+    for variable in model.variables:
+        yield f"{variable.name} {variable.dtype}{list(variable.shape)} {variable.trainable}"
+
+
+def _optimizer(optimizer: Any) -> dict[str, str]:
+    if not isinstance(optimizer, private.Optimizer):
+        return {"optimizer": describe(optimizer)}
+    config = optimizer.get_config()
+    config.pop("name", None)
+    numbers = {name: describe(_shortest(value)) for name, value in config.items()}
+    return {"optimizer": type(optimizer).__name__, **numbers}
+
+
+def _shortest(value: Any) -> Any:
+    """A number as the script wrote it, which Keras keeps in 32 bits."""
+    return float(str(np.float32(value))) if isinstance(value, float) else value
+
+
+def _callbacks(callbacks: Any) -> dict[str, str]:
+    listed = callbacks if isinstance(callbacks, list | tuple) else [callbacks] if callbacks else []
+    found = {"callbacks": ", ".join(type(each).__name__ for each in listed)}
+    for each in listed:
+        for name, value in plain_attributes(each).items():
+            if name not in _OF_KERAS:
+                found[f"{type(each).__name__}.{name}"] = describe(value)
+    return found
+
+
+def _data(value: Any) -> str:
+    if isinstance(value, tf.data.Dataset):
+        return f"{pipeline.pipeline_of(value)} {value.element_spec} {_stages(value)}"
+    if isinstance(value, tf.Tensor | tf.Variable):
+        value = value.numpy()
+    if hasattr(value, "to_numpy"):
+        value = value.to_numpy()
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{list(value.shape)} {digest_of(value)}"
+    if isinstance(value, Mapping):
+        return str({name: _data(each) for name, each in value.items()})
+    if isinstance(value, list | tuple):
+        return str([_data(each) for each in value])
+    if hasattr(value, "__dict__"):
+        attributes = {name: each for name, each in vars(value).items() if is_reproducible(each)}
+        return f"{type(value).__name__} {describe(attributes)}"
+    return describe(value)
+
+
+def _stages(dataset: Any) -> str:
+    return digest_of_text(*pipeline.contents_of(dataset, digest_of))
+
+
+def _is_digested(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(_is_digested, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_is_digested, value))
+    if isinstance(value, tf.data.Dataset):
+        return not pipeline.stateful_stages(value)
+    plain = (type(None), int, float, str, np.ndarray, np.generic, tf.Tensor, tf.Variable)
+    return isinstance(value, plain) or hasattr(value, "to_numpy")

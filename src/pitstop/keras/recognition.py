@@ -1,0 +1,119 @@
+"""Which saved training a `fit` is, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pitstop.engine.call_site import present_call_site
+from pitstop.engine.course import Course, decide, doubt_of_left_out
+from pitstop.engine.identity import Identity
+from pitstop.engine.matching import Match
+from pitstop.engine.process_name import process_name
+from pitstop.engine.program import command_digest, program_digest
+from pitstop.engine.refused_resume import refuse_resume
+from pitstop.engine.restore_point import RestorePoint
+from pitstop.engine.session import Session
+from pitstop.events import Notice
+from pitstop.keras import fit_identity
+from pitstop.tensorflow import randomness
+
+_ANEW = Course(goes_on=False)
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """A `fit` that begins.
+
+    Attributes:
+        index: its number in the run.
+        identity: what it is; None where that could not be found out.
+        point: the state that it goes on from, None to train from its beginning.
+        course: why, and with which settings.
+    """
+
+    index: int
+    identity: Identity | None = None
+    point: RestorePoint | None = None
+    course: Course = _ANEW
+
+
+class Recognition:
+    """Says of each `fit` what it is."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._stream: object = None
+
+    def begin(self, model: Any, arguments: Mapping[str, Any]) -> Beginning:
+        """A `fit` begins; the random streams are as it finds them.
+
+        Raises:
+            ResumeImpossible: it cannot go on as it was saved, and must not begin anew.
+        """
+        trainings, settings = self._session.trainings, self._session.settings
+        try:
+            identity = self._identify(model, arguments)
+            found = trainings.match(identity)
+            epoch = trainings.point_of(found).epoch if found.training else 0
+            course = decide(found, identity, epoch, take=settings.take, force=settings.force)
+        except Exception as error:  # noqa: BLE001
+            # Only code of ours runs in there, and it looks at objects of the script.
+            self._session.report(_unknown(error))
+            return Beginning(trainings.begin_another())
+        numbered = trainings.of_this_number()
+        if numbered is not None:
+            return Beginning(trainings.next_index(), identity, numbered)
+        return self._follow(identity, found, course)
+
+    def _follow(self, identity: Identity, found: Match, course: Course) -> Beginning:
+        trainings = self._session.trainings
+        if course.refusal is not None:
+            refuse_resume(self._session, course.refusal)
+        if course.told:
+            self._session.report(Notice("training_compared", course.told))
+        if course.goes_on:
+            point = trainings.claim(found)
+            return Beginning(point.fit, identity, point, course)
+        if not course.doubt and not trainings.has_claimed:
+            doubt = doubt_of_left_out(identity, trainings.left_out())
+            course = Course(goes_on=False, doubt=doubt)
+        return Beginning(trainings.begin_another(), identity, None, course)
+
+    def _identify(self, model: Any, arguments: Mapping[str, Any]) -> Identity:
+        site = present_call_site()
+        ordinal, visit = self._session.trainings.count(site.frames)
+        seed = randomness.script_seed()
+        return Identity(
+            ordinal=ordinal,
+            visit=visit,
+            process=process_name(),
+            program=program_digest(),
+            command=command_digest(),
+            frames=site.frames,
+            counters=site.counters,
+            arguments=site.arguments,
+            complete=site.complete,
+            values=site.values,
+            seed="" if seed is None else str(seed),
+            reseeded=self._stream is not None and self._stream is not randomness.stream(),
+            random=fit_identity.random_of(model),
+            architecture=fit_identity.architecture_of(model),
+            settings=fit_identity.settings_of(model, arguments),
+            data=fit_identity.data_of(arguments),
+            digested=fit_identity.is_digested(arguments),
+        )
+
+    def ended(self) -> None:
+        """A `fit` has ended: whether the script seeds again is seen from here on."""
+        self._stream = randomness.stream()
+
+
+def _unknown(error: Exception) -> Notice:
+    return Notice(
+        "training_unknown",
+        f"What this training is could not be found out ({error!r}): it is trained from its "
+        "beginning.",
+        "Please report this as a bug of Pitstop.",
+    )

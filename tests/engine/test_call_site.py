@@ -1,0 +1,98 @@
+"""Where a training is called, and what the loops around it count with."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from pitstop.engine.call_site import CallSite, site_of
+
+_SCRIPT = """
+def train(rate, epochs=3):
+    {extra}
+    fit(rate); fit(
+        epochs)
+
+for trial, (rate, name) in enumerate([(0.1, "a"), (0.2, "b")]):
+    if trial == 5:
+        continue
+    train(rate)
+
+count = 0
+while count < 1:
+    count += 1
+    fit(count)
+
+list(map(train, [0.5]))
+[fit(each) for each in range(1)]
+"""
+
+
+def sites(tmp_path: Path, extra: str = "pass", above: str = "") -> list[CallSite]:
+    """The sites of all calls of `fit` in the script."""
+    file = tmp_path / "script.py"
+    file.write_text(above + _SCRIPT.format(extra=extra))
+    found: list[CallSite] = []
+
+    def fit(_: object) -> None:
+        frame: FrameType | None = sys._getframe(1)
+        stack: list[FrameType] = []
+        while frame is not None and frame.f_code.co_filename == str(file):
+            stack.insert(0, frame)
+            frame = frame.f_back
+        found.append(site_of(stack))
+
+    names: dict[str, Any] = {"fit": fit}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    return found
+
+
+def test_loops_tell_calls_of_one_place_apart(tmp_path: Path) -> None:
+    first, second, third, *_ = sites(tmp_path)
+    assert first.counters == ("trial=0", "rate=0.1", "name='a'")
+    assert first.frames == ("script.py:<module>:train:0", "script.py:train:fit:0")
+    assert second.frames[-1] == "script.py:train:fit:1"
+    assert third.counters == ("trial=1", "rate=0.2", "name='b'")
+    assert first.complete
+
+
+def test_a_while_loop_does_not_say_where_it_is(tmp_path: Path) -> None:
+    in_while = sites(tmp_path)[4]
+    assert (in_while.counters, in_while.complete) == ((), False)
+
+
+def test_what_a_library_calls_is_told_by_its_arguments(tmp_path: Path) -> None:
+    mapped = sites(tmp_path)[5]
+    assert mapped.arguments == ("rate=0.5", "epochs=3")
+    assert mapped.complete
+
+
+def test_a_comprehension_counts(tmp_path: Path) -> None:
+    assert sites(tmp_path)[7].counters == ("each=0",)
+
+
+def test_edits_elsewhere_change_nothing(tmp_path: Path) -> None:
+    assert [each.frames for each in sites(tmp_path)] == [
+        each.frames for each in sites(tmp_path, "print('x')", "import os\n\n")
+    ]
+
+
+def test_a_look_leaves_the_names_of_a_function_alone() -> None:
+    seen: list[CallSite] = []
+
+    def train(rate: float, look: Callable[[], None]) -> dict[str, Any]:
+        given = dict(locals())
+        given.pop("look")
+        made_later = rate
+        look()
+        assert made_later == rate
+        return given
+
+    def look() -> None:
+        seen.append(site_of([sys._getframe(1)]))
+
+    assert train(0.5, look) == {"rate": 0.5}
+    assert len(seen) == 1

@@ -1,0 +1,72 @@
+"""Values as texts that are the same in another process."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from pitstop.engine.described import describe, is_reproducible, plain_attributes
+
+_TEXT = """
+from pitstop.engine.described import describe
+class Thing:
+    def __init__(self): self.a = {"x": [1, 2.5], "y": {"b", "a"}}
+def loss(a, b=2): return a in {"p", "q", "r"} and b
+print(describe([Thing(), loss, lambda v: v + 1, {"b", "a", "c"}]))
+"""
+
+
+def test_the_text_is_the_same_in_another_process() -> None:
+    def text(seed: str) -> bytes:
+        command = [sys.executable, "-c", _TEXT]
+        environment = {"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)}
+        return subprocess.run(command, env=environment, check=True, capture_output=True).stdout
+
+    assert text("1") == text("2") != b""
+
+
+def weighted(weight: float) -> Callable[[float], float]:
+    return lambda value: value * weight
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (0.1, 0.2),
+        ("mse", "mae"),
+        (np.zeros(3), np.ones(3)),
+        (np.zeros(3), np.zeros(3, np.float32)),
+        (weighted(0.1), weighted(0.2)),
+        (functools.partial(weighted, 1), functools.partial(weighted, 2)),
+        ([1, [2, {"a": 3}]], [1, [2, {"a": 4}]]),
+        (list(range(500)), [*range(499), 0]),
+    ],
+)
+def test_other_values_have_other_texts(one: object, other: object) -> None:
+    assert describe(one) == describe(one)
+    assert describe(one) != describe(other)
+
+
+def test_a_value_that_holds_itself_has_a_text() -> None:
+    ring: list[object] = []
+    ring.append(ring)
+    assert describe(ring)
+
+
+def test_what_says_only_when_and_where_is_left_out() -> None:
+    class Timer:
+        def __init__(self) -> None:
+            self.began = time.time()
+            self.ticks = time.perf_counter()
+            self.folder = "/tmp/run-1"
+            self.patience = 3
+
+    assert plain_attributes(Timer()) == {"patience": 3}
+    assert is_reproducible("val_loss")
+    assert not is_reproducible("best.keras")

@@ -1,0 +1,152 @@
+"""Which saved training a call goes on with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pitstop.engine.identity import Identity
+from pitstop.engine.matching import SavedTraining, Verdict, match
+
+DRAWN = {"random streams": "s0", "first weights": "w0"}
+TRIAL = Identity(
+    program="p",
+    command="c",
+    frames=("sweep.py:<module>:model.fit:0",),
+    counters=("trial=0", "rate=0.1"),
+    complete=True,
+    values="v0",
+    seed="0",
+    random=DRAWN,
+    architecture={"layers": "l"},
+    settings={"learning_rate": "0.1", "epochs": "10"},
+    data={"x": "float32[8] d"},
+    digested=True,
+)
+
+
+def trial(number: int, rate: str = "0.1", **changes: object) -> Identity:
+    return replace(
+        TRIAL,
+        ordinal=number,
+        visit=number,
+        counters=(f"trial={number}", f"rate={rate}"),
+        settings={**TRIAL.settings, "learning_rate": rate},
+        random={"random streams": f"s{number}", "first weights": f"w{number}"},
+        **changes,  # type: ignore[arg-type]
+    )
+
+
+def in_while_loop(number: int, **changes: object) -> Identity:
+    found = replace(trial(number), counters=(), complete=False, values=f"v{number}")
+    return replace(found, settings=TRIAL.settings, **changes)  # type: ignore[arg-type]
+
+
+def finished(fit: int, identity: Identity) -> SavedTraining:
+    return SavedTraining(fit, identity, finished=True)
+
+
+def interrupted(fit: int, identity: Identity) -> SavedTraining:
+    return SavedTraining(fit, identity, finished=False)
+
+
+def test_without_saved_trainings_there_is_none_to_go_on_with() -> None:
+    found = match(TRIAL, [])
+    assert (found.verdict, found.training) == (Verdict.ANOTHER, None)
+
+
+def test_trainings_in_their_order_are_themselves() -> None:
+    saved = [finished(0, trial(0)), finished(1, trial(1, "0.01")), interrupted(2, trial(2, "0.5"))]
+    for each in saved:
+        assert match(each.identity, saved).training == each
+
+
+def test_what_the_script_leaves_out_shifts_nothing() -> None:
+    """Its first call is the trial that was interrupted, and the next is a new one."""
+    saved = [finished(0, trial(0)), interrupted(1, trial(1, "0.01"))]
+    first = replace(trial(1, "0.01"), ordinal=0, visit=0)
+    assert match(first, saved).training == saved[1]
+    second = replace(trial(2, "0.5"), ordinal=1, visit=1)
+    assert match(second, saved[:1]).verdict is Verdict.ANOTHER
+
+
+def test_a_script_that_seeds_once_and_leaves_out_still_finds_what_was_interrupted() -> None:
+    """It draws other numbers than before; what it is at says which training it is."""
+    saved = [finished(0, trial(0)), interrupted(1, trial(1))]
+    now = replace(trial(1), ordinal=0, visit=0, random=DRAWN)
+    assert match(now, saved).training == saved[1]
+
+
+def test_seeds_in_a_loop_are_trainings_of_their_own() -> None:
+    saved = [finished(0, trial(0, seed="0"))]
+    found = match(replace(trial(1, seed="1"), ordinal=0, visit=0), saved)
+    assert found.verdict is Verdict.ANOTHER
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        replace(TRIAL, settings={**TRIAL.settings, "learning_rate": "0.2"}),
+        replace(TRIAL, architecture={"learning_rate": "0.2"}),
+        replace(TRIAL, data={"learning_rate": "0.2"}),
+    ],
+)
+def test_an_outcome_goes_to_nothing_that_differs(now: Identity) -> None:
+    found = match(now, [finished(0, TRIAL)])
+    assert found.verdict is Verdict.ANOTHER
+    assert "learning_rate" in [each.name for each in found.differences]
+
+
+def test_trainings_that_nothing_tells_apart_are_not_exchanged() -> None:
+    """Unseeded, in a `while`: what was finished may have been left out."""
+    saved = [finished(0, in_while_loop(0, seed=""))]
+    now = in_while_loop(0, seed="")
+    assert match(now, saved).verdict is Verdict.ANOTHER
+    seeded = [finished(0, in_while_loop(0))]
+    assert match(in_while_loop(0), seeded).verdict is Verdict.SAME
+    assert match(replace(in_while_loop(0), values="v1"), seeded).verdict is Verdict.ANOTHER
+
+
+def test_an_unseeded_training_goes_on_at_its_place() -> None:
+    """Its first weights are others in each process."""
+    saved = [interrupted(0, trial(0, seed=""))]
+    now = replace(trial(0, seed=""), random={"random streams": "x", "first weights": "y"})
+    assert match(now, saved).training == saved[0]
+    ended = [finished(0, trial(0, seed=""))]
+    assert match(now, ended).training == ended[0]
+    assert match(replace(now, program="q"), ended).verdict is Verdict.CHANGED
+
+
+def test_a_reordered_list_is_matched_by_what_is_computed() -> None:
+    saved = [finished(0, trial(0, "0.1")), finished(1, trial(1, "0.01"))]
+    now = replace(
+        trial(0, "0.01"), random=saved[1].identity.random, counters=("trial=0",), program="q"
+    )
+    assert match(now, saved).training == saved[1]
+
+
+def test_changed_settings_are_named_where_the_script_was_changed() -> None:
+    saved = [interrupted(0, TRIAL)]
+    now = replace(TRIAL, settings={**TRIAL.settings, "learning_rate": "0.5"})
+    assert match(now, saved).verdict is Verdict.ANOTHER
+    found = match(replace(now, program="q"), saved)
+    assert found.verdict is Verdict.CHANGED
+    assert [str(each) for each in found.differences] == ["learning_rate 0.5, was 0.1"]
+
+
+def test_another_model_in_the_same_place_is_an_edited_training() -> None:
+    now = replace(TRIAL, architecture={"layers": "m"}, program="q")
+    assert match(now, [interrupted(0, TRIAL)]).verdict is Verdict.EDITED
+
+
+def test_a_script_that_resumes_by_itself_is_found_out() -> None:
+    before = replace(TRIAL, settings={**TRIAL.settings, "initial_epoch": "0"})
+    now = replace(TRIAL, settings={**TRIAL.settings, "initial_epoch": "4"})
+    assert match(now, [interrupted(0, before)]).verdict is Verdict.RESUMED
+
+
+def test_an_identity_is_what_was_written() -> None:
+    assert Identity.from_json(TRIAL.to_json()) == TRIAL
+    with pytest.raises(ValueError, match="an identity"):
+        Identity.from_json({**TRIAL.to_json(), "frames": [1]})

@@ -1,0 +1,62 @@
+"""Sweeps that leave out what they have results of, killed again and again."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.integration.keras_run import SCRIPTS, KerasRun
+from tests.integration.supervisor.launch import run_alone
+
+KINDS = ("grid", "repeats", "folds", "random")
+STEPS_OF_A_TRIAL = 24  # of a fold, and 36 of the others
+KILLED_IN_TORTURE = 25
+MOST_ATTEMPTS = 6
+
+
+def killed_sweep(folder: Path, kind: str, steps: tuple[int, ...]) -> bytes:
+    """What a sweep prints in the end that was killed at these steps of its attempts."""
+    run = KerasRun(folder, "sweep.py", (kind,), ("--every", "5steps"))
+    for step in steps:
+        if run.attempt("--die-at-step", str(step)).returncode == 0:
+            break
+    for _ in range(MOST_ATTEMPTS):
+        ended = run.attempt()
+        if ended.returncode == 0:
+            return (folder / "results.json").read_bytes()
+    raise AssertionError(ended.stderr)
+
+
+def expected_results(folder: Path, kind: str) -> object:
+    run_alone(folder, sys.executable, SCRIPTS / "sweep.py", kind)
+    return json.loads((folder / "results.json").read_bytes())
+
+
+@pytest.mark.timeout(300)
+def test_a_sweep_that_leaves_out_finished_trials_is_not_mixed_up(tmp_path: Path) -> None:
+    """The second trial is the first call of the second attempt."""
+    plain, supervised = tmp_path / "plain", tmp_path / "supervised"
+    plain.mkdir()
+    supervised.mkdir()
+    expected = expected_results(plain, "repeats")
+    assert json.loads(killed_sweep(supervised, "repeats", (50, 85))) == expected
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_sweeps_lose_no_trial(tmp_path: Path, kind: str) -> None:
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    expected = expected_results(plain, kind)
+    choice = random.Random(kind)
+    for number in range(KILLED_IN_TORTURE):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        steps = tuple(sorted(choice.sample(range(3, 3 * STEPS_OF_A_TRIAL), 2)))
+        found = json.loads(killed_sweep(folder, kind, steps))
+        assert found == expected, (kind, steps)
