@@ -1,6 +1,6 @@
 """Trains each fold in a process of its own, as one does to get its memory back.
 
-    folds.py one-by-one|at-once [--skip N] [--pace SECONDS]
+    folds.py one-by-one|at-once [--skip N]
 
 Prints what each came to.  With --skip the first folds are left out, as a script does that finds
 their results.
@@ -15,7 +15,8 @@ import zlib
 FOLDS = 3
 
 
-def train(fold, pace, results):
+def train(fold, results):
+    pace = float(os.environ.get("SAMPLE_PACE", "0"))
     import keras
     import numpy as np
 
@@ -38,11 +39,10 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("order", choices=("one-by-one", "at-once"))
     parser.add_argument("--skip", type=int, default=int(os.environ.get("SAMPLE_SKIP", "0")))
-    parser.add_argument("--pace", type=float, default=float(os.environ.get("SAMPLE_PACE", "0")))
     options = parser.parse_args()
     results = multiprocessing.Queue()
     processes = [
-        multiprocessing.Process(target=train, args=(fold, options.pace, results))
+        multiprocessing.Process(target=train, args=(fold, results))
         for fold in range(options.skip, FOLDS)
     ]
     for process in processes:
