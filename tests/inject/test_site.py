@@ -35,7 +35,13 @@ LOADED = "import sys; print(*(name for name in sys.modules if name.startswith('p
 
 
 def test_it_waits_for_the_frameworks_and_loads_little() -> None:
-    assert python(LOADED).split() == ["pitstop", "pitstop.inject", "pitstop.inject.autoload"]
+    assert python(LOADED).split() == [
+        "pitstop",
+        "pitstop.inject",
+        "pitstop.engine",
+        "pitstop.engine.earlier_files",
+        "pitstop.inject.autoload",
+    ]
     program = "import sys; print(*{'numpy', 'tensorflow', 'keras', 'asyncio'} & set(sys.modules))"
     assert python(program) == ""
 

@@ -19,6 +19,7 @@ from pitstop.comparison.record import RunRecord, Saved
 from pitstop.comparison.tensors import measure as measure_saved
 from pitstop.comparison.trace import Trace
 from pitstop.comparison.ulps import ulps_apart
+from pitstop.events import EnvironmentChanged
 from pitstop.steps import StepRecord
 from pitstop.supervisor import fingerprint
 
@@ -49,9 +50,20 @@ def compare_runs(a: RunRecord, b: RunRecord, measure: Measure = measure_saved) -
         agreeing_checkpoints=tuple(
             one.place.step for one, other in pairs if not _differing_tensors(one, other)
         ),
-        environment=fingerprint.compare(a.environment, b.environment),
+        environment=(*_commands(a, b), *fingerprint.compare(a.environment, b.environment)),
     )
     return replace(found, reasons=likely_reasons(found))
+
+
+def _commands(a: RunRecord, b: RunRecord) -> tuple[EnvironmentChanged, ...]:
+    """The commands, where they are not the same."""
+    before, now = (_command(run) for run in (a, b))
+    return (EnvironmentChanged(fingerprint.COMMAND, before, now, True),) if before != now else ()
+
+
+def _command(run: RunRecord) -> str:
+    words = run.environment.get("command")
+    return " ".join(map(str, words)) if isinstance(words, list) else ""
 
 
 def first_step_difference(a: Trace, b: Trace) -> StepDifference | None:

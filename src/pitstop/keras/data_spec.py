@@ -34,7 +34,7 @@ def describe(
         spec["pipeline"] = pipeline.pipeline_of(dataset)
         spec["digest"] = _digest(pipeline.source_tensors(dataset))
     if validation is not None:
-        spec["validation digest"] = _digest(_values_of(validation))
+        spec["validation_digest"] = _digest(_values_of(validation))
     inputs = getattr(adapter, "_inputs", None)
     if inputs is not None:
         spec["samples"] = int(getattr(adapter, "_num_samples", 0))
