@@ -36,6 +36,8 @@ _ELSEWHERE = (
 )
 _TABLES = (tf.lookup.experimental.MutableHashTable, tf.lookup.experimental.DenseHashTable)
 # The graph of a functional model leads to its layers, which are met anyway.
+_SET_BY_CALLBACKS = frozenset({"history"})
+"""What Keras' list of callbacks sets on a model."""
 _NOT_FOLLOWED = ("keras.src.ops.node", "keras.src.utils.tracking", "keras.src.distribution")
 
 
@@ -61,7 +63,8 @@ class KerasLibrary:
         if issubclass(kind, keras.callbacks.Callback):
             # What else it sets is what the callback remembers.
             return _names_set_in(keras.callbacks.Callback)
-        return _names_set_by_libraries(kind)
+        names = _names_set_by_libraries(kind)
+        return names | _SET_BY_CALLBACKS if issubclass(kind, keras.Model) else names
 
     def functions_of(self, value: Any) -> Iterator[Any]:
         """The Python function of a `tf.function`."""

@@ -89,11 +89,15 @@ class Tee:
             with contextlib.suppress(OSError):
                 fcntl.ioctl(terminal, termios.TIOCSWINSZ, window)
 
-    def close(self) -> None:
-        """Waits until everything is copied, but not for a reader that blocks."""
+    def drain(self) -> None:
+        """Waits until what the script has written is copied, but not for a reader that blocks."""
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join(_CLOSE_SECONDS)
+
+    def close(self) -> None:
+        """Waits until everything is copied, but not for a reader that blocks."""
+        self.drain()
         self._log.close()
 
     def _open(self, channel: Channel) -> None:

@@ -344,6 +344,7 @@ class Supervision:
         progress = self._tools.beacon.progress()
         self._exchange.record(trainer_exited(self._ending, progress, machine, time.monotonic_ns()))
         if decide(self._ending).signal is Signal.ENDED_COMPLETED:
+            self._tools.tee.drain()
             self._tell_nobody(notices.NO_TRAINING)
         self._feed(Signal.TRAINER_GONE)
 
