@@ -119,7 +119,7 @@ def test_azure_evicts_it_and_not_its_neighbour(tmp_path: Path) -> None:
 def test_a_trainer_that_does_not_listen_is_ended_while_it_can_be_saved(tmp_path: Path) -> None:
     with serving(Azure, "[]") as metadata:
         run = _train(tmp_path, "azure", metadata, "--deaf", "--phase", "VALIDATION")
-        until(lambda: (tmp_path / "run" / "journal.jsonl").exists())
+        until((tmp_path / "run" / "journal.jsonl").exists)
         until(lambda: bool(events(tmp_path, TrainerConnected)))
         began = time.monotonic()
         soon = format_datetime(datetime.now(UTC) + timedelta(seconds=6), usegmt=True)
