@@ -249,7 +249,7 @@ def test_changed_script_data_and_tensorflow(run: KerasRun) -> None:
     assert _says(resumed, "the script has changed since the last attempt", "saved state is used")
     assert _says(resumed, "the training data has changed", "saved state is used")
     assert _says(resumed, "TensorFlow's version has changed", "(2.0.0 -> ", "last bits")
-    assert _says(resumed, "resuming at step 26", "not exact: The training data changed")
+    assert _says(resumed, "resuming at step 26", "not exact: The training data changed: x, y.")
     assert run.last(FitEnded).step == 60
 
 
