@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -47,13 +46,6 @@ def test_a_kernel_that_shows_nothing(tmp_path: Path) -> None:
     sample = pressure.sample(tmp_path / "gone", tmp_path)
     assert (sample.stalled_share, sample.swapped_in_bytes) == (None, None)
     assert sample.disk_free_bytes is None
-
-
-def test_it_costs_less_than_a_thousandth_of_a_core_each_second() -> None:
-    began = time.process_time()
-    for _ in range(20):
-        pressure.sample(Path("/"))
-    assert (time.process_time() - began) / 20 < 0.001
 
 
 def test_the_disk_of_the_folder() -> None:
