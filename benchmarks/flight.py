@@ -21,7 +21,7 @@ from pathlib import Path
 from pitstop.flight.reading import read
 from pitstop.flight.recorder import FlightRecorder
 from pitstop.flight.sample import TRAINER
-from pitstop.flight.sampler import Cast, Sampler
+from pitstop.flight.sampler import ProcessRoles, Sampler
 from pitstop.link.beacon import Beacon, Phase
 
 WATCHED = """
@@ -76,7 +76,7 @@ def measure(children: int, seconds: float) -> Cost:
         folder, beacon = Path(name), Beacon.create()
         beacon.write_phase(Phase.TRAIN)
         places = {"run": folder, "tmp": Path("/tmp"), "shm": Path("/dev/shm")}
-        sampler = Sampler(beacon, lambda: Cast({watched.pid: TRAINER}), places)
+        sampler = Sampler(beacon, lambda: ProcessRoles({watched.pid: TRAINER}), places)
         recorder = FlightRecorder(folder, sampler, 1.0)
         before_bytes, before_cpu, began = peak_bytes(), time.process_time(), time.monotonic()
         recorder.start()

@@ -31,6 +31,7 @@ WITHOUT_TENSORFLOW = (
     "journal",
     "link",
     "machine",
+    "observation",
     "remote",
     "report",
     "snapshot",
@@ -75,6 +76,15 @@ def _upward(module: Module) -> list[str]:
     own_rank = _RANK[module.unit]
     units = {Module(_path_of(name)).unit for name in module.imports if name.startswith("pitstop.")}
     return sorted(unit for unit in units - {module.unit, ""} if _RANK[unit] <= own_rank)
+
+
+def test_no_two_classes_have_one_name() -> None:
+    found: dict[str, list[str]] = {}
+    for module in _MODULES:
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(module.name)
+    assert not {name: where for name, where in found.items() if len(where) > 1}
 
 
 def test_modules_import_each_other_without_cycles() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pitstop.cli.status import describe
-from pitstop.supervisor.status import Status
+from pitstop.supervisor.status.status import Status
 
 
 def row(name: str, status: Status) -> str:
@@ -33,7 +33,7 @@ def test_snapshots_that_memory_does_not_hold() -> None:
 
 def test_how_often_checkpoints_are_written_and_why() -> None:
     status = Status("running", checkpoint_step=40, checkpoint_age_seconds=3.0)
-    assert row("saved", status) == "step 40, 3s ago"
+    assert row("saved", status) == "step 40, 3 s ago"
     often = Status("running", checkpoint_step=40, checkpoint_interval_seconds=10.0, losses=2)
     assert row("saved", often) == "step 40, again every 10s, memory lost 2 times before"
     assert row("saved", Status("running")) == "nothing yet"
@@ -45,9 +45,9 @@ def test_the_watch_and_what_it_sees() -> None:
     watched = replace(live, on_hang="kill")
     assert row("progress", watched) == "watched as soon as it trains (--on-hang kill)"
     moved = replace(watched, silent_seconds=2.0, patience_seconds=75.0)
-    assert row("progress", moved) == "2s ago, a standstill after 1m15s (--on-hang kill)"
+    assert row("progress", moved) == "2 s ago, a standstill after 1 min 15 s (--on-hang kill)"
     stands = replace(moved, silent_seconds=83.0, standstill="it waits for its input at data.py:7")
-    assert row("progress", stands) == "none for 1m23s: it waits for its input at data.py:7"
+    assert row("progress", stands) == "none for 1 min 23 s: it waits for its input at data.py:7"
     assert row("progress", Status("stopped")) == ""
 
 

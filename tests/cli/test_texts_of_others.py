@@ -10,12 +10,12 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from pitstop.cli.saying import tell, tell_json
+from pitstop.cli.echo import tell, tell_json
 from pitstop.diagnosis import output
 from pitstop.report import json_report, markdown, page, terminal
-from pitstop.report.plain import Plain
-from pitstop.supervisor.own_words import say
-from pitstop.supervisor.screen import Screen
+from pitstop.report.plain import PlainText
+from pitstop.supervisor.terminal.own_words import say
+from pitstop.supervisor.terminal.screen import Screen
 from tests.report.samples import whole
 from tests.source_tree import ROOT
 
@@ -38,7 +38,7 @@ def _terminal() -> str:
     console = Console(file=io.StringIO(), width=80, force_terminal=False)
     with console.capture() as captured:
         terminal.show(_REPORT, console)
-        console.print(Plain(Text(_EVIL)))
+        console.print(PlainText(Text(_EVIL)))
     return captured.get()
 
 
@@ -67,4 +67,4 @@ def test_no_view_obeys(view: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_commands_give_through_one_function() -> None:
     files = (ROOT / "src" / "pitstop" / "cli").glob("*.py")
     direct = [each.name for each in files if "click.echo(" in each.read_text(encoding="utf-8")]
-    assert direct == ["saying.py"]
+    assert direct == ["echo.py"]

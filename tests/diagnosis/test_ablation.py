@@ -39,7 +39,7 @@ from pitstop.events import (
     TrainingWentOn,
     WorkerDied,
 )
-from pitstop.supervisor.observation.observer import NO_KERNEL_LOG, NO_OOM_COUNTER
+from pitstop.observation.observer import NO_KERNEL_LOG, NO_OOM_COUNTER
 from tests.diagnosis.recordings import RECORDINGS, Recording
 
 Sensor = Callable[[Evidence], Evidence]

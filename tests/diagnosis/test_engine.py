@@ -6,11 +6,7 @@ import pytest
 
 from pitstop.diagnosis import CauseId, Evidence, Finding, diagnose
 from pitstop.diagnosis.engine import rank
-from pitstop.events import (
-    CheckpointFailed,
-    FitStarted,
-    ResumeChosen,
-)
+from pitstop.events import CheckpointFailed, FitStarted, ResumeChosen
 from tests.diagnosis.attempts import (
     CONNECTED,
     FINISHED,

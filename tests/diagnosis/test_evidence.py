@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pitstop.diagnosis import Evidence
-from pitstop.diagnosis.evidence import Position
+from pitstop.diagnosis.evidence import ReachedPosition
 from pitstop.events import EpochEnded, Restored
 from pitstop.journal import Entry
 from tests.diagnosis.attempts import (
@@ -53,8 +53,8 @@ def test_a_signal_of_the_command_itself_is_not_of_a_child() -> None:
 def test_the_position_comes_from_the_end_else_from_the_resume() -> None:
     restored = Restored(30, 1, 10, "exact", "", 0.1, 0)
     assert attempt_of(STARTED).position is None
-    assert attempt_of(restored).position == Position(30, 1, 10)
-    assert attempt_of(restored, exited(0)).position == Position(47, 2, 7)
+    assert attempt_of(restored).position == ReachedPosition(30, 1, 10)
+    assert attempt_of(restored, exited(0)).position == ReachedPosition(47, 2, 7)
 
 
 def test_pids_of_the_started_and_the_connected_process() -> None:

@@ -40,19 +40,3 @@ def test_source_lines() -> None:
 
 def test_limits() -> None:
     assert phrases.limit({"soft": 3, "hard": None}) == "soft 3, hard unlimited"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0, "0 s"),
-        (99.4, "99 s"),
-        (120, "2 min"),
-        (5400, "90 min"),
-        (7200, "2 h"),
-        (12000, "3 h 20 min"),
-        (200000, "2 days"),
-    ],
-)
-def test_duration(seconds: float, text: str) -> None:
-    assert phrases.duration(seconds) == text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from pitstop.engine.cut import Cut, HeldTensor, Position
+from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
 from pitstop.store.image import TensorSpec
 
 
@@ -17,7 +17,9 @@ def value(step: int, size_bytes: int = 1000) -> bytes:
     return random.Random(step).randbytes(size_bytes)
 
 
-def cut(step: int, size_bytes: int = 1000, read: Callable[[], memoryview] | None = None) -> Cut:
+def cut(
+    step: int, size_bytes: int = 1000, read: Callable[[], memoryview] | None = None
+) -> StateCapture:
     """A cut with one large tensor, whose reading may be taken over, and a small one."""
     data = memoryview(value(step, size_bytes))
     tensors = (
@@ -25,4 +27,4 @@ def cut(step: int, size_bytes: int = 1000, read: Callable[[], memoryview] | None
         HeldTensor(TensorSpec("count", "I64", ()), lambda: memoryview(step.to_bytes(8, "little"))),
     )
     state = {"position": dict(vars(position(step))), "level": {"level": "exact"}, "versions": {}}
-    return Cut(position(step), tensors, state)
+    return StateCapture(position(step), tensors, state)

@@ -17,7 +17,7 @@ import pytest
 
 from pitstop.engine import copier
 from pitstop.engine.copier import Copied, Copier
-from pitstop.engine.cut import HeldTensor, Position
+from pitstop.engine.state_capture import HeldTensor, Position
 from pitstop.link.beacon import Beacon
 from pitstop.snapshot import slot
 from pitstop.snapshot.arena import Arena, newest_slot

@@ -6,20 +6,22 @@ from dataclasses import replace
 
 from pitstop.engine.course import decide, doubt_of_left_out
 from pitstop.engine.identity import Identity, differences
-from pitstop.engine.matching import Match, SavedTraining, Verdict
+from pitstop.engine.matching import SavedTraining, TrainingMatch, TrainingVerdict
 
 BEFORE = Identity(frames=("train.py",), seed="1", settings={"learning_rate": "0.1", "epochs": "10"})
 
 
-def changed(**settings: str) -> tuple[Match, Identity]:
+def changed(**settings: str) -> tuple[TrainingMatch, Identity]:
     now = replace(BEFORE, settings={**BEFORE.settings, **settings}, program="q")
     found = differences(BEFORE.settings, now.settings)
-    return Match(Verdict.CHANGED, SavedTraining(0, BEFORE, finished=False), found), now
+    return TrainingMatch(
+        TrainingVerdict.CHANGED, SavedTraining(0, BEFORE, finished=False), found
+    ), now
 
 
 def test_the_same_training_goes_on_without_a_word() -> None:
     course = decide(
-        Match(Verdict.SAME, SavedTraining(0, BEFORE, finished=False)),
+        TrainingMatch(TrainingVerdict.SAME, SavedTraining(0, BEFORE, finished=False)),
         BEFORE,
         0,
         take=(),
@@ -58,8 +60,8 @@ def test_another_number_of_epochs_is_the_scripts() -> None:
 
 
 def test_an_own_resume_behind_the_saved_state_is_left_alone() -> None:
-    found = Match(
-        Verdict.RESUMED,
+    found = TrainingMatch(
+        TrainingVerdict.RESUMED,
         SavedTraining(0, BEFORE, finished=False),
         differences({"initial_epoch": "0"}, {"initial_epoch": "4"}),
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pitstop.engine.identity import Identity
-from pitstop.engine.matching import SavedTraining, Verdict, match
+from pitstop.engine.matching import SavedTraining, TrainingVerdict, match
 
 DRAWN = {"random streams": "s0", "first weights": "w0"}
 TRIAL = Identity(
@@ -53,7 +53,7 @@ def interrupted(fit: int, identity: Identity) -> SavedTraining:
 
 def test_without_saved_trainings_there_is_none_to_go_on_with() -> None:
     found = match(TRIAL, [])
-    assert (found.verdict, found.training) == (Verdict.ANOTHER, None)
+    assert (found.verdict, found.training) == (TrainingVerdict.ANOTHER, None)
 
 
 def test_trainings_in_their_order_are_themselves() -> None:
@@ -68,7 +68,7 @@ def test_what_the_script_leaves_out_shifts_nothing() -> None:
     first = replace(trial(1, "0.01"), ordinal=0, visit=0)
     assert match(first, saved).training == saved[1]
     second = replace(trial(2, "0.5"), ordinal=1, visit=1)
-    assert match(second, saved[:1]).verdict is Verdict.ANOTHER
+    assert match(second, saved[:1]).verdict is TrainingVerdict.ANOTHER
 
 
 def test_a_script_that_seeds_once_and_leaves_out_still_finds_what_was_interrupted() -> None:
@@ -81,7 +81,7 @@ def test_a_script_that_seeds_once_and_leaves_out_still_finds_what_was_interrupte
 def test_seeds_in_a_loop_are_trainings_of_their_own() -> None:
     saved = [finished(0, trial(0, seed="0"))]
     found = match(replace(trial(1, seed="1"), ordinal=0, visit=0), saved)
-    assert found.verdict is Verdict.ANOTHER
+    assert found.verdict is TrainingVerdict.ANOTHER
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_seeds_in_a_loop_are_trainings_of_their_own() -> None:
 )
 def test_an_outcome_goes_to_nothing_that_differs(now: Identity) -> None:
     found = match(now, [finished(0, TRIAL)])
-    assert found.verdict is Verdict.ANOTHER
+    assert found.verdict is TrainingVerdict.ANOTHER
     assert "learning_rate" in [each.name for each in found.differences]
 
 
@@ -102,10 +102,10 @@ def test_trainings_that_nothing_tells_apart_are_not_exchanged() -> None:
     """Unseeded, in a `while`: what was finished may have been left out."""
     saved = [finished(0, in_while_loop(0, seed=""))]
     now = in_while_loop(0, seed="")
-    assert match(now, saved).verdict is Verdict.ANOTHER
+    assert match(now, saved).verdict is TrainingVerdict.ANOTHER
     seeded = [finished(0, in_while_loop(0))]
-    assert match(in_while_loop(0), seeded).verdict is Verdict.SAME
-    assert match(replace(in_while_loop(0), values="v1"), seeded).verdict is Verdict.ANOTHER
+    assert match(in_while_loop(0), seeded).verdict is TrainingVerdict.SAME
+    assert match(replace(in_while_loop(0), values="v1"), seeded).verdict is TrainingVerdict.ANOTHER
 
 
 def test_an_unseeded_training_goes_on_at_its_place() -> None:
@@ -115,7 +115,7 @@ def test_an_unseeded_training_goes_on_at_its_place() -> None:
     assert match(now, saved).training == saved[0]
     ended = [finished(0, trial(0, seed=""))]
     assert match(now, ended).training == ended[0]
-    assert match(replace(now, program="q"), ended).verdict is Verdict.CHANGED
+    assert match(replace(now, program="q"), ended).verdict is TrainingVerdict.CHANGED
 
 
 def test_a_reordered_list_is_matched_by_what_is_computed() -> None:
@@ -129,21 +129,21 @@ def test_a_reordered_list_is_matched_by_what_is_computed() -> None:
 def test_changed_settings_are_named_where_the_script_was_changed() -> None:
     saved = [interrupted(0, TRIAL)]
     now = replace(TRIAL, settings={**TRIAL.settings, "learning_rate": "0.5"})
-    assert match(now, saved).verdict is Verdict.ANOTHER
+    assert match(now, saved).verdict is TrainingVerdict.ANOTHER
     found = match(replace(now, program="q"), saved)
-    assert found.verdict is Verdict.CHANGED
+    assert found.verdict is TrainingVerdict.CHANGED
     assert [str(each) for each in found.differences] == ["learning_rate 0.5, was 0.1"]
 
 
 def test_another_model_in_the_same_place_is_an_edited_training() -> None:
     now = replace(TRIAL, architecture={"layers": "m"}, program="q")
-    assert match(now, [interrupted(0, TRIAL)]).verdict is Verdict.EDITED
+    assert match(now, [interrupted(0, TRIAL)]).verdict is TrainingVerdict.EDITED
 
 
 def test_a_script_that_resumes_by_itself_is_found_out() -> None:
     before = replace(TRIAL, settings={**TRIAL.settings, "initial_epoch": "0"})
     now = replace(TRIAL, settings={**TRIAL.settings, "initial_epoch": "4"})
-    assert match(now, [interrupted(0, before)]).verdict is Verdict.RESUMED
+    assert match(now, [interrupted(0, before)]).verdict is TrainingVerdict.RESUMED
 
 
 def test_an_identity_is_what_was_written() -> None:

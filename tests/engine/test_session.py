@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from pitstop.engine.copy_mode import LARGE_BYTES
-from pitstop.engine.cut import Cut
 from pitstop.engine.restore_point import RestorePoint
-from pitstop.engine.session import EXIT_STOPPED, Session, TrainingStopped
+from pitstop.engine.session import Session, TrainingStopped
+from pitstop.engine.state_capture import StateCapture
 from pitstop.errors import PeerClosed, PeerFault, ProtocolMismatch
 from pitstop.events import (
     CheckpointFailed,
@@ -27,6 +27,7 @@ from pitstop.events import (
     TrainerStopped,
     from_record,
 )
+from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.beacon import Beacon, Phase, Stop
 from pitstop.link.settings import Settings
 from pitstop.link.wire import PROTOCOL, Connection, Message, pair
@@ -85,7 +86,7 @@ def make(tmp_path: Path) -> Iterator[MakeSupervisor]:
         os.close(supervisor.beacon.fd)
 
 
-def never() -> Cut:
+def never() -> StateCapture:
     raise AssertionError("no cut was to be taken")
 
 

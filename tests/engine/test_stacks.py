@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pitstop.link.stacks import STACKS_SIGNAL
-from pitstop.supervisor.stack_dump import Stack, parse
+from pitstop.supervisor.hangs.stack_dump import Stack, parse
 from tests.integration.supervisor.launch import environment, until
 
 _PROGRAM = """

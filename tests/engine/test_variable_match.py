@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.engine.variable_match import Match, PresentVariable, SavedVariable, match
+from pitstop.engine.variable_match import PresentVariable, SavedVariable, VariableMatch, match
 from pitstop.errors import ResumeRefused
 
 Shape = tuple[int, ...]
@@ -30,7 +30,7 @@ def present(
     ]
 
 
-def takers(found: Match) -> list[int]:
+def takers(found: VariableMatch) -> list[int]:
     return [index for _, index in found.pairs]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pitstop.engine.vitals import Vitals
-from pitstop.flight.told import Told
+from pitstop.flight.trainer_metrics import TrainerMetrics
 
 
 class Wire:
@@ -65,9 +65,9 @@ def test_the_supervisor_reads_what_is_told() -> None:
     wire = Wire()
     gpu = {"device": "GPU:0", "current_bytes": 1, "peak_bytes": 2}
     Vitals(wire.send, 1.0).tell(lambda: {"metrics": {"a": 1.0}, "allocators": [gpu]})
-    found = Told.from_body({**wire.bodies[0], "time_seconds": 9.0})
+    found = TrainerMetrics.from_body({**wire.bodies[0], "time_seconds": 9.0})
     assert found.time_seconds == 9.0
     assert found.metrics == {"a": 1.0}
     assert found.allocators[0].peak_bytes == 2
     with pytest.raises(TypeError):
-        Told.from_body({"time_seconds": 9.0, "moon": 1})
+        TrainerMetrics.from_body({"time_seconds": 9.0, "moon": 1})

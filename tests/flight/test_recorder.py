@@ -11,12 +11,12 @@ import time
 from pathlib import Path
 
 from pitstop.events import ExhaustionForecast
-from pitstop.flight.foresight import Foresight
+from pitstop.flight.exhaustion_monitor import ExhaustionMonitor
 from pitstop.flight.reading import read
 from pitstop.flight.recorder import FlightRecorder
 from pitstop.flight.sample import TRAINER, Sample
-from pitstop.flight.sampler import Cast, Sampler
-from pitstop.flight.told import Told
+from pitstop.flight.sampler import ProcessRoles, Sampler
+from pitstop.flight.trainer_metrics import TrainerMetrics
 from pitstop.link.beacon import Beacon, Phase
 from tests.source_tree import SOURCE
 
@@ -24,10 +24,10 @@ _EVERY_SECONDS = 0.02
 _BESIDE_ITSELF = """
 import os, pathlib, sys, time
 from pitstop.flight.recorder import FlightRecorder
-from pitstop.flight.sampler import Cast, Sampler
+from pitstop.flight.sampler import ProcessRoles, Sampler
 from pitstop.link.beacon import Beacon
 folder = pathlib.Path(sys.argv[1])
-sampler = Sampler(Beacon.create(), lambda: Cast({os.getpid(): "trainer"}), {"run": folder})
+sampler = Sampler(Beacon.create(), lambda: ProcessRoles({os.getpid(): "trainer"}), {"run": folder})
 FlightRecorder(folder, sampler, 0.01).start()
 input()
 """
@@ -42,7 +42,7 @@ class Witness:
         self.closed = False
         self._count = count
 
-    def see(self, sample: Sample, told: Told | None) -> None:
+    def see(self, sample: Sample, told: TrainerMetrics | None) -> None:
         self.samples.append(sample)
         if len(self.samples) >= self._count:
             self.enough.set()
@@ -52,7 +52,7 @@ class Witness:
 
 
 def recorder(folder: Path, beacon: Beacon) -> FlightRecorder:
-    sampler = Sampler(beacon, lambda: Cast({os.getpid(): TRAINER}, 7), {"run": folder})
+    sampler = Sampler(beacon, lambda: ProcessRoles({os.getpid(): TRAINER}, 7), {"run": folder})
     return FlightRecorder(folder, sampler, _EVERY_SECONDS)
 
 
@@ -63,7 +63,7 @@ def test_what_is_recorded_is_what_is_read(tmp_path: Path) -> None:
     beacon.write_phase(Phase.TRAIN)
     flight, witness = recorder(tmp_path, beacon), Witness(5)
     flight.listen(witness)
-    flight.told(Told(5.0, {"mae": 0.5}, learning_rate=0.1, log_folder="/logs"))
+    flight.told(TrainerMetrics(5.0, {"mae": 0.5}, learning_rate=0.1, log_folder="/logs"))
     flight.start()
     assert witness.enough.wait(20)
     flight.close()
@@ -120,14 +120,14 @@ def test_a_forecast_is_taken_once_also_while_another_is_made(tmp_path: Path) -> 
     flight = recorder(tmp_path, Beacon.create())
     taken: list[ExhaustionForecast] = []
 
-    class Asked(Foresight):
+    class Asked(ExhaustionMonitor):
         """The supervisor takes what there is while the recorder's thread looks ahead."""
 
         def see(self, sample: Sample) -> list[ExhaustionForecast]:
             taken.extend(flight.take_forecasts())
             return [forecast_of(sample.number)]
 
-    flight._foresight = Asked()
+    flight._exhaustion_monitor = Asked()
     for _ in range(3):
         flight._record()
     taken += flight.take_forecasts()
@@ -140,7 +140,9 @@ def forecast_of(step: int) -> ExhaustionForecast:
 
 def test_children_are_found(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-        sampler = Sampler(Beacon.create(), lambda: Cast({os.getpid(): TRAINER}), {"run": tmp_path})
+        sampler = Sampler(
+            Beacon.create(), lambda: ProcessRoles({os.getpid(): TRAINER}), {"run": tmp_path}
+        )
         roles = {process.pid: process.role for process in sampler.take(None).processes}
         child.kill()
     assert roles[child.pid] == "child"
@@ -148,7 +150,7 @@ def test_children_are_found(tmp_path: Path) -> None:
 
 
 def test_before_anybody_trains_nothing_is_known_of_it(tmp_path: Path) -> None:
-    sampler = Sampler(Beacon.create(), lambda: Cast({}), {"run": tmp_path})
+    sampler = Sampler(Beacon.create(), lambda: ProcessRoles({}), {"run": tmp_path})
     sample = sampler.take(None)
     assert sample.trainer is None
     assert sample.training is not None

@@ -10,12 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.events import (
-    CheckpointCommitted,
-    CheckpointQuarantined,
-    Restored,
-    StopRequested,
-)
+from pitstop.events import CheckpointCommitted, CheckpointQuarantined, Restored, StopRequested
 from tests.integration.chain import Chain
 from tests.integration.compare import assert_identical
 from tests.integration.conftest import Baseline

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from pitstop.engine.level import EXACT, Level
+from pitstop.engine.exactness import EXACT, Exactness
 from pitstop.keras.fit_level import FitLevel
 
-_REPLAY = Level("exact_by_replay", "Python code")
-_RACED = Level("not_exact", "raced")
+_REPLAY = Exactness("exact_by_replay", "Python code")
+_RACED = Exactness("not_exact", "raced")
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ _RACED = Level("not_exact", "raced")
         ([_REPLAY, _RACED], _RACED),
     ],
 )
-def test_the_weakest_part_counts(parts: list[Level], expected: Level) -> None:
+def test_the_weakest_part_counts(parts: list[Exactness], expected: Exactness) -> None:
     assert FitLevel().with_parts(parts) == expected
 
 

@@ -17,14 +17,14 @@ from keras.src.trainers.data_adapters.generator_data_adapter import GeneratorDat
 from keras.src.trainers.data_adapters.py_dataset_adapter import PyDatasetAdapter
 from keras.src.trainers.data_adapters.tf_dataset_adapter import TFDatasetAdapter
 
-from pitstop.engine.level import Level
+from pitstop.engine.exactness import Exactness
 from pitstop.engine.python_state import Encoder
 from pitstop.keras import input_state
 from pitstop.keras.fit_objects import FitObjects
 from pitstop.keras.input_choice import InputMode
 from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputState
 from pitstop.tensorflow import randomness
-from pitstop.tensorflow.streams import Streams
+from pitstop.tensorflow.streams import RandomStreams
 
 BATCHES = 6
 ROWS = np.arange(6 * 4 * 3, dtype=np.float32).reshape(24, 3)
@@ -151,7 +151,7 @@ class Input:
         self.adapter = make()
         self.dataset = self.adapter.get_tf_dataset()
         self.state = InputState.of(self.adapter, mode, self.dataset)
-        self.streams = Streams()
+        self.streams = RandomStreams()
         self.told: list[int] = []
         self.objects = FitObjects()
         self.objects.begin({"x": getattr(self.adapter, "py_dataset", None)}, [])
@@ -324,7 +324,7 @@ def test_native_inputs_are_exact(name: str) -> None:
     reader.create()
     reader.draw(1)
     assert not reader.save()[0]["replay"]
-    assert reader.state.level == Level("exact")
+    assert reader.state.level == Exactness("exact")
 
 
 @pytest.mark.parametrize("name", REPLAYED)
@@ -367,7 +367,7 @@ def test_several_workers_are_warned_of() -> None:
 
 def test_a_generator_is_replayed() -> None:
     state = InputState.of(GeneratorDataAdapter(random_generator()))
-    assert state.level == Level(
+    assert state.level == Exactness(
         "exact_by_replay", "the input is Python code (GeneratorDataAdapter)"
     )
     assert state.by_replay

@@ -8,7 +8,7 @@ import keras
 import pytest
 import tensorflow as tf
 
-from pitstop.engine.level import Level
+from pitstop.engine.exactness import Exactness
 from pitstop.keras import refusal
 from pitstop.tensorflow import pipeline
 from pitstop.tensorflow.pipeline import StatefulStage
@@ -75,7 +75,7 @@ def test_deterministic_ops_can_be_repeated() -> None:
 
 def test_a_stage_is_named_once() -> None:
     twice = [stage("map", "PyFunc"), stage("map", "PyFunc")]
-    expected = Level("exact_by_replay", "the pipeline's map runs Python code")
+    expected = Exactness("exact_by_replay", "the pipeline's map runs Python code")
     assert refusal.level_of(twice, "PyFunc") == expected
 
 

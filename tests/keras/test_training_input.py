@@ -16,7 +16,7 @@ from pitstop.engine.saved_state import SavedState
 from pitstop.keras.fit_objects import FitObjects
 from pitstop.keras.input_choice import InputMode
 from pitstop.keras.training_input import TrainingInput
-from pitstop.tensorflow.streams import Streams
+from pitstop.tensorflow.streams import RandomStreams
 
 ROWS = np.arange(24, dtype=np.float32).reshape(24, 1)
 
@@ -32,7 +32,7 @@ def reading(dataset: Any, mode: str = "auto", **settings: Any) -> TrainingInput:
     )
     objects = FitObjects()
     objects.begin({"x": dataset}, [])
-    reader = TrainingInput(source, Streams(), InputMode(mode), objects)
+    reader = TrainingInput(source, RandomStreams(), InputMode(mode), objects)
     reader.before_iterator()
     reader.create_iterator()
     return reader

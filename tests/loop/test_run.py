@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pitstop.engine.cut import Cut, Position
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session, TrainingStopped
+from pitstop.engine.state_capture import Position, StateCapture
 from pitstop.errors import PeerClosed, ResumeRefused
 from pitstop.events import FitEnded, FitStarted, LevelKnown, NonFiniteLoss, from_record
 from pitstop.link.beacon import Beacon, Stop
@@ -65,7 +65,7 @@ def trainers() -> Iterator[list[Trainer]]:
         each.close()
 
 
-def as_saved(cut: Cut) -> SavedState:
+def as_saved(cut: StateCapture) -> SavedState:
     tensors = {each.spec.name: memoryview(bytes(each.read())) for each in cut.tensors}
     return SavedState(cut.state, tensors)
 

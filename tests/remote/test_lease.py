@@ -9,7 +9,7 @@ import pytest
 
 from pitstop.remote import lease
 from pitstop.remote.layout import LEASE_KEY
-from pitstop.remote.lease import Lease, Sighting, Verdict, judge
+from pitstop.remote.lease import Lease, LeaseVerdict, Sighting, judge
 from pitstop.remote.lease_holder import LeaseHolder, MirrorInUse
 from pitstop.remote.storage import Storage
 
@@ -29,22 +29,22 @@ _RELEASED = dataclasses.replace(_FOREIGN, state=lease.RELEASED)
 @pytest.mark.parametrize(
     ("seen", "verdict"),
     [
-        (dataclasses.replace(_SEEN, lease=None), Verdict.TAKE),
-        (dataclasses.replace(_SEEN, lease=_RELEASED), Verdict.TAKE),
-        (dataclasses.replace(_SEEN, here=True), Verdict.TAKE),
-        (dataclasses.replace(_SEEN, here=True, holder_alive=True), Verdict.REFUSE),
-        (_SEEN, Verdict.WAIT),
-        (dataclasses.replace(_SEEN, renewed=True), Verdict.REFUSE),
-        (dataclasses.replace(_SEEN, unchanged_seconds=lease.EXPIRY_SECONDS), Verdict.TAKE),
-        (dataclasses.replace(_SEEN, age_seconds=lease.ABANDONED_SECONDS), Verdict.TAKE),
-        (dataclasses.replace(_SEEN, lease=_FINISHING, renewed=True), Verdict.WAIT),
+        (dataclasses.replace(_SEEN, lease=None), LeaseVerdict.TAKE),
+        (dataclasses.replace(_SEEN, lease=_RELEASED), LeaseVerdict.TAKE),
+        (dataclasses.replace(_SEEN, here=True), LeaseVerdict.TAKE),
+        (dataclasses.replace(_SEEN, here=True, holder_alive=True), LeaseVerdict.REFUSE),
+        (_SEEN, LeaseVerdict.WAIT),
+        (dataclasses.replace(_SEEN, renewed=True), LeaseVerdict.REFUSE),
+        (dataclasses.replace(_SEEN, unchanged_seconds=lease.EXPIRY_SECONDS), LeaseVerdict.TAKE),
+        (dataclasses.replace(_SEEN, age_seconds=lease.ABANDONED_SECONDS), LeaseVerdict.TAKE),
+        (dataclasses.replace(_SEEN, lease=_FINISHING, renewed=True), LeaseVerdict.WAIT),
         (
             dataclasses.replace(_SEEN, lease=_FINISHING, here=True, holder_alive=True),
-            Verdict.WAIT,
+            LeaseVerdict.WAIT,
         ),
     ],
 )
-def test_what_is_done_about_a_lease(seen: Sighting, verdict: Verdict) -> None:
+def test_what_is_done_about_a_lease(seen: Sighting, verdict: LeaseVerdict) -> None:
     assert judge(seen) is verdict
 
 

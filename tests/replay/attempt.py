@@ -12,9 +12,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from pitstop.engine.cut import Cut
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
+from pitstop.engine.state_capture import StateCapture
 from pitstop.errors import PeerClosed
 from pitstop.events import Event, from_record
 from pitstop.link.beacon import Beacon
@@ -36,7 +36,7 @@ class Attempt:
         self.session = Session(self.connection, self.beacon, _welcome(folder, saved))
         if saved is not None:
             self.session.fetch = lambda _: saved  # type: ignore[method-assign, assignment]
-        self.kept: list[Cut | None] = []
+        self.kept: list[StateCapture | None] = []
         # Nobody makes anything durable here.
         self.session.milestone = self.kept.append  # type: ignore[method-assign, assignment]
         self.weights = tf.Variable([1.0, 2.0], name="weights")
@@ -101,7 +101,7 @@ class Attempt:
         os.close(self.beacon.fd)
 
 
-def as_saved(cut: Cut | None) -> SavedState:
+def as_saved(cut: StateCapture | None) -> SavedState:
     """A cut, as it is after a way through a checkpoint."""
     assert cut is not None
     tensors = {each.spec.name: memoryview(bytes(each.read())) for each in cut.tensors}

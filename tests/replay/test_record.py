@@ -9,16 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitstop.replay import record
-from pitstop.replay.record import Entry, Kind, Record, RecordFull, read
+from pitstop.replay.record import LoopRecord, RecordEntry, RecordFull, RecordKind, read
 
 HEADER_BYTES = 14
 
 
-def entry(name: str = "step", data: bytes = b"abcd", *, kind: Kind = Kind.CALL) -> Entry:
-    return Entry(kind, name, ("array", "uint8", (len(data),)), memoryview(data))
+def entry(
+    name: str = "step", data: bytes = b"abcd", *, kind: RecordKind = RecordKind.CALL
+) -> RecordEntry:
+    return RecordEntry(kind, name, ("array", "uint8", (len(data),)), memoryview(data))
 
 
-def kept(made: Record) -> list[Entry]:
+def kept(made: LoopRecord) -> list[RecordEntry]:
     tensor, described = made.hold()
     data = tensor.read()
     assert (tensor.spec.name, tensor.spec.shape) == (record.TENSOR, (len(data),))
@@ -28,8 +30,8 @@ def kept(made: Record) -> list[Entry]:
 @given(
     st.lists(
         st.builds(
-            Entry,
-            st.sampled_from(Kind),
+            RecordEntry,
+            st.sampled_from(RecordKind),
             st.sampled_from(["step", "test", "rate"]),
             st.integers(0, 3).map(lambda size: ("array", "uint8", (size,))),
             st.just(memoryview(b"")),
@@ -40,11 +42,11 @@ def kept(made: Record) -> list[Entry]:
     ),
     st.integers(0, 255),
 )
-def test_entries_come_back(entries: list[Entry], value: int) -> None:
-    made = Record()
+def test_entries_come_back(entries: list[RecordEntry], value: int) -> None:
+    made = LoopRecord()
     for each in entries:
         data = bytes([value]) * each.form[2][0]
-        made.append(Entry(each.kind, each.name, each.form, memoryview(data), each.traced, 5))
+        made.append(RecordEntry(each.kind, each.name, each.form, memoryview(data), each.traced, 5))
     back = kept(made)
     assert [(e.kind, e.name, e.form, e.traced, e.given) for e in back] == [
         (e.kind, e.name, e.form, e.traced, 5) for e in entries
@@ -53,15 +55,15 @@ def test_entries_come_back(entries: list[Entry], value: int) -> None:
 
 
 def test_the_same_bytes_again_cost_a_header() -> None:
-    made = Record()
+    made = LoopRecord()
     for data in (b"weights!", b"weights!", b"weights?", b"weights!"):
-        made.append(entry("weights", data, kind=Kind.READ))
+        made.append(entry("weights", data, kind=RecordKind.READ))
     assert made.size_bytes == 4 * HEADER_BYTES + 3 * 8
     assert [bytes(each.data) for each in kept(made)][1] == b"weights!"
 
 
 def test_a_cut_is_not_changed_by_what_follows() -> None:
-    made = Record()
+    made = LoopRecord()
     made.append(entry(data=b"1"))
     tensor, described = made.hold()
     for number in range(9000):
@@ -72,7 +74,7 @@ def test_a_cut_is_not_changed_by_what_follows() -> None:
 
 def test_a_record_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record, "LARGEST_RECORD_BYTES", 2 * (HEADER_BYTES + 4))
-    made = Record()
+    made = LoopRecord()
     made.append(entry(data=b"abcd"))
     made.append(entry(data=b"efgh"))
     with pytest.raises(RecordFull, match=r"step was the last"):

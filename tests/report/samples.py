@@ -6,7 +6,7 @@ import math
 
 from pitstop.diagnosis import CauseId, ChainLink, Diagnosis, EvidenceItem, Finding
 from pitstop.report import WhyReport
-from pitstop.report.progress import Progress
+from pitstop.report.progress import AttemptProgress
 from pitstop.report.timeline import Mark, MarkKind, Panel, Series, Timeline, Unit
 
 PATH = "/very/long/path/without/any/spaces/" + "x" * 90
@@ -103,8 +103,8 @@ def whole(cause: CauseId, text: str = MARKUP, state: str = "failed") -> WhyRepor
         earlier=(EARLIER,),
         damaged_lines=1,
         attempts=(
-            Progress(1, "failed", "killed_from_outside", START - 90, START - 10, 0, 30, 20),
-            Progress(2, state, cause, START, START + 60, 20, 47, 40),
+            AttemptProgress(1, "failed", "killed_from_outside", START - 90, START - 10, 0, 30, 20),
+            AttemptProgress(2, state, cause, START, START + 60, 20, 47, 40),
         ),
         timeline=course,
         losses=Panel(

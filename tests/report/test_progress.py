@@ -8,13 +8,13 @@ import pytest
 
 from pitstop.diagnosis import diagnose
 from pitstop.events import Restored, ResumeChosen
-from pitstop.report.progress import Progress, compare, progress
+from pitstop.report.progress import AttemptProgress, compare, progress
 from tests.diagnosis.attempts import STARTED, attempt_of, failed, killed
 
 
-def _attempts(*spans: tuple[int, int], cause: str = "disk_full") -> list[Progress]:
+def _attempts(*spans: tuple[int, int], cause: str = "disk_full") -> list[AttemptProgress]:
     return [
-        Progress(i + 1, "failed", cause, 10.0 * i, 10.0 * i + 5, first, last, first)
+        AttemptProgress(i + 1, "failed", cause, 10.0 * i, 10.0 * i + 5, first, last, first)
         for i, (first, last) in enumerate(spans)
     ]
 

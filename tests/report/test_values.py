@@ -7,7 +7,7 @@ from datetime import UTC, timedelta, timezone
 import pytest
 
 from pitstop.report.timeline import Unit
-from pitstop.report.values import clock, duration, value_text
+from pitstop.report.values import clock, value_text
 
 
 @pytest.mark.parametrize(
@@ -24,23 +24,6 @@ from pitstop.report.values import clock, duration, value_text
 )
 def test_values(value: float, unit: Unit, text: str) -> None:
     assert value_text(value, unit) == text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0.25, "0.25 s"),
-        (5, "5 s"),
-        (59.4, "59 s"),
-        (59.6, "1 min"),
-        (250, "4 min 10 s"),
-        (3600, "1 h"),
-        (3660 + 59, "1 h 1 min"),
-        (2 * 86400 + 4 * 3600, "2 d 4 h"),
-    ],
-)
-def test_durations(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
 
 
 def test_a_time_names_its_zone() -> None:

@@ -16,11 +16,7 @@ from hypothesis import strategies as st
 
 from pitstop.link.beacon import anonymous_file
 from pitstop.snapshot import slot
-from pitstop.snapshot.arena import (
-    choose_slot,
-    newest_slot,
-    plan_arena,
-)
+from pitstop.snapshot.arena import choose_slot, newest_slot, plan_arena
 from tests.snapshot.samples import new_arena, sample, take
 from tests.store.samples import lowered
 

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from pitstop import events, journal, steps
-from pitstop.engine.cut import Position
+from pitstop.engine.state_capture import Position
 from pitstop.store import catalog, format, manifest, names, run_folder
 from pitstop.store.digest import CHUNK_BYTES
 from pitstop.store.identity import RunIdentity
 from pitstop.store.image import DATA_ALIGNMENT_BYTES, DTYPE_WIDTH_BYTES
 from pitstop.store.lock import LockRecord
 from pitstop.store.manifest import CheckpointInfo, FileEntry, TensorEntry
-from pitstop.supervisor import output_log
 from pitstop.supervisor.supervise import PERSISTER_LOG
+from pitstop.supervisor.terminal import output_log
 from tests.source_tree import SOURCE, Module, members_built, string_constants
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +46,7 @@ NAMES = [
     *(steps.FILE_NAME, steps.MAGIC.decode(), PERSISTER_LOG),
 ]
 STATE_PARTS = {
-    "engine/cut": "",
+    "engine/state_capture": "",
     "keras/fit_run": "",
     "keras/fit_state": "fit.",
     "keras/fit_objects": "objects.",

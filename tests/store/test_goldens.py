@@ -11,9 +11,9 @@ import safetensors
 from pitstop import events, journal
 from pitstop.errors import CheckpointCorrupt
 from pitstop.store.catalog import Catalog
-from pitstop.store.image import DTYPE_WIDTH_BYTES, parse_image
-from pitstop.store.manifest import MANIFEST_FILE, TENSORS_FILE, CheckpointInfo, encode
-from pitstop.store.reader import read_state, read_tensor, read_tensors
+from pitstop.store.image import DTYPE_WIDTH_BYTES
+from pitstop.store.manifest import MANIFEST_FILE, encode
+from pitstop.store.reader import read_tensor, read_tensors
 from pitstop.store.run_folder import RunFolder, open_existing
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
@@ -21,7 +21,7 @@ GOLDENS = Path(__file__).parents[1] / "goldens"
 
 @pytest.fixture
 def run() -> RunFolder:
-    return open_existing(GOLDENS / "format-1")
+    return open_existing(GOLDENS / "format-2")
 
 
 def test_the_identity_is_read(run: RunFolder) -> None:
@@ -38,47 +38,11 @@ def test_the_journal_is_read(run: RunFolder) -> None:
     assert text.damaged_lines == 0
 
 
-def test_the_checkpoint_is_good_and_every_byte_is_the_one_written(run: RunFolder) -> None:
+def test_a_checkpoint_is_put_together_from_its_files(run: RunFolder) -> None:
     catalog = Catalog(run.checkpoints)
     [entry] = catalog.entries()
     manifest = catalog.verify(entry)
-    assert read_state(entry.path, manifest) == b'{"position": {"step": 7}}\n'
-    received = bytearray()
-    read_tensors(entry.path, manifest, received.extend)
-    image = parse_image(bytes(received))
-    data = received[len(image.header) :]
-    assert data == bytes(index % 251 for index in range(len(data)))
-    assert dict(safetensors.deserialize(bytes(received))).keys() == manifest.tensors.keys()
-    assert {tensor.dtype for tensor in manifest.tensors.values()} == set(DTYPE_WIDTH_BYTES)
-
-
-def test_the_manifest_of_version_1_is_read(run: RunFolder) -> None:
-    [entry] = Catalog(run.checkpoints).entries()
-    assert entry.manifest is not None
-    assert entry.manifest.sequence == 3
-    assert entry.manifest.info == CheckpointInfo(
-        step=7,
-        epoch=1,
-        step_in_epoch=2,
-        fit=0,
-        milestone="",
-        attempt=1,
-        reason="cadence",
-        level="exact",
-        created_seconds=1764000012.5,
-        versions={"keras": "3.15.0", "tensorflow": "2.21.0"},
-    )
-    assert entry.manifest.version == 1
-    assert {part.file for tensor in entry.manifest.tensors.values() for part in tensor.parts} == {
-        TENSORS_FILE
-    }
-
-
-def test_a_checkpoint_of_version_2_is_put_together_from_its_files() -> None:
-    catalog = Catalog(open_existing(GOLDENS / "format-2").checkpoints)
-    [entry] = catalog.entries()
-    manifest = catalog.verify(entry)
-    assert (manifest.version, manifest.sequence, manifest.info.name) == (2, 4, "before-lr-change")
+    assert (manifest.sequence, manifest.info.name) == (4, "before-lr-change")
     assert encode(manifest) == (entry.path / MANIFEST_FILE).read_bytes()
     assert read_tensor(entry.path, manifest, "trained") == bytes(range(16))
     assert read_tensor(entry.path, manifest, "table") == bytes(262144) + b"\1" * 10

@@ -16,7 +16,7 @@ from pitstop.store import digest, increment
 from pitstop.store.digest import StreamHasher
 from pitstop.store.image import Image, TensorSpec, plan_image
 from pitstop.store.increment import (
-    Ledger,
+    PreviousCheckpoint,
     ledger_of,
     plan_increment,
     plan_whole,
@@ -67,9 +67,9 @@ def save(
     folder: Path,
     sequence: int,
     file: bytes | bytearray,
-    ledger: Ledger | None,
+    ledger: PreviousCheckpoint | None,
     image: Image = IMAGE,
-) -> Ledger:
+) -> PreviousCheckpoint:
     """A checkpoint of this content, which refers to the ledger's; verified."""
     chunks = chunks_of(image, file)
     plan = plan_increment(image, chunks, ledger) if ledger else plan_whole(image)
@@ -86,7 +86,7 @@ def save(
     return ledger_of(path, manifest, chunks)
 
 
-def own_bytes(ledger: Ledger) -> int:
+def own_bytes(ledger: PreviousCheckpoint) -> int:
     """Bytes of tensors that the checkpoint wrote itself."""
     own = f"tensors-{ledger.sequence}.safetensors"
     parts = (part for held in ledger.tensors.values() for part in held.entry.parts)

@@ -15,14 +15,7 @@ from pathlib import Path
 import pytest
 
 from pitstop.errors import RunFolderUnwritable, RunInUse
-from pitstop.store.lock import (
-    LockRecord,
-    RunLock,
-    is_locked,
-    is_running,
-    own_record,
-    read_lock,
-)
+from pitstop.store.lock import LockRecord, RunLock, is_locked, is_running, own_record, read_lock
 
 RECORD = LockRecord(4711, "node7", 123456, "/run/pitstop.sock")
 

@@ -13,12 +13,7 @@ from pathlib import Path
 import pytest
 
 from pitstop import journal
-from pitstop.errors import (
-    FormatTooNew,
-    RunFolderInvalid,
-    RunFolderUnwritable,
-    RunNotFound,
-)
+from pitstop.errors import FormatTooNew, RunFolderInvalid, RunFolderUnwritable, RunNotFound
 from pitstop.store.lock import is_locked, read_lock
 from pitstop.store.run_folder import RunFolder, find_runs, open_existing, open_or_create
 

@@ -16,13 +16,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from pitstop.events import CheckpointCommitted, CheckpointFailed, Event, StopRequested
 from pitstop.link.beacon import Beacon
-from pitstop.supervisor.ending import Ending, decide
-from pitstop.supervisor.lifecycle import FINAL, TABLE, Instruction, Signal, State, advance
-from pitstop.supervisor.live_status import live_status
-from pitstop.supervisor.notices import final_lines
-from pitstop.supervisor.persisting import Persisting, Snapshot
-from pitstop.supervisor.status import Status
-from pitstop.supervisor.story import Story, tell
+from pitstop.supervisor.helpers.persisting import Persisting
+from pitstop.supervisor.lifecycle.ending import AttemptEnding, decide
+from pitstop.supervisor.lifecycle.table import FINAL, TABLE, Instruction, State, Trigger, advance
+from pitstop.supervisor.records.attempt_state import AttemptState, tell
+from pitstop.supervisor.records.notices import final_lines
+from pitstop.supervisor.status.live_status import live_status
+from pitstop.supervisor.status.status import Status
+from pitstop.supervisor.trainer.snapshot import Snapshot
 
 _LIVE = (State.STARTING, State.RUNNING, State.STOPPING, State.ENDING)
 _KILLED, _FAILED, _STOPPED = 9, 1 << 8, 75 << 8
@@ -64,14 +65,18 @@ class AttemptModel(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.state, self.story, self.policy = State.STARTING, Story(), Persisting.start(0.0)
+        self.state, self.attempt_state, self.policy = (
+            State.STARTING,
+            AttemptState(),
+            Persisting.start(0.0),
+        )
         self.now_seconds = 0.0
         self.persister = Persister(set())
         self.lost_persisters = 0
         self.newest: Snapshot | None = None
         self.step = 0
         self.alive, self.word, self.stop_seen = True, False, False
-        self.ending: Ending | None = None
+        self.ending: AttemptEnding | None = None
         self.given_up = self.disk_failed = False
         self.lives_for_steps = 0
         self.instructions: dict[Instruction, Callable[[], None]] = {
@@ -93,7 +98,7 @@ class AttemptModel(RuleBasedStateMachine):
 
     # -- the supervisor ----------------------------------------------------------
 
-    def feed(self, signal: Signal) -> None:
+    def feed(self, signal: Trigger) -> None:
         step = advance(self.state, signal)
         self.state = step.state
         for instruction in step.instructions:
@@ -110,7 +115,7 @@ class AttemptModel(RuleBasedStateMachine):
         if self.persister.up:
             self.persister.requests.append("finish")
         else:
-            self.feed(Signal.PERSISTER_GIVEN_UP)
+            self.feed(Trigger.PERSISTER_GIVEN_UP)
 
     def conclude(self) -> None:
         assert self.ending is not None
@@ -128,7 +133,7 @@ class AttemptModel(RuleBasedStateMachine):
     def supervisor_hears(self) -> None:
         event, saved_sequence = self.persister.says.popleft()
         if event is not None:
-            self.story = tell(self.story, event, self.now_seconds)
+            self.attempt_state = tell(self.attempt_state, event, self.now_seconds)
         if saved_sequence is None:
             self.policy = self.policy.failed(self.now_seconds)
         else:
@@ -138,23 +143,25 @@ class AttemptModel(RuleBasedStateMachine):
     @rule(now=st.booleans())
     def somebody_asks_for_a_stop(self, now: bool) -> None:
         self.stop_seen |= self.alive
-        self.story = tell(self.story, StopRequested("signal", "graceful"), self.now_seconds)
-        self.feed(Signal.STOP_NOW if now else Signal.STOP_GRACEFUL)
+        self.attempt_state = tell(
+            self.attempt_state, StopRequested("signal", "graceful"), self.now_seconds
+        )
+        self.feed(Trigger.STOP_NOW if now else Trigger.STOP_GRACEFUL)
 
     @rule(
         signal=st.sampled_from(
             [
-                Signal.TRAINER_CONNECTED,
-                Signal.NOBODY_CONNECTED,
-                Signal.DAEMONIZED,
-                Signal.LEFTOVERS,
-                Signal.DEADLINE_PASSED,
-                Signal.HUNG,
-                Signal.TERMINATE_GRACE_PASSED,
+                Trigger.TRAINER_CONNECTED,
+                Trigger.NOBODY_CONNECTED,
+                Trigger.DAEMONIZED,
+                Trigger.LEFTOVERS,
+                Trigger.DEADLINE_PASSED,
+                Trigger.HUNG,
+                Trigger.TERMINATE_GRACE_PASSED,
             ]
         )
     )
-    def something_else_happens(self, signal: Signal) -> None:
+    def something_else_happens(self, signal: Trigger) -> None:
         if self.alive and (self.state, signal) in TABLE:
             self.feed(signal)
 
@@ -191,8 +198,10 @@ class AttemptModel(RuleBasedStateMachine):
         self, status: int, *, script_ended: bool = False, trainer_stopped: bool = False
     ) -> None:
         self.alive = False
-        self.ending = Ending(status, self.story.stop_requested, script_ended, trainer_stopped)
-        self.feed(Signal.TRAINER_GONE)
+        self.ending = AttemptEnding(
+            status, self.attempt_state.stop_requested, script_ended, trainer_stopped
+        )
+        self.feed(Trigger.TRAINER_GONE)
 
     # -- the persister -----------------------------------------------------------
 
@@ -201,7 +210,7 @@ class AttemptModel(RuleBasedStateMachine):
     def persister_works(self, writable: bool) -> None:
         self.disk_failed |= not writable
         if self.persister.work(self.newest, writable=writable):
-            self.persister_is_gone(Signal.PERSISTER_FINISHED)
+            self.persister_is_gone(Trigger.PERSISTER_FINISHED)
 
     @precondition(lambda self: self.persister.up and self.persister.requests)
     @rule()
@@ -210,9 +219,9 @@ class AttemptModel(RuleBasedStateMachine):
         self.lost_persisters += 1
         lost = self.lost_persisters < _MOST_PERSISTERS
         self.given_up |= not lost
-        self.persister_is_gone(Signal.PERSISTER_LOST if lost else Signal.PERSISTER_GIVEN_UP)
+        self.persister_is_gone(Trigger.PERSISTER_LOST if lost else Trigger.PERSISTER_GIVEN_UP)
 
-    def persister_is_gone(self, signal: Signal) -> None:
+    def persister_is_gone(self, signal: Trigger) -> None:
         while self.persister.says:
             self.supervisor_hears()
         self.feed(signal)
@@ -221,8 +230,8 @@ class AttemptModel(RuleBasedStateMachine):
 
     @invariant()
     def what_is_reported_is_on_the_disk(self) -> None:
-        shown = live_status(Status(""), self.state, self.story, _PROGRESS, self.now_seconds)
-        reported = {shown.checkpoint_step, self.story.checkpoint_step} - {None}
+        shown = live_status(Status(""), self.state, self.attempt_state, _PROGRESS, self.now_seconds)
+        reported = {shown.checkpoint_step, self.attempt_state.checkpoint_step} - {None}
         assert reported <= self.persister.disk
 
     def teardown(self) -> None:
@@ -244,10 +253,10 @@ class AttemptModel(RuleBasedStateMachine):
         by_itself = self.ending.script_ended and self.ending.wait_status == 0
         assert (self.state is State.STOPPED) == (self.stop_seen and not by_itself)
         if self.newest is not None and not self.given_up and not self.disk_failed:
-            assert self.story.checkpoint_step == self.newest.step
+            assert self.attempt_state.checkpoint_step == self.newest.step
         if self.state is not State.COMPLETED:
-            [first, *_] = final_lines(self.state, 1, self.story, Path("run"))
-            step = self.story.checkpoint_step
+            [first, *_] = final_lines(self.state, 1, self.attempt_state, Path("run"))
+            step = self.attempt_state.checkpoint_step
             assert ("nothing was saved" if step is None else f"saved at step {step}") in first
 
 

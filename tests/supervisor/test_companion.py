@@ -12,8 +12,8 @@ import pytest
 from pitstop.engine.companion import CompanionRequest, RunUnavailable, start_companion
 from pitstop.errors import UserError
 from pitstop.link.settings import ENV_SOCKET, Settings
-from pitstop.supervisor.companion import Answer, read_request
-from pitstop.supervisor.run_request import RunRequest
+from pitstop.supervisor.companion import CompanionAnswer, read_request
+from pitstop.supervisor.runs.run_request import RunRequest
 
 
 def test_a_request_arrives_as_it_was_meant() -> None:
@@ -36,7 +36,7 @@ def test_a_url_is_a_mirror() -> None:
 
 def test_the_answer_is_given_once() -> None:
     reading, writing = os.pipe()
-    answer = Answer(writing)
+    answer = CompanionAnswer(writing)
     answer.ready("/run/socket")
     answer.refuse(UserError("Too late.", "Nobody hears it."))
     with os.fdopen(reading) as lines:

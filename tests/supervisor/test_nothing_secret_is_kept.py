@@ -10,10 +10,10 @@ from pitstop.events import AttemptStarted
 from pitstop.export.rerun import CommandMasked, script_of
 from pitstop.journal import Journal
 from pitstop.store.run_folder import open_or_create
-from pitstop.supervisor.admission import present_command
-from pitstop.supervisor.fingerprint import collect
-from pitstop.supervisor.output_log import OutputLog
-from pitstop.supervisor.threads import Threads
+from pitstop.supervisor.records.fingerprint import collect
+from pitstop.supervisor.records.threads import Threads
+from pitstop.supervisor.runs.admission import present_command
+from pitstop.supervisor.terminal.output_log import OutputLog
 
 _SECRET = "q7Wz41bbR90sxT"
 _COMMAND = ["python", "train.py", "--hub-token", _SECRET, f"--data=https://u:{_SECRET}@h.org/a"]

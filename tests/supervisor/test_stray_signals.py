@@ -12,7 +12,7 @@ import select, signal, sys, threading
 idle = threading.Event()
 stray = threading.Thread(target=idle.wait, daemon=True)
 stray.start()                       # before the queue: it blocks nothing
-from pitstop.supervisor.signals import SignalQueue
+from pitstop.supervisor.stops.signals import SignalQueue
 queue = SignalQueue()
 signal.pthread_kill(stray.ident, signal.Signals[sys.argv[1]])
 select.select([queue], [], [], 30)

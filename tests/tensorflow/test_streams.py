@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from pitstop.tensorflow import randomness
-from pitstop.tensorflow.streams import Streams
+from pitstop.tensorflow.streams import RandomStreams
 
 
 @pytest.fixture(autouse=True)
@@ -23,8 +23,8 @@ def own_streams() -> Iterator[None]:
     randomness.restore(before)
 
 
-def looking(**roots: Any) -> Streams:
-    streams = Streams()
+def looking(**roots: Any) -> RandomStreams:
+    streams = RandomStreams()
     streams.look(roots)
     return streams
 

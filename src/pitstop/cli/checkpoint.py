@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
+from pitstop.cli.echo import tell
 from pitstop.cli.live_run import LiveRun, find_run, suspended
 from pitstop.cli.quantities import NAME
-from pitstop.cli.saying import tell
 from pitstop.errors import RunNotFound, UserError
 from pitstop.store.catalog import Catalog
 from pitstop.store.run_folder import RunFolder

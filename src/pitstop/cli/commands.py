@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import click
 
 import pitstop
+from pitstop.cli.echo import tell_json
 from pitstop.cli.lazy_group import LazyGroup
-from pitstop.cli.saying import tell_json
 from pitstop.errors import CommandNotExecutable, CommandNotFound, PitstopError, UserError
-from pitstop.supervisor.own_words import say
+from pitstop.supervisor.terminal.own_words import say
 
 _EXIT_INTERRUPTED = 130
 COMMANDS = (

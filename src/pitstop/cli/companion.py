@@ -8,7 +8,7 @@ from pathlib import Path
 from pitstop.cli.reports import leave_reports
 from pitstop.machine.descriptors import open_standard
 from pitstop.supervisor.companion import accompany
-from pitstop.supervisor.own_words import say
+from pitstop.supervisor.terminal.own_words import say
 
 
 def _ended(run_dir: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from pitstop.cli.saying import tell_json
+from pitstop.cli.echo import tell_json
 from pitstop.comparison import compare_runs
 from pitstop.comparison.load import load_run
 from pitstop.report import comparison

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from pitstop import report
-from pitstop.cli.report_forms import Forms, deliver, report_forms
+from pitstop.cli.output_formats import OutputFormats, deliver, report_forms
 
 _SHELL_ADDS = 128
 
@@ -38,7 +38,7 @@ def diagnose(
     *,
     exit_code: int | None,
     signal_name: str | None,
-    forms: Forms,
+    forms: OutputFormats,
 ) -> None:
     """Tell why a training stopped from nothing but its LOG.
 

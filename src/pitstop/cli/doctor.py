@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from pitstop.cli.saying import tell, tell_json
+from pitstop.cli.echo import tell, tell_json
 from pitstop.doctor.checks import Check, check, works
 from pitstop.doctor.facts import gather
 from pitstop.doctor.frameworks import ask

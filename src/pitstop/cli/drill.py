@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from pitstop.cli.saying import tell_json
-from pitstop.drill import DrillRequest, Verdict, run_drill
+from pitstop.cli.echo import tell_json
+from pitstop.drill import DrillRequest, DrillVerdict, run_drill
 from pitstop.drill.folder import make_folder
 from pitstop.report import drill as report
-from pitstop.supervisor.command_line import run_name
-from pitstop.supervisor.own_words import say
-from pitstop.supervisor.process import find_program
+from pitstop.supervisor.processes.command_line import run_name
+from pitstop.supervisor.processes.process import find_program
+from pitstop.supervisor.terminal.own_words import say
 
 _FAILED = 1
 _CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}
@@ -84,4 +84,4 @@ def drill(
         tell_json(report.to_json(found))
     else:
         report.show(found, Console())
-    context.exit(0 if found.verdict is Verdict.EXACT else _FAILED)
+    context.exit(0 if found.verdict is DrillVerdict.EXACT else _FAILED)

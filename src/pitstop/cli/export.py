@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
+from pitstop.cli.echo import tell
 from pitstop.cli.live_run import find_run
-from pitstop.cli.saying import tell
 from pitstop.engine.weights_file import Format
 from pitstop.export.exporting import ExportRequest, write_export
 from pitstop.store.lock import is_locked
-from pitstop.supervisor.own_words import say
+from pitstop.supervisor.terminal.own_words import say
 
 _FORMATS = [each.value for each in Format]
 

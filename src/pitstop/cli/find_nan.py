@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
+from pitstop.cli.echo import tell, tell_json
 from pitstop.cli.live_run import find_run
-from pitstop.cli.saying import tell, tell_json
 from pitstop.diagnosis import phrases
 from pitstop.events import NonFiniteLocated
 from pitstop.export.locating import find_nan as locate
-from pitstop.supervisor.own_words import say
+from pitstop.supervisor.terminal.own_words import say
 
 
 @click.command(name="find-nan")

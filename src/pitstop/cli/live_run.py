@@ -14,10 +14,10 @@ from pitstop.link.wire import Connection
 from pitstop.machine.own_process import is_suspended
 from pitstop.store.lock import LockRecord, is_locked, read_lock
 from pitstop.store.run_folder import RUN_FILE, RunFolder, find_runs, open_existing
-from pitstop.supervisor.command_line import script_name
-from pitstop.supervisor.run_choice import RUNS, family, script_of
-from pitstop.supervisor.status import SUSPENDED, Status
-from pitstop.supervisor.stored_status import stored_status
+from pitstop.supervisor.processes.command_line import script_name
+from pitstop.supervisor.runs.choice import RUNS, family, script_of
+from pitstop.supervisor.status.status import SUSPENDED, Status
+from pitstop.supervisor.status.stored_status import stored_status
 
 _POLL_SECONDS = 0.05
 

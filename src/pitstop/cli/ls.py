@@ -8,14 +8,14 @@ from pathlib import Path
 
 import click
 
+from pitstop.cli.echo import tell, tell_json
 from pitstop.cli.live_run import runs_of_script, status_at
 from pitstop.cli.places import PLACE, fetched, find_remote_runs
-from pitstop.cli.saying import tell, tell_json
 from pitstop.events import JsonValue
 from pitstop.remote.place import RemotePlace
 from pitstop.store.run_folder import find_runs
-from pitstop.supervisor.run_choice import RUNS
-from pitstop.supervisor.status import Status
+from pitstop.supervisor.runs.choice import RUNS
+from pitstop.supervisor.status.status import Status
 
 _COLUMNS = ("run", "state", "step", "epoch", "saved", "attempt", "loss", "best")
 

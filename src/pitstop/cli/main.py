@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from pitstop.machine.descriptors import open_standard
-from pitstop.supervisor import early_stop
+from pitstop.supervisor.stops import early_stop
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import click
 
 from pitstop.store.best_rule import parse_best_rule
-from pitstop.supervisor import signal_actions, stop_condition
+from pitstop.supervisor.stops import signal_actions, stop_condition
 
 _NUMBER = r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*"
 _AMOUNT = re.compile(rf"{_NUMBER}([A-Za-z%]*)\s*$")

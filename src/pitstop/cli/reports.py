@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pitstop.diagnosis import load
 from pitstop.errors import RunNotFound
-from pitstop.flight import board
+from pitstop.flight import tensorboard_writer
 from pitstop.report import files, markdown
 
 _ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -45,7 +45,7 @@ def _write(run_dir: Path) -> None:
         if report.log_folder:
             step = report.attempts[-1].last_step
             text = markdown.render(report)
-            board.write_report(Path(report.log_folder), step, time.time(), text)
+            tensorboard_writer.write_report(Path(report.log_folder), step, time.time(), text)
 
 
 @contextlib.contextmanager

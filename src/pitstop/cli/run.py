@@ -11,20 +11,20 @@ from pitstop.cli.places import PLACE, local_and_mirror
 from pitstop.cli.quantities import CONDITION, SECONDS
 from pitstop.cli.retention_options import Retention, retention_options
 from pitstop.cli.stop_options import stop_options
-from pitstop.cli.supervision_options import Care, supervision_options
+from pitstop.cli.supervision_options import SupervisionOptions, supervision_options
 from pitstop.cli.training_options import training_options
 from pitstop.link.settings import Settings
 from pitstop.remote.place import RemotePlace
 from pitstop.store.retention import RetentionPolicy
-from pitstop.supervisor import early_stop
-from pitstop.supervisor.lifecycle import State
-from pitstop.supervisor.notices import completed_line
-from pitstop.supervisor.own_words import say
-from pitstop.supervisor.process import find_program
-from pitstop.supervisor.run_choice import choose
-from pitstop.supervisor.run_request import RunRequest
-from pitstop.supervisor.stop_policy import StopPolicy
+from pitstop.supervisor.lifecycle.table import State
+from pitstop.supervisor.processes.process import find_program
+from pitstop.supervisor.records.notices import completed_line
+from pitstop.supervisor.runs.choice import choose
+from pitstop.supervisor.runs.run_request import RunRequest
+from pitstop.supervisor.stops import early_stop
+from pitstop.supervisor.stops.stop_policy import StopPolicy
 from pitstop.supervisor.supervise import supervise
+from pitstop.supervisor.terminal.own_words import say
 
 _CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 _EXIT_CODES = """\b
@@ -91,7 +91,7 @@ def run(
     stop_when: str,
     stops: StopPolicy,
     retention: Retention,
-    care: Care,
+    care: SupervisionOptions,
     no_status_line: bool,
     command: tuple[str, ...],
 ) -> None:

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import click
 
+from pitstop.cli.echo import tell, tell_json
 from pitstop.cli.live_run import find_run, status_at, status_of
 from pitstop.cli.ls import counted, print_table
 from pitstop.cli.places import PLACE, fetched
-from pitstop.cli.saying import tell, tell_json
+from pitstop.durations import duration
 from pitstop.remote.place import RemotePlace
 from pitstop.store.run_folder import find_runs, open_existing
-from pitstop.supervisor.notices import level_text
-from pitstop.supervisor.run_choice import RUNS
-from pitstop.supervisor.status import Status, replay_text
-from pitstop.supervisor.status_line import format_seconds
-from pitstop.supervisor.stored_status import stored_status
+from pitstop.supervisor.records.notices import level_text
+from pitstop.supervisor.runs.choice import RUNS
+from pitstop.supervisor.status.status import Status, replay_text
+from pitstop.supervisor.status.stored_status import stored_status
 
 
 @click.command()
@@ -94,7 +94,7 @@ def _rate(status: Status) -> str:
     if status.rate is None:
         return ""
     left = status.eta_seconds
-    return f"{status.rate:.3g} steps/s" + ("" if left is None else f", {format_seconds(left)} left")
+    return f"{status.rate:.3g} steps/s" + ("" if left is None else f", {duration(left)} left")
 
 
 def _progress(status: Status) -> str:
@@ -105,10 +105,10 @@ def _progress(status: Status) -> str:
         return "not watched"
     if status.silent_seconds is None or status.patience_seconds is None:
         return f"watched as soon as it trains (--on-hang {status.on_hang})"
-    ago = format_seconds(status.silent_seconds)
+    ago = duration(status.silent_seconds)
     if status.standstill:
         return f"none for {ago}: {status.standstill}"
-    longest = format_seconds(status.patience_seconds)
+    longest = duration(status.patience_seconds)
     return f"{ago} ago, a standstill after {longest} (--on-hang {status.on_hang})"
 
 
@@ -124,9 +124,9 @@ def _saved(status: Status) -> str:
         return "nothing yet"
     age = status.checkpoint_age_seconds
     parts = [f"step {status.checkpoint_step}"]
-    parts.append("" if age is None else f"{format_seconds(age)} ago")
+    parts.append("" if age is None else f"{duration(age)} ago")
     every = status.checkpoint_interval_seconds
-    parts.append("" if every is None else f"again every {format_seconds(every)}")
+    parts.append("" if every is None else f"again every {duration(every)}")
     parts.append(f"memory lost {status.losses} times before" if status.losses else "")
     return ", ".join(part for part in parts if part)
 

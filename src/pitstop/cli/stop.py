@@ -9,12 +9,12 @@ from pathlib import Path
 
 import click
 
+from pitstop.cli.echo import tell
 from pitstop.cli.live_run import LiveRun, find_run, suspended, wait_until_free
-from pitstop.cli.saying import tell
 from pitstop.errors import PeerClosed, UserError
 from pitstop.store.run_folder import RunFolder
-from pitstop.supervisor.status import Status
-from pitstop.supervisor.stored_status import stored_status
+from pitstop.supervisor.status.status import Status
+from pitstop.supervisor.status.stored_status import stored_status
 
 _ORPHAN_SECONDS = 60.0
 

@@ -6,9 +6,9 @@ import click
 
 from pitstop.cli.option_group import option_group
 from pitstop.cli.quantities import SECONDS, SIGNAL_ACTION
-from pitstop.supervisor.preemption_watch import CHOICES
-from pitstop.supervisor.signal_actions import SignalActions
-from pitstop.supervisor.stop_policy import StopPolicy
+from pitstop.supervisor.preemption.watch import CHOICES
+from pitstop.supervisor.stops.signal_actions import SignalActions
+from pitstop.supervisor.stops.stop_policy import StopPolicy
 
 
 def _policy(

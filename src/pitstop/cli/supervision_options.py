@@ -8,22 +8,22 @@ import click
 
 from pitstop.cli.option_group import option_group
 from pitstop.cli.quantities import SECONDS
-from pitstop.supervisor.restart import RestartPolicy
-from pitstop.supervisor.watchdog import HangPolicy
+from pitstop.supervisor.hangs.watchdog import HangPolicy
+from pitstop.supervisor.restarts.policy import RestartPolicy
 
 
 @dataclass(frozen=True)
-class Care:
+class SupervisionOptions:
     """What the options ask for: how often to start again, and what a standstill is."""
 
     restarts: RestartPolicy
     hang: HangPolicy
 
 
-def _care(restarts: int, hang_after: float, on_hang: str) -> Care:
+def _care(restarts: int, hang_after: float, on_hang: str) -> SupervisionOptions:
     if on_hang == "restart" and not restarts:
         raise click.UsageError("--on-hang restart needs a number of restarts: --restarts 3.")
-    return Care(
+    return SupervisionOptions(
         RestartPolicy(restarts, after_hang=on_hang != "kill"), HangPolicy(hang_after, on_hang)
     )
 

@@ -9,13 +9,13 @@ import click
 
 from pitstop import report
 from pitstop.cli.live_run import find_run, suspended
+from pitstop.cli.output_formats import OutputFormats, deliver, report_forms
 from pitstop.cli.places import PLACE, fetched
-from pitstop.cli.report_forms import Forms, deliver, report_forms
 from pitstop.remote.place import RemotePlace
 from pitstop.report import files
 from pitstop.report.why import WhyReport
 from pitstop.store.lock import is_locked
-from pitstop.supervisor.status import SUSPENDED
+from pitstop.supervisor.status.status import SUSPENDED
 
 
 @click.command()
@@ -28,7 +28,7 @@ def why(
     run: Path | RemotePlace | None,
     *,
     attempt: int | None,
-    forms: Forms,
+    forms: OutputFormats,
 ) -> None:
     """Tell why RUN stopped: the cause, what to do, and the evidence.
 

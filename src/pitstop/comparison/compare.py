@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from pitstop.comparison.difference import (
     CheckpointDifference,
+    ComparedSide,
     Comparison,
     Coverage,
-    Side,
     StepDifference,
     TensorDifference,
 )
@@ -21,7 +21,7 @@ from pitstop.comparison.trace import Trace
 from pitstop.comparison.ulps import ulps_apart
 from pitstop.events import EnvironmentChanged
 from pitstop.steps import StepRecord
-from pitstop.supervisor import fingerprint
+from pitstop.supervisor.records import fingerprint
 
 MOST_MEASURED = 8
 """Tensors of the first differing checkpoint whose values are read and measured."""
@@ -150,8 +150,8 @@ def _describe(name: str, one: Saved, other: Saved, measure: Measure) -> TensorDi
     return measure(name, one, other) if kind == "values" else TensorDifference(name, kind)
 
 
-def _side(run: RunRecord) -> Side:
-    return Side(
+def _side(run: RunRecord) -> ComparedSide:
+    return ComparedSide(
         name=run.name,
         completed=run.completed,
         last_step=run.trace.last_step,

@@ -104,7 +104,7 @@ class Coverage:
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparedSide:
     """One of the two runs, in short.
 
     Attributes:
@@ -144,8 +144,8 @@ class Comparison:
         reasons: why they may differ, the likeliest first.
     """
 
-    a: Side
-    b: Side
+    a: ComparedSide
+    b: ComparedSide
     coverage: Coverage
     step: StepDifference | None = None
     checkpoint: CheckpointDifference | None = None

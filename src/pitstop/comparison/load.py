@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pitstop import journal, steps
@@ -15,13 +14,11 @@ from pitstop.errors import CheckpointCorrupt, UserError
 from pitstop.events import EnvironmentChanged, Restored
 from pitstop.journal import Entry
 from pitstop.store.catalog import Catalog, CheckpointEntry
-from pitstop.store.digest import checksum
-from pitstop.store.format import CHECKPOINT_VERSION
-from pitstop.store.manifest import Manifest, TensorEntry
-from pitstop.store.reader import read_state, read_tensors
+from pitstop.store.manifest import Manifest
+from pitstop.store.reader import read_state
 from pitstop.store.run_folder import ATTEMPTS_DIR, RunFolder, open_existing
-from pitstop.supervisor.history import History
-from pitstop.supervisor.stored_status import is_completed
+from pitstop.supervisor.records.history import History
+from pitstop.supervisor.status.stored_status import is_completed
 
 _VARIABLES = "variables/"
 
@@ -89,7 +86,7 @@ def _load_checkpoint(entry: CheckpointEntry) -> Saved:
     if entry.manifest is None:
         raise CheckpointCorrupt(entry.path, entry.problem)
     state = json.loads(read_state(entry.path, entry.manifest))
-    tensors = _comparable(entry.path, entry.manifest)
+    tensors = entry.manifest.tensors
     digests = {name: tensor.xxh3_64 for name, tensor in tensors.items()}
     return Saved(
         place=_place(entry.manifest, state.get("position", {}).get("stage", "")),
@@ -99,17 +96,6 @@ def _load_checkpoint(entry: CheckpointEntry) -> Saved:
         facts=read_facts(state, digests),
         read_ahead=bool(state.get("fit", {}).get("input", {}).get("replay")),
     )
-
-
-def _comparable(path: Path, manifest: Manifest) -> Mapping[str, TensorEntry]:
-    """The tensors with checksums that can be compared with those of any other checkpoint."""
-    if manifest.version == CHECKPOINT_VERSION:
-        return manifest.tensors
-    chunks = read_tensors(path, manifest, lambda _piece: None)
-    return {
-        name: replace(entry, xxh3_64=checksum(chunks[name]))
-        for name, entry in manifest.tensors.items()
-    }
 
 
 def _place(manifest: Manifest, stage: str) -> Place:

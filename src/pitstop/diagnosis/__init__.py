@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from pitstop.diagnosis.engine import diagnose
 from pitstop.diagnosis.evidence import Evidence
-from pitstop.diagnosis.finding import (
-    CAUSES,
-    CauseId,
-    ChainLink,
-    Diagnosis,
-    EvidenceItem,
-    Finding,
-)
+from pitstop.diagnosis.finding import CAUSES, CauseId, ChainLink, Diagnosis, EvidenceItem, Finding
 
 __all__ = [
     "CAUSES",

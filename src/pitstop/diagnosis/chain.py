@@ -26,7 +26,7 @@ from pitstop.events import (
     WorkerDied,
 )
 from pitstop.journal import Entry
-from pitstop.supervisor.observation.kernel_log import parse_oom_kill
+from pitstop.observation.kernel_log import parse_oom_kill
 
 _LEAST_LINKS = 2
 """One thing and the end that it led to need no chain: the summary tells them."""

@@ -32,7 +32,7 @@ from pitstop.events import (
 )
 from pitstop.flight.summary import Summary
 from pitstop.journal import Entry
-from pitstop.supervisor.observation.observer import OTHER_PID_NUMBERS
+from pitstop.observation.observer import OTHER_PID_NUMBERS
 
 E = TypeVar("E", bound=Event)
 
@@ -41,7 +41,7 @@ _SHELL_SIGNAL_BASE = 128
 
 
 @dataclass(frozen=True)
-class Position:
+class ReachedPosition:
     """Where the training was: steps completed, epoch from 0, steps in the epoch."""
 
     step: int
@@ -196,13 +196,13 @@ class Evidence:
         return frozenset(started | {event.pid for event in self.all(TrainerConnected)})
 
     @cached_property
-    def position(self) -> Position | None:
+    def position(self) -> ReachedPosition | None:
         """The last known place in the training, None when no training was seen."""
         if self.exit and (self.exit.step or self.last(FitStarted)):
-            return Position(self.exit.step, self.exit.epoch, self.exit.step_in_epoch)
+            return ReachedPosition(self.exit.step, self.exit.epoch, self.exit.step_in_epoch)
         restored = self.last(Restored)
         if restored:
-            return Position(restored.step, restored.epoch, restored.step_in_epoch)
+            return ReachedPosition(restored.step, restored.epoch, restored.step_in_epoch)
         return None
 
     @cached_property

@@ -39,19 +39,6 @@ def size(size_bytes: int) -> str:
     return f"{value:.1f} {_UNITS[unit]}" if unit else f"{size_bytes} {_UNITS[0]}"
 
 
-def duration(seconds: float) -> str:
-    """`40 s`, `12 min`, `3 h 20 min`, `2 days`."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    if minutes < 100:
-        return f"{minutes} min"
-    hours, rest = divmod(minutes, 60)
-    if hours < 48:
-        return f"{hours} h {rest} min" if rest else f"{hours} h"
-    return f"{round(hours / 24)} days"
-
-
 def bad_first(where: str, name: str) -> str:
     """What was the first bad value of a step, as `events.NonFiniteLocated` has it."""
     named = f" ({name})" if name else ""

@@ -20,7 +20,7 @@ from pitstop.machine import cgroup
 from pitstop.machine.cgroup import MemoryCounters
 from pitstop.machine.kernel_file import read_number, read_text
 from pitstop.machine.own_process import sees_all_pids
-from pitstop.supervisor.observation import schedulers
+from pitstop.observation import schedulers
 
 
 @dataclass(frozen=True)

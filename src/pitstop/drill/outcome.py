@@ -10,7 +10,7 @@ from pitstop.drill.aftermath import NOTHING_TOLD, Aftermath
 from pitstop.drill.points import Interruption
 
 
-class Verdict(enum.Enum):
+class DrillVerdict(enum.Enum):
     """What a drill proves; the value is the name in JSON."""
 
     EXACT = "exact"
@@ -70,10 +70,10 @@ class Drill:
     repetition: Comparison | None = None
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> DrillVerdict:
         """What the trials prove."""
         if all(trial.identical for trial in self.trials):
-            return Verdict.EXACT
+            return DrillVerdict.EXACT
         if self.repetition is not None and not self.repetition.same:
-            return Verdict.NOT_REPRODUCIBLE
-        return Verdict.NOT_EXACT
+            return DrillVerdict.NOT_REPRODUCIBLE
+        return DrillVerdict.NOT_EXACT

@@ -26,11 +26,10 @@ from pitstop.drill.invocation import (
 from pitstop.drill.outcome import Drill, Trial
 from pitstop.drill.points import Interruption
 from pitstop.errors import UserError
+from pitstop.exit_codes import EXIT_COMPLETED, EXIT_STOPPED
 from pitstop.link.settings import ENV_ENTROPY
 from pitstop.store.run_folder import open_existing
 
-_EXIT_COMPLETED = 0
-_EXIT_STOPPED = 75
 _EXIT_KILLED = 128 + 9
 
 
@@ -79,7 +78,7 @@ class _Runner:
         """
         ran = self._run(name, self._work_dir(name))
         run_dir = self._folder.run_dir(name)
-        if ran.exit_code not in (_EXIT_COMPLETED, _EXIT_STOPPED):
+        if ran.exit_code not in (EXIT_COMPLETED, EXIT_STOPPED):
             raise UserError(
                 f"The script failed without any interruption, with exit code {ran.exit_code}.",
                 f"`pitstop why {run_dir}` tells why; it printed {self._folder.log(name)}.",
@@ -182,7 +181,7 @@ def _failure(interruption: Interruption, exit_codes: list[int]) -> str:
     """What went wrong with the attempts of a trial; empty when they went as planned."""
     if len(exit_codes) == 1:
         return f"the run ended with exit code {exit_codes[0]} before step {interruption.step}"
-    if exit_codes[-1] not in (_EXIT_COMPLETED, _EXIT_STOPPED):
+    if exit_codes[-1] not in (EXIT_COMPLETED, EXIT_STOPPED):
         return f"the resumed attempt failed with exit code {exit_codes[-1]}"
     return ""
 
@@ -193,7 +192,7 @@ def _length_failure(expected: RunRecord, actual: RunRecord) -> str:
 
 
 def _exit_code_of(interruption: Interruption) -> int:
-    return _EXIT_KILLED if interruption.kind == "kill" else _EXIT_STOPPED
+    return _EXIT_KILLED if interruption.kind == "kill" else EXIT_STOPPED
 
 
 def _call(words: list[str], work_dir: Path, environment: dict[str, str], log: Path) -> int:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pitstop.engine.cut import Cut, HeldTensor, Position
 from pitstop.engine.fence import observing
+from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
 from pitstop.link.beacon import Beacon
 from pitstop.snapshot.arena import Arena, plan_arena
 from pitstop.store.image import Image, plan_image
@@ -55,7 +55,7 @@ class _Job:
     threads: int = 1
 
     @classmethod
-    def of(cls, cut: Cut, reason: str, *, durable: bool, threads: int = 1) -> _Job:
+    def of(cls, cut: StateCapture, reason: str, *, durable: bool, threads: int = 1) -> _Job:
         return cls(cut.position, cut.state, list(cut.tensors), reason, durable, threads)
 
 
@@ -107,7 +107,7 @@ class Copier:
         with self._standing_still():
             self._idle.wait()
 
-    def submit(self, cut: Cut, reason: str, *, durable: bool) -> None:
+    def submit(self, cut: StateCapture, reason: str, *, durable: bool) -> None:
         """Copies a cut in the background, after a copy under way."""
         job = _Job.of(cut, reason, durable=durable)
         self._begin(lambda: self._copy(job))
@@ -128,7 +128,7 @@ class Copier:
         self._idle.clear()
         self._jobs.put(job)
 
-    def copy_now(self, cut: Cut, reason: str, *, durable: bool) -> int:
+    def copy_now(self, cut: StateCapture, reason: str, *, durable: bool) -> int:
         """Copies a cut while the caller waits, after a copy under way.
 
         Returns:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from pitstop.engine.identity import Difference, Identity
-from pitstop.engine.matching import Match, Verdict
+from pitstop.engine.matching import TrainingMatch, TrainingVerdict
 from pitstop.errors import ResumeRefused
 
 EPOCHS = "epochs"
@@ -40,7 +40,7 @@ class Course:
 
 
 def decide(
-    found: Match, now: Identity, epoch: int, *, take: Collection[str], force: bool
+    found: TrainingMatch, now: Identity, epoch: int, *, take: Collection[str], force: bool
 ) -> Course:
     """What becomes of a training.
 
@@ -52,22 +52,22 @@ def decide(
         force: go on where this would refuse.
     """
     training = found.training
-    if found.verdict is Verdict.SAME:
+    if found.verdict is TrainingVerdict.SAME:
         return Course(goes_on=True)
     if training is None:
         return Course(goes_on=False)
-    if found.verdict is Verdict.ANOTHER:
+    if found.verdict is TrainingVerdict.ANOTHER:
         return Course(goes_on=False, told=_told_another(found, now))
     if training.finished:
         return Course(goes_on=False, told=_told_again(found))
-    if found.verdict is Verdict.RESUMED:
+    if found.verdict is TrainingVerdict.RESUMED:
         return _resumed(found, epoch)
-    if found.verdict is Verdict.EDITED:
+    if found.verdict is TrainingVerdict.EDITED:
         return _edited(found, now, force=force)
     return _changed(found, take, force=force)
 
 
-def _changed(found: Match, take: Collection[str], *, force: bool) -> Course:
+def _changed(found: TrainingMatch, take: Collection[str], *, force: bool) -> Course:
     asked = [each for each in found.differences if _is_taken(each, take)]
     held = tuple(each for each in found.differences if each not in asked and can_hold(each))
     taken = tuple(each for each in found.differences if each not in held)
@@ -111,7 +111,7 @@ def _is_literal(text: str) -> bool:
     return True
 
 
-def _edited(found: Match, now: Identity, *, force: bool) -> Course:
+def _edited(found: TrainingMatch, now: Identity, *, force: bool) -> Course:
     assert found.training is not None
     data = {*now.data, *found.training.identity.data}
     if force or all(each.name in data for each in found.differences):
@@ -128,7 +128,7 @@ def _sentence(found: Sequence[Difference]) -> str:
     return f"The training data changed: {names}." if found else ""
 
 
-def _resumed(found: Match, epoch: int) -> Course:
+def _resumed(found: TrainingMatch, epoch: int) -> Course:
     first = int(found.differences[0].now)
     if epoch >= first:
         text = f"The script has resumed at epoch {first + 1} by itself; the saved state is further."
@@ -140,7 +140,7 @@ def _resumed(found: Match, epoch: int) -> Course:
     return Course(goes_on=False, told=text, doubt=text)
 
 
-def _told_again(found: Match) -> str:
+def _told_again(found: TrainingMatch) -> str:
     assert found.training is not None
     what = told(found.differences) or "nothing shows that it is the same"
     return (
@@ -149,7 +149,7 @@ def _told_again(found: Match) -> str:
     )
 
 
-def _told_another(found: Match, now: Identity) -> str:
+def _told_another(found: TrainingMatch, now: Identity) -> str:
     assert found.training is not None
     before = found.training.identity
     is_near = (now.frames, now.counters) == (before.frames, before.counters)

@@ -12,6 +12,7 @@ from pitstop.engine.leaving import LeavesScript
 from pitstop.engine.weights_file import Format
 from pitstop.errors import PitstopError, UserError
 from pitstop.events import Notice
+from pitstop.exit_codes import EXIT_REFUSED
 
 if TYPE_CHECKING:
     from pitstop.engine.session import Session
@@ -21,8 +22,6 @@ EXPORTED = "exported"
 
 REFUSED = "export_refused"
 """Code of the notice that says why there is none."""
-
-_EXIT_REFUSED = 2
 
 
 class NotExportable(UserError):
@@ -71,7 +70,7 @@ def refuse(session: Session, problem: PitstopError) -> NoReturn:
         ExportEnded: always.
     """
     session.report(Notice(REFUSED, problem.message, problem.remedy))
-    raise ExportEnded(_EXIT_REFUSED)
+    raise ExportEnded(EXIT_REFUSED)
 
 
 def refuse_to_train(session: Session, index: int) -> NoReturn:

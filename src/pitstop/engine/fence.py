@@ -22,13 +22,13 @@ from typing import ParamSpec, Protocol
 
 from pitstop.engine.leaving import LeavesScript
 from pitstop.events import Event, Notice
+from pitstop.exit_codes import EXIT_REFUSED
 from pitstop.link.beacon import Phase
 from pitstop.link.stacks import ENV_STACKS
 
 FAILURES_FILE = "failures.txt"
 """In the attempt's folder: tracebacks of what failed in Pitstop itself."""
 
-_EXIT_REFUSED = 2
 _MOST_PLACES = 50
 _P = ParamSpec("_P")
 
@@ -40,7 +40,7 @@ class RestoreFailed(LeavesScript):
     """
 
     def __init__(self) -> None:
-        super().__init__(_EXIT_REFUSED)
+        super().__init__(EXIT_REFUSED)
 
 
 class Watched(Protocol):
@@ -59,7 +59,7 @@ class Watched(Protocol):
 
 
 @dataclass(frozen=True)
-class Failure:
+class OwnFailure:
     """What failed, and where; `spoils` a later snapshot or not."""
 
     place: str
@@ -76,7 +76,7 @@ class Fence:
 
     def __init__(self) -> None:
         self._session: Watched | None = None
-        self._early: list[Failure] = []
+        self._early: list[OwnFailure] = []
         self._places: set[str] = set()
         self._told = False
         self._pid = os.getpid()
@@ -105,11 +105,11 @@ class Fence:
             self._places.add(place)
             # Nothing is left to be told to when this fails.
             with suppress(Exception):
-                self._keep(Failure(place, error, spoils))
+                self._keep(OwnFailure(place, error, spoils))
         if spoils and self._session is not None and self._session.phase() is Phase.RESTORING:
             raise RestoreFailed
 
-    def _keep(self, failure: Failure) -> None:
+    def _keep(self, failure: OwnFailure) -> None:
         if self._session is None:
             self._early.append(failure)
             _write(Path(os.environ[ENV_STACKS]).parent, failure)
@@ -117,7 +117,7 @@ class Fence:
             _write(self._session.attempt_dir, failure)
             self._tell(self._session, failure)
 
-    def _tell(self, session: Watched, failure: Failure) -> None:
+    def _tell(self, session: Watched, failure: OwnFailure) -> None:
         if session.phase() is Phase.RESTORING and failure.spoils:
             session.report(_not_restored(failure))
         elif failure.spoils:
@@ -127,12 +127,12 @@ class Fence:
             session.report(_unobserved(failure, session.attempt_dir / FAILURES_FILE))
 
 
-def _write(attempt_dir: Path, failure: Failure) -> None:
+def _write(attempt_dir: Path, failure: OwnFailure) -> None:
     with suppress(OSError), (attempt_dir / FAILURES_FILE).open("a", encoding="utf-8") as file:
         file.write(failure.describe())
 
 
-def _unobserved(failure: Failure, path: Path) -> Notice:
+def _unobserved(failure: OwnFailure, path: Path) -> Notice:
     return Notice(
         "observation_failed",
         f"Pitstop failed in {failure.place} ({failure.error!r}); the training is not affected.",
@@ -140,7 +140,7 @@ def _unobserved(failure: Failure, path: Path) -> Notice:
     )
 
 
-def _not_restored(failure: Failure) -> Notice:
+def _not_restored(failure: OwnFailure) -> Notice:
     return Notice(
         "resume_refused",
         f"Pitstop failed to restore the saved state ({failure.error!r}); the checkpoint stands.",

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 
-from pitstop.engine.level import Level
+from pitstop.engine.exactness import Exactness
 
 _TRAINING = ("chief", "master", "worker")
 
@@ -37,12 +37,12 @@ def members(environment: Mapping[str, str]) -> int:
         return 1
 
 
-def level_of_members(environment: Mapping[str, str] = os.environ) -> Level | None:
+def level_of_members(environment: Mapping[str, str] = os.environ) -> Exactness | None:
     """The level of one member alone; None where it trains by itself."""
     count = members(environment)
     if count == 1:
         return None
-    return Level(
+    return Exactness(
         "not_exact",
         f"TF_CONFIG names {count} processes that train together, and each is saved by itself: they "
         "may stop, and go on, at different steps",

@@ -18,7 +18,7 @@ RANDOM_SEED = "random seed"
 INITIAL_EPOCH = "initial_epoch"
 
 
-class Verdict(enum.Enum):
+class TrainingVerdict(enum.Enum):
     """What a call is to the saved trainings.
 
     Attributes:
@@ -52,7 +52,7 @@ class SavedTraining:
 
 
 @dataclass(frozen=True)
-class Match:
+class TrainingMatch:
     """What is known of a call.
 
     Attributes:
@@ -61,12 +61,12 @@ class Match:
         differences: what is not as it was.
     """
 
-    verdict: Verdict
+    verdict: TrainingVerdict
     training: SavedTraining | None = None
     differences: tuple[Difference, ...] = ()
 
 
-def match(now: Identity, saved: Sequence[SavedTraining]) -> Match:
+def match(now: Identity, saved: Sequence[SavedTraining]) -> TrainingMatch:
     """The saved training that a call is.
 
     Args:
@@ -76,13 +76,13 @@ def match(now: Identity, saved: Sequence[SavedTraining]) -> Match:
     same = [each for each in saved if _is_at_its_place(now, each, saved)]
     same += [each for each in saved if _computes_the_same(now, each.identity)]
     if same:
-        return Match(Verdict.SAME, same[0])
+        return TrainingMatch(TrainingVerdict.SAME, same[0])
     for each in saved:
         if is_same_call(now, each.identity, saved):
             found = what_differs(each.identity, now)
             verdict = _verdict_of(now, each, found, saved)
-            if verdict is not Verdict.ANOTHER:
-                return Match(verdict, each, found)
+            if verdict is not TrainingVerdict.ANOTHER:
+                return TrainingMatch(verdict, each, found)
     return _another(now, saved)
 
 
@@ -91,18 +91,18 @@ def _verdict_of(
     training: SavedTraining,
     found: Sequence[Difference],
     saved: Sequence[SavedTraining],
-) -> Verdict:
+) -> TrainingVerdict:
     before = training.identity
     names = {each.name for each in found}
     if is_changed(now, before):
         is_set = names <= {*now.settings, *before.settings, RANDOM_SEED}
-        return Verdict.CHANGED if is_set else Verdict.EDITED
+        return TrainingVerdict.CHANGED if is_set else TrainingVerdict.EDITED
     if training.finished or not _is_alone(now, saved):
         # The script has chosen something else for it: a sweep that goes on, a random search.
-        return Verdict.ANOTHER
+        return TrainingVerdict.ANOTHER
     if names == {INITIAL_EPOCH}:
-        return Verdict.RESUMED
-    return Verdict.EDITED if names <= {*now.data, *before.data} else Verdict.ANOTHER
+        return TrainingVerdict.RESUMED
+    return TrainingVerdict.EDITED if names <= {*now.data, *before.data} else TrainingVerdict.ANOTHER
 
 
 def what_differs(before: Identity, now: Identity) -> tuple[Difference, ...]:
@@ -176,7 +176,7 @@ def _draws_the_same(now: Identity, before: Identity) -> bool:
     return now.random == before.random
 
 
-def _another(now: Identity, saved: Sequence[SavedTraining]) -> Match:
+def _another(now: Identity, saved: Sequence[SavedTraining]) -> TrainingMatch:
     def distance(training: SavedTraining) -> tuple[bool, bool, int]:
         before = training.identity
         found = what_differs(before, now)
@@ -184,7 +184,7 @@ def _another(now: Identity, saved: Sequence[SavedTraining]) -> Match:
 
     nearest = min(saved, key=distance, default=None)
     if nearest is None:
-        return Match(Verdict.ANOTHER)
+        return TrainingMatch(TrainingVerdict.ANOTHER)
     before = nearest.identity
     found = (
         what_differs(before, now)
@@ -194,7 +194,7 @@ def _another(now: Identity, saved: Sequence[SavedTraining]) -> Match:
         )
         or differences(before.random, now.random)
     )
-    return Match(Verdict.ANOTHER, nearest, found)
+    return TrainingMatch(TrainingVerdict.ANOTHER, nearest, found)
 
 
 def _iteration(identity: Identity) -> str:

@@ -8,15 +8,14 @@ from pitstop.engine.leaving import LeavesScript
 from pitstop.engine.session import Session
 from pitstop.errors import ResumeRefused
 from pitstop.events import Notice
-
-_EXIT_REFUSED = 2
+from pitstop.exit_codes import EXIT_REFUSED
 
 
 class ResumeImpossible(LeavesScript):
     """Leaves the script because the saved state does not fit it; nothing is lost."""
 
     def __init__(self) -> None:
-        super().__init__(_EXIT_REFUSED)
+        super().__init__(EXIT_REFUSED)
 
 
 def refuse_resume(session: Session, refusal: ResumeRefused) -> NoReturn:

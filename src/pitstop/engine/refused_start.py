@@ -8,15 +8,14 @@ from pitstop.engine.leaving import LeavesScript
 from pitstop.engine.session import Session
 from pitstop.errors import PitstopError
 from pitstop.events import Notice
-
-_EXIT_REFUSED = 2
+from pitstop.exit_codes import EXIT_REFUSED
 
 
 class StartRefused(LeavesScript):
     """Leaves the script before its first step: the saved weights do not fit it."""
 
     def __init__(self) -> None:
-        super().__init__(_EXIT_REFUSED)
+        super().__init__(EXIT_REFUSED)
 
 
 def refuse_start(session: Session, problem: PitstopError) -> NoReturn:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pitstop.engine.cut import Position
+from pitstop.engine.state_capture import Position
 from pitstop.link.wire import close_all
 from pitstop.snapshot.restore_table import Range, parse_table
 

@@ -17,7 +17,6 @@ from pitstop.engine.best_watch import BestWatch
 from pitstop.engine.cadence import Cadence
 from pitstop.engine.copier import Copied, Copier
 from pitstop.engine.copy_mode import is_copied_before
-from pitstop.engine.cut import Cut, Position
 from pitstop.engine.durability import Durability
 from pitstop.engine.fence import FENCE
 from pitstop.engine.leaving import LeavesScript
@@ -25,17 +24,13 @@ from pitstop.engine.loss_watch import LossWatch
 from pitstop.engine.own_sources import own_sources
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState, open_saved_state
+from pitstop.engine.state_capture import Position, StateCapture
 from pitstop.engine.step_recorder import StepRecorder
 from pitstop.engine.trainings import Trainings
 from pitstop.engine.vitals import Vitals
 from pitstop.errors import PeerClosed, PeerFault, ProtocolMismatch
-from pitstop.events import (
-    Event,
-    StopRequested,
-    TrainerConnected,
-    TrainerStopped,
-    to_record,
-)
+from pitstop.events import Event, StopRequested, TrainerConnected, TrainerStopped, to_record
+from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.beacon import Beacon, Phase, Stop
 from pitstop.link.settings import Settings
 from pitstop.link.wire import PROTOCOL, Connection
@@ -43,7 +38,6 @@ from pitstop.machine.memory import available_bytes
 from pitstop.machine.own_process import age_ns
 from pitstop.snapshot.arena import Arena
 
-EXIT_STOPPED = 75
 _STOP_WAIT_SECONDS = 3.0
 _GIVEN_UP_NS = 60_000_000_000
 
@@ -197,7 +191,7 @@ class Session:
         """What this process is doing."""
         return self.beacon.phase()
 
-    def act(self, step: int, take: Callable[[], Cut | None]) -> bool:
+    def act(self, step: int, take: Callable[[], StateCapture | None]) -> bool:
         """Does what is due at this boundary.
 
         Returns:
@@ -223,7 +217,7 @@ class Session:
         """What the last snapshot cost the training, as the steps behind it tell."""
         self._cadence.cost_measured(max(seconds, self._blocked_seconds))
 
-    def milestone(self, cut: Cut | None) -> None:
+    def milestone(self, cut: StateCapture | None) -> None:
         """Saves the outcome of a fit, and waits until it is durable.
 
         The next snapshot would otherwise take its place before it is on disk.
@@ -235,7 +229,7 @@ class Session:
         self._durability.expect(self._copier.copy_now(cut, "fit_end", durable=True))
         self._durability.wait(self._nobody_stops)
 
-    def epoch_ended(self, cut: Cut | None, metrics: dict[str, float]) -> None:
+    def epoch_ended(self, cut: StateCapture | None, metrics: dict[str, float]) -> None:
         """The metrics of an epoch are known: its end is kept if they are among the best.
 
         Args:
@@ -249,7 +243,7 @@ class Session:
         best = cut.measured(finite)
         self._durability.expect(self._copier.copy_now(best, "best", durable=True))
 
-    def stop_with(self, cut: Cut | None, phase: str, at: Position | None = None) -> None:
+    def stop_with(self, cut: StateCapture | None, phase: str, at: Position | None = None) -> None:
         """Saves a cut, if there is one, and leaves the script.
 
         Args:
@@ -278,7 +272,7 @@ class Session:
     def _nobody_stops(self) -> bool:
         return not self.stop_requested()
 
-    def _named(self, cut: Cut) -> Cut:
+    def _named(self, cut: StateCapture) -> StateCapture:
         """The cut with the name that the user asked for, if one did."""
         name = self._take_request()
         return cut.named(name) if name else cut
@@ -288,14 +282,16 @@ class Session:
         before, self._checkpoints_seen = self._checkpoints_seen, self.beacon.checkpoint_requests()
         return None if self._checkpoints_seen == before else self.beacon.take_checkpoint_name()
 
-    def _end_where_set(self, step: int, take: Callable[[], Cut | None]) -> None:
+    def _end_where_set(self, step: int, take: Callable[[], StateCapture | None]) -> None:
         if 0 < self.settings.die_at_step <= step:
             os.kill(os.getpid(), signal.SIGKILL)
         if 0 < self.settings.halt_at_step <= step:
             self.report(StopRequested(source="setting", urgency="graceful"))
             self.stop_with(take(), "train")
 
-    def _snapshot(self, take: Callable[[], Cut | None], reason: str, *, durable: bool) -> bool:
+    def _snapshot(
+        self, take: Callable[[], StateCapture | None], reason: str, *, durable: bool
+    ) -> bool:
         self._copier.wait()
         started_ns = time.monotonic_ns()
         cut = None if self._given_up else take()

@@ -12,14 +12,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pitstop.engine import reachable
-from pitstop.engine.level import Level
+from pitstop.engine.exactness import Exactness
 from pitstop.engine.reachable import Reference
 from pitstop.engine.script_random import KINDS
 
 _MOST_OBJECTS = 5_000
 
 
-def level_of(data: Any, callbacks: Sequence[Any], opened: Callable[[type], bool]) -> Level | None:
+def level_of(
+    data: Any, callbacks: Sequence[Any], opened: Callable[[type], bool]
+) -> Exactness | None:
     """What a shared generator makes of a resume; None when there is none.
 
     Args:
@@ -31,7 +33,7 @@ def level_of(data: Any, callbacks: Sequence[Any], opened: Callable[[type], bool]
     for callback in callbacks:
         for each in _used_by(callback, opened, without=(data,)):
             if any(each is other for other in of_input):
-                return Level(
+                return Exactness(
                     "not_exact",
                     f"the input, which is read ahead, and {type(callback).__name__} draw from one "
                     "random generator: not repeatable even without an interruption; "

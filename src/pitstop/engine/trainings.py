@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from pitstop.engine.identity import Identity
-from pitstop.engine.matching import Match, SavedTraining, match
+from pitstop.engine.matching import SavedTraining, TrainingMatch, match
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.link.beacon import Beacon
 
@@ -57,7 +57,7 @@ class Trainings:
         self._visits[frames] += 1
         return found
 
-    def match(self, identity: Identity) -> Match:
+    def match(self, identity: Identity) -> TrainingMatch:
         """What a call is to the saved trainings that no call of this process was yet."""
         return match(identity, [_training(point, known) for point, known in self._open()])
 
@@ -70,14 +70,14 @@ class Trainings:
         """Whether a call of this process was one of the saved trainings."""
         return bool(self._claimed)
 
-    def claim(self, found: Match) -> RestorePoint:
+    def claim(self, found: TrainingMatch) -> RestorePoint:
         """The state of the training that a call is; its number is taken."""
         point = self.point_of(found)
         self._claimed.add(point.fit)
         self._beacon.take_training(point.fit)
         return point
 
-    def point_of(self, found: Match) -> RestorePoint:
+    def point_of(self, found: TrainingMatch) -> RestorePoint:
         """The state of the training that was found."""
         assert found.training is not None
         return next(point for point, _ in self._known() if point.fit == found.training.fit)

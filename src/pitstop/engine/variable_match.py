@@ -96,7 +96,7 @@ _V = TypeVar("_V", SavedVariable, PresentVariable)
 
 
 @dataclass(frozen=True)
-class Match:
+class VariableMatch:
     """Who takes what.
 
     Attributes:
@@ -110,7 +110,7 @@ class Match:
     reordered: bool = False
 
 
-def match(saved: Sequence[SavedVariable], present: Sequence[PresentVariable]) -> Match:
+def match(saved: Sequence[SavedVariable], present: Sequence[PresentVariable]) -> VariableMatch:
     """Finds the variable of each saved value.
 
     Raises:
@@ -121,12 +121,12 @@ def match(saved: Sequence[SavedVariable], present: Sequence[PresentVariable]) ->
     new = {each.index for each in present if each.owned} - {item.index for item in saved}
     if not new and (all(is_same(*pair) for pair in there) or _renumbered(there)):
         pairs = tuple((item, each.index) for item, each in there if each.alive)
-        return Match(pairs, tuple(item for item in saved if item.index not in by_index))
+        return VariableMatch(pairs, tuple(item for item in saved if item.index not in by_index))
     alive = [each for each in present if each.alive]
     parts = [_by_name(_part(saved, owned=owned), _part(alive, owned=owned)) for owned in _PARTS]
     pairs = tuple(pair for part in parts for pair in part.pairs)
     reordered = any(part.reordered for part in parts)
-    return Match(pairs, tuple(item for part in parts for item in part.waiting), reordered)
+    return VariableMatch(pairs, tuple(item for part in parts for item in part.waiting), reordered)
 
 
 def fits(item: SavedVariable, variable: PresentVariable) -> bool:
@@ -156,12 +156,12 @@ def _part(variables: Sequence[_V], *, owned: bool) -> list[_V]:
     return [each for each in variables if each.owned == owned]
 
 
-def _by_name(saved: Sequence[SavedVariable], present: Sequence[PresentVariable]) -> Match:
+def _by_name(saved: Sequence[SavedVariable], present: Sequence[PresentVariable]) -> VariableMatch:
     in_turn = list(zip(saved, present, strict=False))
     if len(saved) == len(present) and (
         all(is_same(*pair) for pair in in_turn) or _renumbered(in_turn)
     ):
-        return Match(tuple((item, each.index) for item, each in in_turn))
+        return VariableMatch(tuple((item, each.index) for item, each in in_turn))
     once = _once(item.path for item in saved) & _once(each.path for each in present)
     by_path = {each.path: each for each in present if each.path in once}
     pairs = [(item, by_path[item.path]) for item in saved if item.path in once]
@@ -172,7 +172,7 @@ def _by_name(saved: Sequence[SavedVariable], present: Sequence[PresentVariable])
             raise changed(item, each)
     takers = [each.index for _, each in pairs]
     found = tuple((item, each.index) for item, each in pairs)
-    return Match(found, tuple(left), takers != sorted(takers))
+    return VariableMatch(found, tuple(left), takers != sorted(takers))
 
 
 def _rivals(

@@ -19,25 +19,11 @@ from pitstop.events.attempts import (
     StopRequested,
     TrainerExited,
 )
-from pitstop.events.base import (
-    Event,
-    JsonValue,
-    UnknownEvent,
-    from_record,
-    to_record,
-)
-from pitstop.events.checkpoints import (
-    CheckpointCommitted,
-    CheckpointFailed,
-    CheckpointQuarantined,
-)
+from pitstop.events.base import Event, JsonValue, UnknownEvent, from_record, to_record
+from pitstop.events.checkpoints import CheckpointCommitted, CheckpointFailed, CheckpointQuarantined
 from pitstop.events.flight import ExhaustionForecast
 from pitstop.events.jobs import JobSeen, JobState
-from pitstop.events.mirror import (
-    CheckpointUploaded,
-    UploadFailed,
-    UploadGivenUp,
-)
+from pitstop.events.mirror import CheckpointUploaded, UploadFailed, UploadGivenUp
 from pitstop.events.supervision import (
     RestartCancelled,
     RestartPlanned,

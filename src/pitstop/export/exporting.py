@@ -11,10 +11,7 @@ from pathlib import Path
 from pitstop.engine.export_order import EXPORTED, REFUSED
 from pitstop.engine.weights_file import Format
 from pitstop.errors import EnvironmentFault, UserError
-from pitstop.events import (
-    InstrumentationUnavailable,
-    Notice,
-)
+from pitstop.events import InstrumentationUnavailable, Notice
 from pitstop.export import destination, rerun
 from pitstop.export.host import Host, Outcome
 from pitstop.export.source import Source, choose

@@ -16,12 +16,12 @@ from pitstop.link.beacon import Beacon
 from pitstop.link.settings import ENV_COMPANION, ENV_SOCKET, Settings
 from pitstop.link.wire import Connection, close_all
 from pitstop.machine.signalling import send_to_group
-from pitstop.supervisor import process
-from pitstop.supervisor.control import ControlSocket
-from pitstop.supervisor.reactor import Reactor
-from pitstop.supervisor.resume import RestorePoint
-from pitstop.supervisor.seat import Invitation, Seat
-from pitstop.supervisor.trainer_link import TrainerHandlers
+from pitstop.supervisor.control.control_socket import ControlSocket
+from pitstop.supervisor.lifecycle.event_loop import EventLoop
+from pitstop.supervisor.processes import process
+from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint
+from pitstop.supervisor.trainer.trainer_link import TrainerHandlers
+from pitstop.supervisor.trainer.trainer_slot import Invitation, TrainerSlot
 
 _ATTEMPT = 1
 _TURN_SECONDS = 60.0
@@ -61,7 +61,7 @@ class Host:
     def __init__(
         self,
         settings: Settings,
-        points: Sequence[RestorePoint],
+        points: Sequence[ChosenCheckpoint],
         image: Callable[[str], tuple[int, ...]],
         scratch: Path,
     ) -> None:
@@ -78,9 +78,9 @@ class Host:
         self._image = image
         self._scratch = scratch
         self._outcome = Outcome()
-        self._reactor = Reactor()
+        self._reactor = EventLoop()
         self._ended = False
-        self._seat: Seat
+        self._seat: TrainerSlot
 
     def run(self, script: Script) -> Outcome:
         """Runs the script to its end.
@@ -104,7 +104,7 @@ class Host:
             self._outcome.exit_code = child.wait()
         return self._outcome
 
-    def _make_seat(self, beacon: Beacon) -> Seat:
+    def _make_seat(self, beacon: Beacon) -> TrainerSlot:
         invitation = Invitation(
             run_dir=str(self._scratch),
             attempt=_ATTEMPT,
@@ -119,7 +119,7 @@ class Host:
             on_restore=self._on_restore,
             on_vitals=lambda _: None,
         )
-        return Seat(self._reactor, invitation, handlers)
+        return TrainerSlot(self._reactor, invitation, handlers)
 
     def _accept(self, control: ControlSocket) -> None:
         client = control.accept()

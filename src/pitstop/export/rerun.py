@@ -12,7 +12,7 @@ from pitstop.export.host import Outcome, Script
 from pitstop.link.settings import ENV_ENTROPY
 from pitstop.masking import MASK
 from pitstop.store.run_folder import RunFolder
-from pitstop.supervisor.entropy import hash_seed
+from pitstop.supervisor.runs.entropy import hash_seed
 
 _TAIL_LINES = 20
 

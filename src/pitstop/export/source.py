@@ -12,7 +12,8 @@ from pitstop.snapshot.loading import RestoreImage, load
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.manifest import Manifest
 from pitstop.store.run_folder import RunFolder
-from pitstop.supervisor.resume import RestorePoint, restore_points
+from pitstop.supervisor.helpers.restore_points import restore_points
+from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint
 
 
 class NothingToExport(UserError):
@@ -35,7 +36,7 @@ class Source:
     name: str
     manifest: Manifest
     saved: SavedState
-    points: tuple[RestorePoint, ...]
+    points: tuple[ChosenCheckpoint, ...]
     entries: tuple[CheckpointEntry, ...]
     loaded: RestoreImage
 

@@ -24,7 +24,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Scale:
+class MixedScale:
     """The last blocks of one length; the newest one is still growing."""
 
     block_seconds: float
@@ -43,7 +43,7 @@ class Envelope:
         highest: of all values so far.
     """
 
-    scales: tuple[Scale, ...] = tuple(Scale(seconds) for seconds in BLOCK_SECONDS)
+    scales: tuple[MixedScale, ...] = tuple(MixedScale(seconds) for seconds in BLOCK_SECONDS)
     highest: float = 0.0
 
 
@@ -53,7 +53,7 @@ def extended(envelope: Envelope, time_seconds: float, value: float) -> Envelope:
     return Envelope(scales, max(envelope.highest, value))
 
 
-def _with_value(scale: Scale, time_seconds: float, value: float) -> Scale:
+def _with_value(scale: MixedScale, time_seconds: float, value: float) -> MixedScale:
     begin = time_seconds - time_seconds % scale.block_seconds
     last = scale.blocks[-1] if scale.blocks else None
     if last is None or last.begin_seconds < begin:

@@ -19,7 +19,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pitstop.flight.envelope import MOST_BLOCKS, Envelope, Scale
+from pitstop.flight.envelope import MOST_BLOCKS, Envelope, MixedScale
 from pitstop.flight.trend import Trend, trend
 
 HORIZON_WINDOWS = 3.0
@@ -82,7 +82,7 @@ def is_growing(envelope: Envelope) -> bool:
     return any(_steady(scale) is not None for scale in envelope.scales)
 
 
-def _at_scale(scale: Scale, highest: float, left: float, outlook: Outlook) -> Forecast | None:
+def _at_scale(scale: MixedScale, highest: float, left: float, outlook: Outlook) -> Forecast | None:
     line = _steady(scale)
     if line is None or not _reaches_new_high(scale, highest) or _growth_to_come(scale) < left:
         return None
@@ -99,7 +99,7 @@ def _at_scale(scale: Scale, highest: float, left: float, outlook: Outlook) -> Fo
     )
 
 
-def _steady(scale: Scale) -> Trend | None:
+def _steady(scale: MixedScale) -> Trend | None:
     """The growth of a scale's lows, None where it is none that lasts."""
     points = scale.lows()
     if len(points) < _FEWEST_BLOCKS or points[-1].value <= points[0].value:
@@ -108,7 +108,7 @@ def _steady(scale: Scale) -> Trend | None:
     return line if line.tau >= _STEADY_TAU and line.low > 0.0 else None
 
 
-def _growth_to_come(scale: Scale) -> float:
+def _growth_to_come(scale: MixedScale) -> float:
     """How much more it grows if each half window adds as much less as the second did."""
     points = scale.lows()
     half = len(points) // 2
@@ -120,7 +120,7 @@ def _growth_to_come(scale: Scale) -> float:
     return second * seconds * lasting / (1.0 - lasting)
 
 
-def _reaches_new_high(scale: Scale, highest: float) -> bool:
+def _reaches_new_high(scale: MixedScale, highest: float) -> bool:
     newest = scale.blocks[-(len(scale.blocks) // 3) :]
     return max(block.high for block in newest) >= _NEW_HIGH_SHARE * highest
 

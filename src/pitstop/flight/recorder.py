@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Protocol
 
 from pitstop.events import ExhaustionForecast
+from pitstop.flight.exhaustion_monitor import ExhaustionMonitor
 from pitstop.flight.files import FlightFiles
-from pitstop.flight.foresight import Foresight
 from pitstop.flight.sample import Sample
 from pitstop.flight.sampler import Sampler
-from pitstop.flight.told import Told
+from pitstop.flight.trainer_metrics import TrainerMetrics
 
 COST_SHARE = 0.003
 """Of one processor, at most; where a sample costs more, there are fewer."""
@@ -24,7 +24,7 @@ _CLOSE_SECONDS = 1.0
 class Listener(Protocol):
     """Whoever wants to see every sample."""
 
-    def see(self, sample: Sample, told: Told | None) -> None:
+    def see(self, sample: Sample, told: TrainerMetrics | None) -> None:
         """A sample was taken; `told` is what the trainer told last."""
 
     def close(self) -> None:
@@ -46,8 +46,8 @@ class FlightRecorder:
         self._files = FlightFiles(attempt_dir)
         self._sampler = sampler
         self._every_seconds = every_seconds
-        self._foresight = Foresight()
-        self._told: Told | None = None
+        self._exhaustion_monitor = ExhaustionMonitor()
+        self._told: TrainerMetrics | None = None
         self._foretold: deque[ExhaustionForecast] = deque()
         self._listeners: list[Listener] = []
         self._closed = threading.Event()
@@ -62,7 +62,7 @@ class FlightRecorder:
         """Shows every sample to `listener`, in the recorder's thread; before `start`."""
         self._listeners.append(listener)
 
-    def told(self, told: Told) -> None:
+    def told(self, told: TrainerMetrics) -> None:
         """The trainer tells of itself."""
         self._told = told
 
@@ -73,7 +73,7 @@ class FlightRecorder:
     @property
     def forecasts(self) -> list[ExhaustionForecast]:
         """What was going to run out when it was looked at last."""
-        return list(self._foresight.present.values())
+        return list(self._exhaustion_monitor.present.values())
 
     def close(self) -> None:
         """Takes a last sample and ends; waits for it only briefly."""
@@ -98,7 +98,7 @@ class FlightRecorder:
         # A full disk costs samples, nothing else.
         with contextlib.suppress(OSError):
             self._files.append(sample)
-        self._foretold.extend(self._foresight.see(sample))
+        self._foretold.extend(self._exhaustion_monitor.see(sample))
         for listener in self._listeners:
             listener.see(sample, self._told)
         self.latest = sample

@@ -20,7 +20,7 @@ from pitstop.flight.sample import (
     Sample,
     TrainingSample,
 )
-from pitstop.flight.told import Told
+from pitstop.flight.trainer_metrics import TrainerMetrics
 from pitstop.flight.watcher import Watcher
 from pitstop.link.beacon import Beacon, Progress
 
@@ -34,7 +34,7 @@ NO_PRESSURE = "stalls (/proc/pressure)"
 
 
 @dataclass(frozen=True)
-class Cast:
+class ProcessRoles:
     """Who plays which part now.
 
     Attributes:
@@ -57,7 +57,7 @@ class Sampler:
     def __init__(
         self,
         beacon: Beacon,
-        cast: Callable[[], Cast],
+        process_roles: Callable[[], ProcessRoles],
         places: Mapping[str, Path],
         root: Path = Path("/"),
     ) -> None:
@@ -70,14 +70,14 @@ class Sampler:
             root: holds `proc` and everything that its mounts name.
         """
         self._beacon = beacon
-        self._cast = cast
+        self._process_roles = process_roles
         self._proc = root / "proc"
         self._host = HostReader(root)
         self._roles: dict[int, str] = {}
         self._followed = 0
         self._look_at = 0.0
         self._number = 0
-        self._disk_reader = DiskReader(places, lambda: cast().trainer_pid, root)
+        self._disk_reader = DiskReader(places, lambda: process_roles().trainer_pid, root)
         no_disk: list[DiskSample] = []
         no_gpu: list[GpuSample] = []
         no_pss: dict[int, int] = {}
@@ -95,21 +95,21 @@ class Sampler:
         for watcher in (self._disks, self._gpus, self._pss):
             watcher.close()
 
-    def take(self, told: Told | None) -> Sample:
+    def take(self, told: TrainerMetrics | None) -> Sample:
         """The next sample.
 
         Args:
             told: what the trainer told last, None before it told anything.
         """
-        now, cast = time.monotonic(), self._cast()
-        self._look(now, cast)
+        now, process_roles = time.monotonic(), self._process_roles()
+        self._look(now, process_roles)
         group, pressure = self._host.cgroup(), self._host.pressure()
         number, self._number = self._number, self._number + 1
         return Sample(
             number=number,
             time_seconds=time.time(),
             clock_seconds=now,
-            training=training(self._beacon.progress(), told, cast.checkpoint_step),
+            training=training(self._beacon.progress(), told, process_roles.checkpoint_step),
             processes=self._processes(),
             cgroup=group,
             host=self._host.host(),
@@ -122,14 +122,14 @@ class Sampler:
             ],
         )
 
-    def _look(self, now: float, cast: Cast) -> None:
+    def _look(self, now: float, process_roles: ProcessRoles) -> None:
         """Looks for new processes and for the trainer's cgroup, now and then."""
-        if now >= self._look_at or cast.trainer_pid != self._followed:
+        if now >= self._look_at or process_roles.trainer_pid != self._followed:
             self._look_at = now + _FAMILY_SECONDS
-            self._followed = cast.trainer_pid
-            self._host.follow(cast.trainer_pid)
-            found = processes.descendants([pid for pid in cast.roles if pid], self._proc)
-            self._roles = processes.roles(cast.roles, found)
+            self._followed = process_roles.trainer_pid
+            self._host.follow(process_roles.trainer_pid)
+            found = processes.descendants([pid for pid in process_roles.roles if pid], self._proc)
+            self._roles = processes.roles(process_roles.roles, found)
 
     def _processes(self) -> list[ProcessSample]:
         shares = self._pss.latest
@@ -158,9 +158,11 @@ class Sampler:
         return read
 
 
-def training(progress: Progress, told: Told | None, checkpoint_step: int | None) -> TrainingSample:
+def training(
+    progress: Progress, told: TrainerMetrics | None, checkpoint_step: int | None
+) -> TrainingSample:
     """The training as its page shows it, and as it told of itself."""
-    told = told or Told(math.nan)
+    told = told or TrainerMetrics(math.nan)
     return TrainingSample(
         step=progress.step,
         fit=progress.fit,

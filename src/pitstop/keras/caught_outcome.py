@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pitstop.engine.cut import Cut
 from pitstop.engine.fence import observing
 from pitstop.engine.session import Session
+from pitstop.engine.state_capture import StateCapture
 from pitstop.keras import caught_exception
 from pitstop.keras.fit_run import FitRun
 
@@ -13,7 +13,7 @@ class CaughtOutcome:
     """Of the last `fit`, if it raised."""
 
     def __init__(self) -> None:
-        self._cut: Cut | None = None
+        self._cut: StateCapture | None = None
 
     @observing()
     def hold(self, run: FitRun, error: Exception, *, is_restored: bool) -> None:

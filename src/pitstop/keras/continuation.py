@@ -6,11 +6,11 @@ import time
 from typing import Any
 
 from pitstop.engine.course import Course
-from pitstop.engine.cut import Position
-from pitstop.engine.level import Level
+from pitstop.engine.exactness import Exactness
 from pitstop.engine.process_name import process_name
 from pitstop.engine.refused_resume import refuse_resume
 from pitstop.engine.saved_state import SavedState
+from pitstop.engine.state_capture import Position
 from pitstop.errors import ResumeRefused
 from pitstop.events import EnvironmentChanged, FitRestored, Notice, Restored
 from pitstop.keras import caught_exception, data_spec, event_files, exporting, open_files
@@ -250,8 +250,8 @@ class Continuation:
             )
         )
 
-    def _level(self) -> Level:
+    def _level(self) -> Exactness:
         if self._doubts:
-            return Level("not_exact", " ".join(self._doubts))
+            return Exactness("not_exact", " ".join(self._doubts))
         saved = self._saved.state["level"]
-        return Level(saved["level"], saved["reason"])
+        return Exactness(saved["level"], saved["reason"])

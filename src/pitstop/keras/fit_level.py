@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pitstop.engine.exactness import EXACT, Exactness
 from pitstop.engine.gang import level_of_members
-from pitstop.engine.level import EXACT, Level
 from pitstop.engine.session import Session
 from pitstop.events import LevelKnown
 
@@ -23,15 +23,15 @@ class FitLevel:
     """
 
     def __init__(self) -> None:
-        self.step: Level | None = level_of_members()
-        self.shared: Level | None = None
+        self.step: Exactness | None = level_of_members()
+        self.shared: Exactness | None = None
         self.unverified: list[str] = []
-        self._reported: Level | None = None
+        self._reported: Exactness | None = None
 
     def doubt(self, reason: str) -> None:
         """A resume will not be exact; the first reason is the one that is told."""
         if self.step is None:
-            self.step = Level("not_exact", reason)
+            self.step = Exactness("not_exact", reason)
 
     def hidden_random_op(self, op_type: str, where: str) -> None:
         """An op whose random stream cannot be restored is part of the training step."""
@@ -40,7 +40,7 @@ class FitLevel:
             "use a Keras layer, keras.random with a SeedGenerator, or tf.random.Generator"
         )
 
-    def with_parts(self, parts: Iterable[Level]) -> Level:
+    def with_parts(self, parts: Iterable[Exactness]) -> Exactness:
         """The level of all together.
 
         Args:
@@ -50,14 +50,14 @@ class FitLevel:
         if self.step is not None:
             levels.append(self.step)
         if self.unverified:
-            levels.append(Level("not_exact", _missing(self.unverified)))
+            levels.append(Exactness("not_exact", _missing(self.unverified)))
         if self.shared is not None and levels[0].level == "exact_by_replay":
             levels.append(self.shared)
         by_rank = {level.level: level for level in reversed(levels)}
         weakest = by_rank.get("not_exact") or by_rank.get("exact_by_replay")
         return weakest or levels[0] if levels else EXACT
 
-    def report(self, session: Session, level: Level) -> None:
+    def report(self, session: Session, level: Exactness) -> None:
         """Tells the run's journal of a level, where it is another one than before."""
         if level != self._reported:
             self._reported = level

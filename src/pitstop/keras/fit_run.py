@@ -7,12 +7,12 @@ from typing import Any
 
 from pitstop import steps
 from pitstop.engine import shared_random
-from pitstop.engine.cut import Cut, HeldTensor, Position
+from pitstop.engine.exactness import Exactness
 from pitstop.engine.fence import observing
-from pitstop.engine.level import Level
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
+from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
 from pitstop.engine.step_clock import StepClock
 from pitstop.events import Notice
 from pitstop.keras import (
@@ -28,7 +28,7 @@ from pitstop.keras.fit_level import FitLevel
 from pitstop.keras.fit_objects import NO_OBJECTS, FitObjects
 from pitstop.keras.fit_vitals import FitVitals
 from pitstop.keras.input_choice import InputMode
-from pitstop.keras.recognition import Beginning
+from pitstop.keras.recognition import FitBeginning
 from pitstop.keras.step_numbers import StepNumbers
 from pitstop.keras.structure import Structure
 from pitstop.keras.training_input import TrainingInput
@@ -36,7 +36,7 @@ from pitstop.keras.validation_input import ValidationInput
 from pitstop.keras.variable_paths import VariablePaths
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow import randomness
-from pitstop.tensorflow.streams import Streams, is_part_of_an_input
+from pitstop.tensorflow.streams import RandomStreams, is_part_of_an_input
 from pitstop.tensorflow.variables import VariableRegistry
 
 # Of the budget; snapshots by cadence have a half.
@@ -68,7 +68,7 @@ class FitRun:
         registry: VariableRegistry,
         versions: dict[str, str],
         model: Any,
-        beginning: Beginning,
+        beginning: FitBeginning,
         step: int,
         arguments: dict[str, Any],
     ) -> None:
@@ -85,7 +85,7 @@ class FitRun:
         self.logs: dict[str, Any] = {}
         self.restored_logs: dict[str, Any] = {}
         self.silenced: list[str] = []
-        self.held: Cut | None = None
+        self.held: StateCapture | None = None
         self._call_ended = self._stepping = False
         self._parts = FitLevel()
         self.objects = FitObjects()
@@ -96,7 +96,7 @@ class FitRun:
         self.data: dict[str, Any] = {}
         self.input: TrainingInput
         self.event_files = EventFiles()
-        self._streams = Streams()
+        self._streams = RandomStreams()
         self._registry = registry
         self._versions = versions
         self._path_of = VariablePaths(model)
@@ -151,7 +151,7 @@ class FitRun:
         return self.step + int(self._call_ended)
 
     @property
-    def level(self) -> Level:
+    def level(self) -> Exactness:
         """How exact a resume of this fit is: as exact as its weakest part."""
         return self._parts.with_parts([self.input.level, self.validation.level])
 
@@ -167,7 +167,7 @@ class FitRun:
     def doubt(self, reason: str) -> None:
         """A resume will not be exact; the first reason is the one that is told."""
         if reason and self._parts.step is None:
-            self._parts.step = Level("not_exact", reason)
+            self._parts.step = Exactness("not_exact", reason)
 
     # -- the training steps ----------------------------------------------------
 
@@ -271,7 +271,7 @@ class FitRun:
 
     # -- cuts --------------------------------------------------------------------
 
-    def take(self, stage: str = "steps", milestone: str = "") -> Cut | None:
+    def take(self, stage: str = "steps", milestone: str = "") -> StateCapture | None:
         """A consistent cut of everything, here and now; None when taking it failed.
 
         Only code of ours runs in here: whatever goes wrong, the user's training
@@ -283,7 +283,7 @@ class FitRun:
             self.session.give_up_snapshots(error)
             return None
 
-    def _cut(self, stage: str, milestone: str) -> Cut:
+    def _cut(self, stage: str, milestone: str) -> StateCapture:
         private.flush_callbacks(self.callbacks)
         encoder = Encoder("python/")
         position = Position(self.step, self.index, self.epoch, self.step_in_epoch, stage, milestone)
@@ -312,7 +312,9 @@ class FitRun:
             },
         }
         arrays = [HeldTensor.of_array(name, array) for name, array in encoder.arrays.items()]
-        return Cut(position, (*held.tensors, *input_tensors, *validation_tensors, *arrays), state)
+        return StateCapture(
+            position, (*held.tensors, *input_tensors, *validation_tensors, *arrays), state
+        )
 
     # -- continuing ----------------------------------------------------------------
 

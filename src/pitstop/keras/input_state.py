@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pitstop.engine.cut import HeldTensor
-from pitstop.engine.level import EXACT, Level
+from pitstop.engine.exactness import EXACT, Exactness
 from pitstop.engine.python_state import Encoder, decode
+from pitstop.engine.state_capture import HeldTensor
 from pitstop.keras import refusal
-from pitstop.keras.anchor import Anchor
 from pitstop.keras.input_choice import InputMode
+from pitstop.keras.iterator_checkpoint import IteratorCheckpoint
 from pitstop.store.image import TensorSpec
 from pitstop.tensorflow import pipeline, private
-from pitstop.tensorflow.streams import Streams
+from pitstop.tensorflow.streams import RandomStreams
 
 ITERATOR_TENSOR = "input/iterator"
 _REFUSED_OP = re.compile(r"(\w+) is stateful")
@@ -33,7 +33,7 @@ _ARRAYS = "ArrayDataAdapter"
 _NATIVE_ADAPTERS = (_ARRAYS, "TFDatasetAdapter")
 
 
-_OPEN_ORDER = Level(
+_OPEN_ORDER = Exactness(
     "not_exact",
     "a parallel stage of the pipeline may change the order of its elements; "
     "leave out deterministic=False",
@@ -85,10 +85,10 @@ class InputState:
     random: dict[str, Any] = field(default_factory=dict)
     dataset: Any = None
     variables: list[Any] = field(default_factory=list)
-    level: Level = EXACT
+    level: Exactness = EXACT
     by_replay: bool = False
     mode: InputMode = InputMode.AUTO
-    anchor: Anchor | None = None
+    anchor: IteratorCheckpoint | None = None
 
     @classmethod
     def of(cls, adapter: Any, mode: InputMode = InputMode.AUTO, dataset: Any = None) -> InputState:
@@ -142,9 +142,9 @@ class InputState:
         """The iterator's own state is not saved any more."""
         self.by_replay = True
         if self.level.level == "exact":
-            self.level = Level("exact_by_replay", reason)
+            self.level = Exactness("exact_by_replay", reason)
 
-    def _anchored(self, iterator: Any) -> Anchor | None:
+    def _anchored(self, iterator: Any) -> IteratorCheckpoint | None:
         """The state that a snapshot refers to: the last one, or a new one; None to replay."""
         if not private.is_serializable(iterator):
             self.replay_from_now_on("the input is distributed over several devices")
@@ -158,10 +158,12 @@ class InputState:
             self.by_replay = True
             self.level = _level_of_refusal(self.dataset, error)
             return None
-        self.anchor = Anchor(data, self.created, self.drawn, now, time.monotonic() - now)
+        self.anchor = IteratorCheckpoint(
+            data, self.created, self.drawn, now, time.monotonic() - now
+        )
         return self.anchor
 
-    def _repeats_from(self, anchor: Anchor) -> bool:
+    def _repeats_from(self, anchor: IteratorCheckpoint) -> bool:
         """Whether what is drawn after this state is the same each time."""
         if self.of_arrays:
             # Keras draws the order of the rows with the first batch, from a kernel's own stream.
@@ -172,7 +174,7 @@ class InputState:
         """Takes the counters of a saved position."""
         if not (self.native and self.mode is InputMode.NATIVE):
             self.by_replay = saved["replay"]
-            self.level = Level(*saved["level"])
+            self.level = Exactness(*saved["level"])
         self.drawn = saved["drawn"]
         self.created = saved["created"]
         self.random = decode(saved["random"], arrays)
@@ -184,7 +186,7 @@ class InputState:
         return [variable for variable, was in pairs if not np.array_equal(variable.numpy(), was)]
 
 
-def _held(anchor: Anchor) -> HeldTensor:
+def _held(anchor: IteratorCheckpoint) -> HeldTensor:
     view = memoryview(anchor.data)
     return HeldTensor(TensorSpec(ITERATOR_TENSOR, "U8", (len(view),)), lambda: view)
 
@@ -194,7 +196,7 @@ def prepare_replay(
     arrays: Mapping[str, memoryview],
     adapter: Any,
     dataset: Any,
-    streams: Streams,
+    streams: RandomStreams,
 ) -> None:
     """Brings streams and shuffles to where they were when the iterator was created."""
     if type(adapter).__name__ in _NATIVE_ADAPTERS:
@@ -242,25 +244,25 @@ def fast_forward(iterator: Any, batches: int, tell: Callable[[int], None]) -> No
         next(iterator)
 
 
-def _replay_of(adapter: Any) -> Level:
+def _replay_of(adapter: Any) -> Exactness:
     reason = f"the input is Python code ({type(adapter).__name__})"
     workers = getattr(getattr(adapter, "py_dataset", None), "workers", 1)
     if workers > 1:
         reason += f", read by {workers} workers: its items must not draw random numbers"
-    return Level("exact_by_replay", reason)
+    return Exactness("exact_by_replay", reason)
 
 
-def _unseen_draws(dataset: Any) -> Level:
+def _unseen_draws(dataset: Any) -> Exactness:
     """The level of a pipeline with random ops that TensorFlow takes for stateless."""
     stages = [each for each in pipeline.stateful_stages(dataset) if each.random_ops - each.ops]
     return refusal.level_of(stages, "") if stages else EXACT
 
 
-def _replay_of_file(file: str) -> Level:
-    return Level("exact_by_replay", f"the pipeline keeps its elements in {file}")
+def _replay_of_file(file: str) -> Exactness:
+    return Exactness("exact_by_replay", f"the pipeline keeps its elements in {file}")
 
 
-def _level_of_refusal(dataset: Any, error: tf.errors.OpError) -> Level:
+def _level_of_refusal(dataset: Any, error: tf.errors.OpError) -> Exactness:
     refused = _REFUSED_OP.search(str(error.message))
     return refusal.level_of(
         pipeline.stateful_stages(dataset),

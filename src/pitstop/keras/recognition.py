@@ -9,7 +9,7 @@ from typing import Any
 from pitstop.engine.call_site import present_call_site
 from pitstop.engine.course import Course, decide, doubt_of_left_out
 from pitstop.engine.identity import Identity
-from pitstop.engine.matching import Match
+from pitstop.engine.matching import TrainingMatch
 from pitstop.engine.process_name import process_name
 from pitstop.engine.program import command_digest, program_digest
 from pitstop.engine.refused_resume import refuse_resume
@@ -23,7 +23,7 @@ _ANEW = Course(goes_on=False)
 
 
 @dataclass(frozen=True)
-class Beginning:
+class FitBeginning:
     """A `fit` that begins.
 
     Attributes:
@@ -46,7 +46,7 @@ class Recognition:
         self._session = session
         self._stream: object = None
 
-    def begin(self, model: Any, arguments: Mapping[str, Any]) -> Beginning:
+    def begin(self, model: Any, arguments: Mapping[str, Any]) -> FitBeginning:
         """A `fit` begins; the random streams are as it finds them.
 
         Raises:
@@ -61,13 +61,13 @@ class Recognition:
         except Exception as error:  # noqa: BLE001
             # Only code of ours runs in there, and it looks at objects of the script.
             self._session.report(_unknown(error))
-            return Beginning(trainings.begin_another())
+            return FitBeginning(trainings.begin_another())
         numbered = trainings.of_this_number()
         if numbered is not None:
-            return Beginning(trainings.next_index(), identity, numbered)
+            return FitBeginning(trainings.next_index(), identity, numbered)
         return self._follow(identity, found, course)
 
-    def _follow(self, identity: Identity, found: Match, course: Course) -> Beginning:
+    def _follow(self, identity: Identity, found: TrainingMatch, course: Course) -> FitBeginning:
         trainings = self._session.trainings
         if course.refusal is not None:
             refuse_resume(self._session, course.refusal)
@@ -75,11 +75,11 @@ class Recognition:
             self._session.report(Notice("training_compared", course.told))
         if course.goes_on:
             point = trainings.claim(found)
-            return Beginning(point.fit, identity, point, course)
+            return FitBeginning(point.fit, identity, point, course)
         if not course.doubt and not trainings.has_claimed:
             doubt = doubt_of_left_out(identity, trainings.left_out())
             course = Course(goes_on=False, doubt=doubt)
-        return Beginning(trainings.begin_another(), identity, None, course)
+        return FitBeginning(trainings.begin_another(), identity, None, course)
 
     def _identify(self, model: Any, arguments: Mapping[str, Any]) -> Identity:
         site = present_call_site()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pitstop.engine.level import Level
+from pitstop.engine.exactness import Exactness
 from pitstop.tensorflow.pipeline import StatefulStage
 
 _PYTHON_OPS = frozenset({"PyFunc", "EagerPyFunc", "GeneratorDataset"})
@@ -30,7 +30,7 @@ _STATELESS = "tf.random.stateless_* with a seed per element"
 
 def level_of(
     stages: Sequence[StatefulStage], refused_op: str, *, deterministic_ops: bool = False
-) -> Level:
+) -> Exactness:
     """How exact a replay of a pipeline is that cannot be serialised.
 
     Args:
@@ -41,16 +41,16 @@ def level_of(
     for stage in stages:
         problem = _problem(stage, deterministic_ops=deterministic_ops)
         if problem:
-            return Level("not_exact", f"the pipeline's {stage.name} {problem}")
+            return Exactness("not_exact", f"the pipeline's {stage.name} {problem}")
     drawing = frozenset().union(*(stage.random_ops for stage in stages))
     if refused_op and refused_op not in _UNDERSTOOD | drawing:
-        return Level(
+        return Exactness(
             "not_exact",
             f"the pipeline keeps state that cannot be brought back ({refused_op}); "
             "keep it in a tf.Variable, or compute it from the element",
         )
     told = dict.fromkeys(f"the pipeline's {stage.name} {_way(stage)}" for stage in stages)
-    return Level("exact_by_replay", "; ".join(told) or "the pipeline has no state to give")
+    return Exactness("exact_by_replay", "; ".join(told) or "the pipeline has no state to give")
 
 
 def _problem(stage: StatefulStage, *, deterministic_ops: bool) -> str:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from pitstop.engine.level import Level
+from pitstop.engine.exactness import Exactness
 from pitstop.tensorflow import pipeline
 
-NOT_REPEATABLE = Level(
+NOT_REPEATABLE = Exactness(
     "not_exact",
     "several iterators read one shuffle().repeat() ahead and take each other's seeds, which is "
     "not repeatable even without an interruption; put repeat() before shuffle(), or give "

@@ -17,25 +17,12 @@ from pitstop.engine.session import Session, TrainingStopped
 from pitstop.engine.stop_signals import StopSignals
 from pitstop.engine.witness import place_on_stack
 from pitstop.errors import PeerFault, ResumeRefused
-from pitstop.events import (
-    EpochEnded,
-    FitEnded,
-    FitStarted,
-    InputExhausted,
-    Notice,
-)
-from pitstop.keras import (
-    caught_exception,
-    exporting,
-    open_step,
-    private,
-    starting_from,
-    step_logs,
-)
+from pitstop.events import EpochEnded, FitEnded, FitStarted, InputExhausted, Notice
+from pitstop.keras import caught_exception, exporting, nan_trace, private, starting_from, step_logs
 from pitstop.keras.caught_outcome import CaughtOutcome
 from pitstop.keras.continuation import Continuation
 from pitstop.keras.fit_run import FitRun
-from pitstop.keras.recognition import Beginning, Recognition
+from pitstop.keras.recognition import FitBeginning, Recognition
 from pitstop.keras.repeated_shuffle import RepeatedShuffles
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow import randomness
@@ -158,7 +145,7 @@ class Training:
         self.session.start_steps(run.step)
         self.run = run
 
-    def _next_continuation(self, run: FitRun, beginning: Beginning) -> Continuation | None:
+    def _next_continuation(self, run: FitRun, beginning: FitBeginning) -> Continuation | None:
         if beginning.point is None:
             if self.session.settings.export_to:
                 refuse_to_train(self.session, run.index)
@@ -201,7 +188,7 @@ class Training:
             return
         run.callbacks = callbacks
         if self.session.settings.find_nan_step:
-            run.silenced = open_step.silence(callbacks.callbacks)
+            run.silenced = nan_trace.silence(callbacks.callbacks)
         self._publish_plan(run)
         if run.index == 0 and self.session.settings.start_from:
             starting_from.build(run)
@@ -392,7 +379,7 @@ def _steps(run: FitRun, source: Any, iterator: Any, total: int) -> Iterator[Any]
         source._steps_seen = source._steps_seen + stride if total > 0 else step + stride
         if to_find and run.step + stride >= to_find - 1:
             # One step earlier: its update may be what the next one suffers from.
-            open_step.run_in_the_open(run, stride)
+            nan_trace.run_in_the_open(run, stride)
         else:
             yield private.step_item(step, step + stride - 1, iterator)
         run.step_done()

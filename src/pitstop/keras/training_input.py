@@ -7,20 +7,20 @@ from typing import Any
 
 import tensorflow as tf
 
-from pitstop.engine.cut import HeldTensor
+from pitstop.engine.exactness import Exactness
 from pitstop.engine.fence import observing
-from pitstop.engine.level import Level
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
+from pitstop.engine.state_capture import HeldTensor
 from pitstop.keras import input_choice, input_state
 from pitstop.keras.fit_objects import NO_OBJECTS, FitObjects
 from pitstop.keras.input_choice import CaptureCost, InputMode, Pipeline
 from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputState
 from pitstop.keras.repeated_shuffle import NOT_REPEATABLE, RepeatedShuffles
 from pitstop.tensorflow import pipeline, randomness
-from pitstop.tensorflow.streams import Streams
+from pitstop.tensorflow.streams import RandomStreams
 
-_SPLIT_SEQUENCE = Level(
+_SPLIT_SEQUENCE = Exactness(
     "not_exact",
     "steps_per_epoch ends an epoch within the PyDataset, whose readers begin anew each time; "
     "leave it out, or make it the length of the PyDataset",
@@ -35,7 +35,9 @@ class TrainingInput:
         own_variables: those that the pipeline itself has brought to where they belong.
     """
 
-    def __init__(self, source: Any, streams: Streams, mode: InputMode, objects: FitObjects) -> None:
+    def __init__(
+        self, source: Any, streams: RandomStreams, mode: InputMode, objects: FitObjects
+    ) -> None:
         """Nothing has been read yet.
 
         Args:
@@ -55,7 +57,7 @@ class TrainingInput:
         self._before_replay: dict[str, Any] | None = None
 
     @property
-    def level(self) -> Level:
+    def level(self) -> Exactness:
         """How exactly the input can be brought back."""
         if self._splits_sequence():
             return _SPLIT_SEQUENCE

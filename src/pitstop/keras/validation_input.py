@@ -13,15 +13,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from pitstop.engine.cut import HeldTensor
-from pitstop.engine.level import EXACT, Level
+from pitstop.engine.exactness import EXACT, Exactness
 from pitstop.engine.python_state import Encoder
+from pitstop.engine.state_capture import HeldTensor
 from pitstop.keras import input_state
 from pitstop.keras.input_state import FreshIterator
 from pitstop.keras.repeated_shuffle import NOT_REPEATABLE, RepeatedShuffles
 from pitstop.store.image import TensorSpec
 
-_READ_AHEAD = Level(
+_READ_AHEAD = Exactness(
     "not_exact",
     "validation_data is a Python generator, which each validation reads further than it uses: "
     "not repeatable even without an interruption; give arrays, a PyDataset or a dataset",
@@ -47,7 +47,7 @@ class ValidationInput:
         self._shuffles = RepeatedShuffles(data, in_parts=True)
 
     @property
-    def level(self) -> Level:
+    def level(self) -> Exactness:
         """How exactly the order in which it is read can be brought back."""
         if hasattr(self._data, "__next__"):
             return _READ_AHEAD

@@ -77,7 +77,7 @@ def _allocator(value: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class _Form:
+class _FieldForm:
     """Members that a message must have and may have, and its descriptors."""
 
     needed: Mapping[str, _Check]
@@ -86,19 +86,19 @@ class _Form:
     closed: bool = False
 
 
-_FORMS: Mapping[str, _Form] = {
-    "hello": _Form({"protocol": _integer, "pid": _count}, {"python": _text, "argv": _texts}),
-    "request": _Form(
+_FORMS: Mapping[str, _FieldForm] = {
+    "hello": _FieldForm({"protocol": _integer, "pid": _count}, {"python": _text, "argv": _texts}),
+    "request": _FieldForm(
         {"command": _text}, {"name": _name, "source": _text, "reason": _text, "now": _flag}
     ),
-    "event": _Form({"event": _record}, {}),
-    "arena": _Form({"size_bytes": _count}, {"backing": _text}, fds=1),
-    "snapshot": _Form(
+    "event": _FieldForm({"event": _record}, {}),
+    "arena": _FieldForm({"size_bytes": _count}, {"backing": _text}, fds=1),
+    "snapshot": _FieldForm(
         {"sequence": _count, "step": _count, "epoch": _count, "reason": _text, "durable": _flag},
         {"size_bytes": _count, "blocked_seconds": _number, "copy_seconds": _number},
     ),
-    "restore": _Form({"checkpoint": _folder_name}, {}),
-    "vitals": _Form(
+    "restore": _FieldForm({"checkpoint": _folder_name}, {}),
+    "vitals": _FieldForm(
         {},
         {
             "metrics": _numbers,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pitstop.engine.cut import HeldTensor
 from pitstop.engine.python_state import Encoder, decode
+from pitstop.engine.state_capture import HeldTensor
 from pitstop.engine.weights_file import WeightsUnusable
 from pitstop.errors import ResumeRefused
 from pitstop.tensorflow import private

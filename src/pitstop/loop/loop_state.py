@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pitstop.engine.cut import Cut, HeldTensor, Position
+from pitstop.engine.exactness import EXACT
 from pitstop.engine.gang import level_of_members
-from pitstop.engine.level import EXACT
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
+from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
 from pitstop.engine.witness import place_on_stack
 from pitstop.errors import ResumeRefused
 from pitstop.loop.built_models import BuiltModels
@@ -48,7 +48,7 @@ class LoopState:
         self._models = BuiltModels(objects, registry.naming)
         registry.adopt(variable for _, variable in self._variables())
 
-    def cut(self, position: Position, metrics: Mapping[str, float]) -> Cut:
+    def cut(self, position: Position, metrics: Mapping[str, float]) -> StateCapture:
         """A consistent cut, here and now."""
         encoder = Encoder("python/")
         held = self._registry.hold(self._path_of)
@@ -69,7 +69,7 @@ class LoopState:
         }
         beside = [tensor for _, held in captured.values() for tensor in held]
         arrays = [HeldTensor.of_array(name, array) for name, array in encoder.arrays.items()]
-        return Cut(position, (*held.tensors, *beside, *arrays), state)
+        return StateCapture(position, (*held.tensors, *beside, *arrays), state)
 
     def restore(self, saved: SavedState) -> None:
         """Brings everything to a saved cut.

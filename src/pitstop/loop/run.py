@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from pitstop import steps
-from pitstop.engine.cut import Cut, Position
 from pitstop.engine.leaving import ending_threads
 from pitstop.engine.python_state import decode
 from pitstop.engine.refused_resume import refuse_resume
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session, TrainingStopped
+from pitstop.engine.state_capture import Position, StateCapture
 from pitstop.engine.step_clock import StepClock
 from pitstop.engine.stop_signals import StopSignals
 from pitstop.errors import ResumeRefused
@@ -187,10 +187,10 @@ class Run:
         if cost_seconds is not None:
             self._session.snapshot_cost(cost_seconds)
 
-    def _take(self) -> Cut | None:
+    def _take(self) -> StateCapture | None:
         return self._cut("")
 
-    def _cut(self, milestone: str) -> Cut:
+    def _cut(self, milestone: str) -> StateCapture:
         position = Position(self.step, self._index, 0, self._done, "steps", milestone)
         numbers = {name: float(value) for name, value in self._metrics.items()}
         cut = self._state.cut(position, numbers)

@@ -15,8 +15,8 @@ import numpy as np
 import tensorflow as tf
 
 from pitstop.engine import script_random
-from pitstop.engine.cut import HeldTensor
 from pitstop.engine.python_state import Encoder, NotPortable, decode
+from pitstop.engine.state_capture import HeldTensor
 from pitstop.errors import UserError
 from pitstop.loop.graph_session import GraphSession
 from pitstop.store.image import TensorSpec
@@ -149,7 +149,7 @@ class DataIterator:
             private.restore_iterator(self._iterator, bytes(tensors[self._tensor]))
 
 
-class Plain:
+class PortableValue:
     """An object whose whole state is one portable value: read by one call, set by another."""
 
     def __init__(self, name: str, read: Callable[[], Any], write: Callable[[Any], Any]) -> None:
@@ -177,35 +177,35 @@ class Plain:
         self._write(decode(saved, tensors))
 
 
-def _stream(name: str, value: Any) -> Plain:
-    return Plain(
+def _stream(name: str, value: Any) -> PortableValue:
+    return PortableValue(
         name,
         lambda: script_random.state_of(value),
         lambda state: script_random.set_state(value, state),
     )
 
 
-def _dict(name: str, value: dict[Any, Any]) -> Plain:
+def _dict(name: str, value: dict[Any, Any]) -> PortableValue:
     def write(saved: dict[Any, Any]) -> None:
         value.clear()
         value.update(saved)
 
-    return Plain(name, lambda: value, write)
+    return PortableValue(name, lambda: value, write)
 
 
-def _list_like(name: str, value: Any) -> Plain:
+def _list_like(name: str, value: Any) -> PortableValue:
     def write(saved: Any) -> None:
         value.clear()
         value.extend(saved)
 
-    return Plain(name, lambda: list(value), write)
+    return PortableValue(name, lambda: list(value), write)
 
 
-def _array(name: str, value: np.ndarray[Any, Any]) -> Plain:
+def _array(name: str, value: np.ndarray[Any, Any]) -> PortableValue:
     def write(saved: np.ndarray[Any, Any]) -> None:
         value[...] = saved
 
-    return Plain(name, lambda: value, write)
+    return PortableValue(name, lambda: value, write)
 
 
 def _has(*methods: str) -> Callable[[Any], bool]:
@@ -219,12 +219,12 @@ _KINDS: tuple[tuple[Callable[[Any], bool], Callable[[str, Any], Tracked]], ...] 
     (lambda value: isinstance(value, (*script_random.KINDS, random.Random)), _stream),
     (
         _has("state_dict", "load_state_dict"),
-        lambda name, value: Plain(name, value.state_dict, value.load_state_dict),
+        lambda name, value: PortableValue(name, value.state_dict, value.load_state_dict),
     ),
     (_holds_variables, Variables),
     (
         _has("get_state", "set_state"),
-        lambda name, value: Plain(name, value.get_state, value.set_state),
+        lambda name, value: PortableValue(name, value.get_state, value.set_state),
     ),
     (lambda value: isinstance(value, dict), _dict),
     (_has("clear", "extend", "__iter__"), _list_like),

@@ -20,7 +20,7 @@ _SWAPPED_IN = re.compile(r"^pswpin (\d+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Sample:
+class MemoryPressure:
     """What was read at one moment; None where the kernel does not show it.
 
     Attributes:
@@ -37,14 +37,14 @@ class Sample:
     disk_free_bytes: int | None
 
 
-def sample(folder: Path, root: Path = Path("/")) -> Sample:
+def sample(folder: Path, root: Path = Path("/")) -> MemoryPressure:
     """Reads everything once; a fraction of a millisecond.
 
     Args:
         folder: on the disk to look at.
         root: holds `proc` and everything that its mounts name.
     """
-    return Sample(
+    return MemoryPressure(
         available_bytes(root), _stalled_share(root), _swapped_in_bytes(root), _disk_free(folder)
     )
 

@@ -49,7 +49,7 @@ class Lease:
     renewed_seconds: float
 
 
-class Verdict(enum.Enum):
+class LeaseVerdict(enum.Enum):
     """What to do about a lease that was found."""
 
     TAKE = "take"
@@ -78,17 +78,17 @@ class Sighting:
     age_seconds: float
 
 
-def judge(seen: Sighting) -> Verdict:
+def judge(seen: Sighting) -> LeaseVerdict:
     """Whether the mirror may be taken, is in use, or needs another look."""
     if seen.lease is None or seen.lease.state == RELEASED:
-        return Verdict.TAKE
+        return LeaseVerdict.TAKE
     if seen.here and not seen.holder_alive:
-        return Verdict.TAKE
+        return LeaseVerdict.TAKE
     if max(seen.unchanged_seconds / EXPIRY_SECONDS, seen.age_seconds / ABANDONED_SECONDS) >= 1:
-        return Verdict.TAKE
+        return LeaseVerdict.TAKE
     if seen.lease.state == FINISHING:
-        return Verdict.WAIT
-    return Verdict.REFUSE if seen.here or seen.renewed else Verdict.WAIT
+        return LeaseVerdict.WAIT
+    return LeaseVerdict.REFUSE if seen.here or seen.renewed else LeaseVerdict.WAIT
 
 
 def encode(lease: Lease) -> bytes:

@@ -12,7 +12,7 @@ from pitstop.machine.own_process import is_there
 from pitstop.remote import lease
 from pitstop.remote.fault import StorageFault
 from pitstop.remote.layout import LEASE_KEY
-from pitstop.remote.lease import Lease, Sighting, Verdict
+from pitstop.remote.lease import Lease, LeaseVerdict, Sighting
 from pitstop.remote.storage import Storage
 from pitstop.store.lock import own_record
 
@@ -50,8 +50,8 @@ class LeaseHolder:
         first = found = self._read()
         changed_at = time.monotonic()
         told = False
-        while (verdict := self._judge(first, found, changed_at)) is not Verdict.TAKE:
-            if verdict is Verdict.REFUSE and found is not None:
+        while (verdict := self._judge(first, found, changed_at)) is not LeaseVerdict.TAKE:
+            if verdict is LeaseVerdict.REFUSE and found is not None:
                 raise self._refusal(found)
             if not told and found is not None:
                 say(_waiting_line(self._storage.url, found))
@@ -86,9 +86,9 @@ class LeaseHolder:
         self._state = lease.RELEASED
         self.renew()
 
-    def _judge(self, first: Lease | None, found: Lease | None, changed_at: float) -> Verdict:
+    def _judge(self, first: Lease | None, found: Lease | None, changed_at: float) -> LeaseVerdict:
         if found is None or self._is_own(found):
-            return Verdict.TAKE
+            return LeaseVerdict.TAKE
         here = found.machine == self._own.machine
         sighting = Sighting(
             lease=found,

@@ -17,7 +17,7 @@ from pitstop.store.run_folder import ATTEMPTS_DIR, CHECKPOINTS_DIR, JOURNAL_FILE
 
 
 @dataclass(frozen=True)
-class Record:
+class LocalRecord:
     """A file that is written once or only grows: its place, the object's key, its size now."""
 
     path: Path
@@ -37,21 +37,21 @@ def newest_entry(run_dir: Path) -> CheckpointEntry | None:
     return next((entry for entry in entries if entry.manifest), None)
 
 
-def read_records(run_dir: Path) -> tuple[Record, ...]:
+def read_records(run_dir: Path) -> tuple[LocalRecord, ...]:
     """The journal, and what the attempts have left."""
     paths = [run_dir / JOURNAL_FILE, *sorted((run_dir / ATTEMPTS_DIR).glob("*/*"))]
     seen = (_record(run_dir, path) for path in paths if not path.name.startswith("."))
     return tuple(record for record in seen if record is not None)
 
 
-def _record(run_dir: Path, path: Path) -> Record | None:
+def _record(run_dir: Path, path: Path) -> LocalRecord | None:
     try:
         found = path.stat()
     except FileNotFoundError:
         # It may have got another name since the folder was read.
         return None
     key = path.relative_to(run_dir).as_posix()
-    return Record(path, key, found.st_size) if stat.S_ISREG(found.st_mode) else None
+    return LocalRecord(path, key, found.st_size) if stat.S_ISREG(found.st_mode) else None
 
 
 def _present(entries: tuple[CheckpointEntry, ...]) -> Iterator[LocalCheckpoint]:

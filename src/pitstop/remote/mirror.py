@@ -11,7 +11,7 @@ from pitstop.events import CheckpointUploaded, Event
 from pitstop.remote import plan
 from pitstop.remote.fault import StorageFault
 from pitstop.remote.layout import manifest_key
-from pitstop.remote.local_copy import Record, read_checkpoints, read_records
+from pitstop.remote.local_copy import LocalRecord, read_checkpoints, read_records
 from pitstop.remote.plan import (
     Action,
     PutFile,
@@ -105,7 +105,7 @@ class Mirror:
             self._remote = state_of(manifests, self._sizes, local)
         return self._remote
 
-    def _late_records(self) -> list[Record]:
+    def _late_records(self) -> list[LocalRecord]:
         # They only grow, so the same size is the same content.
         records = read_records(self._run_dir)
         return [each for each in records if self._sizes.get(each.key) != each.size_bytes]

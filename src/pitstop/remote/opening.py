@@ -20,7 +20,7 @@ from pitstop.store.manifest import Manifest
 from pitstop.store.run_folder import JOURNAL_FILE, RUN_FILE, open_existing
 
 
-class Choice(enum.Enum):
+class MirrorChoice(enum.Enum):
     """Where the run goes on from."""
 
     BEGIN = "begin"
@@ -30,7 +30,7 @@ class Choice(enum.Enum):
 
 
 @dataclass(frozen=True, order=True)
-class Side:
+class MirrorSide:
     """How far one of the two copies is; the greater one is the newer.
 
     Attributes:
@@ -44,20 +44,20 @@ class Side:
     journal_bytes: int
 
     @classmethod
-    def of(cls, newest: Manifest | None, journal_bytes: int) -> Side:
+    def of(cls, newest: Manifest | None, journal_bytes: int) -> MirrorSide:
         """From the newest checkpoint, None without one."""
         if newest is None:
             return cls(0, 0.0, journal_bytes)
         return cls(newest.sequence, newest.info.created_seconds, journal_bytes)
 
 
-def choose(local: Side | None, remote: Side | None) -> Choice:
+def choose(local: MirrorSide | None, remote: MirrorSide | None) -> MirrorChoice:
     """The newer side, where there are both; None for a side without a run."""
     if remote is None:
-        return Choice.BEGIN if local is None else Choice.LOCAL
+        return MirrorChoice.BEGIN if local is None else MirrorChoice.LOCAL
     if local is None:
-        return Choice.FETCH
-    return Choice.REPLACE if remote > local else Choice.LOCAL
+        return MirrorChoice.FETCH
+    return MirrorChoice.REPLACE if remote > local else MirrorChoice.LOCAL
 
 
 class Opening:
@@ -85,22 +85,22 @@ class Opening:
         lease.acquire(self._say)
         local, remote = self._local_side(), self._remote_side(new=new)
         choice = choose(local, remote)
-        if choice is Choice.REPLACE:
+        if choice is MirrorChoice.REPLACE:
             self._put_aside()
-        if choice in (Choice.FETCH, Choice.REPLACE):
+        if choice in (MirrorChoice.FETCH, MirrorChoice.REPLACE):
             self._fetch()
         elif local is not None and remote is not None and local.sequence > remote.sequence:
             self._say(f"{self._run_dir} is newer than {self._storage.url}, which will follow.")
 
-    def _local_side(self) -> Side | None:
+    def _local_side(self) -> MirrorSide | None:
         if not (self._run_dir / RUN_FILE).exists():
             return None
         newest = newest_entry(self._run_dir)
         journal = self._run_dir / JOURNAL_FILE
         size_bytes = journal.stat().st_size if journal.exists() else 0
-        return Side.of(newest.manifest if newest else None, size_bytes)
+        return MirrorSide.of(newest.manifest if newest else None, size_bytes)
 
-    def _remote_side(self, *, new: bool) -> Side | None:
+    def _remote_side(self, *, new: bool) -> MirrorSide | None:
         identity = read_identity(self._storage)
         if identity is None:
             return None
@@ -113,7 +113,7 @@ class Opening:
         sizes = self._storage.sizes()
         manifests = read_manifests(self._storage, sizes)
         newest = manifests[0].manifest if manifests else None
-        return Side.of(newest, sizes.get(JOURNAL_FILE, 0))
+        return MirrorSide.of(newest, sizes.get(JOURNAL_FILE, 0))
 
     def _check_same_run(self, run_id: str) -> None:
         if not (self._run_dir / RUN_FILE).exists():

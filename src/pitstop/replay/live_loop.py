@@ -9,16 +9,16 @@ import time
 import zlib
 
 from pitstop import steps
-from pitstop.engine.cut import Cut, Position
+from pitstop.engine.exactness import Exactness
 from pitstop.engine.gang import level_of_members
-from pitstop.engine.level import Level
 from pitstop.engine.session import Session
+from pitstop.engine.state_capture import Position, StateCapture
 from pitstop.engine.step_clock import StepClock
 from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown
 from pitstop.link.beacon import Phase
 from pitstop.replay.first_step import FirstStep
 from pitstop.replay.loop_cut import make_cut
-from pitstop.replay.record import Entry, Kind, Record, RecordFull
+from pitstop.replay.record import LoopRecord, RecordEntry, RecordFull, RecordKind
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.allocators import allocators
 from pitstop.tensorflow.variables import VariableRegistry
@@ -51,7 +51,7 @@ class LiveLoop:
         self.session = session
         self.index = index
         self.step = step
-        self.record = Record()
+        self.record = LoopRecord()
         self.calls = 0
         self.first_random = randomness.capture()
         self.first_step = first_step
@@ -60,8 +60,8 @@ class LiveLoop:
         self.keeps = not session.trainings.is_past(index)
         self._first_step = step
         self._registry = registry
-        self._level = level_of_members() or Level("exact_by_replay")
-        self._reported: Level | None = None
+        self._level = level_of_members() or Exactness("exact_by_replay")
+        self._reported: Exactness | None = None
         self._clock = StepClock()
         self._boundary_ns = time.monotonic_ns()
         self._boundaries = 0
@@ -69,7 +69,7 @@ class LiveLoop:
         self._loss = _NO_LOSS
 
     @property
-    def level(self) -> Level:
+    def level(self) -> Exactness:
         """How exact a resume of this loop is."""
         return self._level
 
@@ -84,19 +84,19 @@ class LiveLoop:
     def doubt(self, reason: str) -> None:
         """A resume will not be exact; the first reason is the one that is told."""
         if self._level.level != "not_exact":
-            self._level = Level("not_exact", reason)
+            self._level = Exactness("not_exact", reason)
 
     def give_up(self, reason: str) -> None:
         """The loop cannot be replayed: nothing of it is saved any more."""
         if self.keeps:
             self.keeps = False
-            self.record = Record()
-            self._level = Level("not_exact", f"{reason}; {_ADVICE}")
+            self.record = LoopRecord()
+            self._level = Exactness("not_exact", f"{reason}; {_ADVICE}")
             self.report_level([])
 
-    def note(self, entry: Entry) -> None:
+    def note(self, entry: RecordEntry) -> None:
         """Adds to the record, if there still is one."""
-        self.calls += entry.kind is Kind.CALL
+        self.calls += entry.kind is RecordKind.CALL
         if not self.keeps:
             return
         try:
@@ -181,7 +181,7 @@ class LiveLoop:
 
     # -- cuts --------------------------------------------------------------------
 
-    def take(self, milestone: str = "") -> Cut | None:
+    def take(self, milestone: str = "") -> StateCapture | None:
         """A consistent cut, here and now; None when there is none to take.
 
         Only code of ours runs in here: whatever goes wrong, the user's training
@@ -195,7 +195,7 @@ class LiveLoop:
             self.session.give_up_snapshots(error)
             return None
 
-    def _cut(self, milestone: str) -> Cut:
+    def _cut(self, milestone: str) -> StateCapture:
         done = self.step - self._first_step
         position = Position(self.step, self.index, 0, done, "steps", milestone)
         held = self._registry.hold()

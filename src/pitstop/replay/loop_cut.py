@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from pitstop.engine.cut import Cut, HeldTensor, Position
-from pitstop.engine.level import Level
+from pitstop.engine.exactness import Exactness
 from pitstop.engine.python_state import Encoder
+from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
 from pitstop.replay.first_step import FirstStep
-from pitstop.replay.record import Record
+from pitstop.replay.record import LoopRecord
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.frameworks import versions
-from pitstop.tensorflow.variables import Held
+from pitstop.tensorflow.variables import HeldVariables
 
 
 def make_cut(
     position: Position,
-    level: Level,
-    held: Held,
-    record: Record,
+    level: Exactness,
+    held: HeldVariables,
+    record: LoopRecord,
     first_random: dict[str, Any],
     first_step: FirstStep,
-) -> Cut:
+) -> StateCapture:
     """A consistent cut, here and now.
 
     Args:
@@ -47,4 +47,4 @@ def make_cut(
         },
     }
     arrays = [HeldTensor.of_array(name, array) for name, array in encoder.arrays.items()]
-    return Cut(position, (*held.tensors, entries, *arrays), state)
+    return StateCapture(position, (*held.tensors, entries, *arrays), state)

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pitstop.engine.cut import HeldTensor
+from pitstop.engine.state_capture import HeldTensor
 from pitstop.replay.values import Form, as_form
 from pitstop.store.image import TensorSpec
 
@@ -33,7 +33,7 @@ _TRACED = 1
 _SAME = 2
 
 
-class Kind(enum.IntEnum):
+class RecordKind(enum.IntEnum):
     """What an entry tells of."""
 
     CALL = 1
@@ -42,7 +42,7 @@ class Kind(enum.IntEnum):
 
 
 @dataclass(frozen=True)
-class Entry:
+class RecordEntry:
     """One recorded call, or read of a variable, or the end of the loop.
 
     Attributes:
@@ -50,7 +50,7 @@ class Entry:
         given: checksum of the arguments.
     """
 
-    kind: Kind
+    kind: RecordKind
     name: str
     form: Form
     data: memoryview
@@ -62,7 +62,7 @@ class RecordFull(ValueError):
     """The record would become too large."""
 
 
-class Record:
+class LoopRecord:
     """The growing record of a live loop."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class Record:
         """Length of the entries so far."""
         return self._size_bytes
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: RecordEntry) -> None:
         """Adds an entry.
 
         Raises:
@@ -121,7 +121,7 @@ class Record:
             self._lengths.append(length_bytes)
         return number
 
-    def _check_size(self, entry: Entry, size_bytes: int) -> None:
+    def _check_size(self, entry: RecordEntry, size_bytes: int) -> None:
         if self._size_bytes + size_bytes > LARGEST_RECORD_BYTES:
             raise RecordFull(
                 f"what the loop returns and reads fills {LARGEST_RECORD_BYTES >> 20} MB "
@@ -129,7 +129,7 @@ class Record:
             )
 
 
-def read(data: memoryview, described: Mapping[str, Any]) -> Iterator[Entry]:
+def read(data: memoryview, described: Mapping[str, Any]) -> Iterator[RecordEntry]:
     """The entries of a saved record, in order."""
     names, lengths = described["names"], described["lengths"]
     forms = [as_form(form) for form in described["forms"]]
@@ -141,4 +141,6 @@ def read(data: memoryview, described: Mapping[str, Any]) -> Iterator[Entry]:
         payload = last[name] if flags & _SAME else data[at : at + lengths[form]]
         at += 0 if flags & _SAME else lengths[form]
         last[name] = payload
-        yield Entry(Kind(kind), names[name], forms[form], payload, bool(flags & _TRACED), given)
+        yield RecordEntry(
+            RecordKind(kind), names[name], forms[form], payload, bool(flags & _TRACED), given
+        )

@@ -25,7 +25,7 @@ from pitstop.replay.callee import Call, Callee
 from pitstop.replay.first_step import FirstStep
 from pitstop.replay.guarded import guarded
 from pitstop.replay.live_loop import LiveLoop
-from pitstop.replay.record import Entry, Kind
+from pitstop.replay.record import RecordEntry, RecordKind
 from pitstop.replay.repetition import LoopDiverged, Repetition
 from pitstop.replay.traced import TracedFunctions
 from pitstop.tensorflow import private, randomness
@@ -290,14 +290,14 @@ class Recorder:
             form, data = values.flatten(result)
             name, given = self._describe(call, loop)
             view = memoryview(data)
-            loop.note(Entry(Kind.CALL, name, form, view, traced, given))
+            loop.note(RecordEntry(RecordKind.CALL, name, form, view, traced, given))
             return view
         return memoryview(b"")
 
     def _note_read(self, loop: LiveLoop, name: str, variable: Any) -> None:
         with guarded(loop, f"variable {name} holds"):
             form, data = values.flatten(private.hold_value(variable))
-            loop.note(Entry(Kind.READ, name, form, memoryview(data)))
+            loop.note(RecordEntry(RecordKind.READ, name, form, memoryview(data)))
 
     def _describe(self, call: Call, loop: LiveLoop) -> tuple[str, int]:
         name = self._signatures.describe(call.callee.name, call.args, call.kwargs)
@@ -313,11 +313,11 @@ class Recorder:
             self._run(call)
         return self._reply(repetition, entry)
 
-    def _next_call(self, repetition: Repetition, call: Call) -> Entry:
+    def _next_call(self, repetition: Repetition, call: Call) -> RecordEntry:
         name, given = self._describe(call, repetition.loop)
-        return repetition.next(Kind.CALL, name, given)
+        return repetition.next(RecordKind.CALL, name, given)
 
-    def _reply(self, repetition: Repetition, entry: Entry) -> Any:
+    def _reply(self, repetition: Repetition, entry: RecordEntry) -> Any:
         value = values.build(entry.form, entry.data)
         self._answered(repetition)
         return value
@@ -388,10 +388,10 @@ class Recorder:
     def _end_loop(self) -> None:
         loop, repetition = self._loop, self._repetition
         if repetition is not None:
-            repetition.next(Kind.END, _FIT)
+            repetition.next(RecordKind.END, _FIT)
             self._answered(repetition)
         elif loop is not None:
-            loop.note(Entry(Kind.END, _FIT, _NOTHING, memoryview(b"")))
+            loop.note(RecordEntry(RecordKind.END, _FIT, _NOTHING, memoryview(b"")))
             loop.finish()
         self._loop = None
         self._thread = 0

@@ -18,7 +18,7 @@ from pitstop.replay import first_step, record
 from pitstop.replay.first_step import Likeness
 from pitstop.replay.live_loop import LiveLoop
 from pitstop.replay.muted_output import MutedOutput
-from pitstop.replay.record import Entry, Kind
+from pitstop.replay.record import RecordEntry, RecordKind
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.variables import VariableRegistry
 
@@ -59,8 +59,8 @@ class Repetition:
         self._saved = saved
         self._muted = MutedOutput()
         self._count = 0
-        self._looks: list[Entry] = []
-        self._following: Entry | None = None
+        self._looks: list[RecordEntry] = []
+        self._following: RecordEntry | None = None
         self._started = time.monotonic()
         self._pid = os.getpid()
         described = saved.state.get("replay")
@@ -106,7 +106,7 @@ class Repetition:
         self._muted.begin()
         atexit.register(self._script_ended)
 
-    def look(self, name: str) -> Entry | None:
+    def look(self, name: str) -> RecordEntry | None:
         """What a variable held here; None where nobody had looked at it.
 
         Looks change nothing: between two calls they may come in any order, or not again.
@@ -125,7 +125,7 @@ class Repetition:
         self.loop.note(entry)
         return entry
 
-    def next(self, kind: Kind, name: str, given: int = 0) -> Entry:
+    def next(self, kind: RecordKind, name: str, given: int = 0) -> RecordEntry:
         """What the earlier attempt recorded here.
 
         Args:
@@ -165,7 +165,7 @@ class Repetition:
             entry = next(self._entries, None)
             if entry is None:
                 return
-            if entry.kind is Kind.READ:
+            if entry.kind is RecordKind.READ:
                 self._looks.append(entry)
             else:
                 self._following = entry
@@ -246,5 +246,5 @@ class Repetition:
         os._exit(_EXIT_REFUSED)
 
 
-def _in_words(kind: Kind, name: str) -> str:
-    return "the beginning of a fit" if kind is Kind.END else name
+def _in_words(kind: RecordKind, name: str) -> str:
+    return "the beginning of a fit" if kind is RecordKind.END else name

@@ -12,15 +12,15 @@ from rich.text import Text
 
 from pitstop.comparison.difference import (
     CheckpointDifference,
+    ComparedSide,
     Comparison,
     Coverage,
-    Side,
     StepDifference,
     TensorDifference,
 )
 from pitstop.events import JsonValue
 from pitstop.plain_text import strict
-from pitstop.report.plain import Plain
+from pitstop.report.plain import PlainText
 
 _MOST_LISTED = 8
 _COVERS = (
@@ -37,7 +37,7 @@ def to_json(found: Comparison) -> dict[str, JsonValue]:
 
 def show(found: Comparison, console: Console) -> None:
     """Writes the comparison; names of the run are never read as markup."""
-    console.print(Plain(Group(*_parts(found))))
+    console.print(PlainText(Group(*_parts(found))))
 
 
 def first_difference(found: Comparison) -> str:
@@ -71,7 +71,7 @@ def _verdict(found: Comparison) -> Text:
     return Text(f"The runs differ: {first_difference(found)}.", "bold red")
 
 
-def _side_text(side: Side) -> str:
+def _side_text(side: ComparedSide) -> str:
     state = "trained to the end" if side.completed else "not finished"
     count = len(side.resumes)
     resumed = f", resumed {'once' if count == 1 else f'{count} times'}" if count else ""

@@ -10,10 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from pitstop.comparison.difference import Reason
-from pitstop.drill import Drill, Trial, Verdict
+from pitstop.drill import Drill, DrillVerdict, Trial
 from pitstop.events import JsonValue
 from pitstop.report import comparison
-from pitstop.report.plain import Plain
+from pitstop.report.plain import PlainText
 
 _COLUMNS = ("interruption", "resumed at", "lost", "result", "seconds")
 
@@ -40,7 +40,7 @@ def show(drill: Drill, console: Console) -> None:
     """Writes the table and the verdict."""
     parts: list[RenderableType] = [_table(drill), Text(), _verdict(drill)]
     lines = (Text(line) for line in _explanation(drill))
-    console.print(Plain(Group(*parts, *lines)))
+    console.print(PlainText(Group(*parts, *lines)))
 
 
 def _trial_json(trial: Trial) -> dict[str, JsonValue]:
@@ -87,15 +87,15 @@ def _result(trial: Trial) -> str:
 
 def _verdict(drill: Drill) -> Text:
     match drill.verdict:
-        case Verdict.EXACT:
+        case DrillVerdict.EXACT:
             count = len(drill.trials)
             return Text(f"Exact: {count} of {count} interrupted runs are identical.", "bold green")
-        case Verdict.NOT_REPRODUCIBLE:
+        case DrillVerdict.NOT_REPRODUCIBLE:
             return Text(
                 "Not reproducible by itself: two uninterrupted runs of the script differ.",
                 "bold yellow",
             )
-        case Verdict.NOT_EXACT:
+        case DrillVerdict.NOT_EXACT:
             return Text(
                 "Not exact: an interrupted run differs, two uninterrupted ones do not.", "bold red"
             )

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable
 
 from pitstop.diagnosis import Diagnosis, EvidenceItem, Finding
+from pitstop.durations import duration
 from pitstop.plain_text import plain_record
-from pitstop.report.course import course
 from pitstop.report.progress import compare
-from pitstop.report.values import clock, duration
+from pitstop.report.trend_lines import course
+from pitstop.report.values import clock
 from pitstop.report.why import WhyReport
 
 

@@ -11,7 +11,7 @@ from pitstop.plain_text import plain
 
 
 @dataclass(frozen=True)
-class Plain:
+class PlainText:
     """A renderable whose texts are plain; colours are rich's own."""
 
     inner: RenderableType

@@ -13,7 +13,7 @@ _GOES_ON = ("running", "stopped", "completed")
 
 
 @dataclass(frozen=True)
-class Progress:
+class AttemptProgress:
     """One attempt in a line.
 
     Attributes:
@@ -45,7 +45,7 @@ class Progress:
         return asdict(self)
 
 
-def progress(evidence: Evidence, diagnosis: Diagnosis, recorded_step: int) -> Progress:
+def progress(evidence: Evidence, diagnosis: Diagnosis, recorded_step: int) -> AttemptProgress:
     """The progress of an attempt.
 
     Args:
@@ -54,7 +54,7 @@ def progress(evidence: Evidence, diagnosis: Diagnosis, recorded_step: int) -> Pr
         recorded_step: the last step in its own record, 0 when there is none.
     """
     first = _first_step(evidence)
-    return Progress(
+    return AttemptProgress(
         attempt=evidence.attempt,
         state=diagnosis.state,
         cause=diagnosis.finding.cause if diagnosis.finding else "",
@@ -66,12 +66,12 @@ def progress(evidence: Evidence, diagnosis: Diagnosis, recorded_step: int) -> Pr
     )
 
 
-def compare(attempts: Sequence[Progress]) -> tuple[str, ...]:
+def compare(attempts: Sequence[AttemptProgress]) -> tuple[str, ...]:
     """What the last attempt has in common with those before it, one sentence each."""
     return tuple(_sentences(attempts)) if len(attempts) > 1 else ()
 
 
-def _sentences(attempts: Sequence[Progress]) -> Iterator[str]:
+def _sentences(attempts: Sequence[AttemptProgress]) -> Iterator[str]:
     last = attempts[-1]
     again = _same_cause(attempts)
     if again > 1:
@@ -88,7 +88,7 @@ def _sentences(attempts: Sequence[Progress]) -> Iterator[str]:
         yield f"In {len(attempts)} attempts {phrases.steps(repeated)} had to be computed twice."
 
 
-def _same_cause(attempts: Sequence[Progress]) -> int:
+def _same_cause(attempts: Sequence[AttemptProgress]) -> int:
     """How many attempts at the end have the cause of the last one; stops are no cause."""
     last = attempts[-1]
     if last.state in _GOES_ON:
@@ -97,16 +97,16 @@ def _same_cause(attempts: Sequence[Progress]) -> int:
     return next(different, len(attempts))
 
 
-def _where(attempts: Sequence[Progress], count: int) -> str:
+def _where(attempts: Sequence[AttemptProgress], count: int) -> str:
     steps = {each.last_step for each in attempts[-count:]}
     return f", each at step {steps.pop():,}" if len(steps) == 1 else ""
 
 
-def _furthest(attempts: Sequence[Progress]) -> int:
+def _furthest(attempts: Sequence[AttemptProgress]) -> int:
     return max(attempts, key=lambda each: (each.last_step, -each.attempt)).attempt
 
 
-def _repeated_steps(attempts: Sequence[Progress]) -> int:
+def _repeated_steps(attempts: Sequence[AttemptProgress]) -> int:
     """Steps that an attempt had reached and a later one began before."""
     pairs = pairwise(attempts)
     return sum(max(0, before.last_step - after.first_step) for before, after in pairs)

@@ -14,11 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from pitstop.diagnosis import ChainLink, Diagnosis, EvidenceItem, Finding
+from pitstop.durations import duration
 from pitstop.plain_text import plain_record
-from pitstop.report.course import CourseLine, course
-from pitstop.report.plain import Plain
+from pitstop.report.plain import PlainText
 from pitstop.report.progress import compare
-from pitstop.report.values import duration
+from pitstop.report.trend_lines import CourseLine, course
 from pitstop.report.why import WhyReport
 
 _STATE_STYLES = {
@@ -47,12 +47,12 @@ def show(report: WhyReport, console: Console, page: Path | None = None) -> None:
     # A path that is broken in its middle can be copied neither from a pipe nor from a terminal.
     if not console.is_terminal:
         console.width = max(console.width, _longest_word(report) + _MARGIN)
-    console.print(Plain(compose(report)), overflow="ignore", crop=False)
+    console.print(PlainText(compose(report)), overflow="ignore", crop=False)
     finding = report.last.finding
     if finding is not None:
         console.print(Text(f"\nThis cause: {finding.page}", "dim"), soft_wrap=True)
     if page is not None:
-        console.print(Plain(Text(f"With plots: {page}", "dim")), soft_wrap=True)
+        console.print(PlainText(Text(f"With plots: {page}", "dim")), soft_wrap=True)
 
 
 def _longest_word(report: WhyReport) -> int:

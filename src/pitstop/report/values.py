@@ -1,4 +1,4 @@
-"""Values, durations and times as a person reads them.  Pure."""
+"""Values and times as a person reads them.  Pure."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from datetime import datetime, tzinfo
 
 from pitstop.diagnosis import phrases
 from pitstop.report.timeline import Unit
-
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 def value_text(value: float, unit: Unit) -> str:
@@ -25,20 +23,6 @@ def value_text(value: float, unit: Unit) -> str:
             return f"{value:.0f} °C"
         case _:
             return f"{value:.4g}"
-
-
-def duration(seconds: float) -> str:
-    """`12 s`, `4 min 10 s`, `3 h 5 min`, `2 d 4 h`."""
-    whole = round(seconds)
-    for size, name, smaller, smaller_name in (
-        (_DAY, "d", _HOUR, "h"),
-        (_HOUR, "h", _MINUTE, "min"),
-        (_MINUTE, "min", 1, "s"),
-    ):
-        if whole >= size:
-            rest = whole % size // smaller
-            return f"{whole // size} {name}" + (f" {rest} {smaller_name}" if rest else "")
-    return f"{seconds:.2g} s" if seconds < 10 else f"{whole} s"
 
 
 def clock(seconds: float, zone: tzinfo | None = None) -> str:

@@ -9,10 +9,10 @@ from pathlib import Path
 from pitstop.diagnosis import Diagnosis, Evidence, diagnose, load
 from pitstop.errors import RunNotFound
 from pitstop.report import recorded
-from pitstop.report.course import telling_first
 from pitstop.report.facts import Fact, facts
-from pitstop.report.progress import Progress, progress
+from pitstop.report.progress import AttemptProgress, progress
 from pitstop.report.timeline import Panel, Timeline
+from pitstop.report.trend_lines import telling_first
 
 _OUTPUT_LINES = 40
 _LINE_CHARACTERS = 400
@@ -39,7 +39,7 @@ class WhyReport:
     last: Diagnosis
     earlier: tuple[Diagnosis, ...] = ()
     damaged_lines: int = 0
-    attempts: tuple[Progress, ...] = ()
+    attempts: tuple[AttemptProgress, ...] = ()
     timeline: Timeline | None = None
     losses: Panel | None = None
     facts: tuple[Fact, ...] = ()
@@ -84,7 +84,7 @@ class _Explained:
 
     evidence: Evidence
     diagnosis: Diagnosis
-    progress: Progress
+    progress: AttemptProgress
 
 
 def _explained(run_dir: Path, attempts: Iterable[Evidence]) -> tuple[_Explained, ...]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pitstop.store.digest import StreamHasher
 from pitstop.store.image import Image
 from pitstop.store.increment import (
-    Ledger,
+    PreviousCheckpoint,
     WritePlan,
     plan_increment,
     plan_whole,
     unchanged_share,
 )
-from pitstop.store.writer import Snapshot
+from pitstop.store.writer import SnapshotSource
 
 _WORTHWHILE_SHARE = 0.1
 """To compare first, a snapshot is read twice; that must save at least so much writing."""
@@ -29,17 +29,19 @@ class Increments:
     """
 
     def __init__(self) -> None:
-        self.ledger: Ledger | None = None
+        self.ledger: PreviousCheckpoint | None = None
         self._compare = False
         self._links = True
         self._buffer = memoryview(b"")
 
-    def begin(self, ledger: Ledger) -> None:
+    def begin(self, ledger: PreviousCheckpoint) -> None:
         """The run is resumed from this checkpoint."""
         self.ledger = ledger
         self._compare = len(ledger.files) > 1
 
-    def plan(self, image: Image, snapshot: Snapshot) -> tuple[WritePlan, dict[str, bytes] | None]:
+    def plan(
+        self, image: Image, snapshot: SnapshotSource
+    ) -> tuple[WritePlan, dict[str, bytes] | None]:
         """What to write of a snapshot, and its chunk digests if they are known already."""
         if self.ledger is None or not (self._compare and self._links):
             return plan_whole(image), None
@@ -50,7 +52,7 @@ class Increments:
         """The file system has no hard links: every checkpoint is whole from now on."""
         self._links = False
 
-    def committed(self, image: Image, ledger: Ledger) -> None:
+    def committed(self, image: Image, ledger: PreviousCheckpoint) -> None:
         """A checkpoint was written: the next one may refer to it."""
         if self.ledger is not None:
             chunks = {name: held.chunks for name, held in ledger.tensors.items()}
@@ -58,7 +60,7 @@ class Increments:
             self._compare = share >= _WORTHWHILE_SHARE
         self.ledger = ledger
 
-    def _chunks(self, image: Image, snapshot: Snapshot) -> dict[str, bytes]:
+    def _chunks(self, image: Image, snapshot: SnapshotSource) -> dict[str, bytes]:
         hasher = StreamHasher((place.spec.name, place.size_bytes) for place in image.placements)
         self._buffer = self._buffer or memoryview(bytearray(_PIECE_BYTES))
         for start in range(len(image.header), image.size_bytes, _PIECE_BYTES):

@@ -16,7 +16,7 @@ from pathlib import Path
 from pitstop.link.beacon import anonymous_file
 from pitstop.link.wire import close_all
 from pitstop.snapshot.restore_table import Range, RestoreTable, pack_table
-from pitstop.store.increment import Ledger, joined, ledger_of
+from pitstop.store.increment import PreviousCheckpoint, joined, ledger_of
 from pitstop.store.manifest import Manifest
 from pitstop.store.reader import opened, read_state, read_tensors
 
@@ -31,7 +31,7 @@ class RestoreImage:
     """
 
     fds: tuple[int, ...]
-    ledger: Ledger
+    ledger: PreviousCheckpoint
 
     def close(self) -> None:
         """Gives the descriptors back."""

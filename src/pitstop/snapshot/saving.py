@@ -19,7 +19,7 @@ from pitstop.snapshot.increments import Increments
 from pitstop.snapshot.pace import Pace
 from pitstop.store.catalog import Catalog
 from pitstop.store.image import LENGTH_BYTES, Image, header_size_bytes, parse_image
-from pitstop.store.increment import Ledger, ledger_of, plan_whole
+from pitstop.store.increment import PreviousCheckpoint, ledger_of, plan_whole
 from pitstop.store.manifest import CheckpointInfo
 from pitstop.store.retention import RetentionPolicy
 from pitstop.store.staging import Stage
@@ -67,7 +67,7 @@ class Saver:
         """Looks for snapshots in this arena too; an older one is let go in time."""
         self._arenas.append(fd)
 
-    def restored(self, ledger: Ledger) -> None:
+    def restored(self, ledger: PreviousCheckpoint) -> None:
         """The run goes on from a checkpoint, which the next one may refer to."""
         self._increments.begin(ledger)
 

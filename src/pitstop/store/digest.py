@@ -63,21 +63,6 @@ class ChunkHasher:
         self._open_bytes = 0
 
 
-class PlainHasher:
-    """The same for format version 1, whose checksum is one hash over all bytes."""
-
-    def __init__(self) -> None:
-        self._hash = xxh3_64()
-
-    def update(self, data: memoryview) -> None:
-        """Takes the next bytes."""
-        self._hash.update(data)
-
-    def hexdigest(self) -> str:
-        """The checksum, 16 hex digits."""
-        return self._hash.hexdigest()
-
-
 class StreamSplitter:
     """Cuts a stream of bytes into tensors that follow one another without holes."""
 

@@ -1,8 +1,8 @@
 """The version of the on-disk format, and the check every reader starts with.
 
 Files that carry the format are JSON objects with the members `format` (which
-kind of file) and `version`.  A reader of version N reads all versions up to N,
-ignores members it does not know, and refuses later versions.
+kind of file) and `version`.  A reader ignores members it does not know, and
+refuses later versions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ CHECKPOINT_KIND = "pitstop-checkpoint"
 
 CHECKPOINT_VERSION = 2
 _VERSIONS = {RUN_KIND: 1, CHECKPOINT_KIND: CHECKPOINT_VERSION}
-"""Written into every file of the kind; the newest version this code reads."""
+"""Written into every file of the kind; the one version that this code reads."""
 
 
 def format_members(kind: str) -> dict[str, JsonValue]:
@@ -33,11 +33,11 @@ def check_format(record: JsonValue, kind: str) -> dict[str, JsonValue]:
     if not isinstance(record, dict) or record.get("format") != kind:
         raise ValueError(f"it is not in the format {kind!r}")
     version = record.get("version")
-    if type(version) is not int or version < 1:
+    if type(version) is not int or version < _VERSIONS[kind]:
         raise ValueError(f"its format version {version!r} is unknown")
     if version > _VERSIONS[kind]:
         raise FormatTooNew(
-            f"A {kind} of format version {version} was found; this Pitstop reads up to"
+            f"A {kind} of format version {version} was found; this Pitstop reads"
             f" {_VERSIONS[kind]}.",
             "Upgrade Pitstop to the version that wrote the run.",
         )

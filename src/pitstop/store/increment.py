@@ -30,7 +30,7 @@ MOST_FILES = 8
 
 
 @dataclass(frozen=True)
-class Held:
+class PreviousTensor:
     """A tensor of the last checkpoint: its entry, and the digests of its chunks."""
 
     entry: TensorEntry
@@ -38,7 +38,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Ledger:
+class PreviousCheckpoint:
     """What the last checkpoint holds, for the next one to refer to.
 
     Attributes:
@@ -51,7 +51,7 @@ class Ledger:
     folder: Path
     sequence: int
     files: Mapping[str, FileEntry]
-    tensors: Mapping[str, Held]
+    tensors: Mapping[str, PreviousTensor]
 
     def path_of(self, name: str) -> Path:
         """Where the file with this lasting name is now."""
@@ -97,23 +97,23 @@ class _Segment:
         return self.end_bytes - self.start_bytes
 
 
-def ledger_of(folder: Path, manifest: Manifest, chunks: Mapping[str, bytes]) -> Ledger:
+def ledger_of(folder: Path, manifest: Manifest, chunks: Mapping[str, bytes]) -> PreviousCheckpoint:
     """What a checkpoint holds, from its manifest and the chunk digests of its tensors."""
 
     def last(name: str) -> str:
         return lasting_name(manifest.sequence) if name == TENSORS_FILE else name
 
-    def held(entry: TensorEntry, digests: bytes) -> Held:
+    def held(entry: TensorEntry, digests: bytes) -> PreviousTensor:
         parts = tuple(replace(part, file=last(part.file)) for part in entry.parts)
-        return Held(replace(entry, parts=parts), digests)
+        return PreviousTensor(replace(entry, parts=parts), digests)
 
     used = {part.file for entry in manifest.tensors.values() for part in entry.parts}
     files = {last(name): manifest.files[name] for name in sorted(used)}
     tensors = {name: held(entry, chunks[name]) for name, entry in manifest.tensors.items()}
-    return Ledger(folder, manifest.sequence, files, tensors)
+    return PreviousCheckpoint(folder, manifest.sequence, files, tensors)
 
 
-def unchanged_share(image: Image, chunks: Mapping[str, bytes], ledger: Ledger) -> float:
+def unchanged_share(image: Image, chunks: Mapping[str, bytes], ledger: PreviousCheckpoint) -> float:
     """Which share of the snapshot's bytes the ledger's checkpoint holds already."""
     kept_bytes = sum(
         segment.size_bytes
@@ -131,7 +131,9 @@ def plan_whole(image: Image) -> WritePlan:
     return WritePlan(image, (Extent(len(image.header), data_bytes),), parts, {})
 
 
-def plan_increment(image: Image, chunks: Mapping[str, bytes], ledger: Ledger) -> WritePlan:
+def plan_increment(
+    image: Image, chunks: Mapping[str, bytes], ledger: PreviousCheckpoint
+) -> WritePlan:
     """The plan that writes what the ledger's checkpoint does not hold.
 
     Args:
@@ -165,7 +167,9 @@ def plan_increment(image: Image, chunks: Mapping[str, bytes], ledger: Ledger) ->
     )
 
 
-def _segments(place: Placement, chunks: Mapping[str, bytes], ledger: Ledger) -> Iterator[_Segment]:
+def _segments(
+    place: Placement, chunks: Mapping[str, bytes], ledger: PreviousCheckpoint
+) -> Iterator[_Segment]:
     """The tensor cut into what is as it was, part by part, and what is not."""
     spec, held = place.spec, ledger.tensors.get(place.spec.name)
     if held is None or (held.entry.dtype, held.entry.shape) != (spec.dtype, spec.shape):

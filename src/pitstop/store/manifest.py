@@ -16,14 +16,12 @@ from xxhash import xxh3_64_hexdigest
 
 from pitstop.events import JsonValue
 from pitstop.events.annotations import checker
-from pitstop.store.format import CHECKPOINT_KIND, CHECKPOINT_VERSION, check_format, format_members
+from pitstop.store.format import CHECKPOINT_KIND, check_format, format_members
 from pitstop.store.names import is_file_name
 
 MANIFEST_FILE = "manifest.json"
 TENSORS_FILE = "tensors.safetensors"
 STATE_FILE = "state.json"
-
-ONE_FILE_VERSION = 1
 
 _SUFFIX = ',\n  "xxh3_64": "{}"\n}}\n'
 _SUFFIX_BYTES = len(_SUFFIX.format("0" * 16))
@@ -111,14 +109,12 @@ class Manifest:
         info: where and why it was taken.
         files: by file name.
         tensors: by tensor name.
-        version: of the format it was read from; the present one when it is new.
     """
 
     sequence: int
     info: CheckpointInfo
     files: Mapping[str, FileEntry]
     tensors: Mapping[str, TensorEntry]
-    version: int = CHECKPOINT_VERSION
 
 
 def encode(manifest: Manifest) -> bytes:
@@ -143,16 +139,13 @@ def decode(data: bytes) -> Manifest:
         FormatTooNew: a newer Pitstop wrote it.
     """
     record = check_format(_checked_json(data), CHECKPOINT_KIND)
-    version = _checked_value("version", "int", record.get("version"))
     files = _build_each(FileEntry, "files", record)
     _check_names(files)
-    parts_of = _only_part if version == ONE_FILE_VERSION else _checked_parts
     return Manifest(
         sequence=_checked_value("sequence", "int", record.get("sequence")),
         info=_build(CheckpointInfo, "info", record.get("info")),
         files=files,
-        tensors=_build_each(TensorEntry, "tensors", record, parts=parts_of),
-        version=version,
+        tensors=_build_each(TensorEntry, "tensors", record, parts=_checked_parts),
     )
 
 
@@ -187,13 +180,6 @@ def _is_part(part: JsonValue) -> bool:
         and [type(member) for member in part] == [str, int, int]
         and min(part[1:]) >= 0
     )
-
-
-def _only_part(name: str, record: dict[str, JsonValue]) -> tuple[Part, ...]:
-    """Version 1 had one tensors file, and a place in it in place of parts."""
-    offset_bytes = _checked_value(f"{name}.offset_bytes", "int", record.get("offset_bytes"))
-    size_bytes = _checked_value(f"{name}.size_bytes", "int", record.get("size_bytes"))
-    return (Part(TENSORS_FILE, offset_bytes, size_bytes),) if size_bytes else ()
 
 
 def _member_text(value: JsonValue) -> str:

@@ -13,19 +13,18 @@ from xxhash import xxh3_64_hexdigest
 
 from pitstop.errors import CheckpointCorrupt, EnvironmentFault
 from pitstop.machine.regular_file import open_regular
-from pitstop.store.ahead import read_ahead
-from pitstop.store.digest import ChunkHasher, PlainHasher, StreamSplitter, checksum
+from pitstop.store.digest import ChunkHasher, StreamSplitter, checksum
 from pitstop.store.disk_fault import explain
 from pitstop.store.image import LENGTH_BYTES, Image, TensorSpec, header_size_bytes, plan_image
 from pitstop.store.increment import joined
 from pitstop.store.manifest import (
-    ONE_FILE_VERSION,
     STATE_FILE,
     TENSORS_FILE,
     FileEntry,
     Manifest,
     Part,
 )
+from pitstop.store.readahead import read_ahead
 
 _DAMAGE = {
     errno.EINVAL: "is no regular file",
@@ -109,7 +108,7 @@ def check_files(path: Path, manifest: Manifest) -> None:
         if name != STATE_FILE:
             with opened(path, name) as file:
                 _check_size(path, name, promised, os.fstat(file.fileno()).st_size)
-                found = _file_checksum(file, manifest.version)
+                found = _header_checksum(file)
             if found != promised.xxh3_64:
                 raise CheckpointCorrupt(path, f"{name} does not match its checksum")
 
@@ -142,25 +141,20 @@ class _TensorCheck:
         self._path = path
         self._manifest = manifest
         self._chunked = ChunkHasher()
-        self._plain = PlainHasher()
         self.chunks: dict[str, bytes] = {}
 
     def update(self, splitter: StreamSplitter, data: memoryview) -> None:
         for name, part, ends in splitter.split(data):
             self._chunked.update(part)
-            if self._manifest.version == ONE_FILE_VERSION:
-                self._plain.update(part)
             if ends:
                 self._finish(name)
 
     def _finish(self, name: str) -> None:
-        chunks, plain = self._chunked.finish(), self._plain.hexdigest()
-        old = self._manifest.version == ONE_FILE_VERSION
-        found = plain if old else checksum(chunks)
-        if found != self._manifest.tensors[name].xxh3_64:
+        chunks = self._chunked.finish()
+        if checksum(chunks) != self._manifest.tensors[name].xxh3_64:
             raise CheckpointCorrupt(self._path, f"tensor {name!r} does not match its checksum")
         self.chunks[name] = chunks
-        self._chunked, self._plain = ChunkHasher(), PlainHasher()
+        self._chunked = ChunkHasher()
 
 
 def _read_checked(
@@ -210,9 +204,7 @@ def _check_size(path: Path, name: str, promised: FileEntry, size_bytes: int) -> 
         )
 
 
-def _file_checksum(file: BinaryIO, version: int) -> str:
-    if version == ONE_FILE_VERSION:
-        return xxh3_64_hexdigest(file.read())
+def _header_checksum(file: BinaryIO) -> str:
     length = file.read(LENGTH_BYTES)
     try:
         return xxh3_64_hexdigest(length + file.read(header_size_bytes(length) - LENGTH_BYTES))

@@ -19,7 +19,7 @@ from pitstop.store.digest import StreamHasher, checksum
 from pitstop.store.disk_fault import explain
 from pitstop.store.filesystem import REAL_FILESYSTEM, Filesystem, created_file
 from pitstop.store.image import Image
-from pitstop.store.increment import Extent, Ledger, WritePlan, plan_whole
+from pitstop.store.increment import Extent, PreviousCheckpoint, WritePlan, plan_whole
 from pitstop.store.manifest import (
     MANIFEST_FILE,
     STATE_FILE,
@@ -34,7 +34,7 @@ from pitstop.store.names import checkpoint_names, first_free, partial_name
 from pitstop.store.staging import Stage, StagedFile
 
 
-class Snapshot(Protocol):
+class SnapshotSource(Protocol):
     """The bytes of a snapshot, laid out as its image."""
 
     def read_into(self, target: memoryview, offset_bytes: int) -> None:
@@ -84,7 +84,7 @@ class CheckpointWriter:
         # After a commit the folder has another name and nothing is removed.
         self._filesystem.remove_tree(self._partial_dir)
 
-    def link(self, ledger: Ledger, plan: WritePlan) -> bool:
+    def link(self, ledger: PreviousCheckpoint, plan: WritePlan) -> bool:
         """Takes over the files of earlier checkpoints that the plan refers to.
 
         It comes before any writing: when it fails, the folder is empty again.
@@ -105,7 +105,7 @@ class CheckpointWriter:
     def write_tensors(
         self,
         image: Image,
-        snapshot: Snapshot,
+        snapshot: SnapshotSource,
         plan: WritePlan | None = None,
         chunks: Mapping[str, bytes] | None = None,
         pace: Callable[[], None] = lambda: None,
@@ -184,7 +184,7 @@ class CheckpointWriter:
 
 
 def _copy(
-    snapshot: Snapshot, extent: Extent, file: StagedFile, hasher: StreamHasher | None
+    snapshot: SnapshotSource, extent: Extent, file: StagedFile, hasher: StreamHasher | None
 ) -> None:
     done = 0
     while done < extent.size_bytes:

@@ -16,9 +16,9 @@ from typing import Any
 from pitstop.errors import PitstopError
 from pitstop.link.settings import Settings
 from pitstop.remote.place import is_url, parse
-from pitstop.supervisor.own_words import say
-from pitstop.supervisor.run_request import RunRequest
+from pitstop.supervisor.runs.run_request import RunRequest
 from pitstop.supervisor.supervise import supervise
+from pitstop.supervisor.terminal.own_words import say
 
 
 def read_request(text: str) -> RunRequest:
@@ -40,7 +40,7 @@ def read_request(text: str) -> RunRequest:
     )
 
 
-class Answer:
+class CompanionAnswer:
     """The one line that the trainer waits for."""
 
     def __init__(self, fd: int) -> None:
@@ -68,7 +68,7 @@ def accompany(arguments: Sequence[str], ended: Callable[[Path], None]) -> int:
         arguments: the request, and the descriptor for the answer.
         ended: is told the run's folder when everything is over.
     """
-    answer = Answer(int(arguments[1]))
+    answer = CompanionAnswer(int(arguments[1]))
     try:
         request = read_request(arguments[0])
         outcome = supervise(request, say, answer.ready)

@@ -12,6 +12,7 @@ from pathlib import Path
 from pitstop import journal
 from pitstop.errors import EnvironmentFault, RunFolderUnwritable, RunInUse
 from pitstop.events import Event
+from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.beacon import Beacon
 from pitstop.link.settings import ENV_ENTROPY
 from pitstop.link.stacks import ENV_STACKS, STACKS_FILE
@@ -20,39 +21,33 @@ from pitstop.store.filesystem import REAL_FILESYSTEM
 from pitstop.store.lock import RunLock, is_running, own_record, read_lock
 from pitstop.store.retention_file import write_policy
 from pitstop.store.run_folder import STOP_FILE, RunFolder, open_or_create
-from pitstop.supervisor import (
-    admission,
-    entropy,
-    fingerprint,
-    notices,
-    process,
-    status_line,
-    threads,
-    time_limit,
-)
-from pitstop.supervisor.attempt import AttemptPlan, Tools
-from pitstop.supervisor.chronicle import Chronicle
-from pitstop.supervisor.control import ControlSocket
-from pitstop.supervisor.exit_codes import EXIT_STOPPED
-from pitstop.supervisor.history import History
-from pitstop.supervisor.lifecycle import State
-from pitstop.supervisor.lookout import Lookout
-from pitstop.supervisor.mirror_link import MirrorLink, MirrorPlan
-from pitstop.supervisor.mirroring import Mirroring, patience_seconds
-from pitstop.supervisor.output import Tee, our_channels
-from pitstop.supervisor.output_log import OutputLog
-from pitstop.supervisor.persister_link import PersisterLink, PersisterPlan
-from pitstop.supervisor.preemption_watch import PreemptionWatch
-from pitstop.supervisor.reactor import Reactor
-from pitstop.supervisor.recorder import Recorder
-from pitstop.supervisor.restart_wait import WAITING, RestartWait
-from pitstop.supervisor.restarts import CauseOf, Restarts, unexplained
-from pitstop.supervisor.run_request import RunOutcome, RunRequest
-from pitstop.supervisor.screen import Screen
-from pitstop.supervisor.signals import SignalQueue
-from pitstop.supervisor.status import Status
-from pitstop.supervisor.supervision import Supervision
-from pitstop.supervisor.time_limit import TimeLimit
+from pitstop.supervisor.attempt.loop import Supervision
+from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
+from pitstop.supervisor.control.control_socket import ControlSocket
+from pitstop.supervisor.helpers.mirror_link import MirrorLink, MirrorPlan
+from pitstop.supervisor.helpers.mirroring import Mirroring, patience_seconds
+from pitstop.supervisor.helpers.persister_link import PersisterLink, PersisterPlan
+from pitstop.supervisor.lifecycle.event_loop import EventLoop
+from pitstop.supervisor.lifecycle.table import State
+from pitstop.supervisor.preemption.watch import PreemptionWatch
+from pitstop.supervisor.processes import process
+from pitstop.supervisor.records import fingerprint, notices, threads
+from pitstop.supervisor.records.event_log import EventLog
+from pitstop.supervisor.records.history import History
+from pitstop.supervisor.records.journal_writer import JournalWriter
+from pitstop.supervisor.restarts.restart_wait import WAITING, RestartWait
+from pitstop.supervisor.restarts.restarts import CauseOf, Restarts, unexplained
+from pitstop.supervisor.runs import admission, entropy
+from pitstop.supervisor.runs.run_request import RunOutcome, RunRequest
+from pitstop.supervisor.status.status import Status
+from pitstop.supervisor.stops import time_limit
+from pitstop.supervisor.stops.signals import SignalQueue
+from pitstop.supervisor.stops.stop_sources import StopSources
+from pitstop.supervisor.stops.time_limit import TimeLimit
+from pitstop.supervisor.terminal import status_line
+from pitstop.supervisor.terminal.output import Tee, our_channels
+from pitstop.supervisor.terminal.output_log import OutputLog
+from pitstop.supervisor.terminal.screen import Screen
 
 PERSISTER_LOG = "persister.log"
 _RETRY_SECONDS = 0.1
@@ -60,7 +55,7 @@ _LAST_SAVE_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class _Premises:
+class _RunContext:
     """What all attempts of one call share."""
 
     request: RunRequest
@@ -115,21 +110,21 @@ def supervise(
         # What a notice says, and when it began, counts for all attempts.
         preemption = PreemptionWatch.choose(request.stops.preemption, os.environ)
         stack.enter_context(closing(preemption))
-        premises = _Premises(
+        context = _RunContext(
             request, program, limit, control, mirror, folder, lock, signals, preemption
         )
         restarts = Restarts(request.restarts, cause_of)
-        while (outcome := _attempt(premises, restarts, say, ready)) is None:
+        while (outcome := _attempt(context, restarts, say, ready)) is None:
             continue
         return outcome
 
 
-def _plan(premises: _Premises, restarts_left: int, say: Callable[[str], None]) -> AttemptPlan:
-    folder = premises.folder
+def _plan(context: _RunContext, restarts_left: int, say: Callable[[str], None]) -> AttemptPlan:
+    folder = context.folder
     # Checkpoints of a newer version end it here, before anything has begun.
     saved = Catalog(folder.checkpoints).entries()
     history = History.from_entries(journal.read(folder.journal).entries)
-    request = _begin_from(premises.request, history, bool(saved), say)
+    request = _begin_from(context.request, history, bool(saved), say)
     request = _watch_bests(request, saved)
     # A script that runs already has made its threads.
     before = {} if request.trainer_pid else history.environment
@@ -148,15 +143,15 @@ def _plan(premises: _Premises, restarts_left: int, say: Callable[[str], None]) -
     }
     return AttemptPlan(
         request=request,
-        program=premises.program,
-        environment=process.instrumented_environment(environment, str(premises.control.path)),
+        program=context.program,
+        environment=process.instrumented_environment(environment, str(context.control.path)),
         attempt=attempt,
         history=history,
         fingerprint=fingerprint.collect(request.command, os.environ | steering, chosen),
         command_changes=admission.changes_of(request, folder),
         threads=chosen,
         started_seconds=time.time(),
-        time_limit=premises.limit,
+        time_limit=context.limit,
         restarts_left=restarts_left,
     )
 
@@ -183,8 +178,8 @@ def _watch_bests(request: RunRequest, saved: Sequence[CheckpointEntry]) -> RunRe
     return replace(request, settings=settings)
 
 
-def _open_tools(stack: ExitStack, plan: AttemptPlan, premises: _Premises) -> Tools:
-    folder, signals = premises.folder, premises.signals
+def _open_resources(stack: ExitStack, plan: AttemptPlan, context: _RunContext) -> AttemptResources:
+    folder, signals = context.folder, context.signals
     write_policy(folder, plan.attempt, plan.request.retention)
     beacon = stack.enter_context(closing(Beacon.create()))
     recorder = stack.enter_context(closing(_open_recorder(folder, plan.attempt)))
@@ -193,70 +188,72 @@ def _open_tools(stack: ExitStack, plan: AttemptPlan, premises: _Premises) -> Too
     persister_plan = PersisterPlan(
         folder.path,
         plan.attempt,
-        premises.lock.fileno(),
+        context.lock.fileno(),
         beacon.fd,
         plan.request.retention,
         folder.attempt_dir(plan.attempt) / PERSISTER_LOG,
         signals.blocked_mask,
     )
-    return Tools(
+    return AttemptResources(
         signals=signals,
-        control=premises.control,
+        control=context.control,
         beacon=beacon,
-        chronicle=Chronicle(recorder, screen.say),
+        event_log=EventLog(recorder, screen.say),
         screen=screen,
         tee=stack.enter_context(closing(Tee(our_channels(), log, screen))),
         persister=stack.enter_context(closing(PersisterLink(persister_plan))),
-        preemption=premises.preemption,
+        preemption=context.preemption,
         catalog=Catalog(folder.checkpoints),
-        mirror=premises.mirror,
+        mirror=context.mirror,
     )
 
 
 def _attempt(
-    premises: _Premises,
+    context: _RunContext,
     restarts: Restarts,
     say: Callable[[str], None],
     ready: Callable[[str], None],
 ) -> RunOutcome | None:
     """One attempt, and the wait behind it; None when there is to be another one."""
-    plan = _plan(premises, restarts.left, say)
+    plan = _plan(context, restarts.left, say)
     with ExitStack() as stack:
-        tools = _open_tools(stack, plan, premises)
-        with closing(Supervision(plan, tools)) as supervision:
-            ready(str(tools.control.path))
+        resources = _open_resources(stack, plan, context)
+        with closing(Supervision(plan, resources)) as supervision:
+            ready(str(resources.control.path))
             exit_code = supervision.run()
-            tools.tee.close()
-            step, record = tools.beacon.progress().step, tools.chronicle.record
-            wait_seconds = restarts.after(supervision.state, step, premises.folder.path, record)
+            resources.tee.close()
+            step, record = resources.beacon.progress().step, resources.event_log.record
+            wait_seconds = restarts.after(supervision.state, step, context.folder.path, record)
             if wait_seconds is None:
                 for line in supervision.last_words():
-                    tools.screen.say(line)
+                    resources.screen.say(line)
                 supervision.finish_mirror()
-                _acknowledge(tools, premises.request)
+                _acknowledge(resources, context.request)
                 return RunOutcome(supervision.state.value, exit_code, plan.attempt)
             status = replace(supervision.status(), restarts_left=restarts.left)
-        cancelled = _restart_wait(tools, premises, status).run(wait_seconds)
+        cancelled = _restart_wait(resources, context, status).run(wait_seconds)
         if cancelled is None:
             return None
-        tools.chronicle.record(cancelled)
-        _acknowledge(tools, premises.request)
+        resources.event_log.record(cancelled)
+        _acknowledge(resources, context.request)
     patience = patience_seconds(0.0, plan.grace_seconds, None)
-    _last_uploads(premises.mirror, patience, say)
+    _last_uploads(context.mirror, patience, say)
     return RunOutcome(State.STOPPED.value, EXIT_STOPPED, plan.attempt)
 
 
-def _acknowledge(tools: Tools, request: RunRequest) -> None:
+def _acknowledge(resources: AttemptResources, request: RunRequest) -> None:
     """Tells the cloud, if that is wanted, that nothing here is waited for any more."""
-    if request.stops.acknowledges and (told := tools.preemption.acknowledge()):
-        tools.chronicle.record(told)
+    if request.stops.acknowledges and (told := resources.preemption.acknowledge()):
+        resources.event_log.record(told)
 
 
-def _restart_wait(tools: Tools, premises: _Premises, status: Status) -> RestartWait:
-    lookout = Lookout(premises.folder.path / STOP_FILE, premises.limit, tools.preemption.request)
-    save_seconds = tools.chronicle.story.save_seconds
+def _restart_wait(resources: AttemptResources, context: _RunContext, status: Status) -> RestartWait:
+    stop_sources = StopSources(
+        context.folder.path / STOP_FILE, context.limit, resources.preemption.request
+    )
+    save_seconds = resources.event_log.attempt_state.save_seconds
     waiting = replace(status, state=WAITING, phase="waiting")
-    return RestartWait(tools.signals, tools.control, lookout, waiting, save_seconds)
+    return RestartWait(resources.signals, resources.control, stop_sources, waiting, save_seconds)
 
 
 def _open_mirror(
@@ -278,8 +275,8 @@ def _last_uploads(link: MirrorLink | None, patience: float, say: Callable[[str],
         if line := notices.line_for(event):
             say(line)
 
-    with closing(Reactor()) as reactor:
-        mirroring = Mirroring(reactor, link, tell)
+    with closing(EventLoop()) as event_loop:
+        mirroring = Mirroring(event_loop, link, tell)
         mirroring.begin()
         mirroring.finish(patience)
 
@@ -331,9 +328,9 @@ def _open_control() -> ControlSocket:
         ) from error
 
 
-def _open_recorder(folder: RunFolder, attempt: int) -> Recorder:
+def _open_recorder(folder: RunFolder, attempt: int) -> JournalWriter:
     try:
-        recorder = Recorder(folder.journal, attempt)
+        recorder = JournalWriter(folder.journal, attempt)
         # The journal syncs itself, its name is the folder's.
         REAL_FILESYSTEM.sync_dir(folder.path)
     except OSError as error:

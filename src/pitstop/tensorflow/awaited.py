@@ -12,9 +12,9 @@ from typing import Any
 
 from pitstop.engine.variable_match import (
     REORDERED,
-    Match,
     PresentVariable,
     SavedVariable,
+    VariableMatch,
     changed,
     fits,
     named,
@@ -24,7 +24,7 @@ from pitstop.engine.variable_match import (
 class Awaited:
     """What a restore waits for."""
 
-    def __init__(self, found: Match, assign: Callable[[SavedVariable, Any], None]) -> None:
+    def __init__(self, found: VariableMatch, assign: Callable[[SavedVariable, Any], None]) -> None:
         self._reordered = found.reordered
         self._waiting = {item.index: item for item in found.waiting}
         self._assign = assign

@@ -21,7 +21,7 @@ _OPENED_MODULES = ("tensorflow.python.data.", "keras.src.trainers.data_adapters.
 _GLOBAL = (("python",), ("numpy",), ("tensorflow_seed", "tensorflow_eager"), ("fresh",))
 
 
-class Streams:
+class RandomStreams:
     """Takes and sets the states of all streams together."""
 
     def __init__(self) -> None:

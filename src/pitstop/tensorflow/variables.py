@@ -19,8 +19,8 @@ import numpy as np
 import tensorflow as tf
 
 from pitstop.engine import variable_match
-from pitstop.engine.cut import HeldTensor
 from pitstop.engine.saved_state import SavedState
+from pitstop.engine.state_capture import HeldTensor
 from pitstop.engine.variable_match import PresentVariable, SavedVariable
 from pitstop.store.image import DTYPE_CODES, TensorSpec
 from pitstop.tensorflow import private
@@ -37,7 +37,7 @@ def no_path(_variable: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldVariables:
     """The variables at a cut.
 
     Attributes:
@@ -119,7 +119,7 @@ class VariableRegistry:
             if variable is not None and private.is_eager_variable(variable):
                 yield index, created, variable
 
-    def hold(self, path_of: PathOf = no_path) -> Held:
+    def hold(self, path_of: PathOf = no_path) -> HeldVariables:
         """Holds the present value of every variable."""
         tensors, described, refused = [], [], []
         for index, created, variable in self._living():
@@ -144,7 +144,7 @@ class VariableRegistry:
                 }
             )
         state = {"variables": described, "created": self._counts()}
-        return Held(tensors, state, refused)
+        return HeldVariables(tensors, state, refused)
 
     def _counts(self) -> dict[str, Any]:
         return {"variables": len(self._created), "names": self.naming.counts()}

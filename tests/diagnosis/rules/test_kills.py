@@ -5,12 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pitstop.diagnosis import CauseId, Evidence, diagnose
-from pitstop.events import (
-    AttemptStarted,
-    CheckpointCommitted,
-    StopRequested,
-)
-from pitstop.supervisor.observation.observer import OTHER_PID_NUMBERS
+from pitstop.events import AttemptStarted, CheckpointCommitted, StopRequested
+from pitstop.observation.observer import OTHER_PID_NUMBERS
 from tests.diagnosis.attempts import (
     CONNECTED,
     OOM_LINES,

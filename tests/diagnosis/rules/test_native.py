@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pitstop.diagnosis import CauseId, Evidence
-from pitstop.supervisor.observation.observer import OTHER_PID_NUMBERS
+from pitstop.observation.observer import OTHER_PID_NUMBERS
 from tests.diagnosis.attempts import (
     LIMITS,
     TRAINER_PID,

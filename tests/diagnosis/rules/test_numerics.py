@@ -8,12 +8,7 @@ import pytest
 
 from pitstop.diagnosis import CauseId, Evidence
 from pitstop.diagnosis.rules.numerics import has_grown
-from pitstop.events import (
-    CheckpointCommitted,
-    NonFiniteLocated,
-    StopRequested,
-    StopTrainingSet,
-)
+from pitstop.events import CheckpointCommitted, NonFiniteLocated, StopRequested, StopTrainingSet
 from tests.diagnosis.attempts import (
     FINISHED,
     NAN_AT_12,

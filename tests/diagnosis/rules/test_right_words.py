@@ -6,7 +6,7 @@ import pytest
 
 from pitstop.diagnosis import CauseId, diagnose
 from pitstop.events import CheckpointCommitted, CheckpointFailed, NonFiniteLoss
-from pitstop.supervisor import notices
+from pitstop.supervisor.records import notices
 from tests.diagnosis.attempts import (
     CONNECTED,
     FINISHED,

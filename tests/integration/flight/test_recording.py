@@ -11,9 +11,9 @@ import tensorflow as tf
 
 from pitstop.cli.live_run import status_of
 from pitstop.flight import series
-from pitstop.flight.board import FOLDER
 from pitstop.flight.reading import read
 from pitstop.flight.summary import summarize
+from pitstop.flight.tensorboard_writer import FOLDER
 from pitstop.store.run_folder import open_existing
 from tests.integration.keras_run import KerasRun
 from tests.integration.supervisor import launch

@@ -21,8 +21,8 @@ from pitstop.events import (
     TrainerConnected,
     TrainerStopped,
 )
-from pitstop.supervisor.cloud import detect
-from pitstop.supervisor.preemption_watch import ENV_URL
+from pitstop.supervisor.preemption.cloud import detect
+from pitstop.supervisor.preemption.watch import ENV_URL
 from tests.integration.supervisor.launch import (
     TRAINER,
     call,

@@ -11,13 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.events import (
-    AttemptEnded,
-    CheckpointCommitted,
-    Notice,
-    StopRequested,
-    TrainerStopped,
-)
+from pitstop.events import AttemptEnded, CheckpointCommitted, Notice, StopRequested, TrainerStopped
 from pitstop.machine import cgroup
 from tests.integration.machine import limited_memory, mounted
 from tests.integration.supervisor.launch import (

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pitstop.report.page.attempts import attempts_section
-from pitstop.report.progress import Progress
+from pitstop.report.progress import AttemptProgress
 from pitstop.report.timeline import Panel, Series, Unit
 
 
-def _attempts(count: int) -> list[Progress]:
+def _attempts(count: int) -> list[AttemptProgress]:
     return [
-        Progress(i + 1, "failed", "disk_full", 0.0, 90.0, 10 * i, 10 * i + 20, None)
+        AttemptProgress(i + 1, "failed", "disk_full", 0.0, 90.0, 10 * i, 10 * i + 20, None)
         for i in range(count)
     ]
 

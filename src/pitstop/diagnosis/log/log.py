@@ -11,7 +11,7 @@ from functools import cached_property
 from pitstop.diagnosis.log import lines as log_lines
 from pitstop.diagnosis.log import progress, tracebacks
 from pitstop.diagnosis.log.lines import Line
-from pitstop.diagnosis.log.progress import Progress
+from pitstop.diagnosis.log.progress import LogProgress
 from pitstop.diagnosis.log.signs.sign import Sign
 from pitstop.diagnosis.log.tracebacks import Traceback
 
@@ -44,7 +44,7 @@ class Log:
         return tracebacks.find(self.lines)
 
     @cached_property
-    def progress(self) -> tuple[Progress, ...]:
+    def progress(self) -> tuple[LogProgress, ...]:
         """All lines of a training that goes on, in order."""
         inside = [(each.first, each.last, each.group) for each in self.tracebacks if each.headed]
         return tuple(

@@ -47,7 +47,7 @@ _COMPLETE = re.compile(
 
 
 @dataclass(frozen=True)
-class Progress:
+class LogProgress:
     """One line that only a training that goes on prints.
 
     Attributes:
@@ -72,9 +72,9 @@ class Progress:
         return self.total is not None and self.done is not None and self.done < self.total
 
 
-def find(lines: Sequence[Line]) -> tuple[Progress, ...]:
+def find(lines: Sequence[Line]) -> tuple[LogProgress, ...]:
     """All progress, in order."""
-    found: list[Progress] = []
+    found: list[LogProgress] = []
     for line in lines:
         each = _of(line)
         if each:
@@ -95,7 +95,7 @@ def completions(lines: Sequence[Line]) -> Iterator[Line]:
     return (line for line in lines if _COMPLETE.match(line.text))
 
 
-def ran_to_its_end(progress: Sequence[Progress]) -> bool:
+def ran_to_its_end(progress: Sequence[LogProgress]) -> bool:
     """The last epoch that was announced was printed to its last batch."""
     epochs = [each for each in progress if each.epoch is not None and each.epochs]
     if not epochs or epochs[-1].epoch != epochs[-1].epochs:
@@ -104,7 +104,7 @@ def ran_to_its_end(progress: Sequence[Progress]) -> bool:
     return last.total is not None and last.done == last.total
 
 
-def _of(line: Line) -> Progress | None:
+def _of(line: Line) -> LogProgress | None:
     text = line.text[:400]
     if not text or _NO_PROGRESS.search(text):
         return None
@@ -115,7 +115,7 @@ def _of(line: Line) -> Progress | None:
     if not (epoch or (bar and _LOOKS_LIKE_TRAINING.search(text)) or (step and _is_step(text))):
         return None
     done = bar["done"] if bar else (step[0] if step else "")
-    return Progress(
+    return LogProgress(
         line.number,
         line.group,
         f"{epoch['epoch'] if epoch else ''}:{done}:{bar['total'] if bar else ''}",

@@ -9,7 +9,7 @@ from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
 from pitstop.events import ThreadFailed, TrainingStalled, TrainingWentOn, WorkerDied
-from pitstop.supervisor.observation.kernel_log import parse_oom_kill
+from pitstop.observation.kernel_log import parse_oom_kill
 
 _MOST_LINES = 4
 _ENDED_FOR_IT = 0.97

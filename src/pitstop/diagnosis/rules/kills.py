@@ -14,7 +14,7 @@ from pitstop.events import (
     TrainerExited,
     WorkerDied,
 )
-from pitstop.supervisor.observation.kernel_log import OomKill, parse_oom_kill
+from pitstop.observation.kernel_log import OomKill, parse_oom_kill
 
 _USE_LESS = (
     "Use less host memory: a smaller batch or shuffle buffer, `.cache(FILE)` instead of "

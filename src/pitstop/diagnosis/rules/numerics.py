@@ -11,13 +11,7 @@ from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
 from pitstop.diagnosis.rules.quiet_ends import TERMINATE_ON_NAN
-from pitstop.events import (
-    EpochEnded,
-    FitStarted,
-    NonFiniteLocated,
-    NonFiniteLoss,
-    StopTrainingSet,
-)
+from pitstop.events import EpochEnded, FitStarted, NonFiniteLocated, NonFiniteLoss, StopTrainingSet
 
 NAN_MESSAGE = re.compile(r"NaN or Inf loss encountered|Tensor had (?:NaN|Inf)|CheckNumerics")
 """Exceptions of Keras (TerminateOnNaN) and TensorFlow (check_numerics) about NaN."""

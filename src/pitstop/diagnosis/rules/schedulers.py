@@ -14,8 +14,9 @@ from types import MappingProxyType
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
+from pitstop.durations import duration
 from pitstop.events import JobSeen, JobState, StopRequested, TrainerExited
-from pitstop.supervisor.observation.schedulers import NAMES
+from pitstop.observation.schedulers import NAMES
 
 _ASK: Mapping[str, str] = MappingProxyType(
     {
@@ -152,8 +153,8 @@ def _left(evidence: Evidence, job: JobSeen) -> str:
         return ""
     left = job.ends_at_seconds - evidence.entries[-1].time_seconds
     if left < 0:
-        return f", whose time was up {phrases.duration(-left)} before the end of the attempt"
-    return f", whose time would have lasted {phrases.duration(left)} longer"
+        return f", whose time was up {duration(-left)} before the end of the attempt"
+    return f", whose time would have lasted {duration(left)} longer"
 
 
 def _ended_by_signal(evidence: Evidence) -> bool:

@@ -10,14 +10,7 @@ import numpy as np
 from pitstop.engine import reachable
 from pitstop.engine.python_state import Encoder, NotPortable
 from pitstop.engine.script_state import holder
-from pitstop.engine.script_state.frozen import (
-    Opaque,
-    Ref,
-    Tensor,
-    is_opaque,
-    missing_in,
-    thaw,
-)
+from pitstop.engine.script_state.frozen import Opaque, Ref, Tensor, is_opaque, missing_in, thaw
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.stored_node import (
     can_be_made,

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element
 
+from pitstop.durations import duration
 from pitstop.report.page.element import Child, element, items
 from pitstop.report.page.plot import figure
 from pitstop.report.page.scale import Scale, axis, round_values
-from pitstop.report.progress import Progress, compare
+from pitstop.report.progress import AttemptProgress, compare
 from pitstop.report.timeline import Panel
-from pitstop.report.values import clock, duration
+from pitstop.report.values import clock
 
 _MOST_LISTED = 30
 _TICKS = 6
 
 
-def attempts_section(attempts: Sequence[Progress], losses: Panel | None) -> Element | None:
+def attempts_section(attempts: Sequence[AttemptProgress], losses: Panel | None) -> Element | None:
     """The section, where there is more than one attempt to compare.
 
     Args:
@@ -39,7 +40,7 @@ def attempts_section(attempts: Sequence[Progress], losses: Panel | None) -> Elem
     )
 
 
-def _row(each: Progress, across: Scale) -> Element:
+def _row(each: AttemptProgress, across: Scale) -> Element:
     return element(
         "tr",
         element("th", str(each.attempt), scope="row", title=clock(each.started_seconds)),
@@ -50,14 +51,14 @@ def _row(each: Progress, across: Scale) -> Element:
     )
 
 
-def _bar(each: Progress, across: Scale) -> Element:
+def _bar(each: AttemptProgress, across: Scale) -> Element:
     start, end = across.place(each.first_step), across.place(each.last_step)
     style = f"left:{100 * start:.2f}%;width:{100 * (end - start):.2f}%"
     bar = element("div", element("i", class_=each.state, style=style), class_="bar")
     return element("div", bar, element("span", _in_words(each)))
 
 
-def _in_words(each: Progress) -> str:
+def _in_words(each: AttemptProgress) -> str:
     saved = "nothing saved" if each.checkpoint_step is None else f"saved {each.checkpoint_step:,}"
     return f"step {each.first_step:,} to {each.last_step:,}, {saved}"
 

@@ -8,12 +8,13 @@ from dataclasses import replace
 from itertools import groupby
 from xml.etree.ElementTree import Element
 
+from pitstop.durations import duration
 from pitstop.events import JsonValue
 from pitstop.report.page.element import element, plain, text_with_code
 from pitstop.report.page.plot import figure
 from pitstop.report.page.scale import Scale, axis, time_ticks
 from pitstop.report.timeline import Mark, MarkKind, Panel, Timeline
-from pitstop.report.values import clock, duration
+from pitstop.report.values import clock
 
 _SIGNS = {
     MarkKind.CHECKPOINT: "◆",

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from pitstop.diagnosis.rules.signatures.signature import (
-    TENSORFLOW,
-    XLA,
-    Signature,
-    classes,
-    words,
-)
+from pitstop.diagnosis.rules.signatures.signature import TENSORFLOW, XLA, Signature, classes, words
 
 _COMPARE = "Compare `nvidia-smi` with the CUDA and cuDNN versions that the framework was built for."
 

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from pitstop.diagnosis.rules.signatures.signature import (
-    TENSORFLOW,
-    XLA,
-    Signature,
-    classes,
-    words,
-)
+from pitstop.diagnosis.rules.signatures.signature import TENSORFLOW, XLA, Signature, classes, words
 
 _COPY_AGAIN = "Copy or generate the file that is read there again; check its size and checksum."
 

@@ -1,0 +1,79 @@
+"""The forms of a report, as options of a command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from pitstop.cli.echo import tell_json
+from pitstop.cli.option_group import option_group
+from pitstop.errors import EnvironmentFault
+from pitstop.report import json_report, markdown, page, terminal
+from pitstop.report.why import WhyReport
+
+
+@dataclass(frozen=True)
+class OutputFormats:
+    """The forms that were asked for.
+
+    Attributes:
+        as_json: on the standard output.
+        html_file, markdown_file: where to write these forms, None for nowhere.
+    """
+
+    as_json: bool
+    html_file: Path | None
+    markdown_file: Path | None
+
+
+report_forms = option_group(
+    "forms",
+    OutputFormats,
+    click.option("--json", "as_json", is_flag=True, help="One JSON object."),
+    click.option(
+        "--html",
+        "html_file",
+        type=click.Path(path_type=Path),
+        help="Write a page, with plots of what was recorded, to a file.",
+    ),
+    click.option(
+        "--md",
+        "markdown_file",
+        type=click.Path(path_type=Path),
+        help="Write Markdown to a file.",
+    ),
+)
+"""Adds --json, --html and --md; the command gets `Forms`."""
+
+
+def deliver(found: WhyReport, forms: OutputFormats, left_page: Path | None = None) -> None:
+    """Gives the report in the forms that were asked for, in the terminal when in none.
+
+    Args:
+        found: the report.
+        forms: what was asked for.
+        left_page: the page that the run itself has left, to be told of in the terminal.
+
+    Raises:
+        EnvironmentFault: a file cannot be written.
+    """
+    if forms.html_file is not None:
+        _write(forms.html_file, page.render(found))
+    if forms.markdown_file is not None:
+        _write(forms.markdown_file, markdown.render(found))
+    if forms.as_json:
+        tell_json(json_report.to_json(found))
+    elif forms.html_file is None and forms.markdown_file is None:
+        terminal.show(found, Console(), left_page)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise EnvironmentFault(
+            f"{path} cannot be written: {error.strerror}.", "Name a file in a folder that exists."
+        ) from error

@@ -1,0 +1,23 @@
+"""Durations in words."""
+
+from __future__ import annotations
+
+_UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
+
+
+def duration(seconds: float) -> str:
+    """`0.5 s`, `12 s`, `4 min 10 s`, `3 h 5 min`, `2 d 4 h`."""
+    whole = round(seconds)
+    for size, unit, smaller, smaller_unit in _UNITS:
+        if whole >= size:
+            rest = whole % size // smaller
+            return f"{whole // size} {unit}" + (f" {rest} {smaller_unit}" if rest else "")
+    return f"{seconds:.2g} s" if seconds < 10 else f"{whole} s"
+
+
+def about(seconds: float) -> str:
+    """`40 seconds`, `5 minutes`, `3 hours`, `2 days`: to the precision of a forecast."""
+    for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        if seconds >= 1.5 * size:
+            return f"{round(seconds / size)} {unit}s"
+    return f"{max(1, round(seconds))} seconds"

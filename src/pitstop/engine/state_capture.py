@@ -1,0 +1,77 @@
+"""A consistent cut of the training state at a step boundary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pitstop.store.image import TensorSpec
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where in the run a cut was made.
+
+    Attributes:
+        step: training steps completed over the whole run.
+        fit: the `fit` call, counted from 0.
+        epoch: the epoch, counted as Keras does.
+        step_in_epoch: steps completed in this epoch.
+        stage: "steps" inside an epoch; "epoch_end" when its steps are done
+            and validation is next.
+        milestone: "fit_end" when the fit has returned, else empty.
+    """
+
+    step: int
+    fit: int
+    epoch: int
+    step_in_epoch: int
+    stage: str = "steps"
+    milestone: str = ""
+
+
+@dataclass(frozen=True)
+class HeldTensor:
+    """A value that cannot change any more; its bytes are read later.
+
+    Attributes:
+        spec: name, dtype and shape in the image.
+        read: returns the bytes, one-dimensional and contiguous; may be called
+            from another thread.
+    """
+
+    spec: TensorSpec
+    read: Callable[[], memoryview]
+
+    @classmethod
+    def of_array(cls, name: str, array: Any) -> HeldTensor:
+        """The bytes of a NumPy array that nobody changes any more."""
+        view = memoryview(array.reshape(-1)).cast("B") if array.size else memoryview(b"")
+        return cls(TensorSpec(name, "U8", (view.nbytes,)), lambda: view)
+
+
+@dataclass(frozen=True)
+class StateCapture:
+    """Everything that a resume needs, held but not copied yet.
+
+    `state` is a JSON object; it repeats the position, so that a snapshot
+    explains itself.
+    """
+
+    position: Position
+    tensors: tuple[HeldTensor, ...]
+    state: dict[str, Any]
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all tensors."""
+        return sum(tensor.spec.size_bytes for tensor in self.tensors)
+
+    def named(self, name: str) -> StateCapture:
+        """The same cut with a name that the user gave it."""
+        return replace(self, state=self.state | {"name": name})
+
+    def measured(self, metrics: dict[str, float]) -> StateCapture:
+        """The same cut with the logs of the epoch at whose end it stands."""
+        return replace(self, state=self.state | {"metrics": metrics})

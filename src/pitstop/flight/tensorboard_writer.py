@@ -1,0 +1,99 @@
+"""Shows a run in the TensorBoard that its user already looks at.
+
+The scalars are in a folder of their own beside `train` and `validation`.  A resume does
+the steps since its checkpoint again: what was written of them is cut off before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from pitstop.flight.event_file import REPORTS, SCALARS, EventFile, cut_behind
+from pitstop.flight.sample import Sample
+from pitstop.flight.scalars import scalars
+from pitstop.flight.trainer_metrics import TrainerMetrics
+
+FOLDER = "pitstop"
+"""In the log folder of the script's TensorBoard callback."""
+EVERY_SECONDS = 10.0
+
+_OURS = re.compile(rf"events\.out\.tfevents\.(\d+)\..+\.{SCALARS}")
+
+
+class TensorBoardWriter:
+    """Writes a sample every ten seconds, once the script's log folder is known."""
+
+    def __init__(
+        self, attempt: int, begun_seconds: float, resumed_from: Callable[[], int | None]
+    ) -> None:
+        """Writes nothing yet.
+
+        Args:
+            attempt: its number.
+            begun_seconds: when the run was created; older files are another run's.
+            resumed_from: asked for the step that this attempt went on from, None for none.
+        """
+        self._attempt = attempt
+        self._begun_seconds = begun_seconds
+        self._resumed_from = resumed_from
+        self._file: EventFile | None = None
+        self._written: Sample | None = None
+        self._failed = False
+
+    def see(self, sample: Sample, told: TrainerMetrics | None) -> None:
+        """Takes note of a sample; a folder that cannot be written ends it silently."""
+        folder = told.log_folder if told else ""
+        if not folder or sample.training is None or self._failed or not self._is_due(sample):
+            return
+        try:
+            self._write(Path(folder) / FOLDER, sample, sample.training.step)
+        except OSError:
+            self._failed = True
+
+    def close(self) -> None:
+        """Closes the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _is_due(self, sample: Sample) -> bool:
+        before = self._written
+        if before is None or before.training is None or sample.training is None:
+            return True
+        advanced = sample.training.step > before.training.step
+        return advanced and sample.clock_seconds - before.clock_seconds >= EVERY_SECONDS
+
+    def _write(self, folder: Path, sample: Sample, step: int) -> None:
+        if self._file is None:
+            self._cut_earlier(folder)
+            self._file = EventFile(folder, sample.time_seconds)
+        values = {**scalars(self._written, sample), "pitstop/attempt": float(self._attempt)}
+        self._file.scalars(step, sample.time_seconds, values)
+        self._written = sample
+
+    def _cut_earlier(self, folder: Path) -> None:
+        resumed_from = self._resumed_from()
+        if resumed_from is None or not folder.is_dir():
+            return
+        for path in folder.iterdir():
+            named = _OURS.fullmatch(path.name)
+            if named and int(named[1]) >= int(self._begun_seconds):
+                cut_behind(path, resumed_from)
+
+
+def write_report(folder: Path, step: int, time_seconds: float, markdown: str) -> None:
+    """Shows a report among the texts of TensorBoard; nothing where the folder cannot be written.
+
+    Args:
+        folder: the log folder of the script's TensorBoard callback.
+        step: that the training had reached.
+        time_seconds: of now, since the epoch.
+        markdown: the report.
+    """
+    with contextlib.suppress(OSError):
+        file = EventFile(folder / FOLDER, time_seconds, REPORTS)
+        file.text(step, time_seconds, "pitstop/why", markdown)
+        file.close()

@@ -1,0 +1,7 @@
+"""What the machine says about a trainer: memory cgroup, kernel log, limits."""
+
+from __future__ import annotations
+
+from pitstop.observation.observer import Observations, Observer
+
+__all__ = ["Observations", "Observer"]

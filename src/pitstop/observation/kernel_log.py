@@ -1,0 +1,175 @@
+"""The kernel's log: who was killed for memory, and who crashed, since we began to watch.
+
+Record format: the kernel's Documentation/ABI/testing/dev-kmsg.  The two lines
+of a kill are written by mm/oom_kill.c: a summary that names the cgroup, and
+"Killed process".  Crashes are told by arch/x86/mm/fault.c and arch/x86/kernel/traps.c,
+by the number of the thread, where /proc/sys/debug/exception-trace is not 0.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_RECORD_BYTES = 8192
+"""The kernel never hands out a longer record."""
+
+_STAMP_FIELD = 2
+"""Index of the microseconds since the boot in a record's prefix."""
+
+_SUMMARY = re.compile(
+    r"oom-kill:constraint=(?P<constraint>\w+),.*?"
+    r"task_memcg=(?P<cgroup>[^,]*),task=(?P<command>.*),pid=(?P<pid>\d+),uid=\d+"
+)
+_KILLED = re.compile(
+    r"(?P<scope>Memory cgroup out of memory|Out of memory): "
+    r"Killed process (?P<pid>\d+) \((?P<command>.*?)\)"
+    r"(?:.*?anon-rss:(?P<anon_kb>\d+)kB)?"
+)
+_FAULT = re.compile(r"^(?:traps: )?.{1,15}\[\d+\]:? (?:segfault at|trap |general protection)")
+
+_SLACK_SECONDS = 1.0
+_CALIBRATED_TO = 2e-5
+"""By this share of the time since the boot two clocks of one counter may differ."""
+
+
+@dataclass(frozen=True)
+class KernelMessage:
+    """A message of the kernel, and its time stamp.
+
+    Attributes:
+        text: without the kernel's prefix.
+        stamp_seconds: since the boot, without the time that the machine slept; None where the
+            prefix cannot be read.
+    """
+
+    text: str
+    stamp_seconds: float | None
+
+
+@dataclass(frozen=True)
+class OomKill:
+    """One line of the kernel log about a process killed for memory.
+
+    Attributes:
+        pid: as the kernel counts, which differs inside a pid namespace.
+        command: the first 15 characters of the process's name.
+        cgroup: its memory cgroup; empty when this line does not name it.
+        whole_machine: the machine was out of memory, not only a cgroup.
+        anonymous_bytes: its own memory, None when this line does not say.
+    """
+
+    pid: int
+    command: str
+    cgroup: str
+    whole_machine: bool
+    anonymous_bytes: int | None
+
+
+def parse_oom_kill(line: str) -> OomKill | None:
+    """The kill that a line of the kernel log tells, or None for any other line."""
+    if match := _SUMMARY.search(line):
+        whole_machine = match["constraint"] != "CONSTRAINT_MEMCG"
+        return OomKill(int(match["pid"]), match["command"], match["cgroup"], whole_machine, None)
+    if match := _KILLED.search(line):
+        whole_machine = match["scope"] == "Out of memory"
+        anonymous_bytes = int(match["anon_kb"]) * 1024 if match["anon_kb"] else None
+        return OomKill(int(match["pid"]), match["command"], "", whole_machine, anonymous_bytes)
+    return None
+
+
+def select(lines: list[str], pids: frozenset[int], cgroup: str) -> list[str]:
+    """The lines about kills of these processes or in this memory cgroup.
+
+    A line that names no cgroup is taken when a line that does names the same
+    process.  The root cgroup would match everything and matches nothing.
+    """
+    kills = [(line, parse_oom_kill(line)) for line in lines]
+    wanted = set(pids) | {kill.pid for _, kill in kills if kill and _is_in(kill.cgroup, cgroup)}
+    return [line for line, kill in kills if kill and kill.pid in wanted]
+
+
+def faults(messages: Iterable[KernelMessage]) -> list[KernelMessage]:
+    """Those about processes that crashed; one that was sent the signal is not among them."""
+    return [each for each in messages if _FAULT.search(each.text)]
+
+
+def least_ages(
+    messages: Sequence[KernelMessage],
+    opened_seconds: float,
+    now_seconds: float,
+    corrected_seconds: float,
+) -> list[float] | None:
+    """How many seconds ago each message was written, at least.
+
+    Stamps stand still while the machine sleeps, as our clock does, but no time server corrects
+    them.  None where they do not fit our clock at all, as in a time namespace or after a virtual
+    machine has moved.
+
+    Args:
+        messages: that came since the log was opened.
+        opened_seconds: when that was, by CLOCK_MONOTONIC.
+        now_seconds: by the same clock.
+        corrected_seconds: what that clock has been corrected by since the boot, either way.
+    """
+    slack = _SLACK_SECONDS + 2 * corrected_seconds + _CALIBRATED_TO * now_seconds
+    ages = []
+    for each in messages:
+        stamp = each.stamp_seconds
+        if stamp is None or not opened_seconds - slack <= stamp <= now_seconds + slack:
+            return None
+        ages.append(max(0.0, now_seconds - stamp - slack))
+    return ages
+
+
+def _is_in(cgroup: str, ours: str) -> bool:
+    # The kernel names cgroups from its own root, a container from its own.
+    own = ours.rstrip("/")
+    return bool(own) and (cgroup.endswith(own) or f"{own}/" in cgroup)
+
+
+class KernelLog:
+    """The kernel log from the moment of opening on."""
+
+    def __init__(self, path: Path = Path("/dev/kmsg")) -> None:
+        """Opens the log at its end.
+
+        Raises:
+            OSError: it is missing, or reading it is not allowed.
+        """
+        self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        os.lseek(self._fd, 0, os.SEEK_END)
+
+    def read(self) -> list[KernelMessage]:
+        """The messages since the last call."""
+        messages: list[KernelMessage] = []
+        while True:
+            try:
+                record = os.read(self._fd, _RECORD_BYTES)
+            except BrokenPipeError:
+                continue  # records were overwritten before we came; the next read goes on
+            except BlockingIOError:
+                return messages
+            if not record:
+                return messages
+            messages += _messages(record)
+
+    def close(self) -> None:
+        """Closes the log."""
+        os.close(self._fd)
+
+
+def _messages(record: bytes) -> list[KernelMessage]:
+    # "6,423,1450446169,-;message\n KEY=value\n": continuation lines are not messages.
+    text = record.decode(errors="replace")
+    return [_message(line) for line in text.splitlines() if not line.startswith(" ")]
+
+
+def _message(line: str) -> KernelMessage:
+    prefix, _, text = line.partition(";")
+    fields = prefix.split(",")
+    has_stamp = len(fields) > _STAMP_FIELD and fields[_STAMP_FIELD].isdecimal()
+    return KernelMessage(text or line, int(fields[_STAMP_FIELD]) / 1e6 if has_stamp else None)

@@ -1,0 +1,172 @@
+"""Watches a trainer from outside, and says in the end what the machine saw."""
+
+from __future__ import annotations
+
+import platform
+import resource
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pitstop.events import JsonValue
+from pitstop.machine import cgroup, memory_watchers
+from pitstop.machine.cgroup import MemoryCgroup
+from pitstop.machine.own_process import sees_all_pids
+from pitstop.observation import kernel_log, limits
+from pitstop.observation.kernel_log import KernelLog, KernelMessage
+
+NO_OOM_COUNTER = "the kernel's count of out-of-memory kills (its memory cgroup cannot be read)"
+NO_KERNEL_LOG = "the kernel log (/dev/kmsg cannot be read)"
+OTHER_PID_NUMBERS = "the kernel's process numbers (this is a pid namespace)"
+
+_SHARED_MEMORY = Path("/dev/shm")
+_FAULTS_ARE_LOGGED = "proc/sys/debug/exception-trace"
+
+
+@dataclass(frozen=True)
+class Observations:
+    """The fields of `TrainerExited` that the machine answers, under the same names."""
+
+    max_rss_bytes: int | None
+    cpu_seconds: float | None
+    oom_kills: int | None
+    memory_limit_bytes: int | None
+    kernel_lines: list[str] | None
+    limits: dict[str, JsonValue]
+    missing: list[str]
+    memory_watchers: list[str]
+    kernel_faults: list[str] | None
+    kernel_fault_ages_seconds: list[float] | None
+
+
+@dataclass(frozen=True)
+class _Baseline:
+    """A memory cgroup and its count of kills when the trainer came into it."""
+
+    group: MemoryCgroup
+    oom_kills: int | None
+
+
+class Observer:
+    """Watches one trainer; begin, sample now and then, end."""
+
+    def __init__(self, trainer_pid: int, root: Path = Path("/")) -> None:
+        """Takes the counts that the end is compared with; never fails.
+
+        Args:
+            trainer_pid: the process to watch; it must be alive.
+            root: where `proc`, `dev` and the cgroup file systems are found.
+        """
+        self._root = root
+        self._pids = frozenset({trainer_pid})
+        self._log = _open_log(root / "dev/kmsg")
+        self._opened_seconds = time.monotonic()
+        self._baseline: _Baseline | None = None
+        self._limits: dict[str, JsonValue] = {}
+        self.sample(trainer_pid)
+
+    @classmethod
+    def begin(cls, trainer_pid: int, root: Path = Path("/")) -> Observer:
+        """Starts to watch a process that has just been started."""
+        return cls(trainer_pid, root)
+
+    @property
+    def cgroup(self) -> str:
+        """The memory cgroup of the trainer as the kernel names it, or empty."""
+        return self._baseline.group.path if self._baseline else ""
+
+    def sample(self, pid: int) -> None:
+        """Reads again what a script may change: limits, cgroup, the process itself.
+
+        Call it with the pid that trains, which under a wrapper differs from the
+        one that was started.
+        """
+        self._pids |= {pid}
+        self._limits = limits.read(pid) or self._limits
+        group = cgroup.find(pid, self._root)
+        if group and (self._baseline is None or group != self._baseline.group):
+            self._baseline = _Baseline(group, cgroup.read(group).oom_kills)
+
+    def end(
+        self, usage: resource.struct_rusage | None, workers: frozenset[int] = frozenset()
+    ) -> Observations:
+        """What was seen.
+
+        Args:
+            usage: what `os.wait4` said about the trainer.
+            workers: children of the trainer that died before it.
+        """
+        self._pids |= workers
+        counters = cgroup.read(self._baseline.group) if self._baseline else None
+        logged = self._kernel_log()
+        crashes = self._kernel_faults(logged)
+        facts = Observations(
+            max_rss_bytes=usage.ru_maxrss * 1024 if usage else None,
+            cpu_seconds=usage.ru_utime + usage.ru_stime if usage else None,
+            oom_kills=self._new_kills(counters.oom_kills if counters else None),
+            memory_limit_bytes=counters.limit_bytes if counters else None,
+            kernel_lines=self._kernel_lines(logged),
+            limits={**self._limits, **self._shared_memory()},
+            missing=[],
+            memory_watchers=memory_watchers.running(self._root / "proc"),
+            kernel_faults=None if crashes is None else [each.text for each in crashes],
+            kernel_fault_ages_seconds=self._least_ages(crashes),
+        )
+        return replace(facts, missing=self._missing(facts))
+
+    def _new_kills(self, now: int | None) -> int | None:
+        before = self._baseline.oom_kills if self._baseline else None
+        return None if now is None or before is None else now - before
+
+    def _kernel_log(self) -> list[KernelMessage] | None:
+        if self._log is None:
+            return None
+        messages = self._log.read()
+        self._log.close()
+        self._log = None
+        return messages
+
+    def _kernel_lines(self, logged: list[KernelMessage] | None) -> list[str] | None:
+        if logged is None:
+            return None
+        return kernel_log.select([each.text for each in logged], self._pids, self.cgroup)
+
+    def _kernel_faults(self, logged: list[KernelMessage] | None) -> list[KernelMessage] | None:
+        if logged is None or not self._logs_faults():
+            return None
+        return kernel_log.faults(logged)
+
+    def _least_ages(self, crashes: list[KernelMessage] | None) -> list[float] | None:
+        if crashes is None:
+            return None
+        now = time.monotonic()
+        corrected = abs(now - time.clock_gettime(time.CLOCK_MONOTONIC_RAW))
+        return kernel_log.least_ages(crashes, self._opened_seconds, now, corrected)
+
+    def _logs_faults(self) -> bool:
+        # Other processors have other words for a crash, and more of them.
+        if platform.machine() != "x86_64":
+            return False
+        try:
+            return (self._root / _FAULTS_ARE_LOGGED).read_text().strip() == "1"
+        except OSError:
+            return False
+
+    def _shared_memory(self) -> dict[str, JsonValue]:
+        space = limits.read_space(self._root / _SHARED_MEMORY.relative_to("/"))
+        return {"dev_shm": space} if space else {}
+
+    def _missing(self, facts: Observations) -> list[str]:
+        checks = {
+            NO_OOM_COUNTER: facts.oom_kills is None,
+            NO_KERNEL_LOG: facts.kernel_lines is None,
+            OTHER_PID_NUMBERS: facts.kernel_lines is not None and not sees_all_pids(self._root),
+        }
+        return [name for name, is_missing in checks.items() if is_missing]
+
+
+def _open_log(path: Path) -> KernelLog | None:
+    try:
+        return KernelLog(path)
+    except OSError:
+        return None

@@ -1,0 +1,1 @@
+"""One attempt: its plan, and the loop that supervises it."""

@@ -1,0 +1,142 @@
+"""The flight recorder of an attempt, as the supervision uses it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pitstop.events import Event
+from pitstop.flight import series
+from pitstop.flight.recorder import FlightRecorder
+from pitstop.flight.sample import TRAINER, Sample
+from pitstop.flight.sampler import ProcessRoles, Sampler
+from pitstop.flight.tensorboard_writer import TensorBoardWriter
+from pitstop.flight.trainer_metrics import TrainerMetrics
+from pitstop.store.run_folder import open_existing
+from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
+from pitstop.supervisor.records.flight_notices import short_forecast
+from pitstop.supervisor.status.status import Status
+
+_SHARED_MEMORY = Path("/dev/shm")
+
+
+class InputShare:
+    """How much of the steps' time went into waiting for input, when it was told last.
+
+    Attributes:
+        latest: that share; None before it is known.
+    """
+
+    def __init__(self) -> None:
+        self.latest: float | None = None
+        self._before: Sample | None = None
+
+    def see(self, sample: Sample, told: TrainerMetrics | None) -> None:
+        """Part of `flight.recorder.Listener`."""
+        shares = series.input_share([self._before, sample]) if self._before else ()
+        self._before = sample
+        if shares:
+            self.latest = shares[-1].value
+
+    def close(self) -> None:
+        """Part of `flight.recorder.Listener`."""
+
+
+class Flight:
+    """Begins with the trainer and ends with the attempt; does nothing with `--flight off`."""
+
+    def __init__(
+        self,
+        plan: AttemptPlan,
+        resources: AttemptResources,
+        seated_pid: Callable[[], int],
+        record: Callable[[Event], None],
+    ) -> None:
+        """Records nothing yet.
+
+        Args:
+            plan: of the attempt.
+            tools: of the attempt.
+            seated_pid: asked for the process that trains, 0 before one has reported.
+            record: tells an event.
+        """
+        self._plan = plan
+        self._resources = resources
+        self._seated_pid = seated_pid
+        self._record = record
+        self._started_pid = 0
+        self._recorder: FlightRecorder | None = None
+        self._input = InputShare()
+
+    def begin(self, started_pid: int) -> None:
+        """Starts to record; `started_pid` is the command's first process."""
+        every_seconds = self._plan.request.settings.flight_seconds
+        if not every_seconds:
+            return
+        self._started_pid = started_pid
+        sampler = Sampler(self._resources.beacon, self._roles, self._places())
+        folder = self._plan.stacks_file.parent
+        self._recorder = FlightRecorder(folder, sampler, every_seconds)
+        for listener in (self._input, self._tensorboard_writer()):
+            self._recorder.listen(listener)
+        self._recorder.start()
+
+    def told(self, body: dict[str, Any]) -> None:
+        """The trainer tells of itself."""
+        if self._recorder is not None:
+            self._recorder.told(TrainerMetrics.from_body({**body, "time_seconds": time.time()}))
+
+    def look(self) -> None:
+        """Tells of what is going to run out."""
+        if self._recorder is not None:
+            for event in self._recorder.take_forecasts():
+                self._record(event)
+
+    def seen(self, status: Status) -> Status:
+        """The status with what was seen last."""
+        recorder = self._recorder
+        if recorder is None or recorder.latest is None:
+            return status
+        return replace(
+            status,
+            memory_bytes=recorder.latest.memory_bytes,
+            input_share=self._input.latest,
+            forecasts=[short_forecast(event) for event in recorder.forecasts],
+        )
+
+    def close(self) -> None:
+        """Ends the recording."""
+        if self._recorder is not None:
+            self._recorder.close()
+
+    def _tensorboard_writer(self) -> TensorBoardWriter:
+        begun_seconds = open_existing(self._plan.request.run_dir).identity.created_seconds
+        event_log = self._resources.event_log
+        return TensorBoardWriter(
+            self._plan.attempt, begun_seconds, lambda: event_log.attempt_state.resumed_from_step
+        )
+
+    def _roles(self) -> ProcessRoles:
+        mirror = self._resources.mirror
+        trainer_pid = self._seated_pid() or self._started_pid
+        roles = {
+            os.getpid(): "supervisor",
+            self._resources.persister.pid: "persister",
+            mirror.pid if mirror else 0: "uploader",
+            trainer_pid: TRAINER,
+        }
+        known = {pid: role for pid, role in roles.items() if pid}
+        return ProcessRoles(known, self._resources.event_log.attempt_state.checkpoint_step)
+
+    def _places(self) -> dict[str, Path]:
+        return {
+            "run": self._plan.request.run_dir,
+            "cwd": Path.cwd(),
+            "tmp": Path(tempfile.gettempdir()),
+            **({"shm": _SHARED_MEMORY} if _SHARED_MEMORY.is_dir() else {}),
+        }

@@ -1,0 +1,136 @@
+"""One attempt at a run: what it is to do, and what it works with."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pitstop.events import AttemptStarted, EnvironmentChanged, JsonValue
+from pitstop.link.beacon import Beacon
+from pitstop.link.stacks import ENV_STACKS
+from pitstop.store.catalog import Catalog
+from pitstop.supervisor.control.control_socket import ControlSocket
+from pitstop.supervisor.helpers.mirror_link import MirrorLink
+from pitstop.supervisor.helpers.persister_link import PersisterLink
+from pitstop.supervisor.preemption.watch import PreemptionWatch
+from pitstop.supervisor.records.best_epoch import best_of
+from pitstop.supervisor.records.event_log import EventLog
+from pitstop.supervisor.records.history import History
+from pitstop.supervisor.records.threads import Threads
+from pitstop.supervisor.runs.command_change import Change, as_event
+from pitstop.supervisor.runs.run_request import RunRequest
+from pitstop.supervisor.status.status import Status, with_best
+from pitstop.supervisor.stops.signals import SignalQueue
+from pitstop.supervisor.stops.time_limit import TimeLimit
+from pitstop.supervisor.terminal.output import Tee
+from pitstop.supervisor.terminal.screen import Screen
+from pitstop.supervisor.trainer.trainer_slot import Invitation
+
+
+@dataclass(frozen=True)
+class AttemptPlan:
+    """What an attempt is to do.
+
+    Attributes:
+        request: what the user asked for.
+        program: the file that the command's first word names.
+        environment: the variables that the command gets.
+        attempt: its number, from 1.
+        history: the attempts before.
+        fingerprint: what the attempt runs with, see `fingerprint`.
+        command_changes: in what the command differs from that of the last attempt.
+        threads: how many TensorFlow computes with.
+        started_seconds: seconds since the epoch.
+        time_limit: the time there is, None without a limit.
+        restarts_left: how often the command may be started again after it.
+    """
+
+    request: RunRequest
+    program: str
+    environment: Mapping[str, str]
+    attempt: int
+    history: History
+    fingerprint: Mapping[str, JsonValue]
+    command_changes: tuple[Change, ...]
+    threads: Threads
+    started_seconds: float
+    time_limit: TimeLimit | None
+    restarts_left: int = 0
+
+    @property
+    def grace_seconds(self) -> float:
+        """The longest wait for a boundary after a stop request."""
+        return self.request.grace_seconds
+
+    @property
+    def stacks_file(self) -> Path:
+        """Where the command's processes write what their threads do."""
+        return Path(self.environment[ENV_STACKS])
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the script is not ours to end once its training has stopped."""
+        return bool(self.request.trainer_pid) and self.request.settings.stop_returns
+
+    def invitation(self, beacon_fd: int) -> Invitation:
+        """What a process that trains is told."""
+        return Invitation(
+            run_dir=str(self.request.run_dir.absolute()),
+            attempt=self.attempt,
+            settings=self.request.settings.to_json(),
+            lost_from_step=self.history.reached_step,
+            beacon_fd=beacon_fd,
+        )
+
+    def started(self, trainer_pid: int, cgroup: str) -> AttemptStarted:
+        """The event of its start."""
+        return AttemptStarted(
+            attempt=self.attempt,
+            command=list(self.request.command),
+            supervisor_pid=os.getpid(),
+            trainer_pid=trainer_pid,
+            host=socket.gethostname(),
+            environment=dict(self.fingerprint),
+            cgroup=cgroup,
+            start_from=self.request.settings.start_from,
+            launched=not self.request.trainer_pid,
+        )
+
+    def status(self) -> Status:
+        """What it says of itself."""
+        status = Status(
+            state="",
+            run_dir=str(self.request.run_dir),
+            supervisor_pid=os.getpid(),
+            attempt=self.attempt,
+            losses=self.history.losses.count,
+            snapshot_limit_bytes=self.request.settings.snapshot_memory_bytes or None,
+            started_seconds=self.started_seconds,
+            restarts=self.request.restarts.most,
+            restarts_left=self.restarts_left,
+        )
+        return with_best(status, best_of(self.history.epochs))
+
+    def environment_changes(self) -> tuple[EnvironmentChanged, ...]:
+        """What differs from the last attempt."""
+        found = self.history.environment_changes(self.fingerprint)
+        return (*as_event(self.command_changes), *found)
+
+
+@dataclass(frozen=True)
+class AttemptResources:
+    """What an attempt works with, opened and closed by `supervise`."""
+
+    signals: SignalQueue
+    control: ControlSocket
+    beacon: Beacon
+    event_log: EventLog
+    screen: Screen
+    tee: Tee
+    persister: PersisterLink
+    preemption: PreemptionWatch
+    catalog: Catalog
+    mirror: MirrorLink | None

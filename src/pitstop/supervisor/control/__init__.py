@@ -1,0 +1,1 @@
+"""The run's socket: who connects, and what is asked."""

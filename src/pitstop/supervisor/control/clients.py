@@ -1,0 +1,76 @@
+"""Receives whoever connects to the run's socket and finds out who it is."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from pitstop.errors import EnvironmentFault, PeerClosed
+from pitstop.link.grammar import malformation_of
+from pitstop.link.wire import Connection, Message, close_all
+from pitstop.supervisor.control.control_socket import ControlSocket, peer_of
+from pitstop.supervisor.control.requests import RequestDesk
+from pitstop.supervisor.lifecycle.event_loop import EventLoop
+
+
+class ClientReception:
+    """Clients that have not said yet who they are, and command-line clients."""
+
+    def __init__(
+        self,
+        event_loop: EventLoop,
+        control: ControlSocket,
+        desk: RequestDesk,
+        on_hello: Callable[[Connection, dict[str, Any]], None],
+    ) -> None:
+        self._event_loop = event_loop
+        self._control = control
+        self._desk = desk
+        self._on_hello = on_hello
+        self._clients: set[Connection] = set()
+        event_loop.watch(control, self._accept)
+
+    def close(self) -> None:
+        """Says good-bye to clients that wait for the end of the run."""
+        self._event_loop.forget(self._control)
+        for client in list(self._clients):
+            self._dismiss(client)
+
+    def _accept(self) -> None:
+        client = self._control.accept()
+        if client is not None:
+            self._clients.add(client)
+            self._event_loop.watch(client, lambda: self._receive(client))
+
+    def _receive(self, client: Connection) -> None:
+        try:
+            messages = client.receive_ready()
+        except (PeerClosed, EnvironmentFault):
+            self._dismiss(client)
+            return
+        for message in messages:
+            if client in self._clients:
+                self._handle(client, message)
+            close_all(message.fds)
+
+    def _handle(self, client: Connection, message: Message) -> None:
+        problem = malformation_of(message)
+        if problem:
+            with contextlib.suppress(PeerClosed):
+                client.send("refused", {"refused": problem, "reason": problem})
+            self._dismiss(client)
+        elif message.type == "request":
+            self._desk.serve(client, message.body)
+        elif message.type == "hello":
+            self._clients.discard(client)
+            self._event_loop.forget(client)
+            # What the kernel says, unless the process lives among other process ids.
+            pid = peer_of(client).pid or message.body["pid"]
+            self._on_hello(client, {**message.body, "pid": pid})
+
+    def _dismiss(self, client: Connection) -> None:
+        self._clients.discard(client)
+        self._event_loop.forget(client)
+        self._desk.forget(client)
+        client.close()

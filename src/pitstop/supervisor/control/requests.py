@@ -1,0 +1,114 @@
+"""What the command line asks of a live run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pitstop.errors import PeerClosed
+from pitstop.events import CheckpointCommitted, CheckpointFailed, StopRequested
+from pitstop.link.wire import Connection
+from pitstop.supervisor.control.control_socket import Peer, peer_of
+from pitstop.supervisor.processes import family
+from pitstop.supervisor.status.status import Status
+
+_NOTHING_TO_SAVE = "No Keras training is under way in this run, so there is nothing to save."
+_BEING_NAMED = "Another checkpoint is just being given a name. Try again."
+
+
+@dataclass(frozen=True)
+class RequestHandlers:
+    """What the supervision offers to the command line.
+
+    `checkpoint` asks the trainer for one with this name, which may be empty, and
+    returns the step it had completed then, None when nobody trains.
+    """
+
+    status: Callable[[], Status]
+    stop: Callable[[StopRequested], None]
+    checkpoint: Callable[[str], int | None]
+
+
+def stop_request(peer: Peer, sender_command: str, body: Mapping[str, Any]) -> StopRequested:
+    """The event of a `pitstop stop`, or of a script that asks for itself."""
+    return StopRequested(
+        source="script" if body.get("source") == "script" else "command",
+        urgency="now" if body.get("now", False) else "graceful",
+        sender_pid=peer.pid,
+        sender_uid=peer.uid,
+        sender_command=sender_command,
+        reason=str(body.get("reason", "")),
+    )
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """What a client waits for: a checkpoint of this step or a later one, of this name if any."""
+
+    step: int
+    name: str
+
+    def is_served_by(self, event: CheckpointCommitted) -> bool:
+        return self.step <= event.step and self.name in ("", event.name)
+
+
+class RequestDesk:
+    """Answers requests; some wait for a checkpoint, some for the end of the run."""
+
+    def __init__(self, handlers: RequestHandlers) -> None:
+        self._handlers = handlers
+        self._waiting: dict[Connection, _Waiting] = {}
+
+    def serve(self, connection: Connection, body: dict[str, Any]) -> None:
+        """Answers one request."""
+        command = str(body.get("command", ""))
+        if command == "status":
+            _reply(connection, {"status": self._handlers.status().to_json()})
+        elif command == "stop":
+            self._stop(connection, body)
+        elif command == "checkpoint":
+            self._checkpoint(connection, str(body.get("name", "")))
+        else:
+            _reply(connection, {"refused": f"This version knows no request {command!r}."})
+
+    def saved(self, event: CheckpointCommitted) -> None:
+        """Tells those that wait for a checkpoint of this step or an earlier one."""
+        answer = {"checkpoint": event.path, "checkpoint_step": event.step}
+        self._answer(answer, lambda waiting: waiting.is_served_by(event))
+
+    def not_saved(self, event: CheckpointFailed) -> None:
+        """Tells all that wait for a checkpoint that there will be none."""
+        answer = {"refused": f"{event.error} {event.remedy}".strip()}
+        self._answer(answer, lambda _: True)
+
+    def forget(self, connection: Connection) -> None:
+        """A client has gone."""
+        self._waiting.pop(connection, None)
+
+    def _answer(self, answer: dict[str, Any], concerns: Callable[[_Waiting], bool]) -> None:
+        for connection, waiting in list(self._waiting.items()):
+            if concerns(waiting):
+                _reply(connection, answer)
+                del self._waiting[connection]
+
+    def _stop(self, connection: Connection, body: Mapping[str, Any]) -> None:
+        peer = peer_of(connection)
+        self._handlers.stop(stop_request(peer, family.command_of(peer.pid), body))
+        _reply(connection, {"status": self._handlers.status().to_json()})
+
+    def _checkpoint(self, connection: Connection, name: str) -> None:
+        if name and any(waiting.name not in ("", name) for waiting in self._waiting.values()):
+            _reply(connection, {"refused": _BEING_NAMED})
+            return
+        step = self._handlers.checkpoint(name)
+        if step is None:
+            _reply(connection, {"refused": _NOTHING_TO_SAVE})
+        else:
+            self._waiting[connection] = _Waiting(step, name)
+
+
+def _reply(connection: Connection, body: dict[str, Any]) -> None:
+    with contextlib.suppress(PeerClosed):
+        connection.send("reply", body)

@@ -1,0 +1,1 @@
+"""When a training stands still, and what it waits for."""

@@ -1,0 +1,243 @@
+"""Looks at the trainer once a second, and finds out what it does when it stands still."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pitstop.events import Event, TrainingStalled, TrainingWentOn, WorkerDied
+from pitstop.link.beacon import Beacon, Progress
+from pitstop.observation import thread_facts
+from pitstop.supervisor.hangs import watchdog
+from pitstop.supervisor.hangs.stack_request import StackAnswer, StackRequest
+from pitstop.supervisor.hangs.standstill import HangEvidence, Standstill, judge
+from pitstop.supervisor.hangs.watchdog import HangPolicy, IdleTime, Observation
+from pitstop.supervisor.processes import family
+
+_MOST_THREADS = 12
+_BUSY_SHARE = 0.2
+"""Processor seconds per second of a trainer that computes."""
+_BUSY_BYTES_PER_SECOND = 1e6
+_STOPPED_SECONDS = 5.0
+"""A process that is suspended for longer is told of."""
+
+
+@dataclass(frozen=True)
+class HangHandlers:
+    """What the supervision offers to, and wants from, the patrol.
+
+    Attributes:
+        record: tells an event.
+        end: ends the trainer, which stands still.
+        trainer_pid: asked for the process that trains, 0 when none is there.
+    """
+
+    record: Callable[[Event], None]
+    end: Callable[[], None]
+    trainer_pid: Callable[[], int]
+
+
+@dataclass(frozen=True)
+class WatchReport:
+    """What there is to say of the watch at one moment; the attributes are those of `Status`."""
+
+    on_hang: str = ""
+    silent_seconds: float | None = None
+    patience_seconds: float | None = None
+    standstill: str = ""
+
+
+@dataclass(frozen=True)
+class _Notified:
+    """A standstill that was told of: when (CLOCK_MONOTONIC), how long it was by then, and where."""
+
+    at_seconds: float
+    seconds: float
+    place: str = ""
+
+    def seconds_at(self, now_seconds: float) -> float:
+        """How long it is by now."""
+        return self.seconds + now_seconds - self.at_seconds
+
+
+class HangMonitor:
+    """Asked at every turn of the supervision; looks now and then."""
+
+    def __init__(
+        self, policy: HangPolicy, beacon: Beacon, stacks_file: Path, handlers: HangHandlers
+    ) -> None:
+        self._policy = policy
+        self._beacon = beacon
+        self._handlers = handlers
+        self._question = StackRequest(stacks_file)
+        self._silence = IdleTime()
+        self._look_at = 0.0
+        self._stopped_since: float | None = None
+        self._told: _Notified | None = None
+        self._work: tuple[float, float, int] | None = None
+        self._dead: list[tuple[int, WorkerDied]] = []
+
+    def heard(self, event: Event) -> None:
+        """Something happened in the trainer."""
+        if isinstance(event, WorkerDied):
+            progress = self._beacon.progress()
+            self._dead.append((_epoch_of(progress), event))
+
+    def look(self, now_seconds: float) -> None:
+        """Looks, if it is time to; CLOCK_MONOTONIC."""
+        pid = self._handlers.trainer_pid()
+        if not pid or not self._policy.after_seconds or now_seconds < self._look_at:
+            return
+        self._look_at = now_seconds + watchdog.LOOK_SECONDS
+        progress, before = self._beacon.progress(), self._silence.last
+        self._silence = watchdog.see(self._silence, self._look(now_seconds, pid, progress))
+        if self._told and before and before.mark != _mark(progress):
+            self._handlers.record(TrainingWentOn(round(self._told.seconds_at(now_seconds), 1)))
+            self._told = None
+        if not self._told:
+            self._judge(now_seconds, pid, progress)
+
+    def report(self, now_seconds: float) -> WatchReport:
+        """What there is to say now; CLOCK_MONOTONIC."""
+        if not self._policy.after_seconds:
+            return WatchReport()
+        report = WatchReport(self._policy.action)
+        if self._silence.last is None:
+            return report
+        patience = watchdog.patience_seconds(self._silence, self._policy.after_seconds)
+        report = replace(report, patience_seconds=round(patience, 1))
+        if self._told is None:
+            return replace(report, silent_seconds=round(self._silence.seconds, 1))
+        silent = round(self._told.seconds_at(now_seconds), 1)
+        return replace(report, silent_seconds=silent, standstill=self._told.place)
+
+    def close(self) -> None:
+        """Removes a file of stacks that nothing was written to."""
+        self._question.close()
+
+    def _look(self, now_seconds: float, pid: int, progress: Progress) -> Observation:
+        stopped = thread_facts.state_of(pid) in ("T", "t")
+        if not stopped:
+            self._stopped_since = None
+        elif self._stopped_since is None:
+            self._stopped_since = now_seconds
+        return Observation(
+            now_seconds=now_seconds,
+            mark=_mark(progress),
+            phase=progress.phase,
+            step_seconds=progress.step_seconds,
+            busy=self._is_busy(now_seconds, pid),
+            stopped=stopped,
+            worker_died=bool(self._dead_workers(progress)),
+        )
+
+    def _is_busy(self, now_seconds: float, pid: int) -> bool:
+        """Whether its processes do anything; not looked at while there is progress."""
+        if not watchdog.is_suspicious(self._silence, self._policy.after_seconds):
+            self._work = None
+            return False
+        before = self._work
+        processor_seconds, moved_bytes = thread_facts.work_of(family.tree_of(pid))
+        self._work = (now_seconds, processor_seconds, moved_bytes)
+        if before is None:
+            return False
+        seconds = now_seconds - before[0]
+        computed = processor_seconds - before[1] >= _BUSY_SHARE * seconds
+        return computed or moved_bytes - before[2] >= _BUSY_BYTES_PER_SECOND * seconds
+
+    def _dead_workers(self, progress: Progress) -> list[WorkerDied]:
+        # A pool is made for every epoch: what an earlier one lost holds nobody up.
+        return [event for epoch, event in self._dead if epoch == _epoch_of(progress)]
+
+    # -- a standstill ------------------------------------------------------------
+
+    def _judge(self, now_seconds: float, pid: int, progress: Progress) -> None:
+        if self._stopped_since is not None:
+            told = _Notified(now_seconds, now_seconds - self._stopped_since)
+            if told.seconds >= _STOPPED_SECONDS:
+                self._tell(
+                    told, self._evidence(pid, progress, StackAnswer()), progress, StackAnswer()
+                )
+        elif not watchdog.is_overdue(self._silence, self._policy.after_seconds):
+            self._question.withdraw()
+        else:
+            title = _title(self._silence, progress)
+            answer = self._question.ask(pid, family.tree_of(pid), title)
+            if answer is not None:
+                told = _Notified(now_seconds, self._silence.seconds)
+                self._tell(told, self._evidence(pid, progress, answer), progress, answer)
+
+    def _evidence(self, pid: int, progress: Progress, answer: StackAnswer) -> HangEvidence:
+        dead = tuple(_describe(event) for event in self._dead_workers(progress))
+        return HangEvidence(progress.phase, answer.stacks, thread_facts.read(pid), dead)
+
+    def _tell(
+        self, told: _Notified, evidence: HangEvidence, progress: Progress, answer: StackAnswer
+    ) -> None:
+        found = judge(evidence)
+        if found.doing == "person" or self._too_early(found):
+            self._silence = watchdog.forgive(self._silence)
+            return
+        self._told = replace(told, place=found.place)
+        action = self._policy.action if watchdog.may_end(progress.phase, found.doing) else "warn"
+        seconds = round(told.seconds, 1)
+        event = replace(_event(found, evidence, progress, answer), seconds=seconds, action=action)
+        self._handlers.record(event)
+        if action != "warn":
+            self._handlers.end()
+
+    def _too_early(self, found: Standstill) -> bool:
+        """Whether a dead worker made us impatient, and it is something else that takes time."""
+        last = self._silence.last
+        if last is None or not last.worker_died or found.doing in ("worker", "input", "step"):
+            return False
+        return not watchdog.is_overdue(
+            watchdog.without_worker(self._silence), self._policy.after_seconds
+        )
+
+
+def _event(
+    found: Standstill, evidence: HangEvidence, progress: Progress, answer: StackAnswer
+) -> TrainingStalled:
+    return TrainingStalled(
+        seconds=0.0,
+        phase=progress.phase.name.lower(),
+        step=progress.step,
+        doing=found.doing,
+        place=found.place,
+        action="warn",
+        stack=[str(frame) for frame in found.frames],
+        threads=[str(fact) for fact in evidence.threads[:_MOST_THREADS]],
+        workers=list(evidence.dead_workers),
+        stacks_file=answer.file,
+        missing=list(answer.missing),
+    )
+
+
+def _epoch_of(progress: Progress) -> int:
+    return progress.fit << 32 | progress.epoch
+
+
+def _mark(progress: Progress) -> tuple[int, ...]:
+    return (
+        progress.fit,
+        progress.epoch,
+        progress.step,
+        progress.steps_this_attempt,
+        progress.phase,
+        progress.replayed_batches,
+        progress.pulses,
+    )
+
+
+def _describe(event: WorkerDied) -> str:
+    how = f"ended by {event.signal}" if event.signal else f"exit code {event.exit_code}"
+    return f"process {event.pid}, {how}"
+
+
+def _title(silence: IdleTime, progress: Progress) -> str:
+    when = time.strftime("%Y-%m-%d %H:%M:%S")
+    phase = progress.phase.name.lower()
+    return f"{when}, no progress for {silence.seconds:.0f} s at step {progress.step}, {phase}"

@@ -1,0 +1,205 @@
+"""Where a training stands still, from the stacks of its threads and the kernel's word.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pitstop.link.beacon import Phase
+from pitstop.observation.thread_facts import ThreadFact
+from pitstop.supervisor.hangs.stack_dump import Stack, StackFrame
+
+_MOST_FRAMES = 12
+_STOPPED, _TRACED, _DEVICE = "T", "t", "D"
+
+# Parts of paths that tell what the calls around them are for.
+_DEBUGGERS = ("/pdb.py", "/bdb.py", "/ipdb/", "/pudb/", "/pydevd", "/debugpy/")
+_NOTEBOOKS = ("/ipykernel/kernelapp.py", "/IPython/terminal/", "/code.py")
+_INPUT = (
+    "/data_adapters/",
+    "tensorflow/python/data/",
+    "tensorflow/python/ops/script_ops.py",
+    "/grain/",
+)
+_CALLBACKS = "keras/src/callbacks/"
+_CALLBACK_LIST = "callback_list.py"
+_SAVING = ("pitstop/engine/durability.py", "pitstop/engine/copier.py", "pitstop/snapshot/")
+_TERMINAL = ("/dev/pts/", "/dev/tty")
+
+
+@dataclass(frozen=True)
+class HangEvidence:
+    """What was found when the silence had become too long.
+
+    Attributes:
+        phase: what the trainer says that it does.
+        stacks: of its Python threads, the main thread's first; empty when unknown.
+        threads: what the kernel says of them, the main one first.
+        dead_workers: data workers that died, in words.
+    """
+
+    phase: Phase
+    stacks: tuple[Stack, ...] = ()
+    threads: tuple[ThreadFact, ...] = ()
+    dead_workers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Standstill:
+    """What a training that makes no progress does.
+
+    Attributes:
+        doing: see `events.TrainingStalled`; "person" where it waits for somebody at
+            a terminal or in a debugger, which is no standstill.
+        place: in words.
+        frames: the calls that say it, innermost first.
+    """
+
+    doing: str
+    place: str
+    frames: tuple[StackFrame, ...] = ()
+
+
+def judge(evidence: HangEvidence) -> Standstill:
+    """What the training does, the surest sign first."""
+    main = evidence.stacks[0] if evidence.stacks else Stack(())
+    found = (
+        _person(evidence, main)
+        or _stopped(evidence)
+        or _device(evidence)
+        or _exit(evidence, main)
+        or _restoring(evidence, main)
+        or _saving(evidence, main)
+        or _callback(main)
+        or _dead_worker(evidence)
+        or _input(evidence)
+        or _elsewhere(evidence, main)
+    )
+    frames = found.frames or main.frames
+    return Standstill(found.doing, found.place, frames[:_MOST_FRAMES])
+
+
+def _person(evidence: HangEvidence, main: Stack) -> Standstill | None:
+    if any(main.has(part) for part in _DEBUGGERS):
+        return Standstill("person", "in a debugger")
+    if evidence.phase in (Phase.STARTING, Phase.BETWEEN_FITS) and _is_prompt(evidence, main):
+        return Standstill("person", "at a prompt")
+    first = evidence.threads[0] if evidence.threads else None
+    if first and first.file.startswith(_TERMINAL) and first.state == "S":
+        return Standstill("person", "waits for the terminal")
+    return None
+
+
+def _is_prompt(evidence: HangEvidence, main: Stack) -> bool:
+    """Whether the interpreter or a notebook waits for the next input of its user."""
+    runs_nothing = bool(evidence.stacks) and not main.frames
+    return runs_nothing or any(main.has(part) for part in _NOTEBOOKS)
+
+
+def _stopped(evidence: HangEvidence) -> Standstill | None:
+    first = evidence.threads[0] if evidence.threads else None
+    if first is None or first.state not in (_STOPPED, _TRACED):
+        return None
+    how = "by SIGSTOP or job control" if first.state == _STOPPED else "by a debugger"
+    return Standstill("stopped", f"the process was stopped {how}; `kill -CONT {first.tid}`")
+
+
+def _dead_worker(evidence: HangEvidence) -> Standstill | None:
+    feeding = evidence.phase in (Phase.FIRST_STEP, Phase.TRAIN, Phase.VALIDATION, Phase.PREDICT)
+    if not evidence.dead_workers or not feeding:
+        return None
+    names = "; ".join(evidence.dead_workers)
+    waiting = _threads_in_the_input(evidence.stacks)
+    frames = waiting[0].frames if waiting else ()
+    return Standstill("worker", f"it waits for a data worker that is dead: {names}", frames)
+
+
+def _device(evidence: HangEvidence) -> Standstill | None:
+    stuck = next((each for each in evidence.threads if each.state == _DEVICE), None)
+    if stuck is None:
+        return None
+    where = stuck.file or (f"the kernel's {stuck.channel}" if stuck.channel else "a device")
+    return Standstill("disk", f"a thread waits for {where}, and cannot be interrupted (state D)")
+
+
+def _exit(evidence: HangEvidence, main: Stack) -> Standstill | None:
+    # The interpreter waits for the script's threads before it tells that it ends.
+    joins = bool(main.frames) and main.frames[-1].function == "_shutdown"
+    if evidence.phase is not Phase.ENDED and not joins:
+        return None
+    others = next((each.users_frame for each in evidence.stacks[1:] if each.users_frame), None)
+    return Standstill("exit", f"the script has ended, and a thread of it has not{_at(others)}")
+
+
+def _restoring(evidence: HangEvidence, main: Stack) -> Standstill | None:
+    if evidence.phase is not Phase.RESTORING:
+        return None
+    return Standstill("restore", f"saved state is being restored{_at(main.users_frame)}")
+
+
+def _saving(evidence: HangEvidence, main: Stack) -> Standstill | None:
+    if evidence.phase is Phase.SAVING or any(main.has(part) for part in _SAVING):
+        return Standstill("save", "a checkpoint is being taken")
+    return None
+
+
+def _callback(main: Stack) -> Standstill | None:
+    inside = _calls_inside(main.frames, _CALLBACK_LIST)
+    if not inside or inside[-1].file.endswith("trainer.py"):
+        return None
+    # Keras' own callbacks call the user's functions (LambdaCallback, a schedule).
+    users = next((frame for frame in inside if frame.is_users), None)
+    shown = users or next((frame for frame in inside if _CALLBACKS in frame.file), inside[-1])
+    return Standstill("callback", f"in a callback{_at(shown)}", inside)
+
+
+def _calls_inside(frames: Sequence[StackFrame], file: str) -> tuple[StackFrame, ...]:
+    """The calls that the innermost call in a file has made."""
+    index = next((i for i, frame in enumerate(frames) if frame.file.endswith(file)), 0)
+    return tuple(frames[:index])
+
+
+def _input(evidence: HangEvidence) -> Standstill | None:
+    waiting = _threads_in_the_input(evidence.stacks)
+    if not waiting:
+        return None
+    users = next((stack.users_frame for stack in waiting if _own_input(stack)), None)
+    return Standstill("input", f"it waits for its input{_at(users)}", waiting[0].frames)
+
+
+def _threads_in_the_input(stacks: Sequence[Stack]) -> list[Stack]:
+    """The threads whose calls deliver batches; those in the user's own code first."""
+    inside = [stack for stack in stacks if any(stack.has(part) for part in _INPUT)]
+    deliver = [stack for stack in inside if not _only_draws(stack)]
+    return sorted(deliver, key=lambda stack: not _own_input(stack))
+
+
+def _only_draws(stack: Stack) -> bool:
+    """Whether a step computes: the frameworks' loop over the input is around every step."""
+    inner = stack.frames[0].file
+    computes = "tensorflow/python/eager/" in inner or not any(part in inner for part in _INPUT)
+    drawn = next((i for i, each in enumerate(stack.frames) if _is_input(each)), 0)
+    return computes and any("trainer.py" in each.file for each in stack.frames[:drawn])
+
+
+def _is_input(frame: StackFrame) -> bool:
+    return any(part in frame.file for part in _INPUT)
+
+
+def _own_input(stack: Stack) -> bool:
+    """Whether the input calls the user's code, not the other way round."""
+    first = next((i for i, each in enumerate(stack.frames) if _is_input(each)), 0)
+    return any(frame.is_users for frame in stack.frames[:first])
+
+
+def _elsewhere(evidence: HangEvidence, main: Stack) -> Standstill:
+    at = _at(main.users_frame)
+    if evidence.phase in (Phase.STARTING, Phase.BETWEEN_FITS):
+        return Standstill("script", f"in the script, outside of a training{at}")
+    what = "the first step" if evidence.phase is Phase.FIRST_STEP else "a step"
+    where = "validation" if evidence.phase is Phase.VALIDATION else what
+    return Standstill("step", f"in {where}, which waits or computes{at}")
+
+
+def _at(frame: StackFrame | None) -> str:
+    return f" at {frame}" if frame else ""

@@ -1,0 +1,195 @@
+"""When silence is too long: the usual pace of a training, learned phase by phase.  Pure.
+
+A look at the trainer says where it is, and whether its processes do anything.  What
+counts is time in which nobody saw progress, and which we were awake for: a machine that
+was suspended, or a supervisor that was stopped itself, has seen nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+
+from pitstop.link.beacon import Phase
+
+LOOK_SECONDS = 1.0
+"""Time between two looks."""
+
+LONGEST_LOOK_SECONDS = 1.5
+"""What a longer time between two looks counts: nobody was there to see."""
+
+WORKER_SECONDS = 5.0
+"""The patience with a training whose data worker has died."""
+
+_SUSPICIOUS_SECONDS = 3.0
+_LOOKS_TO_KNOW = 4
+_BUSY_FACTOR = 10
+_UNHURRIED_FACTOR = 5
+_STEPS_OF_PATIENCE = 20
+_GAPS_OF_PATIENCE = 3
+
+PACED = frozenset({Phase.TRAIN, Phase.VALIDATION, Phase.PREDICT})
+"""Phases in which something is known to happen again and again."""
+
+DRAWING = PACED | {Phase.FIRST_STEP}
+"""Phases that wait for the input."""
+
+
+@dataclass(frozen=True)
+class HangPolicy:
+    """What was asked for.
+
+    Attributes:
+        after_seconds: the shortest silence that counts, 0 for no watch.
+        action: "warn", "kill" (end the attempt) or "restart" (end it and start again).
+    """
+
+    after_seconds: float = 60.0
+    action: str = "warn"
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What is seen of the trainer at one moment.
+
+    Attributes:
+        now_seconds: CLOCK_MONOTONIC.
+        mark: changes with every progress, whatever it is.
+        phase: what the trainer says that it does.
+        step_seconds: smoothed time of a step.
+        busy: its processes compute, or read and write.
+        stopped: it is suspended (SIGSTOP, a debugger).
+        worker_died: a process that feeds this epoch has died.
+    """
+
+    now_seconds: float
+    mark: Hashable
+    phase: Phase
+    step_seconds: float = 0.0
+    busy: bool = False
+    stopped: bool = False
+    worker_died: bool = False
+
+
+@dataclass(frozen=True)
+class IdleTime:
+    """What there is to know of the looks so far.
+
+    Attributes:
+        last: the last look, None before the first.
+        idle_seconds: time without progress in which nothing was done either.
+        busy_seconds: time without progress in which something was done.
+        longest_seconds: by phase, the longest silence that ended with progress.
+    """
+
+    last: Observation | None = None
+    idle_seconds: float = 0.0
+    busy_seconds: float = 0.0
+    longest_seconds: Mapping[Phase, float] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        """Time without progress, all together."""
+        return self.idle_seconds + self.busy_seconds
+
+
+def see(silence: IdleTime, look: Observation) -> IdleTime:
+    """What is known after one more look."""
+    last = silence.last
+    if last is None:
+        return IdleTime(look, 0.0, 0.0, silence.longest_seconds)
+    if look.mark != last.mark:
+        return IdleTime(look, 0.0, 0.0, _learned(silence, last.phase))
+    seconds = min(max(0.0, look.now_seconds - last.now_seconds), LONGEST_LOOK_SECONDS)
+    if look.stopped:
+        return replace(silence, last=look)
+    if look.busy:
+        return replace(silence, last=look, busy_seconds=silence.busy_seconds + seconds)
+    return replace(silence, last=look, idle_seconds=silence.idle_seconds + seconds)
+
+
+def forgive(silence: IdleTime) -> IdleTime:
+    """The same, as if there had been progress now: the silence has a good reason."""
+    phase = silence.last.phase if silence.last else Phase.STARTING
+    return IdleTime(silence.last, 0.0, 0.0, _learned(silence, phase))
+
+
+def is_suspicious(silence: IdleTime, after_seconds: float) -> bool:
+    """Whether what its processes do is to be looked at, which costs more than to look at it.
+
+    Until then it counts as nothing: it is to be well below the shortest silence that counts.
+    """
+    latest = after_seconds - _LOOKS_TO_KNOW * LOOK_SECONDS
+    return silence.seconds >= min(_SUSPICIOUS_SECONDS, latest)
+
+
+def patience_seconds(silence: IdleTime, after_seconds: float) -> float:
+    """How long nothing may happen, and nothing be done, before it is a standstill.
+
+    The least is what was asked for, more where steps or the silences so far are
+    long, and several times as much where no pace is known: the script's own
+    code, the first step.
+
+    Args:
+        silence: with at least one look.
+        after_seconds: the shortest silence that counts.
+    """
+    look = silence.last
+    if look is None:
+        return float("inf")
+    steps = _STEPS_OF_PATIENCE * look.step_seconds
+    least = after_seconds if _is_paced(look) else _UNHURRIED_FACTOR * after_seconds
+    usual = _GAPS_OF_PATIENCE * _usual_seconds(silence, look)
+    whole = max(least, usual, steps if look.phase is Phase.TRAIN else 0.0)
+    if look.worker_died and look.phase in DRAWING:
+        return min(whole, max(WORKER_SECONDS, steps))
+    return whole
+
+
+def is_overdue(silence: IdleTime, after_seconds: float) -> bool:
+    """Whether the silence is too long.
+
+    Where a pace is known, also a trainer that computes is overdue at last: it may
+    be in an endless loop.
+    """
+    look = silence.last
+    if look is None or look.stopped or after_seconds <= 0:
+        return False
+    patience = patience_seconds(silence, after_seconds)
+    if silence.idle_seconds >= patience:
+        return True
+    return _is_paced(look) and silence.seconds >= _BUSY_FACTOR * max(patience, after_seconds)
+
+
+def without_worker(silence: IdleTime) -> IdleTime:
+    """The same, as if no worker had died."""
+    last = silence.last
+    return silence if last is None else replace(silence, last=replace(last, worker_died=False))
+
+
+def may_end(phase: Phase, doing: str) -> bool:
+    """Whether a standstill there is ground enough to end the trainer.
+
+    A script may wait outside of its trainings for what it likes, until it has come to
+    its end; and whoever suspended a process wants it to stay.
+    """
+    if doing == "exit":
+        return True
+    return phase not in (Phase.STARTING, Phase.BETWEEN_FITS) and doing != "stopped"
+
+
+def _is_paced(look: Observation) -> bool:
+    return look.phase in PACED and (look.phase is not Phase.TRAIN or look.step_seconds > 0)
+
+
+def _usual_seconds(silence: IdleTime, look: Observation) -> float:
+    longest = silence.longest_seconds.get(look.phase, 0.0)
+    if look.phase is Phase.TRAIN and not look.step_seconds:
+        # The second step: all that is known of its length is the first one's.
+        return max(longest, silence.longest_seconds.get(Phase.FIRST_STEP, 0.0))
+    return longest
+
+
+def _learned(silence: IdleTime, phase: Phase) -> Mapping[Phase, float]:
+    longest = max(silence.longest_seconds.get(phase, 0.0), silence.seconds)
+    return {**silence.longest_seconds, phase: longest}

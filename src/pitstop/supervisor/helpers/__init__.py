@@ -1,0 +1,1 @@
+"""The persister and the uploader: started, asked, replaced."""

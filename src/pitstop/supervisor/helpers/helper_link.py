@@ -1,0 +1,114 @@
+"""The supervisor's end of a process that helps it, and is replaced when it dies."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pitstop.errors import PeerClosed
+from pitstop.link.settings import own_environment
+from pitstop.link.wire import Connection, Message, pair
+from pitstop.supervisor.processes import process
+from pitstop.supervisor.processes.process import StandardStreams
+
+_MOST_STARTS = 4
+_LONG_LIFE_SECONDS = 600.0
+"""Whoever has done its work for so long was not ended by what it does first."""
+
+
+class HelperLink:
+    """One helper at a time.
+
+    Attributes:
+        connection: to the present one, None when it is gone.
+        pid: of the present or last one, 0 before there was one.
+        finished: it said that it is done.
+    """
+
+    def __init__(self) -> None:
+        self._starts = 0
+        self._started_seconds = 0.0
+        self.connection: Connection | None = None
+        self.pid = 0
+        self.finished = False
+
+    @property
+    def may_restart(self) -> bool:
+        """Whether another one should be tried after a death: not after some in a row."""
+        return self._starts < _MOST_STARTS
+
+    def receive(self) -> list[Message]:
+        """What it said.
+
+        Raises:
+            PeerClosed: it has ended.
+        """
+        if self.connection is None:
+            return []
+        messages = self.connection.receive_ready()
+        self.finished |= any(message.type == "finished" for message in messages)
+        return messages
+
+    def lost(self) -> None:
+        """The connection has ended."""
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+            if time.monotonic() - self._started_seconds >= _LONG_LIFE_SECONDS:
+                self._starts = 0
+
+    def _start(self, spawn: Callable[[int], int]) -> Connection:
+        """Starts one; `spawn` is given the descriptor of its end, and gives its pid."""
+        ours, theirs = pair()
+        try:
+            self.pid = spawn(theirs.fileno())
+        except OSError:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        self._starts += 1
+        self._started_seconds = time.monotonic()
+        self.connection = ours
+        return ours
+
+    def _send(self, type_: str, body: dict[str, Any], *fds: int) -> None:
+        # One that is gone is noticed by the end of its connection.
+        if self.connection is not None:
+            with contextlib.suppress(PeerClosed):
+                self.connection.send(type_, body, fds)
+
+
+def spawn_module(
+    module: str,
+    options: Mapping[str, object],
+    log_fd: int,
+    inherit: Sequence[int],
+    flags: Sequence[str] = (),
+    signal_mask: frozenset[signal.Signals] = frozenset(),
+) -> int:
+    """Starts a module of ours in a process of its own, which logs to `log_fd`; its pid.
+
+    Args:
+        options: values by name.
+        inherit: descriptors that it is to have too.
+        flags: further words.
+        signal_mask: signals that it blocks.
+
+    Raises:
+        OSError: the kernel refuses another process.
+    """
+    words = [str(word) for option in options.items() for word in option]
+    return process.spawn(
+        sys.executable,
+        [sys.executable, "-P", "-m", module, *words, *flags],
+        own_environment(os.environ),
+        streams=StandardStreams(log_fd, log_fd),
+        inherit=list(inherit),
+        signal_mask=signal_mask,
+    )

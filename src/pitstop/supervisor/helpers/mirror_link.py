@@ -1,0 +1,143 @@
+"""The supervisor's end of the uploader: started, told, heard, and ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import tempfile
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pitstop.errors import EnvironmentFault, PeerClosed, UserError
+from pitstop.link.wire import Connection
+from pitstop.supervisor.helpers.helper_link import HelperLink, spawn_module
+
+_MODULE = "pitstop.remote.uploader"
+_EXIT_SECONDS = 6.0
+_WORDS_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class MirrorPlan:
+    """What an uploader is started for.
+
+    Attributes:
+        url: where the mirror is.
+        run_dir: the local folder.
+        new: the user wants to begin anew.
+    """
+
+    url: str
+    run_dir: Path
+    new: bool = False
+
+
+class MirrorLink(HelperLink):
+    """One uploader at a time, replaced when it dies.
+
+    Attributes:
+        url: where the mirror is.
+    """
+
+    def __init__(self, plan: MirrorPlan) -> None:
+        super().__init__()
+        self._plan = plan
+        self._holder = uuid.uuid4().hex
+        self._begun = False
+        self._words = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
+        self.url = plan.url
+
+    def open(self, say: Callable[[str], None]) -> None:
+        """Starts the uploader and waits until the local folder is ready to be used.
+
+        Args:
+            say: tells the user what it waits for and fetches.
+
+        Raises:
+            UserError: the mirror is in use, or of another run.
+            EnvironmentFault: it cannot be read, or the uploader died.
+        """
+        connection = self._start_uploader(*(["--new"] if self._plan.new else []))
+        try:
+            while (message := connection.receive()).type == "say":
+                say(str(message.body["line"]))
+        except PeerClosed as error:
+            raise EnvironmentFault(
+                f"The process that reads {self.url} ended: {self.last_words()}."
+            ) from error
+        if message.type == "refused":
+            body = message.body
+            kind = UserError if body["by_user"] else EnvironmentFault
+            raise kind(str(body["message"]), str(body["remedy"]))
+
+    def restart(self) -> Connection:
+        """Starts another one in place of one that died.
+
+        Raises:
+            OSError: the kernel refuses another process.
+        """
+        return self._start_uploader("--again")
+
+    def begin(self) -> None:
+        """The local folder is ours: send what is in it; later attempts need not say so again."""
+        if not self._begun:
+            self._begun = True
+            self._send("begin", {})
+
+    def changed(self) -> None:
+        """There is a new checkpoint."""
+        self._send("changed", {})
+
+    def finish(self) -> None:
+        """Send what is left, and end."""
+        self._send("finish", {})
+
+    def abandon(self, reason: str) -> None:
+        """Say what is left, and end."""
+        self._send("abandon", {"reason": reason})
+
+    def last_words(self) -> str:
+        """The last line that it wrote to its standard error."""
+        size_bytes = os.fstat(self._words.fileno()).st_size
+        tail = os.pread(self._words.fileno(), _WORDS_BYTES, max(0, size_bytes - _WORDS_BYTES))
+        lines = tail.decode(errors="replace").split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+
+    def close(self) -> None:
+        """Ends it; what has not been sent is sent by the next attempt."""
+        self._send("abandon", {"reason": "the run has ended"})
+        self.lost()
+        if self.pid:
+            _end(self.pid)
+        self._words.close()
+
+    def _start_uploader(self, *flags: str) -> Connection:
+        self._begun = False
+        return self._start(lambda fd: self._spawn(fd, flags))
+
+    def _spawn(self, fd: int, flags: tuple[str, ...]) -> int:
+        options: dict[str, object] = {
+            "--fd": fd,
+            "--url": self._plan.url,
+            "--run-dir": self._plan.run_dir,
+            "--holder": self._holder,
+        }
+        return spawn_module(_MODULE, options, self._words.fileno(), [fd], flags=flags)
+
+
+def _end(pid: int) -> None:
+    """Waits for a child for a while, then kills it; one that was collected is left alone."""
+    with contextlib.suppress(ProcessLookupError, ChildProcessError):
+        fd = os.pidfd_open(pid)
+        try:
+            # Not a child of ours any more: another process may have got the number.
+            os.waitid(os.P_PIDFD, fd, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if not select.select([fd], [], [], _EXIT_SECONDS)[0]:
+                signal.pidfd_send_signal(fd, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        finally:
+            os.close(fd)

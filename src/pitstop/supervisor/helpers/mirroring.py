@@ -1,0 +1,129 @@
+"""The mirror of an attempt: told of what is saved, and waited for at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from pitstop.errors import PeerClosed
+from pitstop.events import CheckpointCommitted, Event, UploadGivenUp, from_record
+from pitstop.supervisor.helpers.mirror_link import MirrorLink
+from pitstop.supervisor.lifecycle.event_loop import EventLoop
+from pitstop.supervisor.records.mirror_notices import mirror_lost, mirror_stands
+
+LEAST_PATIENCE_SECONDS = 5.0
+"""After a stop that has used up its grace, the mirror is still given so long."""
+
+_UNLIMITED_SECONDS = float("inf")
+_LAST_ANSWER_SECONDS = 3.0
+_TURN_SECONDS = 0.1
+_END_OF_TIME = "no time was left"
+
+
+def patience_seconds(
+    stop_waited_seconds: float | None, grace_seconds: float, left_seconds: float | None
+) -> float:
+    """How long to wait for the last uploads.
+
+    Args:
+        stop_waited_seconds: since a stop was asked for; None without one, and then
+            the uploader itself decides when it is no use to go on.
+        grace_seconds: the longest wait after a stop request.
+        left_seconds: of the time limit; None without one.
+    """
+    wait = _UNLIMITED_SECONDS
+    if stop_waited_seconds is not None:
+        wait = max(grace_seconds - stop_waited_seconds, LEAST_PATIENCE_SECONDS)
+    return wait if left_seconds is None else max(0.0, min(wait, left_seconds))
+
+
+class Mirroring:
+    """Talks with the uploader, if the run has a mirror."""
+
+    def __init__(
+        self, event_loop: EventLoop, link: MirrorLink | None, on_event: Callable[[Event], None]
+    ) -> None:
+        self._event_loop = event_loop
+        self._link = link
+        self._on_event = on_event
+        self._is_up_to_date = True
+        self._finishing = False
+        self._ends_at_seconds = _UNLIMITED_SECONDS
+        self._reason = _END_OF_TIME
+
+    def begin(self) -> None:
+        """The run folder is ours; sending begins."""
+        if self._link is not None and self._link.connection is not None:
+            self._link.begin()
+            self._event_loop.watch(self._link.connection, self._receive)
+
+    def recorded(self, event: Event) -> None:
+        """Something happened; a new checkpoint is sent."""
+        if self._link is not None and isinstance(event, CheckpointCommitted):
+            self._link.changed()
+
+    def finish(self, patience: float) -> None:
+        """Waits until the mirror holds everything, or for so many seconds."""
+        if self._link is None:
+            return
+        self._finishing = True
+        self._ends_at_seconds = time.monotonic() + patience
+        self._link.finish()
+        while self._link.connection is not None and time.monotonic() < self._ends_at_seconds:
+            self._event_loop.turn(_TURN_SECONDS)
+        self._abandon(self._link)
+        if self._is_up_to_date and self._link.finished:
+            self._on_event(mirror_stands(self._link.url))
+
+    def give_up(self, reason: str) -> None:
+        """The user does not want to wait any longer."""
+        self._ends_at_seconds, self._reason = 0.0, reason
+
+    def close(self) -> None:
+        """Listens no more."""
+        if self._link is not None and self._link.connection is not None:
+            self._event_loop.forget(self._link.connection)
+
+    def _abandon(self, link: MirrorLink) -> None:
+        link.abandon(self._reason)
+        give_up_at = time.monotonic() + _LAST_ANSWER_SECONDS
+        while link.connection is not None and time.monotonic() < give_up_at:
+            self._event_loop.turn(_TURN_SECONDS)
+        if not link.finished and self._is_up_to_date:
+            self._hear(UploadGivenUp([], self._reason))
+
+    def _receive(self) -> None:
+        if self._link is None:
+            return
+        try:
+            messages = self._link.receive()
+        except PeerClosed:
+            self._ended(self._link)
+            return
+        for message in messages:
+            if message.type == "event":
+                self._hear(from_record(message.body["event"]))
+        if self._link.finished:
+            self._leave(self._link)
+
+    def _hear(self, event: Event) -> None:
+        self._is_up_to_date &= not isinstance(event, UploadGivenUp)
+        self._on_event(event)
+
+    def _ended(self, link: MirrorLink) -> None:
+        self._leave(link)
+        self._on_event(mirror_lost(link.last_words(), again=link.may_restart))
+        if not link.may_restart:
+            return
+        try:
+            link.restart()
+        except OSError as error:
+            self._on_event(mirror_lost(error.strerror or str(error), again=False))
+            return
+        self.begin()
+        if self._finishing:
+            link.finish()
+
+    def _leave(self, link: MirrorLink) -> None:
+        self.close()
+        link.lost()

@@ -1,0 +1,138 @@
+"""The supervisor's end of the persister: started, asked, and started again."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pitstop.link.wire import Connection
+from pitstop.store.retention import RetentionPolicy
+from pitstop.supervisor.helpers.helper_link import HelperLink, spawn_module
+
+_MODULE = "pitstop.snapshot.persister"
+
+
+@dataclass(frozen=True)
+class PersisterPlan:
+    """What a persister is started with.
+
+    Attributes:
+        run_dir: the run's folder.
+        attempt: number of the attempt.
+        lock_fd: descriptor of the run's lock, which the persister keeps too.
+        beacon_fd: descriptor of the shared page.
+        retention: which checkpoints it keeps.
+        log: where its own words go, which should be none.
+        signal_mask: signals it blocks: it is told by messages, not by signals.
+    """
+
+    run_dir: Path
+    attempt: int
+    lock_fd: int
+    beacon_fd: int
+    retention: RetentionPolicy
+    log: Path
+    signal_mask: frozenset[signal.Signals]
+
+
+@dataclass
+class _Arena:
+    body: dict[str, Any]
+    fd: int
+
+
+class PersisterLink(HelperLink):
+    """One persister at a time, replaced when it dies."""
+
+    def __init__(self, plan: PersisterPlan) -> None:
+        super().__init__()
+        self._plan = plan
+        self._finishing = False
+        self._trainer_pid = 0
+        self._arena: _Arena | None = None
+
+    @property
+    def arena_bytes(self) -> int | None:
+        """Size of the shared memory for snapshots, None before there is one."""
+        return int(self._arena.body["size_bytes"]) if self._arena else None
+
+    @property
+    def arena_backing(self) -> str:
+        """Where that is: "memory" or "file"; empty before there is any."""
+        return str(self._arena.body["backing"]) if self._arena else ""
+
+    def start(self) -> Connection:
+        """Starts a persister and tells it what the one before knew.
+
+        Raises:
+            OSError: the kernel refuses another process.
+        """
+        ours = self._start(self._spawn)
+        if self._trainer_pid:
+            self.set_trainer(self._trainer_pid)
+        if self._arena is not None:
+            self._send("arena", self._arena.body, self._arena.fd)
+        return ours
+
+    def set_trainer(self, pid: int) -> None:
+        """Tells whom to wait for when the supervisor itself is gone."""
+        self._trainer_pid = pid
+        self._send("trainer", {"pid": pid})
+
+    def set_arena(self, body: dict[str, Any], fd: int) -> None:
+        """Hands a trainer's arena over; the descriptor is ours from now on."""
+        if self._arena is not None:
+            os.close(self._arena.fd)
+        self._arena = _Arena(body, fd)
+        self._send("arena", body, fd)
+
+    def load(self, checkpoint: str) -> None:
+        """Asks for a verified image; an empty name asks for the newest good one."""
+        self._send("load", {"checkpoint": checkpoint})
+
+    def persist(self, reason: str) -> None:
+        """Asks to make the newest whole snapshot durable."""
+        self._send("persist", {"reason": reason})
+
+    def finish(self) -> None:
+        """Asks it to end when all that was asked before is done."""
+        self._finishing = True
+        self._send("finish", {})
+
+    def leave(self) -> None:
+        """Does not wait for it any more; it ends by itself when all is done, or never."""
+        self._finishing = False
+
+    def close(self) -> None:
+        """Gives back what is held for it; waits for one that was asked to finish.
+
+        One that was not asked takes the end of its connection for the death of
+        its supervisor, and ends the run in its stead.
+        """
+        if self._finishing:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self.pid, 0)
+        self.lost()
+        if self._arena is not None:
+            os.close(self._arena.fd)
+            self._arena = None
+
+    def _spawn(self, fd: int) -> int:
+        plan = self._plan
+        options: dict[str, object] = {
+            "--fd": fd,
+            "--beacon-fd": plan.beacon_fd,
+            "--lock-fd": plan.lock_fd,
+            "--run-dir": plan.run_dir,
+            "--attempt": plan.attempt,
+            "--retention": json.dumps(plan.retention.to_json()),
+        }
+        inherit = [fd, plan.beacon_fd, plan.lock_fd]
+        with plan.log.open("ab") as log:
+            mask = plan.signal_mask
+            return spawn_module(_MODULE, options, log.fileno(), inherit, signal_mask=mask)

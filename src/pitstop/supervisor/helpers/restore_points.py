@@ -1,0 +1,44 @@
+"""Where an attempt continues: which checkpoints the trainer restores.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pitstop.store.catalog import CheckpointEntry
+from pitstop.store.manifest import Manifest
+from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint
+
+
+def restore_points(entries: Iterable[CheckpointEntry], newest: str) -> tuple[ChosenCheckpoint, ...]:
+    """The states to restore: of each training its end or, where it has none, its newest state.
+
+    The one that was loaded comes last.  A script may leave out what was interrupted last, and
+    come back to it: states of trainings that did not end are kept, whatever came behind them;
+    not those of loops, which are known by their number.
+
+    Args:
+        entries: the checkpoints there are, in any order.
+        newest: name of the one that was loaded; nothing newer is considered.
+    """
+    good = sorted(
+        ((entry.path.name, entry.manifest) for entry in entries if entry.manifest),
+        key=lambda pair: pair[1].sequence,
+    )
+    last = next((manifest for name, manifest in good if name == newest), None)
+    if last is None:
+        return ()
+    states: dict[int, tuple[str, Manifest]] = {}
+    for name, manifest in good:
+        counts = manifest.info.milestone or manifest.info.identity or manifest is last
+        if counts and manifest.sequence <= last.sequence and not _has_ended(manifest, states):
+            states[manifest.info.fit] = name, manifest
+    states.pop(last.info.fit, None)
+    chosen = [*(states[fit] for fit in sorted(states)), (newest, last)]
+    return tuple(ChosenCheckpoint(name, manifest.info) for name, manifest in chosen)
+
+
+def _has_ended(manifest: Manifest, states: Mapping[int, tuple[str, Manifest]]) -> bool:
+    """Whether a training has ended already, so that a state in its middle says nothing."""
+    known = states.get(manifest.info.fit)
+    ended = known is not None and bool(known[1].info.milestone)
+    return ended and not manifest.info.milestone

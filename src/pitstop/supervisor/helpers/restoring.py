@@ -1,0 +1,120 @@
+"""Loading restore points while the trainer is still starting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pitstop.link.wire import Message, close_all
+from pitstop.store.catalog import Catalog
+from pitstop.supervisor.helpers.persister_link import PersisterLink
+from pitstop.supervisor.helpers.restore_points import restore_points
+from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint
+from pitstop.supervisor.trainer.trainer_link import TrainerLink
+
+_NOBODY_LOADS = "the process that loads it keeps dying"
+
+
+@dataclass
+class _Preloaded:
+    checkpoint: str
+    fds: tuple[int, ...]
+
+
+class Restoring:
+    """Asks the persister for images, and passes them to the trainer.
+
+    The newest checkpoint is loaded before anybody asks, beside the import of
+    TensorFlow; `ready` tells that its loading has ended either way.  One that is
+    there and cannot be read is a restore point all the same: the trainer, which
+    asks for it, is told why not, and does not begin anew in its place.
+
+    Attributes:
+        points: the states to restore, in order; empty on a fresh start.
+    """
+
+    def __init__(
+        self, catalog: Catalog, persister: PersisterLink, on_ready: Callable[[], None]
+    ) -> None:
+        self._catalog = catalog
+        self._persister = persister
+        self._on_ready = on_ready
+        self._preloaded: _Preloaded | None = None
+        self._asking: TrainerLink | None = None
+        self._wanted = ""
+        self.ready = False
+        self.points: tuple[ChosenCheckpoint, ...] = ()
+
+    def begin(self) -> None:
+        """Starts to load the newest good checkpoint, if there is any."""
+        if self._catalog.entries():
+            self._persister.load("")
+        else:
+            self._become_ready()
+
+    def requested(self, trainer: TrainerLink, checkpoint: str) -> None:
+        """The trainer asks for a restore point."""
+        if self._preloaded is not None and self._preloaded.checkpoint == checkpoint:
+            trainer.give_image(checkpoint, self._preloaded.fds)
+            self._drop_preloaded()
+            return
+        self._asking, self._wanted = trainer, checkpoint
+        if self._persister.connection is None:
+            self._give_no_image(_NOBODY_LOADS)
+        else:
+            self._persister.load(checkpoint)
+
+    def answered(self, message: Message) -> None:
+        """The persister has loaded something, or says why not."""
+        if not self.ready:
+            self._first_answer(message)
+        elif self._asking is None:
+            close_all(message.fds)
+        elif message.type == "image":
+            self._asking.give_image(str(message.body["checkpoint"]), message.fds)
+            close_all(message.fds)
+            self._asking, self._wanted = None, ""
+        else:
+            self._give_no_image(str(message.body["reason"]))
+
+    def persister_restarted(self) -> None:
+        """Asks again for what the persister that died has not answered."""
+        if not self.ready:
+            self._persister.load("")
+        elif self._wanted:
+            self._persister.load(self._wanted)
+
+    def persister_given_up(self) -> None:
+        """Nothing more can be loaded: nobody must wait for it."""
+        if not self.ready:
+            readable = (entry.path.name for entry in self._catalog.entries() if entry.manifest)
+            self._become_ready(next(readable, ""))
+        else:
+            self._give_no_image(_NOBODY_LOADS)
+
+    def close(self) -> None:
+        """Lets a preloaded image go."""
+        self._drop_preloaded()
+
+    def _first_answer(self, message: Message) -> None:
+        name = str(message.body["checkpoint"])
+        if message.type == "image":
+            self._preloaded = _Preloaded(name, message.fds)
+        self._become_ready(name)
+
+    def _give_no_image(self, reason: str) -> None:
+        if self._asking is not None:
+            self._asking.give_no_image(self._wanted, reason)
+        self._asking, self._wanted = None, ""
+
+    def _become_ready(self, newest: str = "") -> None:
+        """What there is to restore is known: the checkpoint of this name, nothing without one."""
+        if newest:
+            self.points = restore_points(self._catalog.entries(), newest)
+        self.ready = True
+        self._on_ready()
+
+    def _drop_preloaded(self) -> None:
+        if self._preloaded is not None:
+            close_all(self._preloaded.fds)
+            self._preloaded = None

@@ -1,0 +1,191 @@
+"""The life of one attempt as a table: what follows from each event in each state.
+
+Nothing here acts.  The supervision loop feeds events in and performs the
+instructions that come out, in order.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from pitstop.errors import InternalFault
+
+
+class State(enum.Enum):
+    """Where an attempt is; the value is the name that users see."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    ENDING = "ending"
+    SAVING = "saving"
+    SAVED = "saved"
+    COMPLETED = "completed"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+FINAL = frozenset({State.COMPLETED, State.STOPPED, State.FAILED})
+
+
+class Trigger(enum.Enum):
+    """What can happen to an attempt.
+
+    "The trainer" is the user's command with everything it started: it is gone
+    when the last of its processes is.
+    """
+
+    TRAINER_CONNECTED = "trainer connected"
+    NOBODY_CONNECTED = "nobody connected"
+    DAEMONIZED = "main process exited, training goes on"
+    LEFTOVERS = "main process exited, others remain"
+    STOP_GRACEFUL = "stop"
+    STOP_NOW = "stop now"
+    DEADLINE_PASSED = "deadline passed"
+    HUNG = "stands still for good"
+    TERMINATE_GRACE_PASSED = "terminate grace passed"
+    TRAINER_GONE = "trainer gone"
+    PERSISTER_FINISHED = "persister finished"
+    PERSISTER_LOST = "persister lost"
+    PERSISTER_GIVEN_UP = "persister given up"
+    SAVING_LEFT = "stop now, and the save takes too long"
+    ENDED_COMPLETED = "ended: completed"
+    ENDED_STOPPED = "ended: stopped"
+    ENDED_FAILED = "ended: failed"
+
+
+class Instruction(enum.Enum):
+    """What the supervision loop must do."""
+
+    RAISE_GRACEFUL = "raise stop word: graceful"
+    RAISE_NOW = "raise stop word: now"
+    ARM_DEADLINE = "arm deadline"
+    TERMINATE_TRAINER = "terminate trainer"
+    KILL_TRAINER = "kill trainer"
+    TELL_DAEMONIZED = "tell that the script daemonized"
+    RESTART_PERSISTER = "restart persister"
+    GIVE_UP_PERSISTER = "go on without persister"
+    PERSIST_NEWEST = "persist newest snapshot"
+    FINISH_PERSISTER = "finish persister"
+    LEAVE_PERSISTER = "leave persister to its work"
+    CONCLUDE = "decide how it ended"
+    FINISH = "finish"
+
+
+@dataclass(frozen=True)
+class Transition:
+    """The state that follows, and what to do on the way, in order."""
+
+    state: State
+    instructions: tuple[Instruction, ...] = ()
+
+
+def _to(state: State, *instructions: Instruction) -> Transition:
+    return Transition(state, instructions)
+
+
+_STOP = _to(State.STOPPING, Instruction.RAISE_GRACEFUL, Instruction.ARM_DEADLINE)
+_STOP_AT_ONCE = _to(State.ENDING, Instruction.RAISE_NOW, Instruction.TERMINATE_TRAINER)
+_KILL = _to(State.ENDING, Instruction.KILL_TRAINER)
+_LEFTOVERS = _to(State.ENDING, Instruction.TERMINATE_TRAINER)
+_SAVE = _to(State.SAVING, Instruction.PERSIST_NEWEST, Instruction.FINISH_PERSISTER)
+_SAVE_AGAIN = _to(State.SAVING, Instruction.RESTART_PERSISTER, *_SAVE.instructions)
+_CONCLUDE = _to(State.SAVED, Instruction.CONCLUDE)
+
+# One row per state; a pair that is not listed cannot happen.
+TABLE: Mapping[tuple[State, Trigger], Transition] = MappingProxyType(
+    {
+        (State.STARTING, Trigger.TRAINER_CONNECTED): _to(State.RUNNING),
+        (State.STARTING, Trigger.NOBODY_CONNECTED): _to(State.RUNNING),
+        (State.STARTING, Trigger.DAEMONIZED): _to(State.STARTING, Instruction.TELL_DAEMONIZED),
+        (State.STARTING, Trigger.LEFTOVERS): _LEFTOVERS,
+        (State.STARTING, Trigger.STOP_GRACEFUL): _STOP,
+        (State.STARTING, Trigger.STOP_NOW): _STOP_AT_ONCE,
+        (State.STARTING, Trigger.HUNG): _KILL,
+        (State.STARTING, Trigger.TRAINER_GONE): _SAVE,
+        (State.STARTING, Trigger.PERSISTER_LOST): _to(
+            State.STARTING, Instruction.RESTART_PERSISTER
+        ),
+        (State.STARTING, Trigger.PERSISTER_GIVEN_UP): _to(
+            State.STARTING, Instruction.GIVE_UP_PERSISTER
+        ),
+        (State.RUNNING, Trigger.TRAINER_CONNECTED): _to(State.RUNNING),
+        (State.RUNNING, Trigger.DAEMONIZED): _to(State.RUNNING, Instruction.TELL_DAEMONIZED),
+        (State.RUNNING, Trigger.LEFTOVERS): _LEFTOVERS,
+        (State.RUNNING, Trigger.STOP_GRACEFUL): _STOP,
+        (State.RUNNING, Trigger.STOP_NOW): _STOP_AT_ONCE,
+        (State.RUNNING, Trigger.HUNG): _KILL,
+        (State.RUNNING, Trigger.TRAINER_GONE): _SAVE,
+        (State.RUNNING, Trigger.PERSISTER_LOST): _to(State.RUNNING, Instruction.RESTART_PERSISTER),
+        (State.RUNNING, Trigger.PERSISTER_GIVEN_UP): _to(
+            State.RUNNING, Instruction.GIVE_UP_PERSISTER
+        ),
+        (State.STOPPING, Trigger.TRAINER_CONNECTED): _to(State.STOPPING),
+        (State.STOPPING, Trigger.LEFTOVERS): _LEFTOVERS,
+        (State.STOPPING, Trigger.STOP_GRACEFUL): _to(State.STOPPING),
+        (State.STOPPING, Trigger.STOP_NOW): _STOP_AT_ONCE,
+        (State.STOPPING, Trigger.DEADLINE_PASSED): _STOP_AT_ONCE,
+        (State.STOPPING, Trigger.TRAINER_GONE): _SAVE,
+        (State.STOPPING, Trigger.PERSISTER_LOST): _to(
+            State.STOPPING, Instruction.RESTART_PERSISTER
+        ),
+        (State.STOPPING, Trigger.PERSISTER_GIVEN_UP): _to(
+            State.STOPPING, Instruction.GIVE_UP_PERSISTER
+        ),
+        (State.ENDING, Trigger.TRAINER_CONNECTED): _to(State.ENDING),
+        (State.ENDING, Trigger.LEFTOVERS): _LEFTOVERS,
+        (State.ENDING, Trigger.STOP_GRACEFUL): _to(State.ENDING),
+        (State.ENDING, Trigger.STOP_NOW): _to(State.ENDING, Instruction.KILL_TRAINER),
+        (State.ENDING, Trigger.TERMINATE_GRACE_PASSED): _to(State.ENDING, Instruction.KILL_TRAINER),
+        (State.ENDING, Trigger.TRAINER_GONE): _SAVE,
+        (State.ENDING, Trigger.PERSISTER_LOST): _to(State.ENDING, Instruction.RESTART_PERSISTER),
+        (State.ENDING, Trigger.PERSISTER_GIVEN_UP): _to(
+            State.ENDING, Instruction.GIVE_UP_PERSISTER
+        ),
+        (State.SAVING, Trigger.STOP_GRACEFUL): _to(State.SAVING),
+        (State.SAVING, Trigger.STOP_NOW): _to(State.SAVING),
+        (State.SAVING, Trigger.SAVING_LEFT): _to(
+            State.SAVED, Instruction.LEAVE_PERSISTER, Instruction.CONCLUDE
+        ),
+        (State.SAVING, Trigger.PERSISTER_FINISHED): _CONCLUDE,
+        (State.SAVING, Trigger.PERSISTER_LOST): _SAVE_AGAIN,
+        (State.SAVING, Trigger.PERSISTER_GIVEN_UP): _CONCLUDE,
+        (State.SAVED, Trigger.ENDED_COMPLETED): _to(State.COMPLETED, Instruction.FINISH),
+        (State.SAVED, Trigger.ENDED_STOPPED): _to(State.STOPPED, Instruction.FINISH),
+        (State.SAVED, Trigger.ENDED_FAILED): _to(State.FAILED, Instruction.FINISH),
+    }
+)
+
+
+def advance(state: State, signal: Trigger) -> Transition:
+    """What follows from `signal` in `state`.
+
+    Raises:
+        InternalFault: the pair cannot happen.
+    """
+    transition = TABLE.get((state, signal))
+    if transition is None:
+        raise InternalFault(
+            f"An attempt that is {state.value!r} got the event {signal.value!r}, "
+            "which cannot happen then.",
+            "Please report this; the checkpoints on disk are intact.",
+        )
+    return transition
+
+
+def diagram() -> str:
+    """The table as a mermaid state diagram; `docs/lifecycle.md` holds this text."""
+    lines = ["stateDiagram-v2", f"    [*] --> {State.STARTING.value}"]
+    lines += [_edge(state, signal, step) for (state, signal), step in TABLE.items()]
+    lines += [f"    {state.value} --> [*]" for state in State if state in FINAL]
+    return "\n".join(lines) + "\n"
+
+
+def _edge(state: State, signal: Trigger, step: Transition) -> str:
+    label = signal.value.replace(":", " -")
+    actions = ", ".join(each.value.replace(":", " -") for each in step.instructions)
+    arrow = f"    {state.value} --> {step.state.value} : {label}"
+    return f"{arrow} / {actions}" if actions else arrow

@@ -1,7 +1,0 @@
-"""What the machine says about a trainer: memory cgroup, kernel log, limits."""
-
-from __future__ import annotations
-
-from pitstop.supervisor.observation.observer import Observations, Observer
-
-__all__ = ["Observations", "Observer"]

@@ -1,0 +1,1 @@
+"""Whether the cloud takes the machine away."""

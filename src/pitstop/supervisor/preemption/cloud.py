@@ -1,0 +1,211 @@
+"""The clouds whose metadata servers are asked whether the machine goes away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from pitstop.supervisor.preemption import cloud_notice
+from pitstop.supervisor.preemption.cloud_notice import MalformedNotice, PreemptionNotice
+from pitstop.supervisor.preemption.metadata_server import (
+    MetadataAnswer,
+    MetadataServer,
+    MetadataUnavailable,
+)
+
+_DMI = "sys/class/dmi/id"
+_AZURE_ASSET_TAG = "7783-7084-3265-9085-8269-3286-77"
+"""The chassis of every Azure machine; other Hyper-V machines have other tags."""
+
+_GOOGLE_HEADERS = {"Metadata-Flavor": "Google"}
+_AZURE_HEADERS = {"Metadata": "true"}
+_AZURE_EVENTS = "/metadata/scheduledevents?api-version=2020-07-01"
+_GPUS = Path("/proc/driver/nvidia/gpus")
+_TOKEN_SECONDS = 21600
+_NOT_FOUND = 404
+_UNAUTHORIZED = 401
+
+
+class Cloud(Protocol):
+    """One cloud.
+
+    Attributes:
+        title: what it is called.
+        interval_seconds: how often its metadata server is asked.
+    """
+
+    title: str
+    interval_seconds: float
+
+    def notice(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
+        """What it says now.
+
+        Raises:
+            MetadataUnavailable: its server does not answer as documented.
+        """
+
+    def acknowledge(self, server: MetadataServer, notice: PreemptionNotice) -> bool:
+        """Tells it that nothing has to be waited for; whether it can be told so.
+
+        Raises:
+            MetadataUnavailable: its server does not answer as documented.
+        """
+
+
+class GoogleCloud:
+    """Compute Engine, asked each second: it gives half a minute, or a whole one."""
+
+    title = "Google Compute Engine"
+    interval_seconds = 1.0
+
+    def __init__(self, gpus: Path = _GPUS) -> None:
+        self._gpus = gpus
+        self._preempted_at_seconds: float | None = None
+        self._maintenance = ""
+        self._maintenance_since_seconds = 0.0
+        self._saw_it_begin = False
+
+    def notice(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
+        """What it says now."""
+        preempted = self._preempted(server, now_seconds)
+        return preempted or self._maintained(server, now_seconds)
+
+    def acknowledge(self, server: MetadataServer, notice: PreemptionNotice) -> bool:
+        """It cannot be told."""
+        return False
+
+    def _preempted(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
+        before = self._preempted_at_seconds
+        seen_at = now_seconds if before is None else before
+        found = cloud_notice.google(_google(server, "preempted"), seen_at)
+        self._preempted_at_seconds = None if found is None else seen_at
+        return found
+
+    def _maintained(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
+        said = _google(server, "maintenance-event")
+        if said != self._maintenance:
+            # One that stands when we come has no beginning, and may be an hour old.
+            self._saw_it_begin = bool(self._maintenance)
+            self._maintenance, self._maintenance_since_seconds = said, now_seconds
+        whole = self._saw_it_begin and self._gpus.exists()
+        return cloud_notice.google_maintenance(
+            said,
+            self._maintenance_since_seconds,
+            cloud_notice.GPU_MAINTENANCE_SECONDS if whole else cloud_notice.MAINTENANCE_SECONDS,
+        )
+
+
+class AmazonCloud:
+    """EC2, asked each five seconds as its documentation advises, with a session token."""
+
+    title = "Amazon EC2"
+    interval_seconds = 5.0
+
+    def __init__(self) -> None:
+        self._token = ""
+
+    def notice(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
+        """What it says now."""
+        answer = self._ask(server)
+        if answer.status == _UNAUTHORIZED:
+            self._token = ""
+            answer = self._ask(server)
+        if answer.status == _NOT_FOUND:
+            return None
+        return cloud_notice.amazon(_body(answer), now_seconds)
+
+    def acknowledge(self, server: MetadataServer, notice: PreemptionNotice) -> bool:
+        """It cannot be told."""
+        return False
+
+    def _ask(self, server: MetadataServer) -> MetadataAnswer:
+        if not self._token:
+            lifetime = {"X-aws-ec2-metadata-token-ttl-seconds": str(_TOKEN_SECONDS)}
+            self._token = _body(server.ask("/latest/api/token", lifetime, "PUT"))
+        headers = {"X-aws-ec2-metadata-token": self._token}
+        return server.ask("/latest/meta-data/spot/instance-action", headers)
+
+
+class AzureCloud:
+    """Azure, asked each second as its documentation advises."""
+
+    title = "Microsoft Azure"
+    interval_seconds = 1.0
+
+    def __init__(self) -> None:
+        self._own_name = ""
+
+    def notice(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
+        """What it says now."""
+        if not self._own_name:
+            path = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
+            self._own_name = _body(server.ask(path, _AZURE_HEADERS)).strip()
+        body = _body(server.ask(_AZURE_EVENTS, _AZURE_HEADERS))
+        return cloud_notice.azure(body, self._own_name, now_seconds)
+
+    def acknowledge(self, server: MetadataServer, notice: PreemptionNotice) -> bool:
+        """Approves the event, where it is of this machine alone."""
+        if not notice.event:
+            return False
+        headers = {**_AZURE_HEADERS, "Content-Type": "application/json"}
+        _body(
+            server.ask(_AZURE_EVENTS, headers, "POST", cloud_notice.acknowledgement(notice.event))
+        )
+        return True
+
+
+CLOUDS: Mapping[str, Callable[[], Cloud]] = {
+    "gce": GoogleCloud,
+    "aws": AmazonCloud,
+    "azure": AzureCloud,
+}
+"""By the name that the command line gives them."""
+
+
+def detect(root: Path = Path("/")) -> str:
+    """The name of the cloud that this machine belongs to, empty when it is none of them.
+
+    Read from what the firmware says of the machine; nobody is asked.
+
+    Args:
+        root: holds `sys`.
+    """
+    if _dmi(root, "product_name").startswith("Google Compute Engine"):
+        return "gce"
+    makers = _dmi(root, "sys_vendor"), _dmi(root, "bios_vendor"), _dmi(root, "bios_version")
+    if "amazon" in " ".join(makers).lower():
+        return "aws"
+    return "azure" if _dmi(root, "chassis_asset_tag") == _AZURE_ASSET_TAG else ""
+
+
+def ask(cloud: Cloud, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
+    """What a cloud says; an answer that cannot be read is none.
+
+    Raises:
+        MetadataUnavailable: its server does not answer as documented.
+    """
+    try:
+        return cloud.notice(server, now_seconds)
+    except MalformedNotice as error:
+        raise MetadataUnavailable(f"what its metadata server says is {error}") from error
+
+
+def _google(server: MetadataServer, name: str) -> str:
+    answer = server.ask(f"/computeMetadata/v1/instance/{name}", _GOOGLE_HEADERS)
+    if answer.headers.get("metadata-flavor") != "Google":
+        raise MetadataUnavailable("what answers is no metadata server of Google")
+    return _body(answer)
+
+
+def _body(answer: MetadataAnswer) -> str:
+    if answer.status != 200:
+        raise MetadataUnavailable(f"its metadata server answers with status {answer.status}")
+    return answer.body
+
+
+def _dmi(root: Path, name: str) -> str:
+    try:
+        return (root / _DMI / name).read_text(errors="replace").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,130 @@
+"""Asks the cloud again and again, in a thread beside the supervisor's loop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from pitstop.events import Notice, StopRequested
+from pitstop.supervisor.preemption import cloud_notice
+from pitstop.supervisor.preemption.cloud import CLOUDS, Cloud, ask, detect
+from pitstop.supervisor.preemption.cloud_notice import PreemptionNotice
+from pitstop.supervisor.preemption.metadata_server import MetadataServer, MetadataUnavailable
+
+ENV_URL = "PITSTOP_METADATA_URL"
+"""Environment variable, for tests: asked in the place of the cloud's own address."""
+
+CHOICES = ("auto", "none", *CLOUDS)
+
+_URL = "http://169.254.169.254"
+_PATIENT_FAILURES = 3
+_RETRY_SECONDS = 30.0
+
+
+def pause_seconds(interval_seconds: float, failures: int) -> float:
+    """The time to the next question.
+
+    Args:
+        interval_seconds: between two that are answered.
+        failures: questions without an answer, up to now.
+    """
+    if failures < _PATIENT_FAILURES:
+        return interval_seconds
+    return max(interval_seconds, _RETRY_SECONDS)
+
+
+class PreemptionWatch:
+    """Follows what one cloud says; without a cloud it asks nobody."""
+
+    def __init__(self, cloud: Cloud | None, url: str = _URL) -> None:
+        self._cloud = cloud
+        self._server = MetadataServer(url)
+        self._notice: PreemptionNotice | None = None
+        self._failures = 0
+        self._problem = ""
+        self._warned = ""
+        self._closing = threading.Event()
+        if cloud is not None:
+            # A daemon: a question under way holds nobody up.
+            threading.Thread(
+                target=self._follow, args=(cloud,), name="pitstop-preemption", daemon=True
+            ).start()
+
+    @classmethod
+    def choose(
+        cls, choice: str, environment: Mapping[str, str], root: Path = Path("/")
+    ) -> PreemptionWatch:
+        """The watch that the user asked for.
+
+        Args:
+            choice: one of `CHOICES`.
+            environment: of the supervisor.
+            root: holds `sys`.
+        """
+        name = detect(root) if choice == "auto" else choice
+        cloud = CLOUDS[name]() if name in CLOUDS else None
+        return cls(cloud, environment.get(ENV_URL, _URL))
+
+    def request(self) -> StopRequested | None:
+        """The request to stop of a notice that has come."""
+        notice = self._notice
+        return cloud_notice.request(notice, time.time()) if notice is not None else None
+
+    def take_problem(self) -> Notice | None:
+        """What keeps us from hearing of a preemption, told once."""
+        problem, self._problem = self._problem, ""
+        if not problem or self._cloud is None:
+            return None
+        return Notice(
+            "preemption_unwatched",
+            f"{self._cloud.title} cannot be asked whether it takes the machine away: {problem}.",
+            "Let this process reach the metadata server, or say --preemption none.",
+        )
+
+    def take_warning(self) -> Notice | None:
+        """What is to be told of a notice that asks for no stop (yet), told once."""
+        notice = self._notice
+        if notice is None:
+            self._warned = ""
+            return None
+        if notice.reason == self._warned:
+            return None
+        self._warned = notice.reason
+        return cloud_notice.warning(notice, time.time())
+
+    def acknowledge(self) -> Notice | None:
+        """Tells the cloud that its notice was obeyed, if it was, and it can be told so.
+
+        Waits for the answer, some seconds at most.
+        """
+        notice, cloud = self._notice, self._cloud
+        if notice is None or cloud is None or cloud_notice.request(notice, time.time()) is None:
+            return None
+        try:
+            told = cloud.acknowledge(self._server, notice)
+        except MetadataUnavailable as error:
+            text = f"{cloud.title} could not be told that the machine may go: {error.message}."
+            return Notice("preemption_unacknowledged", text)
+        text = f"{cloud.title} was told that the machine may go."
+        return Notice("preemption_acknowledged", text) if told else None
+
+    def close(self) -> None:
+        """Asks no more."""
+        self._closing.set()
+
+    def _follow(self, cloud: Cloud) -> None:
+        while not self._closing.is_set():
+            self._look(cloud)
+            self._closing.wait(pause_seconds(cloud.interval_seconds, self._failures))
+
+    def _look(self, cloud: Cloud) -> None:
+        try:
+            self._notice = ask(cloud, self._server, time.time())
+        except MetadataUnavailable as error:
+            self._failures += 1
+            if self._failures == _PATIENT_FAILURES:
+                self._problem = error.message
+        else:
+            self._failures = 0

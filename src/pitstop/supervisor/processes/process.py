@@ -1,0 +1,139 @@
+"""Starting the processes of a run, and collecting every one that ends."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import resource
+import shutil
+import signal
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pitstop
+from pitstop.errors import CommandNotExecutable, CommandNotFound, EnvironmentFault, PitstopError
+from pitstop.link.settings import ENV_SOCKET
+
+_PR_SET_CHILD_SUBREAPER = 36
+# Python ignores these; a program that it starts must not inherit that.
+_PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
+
+
+@dataclass(frozen=True)
+class StandardStreams:
+    """Descriptors that a new process gets as its output, -1 to inherit ours."""
+
+    stdout: int = -1
+    stderr: int = -1
+
+
+@dataclass(frozen=True)
+class Exit:
+    """A process that ended: its status as `os.wait4` gives it, and what it used.
+
+    usage: None for a process that is no child of ours.
+    """
+
+    pid: int
+    wait_status: int
+    usage: resource.struct_rusage | None
+
+
+def find_program(command: Sequence[str], search_path: str | None = None) -> str:
+    """The file that the command's first word names, looked up as a shell does.
+
+    Raises:
+        CommandNotFound: there is none.
+        CommandNotExecutable: there is one that may not be executed.
+    """
+    name = command[0]
+    found = shutil.which(name, path=search_path)
+    if found is not None:
+        return found
+    if "/" in name and Path(name).exists():
+        remedy = f"Run it with its interpreter (`python {name}`), or make it executable."
+        raise CommandNotExecutable(f"{name} is not an executable program.", remedy)
+    remedy = "Check the spelling, and that its environment is active (PATH)."
+    raise CommandNotFound(f"There is no program {name!r}.", remedy)
+
+
+def instrumented_environment(environment: Mapping[str, str], socket_path: str) -> dict[str, str]:
+    """The environment in which a Python process finds Pitstop's import hook."""
+    earlier = environment.get("PYTHONPATH", "")
+    search = str(hook_folder()) + (os.pathsep + earlier if earlier else "")
+    return {**environment, "PYTHONPATH": search, ENV_SOCKET: socket_path}
+
+
+def hook_folder() -> Path:
+    """The folder whose `sitecustomize` the trainer's interpreter loads."""
+    return Path(pitstop.__file__).parent / "inject" / "site"
+
+
+def spawn(
+    program: str,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    streams: StandardStreams | None = None,
+    inherit: Sequence[int] = (),
+    signal_mask: frozenset[signal.Signals] = frozenset(),
+) -> int:
+    """Starts a process as the leader of its own session; returns its pid.
+
+    Its own session keeps the terminal's Ctrl-C and hang-up from it; reading
+    from the terminal still works.
+
+    Args:
+        program: the file to execute.
+        command: its arguments, the name it is called by first.
+        environment: its variables.
+        streams: its output; ours when not given.
+        inherit: descriptors that it gets under the same numbers.
+        signal_mask: the signals it blocks.
+
+    Raises:
+        OSError: the kernel refuses (limits, memory, a bad executable).
+    """
+    streams = streams or StandardStreams()
+    wiring = [(fd, fd) for fd in inherit]
+    wiring += [(fd, to) for fd, to in ((streams.stdout, 1), (streams.stderr, 2)) if fd >= 0]
+    return os.posix_spawn(
+        program,
+        list(command),
+        dict(environment),
+        file_actions=[(os.POSIX_SPAWN_DUP2, fd, to) for fd, to in wiring],
+        setsid=True,
+        setsigmask=signal_mask,
+        setsigdef=_PYTHON_IGNORES,
+    )
+
+
+def explain_refusal(program: str, error: OSError) -> PitstopError:
+    """Why the kernel did not start a program, with what to do about it."""
+    reason = error.strerror or str(error)
+    if error.errno in (errno.ENOEXEC, errno.EACCES, errno.ENOENT):
+        remedy = "Name its interpreter in the command, or mend its first line (#!)."
+        return CommandNotExecutable(f"{program} cannot be executed: {reason}.", remedy)
+    remedy = "Check `ulimit -u` and the free memory of the machine."
+    return EnvironmentFault(f"{program} cannot be started: {reason}.", remedy)
+
+
+def adopt_orphans() -> None:
+    """Makes orphaned descendants ours, so that none can outlive the run unseen."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def reap() -> Iterator[Exit]:
+    """Collects every child that has ended by now."""
+    while True:
+        try:
+            pid, wait_status, usage = os.wait4(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+        yield Exit(pid, wait_status, usage)

@@ -1,0 +1,104 @@
+"""What the supervisor remembers of an attempt: a fold over its events.  Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pitstop.events import (
+    CheckpointCommitted,
+    EpochEnded,
+    Event,
+    LevelKnown,
+    Notice,
+    Restored,
+    ResumeChosen,
+    ScriptEnded,
+    StopRequested,
+    TrainerConnected,
+    TrainerStopped,
+    WorkerDied,
+)
+from pitstop.supervisor.records.best_epoch import BestEpoch, better
+
+
+@dataclass(frozen=True)
+class AttemptState:
+    """The facts that later decisions and the status need.
+
+    Attributes:
+        resume_refused: the saved state does not fit the script.
+        checkpoint_step: step of the newest durable checkpoint.
+        checkpoint: its folder's name.
+        checkpoint_seconds: when it was written, seconds since the epoch.
+        checkpoint_bytes: its size, 0 before the first of the attempt.
+        save_seconds: what it took to write, 0 before the first of the attempt.
+        dead_workers: process ids of the trainer's children that died unasked.
+        best: the best epoch of the attempt.
+        last_epoch: the last that ended.
+    """
+
+    stop_requested: bool = False
+    script_ended: bool = False
+    trainer_stopped: bool = False
+    resume_refused: bool = False
+    level: str = ""
+    level_reason: str = ""
+    resumed_from_step: int | None = None
+    checkpoint_step: int | None = None
+    checkpoint_epoch: int | None = None
+    checkpoint: str = ""
+    checkpoint_seconds: float | None = None
+    checkpoint_bytes: int = 0
+    save_seconds: float = 0.0
+    dead_workers: frozenset[int] = frozenset()
+    best: BestEpoch | None = None
+    last_epoch: EpochEnded | None = None
+
+
+def tell(attempt_state: AttemptState, event: Event, now_seconds: float) -> AttemptState:
+    """The story with one more event."""
+    match event:
+        case StopRequested():
+            return replace(attempt_state, stop_requested=True)
+        case TrainerConnected():
+            return replace(attempt_state, script_ended=False)
+        case ScriptEnded():
+            return replace(attempt_state, script_ended=True)
+        case TrainerStopped():
+            return replace(attempt_state, trainer_stopped=True)
+        case Notice(code="resume_refused"):
+            return replace(attempt_state, resume_refused=True)
+        case LevelKnown():
+            return replace(attempt_state, level=event.level, level_reason=event.reason)
+        case Restored():
+            return replace(attempt_state, resumed_from_step=event.step)
+        case ResumeChosen() | CheckpointCommitted():
+            return _with_checkpoint(attempt_state, event, now_seconds)
+        case EpochEnded() | WorkerDied():
+            return _with_training(attempt_state, event)
+        case _:
+            return attempt_state
+
+
+def _with_training(attempt_state: AttemptState, event: EpochEnded | WorkerDied) -> AttemptState:
+    if isinstance(event, WorkerDied):
+        return replace(attempt_state, dead_workers=attempt_state.dead_workers | {event.pid})
+    return replace(attempt_state, best=better(attempt_state.best, event), last_epoch=event)
+
+
+def _with_checkpoint(
+    attempt_state: AttemptState, event: ResumeChosen | CheckpointCommitted, now_seconds: float
+) -> AttemptState:
+    if isinstance(event, ResumeChosen):
+        chosen = _saved(attempt_state, event.step, event.epoch, event.checkpoint)
+        return replace(chosen, level=event.level)
+    return replace(
+        _saved(attempt_state, event.step, event.epoch, event.path),
+        checkpoint_seconds=now_seconds,
+        checkpoint_bytes=event.size_bytes,
+        save_seconds=event.seconds,
+    )
+
+
+def _saved(attempt_state: AttemptState, step: int, epoch: int, name: str) -> AttemptState:
+    return replace(attempt_state, checkpoint_step=step, checkpoint_epoch=epoch, checkpoint=name)

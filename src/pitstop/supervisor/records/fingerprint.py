@@ -1,0 +1,237 @@
+"""What an attempt runs with, and what changed since the attempt before."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import stat
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pitstop.engine import gang
+from pitstop.events import EnvironmentChanged, JsonValue
+from pitstop.masking import masked, masked_words
+from pitstop.supervisor.processes.invocation import InvocationKind, parse
+from pitstop.supervisor.records.threads import Threads
+
+_PREFIXES = ("OMP_", "MKL_", "DNNL_", "ONEDNN_")
+_NAMES = frozenset(
+    {
+        "CUBLAS_WORKSPACE_CONFIG",
+        "CUDA_VISIBLE_DEVICES",
+        "KERAS_BACKEND",
+        "NVIDIA_TF32_OVERRIDE",
+        "PYTHONHASHSEED",
+        "TF_AUTOTUNE_THRESHOLD",
+        "TF_CONFIG",
+        "TF_CUDNN_DETERMINISTIC",
+        "TF_CUDNN_USE_AUTOTUNE",
+        "TF_CUDNN_USE_FRONTEND",
+        "TF_CUDNN_WORKSPACE_LIMIT_IN_MB",
+        "TF_DETERMINISTIC_OPS",
+        "TF_DISABLE_MKL",
+        "TF_ENABLE_AUTO_MIXED_PRECISION",
+        "TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE",
+        "TF_ENABLE_CUBLAS_TENSOR_OP_MATH_FP32",
+        "TF_ENABLE_CUDNN_RNN_TENSOR_OP_MATH_FP32",
+        "TF_ENABLE_CUDNN_TENSOR_OP_MATH_FP32",
+        "TF_ENABLE_LAYOUT_OPT",
+        "TF_ENABLE_MKL_NATIVE_FORMAT",
+        "TF_ENABLE_ONEDNN_OPTS",
+        "TF_ENABLE_WINOGRAD_NONFUSED",
+        "TF_FP16_CONV_USE_FP32_COMPUTE",
+        "TF_FP16_MATMUL_USE_FP32_COMPUTE",
+        "TF_GPU_ALLOCATOR",
+        "TF_MKL_OPTIMIZE_PRIMITIVE_MEMUSE",
+        "TF_NUM_INTEROP_THREADS",
+        "TF_NUM_INTRAOP_THREADS",
+        "TF_ONEDNN_USE_SYSTEM_ALLOCATOR",
+        "TF_SET_ONEDNN_FPMATH_MODE",
+        "TF_USE_CUBLASLT",
+        "TF_USE_LEGACY_KERAS",
+        "TF_XLA_FLAGS",
+        "XLA_FLAGS",
+    }
+)
+"""Variables that can change bits; no others are kept, since some hold secrets."""
+
+_LARGEST_SCRIPT_BYTES = 64 << 20
+_LARGEST_FILE_BYTES = 1 << 20
+_MOST_FILES = 64
+_HERE = Path()
+
+COMMAND = "the command"
+_CPUS = "the number of CPUs it may use"
+# What a change of the item means, and whether it can change bits.
+_MEANINGS: Mapping[str, tuple[str, bool]] = {
+    "script": ("the script's path", False),
+    "script_sha256": ("the script's text", True),
+    "cpus": (_CPUS, True),
+    "intra_op_threads": ("the number of TensorFlow's threads", True),
+    "cpu_flags_sha256": ("the CPU's instruction set", True),
+    "python": ("Python's version", False),
+    "tensorflow": ("TensorFlow's version", True),
+    "keras": ("Keras's version", True),
+    "numpy": ("NumPy's version", True),
+}
+
+
+_DATA = "the training data"
+# Their values are digests, which tell a user nothing.
+_SHOWN_BY_NAME = {
+    "the script's text": "the script",
+    f"{_DATA}'s digest": _DATA,
+}
+
+
+def collect(
+    command: Sequence[str], environment: Mapping[str, str], threads: Threads
+) -> dict[str, JsonValue]:
+    """The fingerprint of an attempt about to start; what cannot be read is left out."""
+    return {
+        "command": masked_words(command),
+        "cpus": threads.cpus,
+        "intra_op_threads": threads.count,
+        "cpu_flags_sha256": _digest(_cpu_flags(Path("/proc/cpuinfo"))),
+        "env": relevant_variables(environment),
+        **sources(command),
+    }
+
+
+def sources(command: Sequence[str]) -> dict[str, JsonValue]:
+    """What a command is made of: its folder, its script, and small files that it names."""
+    found: dict[str, JsonValue] = {"cwd": str(Path.cwd())}
+    script = find_script(command)
+    if script is not None:
+        found |= {"script": str(script.resolve()), "script_sha256": digest_of(script)}
+    words = [word.partition("=")[2] or word for word in parse(command).arguments]
+    files = [word for word in words if _is_file(Path(word), _LARGEST_FILE_BYTES)][:_MOST_FILES]
+    return found | {"files": {word: digest_of(Path(word)) for word in files}}
+
+
+def usable_cpus() -> int:
+    """How many CPUs this process, and so the command, may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def find_script(command: Sequence[str], folder: Path = _HERE) -> Path | None:
+    """The script, the module's file, or the first word after a launcher that is a file.
+
+    Relative words are looked for in `folder`.
+
+    A file that is too large for a script is passed over: it is data, and to read it takes long.
+    """
+    invocation = parse(command)
+    first: tuple[str, ...] = ()
+    if invocation.kind is InvocationKind.SCRIPT:
+        first = (invocation.target,)
+    elif invocation.kind is InvocationKind.MODULE:
+        first = _module_files(invocation.target)
+    words = (*first, *invocation.arguments)
+    paths = (folder / word for word in words)
+    return next((path for path in paths if _is_file(path, _LARGEST_SCRIPT_BYTES)), None)
+
+
+def _module_files(module: str) -> tuple[str, ...]:
+    """Where the file of a module is that lies in the working folder."""
+    path = module.replace(".", os.sep)
+    return (f"{path}.py", f"{path}{os.sep}__main__.py")
+
+
+def _is_file(path: Path, most_bytes: int) -> bool:
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        # Most words are no paths: they may be too long for one, or lead to a closed folder.
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size <= most_bytes
+
+
+def relevant_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment variables that steer TensorFlow, its threads, and hashing."""
+    return {
+        name: masked(value)
+        for name, value in sorted(environment.items())
+        if name.startswith(_PREFIXES) or name in _NAMES
+    }
+
+
+def compare(
+    before: Mapping[str, JsonValue], now: Mapping[str, JsonValue]
+) -> tuple[EnvironmentChanged, ...]:
+    """What differs; an item that one side does not know is not compared."""
+    shared = [name for name in _MEANINGS if name in before and name in now]
+    changes = [_change(name, before[name], now[name]) for name in shared]
+    if before.get("intra_op_threads", before.get("cpus")) == now.get("intra_op_threads"):
+        changes = [
+            _without_effect(change) if change.what == _CPUS else change for change in changes
+        ]
+    changes += _variable_changes(before.get("env"), now.get("env"))
+    return tuple(change for change in changes if change.before != change.now)
+
+
+def describe(change: EnvironmentChanged) -> str:
+    """One line for the user."""
+    if change.what == COMMAND:
+        return f"{COMMAND} has changed since the last attempt ({change.before} -> {change.now})."
+    if change.what in _SHOWN_BY_NAME:
+        name = _SHOWN_BY_NAME[change.what]
+        return f"{name} has changed since the last attempt; the saved state is used with it."
+    differ = "will differ" if change.what.startswith(_DATA) else "may differ in the last bits"
+    consequence = f"results {differ}" if change.changes_bits else "no effect"
+    values = f"{change.before or 'unset'} -> {change.now or 'unset'}"
+    return f"{change.what} has changed since the last attempt ({values}): {consequence}."
+
+
+def _without_effect(change: EnvironmentChanged) -> EnvironmentChanged:
+    return dataclasses.replace(change, changes_bits=False)
+
+
+def _change(name: str, before: JsonValue, now: JsonValue) -> EnvironmentChanged:
+    what, changes_bits = _MEANINGS[name]
+    return EnvironmentChanged(what, _text(before), _text(now), changes_bits)
+
+
+def _variable_changes(before: JsonValue, now: JsonValue) -> list[EnvironmentChanged]:
+    if not isinstance(before, dict) or not isinstance(now, dict):
+        return []
+    return [
+        EnvironmentChanged(
+            f"variable {name}", _shaped(name, before), _shaped(name, now), changes_bits=True
+        )
+        for name in sorted(before.keys() | now.keys())
+    ]
+
+
+def _shaped(name: str, variables: Mapping[str, JsonValue]) -> str:
+    value = str(variables.get(name, ""))
+    return gang.shape(value) if name == gang.VARIABLE else value
+
+
+def _text(value: JsonValue) -> str:
+    return " ".join(value) if isinstance(value, list) else str(value)
+
+
+def _cpu_flags(cpuinfo: Path) -> bytes:
+    lines = _content(cpuinfo).splitlines()
+    return next((line for line in lines if line.startswith((b"flags", b"Features"))), b"")
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def digest_of(path: Path) -> str:
+    """The digest of a file's content; of one that cannot be read, that of nothing."""
+    return _digest(_content(path))
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,69 @@
+"""Keeps the journal of an attempt, also when the disk is full for a while."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from pathlib import Path
+
+from pitstop.events import (
+    AttemptEnded,
+    AttemptStarted,
+    CheckpointCommitted,
+    Event,
+    ExceptionRaised,
+    ResumeChosen,
+    StopRequested,
+    TrainerExited,
+    TrainerStopped,
+    TrainingStalled,
+)
+from pitstop.journal import Journal
+
+_MOST_KEPT = 1000
+# What a diagnosis cannot do without is on disk before anything else happens.
+_DURABLE = (
+    AttemptEnded,
+    AttemptStarted,
+    CheckpointCommitted,
+    ExceptionRaised,
+    ResumeChosen,
+    StopRequested,
+    TrainerExited,
+    TrainerStopped,
+    TrainingStalled,
+)
+
+
+class JournalWriter:
+    """Appends events in order; those the disk refuses are tried again later."""
+
+    def __init__(self, path: Path, attempt: int) -> None:
+        """Opens the journal.
+
+        Raises:
+            OSError: it cannot be opened.
+        """
+        self._journal = Journal(path, attempt)
+        self._waiting: deque[tuple[float, Event]] = deque(maxlen=_MOST_KEPT)
+        self.problem = ""
+
+    def record(self, event: Event) -> None:
+        """Writes an event, after those that could not be written before."""
+        durable = isinstance(event, _DURABLE)
+        self._waiting.append((time.time(), event))
+        try:
+            while self._waiting:
+                seconds, first = self._waiting[0]
+                self._journal.append(first, durable=durable, time_seconds=seconds)
+                self._waiting.popleft()
+            self.problem = ""
+        except OSError as error:
+            self.problem = error.strerror or str(error)
+
+    def close(self) -> None:
+        """Closes the journal."""
+        try:
+            self._journal.close()
+        except OSError as error:
+            self.problem = error.strerror or str(error)

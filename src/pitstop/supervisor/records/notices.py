@@ -1,0 +1,164 @@
+"""The few lines that Pitstop itself says while a run goes on.  Pure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pitstop.durations import duration
+from pitstop.events import (
+    CheckpointFailed,
+    CheckpointQuarantined,
+    EnvironmentChanged,
+    Event,
+    InstrumentationUnavailable,
+    LevelKnown,
+    Notice,
+    Restored,
+    StopDeadlinePassed,
+    StopRequested,
+)
+from pitstop.store.run_folder import STOP_FILE
+from pitstop.supervisor.lifecycle.table import State
+from pitstop.supervisor.records import fingerprint, mirror_notices, supervision_notices
+from pitstop.supervisor.records.attempt_state import AttemptState
+
+NO_TRAINING = Notice(
+    "no_training",
+    "No Keras training was seen; stop and why work, snapshots do not.",
+    "They need `model.fit` of Keras 3 on TensorFlow.",
+)
+NO_TRAINING_YET = Notice(
+    "no_training_yet",
+    "The script has not begun a training that is seen yet; until it does, nothing is saved.",
+    "It may still import or load its data. `model.fit` of Keras 3 on TensorFlow is seen.",
+)
+DAEMONIZED = Notice(
+    "daemonized",
+    "The script went into the background; it is supervised until its last process ends.",
+)
+TRAINS_BESIDE = Notice(
+    "trains_beside",
+    "Two processes of the script train at the same time: only the first of them is saved.",
+    "Start `pitstop run` for each of them, with run folders of their own, or one after the other.",
+)
+NO_PERSISTER = Notice(
+    "no_persister",
+    "The process that saves checkpoints keeps dying; training goes on without new ones.",
+    "Free memory or disk space: it is tried again every minute; the last checkpoint stands.",
+)
+SAVE_TAKES_LONG = Notice(
+    "save_takes_long",
+    "The last save takes long; the disk may not answer.",
+    "It is waited for; Ctrl-C twice, or `pitstop stop --now`, leaves it to its process.",
+)
+SAVE_LEFT = Notice(
+    "save_left",
+    "The last save was not waited for; its process goes on with it.",
+    "Run the same command again: it waits for that process, and goes on from what it has saved.",
+)
+
+_WHO_ASKS = {
+    "condition": "as --stop-when asks",
+    "file": f"as the file {STOP_FILE} in the run folder asks",
+    "preemption": "the machine is taken away",
+    "pressure": "as --on-pressure asks",
+    "script": "as the script asks",
+    "time_limit": "the time is nearly up",
+}
+_MOST_METRICS = 4
+_LEVELS = {"exact": "exact", "exact_by_replay": "exact by replay", "not_exact": "not exact"}
+
+
+def checkpoint_asked(signal_name: str, *, taken: bool) -> Notice:
+    """What becomes of a signal that asks for a checkpoint."""
+    if taken:
+        message = f"{signal_name}: a checkpoint is taken at the next step."
+        return Notice("checkpoint_asked", message)
+    message = f"{signal_name}: no Keras training is under way, so there is nothing to save."
+    return Notice("nothing_to_save", message)
+
+
+def line_for(event: Event) -> str:
+    """What to tell the user about an event, empty for most."""
+    match event:
+        case StopRequested():
+            return _stop_line(event)
+        case StopDeadlinePassed():
+            return f"ended after {event.waited_seconds:.1f} s of waiting: {event.reason}."
+        case Restored():
+            return _restored_line(event)
+        case LevelKnown(level="not_exact"):
+            return f"a resume of this run will not be exact: {event.reason}"
+        case EnvironmentChanged():
+            return fingerprint.describe(event)
+        case CheckpointFailed():
+            text = f"step {event.step} could not be saved: {event.error} {event.remedy}"
+            return f"{text.strip()} Training goes on."
+        case CheckpointQuarantined():
+            return f"a damaged checkpoint was set aside as {event.path}: {event.reason}."
+        case InstrumentationUnavailable():
+            return f"no snapshots in this attempt: {event.reason} {event.remedy}".strip()
+        case Notice():
+            return f"{event.message} {event.remedy}".strip()
+        case _:
+            return supervision_notices.line_for(event) or mirror_notices.line_for(event)
+
+
+def level_text(level: str, reason: str = "") -> str:
+    """A level in the user's words."""
+    text = _LEVELS.get(level, level)
+    return f"{text}: {reason}" if level == "not_exact" and reason else text
+
+
+def final_lines(
+    state: State, exit_code: int, attempt_state: AttemptState, run_dir: Path, seconds: float = 0.0
+) -> tuple[str, ...]:
+    """The last words of an attempt that took so long: what it came to, and where it is."""
+    after = f"after {duration(seconds)}"
+    if state is State.COMPLETED:
+        return (f"complete {after}{_outcome(attempt_state)}; the run is {run_dir}.",)
+    saved = _saved_text(attempt_state)
+    again = "run the same command again to go on" if attempt_state.checkpoint else "run it again"
+    if state is State.STOPPED:
+        return (f"stopped {after}; {saved}; {again} (`pitstop why {run_dir}` tells more).",)
+    if attempt_state.resume_refused:
+        return (f"the run was not resumed; {saved} as before (`pitstop why {run_dir}`).",)
+    return (
+        f"{after} the script failed with exit code {exit_code}; {saved}.",
+        f"`pitstop why {run_dir}` tells why; {again}.",
+    )
+
+
+def _outcome(attempt_state: AttemptState) -> str:
+    """The last epoch and its metrics; empty where no epoch has ended."""
+    last = attempt_state.last_epoch
+    if last is None:
+        return ""
+    shown = [f"{name} {value:.4g}" for name, value in last.logs.items()][:_MOST_METRICS]
+    return f": {', '.join([f'epoch {last.epoch + 1}', *shown])}"
+
+
+def completed_line(run_dir: Path) -> str:
+    """For a run that needs no more training."""
+    return f"{run_dir} is complete; --new puts it aside and starts over."
+
+
+def _stop_line(event: StopRequested) -> str:
+    if event.source == "setting":
+        return "stopping at the step it was told to."
+    if event.urgency == "now":
+        return "stopping at once, at the last snapshot."
+    if event.source in _WHO_ASKS:
+        reason = f": {event.reason}" if event.reason else ""
+        return f"stopping, {_WHO_ASKS[event.source]}{reason}."
+    return "stopping (once more: stop at once)."
+
+
+def _restored_line(event: Restored) -> str:
+    place = f"step {event.step} (epoch {event.epoch + 1}, step {event.step_in_epoch})"
+    return f"resuming at {place}: {level_text(event.level, event.reason)}"
+
+
+def _saved_text(attempt_state: AttemptState) -> str:
+    step = attempt_state.checkpoint_step
+    return "nothing was saved" if step is None else f"saved at step {step}"

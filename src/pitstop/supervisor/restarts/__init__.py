@@ -1,0 +1,1 @@
+"""Whether a failed attempt is followed by another one, and when."""

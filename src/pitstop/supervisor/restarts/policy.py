@@ -1,0 +1,110 @@
+"""Whether an attempt that failed is worth another one, and when.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from pitstop.remote.backoff import delay_seconds
+
+HANG = "hang_or_stall"
+_TWICE = 2
+_OFTEN = 6
+
+# The cause of a failure, by what another try is worth.  The number is how often in a
+# row it may come back without a new step; time heals some faults, and a bit-exact
+# repetition none.  A cause that is not listed comes back in every attempt: the script,
+# its data, its folder or the machine must be mended first.
+BRAKE: Mapping[str, int] = MappingProxyType(
+    {
+        "killed_from_outside": _OFTEN,
+        "preempted_or_terminated": _OFTEN,
+        "network_or_download_failure": _OFTEN,
+        "worker_lost": _OFTEN,
+        "host_oom_killed": _TWICE,
+        "gpu_oom": _TWICE,
+        "gpu_driver_or_library": _TWICE,
+        "native_crash": _TWICE,
+        "too_many_open_files": _TWICE,
+        "thread_or_process_limit": _TWICE,
+        HANG: _TWICE,
+        "unknown": _TWICE,
+    }
+)
+
+
+@dataclass(frozen=True)
+class RestartPolicy:
+    """What was asked for.
+
+    Attributes:
+        most: restarts of one call of `pitstop run`, 0 for none.
+        after_hang: a training that was ended because it stood still is started again.
+    """
+
+    most: int = 0
+    after_hang: bool = True
+
+
+@dataclass(frozen=True)
+class AttemptFailure:
+    """An attempt that failed.
+
+    Attributes:
+        cause: as a diagnosis names it.
+        step: training steps that the run had completed.
+    """
+
+    cause: str
+    step: int
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What follows a failure.
+
+    Attributes:
+        wait_seconds: until the next attempt; None for no further one.
+        reason: why there is none, in the user's words.
+    """
+
+    wait_seconds: float | None
+    reason: str = ""
+
+
+def decide(failures: Sequence[AttemptFailure], policy: RestartPolicy, chance: float) -> Decision:
+    """What to do after the last of these failures.
+
+    Args:
+        failures: of this call, in order; at least one.
+        policy: what was asked for.
+        chance: a random number from 0 up to 1, for the jitter.
+    """
+    last = failures[-1]
+    if last.cause not in BRAKE:
+        return Decision(None, f"{last.cause} would come back; something must be mended first")
+    if last.cause == HANG and not policy.after_hang:
+        return Decision(None, "it stood still, and --on-hang kill asks for no restart")
+    repeats = _repeats(failures)
+    if repeats >= BRAKE[last.cause]:
+        times = "twice" if repeats == _TWICE else f"{repeats} times"
+        return Decision(None, f"{last.cause} {times} in a row, and no new step since")
+    if len(failures) > policy.most:
+        return Decision(None, f"all restarts are used up ({policy.most})")
+    return Decision(delay_seconds(_failures_without_progress(failures), chance))
+
+
+def _repeats(failures: Sequence[AttemptFailure]) -> int:
+    """How often the last cause came in a row without a new step in between."""
+    last = failures[-1]
+    failures_without_progress = failures[len(failures) - _failures_without_progress(failures) :]
+    other = [i for i, each in enumerate(failures_without_progress) if each.cause != last.cause]
+    return len(failures_without_progress) - (other[-1] + 1 if other else 0)
+
+
+def _failures_without_progress(failures: Sequence[AttemptFailure]) -> int:
+    """How many failures the run has seen since it last reached a new step; at least 1."""
+    furthest = max(each.step for each in failures)
+    first = next(i for i, each in enumerate(failures) if each.step == furthest)
+    return len(failures) - first

@@ -1,0 +1,1 @@
+"""Which run folder a command belongs to."""

@@ -1,0 +1,137 @@
+"""The folder of a run that nobody has named: that of the same command, or a new one beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, count
+from pathlib import Path
+
+from pitstop.errors import RunFolderUnwritable
+from pitstop.store.disk_fault import explain
+from pitstop.store.run_folder import RUN_FILE, RunFolder, open_existing, open_or_create
+from pitstop.supervisor.processes.command_line import run_name
+from pitstop.supervisor.runs.admission import (
+    changes_since,
+    command_of_run,
+    is_moved,
+    present_command,
+)
+from pitstop.supervisor.runs.command_change import in_words, same_target
+from pitstop.supervisor.runs.entropy import of_new_runs
+from pitstop.supervisor.runs.started_command import StartedCommand
+
+RUNS = Path("runs")
+
+
+@dataclass(frozen=True)
+class RunChoice:
+    """A run's folder, which is there by now, and what to tell the user of it."""
+
+    path: Path
+    line: str
+
+
+def choose(command: Sequence[str], *, takes: bool = False, root: Path = RUNS) -> RunChoice:
+    """The run of this command below `root`; a new one where there is none.
+
+    Two calls at the same time never get one folder for two commands.
+
+    Args:
+        command: what is to be started.
+        takes: another command of the same script may go on with its newest run.
+        root: folder of the runs.
+
+    Raises:
+        RunFolderInvalid: a folder of such a name has a damaged identity.
+        RunFolderUnwritable: the disk refused.
+    """
+    now, name = present_command(command), run_name(command)
+    with _alone(root):
+        runs = family(root, name)
+        for run in runs:
+            if not changes_since(run, now):
+                return RunChoice(run.path, f"the run is {run.path}.")
+        if takes and (older := _same_script(runs, now)):
+            return RunChoice(older.path, f"the run is {older.path}.")
+        path = next(path for path in _names(root, name) if not _is_taken(path))
+        open_or_create(path, command, Path.cwd(), of_new_runs(os.environ))
+    return RunChoice(path, _new_line(path, runs, now))
+
+
+def family(root: Path, name: str) -> list[RunFolder]:
+    """The runs below `root` that have this name, with a number or without; the newest first."""
+    pattern = re.compile(re.escape(name) + r"(-\d+)?")
+    found = [path for path in _children(root) if pattern.fullmatch(path.name)]
+    runs = [open_existing(path) for path in found if (path / RUN_FILE).exists()]
+    own = [run for run in runs if run_name(run.identity.command) == name]
+    return sorted(own, key=_used_seconds, reverse=True)
+
+
+def script_of(run: RunFolder) -> str:
+    """Absolute path of the script that a run was started with last; empty for none."""
+    return command_of_run(run).script
+
+
+def _used_seconds(run: RunFolder) -> float:
+    with contextlib.suppress(OSError):
+        return run.journal.stat().st_mtime
+    return run.identity.created_seconds
+
+
+def _same_script(runs: Sequence[RunFolder], now: StartedCommand) -> RunFolder | None:
+    for run in runs:
+        before = command_of_run(run)
+        if same_target(before, now, moved=is_moved(before, now, mirrored=False)):
+            return run
+    return None
+
+
+def _new_line(path: Path, runs: Sequence[RunFolder], now: StartedCommand) -> str:
+    if not runs:
+        return f"a new run, {path}."
+    # The one that differs least is the one that the user thinks of.
+    found = [(changes_since(run, now), run.path) for run in runs]
+    changed, nearest = min(found, key=lambda each: len(each[0]))
+    return f"a new run, {path}; {nearest} is another one ({in_words(changed)})."
+
+
+def _names(root: Path, name: str) -> Iterator[Path]:
+    return chain([root / name], (root / f"{name}-{number}" for number in count(2)))
+
+
+def _is_taken(path: Path) -> bool:
+    """Whether anything is there but an empty folder."""
+    if not path.is_dir():
+        return os.path.lexists(path)
+    return any(path.iterdir())
+
+
+def _children(root: Path) -> list[Path]:
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        return [path for path in root.iterdir() if path.is_dir()]
+    return []
+
+
+@contextlib.contextmanager
+def _alone(root: Path) -> Iterator[None]:
+    """While nobody else makes a run below `root`."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        fd = os.open(root, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        fault = explain(error)
+        raise RunFolderUnwritable(
+            f"The folder {root} cannot be used: {fault.cause}.", fault.remedy
+        ) from error
+    try:
+        # Some network disks have no locks for folders.
+        with contextlib.suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)

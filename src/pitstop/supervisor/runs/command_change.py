@@ -1,0 +1,152 @@
+"""In what two commands differ.  Pure."""
+
+from __future__ import annotations
+
+import difflib
+import os.path
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from pitstop.events import EnvironmentChanged
+from pitstop.supervisor.processes.invocation import Invocation, InvocationKind, parse
+from pitstop.supervisor.records.fingerprint import COMMAND
+from pitstop.supervisor.runs.started_command import StartedCommand
+
+_OPTION = re.compile(r"-{1,2}[A-Za-z]")
+_NONE = "nothing"
+WORKING_FOLDER = "the working folder"
+_Group = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One difference: what it is of, and both values."""
+
+    what: str
+    before: str
+    now: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.before or _NONE} -> {self.now or _NONE}"
+
+
+def changes(before: StartedCommand, now: StartedCommand, *, moved: bool) -> tuple[Change, ...]:
+    """What differs; nothing for the same command.
+
+    Args:
+        before: the command of the run.
+        now: the one that is to be started.
+        moved: the run, or its project, lies elsewhere than it did: paths say nothing then,
+            and the same place of the same script below its working folder is the same.
+    """
+    one, other = parse(before.words), parse(now.words)
+    found = list(_of_target(before, one, now, other, moved=moved))
+    if not moved and before.cwd and before.cwd != now.cwd:
+        found.append(Change(WORKING_FOLDER, before.cwd, now.cwd))
+    found += _of_words("Python's options", one.options, other.options)
+    found += _of_words("variables", one.variables, other.variables)
+    found += _of_arguments(one.arguments, other.arguments)
+    return tuple(found)
+
+
+def same_target(before: StartedCommand, now: StartedCommand, *, moved: bool) -> bool:
+    """Whether both start the same script, with whatever arguments."""
+    one, other = parse(before.words), parse(now.words)
+    return not list(_of_target(before, one, now, other, moved=moved))
+
+
+def in_words(found: Sequence[Change]) -> str:
+    """All of them, for a message."""
+    return "; ".join(map(str, found))
+
+
+def as_event(found: Sequence[Change]) -> tuple[EnvironmentChanged, ...]:
+    """The event of another command that is taken all the same; none for the same."""
+    if not found:
+        return ()
+    before = "; ".join(f"{each.what} {each.before or _NONE}" for each in found)
+    now = "; ".join(f"{each.what} {each.now or _NONE}" for each in found)
+    return (EnvironmentChanged(COMMAND, before, now, True),)
+
+
+def _of_target(
+    before: StartedCommand,
+    one: Invocation,
+    now: StartedCommand,
+    other: Invocation,
+    *,
+    moved: bool,
+) -> Iterator[Change]:
+    scripts = one.kind is other.kind is InvocationKind.SCRIPT
+    if scripts and before.script and now.script:
+        if not _same_script(before, now, moved=moved):
+            yield Change("the script", before.script, now.script)
+    elif _named(one) != _named(other):
+        yield Change(f"the {other.kind.value}", one.target, other.target)
+
+
+def _named(invocation: Invocation) -> str:
+    """What a target is called, where no path is known."""
+    programs = (InvocationKind.SCRIPT, InvocationKind.PROGRAM)
+    return PurePath(invocation.target).name if invocation.kind in programs else invocation.target
+
+
+def _same_script(before: StartedCommand, now: StartedCommand, *, moved: bool) -> bool:
+    if before.script == now.script:
+        return True
+    if not moved:
+        return False
+    place = os.path.relpath(before.script, before.cwd) == os.path.relpath(now.script, now.cwd)
+    return place and (before.script_digest == now.script_digest or before.host != now.host)
+
+
+def _of_words(what: str, before: Sequence[str], now: Sequence[str]) -> list[Change]:
+    if tuple(before) == tuple(now):
+        return []
+    return [Change(what, shlex.join(before), shlex.join(now))]
+
+
+def _of_arguments(before: Sequence[str], now: Sequence[str]) -> Iterator[Change]:
+    one, other = _options(before), _options(now)
+    for kind, i, j, k, m in difflib.SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
+        if kind != "equal":
+            yield from _of_stretch(one[i:j], other[k:m])
+
+
+def _of_stretch(before: Sequence[_Group], now: Sequence[_Group]) -> Iterator[Change]:
+    """The difference of two stretches of arguments: of each option, where they are the same."""
+    names = [_name(group) for group in before]
+    if all(names) and names == [_name(group) for group in now]:
+        for name, one, other in zip(names, before, now, strict=True):
+            yield Change(name, _value(one), _value(other))
+    else:
+        yield Change("the arguments", _joined(before), _joined(now))
+
+
+def _joined(groups: Sequence[_Group]) -> str:
+    return shlex.join(word for group in groups for word in group)
+
+
+def _name(group: _Group) -> str:
+    """The option's; empty where there is none."""
+    return group[0].partition("=")[0] if _OPTION.match(group[0]) else ""
+
+
+def _value(group: _Group) -> str:
+    _, _, value = group[0].partition("=")
+    return shlex.join((value, *group[1:]) if value else group[1:])
+
+
+def _options(words: Sequence[str]) -> list[_Group]:
+    """The words, each option with the values behind it."""
+    groups: list[_Group] = []
+    for word in words:
+        last = groups[-1][0] if groups else ""
+        if not _OPTION.match(word) and _OPTION.match(last) and "=" not in last:
+            groups[-1] = (*groups[-1], word)
+        else:
+            groups.append((word,))
+    return groups

@@ -1,0 +1,66 @@
+"""What `pitstop run` is asked to do, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pitstop.link.settings import Settings
+from pitstop.store.retention import RetentionPolicy
+from pitstop.supervisor.hangs.watchdog import HangPolicy
+from pitstop.supervisor.restarts.policy import RestartPolicy
+from pitstop.supervisor.stops.stop_policy import StopPolicy
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """One call of `pitstop run`.
+
+    Attributes:
+        run_dir: the run's folder, made when missing.
+        mirror: URL of its mirror, empty for none.
+        command: the user's command and its arguments.
+        settings: what the trainer obeys.
+        grace_seconds: the longest wait for a boundary after a stop request.
+        max_seconds: time for the whole call, 0 for no limit; None asks the
+            scheduler's environment.
+        stop_when: a condition on the metrics, see `stop_condition`; or empty.
+        stops: what else stops it, and how much time there is then.
+        retention: which checkpoints are kept.
+        restarts: how often to start again after a failure.
+        hang: what counts as a standstill, and what is done about it.
+        new: put an existing run aside and start over.
+        status_line: show one on a terminal that can.
+        trainer_pid: a process that runs the command already and is to be
+            supervised, 0 to start the command.
+    """
+
+    run_dir: Path
+    command: tuple[str, ...]
+    settings: Settings = field(default_factory=Settings)
+    mirror: str = ""
+    grace_seconds: float = 30.0
+    max_seconds: float | None = None
+    stop_when: str = ""
+    stops: StopPolicy = field(default_factory=StopPolicy)
+    retention: RetentionPolicy = field(default_factory=RetentionPolicy)
+    restarts: RestartPolicy = field(default_factory=RestartPolicy)
+    hang: HangPolicy = field(default_factory=HangPolicy)
+    new: bool = False
+    status_line: bool = True
+    trainer_pid: int = 0
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How a call of `pitstop run` ended.
+
+    Attributes:
+        state: "completed", "stopped" or "failed".
+        exit_code: for the shell.
+        attempt: the attempt that was made, 0 when none was needed.
+    """
+
+    state: str
+    exit_code: int
+    attempt: int

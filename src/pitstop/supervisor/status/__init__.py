@@ -1,0 +1,1 @@
+"""The status of a run, live or from its folder."""

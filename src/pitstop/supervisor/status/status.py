@@ -1,0 +1,183 @@
+"""What there is to say about a run at one moment; times in seconds, sizes in bytes."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass, field
+
+from pitstop.events import JsonValue
+from pitstop.link.beacon import Phase, Progress
+from pitstop.supervisor.records.best_epoch import BestEpoch
+
+SUSPENDED = "suspended"
+"""State of a run whose supervisor is suspended, as by Ctrl-Z; its clients find it out."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """A run's status; None where a thing is not known (yet).
+
+    Attributes:
+        state: starting, running, stopping, stopped, completed, failed or suspended.
+        step: training steps completed over the whole run.
+        epoch: epoch under way, counted from 0 as Keras counts.
+        pid: process id of the trainer.
+        attempt: how many times the command was started.
+        checkpoint_step: step of the newest durable checkpoint.
+        checkpoint_age_seconds: time since it was written.
+        checkpoint_interval_seconds: time between checkpoints that nobody asks for.
+        losses: attempts that lost their snapshots in memory too.
+        snapshot_step: step of the newest snapshot in memory.
+        level: how exact a resume will be, as in `events.LevelKnown`.
+        rate: steps per second, smoothed.
+        eta_seconds: time to the end of the fit at that rate.
+        loss: loss at the last boundary; NaN and infinities as text.
+        best_metric: what the best epoch is measured by, empty before one has ended.
+        best_value: its least value.
+        best_epoch: where it was, counted as `epoch`.
+        rss_bytes: memory that the trainer occupies.
+        memory_bytes: the same with all other processes of the command.
+        input_share: share of the steps' time that goes into waiting for input.
+        forecasts: what is going to run out, in words.
+        snapshot_memory_bytes: size of the two places for snapshots.
+        snapshot_backing: "memory", or "file" for a nameless file in the run's folder.
+        snapshot_limit_bytes: what was allowed, `--snapshot-memory`; None for half of
+            what is free.
+        started_seconds: when the attempt started, seconds since the epoch.
+        resumed_from_step: step that the attempt continued from.
+        replay_step: step whose place in the input is being found, by drawing batches again.
+        replayed_batches: how many were drawn.
+        batches_to_replay: how many there are to draw.
+        on_hang: what a standstill leads to, "warn", "kill" or "restart"; empty without a watch.
+        silent_seconds: time without progress, as the watchdog counts it.
+        patience_seconds: how much of it counts as a standstill, if nothing is done either.
+        standstill: where the training stands still, in words; empty while it does not.
+        restarts: how often the call may start the command again.
+        restarts_left: how often it still may.
+    """
+
+    state: str
+    run_dir: str = ""
+    step: int | None = None
+    epoch: int | None = None
+    epochs: int | None = None
+    step_in_epoch: int | None = None
+    steps_per_epoch: int | None = None
+    pid: int | None = None
+    supervisor_pid: int | None = None
+    attempt: int = 0
+    checkpoint_step: int | None = None
+    checkpoint_age_seconds: float | None = None
+    checkpoint_interval_seconds: float | None = None
+    losses: int = 0
+    snapshot_step: int | None = None
+    level: str = ""
+    level_reason: str = ""
+    phase: str = ""
+    rate: float | None = None
+    eta_seconds: float | None = None
+    loss: float | str | None = None
+    best_metric: str = ""
+    best_value: float | None = None
+    best_epoch: int | None = None
+    rss_bytes: int | None = None
+    memory_bytes: int | None = None
+    input_share: float | None = None
+    forecasts: list[str] = field(default_factory=list)
+    snapshot_memory_bytes: int | None = None
+    snapshot_backing: str = ""
+    snapshot_limit_bytes: int | None = None
+    started_seconds: float | None = None
+    resumed_from_step: int | None = None
+    exit_code: int | None = None
+    replay_step: int | None = None
+    replayed_batches: int | None = None
+    batches_to_replay: int | None = None
+    on_hang: str = ""
+    silent_seconds: float | None = None
+    patience_seconds: float | None = None
+    standstill: str = ""
+    restarts: int = 0
+    restarts_left: int = 0
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """For a message, or for `status --json`."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, body: dict[str, JsonValue]) -> Status:
+        """From a reply of the same or a newer version."""
+        known = {field.name for field in dataclasses.fields(cls)}
+        return cls(**{key: value for key, value in body.items() if key in known})
+
+
+def with_best(status: Status, best: BestEpoch | None) -> Status:
+    """The status with the best epoch so far."""
+    if best is None:
+        return status
+    return dataclasses.replace(
+        status, best_metric=best.metric, best_value=best.value, best_epoch=best.epoch
+    )
+
+
+def with_progress(status: Status, progress: Progress) -> Status:
+    """The status with the trainer's position, once there is one."""
+    if progress.phase is Phase.STARTING:
+        return dataclasses.replace(status, phase=_phase_name(progress))
+    if progress.phase is Phase.RESTORING:
+        return _restoring(status, progress)
+    rate = 1.0 / progress.step_seconds if progress.step_seconds > 0 else None
+    return dataclasses.replace(
+        status,
+        phase=_phase_name(progress),
+        step=progress.step,
+        epoch=progress.epoch,
+        epochs=progress.epochs or None,
+        step_in_epoch=progress.step_in_epoch,
+        steps_per_epoch=progress.steps_per_epoch or None,
+        snapshot_step=progress.snapshot_step if progress.snapshot_step >= 0 else None,
+        rate=rate,
+        eta_seconds=eta_seconds(progress, rate),
+        loss=_json_loss(progress.loss),
+    )
+
+
+def _restoring(status: Status, progress: Progress) -> Status:
+    # The position on the page is that of a process which has not trained yet.
+    status = dataclasses.replace(status, phase=_phase_name(progress))
+    if not progress.batches_to_replay:
+        return status
+    return dataclasses.replace(
+        status,
+        replay_step=progress.replay_step,
+        replayed_batches=progress.replayed_batches,
+        batches_to_replay=progress.batches_to_replay,
+    )
+
+
+def replay_text(status: Status) -> str:
+    """How far a replay of the input is, empty when there is none."""
+    if status.batches_to_replay is None:
+        return ""
+    drawn = f"{status.replayed_batches} of {status.batches_to_replay}"
+    return f"finding step {status.replay_step}: {drawn} batches"
+
+
+def eta_seconds(progress: Progress, rate: float | None) -> float | None:
+    """Time to the end of the fit, None when its length or the rate is unknown."""
+    if rate is None or not progress.epochs or not progress.steps_per_epoch:
+        return None
+    total = progress.epochs * progress.steps_per_epoch
+    done = progress.epoch * progress.steps_per_epoch + progress.step_in_epoch
+    return max(0, total - done) / rate
+
+
+def _phase_name(progress: Progress) -> str:
+    return progress.phase.name.lower()
+
+
+def _json_loss(loss: float) -> float | str | None:
+    # NaN is "no loss yet" before the first boundary and a diverged loss after
+    # it; strict JSON has no number for either.
+    return loss if math.isfinite(loss) else (None if math.isnan(loss) else str(loss))

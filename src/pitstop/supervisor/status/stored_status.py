@@ -1,0 +1,100 @@
+"""The status of a run that nobody supervises now: what its folder says."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from pitstop import journal
+from pitstop.events import (
+    AttemptEnded,
+    AttemptStarted,
+    EpochEnded,
+    Event,
+    FitStarted,
+    LevelKnown,
+    ResumeChosen,
+    TrainerExited,
+)
+from pitstop.journal import Entry
+from pitstop.store.catalog import Catalog
+from pitstop.store.manifest import Manifest
+from pitstop.store.run_folder import RunFolder
+from pitstop.supervisor.lifecycle.table import State
+from pitstop.supervisor.records.best_epoch import best_of
+from pitstop.supervisor.status.status import Status, with_best
+
+_E = TypeVar("_E", bound=Event)
+
+
+def stored_status(folder: RunFolder) -> Status:
+    """Reads journal and checkpoints.
+
+    Raises:
+        FormatTooNew: a checkpoint was written by a newer Pitstop.
+    """
+    manifests = [each.manifest for each in Catalog(folder.checkpoints).entries() if each.manifest]
+    entries = journal.read(folder.journal).entries
+    return status_from(str(folder.path), entries, manifests[0] if manifests else None, time.time())
+
+
+def status_from(
+    run_dir: str, entries: Sequence[Entry], newest: Manifest | None, now_seconds: float
+) -> Status:
+    """The status of a run without a supervisor.
+
+    An attempt without an end lost its supervisor, and has failed.
+    """
+    attempt = max((entry.attempt for entry in entries), default=0)
+    own = [entry for entry in entries if entry.attempt == attempt]
+    started, ended = _last(own, AttemptStarted), _last(own, AttemptEnded)
+    exited, resumed = _last(own, TrainerExited), _last(own, ResumeChosen)
+    level, fit = _last(own, LevelKnown), _last(own, FitStarted)
+    info = newest.info if newest else None
+    epochs = [entry.event for entry in entries if isinstance(entry.event, EpochEnded)]
+    status = Status(
+        state=ended.state if ended else _unended_state(own),
+        run_dir=run_dir,
+        step=exited.step if exited else info.step if info else None,
+        epoch=exited.epoch if exited else info.epoch if info else None,
+        epochs=fit.epochs if fit else None,
+        step_in_epoch=exited.step_in_epoch if exited else info.step_in_epoch if info else None,
+        steps_per_epoch=fit.steps_per_epoch if fit else None,
+        attempt=attempt,
+        checkpoint_step=info.step if info else None,
+        checkpoint_age_seconds=max(0.0, now_seconds - info.created_seconds) if info else None,
+        level=level.level if level else info.level if info else "",
+        level_reason=level.reason if level else "",
+        started_seconds=own[0].time_seconds if started else None,
+        resumed_from_step=resumed.step if resumed else None,
+        exit_code=ended.exit_code if ended else None,
+        loss=_json_loss(epochs[-1].logs.get("loss")) if epochs else None,
+    )
+    return with_best(status, best_of(epochs))
+
+
+def _json_loss(loss: float | None) -> float | str | None:
+    return loss if loss is None or math.isfinite(loss) else str(loss)
+
+
+def is_completed(entries: Sequence[Entry]) -> bool:
+    """Whether the last attempt trained to the end."""
+    ended = _last(entries, AttemptEnded)
+    started = _last_index(entries, lambda event: isinstance(event, AttemptStarted))
+    concluded = _last_index(entries, lambda event: isinstance(event, AttemptEnded))
+    return ended is not None and ended.state == State.COMPLETED.value and concluded > started
+
+
+def _unended_state(entries: Sequence[Entry]) -> str:
+    return State.FAILED.value if entries else State.STARTING.value
+
+
+def _last(entries: Sequence[Entry], kind: type[_E]) -> _E | None:
+    return next((entry.event for entry in reversed(entries) if isinstance(entry.event, kind)), None)
+
+
+def _last_index(entries: Sequence[Entry], test: Callable[[Event], bool]) -> int:
+    hits = (i for i in range(len(entries) - 1, -1, -1) if test(entries[i].event))
+    return next(hits, -1)

@@ -1,0 +1,1 @@
+"""Everything that can stop a run: signals, files, clocks, conditions, shortage."""

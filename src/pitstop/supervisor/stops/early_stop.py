@@ -1,0 +1,34 @@
+"""Signals that come before anything is supervised: nothing has begun, and nothing is lost."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from types import FrameType
+
+from pitstop.exit_codes import EXIT_STOPPED
+
+_ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+_USUAL = (signal.SIG_DFL, signal.default_int_handler)
+
+
+def heed() -> None:
+    """From now on a signal that asks for a stop ends this process as stopped.
+
+    One that is ignored stays ignored.
+    """
+    for each in _ASKING:
+        if signal.getsignal(each) in _USUAL:
+            signal.signal(each, _leave)
+
+
+def forget() -> None:
+    """From now on they do nothing: the run has ended, and its exit code is known."""
+    for each in _ASKING:
+        signal.signal(each, signal.SIG_IGN)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    sys.stderr.write("pitstop: stopped before the script was started; run it again to go on.\n")
+    raise SystemExit(EXIT_STOPPED)

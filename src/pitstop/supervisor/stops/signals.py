@@ -1,0 +1,176 @@
+"""Signals as values in a queue: which, and who sent it.
+
+Handlers would run at any place of the supervisor's code and would not know
+the sender.  Instead the signals are blocked everywhere, and one thread waits
+for them with `sigwaitinfo`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FrameType
+
+from pitstop.events import StopRequested
+from pitstop.supervisor.stops.signal_actions import Action, SignalActions
+
+_SI_KERNEL = 0x80
+_USUAL = SignalActions()
+_OTHERS = frozenset({signal.SIGCHLD, signal.SIGTSTP, signal.SIGWINCH})
+_NEVER_IGNORED = frozenset({signal.SIGCHLD, signal.SIGWINCH})
+
+
+@dataclass(frozen=True)
+class Received:
+    """A signal that arrived.
+
+    Attributes:
+        signal: which one.
+        sender_pid: process that sent it, None when the kernel did.
+        sender_uid: its user, None when the kernel did.
+        from_terminal: the terminal made it (Ctrl-C, Ctrl-Z, hang-up).
+        action: what it is to do; None for one that is no business of the user's.
+    """
+
+    signal: signal.Signals
+    sender_pid: int | None
+    sender_uid: int | None
+    from_terminal: bool
+    action: Action | None = None
+
+    @property
+    def asks_to_stop(self) -> bool:
+        """Whether it is to stop the run."""
+        return self.action in (Action.STOP, Action.NOW)
+
+
+def stop_request(
+    received: Received, sender_command: str, *, again: bool, seconds_left: float | None = None
+) -> StopRequested:
+    """The event of a signal that asks to stop.
+
+    A Ctrl-C after an earlier request wants the end at once; a repeated SIGTERM
+    is only a scheduler that says everything twice.
+    """
+    at_once = received.action is Action.NOW or (again and received.signal is signal.SIGINT)
+    return StopRequested(
+        source="signal",
+        urgency="now" if at_once else "graceful",
+        signal=received.signal.name,
+        sender_pid=received.sender_pid,
+        sender_uid=received.sender_uid,
+        sender_command=sender_command,
+        from_terminal=received.from_terminal,
+        seconds_left=seconds_left,
+    )
+
+
+def received_from(
+    number: int, code: int, pid: int, uid: int, actions: SignalActions = _USUAL
+) -> Received:
+    """The value of one `siginfo`; see sigaction(2) for `code`."""
+    kernel = code == _SI_KERNEL
+    return Received(
+        signal.Signals(number),
+        None if kernel or pid == 0 else pid,
+        None if kernel or pid == 0 else uid,
+        kernel and number != signal.SIGCHLD,
+        actions.of(signal.Signals(number)),
+    )
+
+
+def watched_signals(
+    disposition: Callable[[signal.Signals], object] = signal.getsignal,
+    actions: SignalActions = _USUAL,
+) -> frozenset[signal.Signals]:
+    """The signals to wait for.
+
+    One that was ignored when we started stays ignored, unless the user has chosen
+    what it does: that is how `nohup` and a shell's background jobs ask to be left alone.
+    """
+    watched = _OTHERS | frozenset(actions.all)
+    may_be_ignored = watched - _NEVER_IGNORED - frozenset(actions.chosen)
+    return watched - {each for each in may_be_ignored if disposition(each) == signal.SIG_IGN}
+
+
+class SignalQueue:
+    """Blocks the watched signals in this process and collects them.
+
+    Must be made in the main thread.  `fileno()` becomes readable when
+    something is in the queue.
+
+    A thread that a library started before us (a BLAS pool, a debugger) blocks
+    nothing, and the kernel may hand it our signals.  They are caught there by
+    ordinary handlers, which only do not know the sender.
+    """
+
+    def __init__(self, actions: SignalActions = _USUAL) -> None:
+        self._actions = actions
+        self._watched = watched_signals(actions=actions)
+        self._received: deque[Received] = deque()
+        self._closing = False
+        self._wake_in, self._wake_out = socket.socketpair()
+        self._wake_out.setblocking(False)
+        # Also undoes an inherited "ignore", with which the kernel would drop
+        # our children's exits.
+        self._handlers = {each: signal.signal(each, self._on_stray) for each in self._watched}
+        self._wakeup_fd = signal.set_wakeup_fd(self._wake_out.fileno(), warn_on_full_buffer=False)
+        self.original_mask = frozenset(
+            signal.Signals(each) for each in signal.pthread_sigmask(signal.SIG_BLOCK, self._watched)
+        )
+        self._thread = threading.Thread(target=self._wait, name="pitstop-signals", daemon=True)
+        self._thread.start()
+
+    @property
+    def blocked_mask(self) -> frozenset[signal.Signals]:
+        """The mask of this process while it collects."""
+        return self.original_mask | self._watched
+
+    def fileno(self) -> int:
+        """For selectors."""
+        return self._wake_in.fileno()
+
+    def take(self) -> list[Received]:
+        """Everything that arrived, in order."""
+        self._wake_in.recv(1 << 12)
+        return [self._received.popleft() for _ in range(len(self._received))]
+
+    def close(self) -> None:
+        """Ends the waiting and gives the signals their old meaning back."""
+        self._closing = True
+        signal.pthread_kill(self._thread.ident or 0, signal.SIGCHLD)
+        self._thread.join()
+        for each, handler in self._handlers.items():
+            signal.signal(each, handler)
+        signal.set_wakeup_fd(self._wakeup_fd)
+        signal.pthread_sigmask(signal.SIG_SETMASK, self.original_mask)
+        self._wake_in.close()
+        self._wake_out.close()
+
+    def _on_stray(self, number: int, _frame: FrameType | None) -> None:
+        self._received.append(received_from(number, 0, 0, 0, self._actions))
+
+    def _wait(self) -> None:
+        while True:
+            info = signal.sigwaitinfo(self._watched)
+            if self._closing:
+                return
+            self._put(
+                received_from(info.si_signo, info.si_code, info.si_pid, info.si_uid, self._actions)
+            )
+
+    def _put(self, received: Received) -> None:
+        self._received.append(received)
+        with contextlib.suppress(BlockingIOError):  # it is awake already
+            self._wake_out.send(b"!")
+
+
+def suspend_self() -> None:
+    """Stops this process as Ctrl-Z would have; returns when it is continued."""
+    os.kill(os.getpid(), signal.SIGSTOP)

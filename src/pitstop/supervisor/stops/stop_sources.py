@@ -1,0 +1,81 @@
+"""Looks for the reasons to stop that nobody reports: a file, the clock, the cloud."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pitstop.events import StopRequested
+from pitstop.supervisor.lifecycle.deadline import Patience
+from pitstop.supervisor.stops import stop_file, time_limit
+from pitstop.supervisor.stops.time_limit import TimeLimit
+
+_LOOK_SECONDS = 0.25
+
+
+class StopSources:
+    """Asked at every turn of the supervision; looks around now and then.
+
+    Attributes:
+        limit: the time there is; None without a limit.
+    """
+
+    def __init__(
+        self,
+        stop_file: Path,
+        limit: TimeLimit | None,
+        preempted: Callable[[], StopRequested | None] = lambda: None,
+    ) -> None:
+        """Looks at nothing yet.
+
+        Args:
+            stop_file: the file that asks for a stop.
+            limit: of the call of `pitstop run`, if there is one.
+            preempted: asks whether the machine is taken away.
+        """
+        self.limit = limit
+        self._stop_file = stop_file
+        self._preempted = preempted
+        self._look_at = 0.0
+
+    def request(
+        self, now_seconds: float, step_seconds: float, save_seconds: float
+    ) -> StopRequested | None:
+        """A reason to stop that has come up; None mostly.
+
+        Args:
+            now_seconds: CLOCK_MONOTONIC.
+            step_seconds: measured time of a step.
+            save_seconds: measured time to make a checkpoint durable.
+        """
+        if self.limit is not None:
+            asked = time_limit.request(self.limit, now_seconds, step_seconds, save_seconds)
+            if asked is not None:
+                return asked
+        if now_seconds < self._look_at:
+            return None
+        self._look_at = now_seconds + _LOOK_SECONDS
+        return self._preempted() or stop_file.obey(self._stop_file)
+
+    def heard(self, asked: StopRequested, now_seconds: float) -> None:
+        """Somebody asks for a stop, and may end the run by force after a while.
+
+        Args:
+            asked: the request.
+            now_seconds: CLOCK_MONOTONIC.
+        """
+        if asked.seconds_left is not None:
+            set_by = asked.signal or asked.source
+            given = TimeLimit(asked.seconds_left, now_seconds + asked.seconds_left, set_by)
+            self.limit = time_limit.sooner(self.limit, given)
+
+    def bound(self, wait: Patience, asked_at_seconds: float, save_seconds: float) -> Patience:
+        """A wait for the trainer, no longer than the time limit allows."""
+        if self.limit is None:
+            return wait
+        return time_limit.within(self.limit, wait, asked_at_seconds, save_seconds)
+
+    def terminate_seconds(self, save_seconds: float) -> float:
+        """How long the trainer may take to end after a SIGTERM."""
+        return time_limit.terminate_seconds(self.limit, time.monotonic(), save_seconds)

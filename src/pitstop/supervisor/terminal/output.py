@@ -1,0 +1,149 @@
+"""The script's output: copied to ours unchanged and at once, and into a log.
+
+Copying runs in threads of its own, so that a reader who does not read (a
+pager) blocks the script, as it would without us, and never the supervision.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import stat
+import struct
+import termios
+import threading
+from dataclasses import dataclass
+
+from pitstop.supervisor.processes.process import StandardStreams
+from pitstop.supervisor.terminal.output_log import OutputLog
+from pitstop.supervisor.terminal.screen import Screen
+from pitstop.supervisor.terminal.status_line import Size
+
+_READ_BYTES = 1 << 16
+_CLOSE_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One way of the script's output to ours.
+
+    Attributes:
+        targets: the script's descriptors that write into it (1, 2 or both).
+        terminal: it is a pseudo-terminal; else a pipe.
+    """
+
+    targets: tuple[int, ...]
+    terminal: bool
+
+
+def plan_channels(*, stdout_tty: bool, stderr_tty: bool, same_file: bool) -> tuple[Channel, ...]:
+    """The channels for our own output: what is a terminal stays one.
+
+    Both go through one channel where ours end in one place, so that the order
+    of what the script writes is kept.
+    """
+    if (stdout_tty and stderr_tty) or same_file:
+        return (Channel((1, 2), stdout_tty),)
+    return (Channel((1,), stdout_tty), Channel((2,), stderr_tty))
+
+
+def our_channels() -> tuple[Channel, ...]:
+    """The channels for this process's own stdout and stderr."""
+    return plan_channels(
+        stdout_tty=os.isatty(1), stderr_tty=os.isatty(2), same_file=_same_file(1, 2)
+    )
+
+
+class Tee:
+    """Copies the script's output while it lives."""
+
+    def __init__(self, channels: tuple[Channel, ...], log: OutputLog, screen: Screen) -> None:
+        self._log = log
+        self._screen = screen
+        self._ends: dict[int, int] = {}
+        self._threads: list[threading.Thread] = []
+        self._terminals: list[int] = []
+        for channel in channels:
+            self._open(channel)
+
+    @property
+    def streams(self) -> StandardStreams:
+        """What the script must get as its stdout and stderr."""
+        return StandardStreams(self._ends[1], self._ends[2])
+
+    def script_started(self) -> None:
+        """Lets go of the script's ends, so that its end is seen."""
+        for fd in set(self._ends.values()):
+            os.close(fd)
+        for thread in self._threads:
+            thread.start()
+
+    def resize(self, size: Size | None) -> None:
+        """Tells the script's terminals how large they are."""
+        if size is None:
+            return
+        window = struct.pack("HHHH", size.rows, size.columns, 0, 0)
+        for terminal in self._terminals:
+            with contextlib.suppress(OSError):
+                fcntl.ioctl(terminal, termios.TIOCSWINSZ, window)
+
+    def drain(self) -> None:
+        """Waits until what the script has written is copied, but not for a reader that blocks."""
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join(_CLOSE_SECONDS)
+
+    def close(self) -> None:
+        """Waits until everything is copied, but not for a reader that blocks."""
+        self.drain()
+        self._log.close()
+
+    def _open(self, channel: Channel) -> None:
+        source, sink = pty.openpty() if channel.terminal else os.pipe()
+        if channel.terminal:
+            _pass_bytes_unchanged(sink)
+            self._terminals.append(source)
+        self._ends.update(dict.fromkeys(channel.targets, sink))
+        arguments = (source, channel.targets[0])
+        thread = threading.Thread(target=self._copy, args=arguments, daemon=True)
+        self._threads.append(thread)
+
+    def _copy(self, source: int, target: int) -> None:
+        heard = True
+        # A pty reports its end as EIO.
+        with contextlib.suppress(OSError):
+            while data := os.read(source, _READ_BYTES):
+                self._log.append(data)
+                heard = heard and self._pass_on(target, data)
+        os.close(source)
+
+    def _pass_on(self, target: int, data: bytes) -> bool:
+        """Whether there is still somebody to write to.
+
+        A `tee` that Ctrl-C ends before us must not cost the step that is under way: from
+        then on the script's output goes into the log alone.
+        """
+        try:
+            self._screen.write(target, data)
+        except OSError:
+            return False
+        return True
+
+
+def _pass_bytes_unchanged(terminal: int) -> None:
+    # The real terminal does the output processing; doing it twice would alter
+    # line ends.
+    settings = termios.tcgetattr(terminal)
+    settings[1] &= ~termios.OPOST
+    termios.tcsetattr(terminal, termios.TCSANOW, settings)
+
+
+def _same_file(left: int, right: int) -> bool:
+    try:
+        one, other = os.fstat(left), os.fstat(right)
+    except OSError:
+        return False
+    regular = stat.S_ISREG(one.st_mode) or stat.S_ISFIFO(one.st_mode) or stat.S_ISSOCK(one.st_mode)
+    return regular and (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)

@@ -1,0 +1,1 @@
+"""The one process that trains, and the conversation with it."""

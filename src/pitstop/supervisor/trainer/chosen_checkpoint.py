@@ -1,0 +1,25 @@
+"""A checkpoint that this attempt restores."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from pitstop.events import JsonValue, ResumeChosen
+from pitstop.store.manifest import CheckpointInfo
+
+
+@dataclass(frozen=True)
+class ChosenCheckpoint:
+    """A checkpoint to restore: the folder's name and what its manifest says."""
+
+    checkpoint: str
+    info: CheckpointInfo
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """For the trainer's welcome."""
+        return {"checkpoint": self.checkpoint, "info": dataclasses.asdict(self.info)}
+
+    def chosen(self) -> ResumeChosen:
+        """The event that tells of it."""
+        return ResumeChosen(self.info.step, self.info.epoch, self.checkpoint, self.info.level)

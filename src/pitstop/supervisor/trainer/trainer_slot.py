@@ -1,0 +1,151 @@
+"""The one place for a training process in an attempt."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pitstop.errors import PeerClosed
+from pitstop.link.wire import Connection
+from pitstop.supervisor.lifecycle.event_loop import EventLoop
+from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint
+from pitstop.supervisor.trainer.trainer_link import (
+    Introduction,
+    TrainerHandlers,
+    TrainerLink,
+    refusal,
+)
+
+
+@dataclass(frozen=True)
+class Invitation:
+    """What every trainer of the attempt is told, but for the restore points.
+
+    Attributes:
+        run_dir: the run's folder, absolute.
+        attempt: number of the attempt.
+        settings: as `link.settings.Settings.to_json` gives them.
+        lost_from_step: step that the attempt before had reached, -1 if unknown.
+        beacon_fd: descriptor of the shared page.
+    """
+
+    run_dir: str
+    attempt: int
+    settings: dict[str, Any]
+    lost_from_step: int
+    beacon_fd: int
+
+
+def refuse(connection: Connection, reason: str) -> None:
+    """Tells a process why it may not train, and closes the connection to it."""
+    with contextlib.suppress(PeerClosed):
+        connection.send("refused", {"reason": reason})
+    connection.close()
+
+
+class TrainerSlot:
+    """Taken by one process at a time: the first that says hello, the next when that is gone.
+
+    Attributes:
+        link: the conversation with the trainer, None before there was one.
+        pid: process id of the trainer, 0 before there was one.
+        left_at: when it was gone, on the monotonic clock; None while it is there.
+    """
+
+    def __init__(
+        self,
+        event_loop: EventLoop,
+        invitation: Invitation,
+        handlers: TrainerHandlers,
+        on_left: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Nobody is there yet.
+
+        Args:
+            reactor: waits for what a trainer says.
+            invitation: what it is told.
+            handlers: what is done with what it says.
+            on_left: told when it is gone.
+        """
+        self._event_loop = event_loop
+        self._on_left = on_left
+        self._invitation = invitation
+        self._handlers = handlers
+        self._welcomed = False
+        self.link: TrainerLink | None = None
+        self.pid = 0
+        self.left_at: float | None = None
+
+    @property
+    def connected(self) -> bool:
+        """Whether a trainer is there now."""
+        return self.link is not None and self.link.open
+
+    @property
+    def present_pid(self) -> int:
+        """Process id of the trainer that is there now, 0 when none is."""
+        return self.pid if self.connected else 0
+
+    def offer(self, connection: Connection, body: dict[str, Any], *, closed: bool) -> bool:
+        """A process wants to train; whether it got the seat.
+
+        Args:
+            connection: to the process; ours to close.
+            body: its hello.
+            closed: no process but the present one may train any more.
+        """
+        hello = Introduction.from_body(body)
+        reason = refusal(hello, self.pid, seat_taken=self.connected or closed)
+        if reason:
+            refuse(connection, reason)
+            return False
+        self._take(connection, hello)
+        return True
+
+    def welcome(self, points: tuple[ChosenCheckpoint, ...]) -> None:
+        """Lets the trainer begin, once it is there and the restore points are known."""
+        if self._welcomed or self.link is None:
+            return
+        self._welcomed = True
+        invitation = self._invitation
+        body = {
+            "run_dir": invitation.run_dir,
+            "attempt": invitation.attempt,
+            "settings": invitation.settings,
+            "lost_from_step": invitation.lost_from_step,
+            "points": [point.to_json() for point in points],
+        }
+        self.link.welcome(body, invitation.beacon_fd)
+
+    def drain(self) -> None:
+        """Handles everything that a trainer which is gone has said."""
+        if self.link is not None:
+            self.link.drain()
+            self._leave()
+
+    def clear(self) -> None:
+        """Sends away who is there; what it has still to say is not heard."""
+        self._leave()
+
+    def _take(self, connection: Connection, hello: Introduction) -> None:
+        self.link = TrainerLink(connection, hello.pid, self._handlers)
+        self.pid = hello.pid
+        self.left_at = None
+        self._welcomed = False
+        self._event_loop.watch(connection, self._receive)
+
+    def _receive(self) -> None:
+        if self.link is not None:
+            self.link.receive()
+            if self.link.lost:
+                self._leave()
+                self._on_left()
+
+    def _leave(self) -> None:
+        if self.link is not None and self.link.open:
+            self._event_loop.forget(self.link.connection)
+            self.link.close()
+            self.left_at = time.monotonic()

@@ -1,0 +1,106 @@
+"""Who connects to the run's socket may be anybody."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pitstop.errors import PeerClosed
+from pitstop.link.wire import PROTOCOL, Connection
+from pitstop.supervisor.control.clients import ClientReception
+from pitstop.supervisor.control.control_socket import ControlSocket
+from pitstop.supervisor.lifecycle.event_loop import EventLoop
+
+
+class Desk:
+    """Remembers what was asked, and answers nothing."""
+
+    def __init__(self) -> None:
+        self.served: list[dict[str, Any]] = []
+
+    def serve(self, _: Connection, body: dict[str, Any]) -> None:
+        self.served.append(body)
+
+    def forget(self, _: Connection) -> None:
+        """Nobody waits here."""
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Iterator[Any]:
+    control, event_loop, desk = (
+        ControlSocket({"XDG_RUNTIME_DIR": str(tmp_path)}),
+        EventLoop(),
+        Desk(),
+    )
+    hellos: list[dict[str, Any]] = []
+    given: Any = desk
+
+    def greet(client: Connection, body: dict[str, Any]) -> None:
+        hellos.append(body)
+        client.close()
+
+    clients = ClientReception(event_loop, control, given, greet)
+    yield SimpleNamespace(path=str(control.path), event_loop=event_loop, desk=desk, hellos=hellos)
+    clients.close()
+    control.close()
+    event_loop.close()
+
+
+def text(body: bytes) -> bytes:
+    return struct.pack("<IB", len(body), 0) + body
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"type":"hello","pid":"abc"}',
+        b'{"type":"hello","protocol":1,"pid":1,"argv":5}',
+        b'{"type":"request","command":"\xff"}',
+        b'{"type":"request","command":' + b"[" * 30_000 + b"]" * 30_000 + b"}",
+        b"[1]",
+    ],
+)
+def test_a_bad_client_is_answered_and_dropped(room: Any, body: bytes) -> None:
+    client = Connection.connect(room.path)
+    client.socket.settimeout(5)
+    client.socket.sendall(text(body) + text(b'{"type":"request","command":"status"}'))
+    for _ in range(3):
+        room.event_loop.turn(0.2)
+    assert client.receive().type == "refused"
+    with pytest.raises(PeerClosed):
+        client.receive()
+    assert (room.desk.served, room.hellos) == ([], [])
+    other = Connection.connect(room.path)
+    other.send("request", {"command": "status"})
+    for _ in range(2):
+        room.event_loop.turn(0.2)
+    assert room.desk.served == [{"command": "status"}]
+    other.close()
+    client.close()
+
+
+def test_a_process_is_who_the_kernel_says(room: Any) -> None:
+    client = Connection.connect(room.path)
+    client.send("hello", {"protocol": PROTOCOL, "pid": 1})
+    for _ in range(2):
+        room.event_loop.turn(0.2)
+    assert [hello["pid"] for hello in room.hellos] == [os.getpid()]
+    client.close()
+
+
+def test_a_client_that_sends_for_ever_is_dropped(room: Any) -> None:
+    client = Connection.connect(room.path)
+    client.socket.sendall(struct.pack("<IB", 0xFFFFFFFF, 0))
+    for _ in range(2):
+        room.event_loop.turn(0.2)
+    client.socket.settimeout(5)
+    assert client.socket.recv(1) == b""
+    assert client.socket.family is socket.AF_UNIX
+    client.close()

@@ -1,0 +1,121 @@
+"""What the command line asks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from pitstop.events import CheckpointCommitted, CheckpointFailed, StopRequested
+from pitstop.link.wire import Connection, pair
+from pitstop.supervisor.control.requests import RequestDesk, RequestHandlers
+from pitstop.supervisor.status.status import Status
+
+Ends = tuple[Connection, Connection]
+
+
+@pytest.fixture
+def ends() -> Iterator[Ends]:
+    ours, theirs = pair()
+    yield ours, theirs
+    ours.close()
+    theirs.close()
+
+
+def _desk(
+    stops: list[StopRequested], step: int | None = 7, names: list[str] | None = None
+) -> RequestDesk:
+    def checkpoint(name: str) -> int | None:
+        if names is not None:
+            names.append(name)
+        return step
+
+    return RequestDesk(RequestHandlers(lambda: Status("running", step=7), stops.append, checkpoint))
+
+
+def _committed(step: int, name: str = "") -> CheckpointCommitted:
+    return CheckpointCommitted(step, 0, f"{step:08d}", 1, 0.1, "cadence", name)
+
+
+def test_status(ends: Ends) -> None:
+    _desk([]).serve(ends[0], {"command": "status"})
+    assert ends[1].receive().body["status"]["step"] == 7
+
+
+@pytest.mark.parametrize(("now", "urgency"), [(False, "graceful"), (True, "now")])
+def test_stop_names_who_asked(ends: Ends, now: bool, urgency: str) -> None:
+    stops: list[StopRequested] = []
+    _desk(stops).serve(ends[0], {"command": "stop", "now": now})
+    assert ends[1].receive().body["status"]["state"] == "running"
+    [stop] = stops
+    assert (stop.source, stop.urgency, stop.sender_pid) == ("command", urgency, os.getpid())
+    assert stop.sender_command
+
+
+def test_a_script_that_asks_for_itself_says_why(ends: Ends) -> None:
+    stops: list[StopRequested] = []
+    body = {"command": "stop", "source": "script", "reason": "good enough"}
+    _desk(stops).serve(ends[0], body)
+    [stop] = stops
+    assert (stop.source, stop.urgency, stop.reason) == ("script", "graceful", "good enough")
+
+
+def test_nobody_asks_in_another_s_name(ends: Ends) -> None:
+    stops: list[StopRequested] = []
+    _desk(stops).serve(ends[0], {"command": "stop", "source": "signal"})
+    assert [stop.source for stop in stops] == ["command"]
+
+
+def test_checkpoint_answers_only_with_one_that_is_not_older(ends: Ends) -> None:
+    desk = _desk([])
+    desk.serve(ends[0], {"command": "checkpoint"})
+    desk.saved(_committed(6))
+    desk.saved(_committed(8))
+    desk.saved(_committed(9))
+    assert ends[1].receive().body == {"checkpoint": "00000008", "checkpoint_step": 8}
+
+
+def test_a_named_checkpoint_is_answered_with_the_one_of_that_name(ends: Ends) -> None:
+    names: list[str] = []
+    desk = _desk([], names=names)
+    desk.serve(ends[0], {"command": "checkpoint", "name": "mine"})
+    assert names == ["mine"]
+    desk.saved(_committed(8))
+    desk.saved(_committed(9, "mine"))
+    assert ends[1].receive().body == {"checkpoint": "00000009", "checkpoint_step": 9}
+
+
+def test_two_names_at_a_time_are_refused(ends: Ends) -> None:
+    names: list[str] = []
+    desk = _desk([], names=names)
+    other, client = pair()
+    desk.serve(ends[0], {"command": "checkpoint", "name": "mine"})
+    desk.serve(other, {"command": "checkpoint", "name": "yours"})
+    assert "Try again" in client.receive().body["refused"]
+    desk.saved(_committed(9, "mine"))
+    desk.serve(other, {"command": "checkpoint", "name": "yours"})
+    assert names == ["mine", "yours"]
+    other.close()
+    client.close()
+
+
+def test_checkpoint_that_failed_is_refused_with_the_reason(ends: Ends) -> None:
+    desk = _desk([])
+    desk.serve(ends[0], {"command": "checkpoint"})
+    desk.not_saved(CheckpointFailed(8, "The disk is full.", "Free some."))
+    assert ends[1].receive().body == {"refused": "The disk is full. Free some."}
+
+
+def test_checkpoint_without_training_is_refused(ends: Ends) -> None:
+    _desk([], step=None).serve(ends[0], {"command": "checkpoint"})
+    assert "nothing to save" in ends[1].receive().body["refused"]
+
+
+def test_client_that_left_is_not_answered(ends: Ends) -> None:
+    desk = _desk([])
+    desk.serve(ends[0], {"command": "checkpoint"})
+    desk.forget(ends[0])
+    desk.saved(_committed(9))
+    desk.serve(ends[0], {"command": "dance"})
+    assert "dance" in ends[1].receive().body["refused"]

@@ -1,0 +1,64 @@
+"""Stacks as faulthandler writes them."""
+
+from __future__ import annotations
+
+import faulthandler
+import threading
+from pathlib import Path
+
+from pitstop.supervisor.hangs.stack_dump import StackFrame, parse
+
+TEXT = """\
+== process 7 (python train.py): 2026-01-01 00:00:00, no progress for 60 s at step 3, train
+
+Thread 0x00007f00d03776c0 (most recent call first):
+  File "/app/data.py", line 6 in rows
+  File "/usr/lib/python3.11/threading.py", line 982 in run
+
+Current thread 0x00007f00d0ff8b80 (most recent call first):
+  File "/venv/lib/python3.11/site-packages/tensorflow/python/eager/execute.py", line 53 in quick
+  File "/app/train.py", line ??? in <module>
+"""
+
+
+def test_the_main_thread_comes_first_and_the_innermost_call_too() -> None:
+    main, other = parse(TEXT)
+    assert main.frames[0].function == "quick"
+    assert main.users_frame == StackFrame("/app/train.py", 0, "<module>")
+    assert other.users_frame == StackFrame("/app/data.py", 6, "rows")
+    assert str(other.frames[0]) == "/app/data.py:6 in rows()"
+
+
+def test_calls_are_found_by_path_and_function() -> None:
+    main, other = parse(TEXT)
+    assert main.has("tensorflow/python/eager/")
+    assert main.has("eager/execute.py", "quick")
+    assert not main.has("eager/execute.py", "slow")
+    assert not other.has("tensorflow")
+
+
+def test_our_own_calls_are_not_the_users() -> None:
+    (stack,) = parse(
+        'Thread 0x1 (most recent call first):\n  File "/x/pitstop/engine/copier.py", line 1 in f\n'
+    )
+    assert stack.users_frame is None
+
+
+def test_what_this_python_writes_is_understood(tmp_path: Path) -> None:
+    release = threading.Event()
+    thread = threading.Thread(target=release.wait)
+    thread.start()
+    try:
+        with (tmp_path / "dump").open("w+") as file:
+            faulthandler.dump_traceback(file, all_threads=True)
+            file.seek(0)
+            stacks = parse(file.read())
+    finally:
+        release.set()
+        thread.join()
+    assert stacks[0].has(__file__.rpartition("/")[2], "test_what_this_python_writes_is_understood")
+    assert any(stack.has("threading.py", "wait") for stack in stacks[1:])
+
+
+def test_nothing_is_no_stack() -> None:
+    assert parse("") == ()

@@ -1,0 +1,110 @@
+"""Which states a trainer is told to restore, and what it hears when one cannot be loaded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from pitstop.link.wire import Connection, pair
+from pitstop.store.catalog import Catalog
+from pitstop.store.retention import RetentionPolicy
+from pitstop.store.run_folder import open_or_create
+from pitstop.supervisor.helpers.persister_link import PersisterLink, PersisterPlan
+from pitstop.supervisor.helpers.restoring import Restoring
+from pitstop.supervisor.trainer.trainer_link import TrainerHandlers, TrainerLink
+from tests.store.samples import save
+
+_UNHEARD = TrainerHandlers(*[lambda *_: None] * 5)
+
+
+@dataclass
+class _Attempt:
+    """The supervisor's side, and what is at the other ends of its connections."""
+
+    restoring: Restoring
+    link: PersisterLink
+    persister: Connection
+    trainer: Connection
+    trainer_link: TrainerLink
+
+    @property
+    def points(self) -> list[str]:
+        return [point.checkpoint for point in self.restoring.points]
+
+    def persister_says(self, type_: str, checkpoint: str, *fds: int) -> None:
+        self.persister.send(type_, {"checkpoint": checkpoint, "reason": "the disk sleeps"}, fds)
+        for message in self.link.receive():
+            self.restoring.answered(message)
+
+    def persister_is_given_up(self) -> None:
+        self.link.lost()
+        self.restoring.persister_given_up()
+
+    def trainer_asks(self, checkpoint: str) -> None:
+        self.restoring.requested(self.trainer_link, checkpoint)
+
+    def trainer_hears(self) -> tuple[str, str]:
+        message = self.trainer.receive()
+        return message.type, str(message.body["reason"])
+
+
+@pytest.fixture
+def attempt(tmp_path: Path) -> Iterator[_Attempt]:
+    folder = open_or_create(tmp_path / "run", ["train"], tmp_path)
+    save(folder.checkpoints, step=10, sequence=1)
+    save(folder.checkpoints, step=20, sequence=2)
+    plan = PersisterPlan(
+        folder.path, 1, -1, -1, RetentionPolicy(), tmp_path / "persister.log", frozenset()
+    )
+    link = PersisterLink(plan)
+    link.connection, persister = pair()
+    ours, trainer = pair()
+    restoring = Restoring(Catalog(folder.checkpoints), link, lambda: None)
+    restoring.begin()
+    assert persister.receive().body == {"checkpoint": ""}
+    yield _Attempt(restoring, link, persister, trainer, TrainerLink(ours, 5, _UNHEARD))
+    restoring.close()
+    link.lost()
+    for each in (persister, trainer, ours):
+        each.close()
+
+
+def test_what_was_loaded_is_handed_over(attempt: _Attempt) -> None:
+    attempt.persister_says("image", "00000020", attempt.trainer.fileno())
+    assert attempt.points == ["00000020"]
+    attempt.trainer_asks("00000020")
+    message = attempt.trainer.receive()
+    assert (message.type, message.body["checkpoint"]) == ("image", "00000020")
+    os.close(message.fds[0])
+
+
+def test_without_a_good_checkpoint_the_run_begins_anew(attempt: _Attempt) -> None:
+    attempt.persister_says("no_image", "")
+    assert attempt.restoring.ready
+    assert attempt.points == []
+
+
+def test_one_that_cannot_be_read_is_no_reason_to_begin_anew(attempt: _Attempt) -> None:
+    attempt.persister_says("no_image", "00000020")
+    assert attempt.points == ["00000020"]
+    attempt.trainer_asks("00000020")
+    attempt.persister_says("no_image", "00000020")
+    assert attempt.trainer_hears() == ("no_image", "the disk sleeps")
+
+
+def test_without_anybody_who_loads_it_the_run_does_not_begin_anew(attempt: _Attempt) -> None:
+    attempt.persister_is_given_up()
+    assert attempt.points == ["00000020"]
+    attempt.trainer_asks("00000020")
+    assert attempt.trainer_hears() == ("no_image", "the process that loads it keeps dying")
+
+
+def test_who_waits_is_told_that_nobody_loads_any_more(attempt: _Attempt) -> None:
+    attempt.persister_says("image", "00000020", attempt.trainer.fileno())
+    attempt.trainer_asks("00000010")
+    attempt.persister_is_given_up()
+    assert attempt.trainer_hears() == ("no_image", "the process that loads it keeps dying")

@@ -1,0 +1,78 @@
+"""How long a stop waits."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitstop.link.beacon import Beacon, Phase, Progress
+from pitstop.supervisor.lifecycle.deadline import Patience, overdue, patience
+from pitstop.supervisor.stops.time_limit import TimeLimit, within
+
+
+def _progress(phase: Phase, steps: int = 10, step_seconds: float = 0.0) -> Progress:
+    beacon = Beacon.create()
+    beacon.write_phase(phase)
+    beacon.write_plan(0, 1, 0, steps)
+    beacon.write_step_seconds(step_seconds)
+    return beacon.progress()
+
+
+@pytest.mark.parametrize(
+    ("progress", "connected", "seconds"),
+    [
+        (_progress(Phase.TRAIN), False, 30.0),
+        (_progress(Phase.STARTING), True, 0.5),
+        (_progress(Phase.FIRST_STEP, steps=0), True, 1.0),
+        (_progress(Phase.FIRST_STEP, steps=1), True, 30.0),
+        (_progress(Phase.TRAIN, step_seconds=0.01), True, 5.0),
+        (_progress(Phase.TRAIN, step_seconds=0.5), True, 10.0),
+        (_progress(Phase.TRAIN, step_seconds=60.0), True, 30.0),
+        (_progress(Phase.VALIDATION), True, 30.0),
+        (_progress(Phase.SAVING), True, 30.0),
+        (_progress(Phase.RESTORING), True, 30.0),
+        (_progress(Phase.BETWEEN_FITS), True, 30.0),
+        (_progress(Phase.ENDED), False, 30.0),
+    ],
+)
+def test_wait_follows_what_could_be_lost(
+    progress: Progress, connected: bool, seconds: float
+) -> None:
+    wait = patience(progress, connected=connected, stopped=False, grace_seconds=30.0)
+    assert wait.seconds == seconds
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_grace_is_the_longest_wait_for_a_boundary(phase: Phase) -> None:
+    wait = patience(_progress(phase, 0, 9.0), connected=True, stopped=False, grace_seconds=0.1)
+    assert wait.seconds <= 0.1
+
+
+def test_trainer_that_has_stopped_gets_time_to_exit() -> None:
+    wait = patience(_progress(Phase.SAVING), connected=False, stopped=True, grace_seconds=30.0)
+    assert wait.seconds == 60.0
+
+
+def test_a_script_whose_child_has_trained_gets_less_once_that_is_gone() -> None:
+    progress = _progress(Phase.ENDED)
+    wait = patience(progress, connected=False, stopped=True, grace_seconds=30.0, left_seconds=4.0)
+    assert wait.seconds == 19.0
+    wait = patience(progress, connected=False, stopped=True, grace_seconds=5.0, left_seconds=4.0)
+    assert wait.seconds == 10.0
+
+
+def test_overdue_only_when_the_wait_is_over() -> None:
+    progress = _progress(Phase.TRAIN)
+    assert overdue(Patience(5.0, "why"), 4.99, progress) is None
+    event = overdue(Patience(5.0, "why"), 5.0, progress)
+    assert event is not None
+    assert (event.phase, event.reason, event.waited_seconds) == ("train", "why", 5.0)
+
+
+def test_a_script_that_goes_on_by_itself_is_not_ended_but_by_a_limit() -> None:
+    progress = _progress(Phase.BETWEEN_FITS)
+    wait = patience(progress, connected=True, stopped=True, grace_seconds=30.0, goes_on=True)
+    assert overdue(wait, 1e9, progress) is None
+    limited = within(TimeLimit(60.0, 160.0, "--max-time"), wait, 100.0, 1.0)
+    assert overdue(limited, 60.0, progress) is not None
+    before = patience(progress, connected=True, stopped=False, grace_seconds=30.0, goes_on=True)
+    assert before.seconds == 30.0

@@ -1,0 +1,62 @@
+"""What is remembered of an attempt."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pitstop.events import (
+    CheckpointCommitted,
+    Event,
+    FitStarted,
+    LevelKnown,
+    Notice,
+    Restored,
+    ResumeChosen,
+    ScriptEnded,
+    StopRequested,
+    TrainerStopped,
+)
+from pitstop.supervisor.records.attempt_state import AttemptState, tell
+
+
+def _told(*events: Event) -> AttemptState:
+    return reduce(
+        lambda attempt_state, event: tell(attempt_state, event, 50.0), events, AttemptState()
+    )
+
+
+def test_story_of_a_stopped_attempt() -> None:
+    attempt_state = _told(
+        ResumeChosen(40, 2, "00000040", "exact"),
+        Restored(40, 2, 0, "exact", "", 0.1, 3),
+        FitStarted(0, 9, 20),
+        LevelKnown("not_exact", "a generator"),
+        StopRequested("command", "graceful"),
+        CheckpointCommitted(45, 2, "00000045", 1, 0.1, "stop"),
+        TrainerStopped(45, 2, 5, "train"),
+    )
+    assert attempt_state == AttemptState(
+        stop_requested=True,
+        trainer_stopped=True,
+        level="not_exact",
+        level_reason="a generator",
+        resumed_from_step=40,
+        checkpoint_step=45,
+        checkpoint_epoch=2,
+        checkpoint="00000045",
+        checkpoint_seconds=50.0,
+        checkpoint_bytes=1,
+        save_seconds=0.1,
+    )
+
+
+def test_end_of_the_script() -> None:
+    assert _told(ScriptEnded(3)).script_ended
+
+
+def test_refused_resume() -> None:
+    assert _told(Notice("resume_refused", "The model changed.")).resume_refused
+
+
+def test_other_events_change_nothing() -> None:
+    assert _told(Notice("x", "y")) == AttemptState()

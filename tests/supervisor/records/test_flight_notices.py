@@ -1,0 +1,49 @@
+"""Forecasts in the user's words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pitstop.events import ExhaustionForecast
+from pitstop.supervisor.records.flight_notices import forecast_line, short_forecast
+from pitstop.supervisor.records.notices import line_for
+
+LEAK = ExhaustionForecast(
+    resource="memory",
+    place="cgroup",
+    used=1.1e9,
+    left=2.9e9,
+    per_second=1.2e6,
+    seconds_left=2400.0,
+    soonest_seconds=2300.0,
+    latest_seconds=2500.0,
+    window_seconds=840.0,
+    step=5000,
+)
+
+
+def test_a_leak() -> None:
+    assert forecast_line(LEAK) == (
+        "out of memory in about 40 minutes: for 14 minutes it has taken 1.2 MB each second more; "
+        "2.9 GB are left of its cgroup."
+    )
+    assert line_for(LEAK) == forecast_line(LEAK)
+    assert short_forecast(LEAK) == "out of memory in about 40 minutes"
+
+
+def test_a_leak_of_python_objects() -> None:
+    line = forecast_line(replace(LEAK, growing="python"))
+    assert "each second more, and so do Python's objects; " in line
+
+
+def test_what_is_slow_is_told_by_the_hour() -> None:
+    slow = replace(LEAK, resource="disk", place="/data", per_second=5e3, seconds_left=580_000.0)
+    assert forecast_line(slow) == (
+        "out of disk space in about 7 days: for 14 minutes it has taken 18.0 MB each hour more; "
+        "2.9 GB are left on /data."
+    )
+
+
+def test_what_is_counted_is_no_size() -> None:
+    files = replace(LEAK, resource="open_files", place="", left=900.0, per_second=0.5)
+    assert "30 each minute more; 900 are left." in forecast_line(files)

@@ -1,0 +1,59 @@
+"""What earlier attempts left behind."""
+
+from __future__ import annotations
+
+from pitstop.engine.weights_file import STARTED_FROM
+from pitstop.events import (
+    AttemptStarted,
+    CheckpointCommitted,
+    Notice,
+    TrainerConnected,
+    TrainerExited,
+)
+from pitstop.journal import Entry
+from pitstop.supervisor.records.history import History
+
+_STARTED = AttemptStarted(1, ["x"], 1, 2, "host", environment={"cpus": 2})
+_CONNECTED = TrainerConnected(2, "3.11.7", ["x"], {"keras": "3.15.0"})
+_EXITED = TrainerExited(0, "", 12, 0, 12, "ended", None)
+
+
+def _history() -> History:
+    events = (_STARTED, _CONNECTED, _EXITED)
+    return History.from_entries([Entry(0.0, 1, event) for event in events])
+
+
+def test_first_attempt_has_none() -> None:
+    history = History.from_entries([])
+    assert history == History()
+    assert history.environment_changes({"cpus": 4}) == ()
+    assert history.version_changes(_CONNECTED) == ()
+
+
+def test_changes_are_found_against_the_last_attempt() -> None:
+    [cpus] = _history().environment_changes({"cpus": 4})
+    assert (cpus.before, cpus.now) == ("2", "4")
+    changed = TrainerConnected(3, "3.12.0", ["x"], {"keras": "3.16.0"})
+    names = {change.what for change in _history().version_changes(changed)}
+    assert names == {"Keras's version", "Python's version"}
+    assert _history().version_changes(_CONNECTED) == ()
+    assert _history().reached_step == 12
+
+
+def test_a_save_is_expected_to_take_as_long_as_the_last_one() -> None:
+    saves = [
+        CheckpointCommitted(step, 0, "x", 1, seconds, "stop")
+        for step, seconds in [(1, 9.0), (2, 4.0)]
+    ]
+    history = History.from_entries([Entry(0.0, 1, save) for save in saves])
+    assert history.save_seconds == 4.0
+
+
+def test_weights_count_when_they_were_taken_over() -> None:
+    def named(attempt: int, path: str) -> Entry:
+        return Entry(0.0, attempt, AttemptStarted(attempt, ["x"], 1, 2, "host", start_from=path))
+
+    taken = Entry(0.0, 1, Notice(STARTED_FROM, "The training starts from a.keras."))
+    refused = [named(2, "b.keras"), Entry(0.0, 2, Notice("weights_refused", "Another shape."))]
+    assert History.from_entries(refused).start_from == ""
+    assert History.from_entries([named(1, "a.keras"), taken, *refused]).start_from == "a.keras"

@@ -1,0 +1,98 @@
+"""What Pitstop itself says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pitstop.events import (
+    CheckpointFailed,
+    EpochEnded,
+    Event,
+    FitEnded,
+    InstrumentationUnavailable,
+    LevelKnown,
+    Notice,
+    Restored,
+    StopRequested,
+)
+from pitstop.supervisor.lifecycle.table import State
+from pitstop.supervisor.records.attempt_state import AttemptState
+from pitstop.supervisor.records.notices import final_lines, level_text, line_for
+
+_RUN = Path("runs/a")
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        (
+            Restored(1234, 2, 34, "exact", "", 0.5, 0),
+            "resuming at step 1234 (epoch 3, step 34): exact",
+        ),
+        (
+            Restored(5, 0, 5, "not_exact", "a generator", 0.5, 0),
+            "resuming at step 5 (epoch 1, step 5): not exact: a generator",
+        ),
+        (StopRequested("signal", "graceful"), "stopping (once more: stop at once)."),
+        (StopRequested("setting", "graceful"), "stopping at the step it was told to."),
+        (StopRequested("signal", "now"), "stopping at once, at the last snapshot."),
+        (
+            StopRequested("file", "graceful"),
+            "stopping, as the file stop in the run folder asks.",
+        ),
+        (
+            StopRequested("script", "graceful", reason="good enough"),
+            "stopping, as the script asks: good enough.",
+        ),
+        (
+            StopRequested("time_limit", "graceful", reason="9.0 s left of 1h00m (Slurm)"),
+            "stopping, the time is nearly up: 9.0 s left of 1h00m (Slurm).",
+        ),
+        (LevelKnown("exact"), ""),
+        (
+            LevelKnown("not_exact", "a generator"),
+            "a resume of this run will not be exact: a generator",
+        ),
+        (
+            CheckpointFailed(7, "The disk is full.", "Free some."),
+            "step 7 could not be saved: The disk is full. Free some. Training goes on.",
+        ),
+        (InstrumentationUnavailable("Keras 2."), "no snapshots in this attempt: Keras 2."),
+        (Notice("x", "A thing.", "Do this."), "A thing. Do this."),
+        (FitEnded(0, 1, 1, 1), ""),
+    ],
+)
+def test_lines(event: Event, line: str) -> None:
+    assert line_for(event) == line
+
+
+def test_completed_run_says_where_it_is_and_what_it_came_to() -> None:
+    [line] = final_lines(State.COMPLETED, 0, AttemptState(), _RUN, 65.0)
+    assert line == f"complete after 1 min 5 s; the run is {_RUN}."
+    epoch = EpochEnded(0, 2, 5, 5, {"loss": 0.51234, "val_loss": 1.5})
+    [line] = final_lines(State.COMPLETED, 0, AttemptState(last_epoch=epoch), _RUN, 1.0)
+    assert ": epoch 3, loss 0.5123, val_loss 1.5;" in line
+
+
+def test_stopped_run_says_where_it_goes_on() -> None:
+    [line] = final_lines(State.STOPPED, 75, AttemptState(checkpoint_step=9, checkpoint="9"), _RUN)
+    assert "saved at step 9; run the same command again" in line
+
+
+def test_failed_run_names_the_code_and_the_next_command() -> None:
+    lines = final_lines(State.FAILED, 137, AttemptState(), _RUN)
+    assert "exit code 137; nothing was saved" in lines[0]
+    assert f"pitstop why {_RUN}" in lines[1]
+
+
+def test_refused_resume_is_no_failure_of_the_script() -> None:
+    attempt_state = AttemptState(checkpoint_step=26, checkpoint="26", resume_refused=True)
+    [line] = final_lines(State.FAILED, 2, attempt_state, _RUN)
+    assert line == f"the run was not resumed; saved at step 26 as before (`pitstop why {_RUN}`)."
+
+
+def test_reason_is_only_needed_where_a_resume_is_not_exact() -> None:
+    assert level_text("exact_by_replay", "slow") == "exact by replay"
+    assert level_text("not_exact", "slow") == "not exact: slow"

@@ -1,0 +1,42 @@
+"""What the user is told of standstills and restarts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pitstop.events import (
+    RestartCancelled,
+    RestartPlanned,
+    RestartRefused,
+    ScriptEnded,
+    TrainingStalled,
+    TrainingWentOn,
+)
+from pitstop.supervisor.records import notices
+from pitstop.supervisor.records.supervision_notices import line_for
+
+STALLED = TrainingStalled(
+    63.4, "first_step", 0, "input", "it waits for its input at data.py:7 in rows()", "warn"
+)
+
+
+def test_a_standstill_says_how_long_where_and_what_is_done() -> None:
+    where = "no progress for 63 s at step 0 (first step)"
+    assert line_for(STALLED) == f"{where}: {STALLED.place}."
+    ended = line_for(replace(STALLED, action="kill", stacks_file="attempts/1/stacks.txt"))
+    assert "Stacks: attempts/1/stacks.txt." in ended
+    assert ended.endswith("It is ended, as --on-hang asks.")
+    assert line_for(replace(STALLED, action="restart")).endswith("as --on-hang asks.")
+
+
+def test_restarts_say_what_comes_next() -> None:
+    planned = line_for(RestartPlanned("worker_lost", 1.26, 2, 5))
+    assert planned == "failed (worker_lost); restart 2 of 5 in 1.3 s."
+    assert line_for(RestartRefused("unknown", "why")) == "not started again: why."
+    assert "run the same command again" in line_for(RestartCancelled("file"))
+    assert "after 90 s" in line_for(TrainingWentOn(90.0))
+
+
+def test_they_are_among_all_lines_and_others_are_none_of_them() -> None:
+    assert notices.line_for(STALLED) == line_for(STALLED)
+    assert line_for(ScriptEnded(3)) == ""

@@ -1,0 +1,63 @@
+"""In what two commands differ."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pitstop.supervisor.records.fingerprint import describe
+from pitstop.supervisor.runs.command_change import as_event, changes, in_words, same_target
+from pitstop.supervisor.runs.started_command import StartedCommand
+
+ONE = StartedCommand(
+    ("python", "train.py", "--lr", "1", "--wd=2"), "/home/a", "host", "/home/a/train.py", "d1"
+)
+
+
+def _with(words: str) -> StartedCommand:
+    return replace(ONE, words=tuple(words.split()))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("python3 -u ./train.py --lr 1 --wd=2", ""),
+        ("python train.py --lr 3 --wd=2", "--lr: 1 -> 3"),
+        ("python train.py --lr 3 --wd=4", "--lr: 1 -> 3; --wd: 2 -> 4"),
+        ("python train.py --lr 1", "the arguments: --wd=2 -> nothing"),
+        ("python train.py --lr 1 --wd=2 --amp", "the arguments: nothing -> --amp"),
+        ("python -O train.py --lr 1 --wd=2", "Python's options: nothing -> O"),
+        ("env S=1 python train.py --lr 1 --wd=2", "variables: nothing -> S=1"),
+        ("python -m train --lr 1 --wd=2", "the module: train.py -> train"),
+    ],
+)
+def test_each_difference_is_named_with_both_values(words: str, said: str) -> None:
+    assert in_words(changes(ONE, _with(words), moved=False)) == said
+
+
+def test_a_script_of_the_same_name_elsewhere_is_another_one() -> None:
+    other = replace(ONE, script="/home/a/b/train.py")
+    assert in_words(changes(ONE, other, moved=False)).startswith("the script: ")
+    assert not same_target(ONE, other, moved=False)
+    assert not same_target(ONE, other, moved=True)
+
+
+def test_the_working_folder_belongs_to_the_command() -> None:
+    [found] = changes(ONE, replace(ONE, cwd="/home"), moved=False)
+    assert (found.before, found.now) == ("/home/a", "/home")
+
+
+def test_a_project_that_was_moved_is_the_same() -> None:
+    moved = replace(ONE, cwd="/data/b", script="/data/b/train.py")
+    assert changes(ONE, moved, moved=True) == ()
+    edited = replace(moved, script_digest="d2")
+    assert changes(ONE, edited, moved=True)
+    assert changes(ONE, replace(edited, host="other"), moved=True) == ()
+
+
+def test_a_changed_hyperparameter_is_no_matter_of_last_bits() -> None:
+    [event] = as_event(changes(ONE, _with("python train.py --lr 3 --wd=2"), moved=False))
+    assert "--lr 1 -> --lr 3" in describe(event)
+    assert "last bits" not in describe(event)
+    assert as_event(()) == ()

@@ -1,0 +1,129 @@
+"""The conversation with the process that trains."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from pitstop.events import Event, Notice, to_record
+from pitstop.link.beacon import Beacon
+from pitstop.link.wire import PROTOCOL, Connection, pair
+from pitstop.supervisor.lifecycle.event_loop import EventLoop
+from pitstop.supervisor.trainer.snapshot import Snapshot
+from pitstop.supervisor.trainer.trainer_link import Introduction, TrainerHandlers, refusal
+from pitstop.supervisor.trainer.trainer_slot import Invitation, TrainerSlot
+
+_HELLO = {"protocol": PROTOCOL, "pid": 5, "python": "3.11", "argv": ["x"]}
+
+
+@dataclass
+class _Heard:
+    events: list[Event] = field(default_factory=list)
+    arenas: list[int] = field(default_factory=list)
+    snapshots: list[Snapshot] = field(default_factory=list)
+    restores: list[str] = field(default_factory=list)
+    vitals: list[dict[str, Any]] = field(default_factory=list)
+    left: int = 0
+
+    def leave(self) -> None:
+        self.left += 1
+
+
+@dataclass
+class _Room:
+    trainer_slot: TrainerSlot
+    event_loop: EventLoop
+    heard: _Heard
+    trainer: Connection
+
+    def offer(self, connection: Connection, **changes: Any) -> bool:
+        return self.trainer_slot.offer(connection, {**_HELLO, **changes}, closed=False)
+
+
+@pytest.fixture
+def room() -> Iterator[_Room]:
+    heard, event_loop = _Heard(), EventLoop()
+    handlers = TrainerHandlers(
+        heard.events.append,
+        lambda _, fd: heard.arenas.append(fd),
+        heard.snapshots.append,
+        heard.restores.append,
+        heard.vitals.append,
+    )
+    invitation = Invitation("/run", 3, {}, 12, Beacon.create().fd)
+    trainer_slot = TrainerSlot(event_loop, invitation, handlers, heard.leave)
+    ours, theirs = pair()
+    room = _Room(trainer_slot, event_loop, heard, theirs)
+    assert room.offer(ours)
+    yield room
+    event_loop.close()
+    theirs.close()
+    if trainer_slot.link is not None:
+        trainer_slot.link.close()
+
+
+def test_welcome_is_sent_once_with_the_shared_page(room: _Room) -> None:
+    room.trainer_slot.welcome(())
+    room.trainer_slot.welcome(())
+    room.trainer.send("event", {"event": to_record(Notice("a", "b"))})
+    answer = room.trainer.receive()
+    assert answer.type == "welcome"
+    assert (answer.body["attempt"], answer.body["lost_from_step"]) == (3, 12)
+    Beacon(answer.fds[0])
+    room.event_loop.turn(1)
+    assert room.heard.events == [Notice("a", "b")]
+
+
+def test_second_process_is_refused_while_the_first_is_there(room: _Room) -> None:
+    ours, theirs = pair()
+    assert not room.offer(ours, pid=6)
+    answer = theirs.receive()
+    assert (answer.type, answer.body["reason"]) == ("refused", "process 5 trains in this run")
+    theirs.close()
+
+
+def test_what_a_dead_trainer_said_is_still_heard(room: _Room) -> None:
+    body = {"sequence": 2, "step": 9, "epoch": 1, "reason": "cadence", "durable": False}
+    room.trainer.send("arena", {"size_bytes": 1}, [room.trainer.fileno()])
+    room.trainer.send("snapshot", body)
+    room.trainer.send("restore", {"checkpoint": "a"})
+    room.trainer.close()
+    room.trainer_slot.drain()
+    assert room.heard.snapshots == [Snapshot(2, 9, 1, "cadence", False)]
+    assert room.heard.restores == ["a"]
+    assert not room.trainer_slot.connected
+    [fd] = room.heard.arenas
+    os.close(fd)
+
+
+def test_trainer_that_left_frees_the_seat(room: _Room) -> None:
+    room.trainer.close()
+    room.event_loop.turn(1)
+    assert not room.trainer_slot.connected
+    assert room.trainer_slot.left_at is not None
+    assert (room.trainer_slot.present_pid, room.trainer_slot.pid) == (0, 5)
+    assert room.heard.left == 1
+    ours, theirs = pair()
+    assert room.offer(ours, pid=6)
+    assert room.trainer_slot.present_pid == 6
+    assert room.trainer_slot.left_at is None
+    theirs.close()
+
+
+@pytest.mark.parametrize(
+    ("protocol", "pid", "seated", "taken", "text"),
+    [
+        (PROTOCOL, 6, 0, False, ""),
+        (PROTOCOL, 6, 5, True, "process 5 trains"),
+        (PROTOCOL, 5, 5, True, ""),
+        (PROTOCOL + 1, 6, 0, False, "protocol"),
+    ],
+)
+def test_refusals(protocol: int, pid: int, seated: int, taken: bool, text: str) -> None:
+    hello = Introduction.from_body({**_HELLO, "protocol": protocol, "pid": pid})
+    reason = refusal(hello, seated, seat_taken=taken)
+    assert (text in reason) if text else (reason == "")
