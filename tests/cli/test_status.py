@@ -35,7 +35,7 @@ def test_how_often_checkpoints_are_written_and_why() -> None:
     status = Status("running", checkpoint_step=40, checkpoint_age_seconds=3.0)
     assert row("saved", status) == "step 40, 3 s ago"
     often = Status("running", checkpoint_step=40, checkpoint_interval_seconds=10.0, losses=2)
-    assert row("saved", often) == "step 40, again every 10s, memory lost 2 times before"
+    assert row("saved", often) == "step 40, again every 10 s, memory lost 2 times before"
     assert row("saved", Status("running")) == "nothing yet"
 
 

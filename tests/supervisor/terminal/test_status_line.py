@@ -32,8 +32,8 @@ _STATUS = Status(
 
 def test_line_holds_everything_when_there_is_room() -> None:
     assert format_status(_STATUS, 200) == (
-        "pitstop: running | step 1234, epoch 3/9 | 12.3 steps/s, 1h01m left"
-        " | saved step 1200 7s ago | exact by replay"
+        "pitstop: running | step 1234, epoch 3/9 | 12.3 steps/s, 1 h 1 min left"
+        " | saved step 1200 7.9 s ago | exact by replay"
     )
 
 
