@@ -13,7 +13,7 @@ from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
 from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
-from pitstop.engine.step_clock import StepClock
+from pitstop.engine.step_boundary import StepBoundary
 from pitstop.events import Notice
 from pitstop.keras import (
     callback_match,
@@ -101,8 +101,8 @@ class FitRun:
         self._versions = versions
         self._path_of = VariablePaths(model)
         self._fit_random: dict[str, Any] = {}
-        self._last_boundary_ns = self._next_hold_ns = 0
-        self._clock = StepClock()
+        self._next_hold_ns = 0
+        self._boundary = StepBoundary(session, self._reconsider_input)
         self._vitals = FitVitals(session.vitals)
         self._numbers = StepNumbers()
 
@@ -180,24 +180,23 @@ class FitRun:
         self.session.beacon.write_phase(
             Phase.TRAIN if self.steps_this_attempt else Phase.FIRST_STEP
         )
-        self._last_boundary_ns = time.monotonic_ns()
-        self._boundary(self._last_boundary_ns)
+        self._boundary.start()
+        self._reach_boundary(self._boundary.passed_ns)
 
     def step_done(self) -> None:
         """A call of the train function ended and its callbacks have run."""
         now_ns = time.monotonic_ns()
         self._note_step(now_ns)
-        self._boundary(now_ns)
+        self._reach_boundary(now_ns)
 
     @observing(spoils=True)
     def _note_step(self, now_ns: int) -> None:
         if self.steps_this_attempt == 0:
             self.session.beacon.write_phase(Phase.TRAIN)
         else:
-            self._measure_step(now_ns)
+            self._boundary.measure(now_ns)
         self._count_steps()
-        self._vitals.step_done(self, now_ns - self._last_boundary_ns, now_ns)
-        self._last_boundary_ns = now_ns
+        self._vitals.step_done(self, now_ns - self._boundary.passed_ns, now_ns)
 
     def _count_steps(self) -> None:
         # A call of the train function may run several steps, the last call of
@@ -212,9 +211,7 @@ class FitRun:
         self.input.drew(count)
         self._call_ended = False
         numbers, place = self._numbers, (self.step, self.index, self.epoch)
-        self.session.steps.record(
-            steps.StepRecord(*place, numbers.loss, time.time(), numbers.digest)
-        )
+        self._boundary.record(steps.StepRecord(*place, numbers.loss, time.time(), numbers.digest))
 
     def note_loss(self, logs: dict[str, Any]) -> None:
         """Remembers what a training step returned."""
@@ -246,28 +243,16 @@ class FitRun:
             self._next_hold_ns = started_ns + int(cost_ns / share)
 
     @observing(spoils=True)
-    def _boundary(self, now_ns: int) -> None:
+    def _reach_boundary(self, now_ns: int) -> None:
         self._structure.look()
         self._publish(now_ns)
-        if not self.session.due(self.step, now_ns):
-            return
-        self._note_cost(self._clock.cut_short())
-        if self.session.act(self.step, self.take):
-            self._clock.snapshot_taken()
+        self._boundary.obey(self.step, self.take)
 
     def _publish(self, now_ns: int) -> None:
-        self.session.beacon.write_position(
-            self.step, self.epoch, self.step_in_epoch, now_ns, self._numbers.loss
-        )
+        self._boundary.reach(self.step, self.epoch, self.step_in_epoch, self._numbers.loss, now_ns)
 
-    def _measure_step(self, now_ns: int) -> None:
-        self._note_cost(self._clock.lap((now_ns - self._last_boundary_ns) / 1e9))
-        self.session.beacon.write_step_seconds(self._clock.typical_seconds)
-
-    def _note_cost(self, cost_seconds: float | None) -> None:
-        if cost_seconds is not None:
-            self.session.snapshot_cost(cost_seconds)
-            self.input.reconsider(cost_seconds, self.session.settings.overhead)
+    def _reconsider_input(self, cost_seconds: float) -> None:
+        self.input.reconsider(cost_seconds, self.session.settings.overhead)
 
     # -- cuts --------------------------------------------------------------------
 

@@ -13,15 +13,13 @@ from pitstop.engine.refused_resume import refuse_resume
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session, TrainingStopped
 from pitstop.engine.state_capture import Position, StateCapture
-from pitstop.engine.step_clock import StepClock
+from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
 from pitstop.engine.stop_signals import StopSignals
 from pitstop.errors import ResumeRefused
 from pitstop.events import LOOPS, FitEnded, FitRestored, FitStarted, LevelKnown, Restored
 from pitstop.link.beacon import Phase
 from pitstop.loop.loop_state import LoopState
 from pitstop.tensorflow.allocators import allocators
-
-_NO_LOSS = float("nan")
 
 
 class Run:
@@ -53,8 +51,7 @@ class Run:
         self._index = -1
         self._done = 0
         self._metrics: dict[str, Any] = {}
-        self._clock = StepClock()
-        self._boundary_ns = 0
+        self._boundary = StepBoundary(session)
         self._level = ""
 
     def restore(self, saved: SavedState) -> None:
@@ -131,8 +128,8 @@ class Run:
         self._session.report(FitStarted(self._index, 1, count, {"adapter": LOOPS[0]}))
         self._session.start_steps(self.step)
         beacon.write_phase(Phase.FIRST_STEP)
-        self._boundary_ns = time.monotonic_ns()
-        self._boundary(_NO_LOSS)
+        self._boundary.start()
+        self._reach_boundary(NO_LOSS, self._boundary.passed_ns)
         while count is None or self._done < count:
             yield self._done
             self._step_done()
@@ -146,15 +143,13 @@ class Run:
     def _step_done(self) -> None:
         self._settle()
         now_ns = time.monotonic_ns()
-        self._note_cost(self._clock.lap((now_ns - self._boundary_ns) / 1e9))
+        self._boundary.measure(now_ns)
         self._session.beacon.write_phase(Phase.TRAIN)
-        self._session.beacon.write_step_seconds(self._clock.typical_seconds)
         self.step += 1
         self._done += 1
-        self._boundary_ns = now_ns
         numbers = {name: float(value) for name, value in self._metrics.items()}
-        loss = numbers.get("loss", _NO_LOSS)
-        self._session.steps.record(
+        loss = numbers.get("loss", NO_LOSS)
+        self._boundary.record(
             steps.StepRecord(self.step, self._index, 0, loss, time.time(), steps.digest(numbers))
         )
         vitals = self._session.vitals
@@ -162,7 +157,7 @@ class Run:
             vitals.tell(lambda: {"metrics": numbers, "allocators": allocators()})
         if "loss" in numbers:
             self._session.losses.note(self.step, 0, self._done, loss)
-        self._boundary(loss)
+        self._reach_boundary(loss, now_ns)
 
     def _settle(self) -> None:
         """Behind the first step of a resumed run: what it creates is there."""
@@ -174,18 +169,9 @@ class Run:
         except ResumeRefused as refusal:
             refuse_resume(self._session, refusal)
 
-    def _boundary(self, loss: float) -> None:
-        now_ns = self._boundary_ns
-        self._session.beacon.write_position(self.step, 0, self._done, now_ns, loss)
-        if not self._session.due(self.step, now_ns):
-            return
-        self._note_cost(self._clock.cut_short())
-        if self._session.act(self.step, self._take):
-            self._clock.snapshot_taken()
-
-    def _note_cost(self, cost_seconds: float | None) -> None:
-        if cost_seconds is not None:
-            self._session.snapshot_cost(cost_seconds)
+    def _reach_boundary(self, loss: float, now_ns: int) -> None:
+        self._boundary.reach(self.step, 0, self._done, loss, now_ns)
+        self._boundary.obey(self.step, self._take)
 
     def _take(self) -> StateCapture | None:
         return self._cut("")

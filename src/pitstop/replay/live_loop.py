@@ -13,7 +13,7 @@ from pitstop.engine.exactness import Exactness
 from pitstop.engine.gang import level_of_members
 from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Position, StateCapture
-from pitstop.engine.step_clock import StepClock
+from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
 from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown
 from pitstop.link.beacon import Phase
 from pitstop.replay.first_step import FirstStep
@@ -23,7 +23,6 @@ from pitstop.tensorflow import randomness
 from pitstop.tensorflow.allocators import allocators
 from pitstop.tensorflow.variables import VariableRegistry
 
-_NO_LOSS = float("nan")
 _ADVICE = "use pitstop.start and run.steps, two lines, which save the loop's state itself"
 
 
@@ -62,11 +61,11 @@ class LiveLoop:
         self._registry = registry
         self._level = level_of_members() or Exactness("exact_by_replay")
         self._reported: Exactness | None = None
-        self._clock = StepClock()
-        self._boundary_ns = time.monotonic_ns()
+        self._boundary = StepBoundary(session)
+        self._boundary.start()
         self._boundaries = 0
         self._pid = os.getpid()
-        self._loss = _NO_LOSS
+        self._loss = NO_LOSS
 
     @property
     def level(self) -> Exactness:
@@ -77,7 +76,7 @@ class LiveLoop:
         """The loop is live from here."""
         self.session.report(FitStarted(self.index, 1, None, {"adapter": LOOPS[1]}))
         atexit.register(self.script_ended)
-        self._boundary_ns = time.monotonic_ns()
+        self._boundary.start()
         self.session.start_steps(self.step)
         self.session.beacon.write_phase(Phase.TRAIN)
 
@@ -112,8 +111,8 @@ class LiveLoop:
             data: all that it returned, as bytes.
         """
         self.step += 1
-        self._loss = _NO_LOSS if loss is None else loss
-        self.session.steps.record(
+        self._loss = NO_LOSS if loss is None else loss
+        self._boundary.record(
             steps.StepRecord(self.step, self.index, 0, self._loss, time.time(), zlib.crc32(data))
         )
         if loss is not None:
@@ -133,20 +132,11 @@ class LiveLoop:
         now_ns = time.monotonic_ns()
         self._boundaries += 1
         if self._boundaries > 1:
-            self._note_cost(self._clock.lap((now_ns - self._boundary_ns) / 1e9))
-        self._boundary_ns = now_ns
+            self._boundary.measure(now_ns)
         self.publish(now_ns)
         if now_ns >= self.session.vitals.due_ns:
             self.session.vitals.tell(lambda: {"allocators": allocators()})
-        if not self.session.due(self.step, now_ns):
-            return
-        self._note_cost(self._clock.cut_short())
-        if self.session.act(self.step, self.take):
-            self._clock.snapshot_taken()
-
-    def _note_cost(self, cost_seconds: float | None) -> None:
-        if cost_seconds is not None:
-            self.session.snapshot_cost(cost_seconds)
+        self._boundary.obey(self.step, self.take)
 
     def obey_stop(self) -> None:
         """A call is about to run: where nothing is saved, nothing is lost by stopping here.
@@ -159,9 +149,7 @@ class LiveLoop:
 
     def publish(self, now_ns: int) -> None:
         """Writes the position to the beacon."""
-        beacon = self.session.beacon
-        beacon.write_step_seconds(self._clock.typical_seconds)
-        beacon.write_position(self.step, 0, self.step - self._first_step, now_ns, self._loss)
+        self._boundary.reach(self.step, 0, self.step - self._first_step, self._loss, now_ns)
 
     def finish(self) -> None:
         """The loop is over, because a `fit` begins; its outcome is kept."""
