@@ -134,3 +134,10 @@ def test_a_stop_that_is_in_a_hurry_waits_for_nothing(persister: Persister) -> No
     with pytest.raises(TrainingStopped):
         persister.session.act(9, lambda: cut(9))
     assert persister.next_snapshot().body["step"] == 9
+
+
+def test_an_exception_behind_a_held_cut_leaves_it_in_memory(persister: Persister) -> None:
+    persister.session.keep_behind_error(None)
+    persister.session.keep_behind_error(cut(20))
+    kept = persister.next_snapshot().body
+    assert (kept["step"], kept["reason"], kept["durable"]) == (20, "exception", False)

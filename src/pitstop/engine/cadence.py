@@ -4,6 +4,7 @@ from __future__ import annotations
 
 _SHORTEST_INTERVAL_NS = 200_000_000
 _SHORTEST_EARLY_NS = 20_000_000
+_EARLY_PART = 4
 _LONGEST_START_NS = 60_000_000_000
 _RETRY_NS = 20_000_000
 _SMOOTHING = 0.3
@@ -23,8 +24,8 @@ class Cadence:
 
     The time before the first step (imports, tracing, loading data; a minute of
     it at most) has earned its share too.  It is spent on snapshots soon after the
-    first, each twice as far from it as the one before: a kill in the first
-    second loses about half of it at most, not all.
+    first, each a quarter of the time since: a kill or an exception in the first
+    second loses about a fifth of it at most, not all.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class Cadence:
         interval_ns = max(interval_ns, _SHORTEST_INTERVAL_NS)
         if self._cost_seconds < (self._earned_seconds or 0.0):
             so_far_ns = self._taken_ns - self._origin_ns
-            interval_ns = min(interval_ns, max(so_far_ns, _SHORTEST_EARLY_NS))
+            interval_ns = min(interval_ns, max(so_far_ns // _EARLY_PART, _SHORTEST_EARLY_NS))
         self._budget_due_ns = self._taken_ns + interval_ns
         self._due_ns = min(self._budget_due_ns, self._fixed_due_ns)
 

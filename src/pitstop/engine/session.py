@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pitstop.engine import abandonment, snapshot_notices
+from pitstop.engine.allowance import Allowance
 from pitstop.engine.best_watch import BestWatch
 from pitstop.engine.cadence import Cadence
 from pitstop.engine.copier import Copied, Copier
@@ -40,6 +41,8 @@ from pitstop.snapshot.arena import Arena
 
 _STOP_WAIT_SECONDS = 3.0
 _GIVEN_UP_NS = 60_000_000_000
+# Of the budget; snapshots by cadence have a half.
+_HOLDS_SHARE = 0.5
 
 
 class TrainingStopped(LeavesScript):
@@ -58,6 +61,7 @@ class Session:
         trainings: those that are saved, and which of them the script is at.
         steps: the record of this attempt's steps.
         bests: which ends of epochs are kept for their metrics.
+        holds: the time for cuts that are held while an epoch ends.
         losses: looks for the first loss that is no number.
         vitals: tells the flight recorder what only this process sees.
         stopped: a stop was obeyed: from then on, nothing of this process is saved.
@@ -79,6 +83,8 @@ class Session:
         self.losses = LossWatch(self.report)
         self.vitals = Vitals(self._send, self.settings.flight_seconds)
         self.bests = BestWatch(self.settings.keep_best, self.settings.saved_metrics)
+        share = self.settings.overhead * _HOLDS_SHARE
+        self.holds = Allowance(share, time.monotonic_ns(), age_ns())
         self.stopped = self.alone = False
         self.trains_with_fit = True
         self._connection: Connection | None = connection
@@ -228,6 +234,11 @@ class Session:
         self._durability.wait(self._nobody_stops)
         self._durability.expect(self._copier.copy_now(cut, "fit_end", durable=True))
         self._durability.wait(self._nobody_stops)
+
+    def keep_behind_error(self, cut: StateCapture | None) -> None:
+        """An exception leaves a fit behind this cut; the process may end, and its memory stays."""
+        if cut is not None and not self._given_up and not self._durability.pending:
+            self._copier.copy_now(cut, "exception", durable=False)
 
     def epoch_ended(self, cut: StateCapture | None, metrics: dict[str, float]) -> None:
         """The metrics of an epoch are known: its end is kept if they are among the best.

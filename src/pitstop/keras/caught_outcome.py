@@ -24,6 +24,8 @@ class CaughtOutcome:
             error: the exception.
             is_restored: an earlier attempt's outcome was raised again.
         """
+        # What it has done to the end of its epoch is saved, whatever becomes of the script.
+        run.session.keep_behind_error(None if is_restored else run.held)
         run.raised = None if is_restored else caught_exception.describe(error)
         if run.raised and run.callbacks is not None and run.epoch_iterator is not None:
             run.steps_finished()

@@ -39,9 +39,6 @@ from pitstop.tensorflow import randomness
 from pitstop.tensorflow.streams import RandomStreams, is_part_of_an_input
 from pitstop.tensorflow.variables import VariableRegistry
 
-# Of the budget; snapshots by cadence have a half.
-_HOLDS_SHARE = 0.5
-
 
 class FitRun:
     """The `fit` call that is being watched.
@@ -101,7 +98,6 @@ class FitRun:
         self._versions = versions
         self._path_of = VariablePaths(model)
         self._fit_random: dict[str, Any] = {}
-        self._next_hold_ns = 0
         self._boundary = StepBoundary(session, self._reconsider_input)
         self._vitals = FitVitals(session.vitals)
         self._numbers = StepNumbers()
@@ -229,18 +225,16 @@ class FitRun:
             self._publish(time.monotonic_ns())
 
     def hold(self) -> None:
-        """Holds a cut for a stop during validation, or in a callback behind it.
+        """Holds a cut for a stop or an exception during validation, or in a callback behind it.
 
         Metrics will be reset by then.  Left out where epochs are so short that
         holding one each time would not stay within the budget.
         """
         started_ns = time.monotonic_ns()
-        wanted = self.session.bests.active or started_ns >= self._next_hold_ns
-        if self.held is None and wanted:
+        allowed = self.session.bests.active or self.session.holds.covers(started_ns)
+        if self.held is None and allowed:
             self.held = self.take("epoch_end")
-            cost_ns = time.monotonic_ns() - started_ns
-            share = self.session.settings.overhead * _HOLDS_SHARE
-            self._next_hold_ns = started_ns + int(cost_ns / share)
+            self.session.holds.spend(started_ns, time.monotonic_ns())
 
     @observing(spoils=True)
     def _reach_boundary(self, now_ns: int) -> None:
