@@ -3,9 +3,11 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 export TF_CPP_MIN_LOG_LEVEL ?= 2
+# The tests start Python some thousand times: what it has compiled is kept, whatever the caller says.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-unit test-integration lint bench faults torture compat clean
+.PHONY: help venv demo test test-all test-fast test-rest test-unit lint bench faults torture compat clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -19,13 +21,18 @@ $(READY): pyproject.toml tools/venv.sh
 demo: $(READY)  ## Stop a training run half way, resume it, prove the bits equal
 	$(BIN)/python examples/demo.py
 
-test: lint test-unit test-integration  ## Everything a merge needs: lint, unit and integration tests
+test: lint test-fast  ## Before each commit: lint, the unit tests, and some real trainings (8 minutes)
 
-test-unit: $(READY)  ## The fast tests
+test-all: test test-rest  ## Everything that a merge needs (30 minutes)
+
+test-fast: $(READY)
+	$(BIN)/python -m pytest -q -m "(fast or not integration) and not torture" -n 2 --dist loadgroup
+
+test-rest: $(READY)  ## The integration tests that `make test` leaves out
+	$(BIN)/python -m pytest -q -m "integration and not fast and not torture" -n 2 --dist loadgroup
+
+test-unit: $(READY)  ## The unit tests only
 	$(BIN)/python -m pytest -q -m "not integration and not torture" -n 2
-
-test-integration: $(READY)  ## The tests that start real processes and TensorFlow
-	$(BIN)/python -m pytest -q -m "integration and not torture" -n 2 --dist loadgroup
 
 lint: $(READY)  ## ruff, mypy, import-linter
 	$(BIN)/ruff check .

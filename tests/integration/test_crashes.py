@@ -123,6 +123,7 @@ def _fill(path: Path) -> None:
             return
 
 
+@pytest.mark.fast
 def test_newest_checkpoint_that_is_damaged(tmp_path: Path, baseline: Baseline) -> None:
     run = Chain(_ARGUMENTS, "stop@batch:4 kill@batch:9").run_in(tmp_path)
     assert run.attempt().returncode == 75

@@ -81,8 +81,12 @@ CHAINS = {
 }  # fmt: skip
 
 
+def _parameter(name: str) -> object:
+    return pytest.param(name, marks=pytest.mark.fast if name == "generator" else ())
+
+
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("name", [_parameter(name) for name in CHAINS])
 def test_interrupted_run_ends_with_the_same_bits(
     name: str, tmp_path: Path, baseline: Baseline
 ) -> None:

@@ -36,6 +36,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> ExportedRun:
     return ExportedRun.of(folder, "functional", "--halt-at-step", str(HALT_STEP))
 
 
+@pytest.mark.fast
 def test_a_stopped_run_is_exported_without_being_touched(stopped: ExportedRun) -> None:
     before = stopped.content()
     for form in ("keras", "tf_checkpoint", "safetensors"):

@@ -69,7 +69,7 @@ def interrupted(folder: Path, name: str, faults: str, launcher: tuple[str, ...] 
 @pytest.mark.parametrize(
     ("name", "faults", "ends"),
     [
-        ("loop_api.py", "kill@9 stop@17", [KILL, STOP]),
+        pytest.param("loop_api.py", "kill@9 stop@17", [KILL, STOP], marks=pytest.mark.fast),
         ("loop_graph.py", "kill@4 stop@11", [KILL, STOP]),
         # A stop ends its loop; the script goes on behind it, to its end.
         ("loop_batches.py", "stop@3 kill@103", [(0, STOP[1]), KILL]),

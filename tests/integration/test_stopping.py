@@ -115,6 +115,7 @@ def test_during_validation(tmp_path: Path, baseline: Baseline) -> None:
     _assert_completed(quick, baseline(arguments))
 
 
+@pytest.mark.fast
 def test_during_predict(tmp_path: Path) -> None:
     run = KerasRun(tmp_path, "predicts.py", ("0.2",))
     process = run.start()

@@ -35,6 +35,7 @@ def _place(script: str, code: str, function: str) -> str:
     return f"{SCRIPTS / script}:{number} in {function}()"
 
 
+@pytest.mark.fast
 def test_ends_from_outside_are_told_apart_and_the_run_goes_on(tmp_path: Path) -> None:
     faults = {"FAULTS": "stop@batch:5 stop@batch:10 wait@batch:30"}
     faults |= {"FAULTS_DONE": str(tmp_path / "faults")}

@@ -95,6 +95,7 @@ def _kill_all(folder: Path) -> None:
     until(lambda: not launch.processes_in(folder))
 
 
+@pytest.mark.fast
 @pytest.mark.timeout(180)
 def test_a_lost_machine(tmp_path: Path, server: S3Server, baseline: Baseline) -> None:
     here, there = tmp_path / "here", tmp_path / "there"

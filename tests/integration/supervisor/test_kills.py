@@ -89,6 +89,7 @@ def go_through(folder: Path, rounds: Sequence[tuple[str, ...]]) -> int:
     return known
 
 
+@pytest.mark.fast
 @pytest.mark.timeout(180)
 def test_after_every_combination_the_newest_checkpoint_is_good(tmp_path: Path) -> None:
     singles_and_all = [order for order in COMBINATIONS if len(order) == 1] + [VICTIMS]

@@ -30,6 +30,8 @@ from tests.integration.supervisor.launch import (
     until_line,
 )
 
+pytestmark = pytest.mark.fast
+
 _WAITS = "import time\nprint('ready', flush=True)\ntime.sleep(60)\n"
 
 
