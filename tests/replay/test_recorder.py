@@ -170,6 +170,30 @@ def test_other_input_is_told(make: MakeAttempt) -> None:
     assert "other input" in restored.reason
 
 
+def test_another_training_is_not_answered(make: MakeAttempt) -> None:
+    first = make()
+    first.train(INPUTS[:3])
+    second = make(first.save())
+    second.weights.assign([3.0, 2.0])
+    expected = [0.5 * 5 + 2 * INPUTS[0]]
+    assert second.train(INPUTS[:1]) == pytest.approx(expected)
+    events = second.events()
+    assert last(events, LevelKnown).level == "not_exact"
+    assert not [event for event in events if isinstance(event, Restored)]
+
+
+def test_a_changed_training_is_refused(make: MakeAttempt) -> None:
+    first = make()
+    first.train(INPUTS[:3])
+    saved = first.save()
+    saved.state["replay"]["identity"]["place"]["program"] = "another"
+    second = make(saved)
+    second.weights.assign([3.0, 2.0])
+    with pytest.raises(LoopDiverged):
+        second.step(INPUTS[0])
+    assert only(second.events(), Notice).code == "resume_refused"
+
+
 def test_a_changed_model_is_refused(make: MakeAttempt) -> None:
     first = make()
     first.train(INPUTS[:1])

@@ -16,8 +16,8 @@ from pitstop.engine.state_capture import Position, StateCapture
 from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
 from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown
 from pitstop.link.beacon import Phase
-from pitstop.replay.first_step import FirstStep
 from pitstop.replay.loop_cut import make_cut
+from pitstop.replay.loop_identity import LoopIdentity
 from pitstop.replay.record import LoopRecord, RecordEntry, RecordFull, RecordKind
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.allocators import allocators
@@ -35,7 +35,7 @@ class LiveLoop:
         record: what has been called since the first step.
         calls: how many calls that are, looks at variables not counted.
         first_random: the random streams at the first step, as plain values.
-        first_step: what that step left behind.
+        identity: what the loop is known by.
         keeps: a resume can replay the loop: it is still recorded.
     """
 
@@ -45,7 +45,7 @@ class LiveLoop:
         registry: VariableRegistry,
         index: int,
         step: int,
-        first_step: FirstStep,
+        identity: LoopIdentity,
     ) -> None:
         self.session = session
         self.index = index
@@ -53,7 +53,7 @@ class LiveLoop:
         self.record = LoopRecord()
         self.calls = 0
         self.first_random = randomness.capture()
-        self.first_step = first_step
+        self.identity = identity
         # Run again from its beginning although the run was beyond it: saving it
         # would take the place of what is newer.
         self.keeps = not session.trainings.is_past(index)
@@ -188,7 +188,7 @@ class LiveLoop:
         position = Position(self.step, self.index, 0, done, "steps", milestone)
         held = self._registry.hold()
         self.report_level(held.refused)
-        first = self.first_random, self.first_step
+        first = self.first_random, self.identity
         return make_cut(position, self._level, held, self.record, *first)
 
     def report_level(self, unverified: list[str]) -> None:

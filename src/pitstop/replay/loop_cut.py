@@ -7,7 +7,7 @@ from typing import Any
 from pitstop.engine.exactness import Exactness
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
-from pitstop.replay.first_step import FirstStep
+from pitstop.replay.loop_identity import LoopIdentity
 from pitstop.replay.record import LoopRecord
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.frameworks import versions
@@ -20,7 +20,7 @@ def make_cut(
     held: HeldVariables,
     record: LoopRecord,
     first_random: dict[str, Any],
-    first_step: FirstStep,
+    identity: LoopIdentity,
 ) -> StateCapture:
     """A consistent cut, here and now.
 
@@ -30,7 +30,7 @@ def make_cut(
         held: the variables, as `VariableRegistry.hold` gives them.
         record: what has been called.
         first_random: the random streams at the first step.
-        first_step: what that step left behind.
+        identity: what the loop is known by.
     """
     encoder = Encoder("python/")
     entries, described = record.hold()
@@ -43,7 +43,7 @@ def make_cut(
         "replay": {
             **described,
             "random": encoder.encode(first_random),
-            "first_step": encoder.encode(first_step),
+            "identity": identity.to_json(encoder),
         },
     }
     arrays = [HeldTensor.of_array(name, array) for name, array in encoder.arrays.items()]

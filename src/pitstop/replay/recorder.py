@@ -14,6 +14,7 @@ import tensorflow as tf
 from pitstop.engine import earlier_files
 from pitstop.engine.earlier_files import ReadBack
 from pitstop.engine.fence import FENCE, observing
+from pitstop.engine.identity import Identity
 from pitstop.engine.leaving import ending_threads
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.session import Session
@@ -25,8 +26,9 @@ from pitstop.replay.callee import Call, Callee
 from pitstop.replay.first_step import FirstStep
 from pitstop.replay.guarded import guarded
 from pitstop.replay.live_loop import LiveLoop
+from pitstop.replay.loop_identity import LoopIdentity
 from pitstop.replay.record import RecordEntry, RecordKind
-from pitstop.replay.repetition import LoopDiverged, Repetition
+from pitstop.replay.repetition import OWN_RESUME, LoopDiverged, Repetition
 from pitstop.replay.traced import TracedFunctions
 from pitstop.tensorflow import private, randomness
 from pitstop.tensorflow.variables import VariableRegistry
@@ -38,9 +40,6 @@ _EAGER_LOOP = (
 _TAPED = (
     "{} is called while a gradient tape is open, which an answer from the record cannot lead "
     "through; take the gradients inside of the tf.function"
-)
-_OWN_RESUME = (
-    "the script goes on from what an earlier attempt wrote ({}), and is left to do so alone"
 )
 _NO_SEED = (
     "the script sets no seed, so that it draws other input when it is repeated; "
@@ -230,7 +229,7 @@ class Recorder:
             session = self._take_session()
             if session is None:
                 return
-            self._loop = self._new_loop(session, {})
+            self._loop = self._new_loop(session, LoopIdentity(Identity(), {}))
             self._loop.give_up(_EAGER_LOOP)
             self._loop.start()
         self._loop.obey_stop()
@@ -334,16 +333,18 @@ class Recorder:
         session = self._take_session()
         if session is None:
             return False
-        loop = self._loop = self._new_loop(session, self._first_step(call.callee))
-        began = began_seconds(session.attempt_dir)
-        read = earlier_files.READ.read_back(session.attempt_dir, began)
-        point = None if read.weights else session.trainings.point_for(loop.index)
+        first = self._first_step(call.callee)
+        loop = self._loop = self._new_loop(session, LoopIdentity.of_present_call(first))
+        read = earlier_files.READ.read_back(session.attempt_dir, began_seconds(session.attempt_dir))
+        alone = OWN_RESUME.format(read.weights) if read.weights else ""
+        point = None if alone else session.trainings.point_for(loop.index)
         if point is not None:
             session.beacon.write_phase(Phase.RESTORING)
-        if point is not None and self._repeats(loop, point, read):
+            alone = self._repeat(loop, point, read)
+        if self._repetition is not None:
             return True
-        if read.weights or point is not None:
-            loop.give_up(_OWN_RESUME.format(read.weights or read.other))
+        if alone:
+            loop.give_up(alone)
         if private.eager_seed()[0] is None:
             loop.doubt(_NO_SEED)
             randomness.seed_if_unseeded()
@@ -368,21 +369,23 @@ class Recorder:
                 self._thread = threading.get_ident()
             return session
 
-    def _new_loop(self, session: Session, first: FirstStep) -> LiveLoop:
+    def _new_loop(self, session: Session, identity: LoopIdentity) -> LiveLoop:
         step = session.beacon.progress().step
-        return LiveLoop(session, self._registry, session.trainings.next_index(), step, first)
+        index = session.trainings.next_index()
+        return LiveLoop(session, self._registry, index, step, identity)
 
-    def _repeats(self, loop: LiveLoop, point: RestorePoint, read: ReadBack) -> bool:
+    def _repeat(self, loop: LiveLoop, point: RestorePoint, read: ReadBack) -> str:
+        """Repeats the saved loop; or says why it is left alone."""
         try:
             saved = loop.session.fetch(point)
         except PeerFault:
             raise LoopDiverged from None
         repetition = Repetition(loop, self._registry, saved)
-        if not repetition.recognises(read):
-            return False
-        self._repetition = repetition
-        repetition.begin()
-        return True
+        why_another = repetition.why_another(read)
+        if not why_another:
+            self._repetition = repetition
+            repetition.begin()
+        return why_another
 
     @observing(spoils=True)
     def _end_loop(self) -> None:

@@ -14,9 +14,9 @@ from pitstop.engine.saved_state import SavedState
 from pitstop.errors import ResumeRefused
 from pitstop.events import FitRestored, Notice, Restored
 from pitstop.link.beacon import Phase
-from pitstop.replay import first_step, record
-from pitstop.replay.first_step import Likeness
+from pitstop.replay import loop_identity, record
 from pitstop.replay.live_loop import LiveLoop
+from pitstop.replay.loop_identity import LoopIdentity
 from pitstop.replay.muted_output import MutedOutput
 from pitstop.replay.record import RecordEntry, RecordKind
 from pitstop.tensorflow import randomness
@@ -27,6 +27,15 @@ _REMEDY = (
     "Undo the change, or start over with --new; a loop with pitstop.start may be changed "
     "in the middle of a run."
 )
+_ANOTHER = (
+    "this loop is not the one that is saved: {}; it is computed from its beginning, and what is "
+    "saved is kept"
+)
+_CHANGED = "The script or its command changed: {}."
+OWN_RESUME = (
+    "the script goes on from what an earlier attempt wrote ({}), and is left to do so alone"
+)
+_READS = "the script reads {}, which an earlier attempt wrote"
 _OTHER_LOOKS = (
     "the script looks at variables at other places than before ({}): what it does depends on the "
     "clock, or on something else that changes"
@@ -69,23 +78,26 @@ class Repetition:
         self._total = int(described["entries"])
         self._entries = record.read(saved.tensors[record.TENSOR], described)
 
-    def recognises(self, read: ReadBack) -> bool:
-        """Whether the script does again what it did.
+    def why_another(self, read: ReadBack) -> str:
+        """Why the script does something else than what is saved; empty where it does the same.
 
         Args:
             read: what the script has read back of an earlier attempt's files.
+
+        Raises:
+            LoopDiverged: the user has changed what the loop computes.
         """
-        described = self._saved.state["replay"]
-        if "first_step" not in described:
-            # Saved by an earlier version.
-            return not read.other
-        before = decode(described["first_step"], self._saved.tensors)
-        likeness = first_step.compare(before, self.loop.first_step)
-        if likeness is Likeness.OTHER and read.other:
-            return False
-        if read.other:
-            self.loop.doubt(f"the script reads {read.other}, which an earlier attempt wrote")
-        return True
+        described = self._saved.state["replay"].get("identity")
+        before = LoopIdentity.from_json(described, self._saved.tensors) if described else None
+        found = loop_identity.match(before, self.loop.identity)
+        if found.another:
+            return OWN_RESUME.format(read.other) if read.other else _ANOTHER.format(found.another)
+        if found.changed and not self.loop.session.settings.force:
+            raise self._refused(_CHANGED.format(found.changed))
+        for doubt in (found.doubt, _READS.format(read.other) if read.other else ""):
+            if doubt:
+                self.loop.doubt(doubt)
+        return ""
 
     def begin(self) -> None:
         """The first step of the script has come; what follows is known."""

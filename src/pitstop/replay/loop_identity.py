@@ -1,0 +1,118 @@
+"""Which loop of the script this is, and whether it is the saved one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pitstop.engine.call_site import present_call_site
+from pitstop.engine.identity import Identity
+from pitstop.engine.matching import is_changed
+from pitstop.engine.process_name import process_name
+from pitstop.engine.program import command_digest, program_digest
+from pitstop.engine.python_state import Encoder, decode
+from pitstop.replay import first_step
+from pitstop.replay.first_step import FirstStep, Likeness
+from pitstop.tensorflow import randomness
+
+_OTHER_WEIGHTS = "its first step leaves other values behind"
+_OTHER_BITS = "the first step gives other bits than it did before"
+_UNSEEDED = "the script sets no seed, and its first step leaves other values behind than before"
+_OTHER_VALUES = "the values of variables in the script are others than before when its loop begins"
+_ARRAY = re.compile(r"=\w+\[[\d, ]*\] \w+$")
+_UNKNOWN = "an earlier version of Pitstop saved it, and did not note which loop it is"
+
+
+@dataclass(frozen=True)
+class LoopMatch:
+    """What a loop is to the saved one; it is that one where nothing is said.
+
+    Attributes:
+        another: why it is another one, or one that the script has chosen other settings for.
+        changed: why it cannot go on: the user has changed what it computes.
+        doubt: why a resume is not exact.
+    """
+
+    another: str = ""
+    changed: str = ""
+    doubt: str = ""
+
+
+@dataclass(frozen=True)
+class LoopIdentity:
+    """What a loop is known by.
+
+    Attributes:
+        place: where the script calls its first step, with what it counts, and with which seed.
+        first_step: what that step left behind.
+    """
+
+    place: Identity
+    first_step: FirstStep
+
+    @classmethod
+    def of_present_call(cls, first: FirstStep) -> LoopIdentity:
+        """Of a loop whose first step has run now."""
+        site, seed = present_call_site(), randomness.script_seed()
+        place = Identity(
+            process=process_name(),
+            program=program_digest(),
+            command=command_digest(),
+            frames=site.frames,
+            counters=site.counters,
+            arguments=site.arguments,
+            complete=site.complete,
+            values=site.values,
+            seed="" if seed is None else str(seed),
+        )
+        return cls(place, first)
+
+    def to_json(self, encoder: Encoder) -> dict[str, Any]:
+        """For a saved state; arrays go to the encoder."""
+        return {"place": self.place.to_json(), "first_step": encoder.encode(self.first_step)}
+
+    @classmethod
+    def from_json(cls, saved: Mapping[str, Any], arrays: Mapping[str, memoryview]) -> LoopIdentity:
+        """Reads what `to_json` made."""
+        return cls(Identity.from_json(saved["place"]), decode(saved["first_step"], arrays))
+
+
+def match(before: LoopIdentity | None, now: LoopIdentity) -> LoopMatch:
+    """Whether a loop is the saved one: the same place of an equal script, and equal values.
+
+    Args:
+        before: the saved one; None where nobody noted it.
+        now: the one whose first step has run.
+    """
+    if before is None:
+        return LoopMatch(doubt=_UNKNOWN)
+    likeness = first_step.compare(before.first_step, now.first_step)
+    is_other = likeness is Likeness.OTHER
+    if is_changed(now.place, before.place):
+        return LoopMatch(changed=_OTHER_WEIGHTS if is_other else "", doubt=_doubt(likeness))
+    if moved := _elsewhere(before.place, now.place):
+        return LoopMatch(another=moved)
+    if is_other:
+        return LoopMatch(another=_OTHER_WEIGHTS) if now.place.seed else LoopMatch(doubt=_UNSEEDED)
+    has_other_values = not now.place.complete and now.place.values != before.place.values
+    return LoopMatch(doubt=_doubt(likeness) or (_OTHER_VALUES if has_other_values else ""))
+
+
+def _doubt(likeness: Likeness) -> str:
+    return "" if likeness is Likeness.SAME else _OTHER_BITS
+
+
+def _elsewhere(before: Identity, now: Identity) -> str:
+    """Where the two are, if they are at two places, or in two rounds of the loops around them."""
+    if (now.frames, now.process) != (before.frames, before.process):
+        return f"it is called in {now.frames[-1:]}, and was in {before.frames[-1:]}"
+    was, has = (_round(each) for each in (before, now))
+    return f"it is at {has}, and was at {was}" if was != has else ""
+
+
+def _round(place: Identity) -> str:
+    # Batches that an unseeded script draws are others each time.
+    told = (*place.counters, *place.arguments)
+    return " ".join(each for each in told if place.seed or not _ARRAY.search(each))
