@@ -117,6 +117,10 @@ def _of_builtin(name: str, function: types.BuiltinFunctionType) -> Iterator[Refe
     return iter([(name, function.__self__)])
 
 
+def _of_cached(name: str, function: Any) -> Iterator[Reference]:
+    return iter([(name, function.__wrapped__)])
+
+
 def _of_partial(name: str, partial: functools.partial[Any]) -> Iterator[Reference]:
     return _of_items(name, [partial.func, partial.args, partial.keywords])
 
@@ -154,6 +158,7 @@ _FOLLOWED: Mapping[type, Callable[[str, Any], Iterator[Reference]]] = {
     types.MethodType: _of_method,
     types.BuiltinFunctionType: _of_builtin,
     functools.partial: _of_partial,
+    functools._lru_cache_wrapper: _of_cached,
     types.GeneratorType: _of_generator,
     dict: _of_dict,
     **{base: _follow(base) for base in (list, tuple, set, frozenset, deque)},

@@ -26,7 +26,22 @@ import dataclasses
 import queue
 import numpy as np
 
+import contextvars
+import functools
+import threading
+
 COUNT = 0
+CALLS = contextvars.ContextVar("calls")
+PLACE = threading.local()
+
+@functools.lru_cache
+def cached(value):
+    return Rule.seen.append(value)
+
+def note(value):
+    CALLS.set((CALLS.get(()), value))
+    PLACE.calls = getattr(PLACE, "calls", 0) + 1
+
 TABLE = {"bad": 0}
 KINDS = collections.defaultdict(list)
 
@@ -153,6 +168,28 @@ def test_what_a_function_closes_over_comes_back(run: Any) -> None:
     twin = run().counter()
     carried(state, begun(act=twin))
     assert twin(1) == 6
+
+
+def test_values_of_contexts_and_threads_come_back(run: Any) -> None:
+    script = run()
+    state = begun(act=script.note)
+    script.note(1)
+    script.note(2)
+    other = run()
+    carried(state, begun(act=other.note))
+    assert other.CALLS.get() == (((), 1), 2)
+    assert other.PLACE.calls == 2
+
+
+def test_what_a_cache_remembers_is_named(run: Any) -> None:
+    script = run()
+    rule = script.Rule()
+    rule.draw = script.cached
+    state = begun(rule=rule)
+    rule.draw(1)
+    saved, _ = saved_of(state)
+    assert "rule.draw" in state.unverified[0]
+    assert saved["Rule.seen"]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ def main() -> None:
         socket.send_fds(connection, [json.dumps(request).encode()], [0, 1, 2])
         status = int(connection.recv(64))
     if os.WIFSIGNALED(status):
-        signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+        if os.WTERMSIG(status) != signal.SIGKILL:
+            signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
         os.kill(os.getpid(), os.WTERMSIG(status))
         signal.pause()
     sys.exit(os.waitstatus_to_exitcode(status))

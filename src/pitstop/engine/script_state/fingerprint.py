@@ -5,6 +5,7 @@ Nothing is ever unpickled: what pickle writes is only hashed.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import pickle
@@ -25,6 +26,8 @@ _DISPLAYS = (
     *("datetime", "pathlib", "uuid"),
 )
 _FRAMEWORKS = ("keras", "tensorflow", "jax", "torch")
+CACHED = functools._lru_cache_wrapper
+"""Functions that remember what they have returned."""
 _CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
 
 
@@ -61,6 +64,8 @@ def fingerprint(value: Any) -> str | None:
         return _of_generator(value)
     if isinstance(value, itertools.count):
         return repr(value)
+    if isinstance(value, CACHED):
+        return str(value.cache_info().misses)
     package = _package(value)
     if package in _FRAMEWORKS:
         if hasattr(value, "__next__"):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import collections
+import threading
 import types
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ _PLAIN_OBJECTS = (
     argparse.Namespace,
     collections.UserDict,
     collections.UserList,
+    threading.local,
 )
 COLLECTIONS: Mapping[str, type] = {
     "list": list,
@@ -24,7 +27,8 @@ COLLECTIONS: Mapping[str, type] = {
     "deque": deque,
     "bytearray": bytearray,
 }
-FIELDS = ("object", "function", "class", "module")
+FIELDS = ("object", "function", "class", "module", "context")
+_UNSET = object()
 _FACTORIES: Mapping[str, Any] = {each.__name__: each for each in (int, float, list, dict, set, str)}
 
 
@@ -97,13 +101,20 @@ def make(kind: str, form: str) -> Any:
 
 
 def fields_of(value: Any) -> dict[str, Any]:
-    """The attributes of an object, those in slots included."""
+    """The attributes of an object, those in slots included; the value of a context variable."""
+    if isinstance(value, ContextVar):
+        held = value.get(_UNSET)
+        return {} if held is _UNSET else {"value": held}
+    return dict(_dict_of(value)) | dict(_slots_of(value))
+
+
+def _dict_of(value: Any) -> dict[str, Any]:
+    base = threading.local if isinstance(value, threading.local) else object
     try:
-        found = object.__getattribute__(value, "__dict__")
+        found = base.__getattribute__(value, "__dict__")
     except AttributeError:
-        found = {}
-    named = dict(found) if isinstance(found, dict) else {}
-    return named | dict(_slots_of(value))
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _slots_of(value: Any) -> Iterator[tuple[str, Any]]:
@@ -145,10 +156,12 @@ def set_field(holder: Any, name: str, value: Any) -> None:
         (holder.__closure__ or ())[index].cell_contents = value
     elif isinstance(holder, types.ModuleType):
         vars(holder)[name] = value
+    elif isinstance(holder, ContextVar):
+        holder.set(value)
     elif isinstance(holder, type):
         type.__setattr__(holder, name, value)
     elif isinstance(getattr(type(holder), name, None), types.MemberDescriptorType):
         object.__setattr__(holder, name, value)
     else:
         # Past `__setattr__`: what a library does there was done when it was set.
-        object.__getattribute__(holder, "__dict__")[name] = value
+        _dict_of(holder)[name] = value

@@ -7,6 +7,7 @@ import types
 import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -170,6 +171,8 @@ class Walk:
             return collection
         if self._library.table_of(value) is not None:
             return "table"
+        if issubclass(kind, ContextVar):
+            return "context"
         is_own = reachable.is_of(kind, self._modules) and not issubclass(kind, tuple)
         is_library = self._library.is_opened(kind) and not self._library.is_elsewhere(kind)
         opened = is_own or is_library or holder.is_plain_object(kind)
@@ -182,7 +185,7 @@ class Walk:
 
     def _is_followed(self, value: Any) -> bool:
         followed = (types.MethodType, functools.partial, types.GeneratorType, tuple, frozenset)
-        if issubclass(type(value), followed):
+        if issubclass(type(value), (*followed, fingerprint.CACHED)):
             return True
         return self._known is None and self._library.is_followed(type(value))
 
