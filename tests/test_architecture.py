@@ -9,11 +9,12 @@ import re
 import statistics
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.source_tree import SOURCE, Module, layers, modules, project, third_party
+from tests.source_tree import ROOT, SOURCE, Module, layers, modules, project, third_party
 
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 40
@@ -85,6 +86,35 @@ def test_no_two_classes_have_one_name() -> None:
             if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, []).append(module.name)
     assert not {name: where for name, where in found.items() if len(where) > 1}
+
+
+def test_every_thread_has_a_name_that_the_architecture_lists() -> None:
+    listed = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## Threads")[2]
+    names = [name for module in _MODULES for name in _thread_names(module)]
+    assert names
+    assert not [name for name in names if f"`{name}`" not in listed]
+
+
+def _thread_names(module: Module) -> Iterator[str]:
+    """The name, up to its variable part, of each thread or pool; empty for one without."""
+    for call in ast.walk(module.tree):
+        if not isinstance(call, ast.Call):
+            continue
+        made = ast.unparse(call.func).rpartition(".")[2]
+        if made == "Thread":
+            named = [each.value for each in call.keywords if each.arg == "name"]
+            yield from (text for each in named for text in _names(each)) if named else [""]
+        elif made == "ThreadPoolExecutor":
+            yield from _names(call.args[1]) if len(call.args) > 1 else [""]
+        elif made == "Watcher":
+            yield from _names(call.args[0])
+
+
+def _names(node: ast.expr) -> list[str]:
+    if isinstance(node, ast.JoinedStr):
+        return [f"{_names(node.values[0])[0]}1"]
+    # A variable holds what the maker of a `Watcher` says.
+    return [str(node.value)] if isinstance(node, ast.Constant) else []
 
 
 def test_modules_import_each_other_without_cycles() -> None:

@@ -64,3 +64,11 @@ def test_the_changelog_starts_with_this_version() -> None:
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     versions = re.findall(r"^## \[?(\d+\.\d+\.\d+)", text, re.MULTILINE)
     assert versions[0] == __version__
+
+
+def test_where_to_begin_names_files_that_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text.partition("## Where to begin")[2].partition("\n## ")[0]
+    named = re.findall(r"`([\w.]+(?:/[\w.]*)+)`", section)
+    assert len(named) >= 10
+    assert not [path for path in named if not (ROOT / path).exists()]

@@ -71,6 +71,7 @@ def built(make: Callable[..., Any], seed: int, units: int = 4) -> Any:
 
 def trained(make: Callable[..., Any], seed: int) -> Any:
     model = built(make, seed)
+    model.run_eagerly = True  # Two steps: a graph of them would take longer to make.
     model.fit(X, Y, epochs=2, verbose=0)
     return model
 

@@ -62,6 +62,9 @@ class _Job:
 class Copier:
     """Owns the arena and the thread that fills it; at most one copy at a time.
 
+    The thread changes the arena and calls the callbacks only while `_idle` is clear; everybody
+    else waits for it first.  The callbacks of a copy in the background run in the thread.
+
     Attributes:
         room_refused: neither memory nor disk had room for an arena when last asked.
         awaited: the training stands still until a copy is done.
@@ -123,7 +126,7 @@ class Copier:
     def _begin(self, job: Callable[[], object]) -> None:
         self.wait()
         if self._thread is None:
-            self._thread = threading.Thread(target=self._serve, name="pitstop", daemon=True)
+            self._thread = threading.Thread(target=self._serve, name="pitstop-copier", daemon=True)
             self._thread.start()
         self._idle.clear()
         self._jobs.put(job)

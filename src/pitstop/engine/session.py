@@ -55,6 +55,9 @@ class TrainingStopped(LeavesScript):
 class Session:
     """One trainer process of one attempt.
 
+    The copier's thread calls `_offer_arena`, `_announce` and `_copy_failed` beside the steps: they
+    send, which the connection's lock allows, and set single attributes that the boundary reads.
+
     Attributes:
         lost_from_step: step an earlier attempt had reached, -1 when none.
         attempt_dir: the folder of this attempt.

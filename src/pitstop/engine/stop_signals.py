@@ -59,4 +59,6 @@ class StopSignals:
         self._session.beacon.request_stop(Stop.GRACEFUL)
         # The main thread may be in the middle of a message to the supervisor.
         event = StopRequested(source="signal", urgency="graceful", signal=received.name)
-        threading.Thread(target=self._session.report, args=(event,), daemon=True).start()
+        threading.Thread(
+            target=self._session.report, args=(event,), name="pitstop-stop", daemon=True
+        ).start()

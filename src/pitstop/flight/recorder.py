@@ -35,7 +35,8 @@ class FlightRecorder:
     """Takes a sample every so often, writes it, and looks ahead.
 
     It has a thread of its own, because the run's disk may be slow, and the supervisor
-    must answer signals in the meantime.
+    must answer signals in the meantime.  The two exchange single attributes, replaced as a whole,
+    and a deque.
 
     Attributes:
         latest: the last sample, None before the first.
@@ -51,7 +52,7 @@ class FlightRecorder:
         self._foretold: deque[ExhaustionForecast] = deque()
         self._listeners: list[Listener] = []
         self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="flight", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="pitstop-flight", daemon=True)
 
     def start(self) -> None:
         """Begins to record."""

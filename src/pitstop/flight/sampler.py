@@ -81,9 +81,9 @@ class Sampler:
         no_disk: list[DiskSample] = []
         no_gpu: list[GpuSample] = []
         no_pss: dict[int, int] = {}
-        self._disks = Watcher("flight-disks", self._disk_reader.read, no_disk, _DISK_SECONDS)
-        self._gpus = Watcher("flight-gpus", self._gpu_reader(), no_gpu, _GPU_SECONDS)
-        self._pss = Watcher("flight-pss", self._read_pss, no_pss, _PSS_SECONDS)
+        self._disks = Watcher("pitstop-disks", self._disk_reader.read, no_disk, _DISK_SECONDS)
+        self._gpus = Watcher("pitstop-gpus", self._gpu_reader(), no_gpu, _GPU_SECONDS)
+        self._pss = Watcher("pitstop-pss", self._read_pss, no_pss, _PSS_SECONDS)
 
     def start(self) -> None:
         """Starts the threads for what may not answer."""

@@ -17,7 +17,7 @@ class Watcher(Generic[T]):
     """The newest of many readings; whoever asks never waits.
 
     A file system whose server is gone, or a broken GPU, can hold a reading up for ever: the
-    thread is left behind then, and everything else goes on.
+    thread is left behind then, and everything else goes on.  It replaces `latest` as a whole.
 
     Attributes:
         latest: what the last reading that ended has given.

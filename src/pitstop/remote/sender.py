@@ -24,7 +24,10 @@ _NEVER = float("inf")
 
 
 class Sender:
-    """Keeps a mirror up to date until it is told to finish."""
+    """Keeps a mirror up to date until `finish` or `stop`.
+
+    What other threads ask of it changes under `_wake`; the rest belongs to its own thread.
+    """
 
     def __init__(
         self, mirror: Mirror, report: Callable[[Event], None], on_end: Callable[[], None]

@@ -110,7 +110,7 @@ def _store_all(view: memoryview, parts: Iterable[tuple[int, memoryview]], thread
         for offset_bytes, data in parts
         for start in range(0, len(data), _PIECE_BYTES)
     ]
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(threads, "pitstop-copy") as pool:
         # Consumed for the exceptions; the order does not matter.
         list(pool.map(lambda piece: _store(view, *piece), pieces))
 

@@ -36,7 +36,10 @@ def pause_seconds(interval_seconds: float, failures: int) -> float:
 
 
 class PreemptionWatch:
-    """Follows what one cloud says; without a cloud it asks nobody."""
+    """Follows what one cloud says; without a cloud it asks nobody.
+
+    Its thread replaces `_notice` as a whole, and sets `_problem` once for each outage.
+    """
 
     def __init__(self, cloud: Cloud | None, url: str = _URL) -> None:
         self._cloud = cloud
@@ -74,9 +77,10 @@ class PreemptionWatch:
 
     def take_problem(self) -> Notice | None:
         """What keeps us from hearing of a preemption, told once."""
-        problem, self._problem = self._problem, ""
+        problem = self._problem
         if not problem or self._cloud is None:
             return None
+        self._problem = ""
         return Notice(
             "preemption_unwatched",
             f"{self._cloud.title} cannot be asked whether it takes the machine away: {problem}.",

@@ -106,8 +106,12 @@ class Tee:
             _pass_bytes_unchanged(sink)
             self._terminals.append(source)
         self._ends.update(dict.fromkeys(channel.targets, sink))
-        arguments = (source, channel.targets[0])
-        thread = threading.Thread(target=self._copy, args=arguments, daemon=True)
+        thread = threading.Thread(
+            target=self._copy,
+            args=(source, channel.targets[0]),
+            name=f"pitstop-output-{channel.targets[0]}",
+            daemon=True,
+        )
         self._threads.append(thread)
 
     def _copy(self, source: int, target: int) -> None:
