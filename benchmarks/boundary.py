@@ -22,9 +22,11 @@ from pitstop.errors import PeerClosed
 from pitstop.keras import hooks
 from pitstop.keras.training import Training
 from pitstop.link.beacon import Beacon
+from pitstop.link.messages import Welcome
 from pitstop.link.settings import Settings
-from pitstop.link.wire import Connection, pair
+from pitstop.link.wire import PROTOCOL, Connection, pair
 from pitstop.tensorflow.variables import REGISTRY
+from tests.messages import body_of
 
 CALLS = 20_000
 ROUNDS = 3
@@ -60,13 +62,7 @@ def open_session(
     connection: Connection, beacon: Beacon, folder: str, settings: Settings = NEVER_DUE
 ) -> Session:
     """A session that nobody asks for anything."""
-    welcome = {
-        "settings": settings.to_json(),
-        "points": [],
-        "lost_from_step": -1,
-        "run_dir": folder,
-        "attempt": 1,
-    }
+    welcome = Welcome(PROTOCOL, folder, 1, settings.to_json(), -1, [])
     return Session(connection, beacon, welcome)
 
 
@@ -75,8 +71,8 @@ def drain(connection: Connection, beacon: Beacon) -> None:
     with contextlib.suppress(PeerClosed):
         while True:
             message = connection.receive()
-            if message.type == "snapshot":
-                beacon.settle(int(message.body["sequence"]))
+            if message.message.type == "snapshot_report":
+                beacon.settle(int(body_of(message)["sequence"]))
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from pitstop.engine import abandonment
 from pitstop.link.beacon import Beacon, Stop
+from pitstop.link.messages import Finish
 from pitstop.link.wire import Connection, pair
 
 
@@ -26,7 +27,7 @@ def watched(
     """The supervisor dies under the eyes of the watch."""
     waits: list[float] = []
     thread = abandonment.watch(ends[0], beacon, lambda: stops, waits.append)
-    ends[1].send("still here")
+    ends[1].send(Finish())
     thread.join(0.05)
     assert thread.is_alive()
     assert waits == []

@@ -15,9 +15,10 @@ import pytest
 from pitstop.engine.session import Session, TrainingStopped
 from pitstop.link.beacon import Beacon, Stop
 from pitstop.link.settings import Settings
-from pitstop.link.wire import Message, pair
+from pitstop.link.wire import Received, pair
 from pitstop.snapshot.arena import newest_slot
 from tests.engine.samples import cut
+from tests.messages import body_of, welcome
 
 
 class Persister:
@@ -26,18 +27,16 @@ class Persister:
     def __init__(self, run_dir: Path, settings: Settings) -> None:
         self.beacon = Beacon.create()
         self.connection, self.trainer = pair()
-        welcome = {"run_dir": str(run_dir), "attempt": 1, "settings": settings.to_json()}
-        body = {**welcome, "lost_from_step": -1, "points": []}
-        self.session = Session(self.trainer, self.beacon, body)
+        self.session = Session(self.trainer, self.beacon, welcome(run_dir, settings))
         self.session.start_steps(0)
         self._arena = -1
 
-    def next_snapshot(self) -> Message:
+    def next_snapshot(self) -> Received:
         message = self.connection.receive()
-        if message.type == "arena":
+        if message.message.type == "arena_offer":
             self._arena = message.fds[0]
             return self.next_snapshot()
-        assert message.type == "snapshot", message
+        assert message.message.type == "snapshot_report", message
         return message
 
     def newest_state(self) -> dict[str, Any]:
@@ -66,7 +65,7 @@ def persister(tmp_path: Path) -> Iterator[Persister]:
 def test_a_name_is_part_of_the_snapshot_and_of_no_other(persister: Persister) -> None:
     persister.beacon.request_checkpoint("before-lr-change")
     persister.session.act(3, lambda: cut(3))
-    assert persister.next_snapshot().body["durable"]
+    assert body_of(persister.next_snapshot())["durable"]
     assert persister.newest_state()["name"] == "before-lr-change"
     persister.beacon.request_checkpoint()
     persister.session.act(4, lambda: cut(4))
@@ -79,14 +78,14 @@ def test_a_name_that_waits_is_given_to_the_snapshot_of_a_stop(persister: Persist
     persister.beacon.request_stop(Stop.GRACEFUL)
     with pytest.raises(TrainingStopped):
         persister.session.act(3, lambda: cut(3))
-    assert persister.next_snapshot().body["reason"] == "stop"
+    assert body_of(persister.next_snapshot())["reason"] == "stop"
     assert persister.newest_state()["name"] == "last"
 
 
 def test_the_end_of_an_epoch_among_the_best_is_saved_with_its_metrics(persister: Persister) -> None:
     metrics = {"loss": 0.7, "val_loss": 0.5, "ratio": math.inf}
     persister.session.epoch_ended(cut(8), metrics)
-    body = persister.next_snapshot().body
+    body = body_of(persister.next_snapshot())
     assert (body["step"], body["reason"], body["durable"]) == (8, "best", True)
     assert persister.newest_state()["metrics"] == {"loss": 0.7, "val_loss": 0.5}
 
@@ -96,26 +95,26 @@ def test_the_end_of_another_epoch_is_not(persister: Persister) -> None:
     session.epoch_ended(cut(8), {"val_loss": 0.5})
     session.epoch_ended(cut(16), {"val_loss": 0.6})
     session.epoch_ended(None, {"val_loss": 0.1})
-    persister.beacon.settle(persister.next_snapshot().body["sequence"])
+    persister.beacon.settle(body_of(persister.next_snapshot())["sequence"])
     session.epoch_ended(cut(24), {"val_loss": 0.4})
-    assert persister.next_snapshot().body["step"] == 24
+    assert body_of(persister.next_snapshot())["step"] == 24
 
 
 def test_no_snapshot_of_the_cadence_takes_the_place_of_a_best_one(persister: Persister) -> None:
     session = persister.session
     session.epoch_ended(cut(8), {"val_loss": 0.5})
-    sequence = persister.next_snapshot().body["sequence"]
+    sequence = body_of(persister.next_snapshot())["sequence"]
     assert not session.act(9, lambda: cut(9))
     assert persister.newest_state()["metrics"] == {"val_loss": 0.5}
     persister.beacon.settle(sequence)
     assert session.act(10, lambda: cut(10))
-    assert persister.next_snapshot().body["step"] == 10
+    assert body_of(persister.next_snapshot())["step"] == 10
 
 
 def test_a_requested_one_waits_for_a_best_one(persister: Persister) -> None:
     session = persister.session
     session.epoch_ended(cut(8), {"val_loss": 0.5})
-    sequence = persister.next_snapshot().body["sequence"]
+    sequence = body_of(persister.next_snapshot())["sequence"]
     persister.beacon.request_checkpoint()
     waiting = threading.Thread(target=session.act, args=(9, lambda: cut(9)))
     waiting.start()
@@ -124,7 +123,7 @@ def test_a_requested_one_waits_for_a_best_one(persister: Persister) -> None:
     assert persister.newest_state()["position"]["step"] == 8
     persister.beacon.settle(sequence)
     waiting.join()
-    assert persister.next_snapshot().body["step"] == 9
+    assert body_of(persister.next_snapshot())["step"] == 9
 
 
 def test_a_stop_that_is_in_a_hurry_waits_for_nothing(persister: Persister) -> None:
@@ -133,11 +132,11 @@ def test_a_stop_that_is_in_a_hurry_waits_for_nothing(persister: Persister) -> No
     persister.beacon.request_stop(Stop.NOW)
     with pytest.raises(TrainingStopped):
         persister.session.act(9, lambda: cut(9))
-    assert persister.next_snapshot().body["step"] == 9
+    assert body_of(persister.next_snapshot())["step"] == 9
 
 
 def test_an_exception_behind_a_held_cut_leaves_it_in_memory(persister: Persister) -> None:
     persister.session.keep_behind_error(None)
     persister.session.keep_behind_error(cut(20))
-    kept = persister.next_snapshot().body
+    kept = body_of(persister.next_snapshot())
     assert (kept["step"], kept["reason"], kept["durable"]) == (20, "exception", False)

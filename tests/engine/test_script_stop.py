@@ -17,8 +17,10 @@ from pitstop.engine import process_session
 from pitstop.engine.session import Session
 from pitstop.events import StopRequested, from_record
 from pitstop.link.beacon import Beacon, Stop
-from pitstop.link.settings import ENV_SOCKET, Settings
-from pitstop.link.wire import Connection, Message, pair
+from pitstop.link.messages import ClientRequest, StatusAnswer
+from pitstop.link.settings import ENV_SOCKET
+from pitstop.link.wire import Connection, Received, pair
+from tests.messages import body_of, welcome
 
 _IN_A_FORK = """
 import os, sys, warnings
@@ -26,15 +28,14 @@ from pitstop import request_stop
 from pitstop.engine import process_session
 from pitstop.engine.session import Session
 from pitstop.link.beacon import Beacon
+from pitstop.link.messages import Welcome
 from pitstop.link.settings import Settings
-from pitstop.link.wire import pair
+from pitstop.link.wire import PROTOCOL, pair
 
 supervisor, trainer = pair()
 beacon = Beacon.create()
-body = {"run_dir": sys.argv[1], "attempt": 1, "lost_from_step": -1, "points": []}
-process_session._sessions[os.getpid()] = Session(
-    trainer, beacon, {**body, "settings": Settings().to_json()}
-)
+welcome = Welcome(PROTOCOL, sys.argv[1], 1, Settings().to_json(), -1, [])
+process_session._sessions[os.getpid()] = Session(trainer, beacon, welcome)
 if os.fork() == 0:
     warnings.simplefilter("ignore")
     request_stop("not mine to ask")
@@ -60,11 +61,11 @@ def listener(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket
         yield listening
 
 
-def _serve_one(listener: socket.socket, received: list[Message], *, answer: bool) -> None:
+def _serve_one(listener: socket.socket, received: list[Received], *, answer: bool) -> None:
     connection = Connection(listener.accept()[0])
     received.append(connection.receive())
     if answer:
-        connection.send("reply", {})
+        connection.send(StatusAnswer({}))
     connection.close()
 
 
@@ -77,13 +78,10 @@ def test_outside_of_a_run_it_warns_where_it_was_called() -> None:
 def test_in_the_process_that_trains_the_word_is_raised_at_once(tmp_path: Path) -> None:
     supervisor, trainer = pair()
     beacon = Beacon.create()
-    body = {"run_dir": str(tmp_path), "attempt": 1, "lost_from_step": -1, "points": []}
-    process_session._sessions[os.getpid()] = Session(
-        trainer, beacon, {**body, "settings": Settings().to_json()}
-    )
+    process_session._sessions[os.getpid()] = Session(trainer, beacon, welcome(tmp_path))
     pitstop.request_stop("enough")
     assert beacon.stop() == Stop.GRACEFUL
-    event = from_record(supervisor.receive().body["event"])
+    event = from_record(body_of(supervisor.receive())["event"])
     assert event == StopRequested("script", "graceful", reason="enough")
     supervisor.close()
     trainer.close()
@@ -102,7 +100,7 @@ def test_a_forked_worker_does_not_use_its_parent_s_session(tmp_path: Path) -> No
 
 
 def test_where_nothing_trains_the_supervisor_is_asked(listener: socket.socket) -> None:
-    received: list[Message] = []
+    received: list[Received] = []
     serving = threading.Thread(
         target=_serve_one, args=(listener, received), kwargs={"answer": True}
     )
@@ -110,8 +108,7 @@ def test_where_nothing_trains_the_supervisor_is_asked(listener: socket.socket) -
     pitstop.request_stop("enough")
     serving.join(timeout=30)
     [request] = received
-    assert request.type == "request"
-    assert request.body == {"command": "stop", "source": "script", "reason": "enough"}
+    assert request.message == ClientRequest("stop", source="script", reason="enough")
 
 
 def test_a_supervisor_that_is_gone_is_told_of(listener: socket.socket) -> None:

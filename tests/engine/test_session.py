@@ -29,11 +29,13 @@ from pitstop.events import (
 )
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.beacon import Beacon, Phase, Stop
+from pitstop.link.messages import ImageAnswer, Message, NoImage, Refusal, Welcome
 from pitstop.link.settings import Settings
-from pitstop.link.wire import PROTOCOL, Connection, Message, pair
+from pitstop.link.wire import PROTOCOL, Connection, Received, pair
 from pitstop.snapshot.arena import newest_slot
 from tests.engine.samples import cut, position
 from tests.engine.test_saved_state import image_of
+from tests.messages import body_of, welcome
 
 POINT = RestorePoint("step-00000009", 9, 0, "")
 VERSIONS = {"keras": "3.15.0"}
@@ -49,23 +51,18 @@ class Supervisor:
         self.connection, self.trainer = pair()
         self.session = Session(self.trainer, self.beacon, self.welcome())
 
-    def welcome(self) -> dict[str, Any]:
+    def welcome(self) -> Welcome:
         info = {"step": POINT.step, "fit": POINT.fit, "milestone": POINT.milestone}
-        return {
-            "run_dir": str(self.run_dir),
-            "attempt": 1,
-            "settings": self.settings.to_json(),
-            "lost_from_step": 11,
-            "points": [{"checkpoint": POINT.checkpoint, "info": info}],
-        }
+        points = [{"checkpoint": POINT.checkpoint, "info": info}]
+        return welcome(self.run_dir, self.settings, lost_from_step=11, points=points)
 
-    def told(self, count: int) -> list[Message]:
+    def told(self, count: int) -> list[Received]:
         return [self.connection.receive() for _ in range(count)]
 
     def event(self) -> Event:
         (message,) = self.told(1)
-        assert message.type == "event", message
-        return from_record(message.body["event"])
+        assert message.message.type == "event_report", message
+        return from_record(body_of(message)["event"])
 
 
 MakeSupervisor = Callable[..., Supervisor]
@@ -93,7 +90,7 @@ def never() -> StateCapture:
 # -- the beginning ---------------------------------------------------------------
 
 
-def answering(folder: Path, type_: str, body: dict[str, Any], received: list[Message]) -> str:
+def answering(folder: Path, answer: Message, received: list[Received]) -> str:
     """A supervisor that listens, answers one hello, and hears the next message."""
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(folder / "socket"))
@@ -103,8 +100,9 @@ def answering(folder: Path, type_: str, body: dict[str, Any], received: list[Mes
     def serve() -> None:
         connection = Connection(listener.accept()[0])
         received.append(connection.receive())
-        connection.send(type_, body, [beacon.fd] if type_ == "welcome" else [])
-        if type_ == "welcome":
+        welcomes = isinstance(answer, Welcome)
+        connection.send(answer, [beacon.fd] if welcomes else [])
+        if welcomes:
             received.append(connection.receive())
         connection.close()
         listener.close()
@@ -114,10 +112,8 @@ def answering(folder: Path, type_: str, body: dict[str, Any], received: list[Mes
 
 
 def test_opening_introduces_the_process(tmp_path: Path, make: MakeSupervisor) -> None:
-    received: list[Message] = []
-    session = Session.open(
-        answering(tmp_path, "welcome", make(every_steps=5).welcome(), received), VERSIONS
-    )
+    received: list[Received] = []
+    session = Session.open(answering(tmp_path, make(every_steps=5).welcome(), received), VERSIONS)
     assert session.trainings.point_for(POINT.fit) == POINT
     assert session.lost_from_step == 11
     assert session.settings.every_steps == 5
@@ -125,18 +121,18 @@ def test_opening_introduces_the_process(tmp_path: Path, make: MakeSupervisor) ->
         session.fetch(POINT)
     session.report(Notice("never", "arrives"))
     hello, connected = received
-    assert (hello.type, hello.body["protocol"], hello.body["pid"]) == (
+    assert (hello.message.type, body_of(hello)["protocol"], body_of(hello)["pid"]) == (
         "hello",
         PROTOCOL,
         os.getpid(),
     )
-    event = from_record(connected.body["event"])
+    event = from_record(body_of(connected)["event"])
     assert isinstance(event, TrainerConnected)
     assert (event.pid, event.versions) == (os.getpid(), VERSIONS)
 
 
 def test_a_refused_process_is_told_why(tmp_path: Path) -> None:
-    path = answering(tmp_path, "refused", {"reason": "process 7 trains in this run"}, [])
+    path = answering(tmp_path, Refusal("process 7 trains in this run"), [])
     with pytest.raises(ProtocolMismatch, match="process 7 trains"):
         Session.open(path, VERSIONS)
 
@@ -152,20 +148,23 @@ def test_without_a_supervisor_there_is_no_session(tmp_path: Path) -> None:
 def test_a_restore_point_is_fetched(make: MakeSupervisor) -> None:
     supervisor = make()
     fds = image_of(9)
-    supervisor.connection.send("image", {"checkpoint": POINT.checkpoint}, fds)
+    supervisor.connection.send(ImageAnswer(checkpoint=POINT.checkpoint), fds)
     for fd in fds:
         os.close(fd)
     assert supervisor.session.fetch(POINT).position.step == 9
     (asked,) = supervisor.told(1)
-    assert (asked.type, asked.body) == ("restore", {"checkpoint": POINT.checkpoint})
+    assert (asked.message.type, body_of(asked)) == (
+        "restore_request",
+        {"checkpoint": POINT.checkpoint},
+    )
 
 
 def test_a_restore_point_that_is_gone(make: MakeSupervisor) -> None:
     supervisor = make()
-    supervisor.connection.send("no_image", {"checkpoint": "c", "reason": "it is damaged"})
+    supervisor.connection.send(NoImage(checkpoint="c", reason="it is damaged"))
     with pytest.raises(PeerFault, match="it is damaged"):
         supervisor.session.fetch(POINT)
-    assert supervisor.told(1)[0].type == "restore"
+    assert supervisor.told(1)[0].message.type == "restore_request"
     told = supervisor.event()
     assert isinstance(told, Notice)
     assert (told.code, told.message) == (
@@ -190,13 +189,13 @@ def test_the_first_snapshot_follows_the_first_step(make: MakeSupervisor) -> None
     assert session.due(1, time.monotonic_ns())
     session.act(1, lambda: cut(1))
     arena, snapshot = supervisor.told(2)
-    assert (arena.type, arena.body["backing"]) == ("arena", "memory")
+    assert (arena.message.type, body_of(arena)["backing"]) == ("arena_offer", "memory")
     found = newest_slot(arena.fds[0])
     assert found is not None
-    assert found[1].sequence == snapshot.body["sequence"]
-    assert (snapshot.body["step"], snapshot.body["reason"]) == (1, "cadence")
-    assert not snapshot.body["durable"]
-    assert snapshot.body["copy_seconds"] > 0
+    assert found[1].sequence == body_of(snapshot)["sequence"]
+    assert (body_of(snapshot)["step"], body_of(snapshot)["reason"]) == (1, "cadence")
+    assert not body_of(snapshot)["durable"]
+    assert body_of(snapshot)["copy_seconds"] > 0
     os.close(arena.fds[0])
 
 
@@ -207,7 +206,7 @@ def test_a_large_state_is_copied_before_the_next_step(make: MakeSupervisor) -> N
     large = memoryview(bytes(LARGE_BYTES))
     assert not session.act(1, lambda: cut(1, LARGE_BYTES, lambda: large))
     (arena,) = supervisor.told(1)
-    assert arena.type == "arena"
+    assert arena.message.type == "arena_offer"
     # The arena is announced while its thread ends.
     while not session.act(2, lambda: cut(2, LARGE_BYTES, lambda: large)):
         time.sleep(0.001)
@@ -226,7 +225,7 @@ def test_a_requested_checkpoint_is_taken_once(make: MakeSupervisor) -> None:
     assert session.due(3, now_ns)
     session.act(3, lambda: cut(3))
     _, snapshot = supervisor.told(2)
-    assert (snapshot.body["reason"], snapshot.body["durable"]) == ("requested", True)
+    assert (body_of(snapshot)["reason"], body_of(snapshot)["durable"]) == ("requested", True)
     assert not session.due(4, now_ns)
 
 
@@ -257,12 +256,12 @@ def test_fixed_steps_are_durable(make: MakeSupervisor) -> None:
     session = supervisor.session
     session.start_steps(0)
     session.act(1, lambda: cut(1))
-    assert not supervisor.told(2)[1].body["durable"]
+    assert not body_of(supervisor.told(2)[1])["durable"]
     assert not session.due(3, 0)
     assert session.due(4, 0)
     session.act(4, lambda: cut(4))
     (snapshot,) = supervisor.told(1)
-    assert snapshot.body["durable"]
+    assert body_of(snapshot)["durable"]
     assert not session.due(5, 0)
 
 
@@ -279,7 +278,7 @@ def test_a_snapshot_of_the_budget_does_not_wait_for_the_one_before(make: MakeSup
     session.act(1, lambda: cut(1, read=read))
     session.act(2, never)
     gate.set()
-    assert supervisor.told(2)[1].body["step"] == 1
+    assert body_of(supervisor.told(2)[1])["step"] == 1
 
 
 def test_a_run_ends_where_it_is_set(make: MakeSupervisor) -> None:
@@ -292,7 +291,7 @@ def test_a_run_ends_where_it_is_set(make: MakeSupervisor) -> None:
     with pytest.raises(TrainingStopped):
         session.act(7, lambda: cut(7))
     assert supervisor.event() == StopRequested(source="setting", urgency="graceful")
-    assert supervisor.told(2)[1].body["step"] == 7
+    assert body_of(supervisor.told(2)[1])["step"] == 7
 
 
 # -- stopping --------------------------------------------------------------------
@@ -310,7 +309,7 @@ def test_a_stop_saves_and_leaves(make: MakeSupervisor, stop: Stop) -> None:
         session.act(5, lambda: cut(5))
     assert caught.value.code == EXIT_STOPPED == 75
     _, snapshot = supervisor.told(2)
-    assert (snapshot.body["reason"], snapshot.body["step"]) == ("stop", 5)
+    assert (body_of(snapshot)["reason"], body_of(snapshot)["step"]) == ("stop", 5)
     assert supervisor.event() == TrainerStopped(5, 1, 5, "train")
     assert supervisor.beacon.phase() is Phase.SAVING
 
@@ -367,10 +366,10 @@ def test_a_milestone_waits_until_it_is_durable(make: MakeSupervisor) -> None:
     waiting = threading.Thread(target=supervisor.session.milestone, args=(cut(9),))
     waiting.start()
     _, snapshot = supervisor.told(2)
-    assert (snapshot.body["reason"], snapshot.body["durable"]) == ("fit_end", True)
-    supervisor.beacon.settle(snapshot.body["sequence"] - 1)
+    assert (body_of(snapshot)["reason"], body_of(snapshot)["durable"]) == ("fit_end", True)
+    supervisor.beacon.settle(body_of(snapshot)["sequence"] - 1)
     assert waiting.is_alive()
-    supervisor.beacon.settle(snapshot.body["sequence"])
+    supervisor.beacon.settle(body_of(snapshot)["sequence"])
     waiting.join(timeout=30)
     assert not waiting.is_alive()
 
@@ -402,7 +401,7 @@ def test_too_little_memory_is_told(make: MakeSupervisor) -> None:
     supervisor.beacon.request_checkpoint()
     supervisor.session.act(1, lambda: cut(1))
     (arena,) = supervisor.told(1)
-    assert arena.body["backing"] == "file"
+    assert body_of(arena)["backing"] == "file"
     notice = supervisor.event()
     assert isinstance(notice, Notice)
     assert notice.code == "snapshot_memory_short"
@@ -441,7 +440,7 @@ def test_a_copy_that_breaks_ends_snapshots_and_not_training(make: MakeSupervisor
     supervisor = make(every_steps=1)
     supervisor.session.start_steps(0)
     supervisor.session.milestone(cut(1, read=read))
-    assert supervisor.told(1)[0].type == "arena"
+    assert supervisor.told(1)[0].message.type == "arena_offer"
     failed, told = supervisor.event(), supervisor.event()
     assert isinstance(failed, CheckpointFailed)
     assert "RuntimeError('no value')" in failed.error
@@ -465,9 +464,9 @@ def test_behind_a_stop_nothing_is_saved_and_everything_that_trains_stops(
     session.start_steps(0)
     with pytest.raises(TrainingStopped):
         session.act(4, lambda: cut(4))
-    assert [message.type for message in supervisor.told(4)] == [
-        *("event", "arena"),
-        *("snapshot", "event"),
+    assert [each.message.type for each in supervisor.told(4)] == [
+        *("event_report", "arena_offer"),
+        *("snapshot_report", "event_report"),
     ]
     assert session.stopped
     # Only the setting knew of it until now.

@@ -13,6 +13,7 @@ from pitstop.events import TrainerStopped
 from pitstop.link.beacon import Stop
 from tests.engine.samples import cut
 from tests.engine.test_session import MakeSupervisor, make, never
+from tests.messages import body_of
 
 __all__ = ["make"]
 
@@ -74,5 +75,9 @@ def test_a_stop_is_obeyed_with_the_state_of_the_boundary(make: MakeSupervisor) -
         boundary.obey(4, take)
     assert len(taken) == 1
     events = [supervisor.told(1)[0] for _ in range(3)]
-    assert [message.type for message in events] == ["arena", "snapshot", "event"]
-    assert events[-1].body["event"]["kind"] == TrainerStopped.kind
+    assert [each.message.type for each in events] == [
+        "arena_offer",
+        "snapshot_report",
+        "event_report",
+    ]
+    assert body_of(events[-1])["event"]["kind"] == TrainerStopped.kind

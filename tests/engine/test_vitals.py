@@ -6,21 +6,19 @@ import sys
 import time
 from typing import Any
 
-import pytest
-
 from pitstop.engine.vitals import Vitals
 from pitstop.flight.trainer_metrics import TrainerMetrics
+from pitstop.link.messages import VitalsReport
 
 
 class Wire:
     """Takes messages."""
 
     def __init__(self) -> None:
-        self.bodies: list[dict[str, Any]] = []
+        self.reports: list[VitalsReport] = []
 
-    def send(self, type_: str, body: dict[str, Any]) -> None:
-        assert type_ == "vitals"
-        self.bodies.append(body)
+    def send(self, report: VitalsReport) -> None:
+        self.reports.append(report)
 
 
 def test_it_is_due_at_once_and_then_after_the_interval() -> None:
@@ -29,8 +27,9 @@ def test_it_is_due_at_once_and_then_after_the_interval() -> None:
     assert vitals.due_ns <= time.monotonic_ns()
     vitals.tell(lambda: {"metrics": {"loss": 0.5}})
     assert vitals.due_ns > time.monotonic_ns() + 4_000_000_000
-    [body] = wire.bodies
-    assert abs(body["python_blocks"] - sys.getallocatedblocks()) < 10_000
+    [report] = wire.reports
+    assert report.python_blocks is not None
+    assert abs(report.python_blocks - sys.getallocatedblocks()) < 10_000
 
 
 def test_off_is_never() -> None:
@@ -56,18 +55,16 @@ def test_waiting_is_added_up() -> None:
     vitals.waited(0.5, 4.0)
     vitals.waited(0.25, 4.0)
     vitals.tell(dict)
-    first, second = wire.bodies
-    assert (first["input_seconds"], first["step_seconds"]) == (None, None)
-    assert (second["input_seconds"], second["step_seconds"]) == (3.0, 8.0)
+    first, second = wire.reports
+    assert (first.input_seconds, first.step_seconds) == (None, None)
+    assert (second.input_seconds, second.step_seconds) == (3.0, 8.0)
 
 
 def test_the_supervisor_reads_what_is_told() -> None:
     wire = Wire()
     gpu = {"device": "GPU:0", "current_bytes": 1, "peak_bytes": 2}
     Vitals(wire.send, 1.0).tell(lambda: {"metrics": {"a": 1.0}, "allocators": [gpu]})
-    found = TrainerMetrics.from_body({**wire.bodies[0], "time_seconds": 9.0})
+    found = TrainerMetrics.from_report(wire.reports[0], 9.0)
     assert found.time_seconds == 9.0
     assert found.metrics == {"a": 1.0}
     assert found.allocators[0].peak_bytes == 2
-    with pytest.raises(TypeError):
-        TrainerMetrics.from_body({"time_seconds": 9.0, "moon": 1})

@@ -17,8 +17,8 @@ import pitstop
 from pitstop.errors import PeerClosed
 from pitstop.events import Event, ExceptionRaised, from_record
 from pitstop.link.beacon import Beacon
-from pitstop.link.settings import Settings
 from pitstop.link.wire import Connection
+from tests.messages import body_of, welcome
 
 PACKAGE = Path(pitstop.__file__).parent
 SCRIPT = Path(__file__).parent / "scripts" / "raises_everywhere.py"
@@ -58,15 +58,14 @@ class Listener:
         beacon = Beacon.create()
         connection = Connection(self._listener.accept()[0])
         connection.receive()
-        welcome = {"run_dir": str(self._folder), "attempt": 1, "settings": Settings().to_json()}
-        connection.send("welcome", {**welcome, "lost_from_step": -1, "points": []}, [beacon.fd])
+        connection.send(welcome(self._folder), [beacon.fd])
         try:
             while True:
                 message = connection.receive()
                 for fd in message.fds:
                     os.close(fd)
-                if message.type == "event":
-                    self.events.append(from_record(message.body["event"]))
+                if message.message.type == "event_report":
+                    self.events.append(from_record(body_of(message)["event"]))
         except PeerClosed:
             connection.close()
             os.close(beacon.fd)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.link.grammar import malformation_of
-from pitstop.link.wire import Message
+from pitstop.link.grammar import message_from
+from pitstop.link.messages import MESSAGES, MalformedMessage, Message, Persist, UnknownMessage
 from tests.strategies import JSON_VALUES
 
 HELLO = {"protocol": 1, "pid": 7, "python": "3.11", "argv": ["train.py"]}
@@ -23,48 +24,60 @@ VITALS: dict[str, Any] = {
 
 GOOD: list[tuple[str, dict[str, Any], int]] = [
     ("hello", HELLO, 0),
-    ("request", {"command": "status"}, 0),
-    ("request", {"command": "checkpoint", "name": "before-lr"}, 0),
-    ("event", {"event": {"kind": "level_known"}}, 0),
-    ("arena", {"size_bytes": 4096, "backing": "memory"}, 1),
-    ("snapshot", SNAPSHOT, 0),
-    ("restore", {"checkpoint": "00000007"}, 0),
-    ("vitals", VITALS, 0),
+    ("client_request", {"command": "status"}, 0),
+    ("client_request", {"command": "checkpoint", "name": "before-lr"}, 0),
+    ("event_report", {"event": {"kind": "level_known"}}, 0),
+    ("arena_offer", {"size_bytes": 4096, "backing": "memory"}, 1),
+    ("snapshot_report", SNAPSHOT, 0),
+    ("restore_request", {"checkpoint": "00000007"}, 0),
+    ("vitals_report", VITALS, 0),
 ]
 
 BAD: list[tuple[str, dict[str, Any], int]] = [
     ("hello", {"pid": "abc"}, 0),
     ("hello", {**HELLO, "argv": 5}, 0),
     ("hello", {**HELLO, "pid": True}, 0),
-    ("request", {}, 0),
-    ("request", {"command": "checkpoint", "name": "x" * 63 + "\u00e9"}, 0),
-    ("request", {"command": "stop", "reason": ["now"]}, 0),
-    ("event", {}, 0),
-    ("event", {"event": {"kind": None}}, 0),
-    ("arena", {"size_bytes": 4096}, 0),
-    ("arena", {"size_bytes": -1}, 1),
-    ("snapshot", {**SNAPSHOT, "step": 1 << 70}, 0),
-    ("restore", {"checkpoint": "../../etc"}, 0),
-    ("vitals", {**VITALS, "metrics": {"loss": "low"}}, 0),
-    ("vitals", {**VITALS, "time_seconds": 0.0}, 0),
-    ("vitals", {**VITALS, "allocators": [{"device": "GPU:0"}]}, 0),
-    ("malformed", {"reason": "no object"}, 0),
+    ("client_request", {}, 0),
+    ("client_request", {"command": "checkpoint", "name": "x" * 63 + "\u00e9"}, 0),
+    ("client_request", {"command": "stop", "reason": ["now"]}, 0),
+    ("event_report", {}, 0),
+    ("event_report", {"event": {"kind": None}}, 0),
+    ("arena_offer", {"size_bytes": 4096}, 0),
+    ("arena_offer", {"size_bytes": -1}, 1),
+    ("snapshot_report", {**SNAPSHOT, "step": 1 << 70}, 0),
+    ("restore_request", {"checkpoint": "../../etc"}, 0),
+    ("vitals_report", {**VITALS, "metrics": {"loss": "low"}}, 0),
+    ("vitals_report", {**VITALS, "allocators": [{"device": "GPU:0"}]}, 0),
 ]
 
 
 @pytest.mark.parametrize(("type_", "body", "fds"), GOOD)
 def test_what_our_own_processes_say_fits(type_: str, body: dict[str, Any], fds: int) -> None:
-    assert malformation_of(Message(type_, body, (0,) * fds)) == ""
+    message = message_from(type_, body, fds)
+    assert message.type == type_
+    assert {**message.to_body(), **body} == message.to_body()
 
 
 @pytest.mark.parametrize(("type_", "body", "fds"), BAD)
 def test_what_nobody_could_handle_does_not(type_: str, body: dict[str, Any], fds: int) -> None:
-    assert malformation_of(Message(type_, body, (0,) * fds)) != ""
+    assert isinstance(message_from(type_, body, fds), MalformedMessage)
+
+
+def test_members_and_messages_of_a_newer_version_are_passed_by() -> None:
+    assert message_from("persist", {"reason": "stop", "moon": 1}, 0) == Persist("stop")
+    assert message_from("dance", {"moon": 1}, 0) == UnknownMessage("dance")
+
+
+def test_every_member_of_every_message_is_checked() -> None:
+    for cls in MESSAGES.values():
+        members = {each.name: object() for each in fields(cls)}
+        found = message_from(cls.type, members, max(cls.fds, 0))
+        assert isinstance(found, MalformedMessage) or not members
 
 
 @given(
-    st.sampled_from(sorted({type_ for type_, _, _ in GOOD})),
+    st.sampled_from(sorted(MESSAGES)),
     st.dictionaries(st.sampled_from(["pid", "argv", "name", "event", "step"]), JSON_VALUES),
 )
-def test_whatever_comes_there_is_an_answer(type_: str, body: dict[str, Any]) -> None:
-    assert isinstance(malformation_of(Message(type_, body)), str)
+def test_whatever_comes_there_is_a_message(type_: str, body: dict[str, Any]) -> None:
+    assert isinstance(message_from(type_, body, 0), Message)

@@ -16,13 +16,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitstop.errors import EnvironmentFault, PeerClosed
-from pitstop.link.wire import Connection, pair
+from pitstop.link.messages import (
+    ArenaOffer,
+    EventReport,
+    Finish,
+    Finished,
+    Hello,
+    ImageAnswer,
+    MalformedMessage,
+    Message,
+    Persist,
+    SnapshotReport,
+    StatusAnswer,
+    TrainerPid,
+    Welcome,
+)
+from pitstop.link.wire import Connection, Received, pair
+from tests.messages import body_of
 from tests.strategies import JSON_VALUES
 
-BODIES = st.dictionaries(
-    st.text(max_size=6).filter(lambda key: key != "type"), JSON_VALUES, max_size=3
+EVENTS = st.builds(
+    lambda fields: EventReport({**fields, "kind": "any"}),
+    st.dictionaries(st.text(max_size=6), JSON_VALUES, max_size=3),
 )
-MESSAGES = st.lists(st.tuples(st.sampled_from(["hello", "event"]), BODIES), min_size=1, max_size=4)
+MESSAGES = st.lists(EVENTS | st.builds(Persist, st.text(max_size=9)), min_size=1, max_size=4)
+
+
+def event(**fields: Any) -> EventReport:
+    return EventReport({"kind": "any", **fields})
 
 
 @pytest.fixture
@@ -33,10 +54,10 @@ def ends() -> Iterator[tuple[Connection, Connection]]:
     right.close()
 
 
-def frame(type_: str, body: dict[str, Any]) -> bytes:
+def frame(message: Message) -> bytes:
     """What `send` puts on the wire."""
     left, right = pair()
-    left.send(type_, body)
+    left.send(message)
     left.close()
     data = b"".join(iter(lambda: right.socket.recv(1 << 16), b""))
     right.close()
@@ -60,35 +81,30 @@ def open_descriptors() -> set[str]:
 
 def test_a_message_arrives_as_it_was_sent(ends: tuple[Connection, Connection]) -> None:
     left, right = ends
-    left.send("snapshot", {"step": 7, "reason": "cadence"})
-    message = right.receive()
-    assert (message.type, message.body, message.fds) == (
-        "snapshot",
-        {"step": 7, "reason": "cadence"},
-        (),
-    )
-    right.send("finish")
-    assert left.receive().body == {}
+    snapshot = SnapshotReport(4, 7, 0, "cadence", durable=False)
+    left.send(snapshot)
+    assert right.receive() == Received(snapshot)
+    right.send(Finish())
+    assert left.receive().message == Finish()
 
 
 def test_a_frame_may_be_cut_at_every_byte() -> None:
-    data = frame("event", {"event": {"kind": "notice", "message": "ä"}})
+    sent = event(message="ä")
+    data = frame(sent)
     for at in range(1, len(data)):
         left, right = pair()
         left.socket.sendall(data[:at])
         assert right.receive_ready() == []
         left.socket.sendall(data[at:])
-        (message,) = right.receive_ready()
-        assert message.body == {"event": {"kind": "notice", "message": "ä"}}
+        (received,) = right.receive_ready()
+        assert received.message == sent
         left.close()
         right.close()
 
 
 @given(MESSAGES, st.data())
-def test_any_messages_survive_any_cuts(
-    messages: list[tuple[str, dict[str, Any]]], data: st.DataObject
-) -> None:
-    stream = b"".join(frame(type_, body) for type_, body in messages)
+def test_any_messages_survive_any_cuts(messages: list[Message], data: st.DataObject) -> None:
+    stream = b"".join(frame(message) for message in messages)
     cuts = sorted(data.draw(st.lists(st.integers(1, len(stream)), max_size=4)))
     left, right = pair()
     received = []
@@ -96,16 +112,17 @@ def test_any_messages_survive_any_cuts(
         if start < end:
             left.socket.sendall(stream[start:end])
             received += right.receive_ready()
-    assert [(message.type, message.body) for message in received] == messages
+    assert [each.message for each in received] == messages
     left.close()
     right.close()
 
 
 def test_messages_of_one_read_come_in_order(ends: tuple[Connection, Connection]) -> None:
     left, right = ends
-    for step in range(3):
-        left.send("snapshot", {"step": step})
-    assert [message.body["step"] for message in right.receive_ready()] == [0, 1, 2]
+    sent = [TrainerPid(pid) for pid in range(3)]
+    for message in sent:
+        left.send(message)
+    assert [each.message for each in right.receive_ready()] == sent
 
 
 def test_descriptors_stay_with_their_frame(
@@ -113,15 +130,20 @@ def test_descriptors_stay_with_their_frame(
 ) -> None:
     left, right = ends
     fds = [file_of(name, tmp_path) for name in ("a", "b", "c")]
-    left.send("plain")
-    left.send("arena", {}, fds[:2])
-    left.send("plain")
-    left.send("image", {}, fds[2:])
+    left.send(Finish())
+    left.send(ImageAnswer("a"), fds[:2])
+    left.send(Finish())
+    left.send(ImageAnswer("b"), fds[2:])
     for fd in fds:
         os.close(fd)
-    messages = [right.receive() for _ in range(4)]
-    assert [message.type for message in messages] == ["plain", "arena", "plain", "image"]
-    assert [[content(fd) for fd in message.fds] for message in messages] == [
+    received = [right.receive() for _ in range(4)]
+    assert [each.message for each in received] == [
+        Finish(),
+        ImageAnswer("a"),
+        Finish(),
+        ImageAnswer("b"),
+    ]
+    assert [[content(fd) for fd in each.fds] for each in received] == [
         [],
         ["a", "b"],
         [],
@@ -131,7 +153,7 @@ def test_descriptors_stay_with_their_frame(
 
 def test_received_descriptors_are_not_inherited(ends: tuple[Connection, Connection]) -> None:
     left, right = ends
-    left.send("beacon", {}, [left.fileno()])
+    left.send(ImageAnswer("a"), [left.fileno()])
     (fd,) = right.receive().fds
     assert not os.get_inheritable(fd)
     os.close(fd)
@@ -142,14 +164,14 @@ def test_a_message_larger_than_any_buffer(
 ) -> None:
     left, right = ends
     fd = file_of("x", tmp_path)
-    body = {"text": "y" * (4 << 20)}
-    sender = threading.Thread(target=left.send, args=("event", body, [fd]))
+    large = Welcome(1, "run", 1, {"text": "y" * (4 << 20)}, -1, [])
+    sender = threading.Thread(target=left.send, args=(large, [fd]))
     sender.start()
-    message = right.receive()
+    received = right.receive()
     sender.join()
     os.close(fd)
-    assert message.body == body
-    assert [content(fd) for fd in message.fds] == ["x"]
+    assert received.message == large
+    assert [content(fd) for fd in received.fds] == ["x"]
 
 
 def test_threads_do_not_mix_their_frames(ends: tuple[Connection, Connection]) -> None:
@@ -158,12 +180,12 @@ def test_threads_do_not_mix_their_frames(ends: tuple[Connection, Connection]) ->
 
     def send_many(sender: int) -> None:
         for number in range(20):
-            left.send("event", {"sender": sender, "number": number, "text": text})
+            left.send(event(sender=sender, number=number, text=text))
 
     threads = [threading.Thread(target=send_many, args=(sender,)) for sender in range(3)]
     for thread in threads:
         thread.start()
-    received = [right.receive().body for _ in range(60)]
+    received = [body_of(right.receive())["event"] for _ in range(60)]
     for thread in threads:
         thread.join()
     for sender in range(3):
@@ -173,18 +195,18 @@ def test_threads_do_not_mix_their_frames(ends: tuple[Connection, Connection]) ->
 
 def test_an_end_that_closed_is_told(ends: tuple[Connection, Connection]) -> None:
     left, right = ends
-    left.send("finish")
+    left.send(Finish())
     left.close()
-    assert right.receive().type == "finish"
+    assert right.receive().message == Finish()
     with pytest.raises(PeerClosed):
         right.receive()
     with pytest.raises(PeerClosed):
-        right.send("finished")
+        right.send(Finished())
 
 
 def test_half_a_message_is_no_message(ends: tuple[Connection, Connection]) -> None:
     left, right = ends
-    left.socket.sendall(frame("event", {"event": {}})[:-1])
+    left.socket.sendall(frame(event())[:-1])
     left.close()
     with pytest.raises(PeerClosed):
         right.receive()
@@ -192,7 +214,7 @@ def test_half_a_message_is_no_message(ends: tuple[Connection, Connection]) -> No
 
 def test_an_end_that_died_with_words_unread_is_told(ends: tuple[Connection, Connection]) -> None:
     left, right = ends
-    right.send("never read")
+    right.send(Finished())
     left.close()  # the kernel resets the connection
     with pytest.raises(PeerClosed):
         right.receive()
@@ -203,7 +225,7 @@ def test_closing_closes_descriptors_of_a_frame_that_never_became_whole(
 ) -> None:
     left, right = ends
     fd = file_of("a", tmp_path)
-    data = frame("arena", {"size_bytes": 1})
+    data = frame(ArenaOffer(1))
     socket.send_fds(left.socket, [data[:-1]], [fd])
     before = open_descriptors()
     assert right.receive_ready() == []
@@ -222,16 +244,16 @@ def test_what_is_no_message_is_told(ends: tuple[Connection, Connection], text: b
         target=left.socket.sendall, args=(struct.pack("<IB", len(text), 0) + text,)
     )
     sender.start()
-    with pytest.raises(ValueError, match=r"message|utf-8|Expecting"):
-        right.receive()
+    assert isinstance(right.receive().message, MalformedMessage)
     sender.join()
 
 
 def test_what_comes_around_what_is_no_message_counts(ends: tuple[Connection, Connection]) -> None:
     left, right = ends
-    whole = frame("hello", {"pid": 1})
+    whole = frame(Hello(1, 1))
     left.socket.sendall(whole + struct.pack("<IB", 3, 0) + b"[1]" + whole)
-    assert [each.type for each in right.receive_ready()] == ["hello", "malformed", "hello"]
+    types = [each.message.type for each in right.receive_ready()]
+    assert types == ["hello", "malformed_message", "hello"]
 
 
 def test_a_length_that_no_message_has_ends_the_conversation(
@@ -245,15 +267,15 @@ def test_a_length_that_no_message_has_ends_the_conversation(
 
 def test_half_a_character_is_replaced(ends: tuple[Connection, Connection]) -> None:
     left, right = ends
-    left.send("event", {"file": "caf\udce9.py"})
-    assert right.receive().body["file"] == "caf?.py"
+    left.send(event(file="caf\udce9.py"))
+    assert right.receive().message == event(file="caf?.py")
 
 
 def test_who_takes_no_answer_holds_nobody_up(ends: tuple[Connection, Connection]) -> None:
     left, right = ends
     left.socket.settimeout(0.05)
     with pytest.raises(PeerClosed):
-        left.send("reply", {"text": "x" * (1 << 22)})
+        left.send(StatusAnswer({"text": "x" * (1 << 22)}))
     with pytest.raises(PeerClosed):
         left.receive_ready()
     right.close()
@@ -263,7 +285,7 @@ def test_files_that_this_process_may_not_open_are_told_as_lost(
     ends: tuple[Connection, Connection],
 ) -> None:
     left, right = ends
-    left.send("image", {}, [left.fileno(), right.fileno()])
+    left.send(ImageAnswer("a"), [left.fileno(), right.fileno()])
     first_free = os.dup(0)
     os.close(first_free)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -291,8 +313,8 @@ def test_connecting_to_a_listener(tmp_path: Path) -> None:
     listener.listen()
     client = Connection.connect(str(tmp_path / "socket"))
     server = Connection(listener.accept()[0])
-    client.send("hello", {"protocol": 1})
-    assert server.receive().body == {"protocol": 1}
+    client.send(Hello(1, 7))
+    assert server.receive().message == Hello(1, 7, argv=[])
     assert server.socket.gettimeout() is None
     for end in (client, server, listener):
         end.close()

@@ -24,6 +24,7 @@ from pitstop.link.wire import Connection, pair
 from pitstop.loop.loop_state import LoopState
 from pitstop.loop.run import Run
 from pitstop.tensorflow.variables import VariableRegistry
+from tests.messages import body_of, welcome
 
 
 class Trainer:
@@ -32,9 +33,8 @@ class Trainer:
     def __init__(self, folder: Path, *, returns: bool = False, **objects: Any) -> None:
         self.beacon = Beacon.create()
         self.supervisor, connection = pair()
-        body = {"run_dir": str(folder), "attempt": 1, "lost_from_step": -1, "points": []}
-        settings = Settings(every_steps=1).to_json()
-        self.session = Session(connection, self.beacon, {**body, "settings": settings})
+        welcomed = welcome(folder, Settings(every_steps=1))
+        self.session = Session(connection, self.beacon, welcomed)
         self.connection: Connection = connection
         self.state = LoopState(objects, VariableRegistry(), {})
         self.run = Run(self.session, self.state, returns=returns)
@@ -52,8 +52,8 @@ class Trainer:
                 message = self.supervisor.receive()
                 for fd in message.fds:
                     os.close(fd)
-                if message.type == "event":
-                    found.append(from_record(message.body["event"]))
+                if message.message.type == "event_report":
+                    found.append(from_record(body_of(message)["event"]))
         return found
 
 

@@ -18,11 +18,12 @@ from pitstop.engine.state_capture import StateCapture
 from pitstop.errors import PeerClosed
 from pitstop.events import Event, from_record
 from pitstop.link.beacon import Beacon
-from pitstop.link.settings import Settings
+from pitstop.link.messages import Welcome
 from pitstop.link.wire import pair
 from pitstop.replay.callee import Call, FunctionCallee
 from pitstop.replay.recorder import Recorder
 from pitstop.tensorflow.variables import VariableRegistry
+from tests.messages import body_of, welcome
 
 
 class Attempt:
@@ -89,8 +90,8 @@ class Attempt:
                 message = self.supervisor.receive()
                 for fd in message.fds:
                     os.close(fd)
-                if message.type == "event":
-                    found.append(from_record(message.body["event"]))
+                if message.message.type == "event_report":
+                    found.append(from_record(body_of(message)["event"]))
         return found
 
     def close(self) -> None:
@@ -108,16 +109,10 @@ def as_saved(cut: StateCapture | None) -> SavedState:
     return SavedState(json.loads(json.dumps(cut.state)), tensors)
 
 
-def _welcome(folder: Path, saved: SavedState | None) -> dict[str, Any]:
+def _welcome(folder: Path, saved: SavedState | None) -> Welcome:
     points = []
     if saved is not None:
         position = saved.position
         info = {"step": position.step, "fit": position.fit, "milestone": position.milestone}
         points.append({"checkpoint": "00000001", "info": info})
-    return {
-        "run_dir": str(folder),
-        "attempt": 1,
-        "settings": Settings().to_json(),
-        "lost_from_step": -1,
-        "points": points,
-    }
+    return welcome(folder, points=points)

@@ -26,7 +26,16 @@ from pitstop.events import (
 )
 from pitstop.journal import read
 from pitstop.link.beacon import Beacon, Stop
-from pitstop.link.wire import Connection, Message, pair
+from pitstop.link.messages import (
+    ArenaOffer,
+    EventReport,
+    Finish,
+    Load,
+    Message,
+    Persist,
+    TrainerPid,
+)
+from pitstop.link.wire import Connection, Received, pair
 from pitstop.snapshot import persister
 from pitstop.snapshot.arena import Arena
 from pitstop.snapshot.persister import end_process_group
@@ -36,6 +45,7 @@ from pitstop.store.lock import RunLock, is_locked, own_record
 from pitstop.store.manifest import MANIFEST_FILE, TENSORS_FILE
 from pitstop.store.names import QUARANTINE_DIR
 from pitstop.store.run_folder import RunFolder, open_or_create
+from tests.messages import body_of
 from tests.snapshot.samples import new_arena, take
 from tests.store.samples import save
 
@@ -68,14 +78,14 @@ class Supervisor:
         )
 
     def use(self, arena: Arena) -> None:
-        self.connection.send("arena", {"size_bytes": arena.plan.size_bytes}, [arena.fd])
+        self.connection.send(ArenaOffer(size_bytes=arena.plan.size_bytes), [arena.fd])
 
-    def ask(self, type_: str, **body: str) -> Message:
+    def ask(self, request: Message) -> Received:
         """The answer to a request; events before it are kept."""
-        self.connection.send(type_, body)
-        while (message := self.connection.receive()).type == "event":
-            self.events.append(from_record(message.body["event"]))
-        return message
+        self.connection.send(request)
+        while isinstance((received := self.connection.receive()).message, EventReport):
+            self.events.append(from_record(received.message.event))
+        return received
 
     def suspend(self) -> None:
         """Stops the persister and waits until it has stopped."""
@@ -120,7 +130,7 @@ def arena(tmp_path: Path) -> Iterator[Arena]:
 def test_the_pin_of_a_persister_that_was_killed_is_taken_away(folder: RunFolder) -> None:
     supervisor = Supervisor(folder, pinned=7)
     # Loading touches no pin; the answer only says that the persister serves.
-    supervisor.ask("load", checkpoint="00000001")
+    supervisor.ask(Load("00000001"))
     assert supervisor.beacon.pinned() == 0
     supervisor.close()
 
@@ -144,21 +154,25 @@ def test_persisting_twice_saves_once(
 ) -> None:
     take(arena, 4, step=40)
     supervisor.use(arena)
-    answer = supervisor.ask("persist", reason="cadence")
-    assert (answer.type, answer.body["sequence"], answer.body["step"]) == ("persisted", 4, 40)
+    answer = supervisor.ask(Persist("cadence"))
+    assert (answer.message.type, body_of(answer)["sequence"], body_of(answer)["step"]) == (
+        "persisted",
+        4,
+        40,
+    )
     (committed,) = supervisor.events
     assert isinstance(committed, CheckpointCommitted)
     assert (committed.step, committed.reason) == (40, "cadence")
-    again = supervisor.ask("persist", reason="stop")
-    assert (again.type, again.body["sequence"]) == ("persisted", 0)
-    assert supervisor.ask("finish").type == "finished"
+    again = supervisor.ask(Persist("stop"))
+    assert (again.message.type, body_of(again)["sequence"]) == ("persisted", 0)
+    assert supervisor.ask(Finish()).message.type == "finished"
     assert supervisor.ended() == 0
     assert steps(folder) == [40]
     assert not folder.journal.exists()  # the supervisor's to write while it lives
 
 
 def test_nothing_to_persist_before_there_is_an_arena(supervisor: Supervisor) -> None:
-    assert supervisor.ask("persist", reason="stop").body["sequence"] == 0
+    assert body_of(supervisor.ask(Persist("stop")))["sequence"] == 0
 
 
 def test_a_full_disk_is_told_and_tried_again(
@@ -169,14 +183,14 @@ def test_a_full_disk_is_told_and_tried_again(
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     pid = supervisor.process.pid
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (100, hard))
-    refused = supervisor.ask("persist", reason="cadence")
-    assert refused.type == "persist_failed"
-    assert "file size limit" in refused.body["error"]
+    refused = supervisor.ask(Persist("cadence"))
+    assert refused.message.type == "persist_failed"
+    assert "file size limit" in body_of(refused)["error"]
     (failed,) = supervisor.events
     assert isinstance(failed, CheckpointFailed)
     assert failed.remedy
     resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, hard))
-    assert supervisor.ask("persist", reason="cadence").body["sequence"] == 1
+    assert body_of(supervisor.ask(Persist("cadence")))["sequence"] == 1
     assert steps(folder) == [10]
 
 
@@ -184,24 +198,24 @@ def test_leftovers_of_a_crash_are_swept(folder: RunFolder) -> None:
     leftover = folder.checkpoints / ".partial-7"
     leftover.mkdir()
     supervisor = Supervisor(folder)
-    assert supervisor.ask("finish").type == "finished"
+    assert supervisor.ask(Finish()).message.type == "finished"
     assert not leftover.exists()
     supervisor.close()
 
 
 def test_signals_of_the_terminal_do_not_end_it(supervisor: Supervisor, arena: Arena) -> None:
-    supervisor.ask("persist", reason="cadence")
+    supervisor.ask(Persist("cadence"))
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         supervisor.process.send_signal(number)
     take(arena, 1, step=10)
     supervisor.use(arena)
-    assert supervisor.ask("persist", reason="stop").body["step"] == 10
+    assert body_of(supervisor.ask(Persist("stop")))["step"] == 10
 
 
 # -- loading ---------------------------------------------------------------------
 
 
-def loaded_step(answer: Message) -> int:
+def loaded_step(answer: Received) -> int:
     table = parse_table(memoryview(os.pread(answer.fds[0], 1 << 20, 0)))
     for fd in answer.fds:
         os.close(fd)
@@ -217,10 +231,14 @@ def flip_last_byte(path: Path) -> None:
 def test_loading_by_name_and_by_age(supervisor: Supervisor, folder: RunFolder) -> None:
     older, _ = save(folder.checkpoints, step=10, sequence=1)
     newer, _ = save(folder.checkpoints, step=20, sequence=2)
-    named = supervisor.ask("load", checkpoint=older.name)
-    assert (named.type, named.body["checkpoint"], loaded_step(named)) == ("image", older.name, 10)
-    newest = supervisor.ask("load", checkpoint="")
-    assert (newest.body["checkpoint"], loaded_step(newest)) == (newer.name, 20)
+    named = supervisor.ask(Load(older.name))
+    assert (named.message.type, body_of(named)["checkpoint"], loaded_step(named)) == (
+        "image_answer",
+        older.name,
+        10,
+    )
+    newest = supervisor.ask(Load(""))
+    assert (body_of(newest)["checkpoint"], loaded_step(newest)) == (newer.name, 20)
 
 
 @pytest.mark.parametrize(
@@ -238,8 +256,8 @@ def test_a_damaged_newest_checkpoint_is_set_aside(
     older, _ = save(folder.checkpoints, step=10, sequence=1)
     newer, _ = save(folder.checkpoints, step=20, sequence=2)
     damage(newer)
-    answer = supervisor.ask("load", checkpoint="")
-    assert (answer.body["checkpoint"], loaded_step(answer)) == (older.name, 10)
+    answer = supervisor.ask(Load(""))
+    assert (body_of(answer)["checkpoint"], loaded_step(answer)) == (older.name, 10)
     (event,) = supervisor.events
     assert isinstance(event, CheckpointQuarantined)
     assert Path(event.path).is_dir()
@@ -254,8 +272,8 @@ def test_a_damaged_checkpoint_that_cannot_be_set_aside_is_passed_over(
     newer, _ = save(folder.checkpoints, step=20, sequence=2)
     flip_last_byte(newer / TENSORS_FILE)
     (folder.checkpoints / QUARANTINE_DIR).write_text("in the way")
-    answer = supervisor.ask("load", checkpoint="")
-    assert (answer.body["checkpoint"], loaded_step(answer)) == (older.name, 10)
+    answer = supervisor.ask(Load(""))
+    assert (body_of(answer)["checkpoint"], loaded_step(answer)) == (older.name, 10)
     (event,) = supervisor.events
     assert isinstance(event, Notice)
     assert "00000020 is damaged" in event.message
@@ -266,25 +284,25 @@ def test_a_checkpoint_that_cannot_be_read_now_is_named_and_read_later(
 ) -> None:
     save(folder.checkpoints, step=10, sequence=1)
     newer, _ = save(folder.checkpoints, step=20, sequence=2)
-    supervisor.ask("persist", reason="cadence")
+    supervisor.ask(Persist("cadence"))
     pid = supervisor.process.pid
     soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     # Enough for one file, such as a manifest, and not for the files of a checkpoint.
     taken = {int(path.name) for path in Path(f"/proc/{pid}/fd").iterdir()}
     first_free = next(number for number in itertools.count() if number not in taken)
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (first_free + 1, hard))
-    answer = supervisor.ask("load", checkpoint="")
-    assert (answer.type, answer.body["checkpoint"]) == ("no_image", newer.name)
-    assert "too many open files" in answer.body["reason"]
+    answer = supervisor.ask(Load(""))
+    assert (answer.message.type, body_of(answer)["checkpoint"]) == ("no_image", newer.name)
+    assert "too many open files" in body_of(answer)["reason"]
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
-    assert loaded_step(supervisor.ask("load", checkpoint=newer.name)) == 20
+    assert loaded_step(supervisor.ask(Load(newer.name))) == 20
 
 
 @pytest.mark.parametrize("wanted", ["", "step-00000099"])
 def test_no_checkpoint_to_load(supervisor: Supervisor, wanted: str) -> None:
-    answer = supervisor.ask("load", checkpoint=wanted)
-    assert answer.type == "no_image"
-    assert answer.body["reason"] == f"there is no good checkpoint {wanted}".rstrip()
+    answer = supervisor.ask(Load(wanted))
+    assert answer.message.type == "no_image"
+    assert body_of(answer)["reason"] == f"there is no good checkpoint {wanted}".rstrip()
 
 
 # -- without a supervisor --------------------------------------------------------
@@ -323,8 +341,8 @@ def test_it_stops_the_trainer_and_saves_what_is_newest(
 ) -> None:
     take(arena, 1, step=10)
     supervisor.use(arena)
-    supervisor.connection.send("trainer", {"pid": trainer.pid})
-    supervisor.ask("persist", reason="cadence")
+    supervisor.connection.send(TrainerPid(pid=trainer.pid))
+    supervisor.ask(Persist("cadence"))
     take(arena, 2, step=20)
     supervisor.die()
     assert supervisor.ended() == 0
@@ -339,7 +357,7 @@ def test_it_stops_the_trainer_and_saves_what_is_newest(
 
 
 def test_it_keeps_the_lock_until_it_has_saved(supervisor: Supervisor, folder: RunFolder) -> None:
-    supervisor.ask("persist", reason="cadence")
+    supervisor.ask(Persist("cadence"))
     supervisor.suspend()
     supervisor.die()
     assert is_locked(folder.lock)
@@ -354,7 +372,7 @@ def test_what_it_saved_while_the_supervisor_died_is_journaled(
     take(arena, 1, step=10)
     supervisor.use(arena)
     supervisor.suspend()
-    supervisor.connection.send("persist", {"reason": "cadence"})
+    supervisor.connection.send(Persist(reason="cadence"))
     supervisor.die()
     supervisor.process.send_signal(signal.SIGCONT)
     assert supervisor.ended() == 0
@@ -382,7 +400,7 @@ def test_a_trainer_that_is_gone_is_not_waited_for(
     gone.wait()
     take(arena, 1, step=10)
     supervisor.use(arena)
-    supervisor.connection.send("trainer", {"pid": gone.pid})
+    supervisor.connection.send(TrainerPid(pid=gone.pid))
     supervisor.die()
     assert supervisor.ended() == 0
     assert steps(folder) == [10]

@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from pitstop.events import CheckpointCommitted, CheckpointFailed, Event, StopRequested
 from pitstop.link.beacon import Beacon
+from pitstop.link.messages import SnapshotReport
 from pitstop.supervisor.helpers.persisting import Persisting
 from pitstop.supervisor.lifecycle.ending import AttemptEnding, decide
 from pitstop.supervisor.lifecycle.table import FINAL, TABLE, Instruction, State, Trigger, advance
@@ -23,7 +24,6 @@ from pitstop.supervisor.records.attempt_state import AttemptState, tell
 from pitstop.supervisor.records.notices import final_lines
 from pitstop.supervisor.status.live_status import live_status
 from pitstop.supervisor.status.status import Status
-from pitstop.supervisor.trainer.snapshot import Snapshot
 
 _LIVE = (State.STARTING, State.RUNNING, State.STOPPING, State.ENDING)
 _KILLED, _FAILED, _STOPPED = 9, 1 << 8, 75 << 8
@@ -43,7 +43,7 @@ class Persister:
         self.says = deque[tuple[Event | None, int | None]]()
         """What it has said, and nobody has heard: an event, the snapshot that is saved."""
 
-    def work(self, newest: Snapshot | None, *, writable: bool) -> bool:
+    def work(self, newest: SnapshotReport | None, *, writable: bool) -> bool:
         """Does what it was asked first; whether that was its last."""
         if self.requests.popleft() == "finish":
             self.up = False
@@ -73,7 +73,7 @@ class AttemptModel(RuleBasedStateMachine):
         self.now_seconds = 0.0
         self.persister = Persister(set())
         self.lost_persisters = 0
-        self.newest: Snapshot | None = None
+        self.newest: SnapshotReport | None = None
         self.step = 0
         self.alive, self.word, self.stop_seen = True, False, False
         self.ending: AttemptEnding | None = None
@@ -191,7 +191,7 @@ class AttemptModel(RuleBasedStateMachine):
 
     def snapshot(self, reason: str, *, durable: bool) -> None:
         sequence = self.newest.sequence + 1 if self.newest else 1
-        self.newest = Snapshot(sequence, self.step, 0, reason, durable)
+        self.newest = SnapshotReport(sequence, self.step, 0, reason, durable)
         self.policy = self.policy.taken(self.newest)
 
     def ends(

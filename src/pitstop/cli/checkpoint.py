@@ -29,10 +29,10 @@ def checkpoint(run: Path | None, *, name: str | None) -> None:
     with contextlib.closing(live):
         if name:
             _check_unused(folder, name)
-        answer = live.ask("checkpoint", name=name or "")
-    path = folder.checkpoints / str(answer["checkpoint"])
+        saved = live.checkpoint(name or "")
+    path = folder.checkpoints / saved.checkpoint
     called = f", named {name}" if name else ""
-    tell(f"saved step {answer['checkpoint_step']} as {path}{called}")
+    tell(f"saved step {saved.step} as {path}{called}")
 
 
 def _check_unused(folder: RunFolder, name: str) -> None:

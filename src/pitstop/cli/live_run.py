@@ -7,9 +7,16 @@ import socket
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from pitstop.errors import EnvironmentFault, PeerClosed, PitstopError, RunNotFound
+from pitstop.link.messages import (
+    CheckpointAnswer,
+    ClientRequest,
+    Message,
+    Refusal,
+    StatusAnswer,
+)
 from pitstop.link.wire import Connection
 from pitstop.machine.own_process import is_suspended
 from pitstop.store.lock import LockRecord, is_locked, read_lock
@@ -20,6 +27,7 @@ from pitstop.supervisor.status.status import SUSPENDED, Status
 from pitstop.supervisor.status.stored_status import stored_status
 
 _POLL_SECONDS = 0.05
+_Answer = TypeVar("_Answer", bound=Message)
 
 
 def holder(folder: RunFolder) -> LockRecord | None:
@@ -53,26 +61,39 @@ class LiveRun:
         except PeerClosed:
             return None
 
-    def ask(self, command: str, **options: Any) -> dict[str, Any]:
-        """Sends a request and waits for the answer.
-
-        Raises:
-            PeerClosed: the supervisor ended before it answered.
-            EnvironmentFault: it refuses, and says why.
-        """
-        self._connection.send("request", {"command": command, **options})
-        answer = self._connection.receive().body
-        if "refused" in answer:
-            raise EnvironmentFault(str(answer["refused"]))
-        return answer
-
     def status(self) -> Status:
         """What the supervisor says now.
 
         Raises:
             PeerClosed: it has ended.
         """
-        return Status.from_json(self.ask("status")["status"])
+        return Status.from_json(self._ask(ClientRequest("status"), StatusAnswer).status)
+
+    def stop(self, *, now: bool) -> None:
+        """Asks for a stop; the run obeys at its next step boundary, or `now`.
+
+        Raises:
+            PeerClosed: the supervisor ended before it answered.
+        """
+        self._ask(ClientRequest("stop", now=now), StatusAnswer)
+
+    def checkpoint(self, name: str = "") -> CheckpointAnswer:
+        """Asks for a checkpoint, with a name if one is given, and waits until it is on disk.
+
+        Raises:
+            PeerClosed: the supervisor ended before it answered.
+            EnvironmentFault: it refuses, and says why.
+        """
+        return self._ask(ClientRequest("checkpoint", name=name), CheckpointAnswer)
+
+    def _ask(self, request: ClientRequest, expected: type[_Answer]) -> _Answer:
+        self._connection.send(request)
+        answer = self._connection.receive().message
+        if isinstance(answer, Refusal):
+            raise EnvironmentFault(answer.reason)
+        if not isinstance(answer, expected):
+            raise PeerClosed(f"The supervisor of this run answered {answer.type}.")
+        return answer
 
     def wait_for_end(self) -> None:
         """Returns when the supervisor has closed everything."""

@@ -57,7 +57,7 @@ def _wake(folder: RunFolder) -> None:
 def _asked(live: LiveRun, *, now: bool) -> bool:
     """Asks for the stop; False when the run has ended by itself before it heard."""
     try:
-        live.ask("stop", now=now)
+        live.stop(now=now)
     except PeerClosed:
         return False
     return True

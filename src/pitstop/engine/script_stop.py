@@ -7,6 +7,7 @@ import warnings
 
 from pitstop.engine import process_session
 from pitstop.errors import PeerClosed
+from pitstop.link.messages import ClientRequest
 from pitstop.link.settings import ENV_SOCKET
 from pitstop.link.wire import Connection
 
@@ -50,7 +51,7 @@ def _ask_supervisor(socket_path: str, reason: str) -> bool:
     except PeerClosed:
         return False
     try:
-        connection.send("request", {"command": "stop", "source": "script", "reason": reason})
+        connection.send(ClientRequest("stop", source="script", reason=reason))
         connection.receive()
     except PeerClosed:
         return False

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from pitstop.engine import abandonment, snapshot_notices
 from pitstop.engine.allowance import Allowance
@@ -33,6 +32,19 @@ from pitstop.errors import PeerClosed, PeerFault, ProtocolMismatch
 from pitstop.events import Event, StopRequested, TrainerConnected, TrainerStopped, to_record
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.beacon import Beacon, Phase, Stop
+from pitstop.link.messages import (
+    ArenaOffer,
+    EventReport,
+    Hello,
+    ImageAnswer,
+    MalformedMessage,
+    Message,
+    NoImage,
+    Refusal,
+    RestoreRequest,
+    SnapshotReport,
+    Welcome,
+)
 from pitstop.link.settings import Settings
 from pitstop.link.wire import PROTOCOL, Connection
 from pitstop.machine.memory import available_bytes
@@ -74,14 +86,14 @@ class Session:
             steps of the script's own loop.
     """
 
-    def __init__(self, connection: Connection, beacon: Beacon, welcome: dict[str, Any]) -> None:
+    def __init__(self, connection: Connection, beacon: Beacon, welcome: Welcome) -> None:
         self.beacon = beacon
-        self.settings = Settings.from_json(welcome["settings"])
-        points = [RestorePoint.from_json(point) for point in welcome["points"]]
+        self.settings = Settings.from_json(welcome.settings)
+        points = [RestorePoint.from_json(point) for point in welcome.points]
         self.trainings = Trainings(points, beacon)
-        self.lost_from_step = int(welcome["lost_from_step"])
-        run_dir = Path(welcome["run_dir"])
-        self.attempt_dir = run_dir / "attempts" / str(welcome["attempt"])
+        self.lost_from_step = welcome.lost_from_step
+        run_dir = Path(welcome.run_dir)
+        self.attempt_dir = run_dir / "attempts" / str(welcome.attempt)
         self.steps = StepRecorder(self.attempt_dir, self.report)
         self.losses = LossWatch(self.report)
         self.vitals = Vitals(self._send, self.settings.flight_seconds)
@@ -124,12 +136,12 @@ class Session:
             ProtocolMismatch: the supervisor refuses this process.
         """
         connection = Connection.connect(socket_path)
-        connection.send("hello", _introduction())
-        answer = connection.receive()
-        if answer.type != "welcome":
+        connection.send(Hello(PROTOCOL, os.getpid(), platform.python_version(), sys.argv))
+        received = connection.receive()
+        if not isinstance(received.message, Welcome):
             connection.close()
-            raise ProtocolMismatch(str(answer.body.get("reason", "The supervisor refused.")))
-        session = cls(connection, Beacon(answer.fds[0]), answer.body)
+            raise ProtocolMismatch(_reason(received.message))
+        session = cls(connection, Beacon(received.fds[0]), received.message)
         abandonment.watch(connection, session.beacon, lambda: not session.alone)
         python = platform.python_version()
         session.report(TrainerConnected(os.getpid(), python, sys.argv, versions, own_sources()))
@@ -137,7 +149,7 @@ class Session:
 
     def report(self, event: Event) -> None:
         """Sends an event to the journal; silent when the supervisor is gone."""
-        self._send("event", {"event": to_record(event)})
+        self._send(EventReport(to_record(event)))
 
     def start_from(self) -> str:
         """The saved weights that this attempt begins with; empty when it has its own state."""
@@ -161,11 +173,11 @@ class Session:
     def _fetched(self, point: RestorePoint) -> SavedState:
         if self._connection is None:
             raise PeerClosed("The supervisor of this run is gone.")
-        self._connection.send("restore", {"checkpoint": point.checkpoint})
-        answer = self._connection.receive()
-        if answer.type != "image":
-            raise PeerFault(f"Checkpoint {point.checkpoint}: {answer.body['reason']}.")
-        return open_saved_state(answer.fds)
+        self._connection.send(RestoreRequest(point.checkpoint))
+        received = self._connection.receive()
+        if isinstance(received.message, ImageAnswer):
+            return open_saved_state(received.fds)
+        raise PeerFault(f"Checkpoint {point.checkpoint}: {_reason(received.message)}.")
 
     def request_stop(self, reason: str) -> None:
         """The script asks for a stop; it is obeyed at the next boundary."""
@@ -339,7 +351,7 @@ class Session:
 
     def _offer_arena(self, arena: Arena) -> None:
         plan = arena.plan
-        self._send("arena", {"size_bytes": plan.size_bytes, "backing": plan.backing}, arena.fd)
+        self._send(ArenaOffer(plan.size_bytes, plan.backing), arena.fd)
         if plan.backing == "file":
             self.report(snapshot_notices.memory_short(plan))
 
@@ -347,17 +359,16 @@ class Session:
         position = copied.position
         self._copy_seconds = copied.seconds * copied.threads
         self._send(
-            "snapshot",
-            {
-                "sequence": copied.sequence,
-                "step": position.step,
-                "epoch": position.epoch,
-                "reason": copied.reason,
-                "durable": copied.durable,
-                "size_bytes": copied.size_bytes,
-                "blocked_seconds": self._blocked_seconds,
-                "copy_seconds": copied.seconds,
-            },
+            SnapshotReport(
+                copied.sequence,
+                position.step,
+                position.epoch,
+                copied.reason,
+                copied.durable,
+                copied.size_bytes,
+                self._blocked_seconds,
+                copied.seconds,
+            )
         )
 
     def _copy_failed(self, error: Exception) -> None:
@@ -365,24 +376,24 @@ class Session:
         if not isinstance(error, (OSError, MemoryError)):
             self.give_up_snapshots(error)
 
-    def _send(self, type_: str, body: dict[str, Any], *fds: int) -> None:
+    def _send(self, message: Message, *fds: int) -> None:
         connection = self._connection
         if connection is None:
             return
         try:
-            connection.send(type_, body, fds)
+            connection.send(message, fds)
         except PeerClosed:
             # The persister notices too, and asks this process to stop.
             self._connection = None
             connection.close()
         except (TypeError, ValueError) as error:
-            FENCE.note(f"sending of {type_}", error)
+            FENCE.note(f"sending of {message.type}", error)
 
 
-def _introduction() -> dict[str, Any]:
-    return {
-        "protocol": PROTOCOL,
-        "pid": os.getpid(),
-        "python": platform.python_version(),
-        "argv": sys.argv,
-    }
+def _reason(answer: Message) -> str:
+    """Why the supervisor does not do what was asked for."""
+    match answer:
+        case Refusal(reason) | MalformedMessage(reason) | NoImage(_, reason):
+            return reason
+        case _:
+            return f"it answered {answer.type}"

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pitstop.link.messages import VitalsReport
+
 _NEVER_NS = 1 << 62
 _MOST_SHARE = 0.001
 """Of the training's time; where looking costs more, it is done less often."""
@@ -21,11 +23,11 @@ class Vitals:
         step_seconds: what the same steps took.
     """
 
-    def __init__(self, send: Callable[[str, dict[str, Any]], None], every_seconds: float) -> None:
+    def __init__(self, send: Callable[[VitalsReport], None], every_seconds: float) -> None:
         """Tells nothing yet.
 
         Args:
-            send: sends a message of a type to the supervisor.
+            send: sends it to the supervisor.
             every_seconds: the shortest time between two, 0 to tell nothing ever.
         """
         self.due_ns = 0 if every_seconds else _NEVER_NS
@@ -38,16 +40,17 @@ class Vitals:
         """Tells it, and plans the next time by what it cost.
 
         Args:
-            facts: looks at what the framework knows; fields of `flight.told.Told`.
+            facts: looks at what the framework knows; fields of the report.
         """
         before_ns = time.thread_time_ns()
-        told = {
-            **facts(),
-            "python_blocks": sys.getallocatedblocks(),
-            "input_seconds": self.input_seconds,
-            "step_seconds": self.step_seconds,
-        }
-        self._send("vitals", told)
+        self._send(
+            VitalsReport(
+                **facts(),
+                python_blocks=sys.getallocatedblocks(),
+                input_seconds=self.input_seconds,
+                step_seconds=self.step_seconds,
+            )
+        )
         # Not the time on the clock: waiting for a processor is no cost of ours.
         cost_ns = time.thread_time_ns() - before_ns
         self.due_ns = time.monotonic_ns() + max(self._every_ns, int(cost_ns / _MOST_SHARE))

@@ -13,6 +13,7 @@ from pathlib import Path
 from pitstop.errors import CheckpointCorrupt, EnvironmentFault, PeerClosed
 from pitstop.events import Event
 from pitstop.link.beacon import Beacon
+from pitstop.link.messages import Hello
 from pitstop.link.settings import ENV_COMPANION, ENV_SOCKET, Settings
 from pitstop.link.wire import Connection, close_all
 from pitstop.machine.signalling import send_to_group
@@ -78,9 +79,9 @@ class Host:
         self._image = image
         self._scratch = scratch
         self._outcome = Outcome()
-        self._reactor = EventLoop()
+        self._event_loop = EventLoop()
         self._ended = False
-        self._seat: TrainerSlot
+        self._trainer_slot: TrainerSlot
 
     def run(self, script: Script) -> Outcome:
         """Runs the script to its end.
@@ -92,19 +93,20 @@ class Host:
         (self._scratch / "attempts" / str(_ATTEMPT)).mkdir(parents=True)
         with ExitStack() as stack:
             control = stack.enter_context(closing(_open_control()))
-            self._seat = self._make_seat(stack.enter_context(closing(Beacon.create())))
-            self._reactor.watch(control, lambda: self._accept(control))
+            beacon = stack.enter_context(closing(Beacon.create()))
+            self._trainer_slot = self._make_trainer_slot(beacon)
+            self._event_loop.watch(control, lambda: self._accept(control))
             child = _start(script, str(control.path))
             stack.callback(_end, child)
             exit_file = stack.enter_context(os.fdopen(os.pidfd_open(child.pid), "rb", 0))
-            self._reactor.watch(exit_file, self._on_exit)
+            self._event_loop.watch(exit_file, self._on_exit)
             while not self._ended:
-                self._reactor.turn(_TURN_SECONDS)
-            self._seat.drain()
+                self._event_loop.turn(_TURN_SECONDS)
+            self._trainer_slot.drain()
             self._outcome.exit_code = child.wait()
         return self._outcome
 
-    def _make_seat(self, beacon: Beacon) -> TrainerSlot:
+    def _make_trainer_slot(self, beacon: Beacon) -> TrainerSlot:
         invitation = Invitation(
             run_dir=str(self._scratch),
             attempt=_ATTEMPT,
@@ -119,28 +121,30 @@ class Host:
             on_restore=self._on_restore,
             on_vitals=lambda _: None,
         )
-        return TrainerSlot(self._reactor, invitation, handlers)
+        return TrainerSlot(self._event_loop, invitation, handlers)
 
     def _accept(self, control: ControlSocket) -> None:
         client = control.accept()
         if client is not None:
-            self._reactor.watch(client, lambda: self._greet(client))
+            self._event_loop.watch(client, lambda: self._greet(client))
 
     def _greet(self, client: Connection) -> None:
         try:
-            messages = client.receive_ready()
+            received = client.receive_ready()
         except PeerClosed:
             # Supervisors look in this way whether somebody still listens.
-            self._reactor.forget(client)
+            self._event_loop.forget(client)
             client.close()
             return
-        if messages:
-            self._reactor.forget(client)
-            if self._seat.offer(client, messages[0].body, closed=False):
-                self._seat.welcome(self._points)
+        if not received:
+            return
+        self._event_loop.forget(client)
+        hello = received[0].message
+        if isinstance(hello, Hello) and self._trainer_slot.offer(client, hello, closed=False):
+            self._trainer_slot.welcome(self._points)
 
     def _on_restore(self, checkpoint: str) -> None:
-        link = self._seat.link
+        link = self._trainer_slot.link
         if link is None:
             return
         try:

@@ -1,11 +1,11 @@
-"""What the process that trains tells of itself, now and then (the message "vitals")."""
+"""What the process that trains tells of itself, now and then (the message `VitalsReport`)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from pitstop.flight.sample import AllocatorSample
+from pitstop.link.messages import VitalsReport
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class TrainerMetrics:
     log_folder: str = ""
 
     @classmethod
-    def from_body(cls, body: dict[str, Any]) -> TrainerMetrics:
-        """From a message of the same version."""
-        allocators = [AllocatorSample(**each) for each in body.get("allocators", ())]
-        return cls(**{**body, "allocators": allocators})
+    def from_report(cls, report: VitalsReport, time_seconds: float) -> TrainerMetrics:
+        """What a message said at this time, since the epoch."""
+        allocators = [AllocatorSample(**each) for each in report.allocators]
+        return cls(**{**vars(report), "allocators": allocators, "time_seconds": time_seconds})

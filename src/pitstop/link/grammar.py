@@ -1,18 +1,18 @@
-"""What a message from the run's socket may look like.  Pure.
+"""From what came over a socket to a message.  Pure.
 
 Every process of the user may connect, and its first message may be anything.  What fits is safe
-to be handled: its members have the types, the sizes and the number of descriptors that belong
-to its type.
+to be handled: its members have the types and the sizes, and the message the number of open
+files, that its class promises.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, Field, fields
 from typing import Any
 
 from pitstop.link.beacon import MOST_NAME_BYTES
-from pitstop.link.wire import MALFORMED, Message
+from pitstop.link.messages import MESSAGES, SOME, MalformedMessage, Message, UnknownMessage
 
 _MOST_CHARACTERS = 100_000
 _MOST_ITEMS = 100_000
@@ -76,60 +76,61 @@ def _allocator(value: Any) -> bool:
     return len(value) == 3 and all(map(_count, sizes))
 
 
-@dataclass(frozen=True)
-class _FieldForm:
-    """Members that a message must have and may have, and its descriptors."""
-
-    needed: Mapping[str, _Check]
-    optional: Mapping[str, _Check]
-    fds: int = 0
-    closed: bool = False
+def _mapping(value: Any) -> bool:
+    return isinstance(value, dict)
 
 
-_FORMS: Mapping[str, _FieldForm] = {
-    "hello": _FieldForm({"protocol": _integer, "pid": _count}, {"python": _text, "argv": _texts}),
-    "request": _FieldForm(
-        {"command": _text}, {"name": _name, "source": _text, "reason": _text, "now": _flag}
-    ),
-    "event": _FieldForm({"event": _record}, {}),
-    "arena": _FieldForm({"size_bytes": _count}, {"backing": _text}, fds=1),
-    "snapshot": _FieldForm(
-        {"sequence": _count, "step": _count, "epoch": _count, "reason": _text, "durable": _flag},
-        {"size_bytes": _count, "blocked_seconds": _number, "copy_seconds": _number},
-    ),
-    "restore": _FieldForm({"checkpoint": _folder_name}, {}),
-    "vitals": _FieldForm(
-        {},
-        {
-            "metrics": _numbers,
-            "learning_rate": _number_or_none,
-            "input_seconds": _number_or_none,
-            "step_seconds": _number_or_none,
-            "python_blocks": _number_or_none,
-            "allocators": _allocators,
-            "log_folder": _text,
-        },
-        closed=True,
-    ),
+def _mappings(value: Any) -> bool:
+    return isinstance(value, list) and len(value) <= _MOST_ITEMS and all(map(_mapping, value))
+
+
+_CHECKS: Mapping[str, _Check] = {
+    "int": _integer,
+    "Count": _count,
+    "Count | None": lambda value: value is None or _count(value),
+    "float": _number,
+    "float | None": _number_or_none,
+    "bool": _flag,
+    "str": _text,
+    "Name": _name,
+    "FolderName": _folder_name,
+    "Numbers": _numbers,
+    "Record": _record,
+    "Allocators": _allocators,
+    "Sequence[str]": _texts,
+    "dict[str, Any]": _mapping,
+    "Sequence[dict[str, Any]]": _mappings,
 }
+"""By the annotations in `link.messages`."""
 
 
-def malformation_of(message: Message) -> str:
-    """What is wrong with a message of a client, empty when nothing is.
+def message_from(type_: str, body: Mapping[str, Any], fd_count: int) -> Message:
+    """The message that a JSON object is; members that this version does not know are dropped.
 
-    A type that this version does not know is not looked into: nobody handles it.
+    Args:
+        type_: its name on the wire.
+        body: the members.
+        fd_count: how many open files came with it.
+
+    Returns:
+        `UnknownMessage` for a type that this version does not know, `MalformedMessage` for what
+        does not fit.
     """
-    if message.type == MALFORMED:
-        return str(message.body["reason"])
-    form = _FORMS.get(message.type)
-    if form is None:
-        return ""
-    if len(message.fds) != form.fds:
-        return f"{message.type} comes with {len(message.fds)} descriptors, not {form.fds}"
-    checks = {**form.needed, **form.optional}
-    for name in {*form.needed, *message.body}:
-        if name not in checks and form.closed:
-            return f"{message.type} has no {name}"
-        if name in checks and not checks[name](message.body.get(name)):
-            return f"the {name} of this {message.type} is not one"
-    return ""
+    cls = MESSAGES.get(type_)
+    if cls is None:
+        return UnknownMessage(type_)
+    if cls.fds not in (fd_count, SOME):
+        return MalformedMessage(f"{type_} comes with {fd_count} descriptors, not {cls.fds}")
+    members = {}
+    for member in fields(cls):
+        if member.name in body:
+            members[member.name] = body[member.name]
+        elif not _is_optional(member):
+            return MalformedMessage(f"this {type_} has no {member.name}")
+        if member.name in body and not _CHECKS[str(member.type)](body[member.name]):
+            return MalformedMessage(f"the {member.name} of this {type_} is not one")
+    return cls(**members)
+
+
+def _is_optional(member: Field[Any]) -> bool:
+    return member.default is not MISSING or member.default_factory is not MISSING

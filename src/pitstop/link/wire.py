@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pitstop.errors import EnvironmentFault, PeerClosed
+from pitstop.link.grammar import message_from
+from pitstop.link.messages import MalformedMessage, Message, UnknownMessage
 
 PROTOCOL = 1
 _HEAD = struct.Struct("<IB")
@@ -28,16 +30,13 @@ _MAX_FDS = 16
 _ANCILLARY_BYTES = socket.CMSG_SPACE(_MAX_FDS * struct.calcsize("i"))
 _READ_BYTES = 1 << 16
 _MOST_BYTES = 1 << 26
-MALFORMED = "malformed"
-"""The type of what came in the place of a message."""
 
 
 @dataclass(frozen=True)
-class Message:
-    """One message: its type, its members, and descriptors the receiver now owns."""
+class Received:
+    """A message, and descriptors that the receiver now owns."""
 
-    type: str
-    body: dict[str, Any]
+    message: Message
     fds: tuple[int, ...] = ()
 
 
@@ -71,14 +70,14 @@ class Connection:
         """For selectors."""
         return self.socket.fileno()
 
-    def send(self, type_: str, body: dict[str, Any] | None = None, fds: Sequence[int] = ()) -> None:
+    def send(self, message: Message, fds: Sequence[int] = ()) -> None:
         """Sends one message and waits until the kernel took it.
 
         Raises:
             PeerClosed: the other process closed its end, or takes nothing.
             ValueError: it is too large.
         """
-        text = json.dumps({"type": type_, **(body or {})}, separators=(",", ":")).encode()
+        text = json.dumps(message.to_body(), separators=(",", ":")).encode()
         if len(text) > _MOST_BYTES:
             raise ValueError(f"a message of {len(text)} bytes")
         frame = _HEAD.pack(len(text), len(fds)) + text
@@ -92,38 +91,31 @@ class Connection:
                     self.socket.shutdown(socket.SHUT_RDWR)
                 raise PeerClosed("The other process of the run is gone.") from error
 
-    def receive(self) -> Message:
+    def receive(self) -> Received:
         """Waits for the next message.
 
         Raises:
             PeerClosed: the other process closed its end.
             EnvironmentFault: this process may open no more files, and some came with it.
-            ValueError: what came is no message.
         """
-        while (message := self._next_message()) is None:
+        while (received := self._next()) is None:
             self._read()
-        return message
+        return received
 
-    def receive_ready(self) -> list[Message]:
+    def receive_ready(self) -> list[Received]:
         """Reads what has arrived (at least one byte) and returns the whole messages.
 
-        What is no message is one of type "malformed", with a reason: those around it count.
+        What is no message is a `MalformedMessage`: those around it count.
 
         Raises:
             PeerClosed: the other process closed its end, or does not speak in messages.
             EnvironmentFault: this process may open no more files, and some came with it.
         """
         self._read()
-        messages = []
-        while (message := self._next_or_malformed()) is not None:
-            messages.append(message)
-        return messages
-
-    def _next_or_malformed(self) -> Message | None:
-        try:
-            return self._next_message()
-        except ValueError as problem:
-            return Message(MALFORMED, {"reason": str(problem)})
+        received = []
+        while (each := self._next()) is not None:
+            received.append(each)
+        return received
 
     def close(self) -> None:
         """Closes the socket and descriptors nobody asked for."""
@@ -151,7 +143,7 @@ class Connection:
             raise PeerClosed("The other process of the run closed the connection.")
         self._received += data
 
-    def _next_message(self) -> Message | None:
+    def _next(self) -> Received | None:
         if len(self._received) < _HEAD.size:
             return None
         length, fd_count = _HEAD.unpack_from(self._received)
@@ -165,10 +157,14 @@ class Connection:
         fds = tuple(self._fds.popleft() for _ in range(fd_count))
         try:
             body = _parsed(text)
-        except ValueError:
+        except ValueError as problem:
             close_all(fds)
-            raise
-        return Message(body.pop("type"), body, fds)
+            return Received(MalformedMessage(str(problem)))
+        message = message_from(body.pop("type"), body, len(fds))
+        if isinstance(message, MalformedMessage | UnknownMessage):
+            close_all(fds)
+            return Received(message)
+        return Received(message, fds)
 
 
 def _parsed(text: bytearray) -> dict[str, Any]:

@@ -21,6 +21,17 @@ from pathlib import Path
 
 from pitstop.errors import PeerClosed, PitstopError, UserError
 from pitstop.events import Event, to_record
+from pitstop.link.messages import (
+    Abandon,
+    Begin,
+    Changed,
+    EventReport,
+    Finish,
+    Finished,
+    NotOpened,
+    Opened,
+    Say,
+)
 from pitstop.link.wire import Connection
 from pitstop.remote.backoff import delay_seconds
 from pitstop.remote.fault import StorageFault
@@ -64,23 +75,23 @@ class Uploader:
             if self._begun:
                 self._serve_alone()
         with contextlib.suppress(PeerClosed):
-            self._connection.send("finished")
+            self._connection.send(Finished())
         self._lease.release(_RELEASE_SECONDS)
 
     def _obey(self) -> bool:
         """Does what the supervisor says; False when there is nothing left to do."""
-        for message in self._connection.receive_ready():
-            match message.type:
-                case "begin":
+        for received in self._connection.receive_ready():
+            match received.message:
+                case Begin():
                     self._begun = True
                     self._sender.thread.start()
-                case "changed":
+                case Changed():
                     self._sender.changed()
-                case "finish":
+                case Finish():
                     self._lease.finishing()
                     self._sender.finish()
-                case "abandon":
-                    self._abandon(str(message.body["reason"]))
+                case Abandon(reason):
+                    self._abandon(reason)
                     return False
         return True
 
@@ -106,7 +117,7 @@ class Uploader:
 
     def _report(self, event: Event) -> None:
         with contextlib.suppress(PeerClosed):
-            self._connection.send("event", {"event": to_record(event)})
+            self._connection.send(EventReport(to_record(event)))
 
     def _sender_ended(self) -> None:
         os.eventfd_write(self._ended, 1)
@@ -117,12 +128,12 @@ def _open(connection: Connection, options: argparse.Namespace) -> Uploader | Non
     try:
         storage = Storage(options.url)
         holder = LeaseHolder(storage, options.holder)
-        _prepare(storage, holder, options, lambda line: connection.send("say", {"line": line}))
+        _prepare(storage, holder, options, lambda line: connection.send(Say(line)))
     except PitstopError as error:
-        body = {"message": error.message, "remedy": error.remedy}
-        connection.send("refused", {**body, "by_user": isinstance(error, UserError)})
+        by_user = isinstance(error, UserError)
+        connection.send(NotOpened(error.message, error.remedy, by_user))
         return None
-    connection.send("opened")
+    connection.send(Opened())
     return Uploader(connection, storage, options.run_dir, holder)
 
 

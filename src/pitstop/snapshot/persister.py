@@ -16,7 +16,6 @@ import select
 import signal
 import socket
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from pitstop.errors import (
@@ -37,7 +36,21 @@ from pitstop.events import (
 )
 from pitstop.journal import Journal
 from pitstop.link.beacon import Beacon, Stop
-from pitstop.link.wire import Connection, Message
+from pitstop.link.messages import (
+    ArenaOffer,
+    EventReport,
+    Finish,
+    Finished,
+    ImageAnswer,
+    Load,
+    Message,
+    NoImage,
+    Persist,
+    Persisted,
+    PersistFailed,
+    TrainerPid,
+)
+from pitstop.link.wire import Connection, Received
 from pitstop.machine.signalling import send_to_group
 from pitstop.snapshot.loading import RestoreImage, load
 from pitstop.snapshot.saving import Saver
@@ -69,12 +82,6 @@ class Persister:
         self._saver = Saver(folder.checkpoints, beacon, attempt, retention)
         self._trainer_pid = 0
         self._orphaned = False
-        self._handlers: dict[str, Callable[[Message], None]] = {
-            "trainer": self._on_trainer,
-            "arena": self._on_arena,
-            "load": self._on_load,
-            "persist": self._on_persist,
-        }
 
     def run(self) -> None:
         """Serves until told to finish; afterwards nothing is left to save."""
@@ -82,26 +89,30 @@ class Persister:
         # One that was killed while it read a snapshot reads no more.
         self._beacon.pin(0)
         try:
-            while (message := self._connection.receive()).type != "finish":
-                self._handlers[message.type](message)
-            self._connection.send("finished")
+            while not isinstance((received := self._connection.receive()).message, Finish):
+                self._handle(received)
+            self._connection.send(Finished())
         except PeerClosed:
             self._orphaned = True
             self._save_without_supervisor()
 
-    def _on_trainer(self, message: Message) -> None:
-        self._trainer_pid = int(message.body["pid"])
+    def _handle(self, received: Received) -> None:
+        match received.message:
+            case TrainerPid(pid):
+                self._trainer_pid = pid
+            case ArenaOffer():
+                self._saver.use_arena(received.fds[0])
+            case Load(checkpoint):
+                self._answer_load(checkpoint)
+            case Persist(reason):
+                self._connection.send(self._persisted(reason))
 
-    def _on_arena(self, message: Message) -> None:
-        self._saver.use_arena(message.fds[0])
-
-    def _on_load(self, message: Message) -> None:
-        wanted = str(message.body["checkpoint"])
+    def _answer_load(self, wanted: str) -> None:
         for entry in self._catalog.entries():
             if wanted in ("", entry.path.name) and self._give(entry):
                 return
         reason = f"there is no good checkpoint {wanted}".rstrip()
-        self._connection.send("no_image", {"checkpoint": wanted, "reason": reason})
+        self._connection.send(NoImage(wanted, reason))
 
     def _give(self, entry: CheckpointEntry) -> bool:
         """Answers with a checkpoint; False when it is damaged: the one before is tried then."""
@@ -114,10 +125,10 @@ class Persister:
         except EnvironmentFault as fault:
             # Intact as far as anybody knows: to go on from an older one would be a silent loss.
             reason = fault.message.rstrip(".")
-            self._connection.send("no_image", {"checkpoint": name, "reason": reason})
+            self._connection.send(NoImage(name, reason))
             return True
         self._saver.restored(image.ledger)
-        self._connection.send("image", {"checkpoint": name}, image.fds)
+        self._connection.send(ImageAnswer(name), image.fds)
         image.close()
         return True
 
@@ -130,19 +141,13 @@ class Persister:
         else:
             self._report(CheckpointQuarantined(str(place), reason))
 
-    def _on_persist(self, message: Message) -> None:
-        outcome = self._persist(str(message.body["reason"]))
+    def _persisted(self, reason: str) -> Message:
+        outcome = self._persist(reason)
         if isinstance(outcome, CheckpointFailed):
-            self._connection.send("persist_failed", {"error": outcome.error})
-        elif outcome is None:
-            self._connection.send("persisted", {"sequence": 0, "step": -1, "seconds": 0.0})
-        else:
-            body = {
-                "sequence": self._saver.saved_sequence,
-                "step": outcome.step,
-                "seconds": outcome.seconds,
-            }
-            self._connection.send("persisted", body)
+            return PersistFailed(outcome.error)
+        if outcome is None:
+            return Persisted(0, -1, 0.0)
+        return Persisted(self._saver.saved_sequence, outcome.step, outcome.seconds)
 
     def _persist(self, reason: str) -> CheckpointCommitted | CheckpointFailed | None:
         try:
@@ -158,7 +163,7 @@ class Persister:
         """One journal, one writer: ours only once the supervisor is gone."""
         if not self._orphaned:
             try:
-                self._connection.send("event", {"event": to_record(event)})
+                self._connection.send(EventReport(to_record(event)))
                 return
             except PeerClosed:
                 self._orphaned = True

@@ -43,9 +43,18 @@ from pitstop.events import (
     to_record,
 )
 from pitstop.link.beacon import Beacon, Phase, Stop
+from pitstop.link.messages import (
+    ArenaOffer,
+    EventReport,
+    Hello,
+    Message,
+    RestoreRequest,
+    SnapshotReport,
+)
 from pitstop.link.wire import PROTOCOL, Connection
 from pitstop.snapshot.arena import Arena, plan_arena
 from pitstop.store.image import TensorSpec, plan_image
+from tests.messages import body_of
 
 _CHANGING_BYTES = 1 << 16
 _FROZEN_BYTES = 3 << 20
@@ -57,23 +66,20 @@ class Trainer:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         self.connection = Connection.connect(os.environ["PITSTOP_SOCKET"])
-        self.connection.send("hello", hello())
+        self.connection.send(hello())
         answer = self.connection.receive()
-        if answer.type != "welcome":
-            sys.exit(f"refused: {answer.body['reason']}")
+        if answer.message.type != "welcome":
+            sys.exit(f"refused: {body_of(answer)['reason']}")
         self.beacon = Beacon(answer.fds[0])
-        self.welcome = answer.body
+        self.welcome = body_of(answer)
         abandonment.watch(self.connection, self.beacon)
         self.event(connected())
-        self.arena = Arena(plan_arena(_STATE_BYTES, 1 << 30, 0), Path(answer.body["run_dir"]))
-        self.connection.send("arena", self.arena_body(), [self.arena.fd])
+        self.arena = Arena(plan_arena(_STATE_BYTES, 1 << 30, 0), Path(body_of(answer)["run_dir"]))
+        self.connection.send(ArenaOffer(self.arena.plan.size_bytes), [self.arena.fd])
         self.hoard: list[bytes] = []
         self.sequence = 0
         self.chain = bytes(_CHAIN_BYTES)
         self.requests = self.beacon.checkpoint_requests()
-
-    def arena_body(self) -> dict[str, object]:
-        return {"size_bytes": self.arena.plan.size_bytes, "backing": "memory"}
 
     def restore(self) -> int:
         steps = [self.restore_point(str(each["checkpoint"])) for each in self.welcome["points"]]
@@ -85,7 +91,7 @@ class Trainer:
         return steps[-1]
 
     def restore_point(self, name: str) -> int:
-        self.connection.send("restore", {"checkpoint": name})
+        self.connection.send(RestoreRequest(checkpoint=name))
         saved = open_saved_state(self.connection.receive().fds)
         step = int(np.frombuffer(saved.tensors["step"], np.int64)[0])
         if any(
@@ -96,7 +102,7 @@ class Trainer:
         return step
 
     def event(self, event: Event) -> None:
-        self.send("event", {"event": to_record(event)})
+        self.send(EventReport(event=to_record(event)))
 
     def snapshot(self, step: int, reason: str, *, durable: bool) -> None:
         tensors = {**tensors_of(step), "chain": memoryview(self.chain)}
@@ -110,13 +116,12 @@ class Trainer:
         data = [tensors[place.spec.name] for place in image.placements]
         self.arena.write(index, self.sequence, step, image, data, json.dumps(state).encode())
         self.beacon.write_snapshot_step(step)
-        body = {"sequence": self.sequence, "step": step, "epoch": 0}
-        self.send("snapshot", {**body, "reason": reason, "durable": durable})
+        self.send(SnapshotReport(self.sequence, step, 0, reason, durable))
 
-    def send(self, type_: str, body: dict[str, object]) -> None:
+    def send(self, message: Message) -> None:
         # Without a supervisor the training goes on until it is told to stop.
         with contextlib.suppress(PeerClosed):
-            self.connection.send(type_, body)
+            self.connection.send(message)
 
     def fit(self, step: int) -> int:
         ends = self.options.fit_ends_at
@@ -202,13 +207,8 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def hello() -> dict[str, object]:
-    return {
-        "protocol": PROTOCOL,
-        "pid": os.getpid(),
-        "python": platform.python_version(),
-        "argv": sys.argv,
-    }
+def hello() -> Hello:
+    return Hello(PROTOCOL, os.getpid(), platform.python_version(), sys.argv)
 
 
 def connected() -> TrainerConnected:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pitstop.errors import PeerClosed
+from pitstop.link.messages import ClientRequest, Hello
 from pitstop.link.wire import PROTOCOL, Connection
 from pitstop.supervisor.control.clients import ClientReception
 from pitstop.supervisor.control.control_socket import ControlSocket
@@ -23,10 +24,10 @@ class Desk:
     """Remembers what was asked, and answers nothing."""
 
     def __init__(self) -> None:
-        self.served: list[dict[str, Any]] = []
+        self.served: list[ClientRequest] = []
 
-    def serve(self, _: Connection, body: dict[str, Any]) -> None:
-        self.served.append(body)
+    def serve(self, _: Connection, request: ClientRequest) -> None:
+        self.served.append(request)
 
     def forget(self, _: Connection) -> None:
         """Nobody waits here."""
@@ -39,11 +40,11 @@ def room(tmp_path: Path) -> Iterator[Any]:
         EventLoop(),
         Desk(),
     )
-    hellos: list[dict[str, Any]] = []
+    hellos: list[Hello] = []
     given: Any = desk
 
-    def greet(client: Connection, body: dict[str, Any]) -> None:
-        hellos.append(body)
+    def greet(client: Connection, hello: Hello) -> None:
+        hellos.append(hello)
         client.close()
 
     clients = ClientReception(event_loop, control, given, greet)
@@ -62,36 +63,36 @@ def text(body: bytes) -> bytes:
     [
         b'{"type":"hello","pid":"abc"}',
         b'{"type":"hello","protocol":1,"pid":1,"argv":5}',
-        b'{"type":"request","command":"\xff"}',
-        b'{"type":"request","command":' + b"[" * 30_000 + b"]" * 30_000 + b"}",
+        b'{"type":"client_request","command":"\xff"}',
+        b'{"type":"client_request","command":' + b"[" * 30_000 + b"]" * 30_000 + b"}",
         b"[1]",
     ],
 )
 def test_a_bad_client_is_answered_and_dropped(room: Any, body: bytes) -> None:
     client = Connection.connect(room.path)
     client.socket.settimeout(5)
-    client.socket.sendall(text(body) + text(b'{"type":"request","command":"status"}'))
+    client.socket.sendall(text(body) + text(b'{"type":"client_request","command":"status"}'))
     for _ in range(3):
         room.event_loop.turn(0.2)
-    assert client.receive().type == "refused"
+    assert client.receive().message.type == "refusal"
     with pytest.raises(PeerClosed):
         client.receive()
     assert (room.desk.served, room.hellos) == ([], [])
     other = Connection.connect(room.path)
-    other.send("request", {"command": "status"})
+    other.send(ClientRequest(command="status"))
     for _ in range(2):
         room.event_loop.turn(0.2)
-    assert room.desk.served == [{"command": "status"}]
+    assert room.desk.served == [ClientRequest("status")]
     other.close()
     client.close()
 
 
 def test_a_process_is_who_the_kernel_says(room: Any) -> None:
     client = Connection.connect(room.path)
-    client.send("hello", {"protocol": PROTOCOL, "pid": 1})
+    client.send(Hello(protocol=PROTOCOL, pid=1))
     for _ in range(2):
         room.event_loop.turn(0.2)
-    assert [hello["pid"] for hello in room.hellos] == [os.getpid()]
+    assert [hello.pid for hello in room.hellos] == [os.getpid()]
     client.close()
 
 

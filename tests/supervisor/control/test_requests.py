@@ -8,9 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from pitstop.events import CheckpointCommitted, CheckpointFailed, StopRequested
+from pitstop.link.messages import ClientRequest
 from pitstop.link.wire import Connection, pair
 from pitstop.supervisor.control.requests import RequestDesk, RequestHandlers
 from pitstop.supervisor.status.status import Status
+from tests.messages import body_of
 
 Ends = tuple[Connection, Connection]
 
@@ -39,15 +41,15 @@ def _committed(step: int, name: str = "") -> CheckpointCommitted:
 
 
 def test_status(ends: Ends) -> None:
-    _desk([]).serve(ends[0], {"command": "status"})
-    assert ends[1].receive().body["status"]["step"] == 7
+    _desk([]).serve(ends[0], ClientRequest(command="status"))
+    assert body_of(ends[1].receive())["status"]["step"] == 7
 
 
 @pytest.mark.parametrize(("now", "urgency"), [(False, "graceful"), (True, "now")])
 def test_stop_names_who_asked(ends: Ends, now: bool, urgency: str) -> None:
     stops: list[StopRequested] = []
-    _desk(stops).serve(ends[0], {"command": "stop", "now": now})
-    assert ends[1].receive().body["status"]["state"] == "running"
+    _desk(stops).serve(ends[0], ClientRequest(command="stop", now=now))
+    assert body_of(ends[1].receive())["status"]["state"] == "running"
     [stop] = stops
     assert (stop.source, stop.urgency, stop.sender_pid) == ("command", urgency, os.getpid())
     assert stop.sender_command
@@ -55,46 +57,46 @@ def test_stop_names_who_asked(ends: Ends, now: bool, urgency: str) -> None:
 
 def test_a_script_that_asks_for_itself_says_why(ends: Ends) -> None:
     stops: list[StopRequested] = []
-    body = {"command": "stop", "source": "script", "reason": "good enough"}
-    _desk(stops).serve(ends[0], body)
+    request = ClientRequest("stop", source="script", reason="good enough")
+    _desk(stops).serve(ends[0], request)
     [stop] = stops
     assert (stop.source, stop.urgency, stop.reason) == ("script", "graceful", "good enough")
 
 
 def test_nobody_asks_in_another_s_name(ends: Ends) -> None:
     stops: list[StopRequested] = []
-    _desk(stops).serve(ends[0], {"command": "stop", "source": "signal"})
+    _desk(stops).serve(ends[0], ClientRequest(command="stop", source="signal"))
     assert [stop.source for stop in stops] == ["command"]
 
 
 def test_checkpoint_answers_only_with_one_that_is_not_older(ends: Ends) -> None:
     desk = _desk([])
-    desk.serve(ends[0], {"command": "checkpoint"})
+    desk.serve(ends[0], ClientRequest(command="checkpoint"))
     desk.saved(_committed(6))
     desk.saved(_committed(8))
     desk.saved(_committed(9))
-    assert ends[1].receive().body == {"checkpoint": "00000008", "checkpoint_step": 8}
+    assert body_of(ends[1].receive()) == {"checkpoint": "00000008", "step": 8}
 
 
 def test_a_named_checkpoint_is_answered_with_the_one_of_that_name(ends: Ends) -> None:
     names: list[str] = []
     desk = _desk([], names=names)
-    desk.serve(ends[0], {"command": "checkpoint", "name": "mine"})
+    desk.serve(ends[0], ClientRequest(command="checkpoint", name="mine"))
     assert names == ["mine"]
     desk.saved(_committed(8))
     desk.saved(_committed(9, "mine"))
-    assert ends[1].receive().body == {"checkpoint": "00000009", "checkpoint_step": 9}
+    assert body_of(ends[1].receive()) == {"checkpoint": "00000009", "step": 9}
 
 
 def test_two_names_at_a_time_are_refused(ends: Ends) -> None:
     names: list[str] = []
     desk = _desk([], names=names)
     other, client = pair()
-    desk.serve(ends[0], {"command": "checkpoint", "name": "mine"})
-    desk.serve(other, {"command": "checkpoint", "name": "yours"})
-    assert "Try again" in client.receive().body["refused"]
+    desk.serve(ends[0], ClientRequest(command="checkpoint", name="mine"))
+    desk.serve(other, ClientRequest(command="checkpoint", name="yours"))
+    assert "Try again" in body_of(client.receive())["reason"]
     desk.saved(_committed(9, "mine"))
-    desk.serve(other, {"command": "checkpoint", "name": "yours"})
+    desk.serve(other, ClientRequest(command="checkpoint", name="yours"))
     assert names == ["mine", "yours"]
     other.close()
     client.close()
@@ -102,20 +104,20 @@ def test_two_names_at_a_time_are_refused(ends: Ends) -> None:
 
 def test_checkpoint_that_failed_is_refused_with_the_reason(ends: Ends) -> None:
     desk = _desk([])
-    desk.serve(ends[0], {"command": "checkpoint"})
+    desk.serve(ends[0], ClientRequest(command="checkpoint"))
     desk.not_saved(CheckpointFailed(8, "The disk is full.", "Free some."))
-    assert ends[1].receive().body == {"refused": "The disk is full. Free some."}
+    assert body_of(ends[1].receive()) == {"reason": "The disk is full. Free some."}
 
 
 def test_checkpoint_without_training_is_refused(ends: Ends) -> None:
-    _desk([], step=None).serve(ends[0], {"command": "checkpoint"})
-    assert "nothing to save" in ends[1].receive().body["refused"]
+    _desk([], step=None).serve(ends[0], ClientRequest(command="checkpoint"))
+    assert "nothing to save" in body_of(ends[1].receive())["reason"]
 
 
 def test_client_that_left_is_not_answered(ends: Ends) -> None:
     desk = _desk([])
-    desk.serve(ends[0], {"command": "checkpoint"})
+    desk.serve(ends[0], ClientRequest(command="checkpoint"))
     desk.forget(ends[0])
     desk.saved(_committed(9))
-    desk.serve(ends[0], {"command": "dance"})
-    assert "dance" in ends[1].receive().body["refused"]
+    desk.serve(ends[0], ClientRequest(command="dance"))
+    assert "dance" in body_of(ends[1].receive())["reason"]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pitstop.link.messages import SnapshotReport
 from pitstop.supervisor.helpers.persisting import (
     COST_FACTOR,
     FIRST_SECONDS,
@@ -16,11 +17,10 @@ from pitstop.supervisor.helpers.persisting import (
     interval_seconds,
 )
 from pitstop.supervisor.records.losses import Losses
-from pitstop.supervisor.trainer.snapshot import Snapshot
 
 
-def _snapshot(sequence: int, reason: str = "cadence", *, durable: bool = False) -> Snapshot:
-    return Snapshot(sequence, step=sequence, epoch=0, reason=reason, durable=durable)
+def _snapshot(sequence: int, reason: str = "cadence", *, durable: bool = False) -> SnapshotReport:
+    return SnapshotReport(sequence, step=sequence, epoch=0, reason=reason, durable=durable)
 
 
 def test_first_checkpoint_comes_early_but_not_at_once() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pitstop.link.messages import ImageAnswer, Message, NoImage
 from pitstop.link.wire import Connection, pair
 from pitstop.store.catalog import Catalog
 from pitstop.store.retention import RetentionPolicy
@@ -16,6 +17,7 @@ from pitstop.store.run_folder import open_or_create
 from pitstop.supervisor.helpers.persister_link import PersisterLink, PersisterPlan
 from pitstop.supervisor.helpers.restoring import Restoring
 from pitstop.supervisor.trainer.trainer_link import TrainerHandlers, TrainerLink
+from tests.messages import body_of
 from tests.store.samples import save
 
 _UNHEARD = TrainerHandlers(*[lambda *_: None] * 5)
@@ -35,10 +37,10 @@ class _Attempt:
     def points(self) -> list[str]:
         return [point.checkpoint for point in self.restoring.points]
 
-    def persister_says(self, type_: str, checkpoint: str, *fds: int) -> None:
-        self.persister.send(type_, {"checkpoint": checkpoint, "reason": "the disk sleeps"}, fds)
-        for message in self.link.receive():
-            self.restoring.answered(message)
+    def persister_says(self, message: Message, *fds: int) -> None:
+        self.persister.send(message, fds)
+        for received in self.link.receive():
+            self.restoring.answered(received)
 
     def persister_is_given_up(self) -> None:
         self.link.lost()
@@ -49,7 +51,7 @@ class _Attempt:
 
     def trainer_hears(self) -> tuple[str, str]:
         message = self.trainer.receive()
-        return message.type, str(message.body["reason"])
+        return message.message.type, str(body_of(message)["reason"])
 
 
 @pytest.fixture
@@ -65,7 +67,7 @@ def attempt(tmp_path: Path) -> Iterator[_Attempt]:
     ours, trainer = pair()
     restoring = Restoring(Catalog(folder.checkpoints), link, lambda: None)
     restoring.begin()
-    assert persister.receive().body == {"checkpoint": ""}
+    assert body_of(persister.receive()) == {"checkpoint": ""}
     yield _Attempt(restoring, link, persister, trainer, TrainerLink(ours, 5, _UNHEARD))
     restoring.close()
     link.lost()
@@ -74,25 +76,25 @@ def attempt(tmp_path: Path) -> Iterator[_Attempt]:
 
 
 def test_what_was_loaded_is_handed_over(attempt: _Attempt) -> None:
-    attempt.persister_says("image", "00000020", attempt.trainer.fileno())
+    attempt.persister_says(ImageAnswer("00000020"), attempt.trainer.fileno())
     assert attempt.points == ["00000020"]
     attempt.trainer_asks("00000020")
     message = attempt.trainer.receive()
-    assert (message.type, message.body["checkpoint"]) == ("image", "00000020")
+    assert (message.message.type, body_of(message)["checkpoint"]) == ("image_answer", "00000020")
     os.close(message.fds[0])
 
 
 def test_without_a_good_checkpoint_the_run_begins_anew(attempt: _Attempt) -> None:
-    attempt.persister_says("no_image", "")
+    attempt.persister_says(NoImage("", "the disk sleeps"))
     assert attempt.restoring.ready
     assert attempt.points == []
 
 
 def test_one_that_cannot_be_read_is_no_reason_to_begin_anew(attempt: _Attempt) -> None:
-    attempt.persister_says("no_image", "00000020")
+    attempt.persister_says(NoImage("00000020", "the disk sleeps"))
     assert attempt.points == ["00000020"]
     attempt.trainer_asks("00000020")
-    attempt.persister_says("no_image", "00000020")
+    attempt.persister_says(NoImage("00000020", "the disk sleeps"))
     assert attempt.trainer_hears() == ("no_image", "the disk sleeps")
 
 
@@ -104,7 +106,7 @@ def test_without_anybody_who_loads_it_the_run_does_not_begin_anew(attempt: _Atte
 
 
 def test_who_waits_is_told_that_nobody_loads_any_more(attempt: _Attempt) -> None:
-    attempt.persister_says("image", "00000020", attempt.trainer.fileno())
+    attempt.persister_says(ImageAnswer("00000020"), attempt.trainer.fileno())
     attempt.trainer_asks("00000010")
     attempt.persister_is_given_up()
     assert attempt.trainer_hears() == ("no_image", "the process that loads it keeps dying")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pitstop.events import Event
+from pitstop.link.messages import Persisted, SnapshotReport
 from pitstop.link.wire import Connection
 from pitstop.store.catalog import Catalog
 from pitstop.store.retention import RetentionPolicy
@@ -22,7 +23,6 @@ from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.lifecycle.table import Trigger
 from pitstop.supervisor.records.losses import NO_LOSSES
 from pitstop.supervisor.records.notices import NO_PERSISTER
-from pitstop.supervisor.trainer.snapshot import Snapshot
 
 
 class _Link(PersisterLink):
@@ -74,7 +74,7 @@ class _Attempt:
 
     def asked(self) -> list[str]:
         """What the present persister was asked for."""
-        return [message.type for message in self.link.persisters[-1].receive_ready()]
+        return [message.message.type for message in self.link.persisters[-1].receive_ready()]
 
     def close(self) -> None:
         self.link.lost()
@@ -102,7 +102,7 @@ def test_one_that_cannot_be_started_is_tried_again_in_time(
 
     attempt.link.refused = False
     attempt.saving.tick()
-    attempt.saving.taken(Snapshot(1, 10, 0, "requested", durable=True))
+    attempt.saving.taken(SnapshotReport(1, 10, 0, "requested", durable=True))
     attempt.saving.tick()
     assert attempt.asked() == ["persist"]
 
@@ -119,12 +119,12 @@ def test_one_that_died_while_it_was_asked_is_asked_again_by_the_next(
     attempt: _Attempt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(saving_module, "_AGAIN_SECONDS", 0.0)
-    attempt.saving.taken(Snapshot(1, 10, 0, "requested", durable=True))
+    attempt.saving.taken(SnapshotReport(1, 10, 0, "requested", durable=True))
     attempt.saving.tick()
     attempt.die()
     attempt.saving.give_up()
     attempt.saving.tick()
-    attempt.saving.taken(Snapshot(2, 20, 0, "requested", durable=True))
+    attempt.saving.taken(SnapshotReport(2, 20, 0, "requested", durable=True))
     attempt.saving.tick()
     assert attempt.asked() == ["persist"]
 
@@ -155,7 +155,7 @@ def test_a_new_trouble_after_a_save_is_told_again(
     attempt.lose_persister()
     attempt.link.refused = False
     attempt.saving.tick()
-    attempt.link.persisters[-1].send("persisted", {"sequence": 1, "seconds": 0.1})
+    attempt.link.persisters[-1].send(Persisted(1, 10, 0.1))
     attempt.saving._receive()
     attempt.link.refused = True
     attempt.lose_persister()

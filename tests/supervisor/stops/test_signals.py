@@ -7,20 +7,25 @@ import signal
 import pytest
 
 from pitstop.supervisor.stops.signal_actions import Action, SignalActions
-from pitstop.supervisor.stops.signals import Received, received_from, stop_request, watched_signals
+from pitstop.supervisor.stops.signals import (
+    ReceivedSignal,
+    received_from,
+    stop_request,
+    watched_signals,
+)
 
 _KERNEL, _USER = 0x80, 0
 
 
 def test_control_c_comes_from_the_terminal_and_from_nobody() -> None:
-    assert received_from(signal.SIGINT, _KERNEL, 0, 0) == Received(
+    assert received_from(signal.SIGINT, _KERNEL, 0, 0) == ReceivedSignal(
         signal.SIGINT, None, None, True, Action.STOP
     )
 
 
 def test_kill_names_its_sender() -> None:
     received = received_from(signal.SIGTERM, _USER, 42, 1000)
-    assert received == Received(signal.SIGTERM, 42, 1000, False, Action.STOP)
+    assert received == ReceivedSignal(signal.SIGTERM, 42, 1000, False, Action.STOP)
 
 
 def test_child_s_exit_asks_for_nothing() -> None:

@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
 from pitstop.events import Event, Notice, to_record
 from pitstop.link.beacon import Beacon
+from pitstop.link.messages import (
+    ArenaOffer,
+    EventReport,
+    Hello,
+    RestoreRequest,
+    SnapshotReport,
+    VitalsReport,
+)
 from pitstop.link.wire import PROTOCOL, Connection, pair
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
-from pitstop.supervisor.trainer.snapshot import Snapshot
-from pitstop.supervisor.trainer.trainer_link import Introduction, TrainerHandlers, refusal
+from pitstop.supervisor.trainer.trainer_link import TrainerHandlers, refusal
 from pitstop.supervisor.trainer.trainer_slot import Invitation, TrainerSlot
+from tests.messages import body_of
 
-_HELLO = {"protocol": PROTOCOL, "pid": 5, "python": "3.11", "argv": ["x"]}
+_HELLO = Hello(PROTOCOL, 5, "3.11", ["x"])
 
 
 @dataclass
 class _Heard:
     events: list[Event] = field(default_factory=list)
     arenas: list[int] = field(default_factory=list)
-    snapshots: list[Snapshot] = field(default_factory=list)
+    snapshots: list[SnapshotReport] = field(default_factory=list)
     restores: list[str] = field(default_factory=list)
-    vitals: list[dict[str, Any]] = field(default_factory=list)
+    vitals: list[VitalsReport] = field(default_factory=list)
     left: int = 0
 
     def leave(self) -> None:
@@ -41,7 +49,7 @@ class _Room:
     trainer: Connection
 
     def offer(self, connection: Connection, **changes: Any) -> bool:
-        return self.trainer_slot.offer(connection, {**_HELLO, **changes}, closed=False)
+        return self.trainer_slot.offer(connection, replace(_HELLO, **changes), closed=False)
 
 
 @pytest.fixture
@@ -69,10 +77,10 @@ def room() -> Iterator[_Room]:
 def test_welcome_is_sent_once_with_the_shared_page(room: _Room) -> None:
     room.trainer_slot.welcome(())
     room.trainer_slot.welcome(())
-    room.trainer.send("event", {"event": to_record(Notice("a", "b"))})
+    room.trainer.send(EventReport(event=to_record(Notice("a", "b"))))
     answer = room.trainer.receive()
-    assert answer.type == "welcome"
-    assert (answer.body["attempt"], answer.body["lost_from_step"]) == (3, 12)
+    assert answer.message.type == "welcome"
+    assert (body_of(answer)["attempt"], body_of(answer)["lost_from_step"]) == (3, 12)
     Beacon(answer.fds[0])
     room.event_loop.turn(1)
     assert room.heard.events == [Notice("a", "b")]
@@ -82,18 +90,21 @@ def test_second_process_is_refused_while_the_first_is_there(room: _Room) -> None
     ours, theirs = pair()
     assert not room.offer(ours, pid=6)
     answer = theirs.receive()
-    assert (answer.type, answer.body["reason"]) == ("refused", "process 5 trains in this run")
+    assert (answer.message.type, body_of(answer)["reason"]) == (
+        "refusal",
+        "process 5 trains in this run",
+    )
     theirs.close()
 
 
 def test_what_a_dead_trainer_said_is_still_heard(room: _Room) -> None:
-    body = {"sequence": 2, "step": 9, "epoch": 1, "reason": "cadence", "durable": False}
-    room.trainer.send("arena", {"size_bytes": 1}, [room.trainer.fileno()])
-    room.trainer.send("snapshot", body)
-    room.trainer.send("restore", {"checkpoint": "a"})
+    snapshot = SnapshotReport(2, 9, 1, "cadence", durable=False)
+    room.trainer.send(ArenaOffer(size_bytes=1), [room.trainer.fileno()])
+    room.trainer.send(snapshot)
+    room.trainer.send(RestoreRequest(checkpoint="a"))
     room.trainer.close()
     room.trainer_slot.drain()
-    assert room.heard.snapshots == [Snapshot(2, 9, 1, "cadence", False)]
+    assert room.heard.snapshots == [snapshot]
     assert room.heard.restores == ["a"]
     assert not room.trainer_slot.connected
     [fd] = room.heard.arenas
@@ -124,6 +135,6 @@ def test_trainer_that_left_frees_the_seat(room: _Room) -> None:
     ],
 )
 def test_refusals(protocol: int, pid: int, seated: int, taken: bool, text: str) -> None:
-    hello = Introduction.from_body({**_HELLO, "protocol": protocol, "pid": pid})
+    hello = replace(_HELLO, protocol=protocol, pid=pid)
     reason = refusal(hello, seated, seat_taken=taken)
     assert (text in reason) if text else (reason == "")

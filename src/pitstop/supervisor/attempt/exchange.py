@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from pitstop.events import (
     CheckpointCommitted,
@@ -16,6 +15,7 @@ from pitstop.events import (
     TrainerConnected,
 )
 from pitstop.link.beacon import Phase
+from pitstop.link.messages import Hello
 from pitstop.link.wire import Connection
 from pitstop.supervisor.attempt.flight import Flight
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
@@ -48,7 +48,7 @@ class _PendingTrainer:
     """A process that wants to train while another one is still there."""
 
     connection: Connection
-    hello: dict[str, Any]
+    hello: Hello
     until_seconds: float
 
 
@@ -181,22 +181,22 @@ class Exchange:
             trainer_pid=lambda: self.trainer_slot.present_pid,
         )
 
-    def _on_hello(self, connection: Connection, body: dict[str, Any]) -> None:
+    def _on_hello(self, connection: Connection, hello: Hello) -> None:
         if not self._ears.is_live():
             # Also the one that trained: it may have said so again just before its end.
             refuse(connection, "the run is ending")
             return
-        if self.trainer_slot.connected and not self._makes_way(body["pid"]):
+        if self.trainer_slot.connected and not self._makes_way(hello.pid):
             refuse(connection, f"process {self.trainer_slot.pid} trains in this run")
             return
         if (
             self.trainer_slot.connected
-            and body.get("pid") != self.trainer_slot.pid
+            and hello.pid != self.trainer_slot.pid
             and not self._closed_to_others
         ):
             until_seconds = time.monotonic() + _HANDOVER_SECONDS
-            self._guests.append(_PendingTrainer(connection, body, until_seconds))
-        elif self.trainer_slot.offer(connection, body, closed=self._closed_to_others):
+            self._guests.append(_PendingTrainer(connection, hello, until_seconds))
+        elif self.trainer_slot.offer(connection, hello, closed=self._closed_to_others):
             self._ears.on_trainer(self.trainer_slot.pid)
             self._ears.feed(Trigger.TRAINER_CONNECTED)
             if self._restoring.ready:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pitstop.events import Event
 from pitstop.flight import series
@@ -17,6 +16,7 @@ from pitstop.flight.sample import TRAINER, Sample
 from pitstop.flight.sampler import ProcessRoles, Sampler
 from pitstop.flight.tensorboard_writer import TensorBoardWriter
 from pitstop.flight.trainer_metrics import TrainerMetrics
+from pitstop.link.messages import VitalsReport
 from pitstop.store.run_folder import open_existing
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
 from pitstop.supervisor.records.flight_notices import short_forecast
@@ -86,10 +86,10 @@ class Flight:
             self._recorder.listen(listener)
         self._recorder.start()
 
-    def told(self, body: dict[str, Any]) -> None:
+    def told(self, report: VitalsReport) -> None:
         """The trainer tells of itself."""
         if self._recorder is not None:
-            self._recorder.told(TrainerMetrics.from_body({**body, "time_seconds": time.time()}))
+            self._recorder.told(TrainerMetrics.from_report(report, time.time()))
 
     def look(self) -> None:
         """Tells of what is going to run out."""

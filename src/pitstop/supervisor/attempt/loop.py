@@ -32,7 +32,7 @@ from pitstop.supervisor.status.status import Status
 from pitstop.supervisor.stops import pressure, time_limit
 from pitstop.supervisor.stops.pressure_watch import PressureWatch
 from pitstop.supervisor.stops.signal_actions import Action
-from pitstop.supervisor.stops.signals import Received, suspend_self
+from pitstop.supervisor.stops.signals import ReceivedSignal, suspend_self
 from pitstop.supervisor.stops.stop_sources import StopSources
 
 _IDLE_SECONDS = 0.5
@@ -296,7 +296,7 @@ class Supervision:
                 self._ask_checkpoint(received.signal)
         self._on_children()
 
-    def _stop_request(self, received: Received) -> StopRequested:
+    def _stop_request(self, received: ReceivedSignal) -> StopRequested:
         sender_pid = received.sender_pid
         command = family.command_of(sender_pid) if sender_pid else ""
         again = self._attempt_state.stop_requested

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
 
 from pitstop.errors import EnvironmentFault, PeerClosed
-from pitstop.link.grammar import malformation_of
-from pitstop.link.wire import Connection, Message, close_all
+from pitstop.link.messages import ClientRequest, Hello, MalformedMessage, Refusal
+from pitstop.link.wire import Connection, Received, close_all
 from pitstop.supervisor.control.control_socket import ControlSocket, peer_of
 from pitstop.supervisor.control.requests import RequestDesk
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
@@ -22,7 +22,7 @@ class ClientReception:
         event_loop: EventLoop,
         control: ControlSocket,
         desk: RequestDesk,
-        on_hello: Callable[[Connection, dict[str, Any]], None],
+        on_hello: Callable[[Connection, Hello], None],
     ) -> None:
         self._event_loop = event_loop
         self._control = control
@@ -45,29 +45,28 @@ class ClientReception:
 
     def _receive(self, client: Connection) -> None:
         try:
-            messages = client.receive_ready()
+            received = client.receive_ready()
         except (PeerClosed, EnvironmentFault):
             self._dismiss(client)
             return
-        for message in messages:
+        for each in received:
             if client in self._clients:
-                self._handle(client, message)
-            close_all(message.fds)
+                self._handle(client, each)
+            close_all(each.fds)
 
-    def _handle(self, client: Connection, message: Message) -> None:
-        problem = malformation_of(message)
-        if problem:
-            with contextlib.suppress(PeerClosed):
-                client.send("refused", {"refused": problem, "reason": problem})
-            self._dismiss(client)
-        elif message.type == "request":
-            self._desk.serve(client, message.body)
-        elif message.type == "hello":
-            self._clients.discard(client)
-            self._event_loop.forget(client)
-            # What the kernel says, unless the process lives among other process ids.
-            pid = peer_of(client).pid or message.body["pid"]
-            self._on_hello(client, {**message.body, "pid": pid})
+    def _handle(self, client: Connection, received: Received) -> None:
+        match received.message:
+            case MalformedMessage(reason):
+                with contextlib.suppress(PeerClosed):
+                    client.send(Refusal(reason))
+                self._dismiss(client)
+            case ClientRequest() as request:
+                self._desk.serve(client, request)
+            case Hello() as hello:
+                self._clients.discard(client)
+                self._event_loop.forget(client)
+                # What the kernel says, unless the process lives among other process ids.
+                self._on_hello(client, replace(hello, pid=peer_of(client).pid or hello.pid))
 
     def _dismiss(self, client: Connection) -> None:
         self._clients.discard(client)

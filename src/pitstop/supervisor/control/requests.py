@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from pitstop.errors import PeerClosed
 from pitstop.events import CheckpointCommitted, CheckpointFailed, StopRequested
+from pitstop.link.messages import CheckpointAnswer, ClientRequest, Message, Refusal, StatusAnswer
 from pitstop.link.wire import Connection
 from pitstop.supervisor.control.control_socket import Peer, peer_of
 from pitstop.supervisor.processes import family
@@ -31,15 +31,15 @@ class RequestHandlers:
     checkpoint: Callable[[str], int | None]
 
 
-def stop_request(peer: Peer, sender_command: str, body: Mapping[str, Any]) -> StopRequested:
+def stop_request(peer: Peer, sender_command: str, request: ClientRequest) -> StopRequested:
     """The event of a `pitstop stop`, or of a script that asks for itself."""
     return StopRequested(
-        source="script" if body.get("source") == "script" else "command",
-        urgency="now" if body.get("now", False) else "graceful",
+        source="script" if request.source == "script" else "command",
+        urgency="now" if request.now else "graceful",
         sender_pid=peer.pid,
         sender_uid=peer.uid,
         sender_command=sender_command,
-        reason=str(body.get("reason", "")),
+        reason=request.reason,
     )
 
 
@@ -61,54 +61,56 @@ class RequestDesk:
         self._handlers = handlers
         self._waiting: dict[Connection, _Waiting] = {}
 
-    def serve(self, connection: Connection, body: dict[str, Any]) -> None:
+    def serve(self, connection: Connection, request: ClientRequest) -> None:
         """Answers one request."""
-        command = str(body.get("command", ""))
-        if command == "status":
-            _reply(connection, {"status": self._handlers.status().to_json()})
-        elif command == "stop":
-            self._stop(connection, body)
-        elif command == "checkpoint":
-            self._checkpoint(connection, str(body.get("name", "")))
-        else:
-            _reply(connection, {"refused": f"This version knows no request {command!r}."})
+        match request.command:
+            case "status":
+                _reply(connection, self._status())
+            case "stop":
+                self._stop(connection, request)
+            case "checkpoint":
+                self._checkpoint(connection, request.name)
+            case other:
+                _reply(connection, Refusal(f"This version knows no request {other!r}."))
 
     def saved(self, event: CheckpointCommitted) -> None:
         """Tells those that wait for a checkpoint of this step or an earlier one."""
-        answer = {"checkpoint": event.path, "checkpoint_step": event.step}
+        answer = CheckpointAnswer(event.path, event.step)
         self._answer(answer, lambda waiting: waiting.is_served_by(event))
 
     def not_saved(self, event: CheckpointFailed) -> None:
         """Tells all that wait for a checkpoint that there will be none."""
-        answer = {"refused": f"{event.error} {event.remedy}".strip()}
-        self._answer(answer, lambda _: True)
+        self._answer(Refusal(f"{event.error} {event.remedy}".strip()), lambda _: True)
 
     def forget(self, connection: Connection) -> None:
         """A client has gone."""
         self._waiting.pop(connection, None)
 
-    def _answer(self, answer: dict[str, Any], concerns: Callable[[_Waiting], bool]) -> None:
+    def _answer(self, answer: Message, concerns: Callable[[_Waiting], bool]) -> None:
         for connection, waiting in list(self._waiting.items()):
             if concerns(waiting):
                 _reply(connection, answer)
                 del self._waiting[connection]
 
-    def _stop(self, connection: Connection, body: Mapping[str, Any]) -> None:
+    def _status(self) -> StatusAnswer:
+        return StatusAnswer(self._handlers.status().to_json())
+
+    def _stop(self, connection: Connection, request: ClientRequest) -> None:
         peer = peer_of(connection)
-        self._handlers.stop(stop_request(peer, family.command_of(peer.pid), body))
-        _reply(connection, {"status": self._handlers.status().to_json()})
+        self._handlers.stop(stop_request(peer, family.command_of(peer.pid), request))
+        _reply(connection, self._status())
 
     def _checkpoint(self, connection: Connection, name: str) -> None:
         if name and any(waiting.name not in ("", name) for waiting in self._waiting.values()):
-            _reply(connection, {"refused": _BEING_NAMED})
+            _reply(connection, Refusal(_BEING_NAMED))
             return
         step = self._handlers.checkpoint(name)
         if step is None:
-            _reply(connection, {"refused": _NOTHING_TO_SAVE})
+            _reply(connection, Refusal(_NOTHING_TO_SAVE))
         else:
             self._waiting[connection] = _Waiting(step, name)
 
 
-def _reply(connection: Connection, body: dict[str, Any]) -> None:
+def _reply(connection: Connection, answer: Message) -> None:
     with contextlib.suppress(PeerClosed):
-        connection.send("reply", body)
+        connection.send(answer)

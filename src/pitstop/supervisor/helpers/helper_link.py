@@ -8,11 +8,11 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from pitstop.errors import PeerClosed
+from pitstop.link.messages import Finished, Message
 from pitstop.link.settings import own_environment
-from pitstop.link.wire import Connection, Message, pair
+from pitstop.link.wire import Connection, Received, pair
 from pitstop.supervisor.processes import process
 from pitstop.supervisor.processes.process import StandardStreams
 
@@ -42,7 +42,7 @@ class HelperLink:
         """Whether another one should be tried after a death: not after some in a row."""
         return self._starts < _MOST_STARTS
 
-    def receive(self) -> list[Message]:
+    def receive(self) -> list[Received]:
         """What it said.
 
         Raises:
@@ -50,9 +50,9 @@ class HelperLink:
         """
         if self.connection is None:
             return []
-        messages = self.connection.receive_ready()
-        self.finished |= any(message.type == "finished" for message in messages)
-        return messages
+        received = self.connection.receive_ready()
+        self.finished |= any(isinstance(each.message, Finished) for each in received)
+        return received
 
     def lost(self) -> None:
         """The connection has ended."""
@@ -77,11 +77,11 @@ class HelperLink:
         self.connection = ours
         return ours
 
-    def _send(self, type_: str, body: dict[str, Any], *fds: int) -> None:
+    def _send(self, message: Message, *fds: int) -> None:
         # One that is gone is noticed by the end of its connection.
         if self.connection is not None:
             with contextlib.suppress(PeerClosed):
-                self.connection.send(type_, body, fds)
+                self.connection.send(message, fds)
 
 
 def spawn_module(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop.errors import EnvironmentFault, PeerClosed, UserError
+from pitstop.link.messages import Abandon, Begin, Changed, Finish, NotOpened, Say
 from pitstop.link.wire import Connection
 from pitstop.supervisor.helpers.helper_link import HelperLink, spawn_module
 
@@ -63,16 +64,15 @@ class MirrorLink(HelperLink):
         """
         connection = self._start_uploader(*(["--new"] if self._plan.new else []))
         try:
-            while (message := connection.receive()).type == "say":
-                say(str(message.body["line"]))
+            while isinstance(message := connection.receive().message, Say):
+                say(message.line)
         except PeerClosed as error:
             raise EnvironmentFault(
                 f"The process that reads {self.url} ended: {self.last_words()}."
             ) from error
-        if message.type == "refused":
-            body = message.body
-            kind = UserError if body["by_user"] else EnvironmentFault
-            raise kind(str(body["message"]), str(body["remedy"]))
+        if isinstance(message, NotOpened):
+            kind = UserError if message.by_user else EnvironmentFault
+            raise kind(message.message, message.remedy)
 
     def restart(self) -> Connection:
         """Starts another one in place of one that died.
@@ -86,19 +86,19 @@ class MirrorLink(HelperLink):
         """The local folder is ours: send what is in it; later attempts need not say so again."""
         if not self._begun:
             self._begun = True
-            self._send("begin", {})
+            self._send(Begin())
 
     def changed(self) -> None:
         """There is a new checkpoint."""
-        self._send("changed", {})
+        self._send(Changed())
 
     def finish(self) -> None:
         """Send what is left, and end."""
-        self._send("finish", {})
+        self._send(Finish())
 
     def abandon(self, reason: str) -> None:
         """Say what is left, and end."""
-        self._send("abandon", {"reason": reason})
+        self._send(Abandon(reason))
 
     def last_words(self) -> str:
         """The last line that it wrote to its standard error."""
@@ -109,7 +109,7 @@ class MirrorLink(HelperLink):
 
     def close(self) -> None:
         """Ends it; what has not been sent is sent by the next attempt."""
-        self._send("abandon", {"reason": "the run has ended"})
+        self._send(Abandon("the run has ended"))
         self.lost()
         if self.pid:
             _end(self.pid)

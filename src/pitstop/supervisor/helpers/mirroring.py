@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from pitstop.errors import PeerClosed
 from pitstop.events import CheckpointCommitted, Event, UploadGivenUp, from_record
+from pitstop.link.messages import EventReport
 from pitstop.supervisor.helpers.mirror_link import MirrorLink
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.records.mirror_notices import mirror_lost, mirror_stands
@@ -96,13 +97,13 @@ class Mirroring:
         if self._link is None:
             return
         try:
-            messages = self._link.receive()
+            received = self._link.receive()
         except PeerClosed:
             self._ended(self._link)
             return
-        for message in messages:
-            if message.type == "event":
-                self._hear(from_record(message.body["event"]))
+        for each in received:
+            if isinstance(each.message, EventReport):
+                self._hear(from_record(each.message.event))
         if self._link.finished:
             self._leave(self._link)
 

@@ -8,8 +8,8 @@ import os
 import signal
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from pitstop.link.messages import ArenaOffer, Finish, Load, Persist, TrainerPid
 from pitstop.link.wire import Connection
 from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.helpers.helper_link import HelperLink, spawn_module
@@ -40,9 +40,9 @@ class PersisterPlan:
     signal_mask: frozenset[signal.Signals]
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Arena:
-    body: dict[str, Any]
+    offer: ArenaOffer
     fd: int
 
 
@@ -59,12 +59,12 @@ class PersisterLink(HelperLink):
     @property
     def arena_bytes(self) -> int | None:
         """Size of the shared memory for snapshots, None before there is one."""
-        return int(self._arena.body["size_bytes"]) if self._arena else None
+        return self._arena.offer.size_bytes if self._arena else None
 
     @property
     def arena_backing(self) -> str:
         """Where that is: "memory" or "file"; empty before there is any."""
-        return str(self._arena.body["backing"]) if self._arena else ""
+        return self._arena.offer.backing if self._arena else ""
 
     def start(self) -> Connection:
         """Starts a persister and tells it what the one before knew.
@@ -76,33 +76,33 @@ class PersisterLink(HelperLink):
         if self._trainer_pid:
             self.set_trainer(self._trainer_pid)
         if self._arena is not None:
-            self._send("arena", self._arena.body, self._arena.fd)
+            self._send(self._arena.offer, self._arena.fd)
         return ours
 
     def set_trainer(self, pid: int) -> None:
         """Tells whom to wait for when the supervisor itself is gone."""
         self._trainer_pid = pid
-        self._send("trainer", {"pid": pid})
+        self._send(TrainerPid(pid))
 
-    def set_arena(self, body: dict[str, Any], fd: int) -> None:
+    def set_arena(self, offer: ArenaOffer, fd: int) -> None:
         """Hands a trainer's arena over; the descriptor is ours from now on."""
         if self._arena is not None:
             os.close(self._arena.fd)
-        self._arena = _Arena(body, fd)
-        self._send("arena", body, fd)
+        self._arena = _Arena(offer, fd)
+        self._send(offer, fd)
 
     def load(self, checkpoint: str) -> None:
         """Asks for a verified image; an empty name asks for the newest good one."""
-        self._send("load", {"checkpoint": checkpoint})
+        self._send(Load(checkpoint))
 
     def persist(self, reason: str) -> None:
         """Asks to make the newest whole snapshot durable."""
-        self._send("persist", {"reason": reason})
+        self._send(Persist(reason))
 
     def finish(self) -> None:
         """Asks it to end when all that was asked before is done."""
         self._finishing = True
-        self._send("finish", {})
+        self._send(Finish())
 
     def leave(self) -> None:
         """Does not wait for it any more; it ends by itself when all is done, or never."""

@@ -6,8 +6,8 @@ import dataclasses
 import math
 from dataclasses import dataclass
 
+from pitstop.link.messages import SnapshotReport
 from pitstop.supervisor.records.losses import NO_LOSSES, Losses, optimal_interval_seconds
-from pitstop.supervisor.trainer.snapshot import Snapshot
 
 FIRST_SECONDS = 5.0
 LEAST_INTERVAL_SECONDS = 10.0
@@ -50,7 +50,7 @@ class Persisting:
     """
 
     ready_seconds: float
-    newest: Snapshot | None = None
+    newest: SnapshotReport | None = None
     urgent: str = ""
     saved_sequence: int = 0
     busy: bool = False
@@ -64,7 +64,7 @@ class Persisting:
         ready_seconds = now_seconds + FIRST_SECONDS
         return cls(ready_seconds, losses=losses, started_seconds=now_seconds)
 
-    def taken(self, snapshot: Snapshot) -> Persisting:
+    def taken(self, snapshot: SnapshotReport) -> Persisting:
         """A snapshot is whole."""
         urgent = snapshot.reason if snapshot.durable else self.urgent
         return dataclasses.replace(self, newest=snapshot, urgent=urgent)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pitstop.link.wire import Message, close_all
+from pitstop.link.messages import ImageAnswer, NoImage
+from pitstop.link.wire import Received, close_all
 from pitstop.store.catalog import Catalog
 from pitstop.supervisor.helpers.persister_link import PersisterLink
 from pitstop.supervisor.helpers.restore_points import restore_points
@@ -64,18 +65,18 @@ class Restoring:
         else:
             self._persister.load(checkpoint)
 
-    def answered(self, message: Message) -> None:
-        """The persister has loaded something, or says why not."""
+    def answered(self, received: Received) -> None:
+        """The persister has loaded something (`ImageAnswer`), or says why not (`NoImage`)."""
         if not self.ready:
-            self._first_answer(message)
+            self._first_answer(received)
         elif self._asking is None:
-            close_all(message.fds)
-        elif message.type == "image":
-            self._asking.give_image(str(message.body["checkpoint"]), message.fds)
-            close_all(message.fds)
+            close_all(received.fds)
+        elif isinstance(received.message, ImageAnswer):
+            self._asking.give_image(received.message.checkpoint, received.fds)
+            close_all(received.fds)
             self._asking, self._wanted = None, ""
-        else:
-            self._give_no_image(str(message.body["reason"]))
+        elif isinstance(received.message, NoImage):
+            self._give_no_image(received.message.reason)
 
     def persister_restarted(self) -> None:
         """Asks again for what the persister that died has not answered."""
@@ -96,11 +97,13 @@ class Restoring:
         """Lets a preloaded image go."""
         self._drop_preloaded()
 
-    def _first_answer(self, message: Message) -> None:
-        name = str(message.body["checkpoint"])
-        if message.type == "image":
-            self._preloaded = _Preloaded(name, message.fds)
-        self._become_ready(name)
+    def _first_answer(self, received: Received) -> None:
+        match received.message:
+            case ImageAnswer(name):
+                self._preloaded = _Preloaded(name, received.fds)
+                self._become_ready(name)
+            case NoImage(name):
+                self._become_ready(name)
 
     def _give_no_image(self, reason: str) -> None:
         if self._asking is not None:

@@ -7,7 +7,15 @@ from collections.abc import Callable
 
 from pitstop.errors import PeerClosed
 from pitstop.events import Event, from_record
-from pitstop.link.wire import Message
+from pitstop.link.messages import (
+    EventReport,
+    ImageAnswer,
+    NoImage,
+    Persisted,
+    PersistFailed,
+    SnapshotReport,
+)
+from pitstop.link.wire import Received
 from pitstop.supervisor.helpers.persister_link import PersisterLink
 from pitstop.supervisor.helpers.persisting import Persisting
 from pitstop.supervisor.helpers.restoring import Restoring
@@ -15,7 +23,6 @@ from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.lifecycle.table import Trigger
 from pitstop.supervisor.records.losses import Losses
 from pitstop.supervisor.records.notices import NO_PERSISTER, SAVE_LEFT, SAVE_TAKES_LONG
-from pitstop.supervisor.trainer.snapshot import Snapshot
 
 _NEVER = float("inf")
 _AGAIN_SECONDS = 60.0
@@ -94,7 +101,7 @@ class Saving:
         self._again_at = _NEVER
         self.restart()
 
-    def taken(self, snapshot: Snapshot) -> None:
+    def taken(self, snapshot: SnapshotReport) -> None:
         """A snapshot is whole."""
         self._policy = self._policy.taken(snapshot)
 
@@ -146,25 +153,24 @@ class Saving:
 
     def _receive(self) -> None:
         try:
-            messages = self._persister.receive()
+            received = self._persister.receive()
         except PeerClosed:
             self._ended()
             return
-        for message in messages:
-            self._handle(message)
+        for each in received:
+            self._handle(each)
 
-    def _handle(self, message: Message) -> None:
-        body = message.body
-        if message.type == "event":
-            self._on_event(from_record(body["event"]))
-        elif message.type in ("image", "no_image"):
-            self._restoring.answered(message)
-        elif message.type == "persisted":
-            sequence, took_seconds = int(body["sequence"]), float(body["seconds"])
-            self._policy = self._policy.answered(sequence, time.monotonic(), took_seconds)
-            self._told_given_up = False
-        elif message.type == "persist_failed":
-            self._policy = self._policy.failed(time.monotonic())
+    def _handle(self, received: Received) -> None:
+        match received.message:
+            case EventReport(event):
+                self._on_event(from_record(event))
+            case ImageAnswer() | NoImage():
+                self._restoring.answered(received)
+            case Persisted(sequence, _, seconds):
+                self._policy = self._policy.answered(sequence, time.monotonic(), seconds)
+                self._told_given_up = False
+            case PersistFailed():
+                self._policy = self._policy.failed(time.monotonic())
 
     def _ended(self) -> None:
         if self._persister.connection is not None:

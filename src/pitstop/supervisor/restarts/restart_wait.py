@@ -6,9 +6,9 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import closing
-from typing import Any
 
 from pitstop.events import RestartCancelled, StopRequested
+from pitstop.link.messages import Hello
 from pitstop.link.wire import Connection
 from pitstop.supervisor.control.clients import ClientReception
 from pitstop.supervisor.control.control_socket import ControlSocket
@@ -88,5 +88,5 @@ class RestartWait:
             continue
 
 
-def _refuse(connection: Connection, _hello: dict[str, Any]) -> None:
+def _refuse(connection: Connection, _hello: Hello) -> None:
     refuse(connection, "no attempt is under way")

@@ -27,7 +27,7 @@ _NEVER_IGNORED = frozenset({signal.SIGCHLD, signal.SIGWINCH})
 
 
 @dataclass(frozen=True)
-class Received:
+class ReceivedSignal:
     """A signal that arrived.
 
     Attributes:
@@ -51,7 +51,7 @@ class Received:
 
 
 def stop_request(
-    received: Received, sender_command: str, *, again: bool, seconds_left: float | None = None
+    received: ReceivedSignal, sender_command: str, *, again: bool, seconds_left: float | None = None
 ) -> StopRequested:
     """The event of a signal that asks to stop.
 
@@ -73,10 +73,10 @@ def stop_request(
 
 def received_from(
     number: int, code: int, pid: int, uid: int, actions: SignalActions = _USUAL
-) -> Received:
+) -> ReceivedSignal:
     """The value of one `siginfo`; see sigaction(2) for `code`."""
     kernel = code == _SI_KERNEL
-    return Received(
+    return ReceivedSignal(
         signal.Signals(number),
         None if kernel or pid == 0 else pid,
         None if kernel or pid == 0 else uid,
@@ -113,7 +113,7 @@ class SignalQueue:
     def __init__(self, actions: SignalActions = _USUAL) -> None:
         self._actions = actions
         self._watched = watched_signals(actions=actions)
-        self._received: deque[Received] = deque()
+        self._received: deque[ReceivedSignal] = deque()
         self._closing = False
         self._wake_in, self._wake_out = socket.socketpair()
         self._wake_out.setblocking(False)
@@ -136,7 +136,7 @@ class SignalQueue:
         """For selectors."""
         return self._wake_in.fileno()
 
-    def take(self) -> list[Received]:
+    def take(self) -> list[ReceivedSignal]:
         """Everything that arrived, in order."""
         self._wake_in.recv(1 << 12)
         return [self._received.popleft() for _ in range(len(self._received))]
@@ -165,7 +165,7 @@ class SignalQueue:
                 received_from(info.si_signo, info.si_code, info.si_pid, info.si_uid, self._actions)
             )
 
-    def _put(self, received: Received) -> None:
+    def _put(self, received: ReceivedSignal) -> None:
         self._received.append(received)
         with contextlib.suppress(BlockingIOError):  # it is awake already
             self._wake_out.send(b"!")

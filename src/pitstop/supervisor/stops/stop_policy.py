@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pitstop.events import StopRequested
 from pitstop.supervisor.stops.kill_after import seconds_left
 from pitstop.supervisor.stops.signal_actions import SignalActions
-from pitstop.supervisor.stops.signals import Received, stop_request
+from pitstop.supervisor.stops.signals import ReceivedSignal, stop_request
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class StopPolicy:
 
     def request(
         self,
-        received: Received,
+        received: ReceivedSignal,
         sender_command: str,
         environment: Mapping[str, str],
         *,

@@ -6,36 +6,25 @@ import contextlib
 import select
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from pitstop.errors import EnvironmentFault, PeerClosed
 from pitstop.events import Event, from_record
-from pitstop.link.grammar import malformation_of
-from pitstop.link.wire import PROTOCOL, Connection, Message, close_all
-from pitstop.supervisor.trainer.snapshot import Snapshot
+from pitstop.link.messages import (
+    ArenaOffer,
+    EventReport,
+    Hello,
+    ImageAnswer,
+    Message,
+    NoImage,
+    RestoreRequest,
+    SnapshotReport,
+    VitalsReport,
+    Welcome,
+)
+from pitstop.link.wire import PROTOCOL, Connection, Received, close_all
 
 
-@dataclass(frozen=True)
-class Introduction:
-    """A process that offers to train."""
-
-    protocol: int
-    pid: int
-    python: str
-    argv: tuple[str, ...]
-
-    @classmethod
-    def from_body(cls, body: dict[str, Any]) -> Introduction:
-        """From a `hello`."""
-        return cls(
-            int(body.get("protocol", 0)),
-            int(body.get("pid", 0)),
-            str(body.get("python", "")),
-            tuple(body.get("argv", ())),
-        )
-
-
-def refusal(hello: Introduction, seated_pid: int, *, seat_taken: bool) -> str:
+def refusal(hello: Hello, seated_pid: int, *, seat_taken: bool) -> str:
     """Why a process may not train in this run, empty when it may.
 
     Args:
@@ -56,10 +45,10 @@ class TrainerHandlers:
     """What the supervision does with what the trainer says."""
 
     on_event: Callable[[Event], None]
-    on_arena: Callable[[dict[str, Any], int], None]
-    on_snapshot: Callable[[Snapshot], None]
+    on_arena: Callable[[ArenaOffer, int], None]
+    on_snapshot: Callable[[SnapshotReport], None]
     on_restore: Callable[[str], None]
-    on_vitals: Callable[[dict[str, Any]], None]
+    on_vitals: Callable[[VitalsReport], None]
 
 
 class TrainerLink:
@@ -81,29 +70,29 @@ class TrainerLink:
     def receive(self) -> None:
         """Handles what has arrived."""
         try:
-            messages = self.connection.receive_ready()
+            received = self.connection.receive_ready()
         except (PeerClosed, EnvironmentFault):
             self.lost = True
             return
-        for message in messages:
-            self._handle(message)
+        for each in received:
+            self._handle(each)
 
     def drain(self) -> None:
         """Handles everything that a process which is gone has said."""
         while self.open and not self.lost and select.select([self.connection], [], [], 0)[0]:
             self.receive()
 
-    def welcome(self, body: dict[str, Any], beacon_fd: int) -> None:
+    def welcome(self, welcome: Welcome, beacon_fd: int) -> None:
         """Lets it train."""
-        self._send("welcome", {"protocol": PROTOCOL, **body}, beacon_fd)
+        self._send(welcome, beacon_fd)
 
     def give_image(self, checkpoint: str, fds: tuple[int, ...]) -> None:
         """Hands a restore point over; the descriptors stay ours."""
-        self._send("image", {"checkpoint": checkpoint}, *fds)
+        self._send(ImageAnswer(checkpoint), *fds)
 
     def give_no_image(self, checkpoint: str, reason: str) -> None:
         """Tells that a restore point cannot be loaded."""
-        self._send("no_image", {"checkpoint": checkpoint, "reason": reason})
+        self._send(NoImage(checkpoint, reason))
 
     def close(self) -> None:
         """Ends the conversation."""
@@ -111,36 +100,24 @@ class TrainerLink:
             self.open = False
             self.connection.close()
 
-    def _handle(self, message: Message) -> None:
-        handlers, body = self._handlers, message.body
-        if malformation_of(message):
-            close_all(message.fds)
-        elif message.type == "event":
-            handlers.on_event(from_record(body["event"]))
-        elif message.type == "arena":
-            handlers.on_arena(body, message.fds[0])
-        elif message.type == "snapshot":
-            handlers.on_snapshot(snapshot_from(body))
-        elif message.type == "restore":
-            handlers.on_restore(str(body["checkpoint"]))
-        elif message.type == "vitals":
-            handlers.on_vitals(body)
-        else:
-            close_all(message.fds)
+    def _handle(self, received: Received) -> None:
+        handlers = self._handlers
+        match received.message:
+            case EventReport(event):
+                handlers.on_event(from_record(event))
+            case ArenaOffer() as offer:
+                handlers.on_arena(offer, received.fds[0])
+            case SnapshotReport() as snapshot:
+                handlers.on_snapshot(snapshot)
+            case RestoreRequest(checkpoint):
+                handlers.on_restore(checkpoint)
+            case VitalsReport() as vitals:
+                handlers.on_vitals(vitals)
+            case _:
+                close_all(received.fds)
 
-    def _send(self, type_: str, body: dict[str, Any], *fds: int) -> None:
+    def _send(self, message: Message, *fds: int) -> None:
         # A trainer that is gone is noticed by the end of its connection.
         if self.open:
             with contextlib.suppress(PeerClosed):
-                self.connection.send(type_, body, fds)
-
-
-def snapshot_from(body: dict[str, Any]) -> Snapshot:
-    """The snapshot that a message announces."""
-    return Snapshot(
-        sequence=int(body["sequence"]),
-        step=int(body["step"]),
-        epoch=int(body["epoch"]),
-        reason=str(body["reason"]),
-        durable=bool(body["durable"]),
-    )
+                self.connection.send(message, fds)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from pitstop.errors import PeerClosed
-from pitstop.link.wire import Connection
+from pitstop.link.messages import Hello, Refusal, Welcome
+from pitstop.link.wire import PROTOCOL, Connection
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint
 from pitstop.supervisor.trainer.trainer_link import (
-    Introduction,
     TrainerHandlers,
     TrainerLink,
     refusal,
@@ -42,7 +42,7 @@ class Invitation:
 def refuse(connection: Connection, reason: str) -> None:
     """Tells a process why it may not train, and closes the connection to it."""
     with contextlib.suppress(PeerClosed):
-        connection.send("refused", {"reason": reason})
+        connection.send(Refusal(reason))
     connection.close()
 
 
@@ -89,15 +89,14 @@ class TrainerSlot:
         """Process id of the trainer that is there now, 0 when none is."""
         return self.pid if self.connected else 0
 
-    def offer(self, connection: Connection, body: dict[str, Any], *, closed: bool) -> bool:
+    def offer(self, connection: Connection, hello: Hello, *, closed: bool) -> bool:
         """A process wants to train; whether it got the seat.
 
         Args:
             connection: to the process; ours to close.
-            body: its hello.
+            hello: what it said first.
             closed: no process but the present one may train any more.
         """
-        hello = Introduction.from_body(body)
         reason = refusal(hello, self.pid, seat_taken=self.connected or closed)
         if reason:
             refuse(connection, reason)
@@ -111,14 +110,15 @@ class TrainerSlot:
             return
         self._welcomed = True
         invitation = self._invitation
-        body = {
-            "run_dir": invitation.run_dir,
-            "attempt": invitation.attempt,
-            "settings": invitation.settings,
-            "lost_from_step": invitation.lost_from_step,
-            "points": [point.to_json() for point in points],
-        }
-        self.link.welcome(body, invitation.beacon_fd)
+        welcome = Welcome(
+            PROTOCOL,
+            invitation.run_dir,
+            invitation.attempt,
+            invitation.settings,
+            invitation.lost_from_step,
+            [point.to_json() for point in points],
+        )
+        self.link.welcome(welcome, invitation.beacon_fd)
 
     def drain(self) -> None:
         """Handles everything that a trainer which is gone has said."""
@@ -130,7 +130,7 @@ class TrainerSlot:
         """Sends away who is there; what it has still to say is not heard."""
         self._leave()
 
-    def _take(self, connection: Connection, hello: Introduction) -> None:
+    def _take(self, connection: Connection, hello: Hello) -> None:
         self.link = TrainerLink(connection, hello.pid, self._handlers)
         self.pid = hello.pid
         self.left_at = None
