@@ -46,7 +46,6 @@ _NO_SEED = (
     "call keras.utils.set_random_seed first"
 )
 _FIT = "fit"
-_NOTHING = ("none",)
 
 
 class _Place(threading.local):
@@ -394,7 +393,7 @@ class Recorder:
             repetition.next(RecordKind.END, _FIT)
             self._answered(repetition)
         elif loop is not None:
-            loop.note(RecordEntry(RecordKind.END, _FIT, _NOTHING, memoryview(b"")))
+            loop.note(RecordEntry(RecordKind.END, _FIT, ("none",), memoryview(b"")))
             loop.finish()
         self._loop = None
         self._thread = 0
