@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -244,11 +243,11 @@ def test_a_replay_of_a_native_input_gives_the_same_batches(
     assert resumed.draw(BATCHES) == stopped.draw(BATCHES)
 
 
-@pytest.mark.parametrize("created", [1, 2, 5])
+@pytest.mark.parametrize("created", [1, 3])
 @pytest.mark.parametrize("name", [name for name in NATIVE if "repeat" not in name])
 def test_later_epochs_are_those_that_would_have_come(name: str, created: int) -> None:
     make = NATIVE[name]
-    for drawn in range(BATCHES + 1):
+    for drawn in (0, 1, BATCHES - 1, BATCHES):
         stopped, resumed = Input(make), Input(make)
         for _ in range(created):
             stopped.create()
@@ -262,7 +261,7 @@ def test_later_epochs_are_those_that_would_have_come(name: str, created: int) ->
 @pytest.mark.parametrize("created", [1, 3])
 @pytest.mark.parametrize("name", NATIVE)
 def test_batches_behind_an_anchor_are_drawn_again(name: str, created: int) -> None:
-    for anchored, drawn in itertools.combinations(range(BATCHES + 1), 2):
+    for anchored, drawn in ((0, 1), (0, BATCHES), (1, 4), (BATCHES - 1, BATCHES)):
         stopped, resumed = Input(NATIVE[name]), Input(NATIVE[name])
         for _ in range(created):
             stopped.create()

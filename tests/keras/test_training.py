@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pitstop.engine.refused_resume import ResumeImpossible
+from pitstop.engine.refused import Refused
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState
 from pitstop.errors import PeerFault
@@ -35,7 +35,7 @@ def test_the_state_of_a_fit_is_taken() -> None:
 
 def test_the_state_of_a_loop_ends_the_script_and_is_told() -> None:
     told: list[Event] = []
-    with pytest.raises(ResumeImpossible) as caught:
+    with pytest.raises(Refused) as caught:
         training(SavedState({"replay": {}}, {}), told)._fetch(POINT)
     assert caught.value.code == 2
     (notice,) = told
@@ -46,5 +46,5 @@ def test_the_state_of_a_loop_ends_the_script_and_is_told() -> None:
 
 def test_what_does_not_load_ends_the_script() -> None:
     """The session has told why."""
-    with pytest.raises(ResumeImpossible):
+    with pytest.raises(Refused):
         training(PeerFault("Checkpoint 00000007: it is damaged."), [])._fetch(POINT)

@@ -15,7 +15,7 @@ import pytest
 from pitstop import journal
 from pitstop.errors import FormatTooNew, RunFolderInvalid, RunFolderUnwritable, RunNotFound
 from pitstop.store.lock import is_locked, read_lock
-from pitstop.store.run_folder import RunFolder, find_runs, open_existing, open_or_create
+from pitstop.store.run_folder import RUN_FILE, RunFolder, find_runs, open_existing, open_or_create
 
 COMMAND = ["python", "train.py"]
 
@@ -28,7 +28,7 @@ def test_a_new_run_knows_its_command_and_its_places(tmp_path: Path) -> None:
     run = make(tmp_path / "runs" / "cnn")
     assert run.identity.command == ("python", "train.py")
     assert run.identity.cwd == "/home/me"
-    assert run.run_json.is_file()
+    assert (run.path / RUN_FILE).is_file()
     assert run.checkpoints.is_dir()
     assert run.journal == run.path / "journal.jsonl"
     assert run.lock == run.path / "lock"
@@ -69,7 +69,7 @@ def test_two_runs_are_told_apart(tmp_path: Path) -> None:
 def test_an_empty_folder_or_a_broken_beginning_becomes_a_run(tmp_path: Path) -> None:
     (tmp_path / ".run.json.4711").write_text('{"for')
     (tmp_path / "lock").write_text("")
-    assert make(tmp_path).run_json.is_file()
+    assert (make(tmp_path).path / RUN_FILE).is_file()
 
 
 def test_attempts_are_counted_on(tmp_path: Path) -> None:
@@ -127,8 +127,8 @@ def test_what_is_no_run_is_refused_and_not_touched(
 
 def test_a_newer_run_is_told_apart(tmp_path: Path) -> None:
     run = make(tmp_path)
-    record = json.loads(run.run_json.read_bytes())
-    run.run_json.write_text(json.dumps({**record, "version": 2}))
+    record = json.loads((run.path / RUN_FILE).read_bytes())
+    (run.path / RUN_FILE).write_text(json.dumps({**record, "version": 2}))
     with pytest.raises(FormatTooNew):
         make(tmp_path)
 
@@ -228,7 +228,7 @@ def test_a_fifo_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, name: s
 
 def test_json_that_is_nested_too_deeply_is_no_run(tmp_path: Path) -> None:
     folder = open_or_create(tmp_path / "run", ["true"], tmp_path)
-    folder.run_json.write_text("[" * 100_000)
+    (folder.path / RUN_FILE).write_text("[" * 100_000)
     with pytest.raises(RunFolderInvalid, match="nested too deeply"):
         open_existing(folder.path)
 

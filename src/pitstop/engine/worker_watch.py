@@ -13,7 +13,7 @@ from typing import Any
 
 from pitstop.engine.fence import observing
 from pitstop.events import WorkerDied
-from pitstop.machine.signal_names import signal_name
+from pitstop.machine.signalling import signal_name
 
 
 class WorkerWatch:

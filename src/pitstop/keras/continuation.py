@@ -8,7 +8,7 @@ from typing import Any
 from pitstop.engine.course import Course
 from pitstop.engine.exactness import Exactness
 from pitstop.engine.process_name import process_name
-from pitstop.engine.refused_resume import refuse_resume
+from pitstop.engine.refused import refuse_resume
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.state_capture import Position
 from pitstop.errors import ResumeRefused
@@ -83,7 +83,7 @@ class Continuation:
         """Compares the process with the one that was saved by an older Pitstop.
 
         Raises:
-            ResumeImpossible: it is another one, and `--force` was not given.
+            Refused: it is another one, and `--force` was not given.
         """
         if self._saved.state.get("identity"):
             return
@@ -95,7 +95,7 @@ class Continuation:
         """Compares the training input with the one that was saved.
 
         Raises:
-            ResumeImpossible: its layout differs, and `--force` was not given.
+            Refused: its layout differs, and `--force` was not given.
         """
         changes = data_spec.differences(self._saved.state["fit"]["data"], self._run.data)
         for name, before, now in changes:
@@ -163,7 +163,7 @@ class Continuation:
         """Restores everything inside of the running `fit`; the training iterator.
 
         Raises:
-            ResumeImpossible: the model differs, and `--force` was not given.
+            Refused: the model differs, and `--force` was not given.
         """
         iterator = (
             self._run.input.create_iterator()

@@ -12,7 +12,7 @@ from pitstop.engine.identity import Identity
 from pitstop.engine.matching import TrainingMatch
 from pitstop.engine.process_name import process_name
 from pitstop.engine.program import command_digest, program_digest
-from pitstop.engine.refused_resume import refuse_resume
+from pitstop.engine.refused import refuse_resume
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.session import Session
 from pitstop.events import Notice
@@ -50,7 +50,7 @@ class Recognition:
         """A `fit` begins; the random streams are as it finds them.
 
         Raises:
-            ResumeImpossible: it cannot go on as it was saved, and must not begin anew.
+            Refused: it cannot go on as it was saved, and must not begin anew.
         """
         trainings, settings = self._session.trainings, self._session.settings
         try:

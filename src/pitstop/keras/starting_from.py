@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pitstop.engine.refused_start import refuse_start
+from pitstop.engine.refused import refuse_start
 from pitstop.engine.weights_file import STARTED_FROM, WeightsUnusable
 from pitstop.events import Notice
 from pitstop.keras import private
@@ -24,7 +24,7 @@ def begin(run: FitRun) -> None:
     """Loads the weights that the run is to begin with, before its first step.
 
     Raises:
-        StartRefused: they do not fit; the journal says which.
+        Refused: they do not fit; the journal says which.
     """
     path = run.session.start_from()
     try:

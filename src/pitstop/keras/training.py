@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from pitstop.engine.export_order import refuse_to_train
 from pitstop.engine.fence import observing
 from pitstop.engine.leaving import ending_threads
-from pitstop.engine.refused_resume import ResumeImpossible, refuse_resume
+from pitstop.engine.refused import Refused, refuse_resume
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session, TrainingStopped
@@ -162,7 +162,7 @@ class Training:
         try:
             saved = self.session.fetch(point)
         except PeerFault:
-            raise ResumeImpossible from None
+            raise Refused from None
         if "fit" not in saved.state:
             message = "The run was saved in a loop of the script's own, which is now a model.fit."
             remedy = "Undo the change, or start over with --new."

@@ -9,7 +9,7 @@ from typing import Any
 from pitstop import steps
 from pitstop.engine.leaving import ending_threads
 from pitstop.engine.python_state import decode
-from pitstop.engine.refused_resume import refuse_resume
+from pitstop.engine.refused import refuse_resume
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session, TrainingStopped
 from pitstop.engine.state_capture import Position, StateCapture

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pitstop.engine.refused_start import refuse_start
+from pitstop.engine.refused import refuse_start
 from pitstop.engine.session import Session
 from pitstop.engine.weights_file import STARTED_FROM, Format, WeightsUnusable, identify
 from pitstop.events import Notice
@@ -20,7 +20,7 @@ def begin_loop(session: Session, objects: Mapping[str, Any]) -> None:
     """Loads the weights that the run is to begin with.
 
     Raises:
-        StartRefused: they do not fit; the journal says which.
+        Refused: they do not fit; the journal says which.
     """
     path = session.start_from()
     try:

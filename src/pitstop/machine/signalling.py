@@ -1,4 +1,4 @@
-"""Signals to processes, whoever they belong to."""
+"""Signals: their names, and sending them to processes of any owner."""
 
 from __future__ import annotations
 
@@ -20,3 +20,11 @@ def send_to_group(number: signal.Signals, leader_pid: int) -> None:
     """Sends a signal to a whole process group at once."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader_pid, number)
+
+
+def signal_name(number: int) -> str:
+    """`SIGKILL` for 9; `SIG41` for one without a name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIG{number}"

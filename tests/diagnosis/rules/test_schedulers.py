@@ -120,7 +120,7 @@ def test_a_scheduler_of_a_newer_version_is_called_by_its_name() -> None:
 
 def test_the_time_that_was_left_is_told() -> None:
     texts = [item.text for item in finding_of(terminated(ENDS_LATER)).evidence]
-    assert "Slurm job 7, whose time would have lasted 2 h longer" in texts
+    assert "Slurm job 7, whose time would have lasted 1 h 59 min longer" in texts
 
 
 @pytest.mark.parametrize(

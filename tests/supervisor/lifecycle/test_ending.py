@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pitstop.link.beacon import Beacon, Phase
-from pitstop.machine.signal_names import signal_name
+from pitstop.machine.signalling import signal_name
 from pitstop.supervisor.lifecycle.ending import AttemptEnding, decide, trainer_exited
 from pitstop.supervisor.lifecycle.table import Trigger
 

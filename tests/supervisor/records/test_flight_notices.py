@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pitstop.events import ExhaustionForecast
-from pitstop.supervisor.records.flight_notices import forecast_line, short_forecast
-from pitstop.supervisor.records.notices import line_for
+from pitstop.supervisor.records.notices import line_for, short_forecast
 
 LEAK = ExhaustionForecast(
     resource="memory",
@@ -23,22 +22,21 @@ LEAK = ExhaustionForecast(
 
 
 def test_a_leak() -> None:
-    assert forecast_line(LEAK) == (
+    assert line_for(LEAK) == (
         "out of memory in about 40 minutes: for 14 minutes it has taken 1.2 MB each second more; "
         "2.9 GB are left of its cgroup."
     )
-    assert line_for(LEAK) == forecast_line(LEAK)
     assert short_forecast(LEAK) == "out of memory in about 40 minutes"
 
 
 def test_a_leak_of_python_objects() -> None:
-    line = forecast_line(replace(LEAK, growing="python"))
+    line = line_for(replace(LEAK, growing="python"))
     assert "each second more, and so do Python's objects; " in line
 
 
 def test_what_is_slow_is_told_by_the_hour() -> None:
     slow = replace(LEAK, resource="disk", place="/data", per_second=5e3, seconds_left=580_000.0)
-    assert forecast_line(slow) == (
+    assert line_for(slow) == (
         "out of disk space in about 7 days: for 14 minutes it has taken 18.0 MB each hour more; "
         "2.9 GB are left on /data."
     )
@@ -46,4 +44,4 @@ def test_what_is_slow_is_told_by_the_hour() -> None:
 
 def test_what_is_counted_is_no_size() -> None:
     files = replace(LEAK, resource="open_files", place="", left=900.0, per_second=0.5)
-    assert "30 each minute more; 900 are left." in forecast_line(files)
+    assert "30 each minute more; 900 are left." in line_for(files)

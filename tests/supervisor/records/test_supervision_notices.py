@@ -12,8 +12,7 @@ from pitstop.events import (
     TrainingStalled,
     TrainingWentOn,
 )
-from pitstop.supervisor.records import notices
-from pitstop.supervisor.records.supervision_notices import line_for
+from pitstop.supervisor.records.notices import line_for
 
 STALLED = TrainingStalled(
     63.4, "first_step", 0, "input", "it waits for its input at data.py:7 in rows()", "warn"
@@ -37,6 +36,5 @@ def test_restarts_say_what_comes_next() -> None:
     assert "after 90 s" in line_for(TrainingWentOn(90.0))
 
 
-def test_they_are_among_all_lines_and_others_are_none_of_them() -> None:
-    assert notices.line_for(STALLED) == line_for(STALLED)
+def test_most_events_have_no_line() -> None:
     assert line_for(ScriptEnded(3)) == ""

@@ -73,11 +73,6 @@ class Log:
         """A GPU was in use, as its framework says."""
         return bool(_GPU.search(self.text))
 
-    @property
-    def last_number(self) -> int:
-        """The number of the last line that is not blank."""
-        return next((line.number for line in reversed(self.lines) if line.text.strip()), 0)
-
     def matches(self, sign: Sign) -> Iterator[tuple[Line, re.Match[str]]]:
         """Where the sign stands."""
         for found in sign.pattern.finditer(self.text):

@@ -19,7 +19,7 @@ from pitstop.flight.trainer_metrics import TrainerMetrics
 from pitstop.link.messages import VitalsReport
 from pitstop.store.run_folder import open_existing
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
-from pitstop.supervisor.records.flight_notices import short_forecast
+from pitstop.supervisor.records.notices import short_forecast
 from pitstop.supervisor.status.status import Status
 
 _SHARED_MEMORY = Path("/dev/shm")

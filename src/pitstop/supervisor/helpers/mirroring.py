@@ -10,7 +10,7 @@ from pitstop.events import CheckpointCommitted, Event, UploadGivenUp, from_recor
 from pitstop.link.messages import EventReport
 from pitstop.supervisor.helpers.mirror_link import MirrorLink
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
-from pitstop.supervisor.records.mirror_notices import mirror_lost, mirror_stands
+from pitstop.supervisor.records.notices import mirror_lost, mirror_stands
 
 LEAST_PATIENCE_SECONDS = 5.0
 """After a stop that has used up its grace, the mirror is still given so long."""

@@ -10,7 +10,7 @@ from typing import Any
 from pitstop.events import TrainerExited
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.beacon import Progress
-from pitstop.machine.signal_names import signal_name
+from pitstop.machine.signalling import signal_name
 from pitstop.supervisor.lifecycle.table import Trigger
 
 _UNKNOWN_FAILURE = 1 << 8

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pitstop.durations import duration
+from pitstop.durations import about, duration
 from pitstop.events import (
     CheckpointFailed,
     CheckpointQuarantined,
     EnvironmentChanged,
     Event,
+    ExhaustionForecast,
     InstrumentationUnavailable,
     LevelKnown,
+    NonFiniteLoss,
     Notice,
+    RestartCancelled,
+    RestartPlanned,
+    RestartRefused,
     Restored,
     StopDeadlinePassed,
     StopRequested,
+    TrainingStalled,
+    TrainingWentOn,
+    UploadFailed,
+    UploadGivenUp,
 )
 from pitstop.store.run_folder import STOP_FILE
 from pitstop.supervisor.lifecycle.table import State
-from pitstop.supervisor.records import fingerprint, mirror_notices, supervision_notices
+from pitstop.supervisor.records import fingerprint
 from pitstop.supervisor.records.attempt_state import AttemptState
 
 NO_TRAINING = Notice(
@@ -65,6 +74,19 @@ _WHO_ASKS = {
     "script": "as the script asks",
     "time_limit": "the time is nearly up",
 }
+_ACTIONS = {
+    "warn": "",
+    "kill": " It is ended, as --on-hang asks.",
+    "restart": " It is ended and started again, as --on-hang asks.",
+}
+_RESOURCES = {
+    "memory": "memory",
+    "disk": "disk space",
+    "open_files": "open files",
+    "tasks": "processes and threads",
+}
+_LIMITED_BY = {"cgroup": " of its cgroup", "machine": " of the machine"}
+_BYTES = frozenset({"memory", "disk"})
 _MOST_METRICS = 4
 _LEVELS = {"exact": "exact", "exact_by_replay": "exact by replay", "not_exact": "not exact"}
 
@@ -101,7 +123,32 @@ def line_for(event: Event) -> str:
         case Notice():
             return f"{event.message} {event.remedy}".strip()
         case _:
-            return supervision_notices.line_for(event) or mirror_notices.line_for(event)
+            return _supervision_line(event)
+
+
+def _supervision_line(event: Event) -> str:
+    match event:
+        case TrainingStalled():
+            return _stalled_line(event)
+        case TrainingWentOn():
+            return f"the training goes on, after {event.seconds:.0f} s."
+        case ExhaustionForecast():
+            return _forecast_line(event)
+        case RestartPlanned():
+            count = f"restart {event.restart} of {event.restarts}"
+            return f"failed ({event.cause}); {count} in {event.wait_seconds:.1f} s."
+        case RestartRefused():
+            return f"not started again: {event.reason}."
+        case NonFiniteLoss():
+            return _bad_loss_line(event)
+        case RestartCancelled():
+            return "stopped while waiting to start again; run the same command again to go on."
+        case UploadFailed():
+            return f"{event.error} {event.remedy}".strip() + " It is tried again; training goes on."
+        case UploadGivenUp():
+            return _given_up_line(event)
+        case _:
+            return ""
 
 
 def level_text(level: str, reason: str = "") -> str:
@@ -162,3 +209,65 @@ def _restored_line(event: Restored) -> str:
 def _saved_text(attempt_state: AttemptState) -> str:
     step = attempt_state.checkpoint_step
     return "nothing was saved" if step is None else f"saved at step {step}"
+
+
+def _stalled_line(event: TrainingStalled) -> str:
+    seconds, phase = f"{event.seconds:.0f} s", event.phase.replace("_", " ")
+    stacks = f" Stacks: {event.stacks_file}." if event.stacks_file else ""
+    where = f"no progress for {seconds} at step {event.step} ({phase}): {event.place}."
+    return f"{where}{stacks}{_ACTIONS.get(event.action, '')}"
+
+
+def _bad_loss_line(event: NonFiniteLoss) -> str:
+    at = f"step {event.step} (epoch {event.epoch + 1}, step {event.step_in_epoch})"
+    return f"the {event.metric} became {event.value} at {at}: from here on the training is useless."
+
+
+def mirror_stands(url: str) -> Notice:
+    """At the end of an attempt: nothing is left to be sent."""
+    return Notice("mirror_complete", f"{url} is up to date.")
+
+
+def mirror_lost(last_words: str, *, again: bool) -> Notice:
+    """The uploader died; `again`: another one is started."""
+    then = "Another one is started." if again else "The next attempt sends what is missing."
+    return Notice("mirror_lost", f"the process that keeps the mirror ended: {last_words}.", then)
+
+
+def _given_up_line(event: UploadGivenUp) -> str:
+    missing = ", ".join(event.missing) or "what it lacks is not known"
+    return (
+        f"the mirror is not complete ({missing}): {event.error.rstrip('.')}."
+        " The local folder is; the same command sends the rest."
+    )
+
+
+def _forecast_line(event: ExhaustionForecast) -> str:
+    """The warning, for the terminal."""
+    name = _RESOURCES.get(event.resource, event.resource)
+    place = _LIMITED_BY.get(event.place, f" on {event.place}" if event.place else "")
+    grown = f"for {about(event.window_seconds)} it has taken {_rate(event)} more"
+    python = ", and so do Python's objects" if event.growing == "python" else ""
+    left = f"{_amount(event.resource, event.left)} are left{place}"
+    return f"out of {name} in about {about(event.seconds_left)}: {grown}{python}; {left}."
+
+
+def short_forecast(event: ExhaustionForecast) -> str:
+    """The same in a few words, for a status."""
+    name = _RESOURCES.get(event.resource, event.resource)
+    return f"out of {name} in about {about(event.seconds_left)}"
+
+
+def _rate(event: ExhaustionForecast) -> str:
+    """An amount over the time in which it can be pictured: a second, a minute or an hour."""
+    for unit, size in (("second", 1), ("minute", 60), ("hour", 3600)):
+        amount = event.per_second * size
+        if amount >= (1e6 if event.resource in _BYTES else 1.0) or unit == "hour":
+            return f"{_amount(event.resource, amount)} each {unit}"
+    return ""
+
+
+def _amount(resource: str, amount: float) -> str:
+    if resource not in _BYTES:
+        return f"{amount:,.0f}"
+    return f"{amount / 1e9:,.1f} GB" if amount >= 1e9 else f"{amount / 1e6:,.1f} MB"
