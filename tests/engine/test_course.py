@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pitstop.engine.course import decide, doubt_of_left_out
+from pitstop.engine.course import Course, decide, doubt_of_left_out
 from pitstop.engine.identity import Identity, differences
 from pitstop.engine.matching import SavedTraining, TrainingMatch, TrainingVerdict
 
@@ -57,6 +57,38 @@ def test_another_number_of_epochs_is_the_scripts() -> None:
     course = decide(*changed(epochs="20"), 0, take=(), force=False)
     assert [each.name for each in course.taken] == ["epochs"]
     assert not course.doubt
+
+
+def extended(epochs: str, epoch: int, take: tuple[str, ...] = (), **others: str) -> Course:
+    """What becomes of 10 epochs that had ended with this one."""
+    now = replace(BEFORE, settings={**BEFORE.settings, "epochs": epochs, **others}, program="q")
+    verdict = TrainingVerdict.CHANGED if others else TrainingVerdict.EPOCHS
+    ended = SavedTraining(0, BEFORE, finished=True)
+    found = TrainingMatch(verdict, ended, differences(BEFORE.settings, now.settings))
+    return decide(found, now, epoch, take=take, force=False)
+
+
+def test_more_epochs_go_on_behind_the_last_one() -> None:
+    longer = extended("20", 9)
+    assert (longer.goes_on, longer.extends, longer.doubt) == (True, True, "")
+    assert not extended("7", 9).goes_on
+    stopped_early = extended("8", 6)
+    assert stopped_early.goes_on
+
+
+def test_more_epochs_with_other_settings_are_trained_anew_unless_they_are_asked_for() -> None:
+    anew = extended("20", 9, learning_rate="0.5")
+    assert not anew.goes_on
+    assert "--take learning_rate" in anew.told
+    taken = extended("20", 9, ("learning_rate",), learning_rate="0.5")
+    assert taken.extends
+    assert taken.doubt
+
+
+def test_fewer_epochs_than_are_saved_are_trained_anew() -> None:
+    found, now = changed(epochs="5")
+    assert not decide(found, now, 5, take=(), force=False).goes_on
+    assert decide(found, now, 4, take=(), force=False).goes_on
 
 
 def test_an_own_resume_behind_the_saved_state_is_left_alone() -> None:

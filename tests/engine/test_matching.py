@@ -146,6 +146,34 @@ def test_a_script_that_resumes_by_itself_is_found_out() -> None:
     assert match(now, [interrupted(0, before)]).verdict is TrainingVerdict.RESUMED
 
 
+def test_more_epochs_are_the_same_training_only_where_it_begins_the_same() -> None:
+    more = replace(TRIAL, settings={**TRIAL.settings, "epochs": "20"})
+    for saved in (finished(0, TRIAL), interrupted(0, TRIAL)):
+        assert match(more, [saved]).verdict is TrainingVerdict.EPOCHS
+        assert match(replace(more, program="q"), [saved]).verdict is TrainingVerdict.EPOCHS
+    loaded = replace(more, random={"random streams": "s0", "first weights": "of a file"})
+    assert match(loaded, [finished(0, TRIAL)]).verdict is TrainingVerdict.ANOTHER
+    rung = replace(more, counters=("rung=2", "rate=0.1"))
+    assert match(rung, [finished(0, TRIAL)]).verdict is TrainingVerdict.ANOTHER
+
+
+def test_more_epochs_of_an_unseeded_script_need_a_change_of_the_user() -> None:
+    before = replace(TRIAL, seed="")
+    more = replace(before, settings={**TRIAL.settings, "epochs": "20"}, random={"x": "y"})
+    assert match(more, [finished(0, before)]).verdict is TrainingVerdict.ANOTHER
+    edited = match(replace(more, program="q"), [finished(0, before)])
+    assert edited.verdict is TrainingVerdict.EPOCHS
+
+
+def test_what_follows_a_training_that_went_another_way_is_proven_or_trained() -> None:
+    """The second `fit` of one model, where the first one has changed."""
+    saved = [finished(1, trial(1, seed="")), interrupted(2, trial(2, seed=""))]
+    now = replace(trial(2, seed=""), random={"random streams": "s2", "first weights": "other"})
+    assert match(now, saved).training == saved[1]
+    assert match(now, saved, strayed=True).verdict is TrainingVerdict.ANOTHER
+    assert match(trial(2, seed=""), saved, strayed=True).training == saved[1]
+
+
 def test_an_identity_is_what_was_written() -> None:
     assert Identity.from_json(TRIAL.to_json()) == TRIAL
     with pytest.raises(ValueError, match="an identity"):

@@ -7,10 +7,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from pitstop.engine.identity import Difference, Identity
-from pitstop.engine.matching import TrainingMatch, TrainingVerdict
+from pitstop.engine.matching import EPOCHS, TrainingMatch, TrainingVerdict
 from pitstop.errors import ResumeRefused
 
-EPOCHS = "epochs"
 CALLBACKS = "callbacks"
 FIXED = ("optimizer", "loss", "loss_weights", "metrics", "weighted_metrics", "shuffle")
 """Settings that only the script has, and that shape what is saved."""
@@ -24,6 +23,7 @@ class Course:
 
     Attributes:
         goes_on: the saved state is restored.
+        extends: it has ended, and goes on behind its last epoch.
         held: settings that keep their saved values.
         taken: settings that are as the script has them now.
         told: a sentence for the user, empty for none.
@@ -37,6 +37,7 @@ class Course:
     told: str = ""
     doubt: str = ""
     refusal: ResumeRefused | None = None
+    extends: bool = False
 
 
 def decide(
@@ -58,13 +59,53 @@ def decide(
         return Course(goes_on=False)
     if found.verdict is TrainingVerdict.ANOTHER:
         return Course(goes_on=False, told=_told_another(found, now))
+    if _has_passed(found, now, epoch):
+        return Course(goes_on=False, told=_told_fewer(found))
     if training.finished:
-        return Course(goes_on=False, told=_told_again(found))
+        return _extended(found, now, take)
+    if found.verdict is TrainingVerdict.EPOCHS:
+        return Course(goes_on=True, told=f"The script's value holds: {told(found.differences)}.")
     if found.verdict is TrainingVerdict.RESUMED:
         return _resumed(found, epoch)
     if found.verdict is TrainingVerdict.EDITED:
         return _edited(found, now, force=force)
     return _changed(found, take, force=force)
+
+
+def _has_passed(found: TrainingMatch, now: Identity, epoch: int) -> bool:
+    """Whether the saved state is beyond the epochs that the script asks for now."""
+    if all(each.name != EPOCHS for each in found.differences):
+        return False
+    epochs = now.settings.get(EPOCHS, "")
+    return epochs.isdecimal() and int(epochs) <= epoch
+
+
+def _extended(found: TrainingMatch, now: Identity, take: Collection[str]) -> Course:
+    """More epochs of what has ended."""
+    assert found.training is not None
+    before = found.training.identity.settings.get(EPOCHS, "")
+    epochs = now.settings.get(EPOCHS, "")
+    is_more = before.isdecimal() and epochs.isdecimal() and before != epochs
+    if not is_more or found.verdict is TrainingVerdict.EDITED:
+        return Course(goes_on=False, told=_told_again(found))
+    others = tuple(each for each in found.differences if each.name != EPOCHS)
+    if missing := [f"--take {each.name}" for each in others if not _is_asked(each, take)]:
+        hint = f" To go on behind its last epoch with what the script has: {' '.join(missing)}."
+        return Course(goes_on=False, told=_told_again(found) + hint)
+    text = (
+        f"Training {found.training.fit + 1} had ended, and the script asks for {epochs} epochs "
+        f"in place of {before}: it goes on behind its last one."
+    )
+    doubt = f"The training goes on with other settings: {told(others)}." if others else ""
+    return Course(True, taken=found.differences, told=text, doubt=doubt, extends=True)
+
+
+def _told_fewer(found: TrainingMatch) -> str:
+    assert found.training is not None
+    return (
+        f"Training {found.training.fit + 1} is saved behind the epochs that the script asks for "
+        f"now ({told(found.differences)}). It is trained anew; what is saved is kept."
+    )
 
 
 def _changed(found: TrainingMatch, take: Collection[str], *, force: bool) -> Course:
@@ -91,9 +132,14 @@ def _changed(found: TrainingMatch, take: Collection[str], *, force: bool) -> Cou
 
 
 def _is_taken(difference: Difference, take: Collection[str]) -> bool:
-    name = difference.name
     # The script's own by their nature: it says how long it trains, and who listens.
-    return name in (EPOCHS, CALLBACKS) or bool({name, name.rpartition(".")[2], _ALL} & set(take))
+    return difference.name in (EPOCHS, CALLBACKS) or _is_asked(difference, take)
+
+
+def _is_asked(difference: Difference, take: Collection[str]) -> bool:
+    """Whether the user wants the script's value."""
+    name = difference.name
+    return bool({name, name.rpartition(".")[2], _ALL} & set(take))
 
 
 def can_hold(difference: Difference) -> bool:

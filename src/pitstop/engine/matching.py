@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pitstop.engine.identity import Difference, Identity, differences
 
 RANDOM_SEED = "random seed"
 INITIAL_EPOCH = "initial_epoch"
+EPOCHS = "epochs"
 
 
 class TrainingVerdict(enum.Enum):
@@ -26,6 +27,7 @@ class TrainingVerdict(enum.Enum):
         CHANGED: one of them, and the user has changed settings of it.
         EDITED: it stands in the place of one, with another model or other data.
         RESUMED: one of them, which the script itself has brought to a later epoch.
+        EPOCHS: one of them, but for the number of its epochs.
         ANOTHER: none of them.
     """
 
@@ -33,6 +35,7 @@ class TrainingVerdict(enum.Enum):
     CHANGED = "changed"
     EDITED = "edited"
     RESUMED = "resumed"
+    EPOCHS = "epochs"
     ANOTHER = "another"
 
 
@@ -66,17 +69,30 @@ class TrainingMatch:
     differences: tuple[Difference, ...] = ()
 
 
-def match(now: Identity, saved: Sequence[SavedTraining]) -> TrainingMatch:
+def match(now: Identity, saved: Sequence[SavedTraining], *, strayed: bool = False) -> TrainingMatch:
     """The saved training that a call is.
 
     Args:
         now: the call.
         saved: those that no earlier call of this process was.
+        strayed: a training before it went another way than in the run so far, so that only
+            equal random numbers and first weights show that this one does not.
     """
+    if strayed:
+        begins = [each for each in saved if _draws_the_same(now, each.identity)]
+        return _match(now, begins) if begins else _another(now, saved)
+    return _match(now, saved)
+
+
+def _match(now: Identity, saved: Sequence[SavedTraining]) -> TrainingMatch:
     same = [each for each in saved if _is_at_its_place(now, each, saved)]
     same += [each for each in saved if _computes_the_same(now, each.identity)]
     if same:
         return TrainingMatch(TrainingVerdict.SAME, same[0])
+    for each in saved:
+        if _is_but_for_epochs(now, each, saved):
+            found = what_differs(each.identity, now)
+            return TrainingMatch(TrainingVerdict.EPOCHS, each, found)
     for each in saved:
         if is_same_call(now, each.identity, saved):
             found = what_differs(each.identity, now)
@@ -84,6 +100,21 @@ def match(now: Identity, saved: Sequence[SavedTraining]) -> TrainingMatch:
             if verdict is not TrainingVerdict.ANOTHER:
                 return TrainingMatch(verdict, each, found)
     return _another(now, saved)
+
+
+def _is_but_for_epochs(
+    now: Identity, training: SavedTraining, saved: Sequence[SavedTraining]
+) -> bool:
+    before = training.identity
+    alike = replace(now, settings={**now.settings, EPOCHS: before.settings.get(EPOCHS, "")})
+    if alike == now or what_differs(before, alike):
+        return False
+    if _computes_the_same(alike, before):
+        return True
+    if not (is_same_call(alike, before, saved) and _is_alone(alike, saved)):
+        return False
+    by_user = is_changed(now, before) or not training.finished
+    return _draws_the_same(now, before) or (by_user and not now.seed)
 
 
 def _verdict_of(

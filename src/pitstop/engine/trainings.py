@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from pitstop.engine.identity import Identity
-from pitstop.engine.matching import SavedTraining, TrainingMatch, match
+from pitstop.engine.matching import SavedTraining, TrainingMatch, TrainingVerdict, match
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.link.beacon import Beacon
 
@@ -20,6 +20,7 @@ class Trainings:
         self._claimed: set[int] = set()
         self._visits: Counter[tuple[str, ...]] = Counter()
         self._begun = 0
+        self._strayed = False
 
     # -- known by their number: loops of the script's own ------------------------------
 
@@ -59,7 +60,10 @@ class Trainings:
 
     def match(self, identity: Identity) -> TrainingMatch:
         """What a call is to the saved trainings that no call of this process was yet."""
-        return match(identity, [_training(point, known) for point, known in self._open()])
+        saved = [_training(point, known) for point, known in self._open()]
+        found = match(identity, saved, strayed=self._strayed)
+        self._strayed |= bool(saved) and found.verdict is not TrainingVerdict.SAME
+        return found
 
     def left_out(self) -> list[Identity]:
         """The finished trainings that no call of this process was yet."""

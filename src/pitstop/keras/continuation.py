@@ -7,7 +7,6 @@ from typing import Any
 
 from pitstop.engine.course import Course
 from pitstop.engine.exactness import Exactness
-from pitstop.engine.process_name import process_name
 from pitstop.engine.refused import refuse_resume
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.state_capture import Position
@@ -30,18 +29,6 @@ _LAYOUT = (
     "pipeline",
     "samples",
 )
-
-
-def _another_process(before: str, now: str) -> ResumeRefused:
-    return ResumeRefused(
-        f"The state was saved in {_named(before)}, and this is {_named(now)}.",
-        "Let the script start its processes in the order of before, start over with --new, or "
-        "go on all the same by --force.",
-    )
-
-
-def _named(process: str) -> str:
-    return f"the process {process}" if process else "the script's first process"
 
 
 class Continuation:
@@ -78,18 +65,6 @@ class Continuation:
         """What the `fit` ended in, None for a return."""
         raised = self._saved.state["fit"].get("raised")
         return caught_exception.again(raised) if raised else None
-
-    def check_process(self) -> None:
-        """Compares the process with the one that was saved by an older Pitstop.
-
-        Raises:
-            Refused: it is another one, and `--force` was not given.
-        """
-        if self._saved.state.get("identity"):
-            return
-        before, now = self._saved.state["fit"].get("process", ""), process_name()
-        if before != now:
-            self._refuse_or_force(_another_process(before, now))
 
     def check_input(self) -> None:
         """Compares the training input with the one that was saved.

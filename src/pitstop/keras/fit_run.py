@@ -55,8 +55,7 @@ class FitRun:
         raised: the exception that it ended in, see `caught_exception`.
         silenced: callbacks that do not act, by class; of a step in the open only.
         objects: those of the script that the training leads to.
-        held: the cut at the end of the epoch's steps, kept while validation
-            and callbacks run; nothing else can be saved there.
+        held: the cut at the end of the epoch's steps, kept until the next ones begin.
     """
 
     def __init__(
@@ -228,11 +227,12 @@ class FitRun:
         """Holds a cut for a stop or an exception during validation, or in a callback behind it.
 
         Metrics will be reset by then.  Left out where epochs are so short that
-        holding one each time would not stay within the budget.
+        holding one each time would not stay within the budget, but not at the last.
         """
         started_ns = time.monotonic_ns()
+        is_last = self.epoch + 1 >= int(self.callbacks.params.get("epochs") or 0)
         allowed = self.session.bests.active or self.session.holds.covers(started_ns)
-        if self.held is None and allowed:
+        if self.held is None and (is_last or allowed):
             self.held = self.take("epoch_end")
             self.session.holds.spend(started_ns, time.monotonic_ns())
 

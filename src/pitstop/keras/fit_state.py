@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pitstop.engine.process_name import process_name
 from pitstop.engine.python_state import Encoder
 from pitstop.events import Notice
 from pitstop.keras import open_files, step_logs
 
 
 def describe(run: Any, encoder: Encoder) -> dict[str, Any]:
-    """Process, flags, files and counts of a running `fit`, as JSON.
+    """Flags, files and counts of a running `fit`, as JSON.
 
     Args:
         run: the `FitRun`.
@@ -20,7 +19,6 @@ def describe(run: Any, encoder: Encoder) -> dict[str, Any]:
     """
     callbacks = run.callbacks.callbacks
     return {
-        "process": process_name(),
         "stop_training": bool(run.model.stop_training),
         "files": open_files.capture(callbacks),
         "raised": run.raised,

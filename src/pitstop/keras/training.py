@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, NoReturn
 
+from pitstop.engine import last_epoch
 from pitstop.engine.export_order import refuse_to_train
 from pitstop.engine.fence import observing
 from pitstop.engine.leaving import ending_threads
@@ -156,6 +157,12 @@ class Training:
         if raised and caught_exception.again(raised) is None:
             self.session.report(caught_exception.RAISES_ANOTHER)
             return None
+        if beginning.course.extends:
+            unended = last_epoch.to_go_on_from(saved)
+            if unended is None:
+                self.session.report(last_epoch.NOT_KEPT)
+                return None
+            saved = unended
         return Continuation(run, saved, beginning.course)
 
     def _fetch(self, point: RestorePoint) -> SavedState:
@@ -173,8 +180,9 @@ class Training:
     def _finish(self, run: FitRun, history: Any) -> None:
         run.steps_finished()
         run.input.settle()
-        self.session.milestone(run.take(milestone="fit_end"))
-        run.held = None
+        outcome, last, run.held = run.take(milestone="fit_end"), run.held, None
+        if outcome is not None:
+            self.session.milestone(last_epoch.beside(outcome, last))
         epochs = int(history.params.get("epochs", 0))
         self.session.report(FitEnded(run.index, run.step, len(history.epoch), epochs))
 
@@ -197,7 +205,6 @@ class Training:
         if self._continuation is not None:
             if self._exports_here(run):
                 self._continuation.export()
-            self._continuation.check_process()
             self._continuation.check_input()
             if self._continuation.finished:
                 self._leave_finished(self._continuation)

@@ -112,11 +112,10 @@ def _newest(ordered: Sequence[Manifest], count: int) -> list[int]:
 
 def _interrupted(ordered: Sequence[Manifest]) -> list[int]:
     """The newest states of trainings that have not ended, and that others came behind."""
-    ended = {manifest.info.fit for manifest in ordered if manifest.info.milestone}
-    newest = {manifest.info.fit: manifest.sequence for manifest in ordered}
-    behind = (newest[fit] for fit in newest.keys() - ended)
+    newest = {manifest.info.fit: manifest for manifest in ordered}
+    open_ended = (each.sequence for each in newest.values() if not each.info.milestone)
     return heapq.nlargest(
-        _MOST_INTERRUPTED, (each for each in behind if each != ordered[-1].sequence)
+        _MOST_INTERRUPTED, (each for each in open_ended if each != ordered[-1].sequence)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from pitstop.store.catalog import CheckpointEntry
 from pitstop.store.manifest import Manifest
@@ -10,7 +10,7 @@ from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint
 
 
 def restore_points(entries: Iterable[CheckpointEntry], newest: str) -> tuple[ChosenCheckpoint, ...]:
-    """The states to restore: of each training its end or, where it has none, its newest state.
+    """The states to restore: of each training its newest, which is its end where it has one.
 
     The one that was loaded comes last.  A script may leave out what was interrupted last, and
     come back to it: states of trainings that did not end are kept, whatever came behind them;
@@ -30,15 +30,8 @@ def restore_points(entries: Iterable[CheckpointEntry], newest: str) -> tuple[Cho
     states: dict[int, tuple[str, Manifest]] = {}
     for name, manifest in good:
         counts = manifest.info.milestone or manifest.info.identity or manifest is last
-        if counts and manifest.sequence <= last.sequence and not _has_ended(manifest, states):
+        if counts and manifest.sequence <= last.sequence:
             states[manifest.info.fit] = name, manifest
     states.pop(last.info.fit, None)
     chosen = [*(states[fit] for fit in sorted(states)), (newest, last)]
     return tuple(ChosenCheckpoint(name, manifest.info) for name, manifest in chosen)
-
-
-def _has_ended(manifest: Manifest, states: Mapping[int, tuple[str, Manifest]]) -> bool:
-    """Whether a training has ended already, so that a state in its middle says nothing."""
-    known = states.get(manifest.info.fit)
-    ended = known is not None and bool(known[1].info.milestone)
-    return ended and not manifest.info.milestone

@@ -1,0 +1,88 @@
+"""The end of a training's last epoch, kept beside its outcome, so that more epochs can follow.
+
+What a training does behind its last epoch (best weights put back, averaged weights
+taken over) is part of its outcome, but not of what a longer training goes on from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from pitstop.engine.saved_state import SavedState
+from pitstop.engine.state_capture import HeldTensor, StateCapture
+from pitstop.events import Notice
+
+NOT_KEPT = Notice(
+    "last_epoch_not_kept",
+    "The end of the last epoch of this training was not kept: it is trained from its beginning.",
+)
+
+_PREFIX = "last_epoch/"
+
+
+def beside(outcome: StateCapture, last: StateCapture | None) -> StateCapture:
+    """The outcome of a training with the end of its last epoch, as far as they differ.
+
+    Args:
+        outcome: a cut behind the training.
+        last: one at the end of its last epoch's steps; None where there is none.
+    """
+    if last is None:
+        return outcome
+    members = {
+        name: value for name, value in last.state.items() if outcome.state.get(name) != value
+    }
+    same = {tensor.spec.name: tensor for tensor in outcome.tensors}
+    others = tuple(
+        HeldTensor(replace(each.spec, name=_PREFIX + each.spec.name), each.read)
+        for each in last.tensors
+        if not _is_same(each, same.get(each.spec.name))
+    )
+    state = {**outcome.state, "last_epoch": members}
+    return replace(outcome, tensors=(*outcome.tensors, *others), state=state)
+
+
+def to_go_on_from(saved: SavedState) -> SavedState | None:
+    """A finished training at the end of its last epoch; None where that was not kept.
+
+    One that had stopped by itself (`stop_training`) stays as it ended: it would
+    have done so with more epochs too.
+    """
+    fit = saved.state["fit"]
+    if fit["stop_training"] and not fit.get("raised"):
+        return saved
+    members = saved.state.get("last_epoch")
+    if not isinstance(members, dict):
+        return None
+    return SavedState({**saved.state, **members}, _LastEpoch(saved.tensors))
+
+
+class _LastEpoch(Mapping[str, memoryview]):
+    """The tensors of the last epoch's end: its own, and those that the outcome has too."""
+
+    def __init__(self, tensors: Mapping[str, memoryview]) -> None:
+        self._tensors = tensors
+        self._names = {name: name for name in tensors}
+        self._names |= {
+            name.removeprefix(_PREFIX): name for name in tensors if name.startswith(_PREFIX)
+        }
+
+    def __getitem__(self, name: str) -> memoryview:
+        return self._tensors[self._names[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def _is_same(one: HeldTensor, other: HeldTensor | None) -> bool:
+    if other is None or one.spec != other.spec:
+        return False
+    first, second = (np.frombuffer(each.read(), np.uint8) for each in (one, other))
+    # One buffer that both hold, mostly.
+    return first.ctypes.data == second.ctypes.data or np.array_equal(first, second)
