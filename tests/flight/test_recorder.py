@@ -63,7 +63,7 @@ def test_what_is_recorded_is_what_is_read(tmp_path: Path) -> None:
     beacon.write_phase(Phase.TRAIN)
     flight, witness = recorder(tmp_path, beacon), Witness(5)
     flight.listen(witness)
-    flight.told(TrainerMetrics(5.0, {"mae": 0.5}, learning_rate=0.1, log_folder="/logs"))
+    flight.on_metrics(TrainerMetrics(5.0, {"mae": 0.5}, learning_rate=0.1, log_folder="/logs"))
     flight.start()
     assert witness.enough.wait(20)
     flight.close()

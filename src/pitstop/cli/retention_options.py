@@ -17,7 +17,7 @@ class Retention:
     """What the options say; None or nothing where they say nothing.
 
     Attributes:
-        keep: so many of the newest.
+        keep: number of the newest.
         keep_every: the first of every such span, in seconds.
         keep_best: the best by metrics.
     """

@@ -22,14 +22,14 @@ from pitstop.store.image import Image, plan_image
 
 _PIN_POLL_SECONDS = 0.002
 _PATIENCE_SECONDS = 120.0
-"""A disk that has not taken a snapshot in so long is not waited for."""
+"""The longest wait for a disk that does not take a snapshot."""
 _COPY_THREADS = min(4, os.cpu_count() or 1)
 """More threads than this do not copy faster: memory is the limit."""
 
 
 @dataclass(frozen=True)
 class Copied:
-    """A snapshot is whole; so many threads copied it in so many seconds."""
+    """A whole snapshot, with the time and the number of threads that it took."""
 
     sequence: int
     position: Position

@@ -35,7 +35,7 @@ class Entropy:
         return os.getpid() == self._pid and threading.current_thread() is threading.main_thread()
 
     def bits(self, purpose: str, count: int) -> int:
-        """The next number of so many bits."""
+        """The next number of this many bits."""
         # Only now: each Python process of a run loads this module.
         import hashlib  # noqa: PLC0415
 
@@ -65,7 +65,7 @@ def begin(environment: MutableMapping[str, str]) -> Entropy | None:
 
 
 def bits(purpose: str, count: int) -> int:
-    """A number of so many bits: the run's, where this process has a part of its entropy."""
+    """A number of this many bits: the run's, where this process has a part of its entropy."""
     import secrets  # noqa: PLC0415
 
     known = _current is not None and _current.is_here

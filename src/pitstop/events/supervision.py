@@ -60,7 +60,7 @@ class RestartPlanned(Event):
     """The attempt failed, and the command is started again after a wait.
 
     cause: of the failure, as a diagnosis names it.
-    restart: the how-manieth of so many `restarts`.
+    restart: 1-based number of this restart.
     """
 
     cause: str

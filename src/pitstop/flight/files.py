@@ -17,7 +17,7 @@ from pitstop.flight.sample import Sample
 
 LEVELS = 5
 THINNING = 10
-"""Each level takes one of so many samples of the level below."""
+"""Samples of a level for one sample of the level above."""
 SAMPLES_PER_FILE = 600
 BYTES_PER_FILE = 1_500_000
 """Whichever is reached first ends a file; a run of many processes has large samples."""

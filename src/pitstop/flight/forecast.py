@@ -10,7 +10,7 @@ A warning must be right, so a growth has to be long, steady and new before it co
   quarter of what there was;
 - a growth of the first epoch may end with it (`Dataset.cache`): it counts where what is
   left is gone before that end;
-- nothing is told that would happen after the end of the training.
+- nothing is reported that would happen after the end of the training.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pitstop.flight.envelope import MOST_BLOCKS, Envelope, MixedScale
 from pitstop.flight.trend import Trend, trend
 
 HORIZON_WINDOWS = 3.0
-"""A forecast reaches so many times further ahead than it looked back."""
+"""How far a forecast reaches ahead, in windows that it looked back."""
 
 _FEWEST_BLOCKS = MOST_BLOCKS // 2
 _STEADY_TAU = 0.9

@@ -24,15 +24,15 @@ _CLOSE_SECONDS = 1.0
 class Listener(Protocol):
     """Whoever wants to see every sample."""
 
-    def see(self, sample: Sample, told: TrainerMetrics | None) -> None:
-        """A sample was taken; `told` is what the trainer told last."""
+    def see(self, sample: Sample, metrics: TrainerMetrics | None) -> None:
+        """A sample was taken; `metrics` is what the trainer sent last."""
 
     def close(self) -> None:
         """There are no more."""
 
 
 class FlightRecorder:
-    """Takes a sample every so often, writes it, and looks ahead.
+    """Takes samples at an interval, writes them, and forecasts what runs out.
 
     It has a thread of its own, because the run's disk may be slow, and the supervisor
     must answer signals in the meantime.  The two exchange single attributes, replaced as a whole,
@@ -48,8 +48,8 @@ class FlightRecorder:
         self._sampler = sampler
         self._every_seconds = every_seconds
         self._exhaustion_monitor = ExhaustionMonitor()
-        self._told: TrainerMetrics | None = None
-        self._foretold: deque[ExhaustionForecast] = deque()
+        self._metrics: TrainerMetrics | None = None
+        self._new_forecasts: deque[ExhaustionForecast] = deque()
         self._listeners: list[Listener] = []
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._work, name="pitstop-flight", daemon=True)
@@ -63,17 +63,17 @@ class FlightRecorder:
         """Shows every sample to `listener`, in the recorder's thread; before `start`."""
         self._listeners.append(listener)
 
-    def told(self, told: TrainerMetrics) -> None:
-        """The trainer tells of itself."""
-        self._told = told
+    def on_metrics(self, metrics: TrainerMetrics) -> None:
+        """The trainer has sent metrics."""
+        self._metrics = metrics
 
     def take_forecasts(self) -> list[ExhaustionForecast]:
-        """What is going to run out, once each; nothing mostly."""
-        return [self._foretold.popleft() for _ in range(len(self._foretold))]
+        """New forecasts of what runs out, each once."""
+        return [self._new_forecasts.popleft() for _ in range(len(self._new_forecasts))]
 
     @property
     def forecasts(self) -> list[ExhaustionForecast]:
-        """What was going to run out when it was looked at last."""
+        """What was going to run out at the last sample."""
         return list(self._exhaustion_monitor.present.values())
 
     def close(self) -> None:
@@ -95,11 +95,11 @@ class FlightRecorder:
             listener.close()
 
     def _record(self) -> None:
-        sample = self._sampler.take(self._told)
+        sample = self._sampler.take(self._metrics)
         # A full disk costs samples, nothing else.
         with contextlib.suppress(OSError):
             self._files.append(sample)
-        self._foretold.extend(self._exhaustion_monitor.see(sample))
+        self._new_forecasts.extend(self._exhaustion_monitor.see(sample))
         for listener in self._listeners:
-            listener.see(sample, self._told)
+            listener.see(sample, self._metrics)
         self.latest = sample

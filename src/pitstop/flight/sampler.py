@@ -65,7 +65,7 @@ class Sampler:
 
         Args:
             beacon: where the trainer publishes its position.
-            cast: asked for the processes.
+            process_roles: asked for the processes.
             places: folders whose disks the run uses, by what they are used for.
             root: holds `proc` and everything that its mounts name.
         """
@@ -95,11 +95,11 @@ class Sampler:
         for watcher in (self._disks, self._gpus, self._pss):
             watcher.close()
 
-    def take(self, told: TrainerMetrics | None) -> Sample:
+    def take(self, metrics: TrainerMetrics | None) -> Sample:
         """The next sample.
 
         Args:
-            told: what the trainer told last, None before it told anything.
+            metrics: what the trainer sent last, None before the first.
         """
         now, process_roles = time.monotonic(), self._process_roles()
         self._look(now, process_roles)
@@ -109,7 +109,7 @@ class Sampler:
             number=number,
             time_seconds=time.time(),
             clock_seconds=now,
-            training=training(self._beacon.progress(), told, process_roles.checkpoint_step),
+            training=training(self._beacon.progress(), metrics, process_roles.checkpoint_step),
             processes=self._processes(),
             cgroup=group,
             host=self._host.host(),
@@ -159,10 +159,10 @@ class Sampler:
 
 
 def training(
-    progress: Progress, told: TrainerMetrics | None, checkpoint_step: int | None
+    progress: Progress, metrics: TrainerMetrics | None, checkpoint_step: int | None
 ) -> TrainingSample:
     """The training as its page shows it, and as it told of itself."""
-    told = told or TrainerMetrics(math.nan)
+    metrics = metrics or TrainerMetrics(math.nan)
     return TrainingSample(
         step=progress.step,
         fit=progress.fit,
@@ -175,12 +175,12 @@ def training(
         rate=1.0 / progress.step_seconds if progress.step_seconds > 0 else None,
         snapshot_step=progress.snapshot_step if progress.snapshot_step >= 0 else None,
         checkpoint_step=checkpoint_step,
-        told_seconds=None if math.isnan(told.time_seconds) else told.time_seconds,
-        metrics=told.metrics,
-        learning_rate=told.learning_rate,
-        input_seconds=told.input_seconds,
-        step_seconds=told.step_seconds,
-        python_blocks=told.python_blocks,
-        allocators=told.allocators,
-        log_folder=told.log_folder,
+        told_seconds=None if math.isnan(metrics.time_seconds) else metrics.time_seconds,
+        metrics=metrics.metrics,
+        learning_rate=metrics.learning_rate,
+        input_seconds=metrics.input_seconds,
+        step_seconds=metrics.step_seconds,
+        python_blocks=metrics.python_blocks,
+        allocators=metrics.allocators,
+        log_folder=metrics.log_folder,
     )

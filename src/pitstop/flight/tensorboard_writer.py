@@ -43,9 +43,9 @@ class TensorBoardWriter:
         self._written: Sample | None = None
         self._failed = False
 
-    def see(self, sample: Sample, told: TrainerMetrics | None) -> None:
+    def see(self, sample: Sample, metrics: TrainerMetrics | None) -> None:
         """Takes note of a sample; a folder that cannot be written ends it silently."""
-        folder = told.log_folder if told else ""
+        folder = metrics.log_folder if metrics else ""
         if not folder or sample.training is None or self._failed or not self._is_due(sample):
             return
         try:

@@ -42,7 +42,7 @@ class Watcher(Generic[T]):
         return 0.0 if began_at is None else time.monotonic() - began_at
 
     def close(self, patience_seconds: float = 0.0) -> None:
-        """Reads no more; waits for a reading that is under way only so long."""
+        """Reads no more; waits for a reading that is under way no longer than this."""
         self._closed.set()
         self._thread.join(patience_seconds)
 

@@ -101,7 +101,7 @@ class TrainingInput:
             self._shuffles.begin()
 
     def drew(self, batches: int) -> None:
-        """Training steps have drawn so many batches."""
+        """Counts batches that training steps have drawn."""
         self._state.drawn += batches
 
     def settle(self) -> None:

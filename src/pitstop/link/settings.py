@@ -38,8 +38,8 @@ class Settings:
 
     Attributes:
         overhead: share of the training time that Pitstop may cost (0.01 = 1 %).
-        every_steps: a durable checkpoint every so many steps, 0 for automatic.
-        every_seconds: a durable checkpoint every so many seconds, 0 for automatic.
+        every_steps: steps between durable checkpoints, 0 for automatic.
+        every_seconds: seconds between durable checkpoints, 0 for automatic.
         snapshot_memory_bytes: most memory the arena may take, 0 for automatic.
         input_mode: how the position in the input is saved: "native", "replay" or "auto".
         force: continue where a difference would make Pitstop refuse.

@@ -45,8 +45,8 @@ def start(
     Args:
         run_dir: the run's folder, made when missing, or the URL of its mirror.
         overhead: share of the training time that Pitstop may cost.
-        every_steps: a durable checkpoint every so many steps, 0 for automatic.
-        every_seconds: a durable checkpoint every so many seconds, 0 for automatic.
+        every_steps: steps between durable checkpoints, 0 for automatic.
+        every_seconds: seconds between durable checkpoints, 0 for automatic.
         max_seconds: stop, saved, before so much time has passed; None asks the
             scheduler's environment, 0 for no limit.
         on_stop: what a stop does once the state is saved: "exit" ends the

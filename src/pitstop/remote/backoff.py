@@ -7,7 +7,7 @@ LONGEST_SECONDS = 60.0
 
 
 def delay_seconds(failures: int, chance: float) -> float:
-    """The wait after so many failures in a row.
+    """The wait after failures in a row.
 
     Doubles from one second to a minute, times something between a half and one, so
     that many runs that lost the same server do not come back in step ("equal

@@ -14,7 +14,7 @@ from typing import Any
 
 RENEW_SECONDS = 15.0
 EXPIRY_SECONDS = 60.0
-"""A lease that was watched for so long and not renewed is nobody's."""
+"""A lease that is not renewed for this time has no owner."""
 
 ABANDONED_SECONDS = 600.0
 """A lease this old by the clocks is not watched first: no two clocks differ so much."""

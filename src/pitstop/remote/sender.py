@@ -14,10 +14,10 @@ from pitstop.remote.fault import StorageFault
 from pitstop.remote.mirror import Mirror
 
 RECORDS_SECONDS = 30.0
-"""The journal and the output of the attempt are sent so often, and with every checkpoint."""
+"""The interval at which the journal and the output are sent; they go with every checkpoint too."""
 
 LAST_TRIES_SECONDS = 300.0
-"""At the end of an attempt, failures for so long end the tries; so does one that needs the user."""
+"""At the end of an attempt the tries end after this time of failures, or when the user must act."""
 
 _LAST_DELAY_SECONDS = 5.0
 _NEVER = float("inf")

@@ -12,7 +12,7 @@ _NOT_FINITE = "✕"
 
 
 def sparkline(points: Sequence[Point], width: int) -> str:
-    """At most so many characters: the last value of each equal span of time.
+    """At most `width` characters: the last value of each equal span of time.
 
     A span without a sample shows what was before it, one that holds a value which is not
     finite a cross.

@@ -24,7 +24,7 @@ class RetentionPolicy:
     of the last trainings that were left in their middle.
 
     Attributes:
-        keep_last: so many of the newest.
+        keep_last: number of the newest.
         keep_every_seconds: the oldest of every such span of time, counted from
             the epoch; 0 for none.
         keep_best: the best by metrics.

@@ -84,7 +84,7 @@ class StagedFile:
         return buffer[self._filled_bytes : self._filled_bytes + most_bytes]
 
     def filled(self, size_bytes: int) -> None:
-        """So many bytes of the last room are to be written."""
+        """Queues this many bytes of the last buffer to be written."""
         self._filled_bytes += size_bytes
 
     def append(self, data: bytes) -> None:

@@ -269,7 +269,7 @@ def _open_mirror(
 
 
 def _last_uploads(link: MirrorLink | None, patience: float, say: Callable[[str], None]) -> None:
-    """Sends what earlier attempts could not; waits for it so many seconds."""
+    """Sends what earlier attempts could not; waits for it no longer than this."""
 
     def tell(event: Event) -> None:
         if line := notices.line_for(event):

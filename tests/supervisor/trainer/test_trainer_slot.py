@@ -136,5 +136,5 @@ def test_trainer_that_left_frees_the_seat(room: _Room) -> None:
 )
 def test_refusals(protocol: int, pid: int, seated: int, taken: bool, text: str) -> None:
     hello = replace(_HELLO, protocol=protocol, pid=pid)
-    reason = refusal(hello, seated, seat_taken=taken)
+    reason = refusal(hello, seated, slot_taken=taken)
     assert (text in reason) if text else (reason == "")

@@ -35,7 +35,7 @@ _FROM_OUTSIDE = frozenset(
 
 _EARLY_SECONDS = 30.0
 _LATE_SECONDS = 180.0
-"""A signal that comes so long before or after the job's end is the scheduler's."""
+"""A signal at most this long before or after the job's end is the scheduler's."""
 
 _CONFIDENCE_OF_RECORD = 0.99
 _CONFIDENCE_OF_CLOCK = 0.93

@@ -9,9 +9,9 @@ from pitstop.report.timeline import Panel, Unit
 
 _NICE = (1.0, 2.0, 5.0, 10.0)
 _LOGARITHMIC_FROM = 50.0
-"""Losses whose largest is so many times the least are drawn by their magnitude."""
+"""Losses with a larger ratio of the largest to the least are drawn on a logarithmic scale."""
 _FAR_LIMIT = 4.0
-"""A limit so many times as high as everything measured would flatten the line."""
+"""A limit that is higher than everything measured by this factor would flatten the line."""
 _PADDING = 0.06
 _EQUAL = 1e-12
 _TINY = 1e-290
@@ -39,7 +39,7 @@ class Scale:
         return min(1.0, max(0.0, (at - low) / (high - low)))
 
     def ticks(self, count: int) -> tuple[float, ...]:
-        """About so many round values."""
+        """About `count` round values."""
         return _log_ticks(self, count) if self.is_log else round_values(self.low, self.high, count)
 
     def _along(self, value: float) -> float:
@@ -72,7 +72,7 @@ def shows_limit(panel: Panel, scale: Scale) -> bool:
 
 
 def round_values(low: float, high: float, count: int) -> tuple[float, ...]:
-    """About so many multiples of 1, 2 or 5 times a power of ten, all within."""
+    """About `count` multiples of 1, 2 or 5 times a power of ten, all within."""
     rough = (high - low) / count
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(nice * power for nice in _NICE if nice * power >= rough * 0.999)
@@ -82,7 +82,7 @@ def round_values(low: float, high: float, count: int) -> tuple[float, ...]:
 
 
 def time_ticks(seconds: float, count: int) -> tuple[float, ...]:
-    """About so many round times from 0 on, as people count time."""
+    """About `count` round times from 0 on, as people count time."""
     rough = seconds / count
     if rough < 1:
         return round_values(0.0, seconds, count) if seconds >= _SHORTEST else (0.0,)

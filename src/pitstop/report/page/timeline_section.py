@@ -123,7 +123,7 @@ def fold(marks: Iterable[Mark]) -> Iterator[Mark]:
 
 
 def _most_telling(marks: Sequence[Mark], most: int) -> list[Mark]:
-    """At most so many marks, checkpoints left out before anything else."""
+    """At most this many marks, checkpoints left out before anything else."""
     others = [mark for mark in marks if mark.kind is not MarkKind.CHECKPOINT][-most:]
     saved = [mark for mark in marks if mark.kind is MarkKind.CHECKPOINT]
     left = most - len(others)

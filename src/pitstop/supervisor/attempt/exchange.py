@@ -40,7 +40,7 @@ _SAVE_PATIENCE_SECONDS = 10.0
 
 
 _HANDOVER_SECONDS = 3.0
-"""So long a process that wants to train waits for the one before it to be gone."""
+"""How long a process that wants to train waits for the end of the one before it."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class Exchange:
     Attributes:
         saving: the persister, and when it is asked for what.
         mirroring: the uploader, if the run has a mirror.
-        seat: the place of the process that trains.
-        patrol: looks whether it makes progress.
+        trainer_slot: the process that trains.
+        hang_monitor: looks whether it makes progress.
         flight: records what it uses of the machine.
     """
 
@@ -110,9 +110,9 @@ class Exchange:
             resources.persister.set_arena,
             self.saving.taken,
             self._on_restore,
-            self.flight.told,
+            self.flight.on_vitals,
         )
-        self._guests: list[_PendingTrainer] = []
+        self._pending: list[_PendingTrainer] = []
         self._closed_to_others = False
         self.trainer_slot = TrainerSlot(
             event_loop, plan.invitation(resources.beacon.fd), handlers, self._on_left
@@ -136,9 +136,9 @@ class Exchange:
         """Does what is due by the clock."""
         self.saving.tick()
         self.flight.look()
-        for guest in [each for each in self._guests if time.monotonic() >= each.until_seconds]:
-            self._guests.remove(guest)
-            self._turn_away(guest)
+        for pending in [each for each in self._pending if time.monotonic() >= each.until_seconds]:
+            self._pending.remove(pending)
+            self._turn_away(pending)
 
     def record(self, event: Event) -> None:
         """Journals an event and tells those who wait for it."""
@@ -167,8 +167,8 @@ class Exchange:
     def close(self) -> None:
         """Says good-bye to waiting clients and gives the memory back."""
         self._clients.close()
-        for guest in self._guests:
-            guest.connection.close()
+        for pending in self._pending:
+            pending.connection.close()
         self._restoring.close()
         self.hang_monitor.close()
         self.flight.close()
@@ -195,7 +195,7 @@ class Exchange:
             and not self._closed_to_others
         ):
             until_seconds = time.monotonic() + _HANDOVER_SECONDS
-            self._guests.append(_PendingTrainer(connection, hello, until_seconds))
+            self._pending.append(_PendingTrainer(connection, hello, until_seconds))
         elif self.trainer_slot.offer(connection, hello, closed=self._closed_to_others):
             self._ears.on_trainer(self.trainer_slot.pid)
             self._ears.feed(Trigger.TRAINER_CONNECTED)
@@ -212,17 +212,17 @@ class Exchange:
         return True
 
     def _on_left(self) -> None:
-        if self._guests:
-            guest = self._guests.pop(0)
-            self._on_hello(guest.connection, guest.hello)
+        if self._pending:
+            pending = self._pending.pop(0)
+            self._on_hello(pending.connection, pending.hello)
 
-    def _turn_away(self, guest: _PendingTrainer) -> None:
+    def _turn_away(self, pending: _PendingTrainer) -> None:
         # Which of them would be the first to say so the next time is anybody's guess: from
         # now on nobody but the one that is there is saved.
         if not self._closed_to_others:
             self._closed_to_others = True
             self.record(TRAINS_BESIDE)
-        refuse(guest.connection, f"process {self.trainer_slot.pid} trains in this run")
+        refuse(pending.connection, f"process {self.trainer_slot.pid} trains in this run")
 
     def ask_checkpoint(self, name: str = "") -> int | None:
         """Asks the trainer for a durable checkpoint, with a name if one is given.
@@ -241,7 +241,7 @@ class Exchange:
             self._ears.on_stop(event)
             return
         self.record(event)
-        asked = self._condition.told(event)
+        asked = self._condition.on_event(event)
         if asked is not None:
             self._ears.on_stop(asked)
         if isinstance(event, TrainerConnected) and self._resumes:

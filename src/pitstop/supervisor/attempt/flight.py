@@ -36,7 +36,7 @@ class InputShare:
         self.latest: float | None = None
         self._before: Sample | None = None
 
-    def see(self, sample: Sample, told: TrainerMetrics | None) -> None:
+    def see(self, sample: Sample, metrics: TrainerMetrics | None) -> None:
         """Part of `flight.recorder.Listener`."""
         shares = series.input_share([self._before, sample]) if self._before else ()
         self._before = sample
@@ -54,7 +54,7 @@ class Flight:
         self,
         plan: AttemptPlan,
         resources: AttemptResources,
-        seated_pid: Callable[[], int],
+        trainer_pid: Callable[[], int],
         record: Callable[[Event], None],
     ) -> None:
         """Records nothing yet.
@@ -62,12 +62,12 @@ class Flight:
         Args:
             plan: of the attempt.
             tools: of the attempt.
-            seated_pid: asked for the process that trains, 0 before one has reported.
+            trainer_pid: asked for the process that trains, 0 before one has reported.
             record: tells an event.
         """
         self._plan = plan
         self._resources = resources
-        self._seated_pid = seated_pid
+        self._trainer_pid = trainer_pid
         self._record = record
         self._started_pid = 0
         self._recorder: FlightRecorder | None = None
@@ -86,10 +86,10 @@ class Flight:
             self._recorder.listen(listener)
         self._recorder.start()
 
-    def told(self, report: VitalsReport) -> None:
+    def on_vitals(self, report: VitalsReport) -> None:
         """The trainer tells of itself."""
         if self._recorder is not None:
-            self._recorder.told(TrainerMetrics.from_report(report, time.time()))
+            self._recorder.on_metrics(TrainerMetrics.from_report(report, time.time()))
 
     def look(self) -> None:
         """Tells of what is going to run out."""
@@ -123,7 +123,7 @@ class Flight:
 
     def _roles(self) -> ProcessRoles:
         mirror = self._resources.mirror
-        trainer_pid = self._seated_pid() or self._started_pid
+        trainer_pid = self._trainer_pid() or self._started_pid
         roles = {
             os.getpid(): "supervisor",
             self._resources.persister.pid: "persister",

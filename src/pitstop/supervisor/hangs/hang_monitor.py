@@ -26,7 +26,7 @@ _STOPPED_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class HangHandlers:
-    """What the supervision offers to, and wants from, the patrol.
+    """What the supervision offers to, and wants from, the hang monitor.
 
     Attributes:
         record: tells an event.

@@ -18,7 +18,7 @@ from pitstop.supervisor.processes.process import StandardStreams
 
 _MOST_STARTS = 4
 _LONG_LIFE_SECONDS = 600.0
-"""Whoever has done its work for so long was not ended by what it does first."""
+"""A helper that has worked longer than this was not ended by its own start."""
 
 
 class HelperLink:

@@ -13,7 +13,7 @@ from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.records.notices import mirror_lost, mirror_stands
 
 LEAST_PATIENCE_SECONDS = 5.0
-"""After a stop that has used up its grace, the mirror is still given so long."""
+"""The time for the mirror after a stop that has used up its grace."""
 
 _UNLIMITED_SECONDS = float("inf")
 _LAST_ANSWER_SECONDS = 3.0
@@ -64,7 +64,7 @@ class Mirroring:
             self._link.changed()
 
     def finish(self, patience: float) -> None:
-        """Waits until the mirror holds everything, or for so many seconds."""
+        """Waits until the mirror holds everything, or until the time is over."""
         if self._link is None:
             return
         self._finishing = True

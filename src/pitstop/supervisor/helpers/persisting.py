@@ -12,7 +12,7 @@ from pitstop.supervisor.records.losses import NO_LOSSES, Losses, optimal_interva
 FIRST_SECONDS = 5.0
 LEAST_INTERVAL_SECONDS = 10.0
 COST_FACTOR = 50
-"""A checkpoint at most every so many times its own duration: 2 % of the disk's time."""
+"""The pause between two checkpoints, in durations of a checkpoint: 2 % of the disk's time."""
 
 
 def interval_seconds(took_seconds: float, mean_seconds: float) -> float:

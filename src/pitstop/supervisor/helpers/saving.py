@@ -26,7 +26,7 @@ from pitstop.supervisor.records.notices import NO_PERSISTER, SAVE_LEFT, SAVE_TAK
 
 _NEVER = float("inf")
 _AGAIN_SECONDS = 60.0
-"""After so long another persister is tried, when there is none: memory may be free again."""
+"""The time until another persister is tried, when there is none: memory may be free again."""
 
 
 class Saving:

@@ -20,7 +20,7 @@ from pitstop.durations import duration
 from pitstop.events import Notice, StopRequested
 
 GOOGLE_SECONDS = 30.0
-"""Compute Engine gives so long from its notice of a preemption to the forced stop."""
+"""The time that Compute Engine gives from its notice of a preemption to the forced stop."""
 
 MAINTENANCE_SECONDS = 60.0
 """And from its notice of a maintenance to the stop, or to the move."""

@@ -56,7 +56,7 @@ class AttemptState:
 
 
 def tell(attempt_state: AttemptState, event: Event, now_seconds: float) -> AttemptState:
-    """The story with one more event."""
+    """The state after one more event."""
     match event:
         case StopRequested():
             return replace(attempt_state, stop_requested=True)

@@ -17,7 +17,7 @@ class EventLog:
     """The one door for events.
 
     Attributes:
-        story: what has happened so far.
+        attempt_state: what has happened so far.
     """
 
     def __init__(self, recorder: JournalWriter, say: Callable[[str], None]) -> None:

@@ -160,7 +160,7 @@ def level_text(level: str, reason: str = "") -> str:
 def final_lines(
     state: State, exit_code: int, attempt_state: AttemptState, run_dir: Path, seconds: float = 0.0
 ) -> tuple[str, ...]:
-    """The last words of an attempt that took so long: what it came to, and where it is."""
+    """The last lines of an attempt: its outcome, its duration, and its folder."""
     after = f"after {duration(seconds)}"
     if state is State.COMPLETED:
         return (f"complete {after}{_outcome(attempt_state)}; the run is {run_dir}.",)

@@ -43,7 +43,7 @@ class RestartWait:
         Args:
             signal_queue: of the supervisor.
             control: the run's socket.
-            lookout: for the stop file, and the time limit.
+            stop_sources: the stop file, and the time limit.
             status: what to answer who asks for it.
             save_seconds: what a checkpoint takes; an attempt that cannot save is no use.
         """
@@ -55,7 +55,7 @@ class RestartWait:
         self._cancelled: RestartCancelled | None = None
 
     def run(self, wait_seconds: float) -> RestartCancelled | None:
-        """Waits so long; earlier, and with the reason, when the run is asked to stop."""
+        """Waits; returns earlier, and with the reason, when the run is asked to stop."""
         ends_at = time.monotonic() + wait_seconds
         handlers = RequestHandlers(lambda: self._status, self._on_stop, lambda _: None)
         with closing(EventLoop()) as event_loop:

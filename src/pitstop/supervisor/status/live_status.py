@@ -37,7 +37,7 @@ def live_status(
     Args:
         identity: run, attempt, processes and sizes; everything else is filled in.
         state: of the lifecycle.
-        story: of the attempt so far.
+        attempt_state: of the attempt so far.
         progress: what the trainer published.
         now_seconds: seconds since the epoch.
     """

@@ -30,7 +30,7 @@ class ConditionWatch:
             if isinstance(event, EpochEnded):
                 self._learn(event)
 
-    def told(self, event: Event) -> StopRequested | None:
+    def on_event(self, event: Event) -> StopRequested | None:
         """Whether this event makes the condition true."""
         if self._holds is None:
             return None

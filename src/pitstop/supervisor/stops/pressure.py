@@ -14,8 +14,8 @@ from types import MappingProxyType
 
 from pitstop.events import Notice, StopRequested
 
-FORESIGHT_SECONDS = 5.0
-"""Memory that goes on falling as it does is short so long before it is gone."""
+LOOKAHEAD_SECONDS = 5.0
+"""Memory is short when, falling at its present rate, it would be gone in this time."""
 
 _SHORT_SHARE = 20
 """Short: less is left than a twentieth of what the trainer has."""
@@ -28,7 +28,7 @@ _SWAPPING, _SWAP_RELIEF = 8 << 20, 1 << 20
 """Bytes read back from swap each second, for seconds on end: memory is used that is not there."""
 
 _CHECKPOINTS, _RELIEF_CHECKPOINTS = 2, 3
-"""Room for so many more; the next is written before the last is removed."""
+"""Checkpoints that must still fit; the next is written before the last is removed."""
 _DISK_FLOOR_BYTES = 8 << 20
 """For what is not a checkpoint: journal, output, records of steps."""
 
@@ -74,7 +74,7 @@ class _Rule:
 
 
 def _ahead_bytes(reading: Reading) -> float:
-    return reading.available_bytes - FORESIGHT_SECONDS * reading.falling_bytes
+    return reading.available_bytes - LOOKAHEAD_SECONDS * reading.falling_bytes
 
 
 def _disk_needed(reading: Reading, checkpoints: int) -> int:

@@ -12,7 +12,7 @@ from pitstop.supervisor.stops.pressure import Reading, Shortage
 
 _LOOK_SECONDS = 1.0
 _LASTING_LOOKS = 4
-"""What happens from each to the next of so many looks, lasts; a jump does not."""
+"""A change that is seen in this number of readings in a row is steady; a jump is not."""
 
 
 class PressureWatch:

@@ -24,20 +24,20 @@ from pitstop.link.messages import (
 from pitstop.link.wire import PROTOCOL, Connection, Received, close_all
 
 
-def refusal(hello: Hello, seated_pid: int, *, seat_taken: bool) -> str:
+def refusal(hello: Hello, trainer_pid: int, *, slot_taken: bool) -> str:
     """Why a process may not train in this run, empty when it may.
 
     Args:
         hello: what it says of itself.
-        seated_pid: the process that trains, or trained before; of no account while the
-            seat is free.
-        seat_taken: nobody but that process may train.
+        trainer_pid: the process that trains, or trained before; of no account while the
+            slot is free.
+        slot_taken: nobody but that process may train.
     """
     if hello.protocol != PROTOCOL:
         return f"it speaks protocol {hello.protocol}, and this supervisor {PROTOCOL}"
-    if not seat_taken or hello.pid == seated_pid:
+    if not slot_taken or hello.pid == trainer_pid:
         return ""
-    return f"process {seated_pid} trains in this run"
+    return f"process {trainer_pid} trains in this run"
 
 
 @dataclass(frozen=True)

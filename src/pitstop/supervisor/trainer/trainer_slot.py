@@ -90,14 +90,14 @@ class TrainerSlot:
         return self.pid if self.connected else 0
 
     def offer(self, connection: Connection, hello: Hello, *, closed: bool) -> bool:
-        """A process wants to train; whether it got the seat.
+        """A process wants to train; whether it got the slot.
 
         Args:
             connection: to the process; ours to close.
             hello: what it said first.
             closed: no process but the present one may train any more.
         """
-        reason = refusal(hello, self.pid, seat_taken=self.connected or closed)
+        reason = refusal(hello, self.pid, slot_taken=self.connected or closed)
         if reason:
             refuse(connection, reason)
             return False
