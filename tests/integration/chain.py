@@ -138,9 +138,8 @@ def _check_restored(chain: Chain, run: KerasRun, attempt: int) -> None:
         assert run.last(FitRestored, attempt).step == saved
     else:
         lost = run.reached_step(attempt - 1) - saved
-        assert [(each.step, each.lost_steps, each.level) for each in told] == [
-            (saved, lost, chain.level)
-        ]
+        found = [(each.step, each.lost_steps, each.level) for each in told]
+        assert found == [(saved, lost, chain.level)], told
 
 
 def _finished_a_fit(run: KerasRun, attempt: int) -> bool:

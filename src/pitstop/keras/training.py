@@ -131,9 +131,10 @@ class Training:
     @observing(spoils=True)
     def _begin(self, model: Any, arguments: dict[str, Any]) -> None:
         self._caught.save(self.session)
-        if self.session.settings.export_to:
-            exporting.quiet(arguments.get("callbacks"))
         beginning = self._recognition.begin(model, arguments)
+        if self.session.settings.export_to:
+            # What it changes is no part of what the training is.
+            exporting.quiet(arguments.get("callbacks"))
         # A recorded loop may have come before it.
         step = max(self._step, self.session.beacon.progress().step)
         run = FitRun(
