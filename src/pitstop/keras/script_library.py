@@ -31,9 +31,12 @@ _ELSEWHERE = (
     keras.random.SeedGenerator,
     tf.random.Generator,
     tf.summary.SummaryWriter,
+    type(tf.summary.create_noop_writer().as_default()),
     keras.Layer,
     keras.optimizers.Optimizer,
 )
+_SUMMARY_MODULE = tf.summary.SummaryWriter.__module__
+"""Where TensorFlow keeps the contexts of its writers, too."""
 _TABLES = (tf.lookup.experimental.MutableHashTable, tf.lookup.experimental.DenseHashTable)
 # The graph of a functional model leads to its layers, which are met anyway.
 _SET_BY_CALLBACKS = frozenset({"history"})
@@ -56,7 +59,7 @@ class KerasLibrary:
 
     def is_elsewhere(self, kind: type) -> bool:
         """Variables are saved by their registry, event files by their size."""
-        return issubclass(kind, _ELSEWHERE)
+        return issubclass(kind, _ELSEWHERE) or kind.__module__ == _SUMMARY_MODULE
 
     def own_names(self, kind: type) -> frozenset[str]:
         """Attributes that Keras' own methods set."""
