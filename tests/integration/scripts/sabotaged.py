@@ -33,7 +33,7 @@ TOGETHER = (
         "keras.input_state:InputState.creating",
     ),
     ("engine.session:Session.start_steps",),
-    ("keras.data_spec:describe", "tensorflow.streams:Streams.look"),
+    ("keras.data_spec:describe", "tensorflow.streams:RandomStreams.look"),
     ("tensorflow.variables:VariableRegistry._add", "tensorflow.variables:VariableRegistry.hold"),
     ("link.wire:Connection.send",),
 )
