@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.engine.variable_match import PresentVariable, SavedVariable, VariableMatch, match
+from pitstop.engine.variable_match import (
+    PresentVariable,
+    SavedVariable,
+    VariableMatch,
+    match,
+    what_fits,
+)
 from pitstop.errors import ResumeRefused
 
 Shape = tuple[int, ...]
@@ -42,6 +48,22 @@ def test_the_same_order_and_names_are_the_same_variables() -> None:
 def test_names_decide_where_the_order_is_another() -> None:
     found = match(saved("north/k", "south/k", "head"), present("south/k", "north/k", "head"))
     assert (takers(found), found.reordered) == ([1, 0, 2], True)
+
+
+def test_a_model_that_was_loaded_lacks_its_name_in_front() -> None:
+    before = saved("m/dense/kernel", "m/head/kernel", "adam/iteration", "adam/m_dense_kernel_v")
+    now = present("adam/iteration", "adam/dense_kernel_v", "dense/kernel", "head/kernel")
+    assert takers(match(before, now)) == [2, 3, 0, 1]
+    assert takers(match(saved("dense/kernel", "seed"), present("seed", "m/dense/kernel"))) == [1, 0]
+    with pytest.raises(ResumeRefused):
+        match(saved("m/k", "n/k", "a"), present("k", "a", "m/k"))
+
+
+def test_of_several_variables_of_one_name_none_is_guessed() -> None:
+    before = saved("a", "Variable", "gone", first=0)
+    pairs, left = what_fits(before, present("Variable", "Variable", "a"))
+    assert [(item.path, index) for item, index in pairs] == [("a", 2)]
+    assert [label.partition(" ")[0] for label in left] == ["Variable", "gone"]
 
 
 def test_two_candidates_are_refused() -> None:

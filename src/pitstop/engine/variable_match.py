@@ -129,6 +129,24 @@ def match(saved: Sequence[SavedVariable], present: Sequence[PresentVariable]) ->
     return VariableMatch(pairs, tuple(item for part in parts for item in part.waiting), reordered)
 
 
+def what_fits(
+    saved: Sequence[SavedVariable], present: Sequence[PresentVariable]
+) -> tuple[list[tuple[SavedVariable, int]], list[str]]:
+    """Who takes what by the path alone, and the labels of the values that nobody takes."""
+    shared = {*_repeated(each.path for each in present), *_repeated(item.path for item in saved)}
+    by_path = {each.path: each for each in present}
+    pairs, left = [], []
+    for item in saved:
+        taker = by_path.get(item.path)
+        if item.path in shared:
+            left.append(f"{item.label} (one of several of this name)")
+        elif taker is None or not fits(item, taker):
+            left.append(item.label)
+        else:
+            pairs.append((item, taker.index))
+    return pairs, left
+
+
 def fits(item: SavedVariable, variable: PresentVariable) -> bool:
     """Whether a variable can take a saved value."""
     shape = variable.shape
@@ -162,6 +180,8 @@ def _by_name(saved: Sequence[SavedVariable], present: Sequence[PresentVariable])
         all(is_same(*pair) for pair in in_turn) or _renumbered(in_turn)
     ):
         return VariableMatch(tuple((item, each.index) for item, each in in_turn))
+    if nested := _of_one_model(saved, present):
+        return nested
     once = _once(item.path for item in saved) & _once(each.path for each in present)
     by_path = {each.path: each for each in present if each.path in once}
     pairs = [(item, by_path[item.path]) for item in saved if item.path in once]
@@ -175,6 +195,29 @@ def _by_name(saved: Sequence[SavedVariable], present: Sequence[PresentVariable])
     return VariableMatch(found, tuple(left), takers != sorted(takers))
 
 
+def _of_one_model(
+    saved: Sequence[SavedVariable], present: Sequence[PresentVariable]
+) -> VariableMatch | None:
+    """The same names but for the model's own in front, which a model that was loaded may lack."""
+    paths = [*(item.path for item in saved), *(each.path for each in present)]
+    firsts = {path.partition("/")[0] for path in paths}
+    for first in sorted(firsts):
+        before = {_without(first, item.path): item for item in saved}
+        now = {_without(first, each.path): each for each in present}
+        is_certain = len(before) == len(saved) == len(present) and before.keys() == now.keys()
+        if is_certain and all(fits(item, now[path]) for path, item in before.items()):
+            takers = [now[path].index for path in before]
+            pairs = tuple(zip(before.values(), takers, strict=True))
+            return VariableMatch(pairs, reordered=takers != sorted(takers))
+    return None
+
+
+def _without(first: str, path: str) -> str:
+    """A path without the name of a model; the optimizer's have it behind its own (`adam/m_k`)."""
+    owner, _, rest = path.partition("/")
+    return rest if owner == first else f"{owner}/{rest.removeprefix(f'{first}_')}"
+
+
 def _rivals(
     left: Sequence[SavedVariable], rest: Sequence[PresentVariable]
 ) -> Iterator[tuple[SavedVariable, PresentVariable]]:
@@ -185,6 +228,10 @@ def _rivals(
 
 def _once(paths: Iterable[str]) -> set[str]:
     return {path for path, count in Counter(paths).items() if count == 1}
+
+
+def _repeated(paths: Iterable[str]) -> set[str]:
+    return {path for path, count in Counter(paths).items() if count > 1}
 
 
 def _renumbered(pairs: Sequence[tuple[SavedVariable, PresentVariable]]) -> bool:

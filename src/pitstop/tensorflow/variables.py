@@ -202,19 +202,11 @@ class VariableRegistry:
 
     def restore_matching(self, saved: SavedState, path_of: PathOf = no_path) -> list[str]:
         """Assigns what still fits, by path and shape, and names what does not."""
-        living = {path_of(v) or created.name: (i, v) for i, created, v in self._living()}
-        skipped = []
-        for item in saved_variables(saved):
-            index, variable = living.get(item.path, (0, None))
-            if variable is None or not self._fits(item, index, variable):
-                skipped.append(item.label)
-            else:
-                assign(variable, item, saved)
+        living = [each for each in self._present(path_of) if each.alive]
+        pairs, skipped = variable_match.what_fits(saved_variables(saved), living)
+        for item, index in pairs:
+            assign(self._created[index].reference(), item, saved)
         return skipped
-
-    def _fits(self, item: SavedVariable, index: int, variable: Any) -> bool:
-        now = _present(index, self._created[index], variable, no_path)
-        return variable_match.fits(item, now)
 
     def _present(self, path_of: PathOf) -> list[PresentVariable]:
         return [
