@@ -103,6 +103,17 @@ def test_an_own_resume_behind_the_saved_state_is_left_alone() -> None:
     assert alone.doubt
 
 
+def test_an_own_resume_that_is_no_certain_continuation_is_doubtful() -> None:
+    found = TrainingMatch(
+        TrainingVerdict.ANOTHER,
+        SavedTraining(0, BEFORE, finished=False),
+        differences({"initial_epoch": "0"}, {"initial_epoch": "4"}),
+    )
+    course = decide(found, BEFORE, 4, take=(), force=False)
+    assert not course.goes_on
+    assert course.doubt
+
+
 def test_new_trainings_behind_those_that_were_left_out_are_doubtful() -> None:
     assert doubt_of_left_out(BEFORE, [BEFORE])
     assert not doubt_of_left_out(BEFORE, [])

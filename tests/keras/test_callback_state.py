@@ -147,9 +147,24 @@ def test_the_progress_bar_is_left_alone() -> None:
 def test_callbacks_that_changed_are_told_and_left_alone() -> None:
     saved = [Mine(value=1), Mine(value=1), Mine(value=1)]
     into: list[Any] = [Other(), Mine(value=5)]
-    assert through_json(saved, into) == ["Mine is missing", "Mine is missing", "Other is new"]
+    assert through_json(saved, into) == ["Mine is missing", "Mine is missing"]
+    described, _ = callback_state.capture(saved, Encoder("python/"))
+    assert callback_state.new_kinds(into, described) == ["Other is new"]
     assert into[1].value == 1
     assert not hasattr(into[0], "value")
+
+
+def test_a_file_of_another_folder_than_before_is_named(tmp_path: Path) -> None:
+    places = [tmp_path / name / "best.weights.h5" for name in ("first", "second")]
+    for place in places:
+        place.parent.mkdir()
+    saved, into = (
+        [keras.callbacks.ModelCheckpoint(str(place), save_weights_only=True)] for place in places
+    )
+    assert through_json(saved, into) == []
+    places[0].touch()
+    (problem,) = through_json(saved, into)
+    assert str(places[0]) in problem
 
 
 @pytest.mark.parametrize("name", ["os:system", "builtins:eval", "subprocess:run"])

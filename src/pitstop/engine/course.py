@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from pitstop.engine.identity import Difference, Identity
-from pitstop.engine.matching import EPOCHS, TrainingMatch, TrainingVerdict
+from pitstop.engine.matching import EPOCHS, INITIAL_EPOCH, TrainingMatch, TrainingVerdict
 from pitstop.errors import ResumeRefused
 
 CALLBACKS = "callbacks"
@@ -58,7 +58,7 @@ def decide(
     if training is None:
         return Course(goes_on=False)
     if found.verdict is TrainingVerdict.ANOTHER:
-        return Course(goes_on=False, told=_told_another(found, now))
+        return Course(goes_on=False, told=_told_another(found, now), doubt=_doubt_of_another(found))
     if _has_passed(found, now, epoch):
         return Course(goes_on=False, told=_told_fewer(found))
     if training.finished:
@@ -207,6 +207,14 @@ def _told_another(found: TrainingMatch, now: Identity) -> str:
         f"This training is not the {state} training {found.training.fit + 1}: {what}. "
         "It is trained from its beginning; what is saved is kept."
     )
+
+
+def _doubt_of_another(found: TrainingMatch) -> str:
+    """Empty but where the script goes on with what it saved itself: its History begins there."""
+    assert found.training is not None
+    begins = [each for each in found.differences if each.name == INITIAL_EPOCH]
+    is_resumed = begins and not found.training.finished
+    return f"The script has resumed by itself: {told(begins)}." if is_resumed else ""
 
 
 def told(found: Iterable[Difference]) -> str:

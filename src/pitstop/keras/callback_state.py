@@ -14,6 +14,7 @@ import csv
 import io
 import types
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -82,7 +83,8 @@ def restore(
     """Gives each callback its attributes back.
 
     Returns:
-        A sentence for each callback that no longer matches; those are left alone.
+        A sentence for each callback that no longer matches, and is left alone, and for each
+        attribute that is not what it was.
     """
     problems = []
     for saved, callback in callback_match.matched(described, callbacks):
@@ -93,9 +95,14 @@ def restore(
             refused = _restore_checked(callback, key, value, arrays)
             if refused:
                 problems.append(f"{saved['class']}.{key} {refused}")
+    return problems
+
+
+def new_kinds(callbacks: list[Any], described: list[dict[str, Any]]) -> list[str]:
+    """A sentence for each kind of callback that was not there."""
     known = {each["class"] for each in described}
     kinds = {type(each).__name__ for each in callbacks} - known
-    return problems + [f"{kind} is new" for kind in sorted(kinds)]
+    return [f"{kind} is new" for kind in sorted(kinds)]
 
 
 def _restore_checked(
@@ -113,11 +120,20 @@ def _restore_checked(
         return ""
     value = decode(encoded, arrays)
     if isinstance(present, str) and _is_of_keras(callback):
-        return ""  # what the script has asked for, such as a path
+        # What the script has asked for, such as a path.
+        return "" if present == value else _moved_file(callback, present, value)
     if foreign := foreign_path(value, callback):
         return f"names {foreign}, which is in no folder of the script"
     _restore_attribute(callback, key, value)
     return ""
+
+
+def _moved_file(callback: Any, path: str, before: Any) -> str:
+    """What is to be said of a file that a callback has written to another place than now."""
+    if not isinstance(callback, keras.callbacks.ModelCheckpoint) or not isinstance(before, str):
+        return ""
+    is_there = Path(before).exists() and not Path(path).exists()
+    return f"is {path} and was {before}, where the file of before still is" if is_there else ""
 
 
 def _restore_attribute(callback: Any, key: str, value: Any) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
 from pitstop import steps
 from pitstop.engine import shared_random
+from pitstop.engine.changed_files import CHANGED
 from pitstop.engine.exactness import Exactness
 from pitstop.engine.fence import observing
 from pitstop.engine.python_state import Encoder, decode
@@ -277,6 +279,7 @@ class FitRun:
             "position": dict(vars(position)),
             "level": {**vars(self.level), "unverified": self._parts.unverified},
             "versions": self._versions,
+            "time_seconds": time.time(),
             "identity": self.identity.to_json() if self.identity else {},
             **held.state,
             "random": encoder.encode(self._streams.capture()),
@@ -363,16 +366,24 @@ class FitRun:
         self.epoch_iterator._steps_seen = fit["steps_seen"]
         self.epoch_iterator._num_batches = fit["num_batches"]
         callbacks = self.callbacks.callbacks
-        problems = callback_state.restore(callbacks, fit["callbacks"], saved.tensors)
-        if problems:
-            message = f"The callbacks changed: {'; '.join(problems)}."
-            self.session.report(Notice("callbacks_changed", message))
+        self._tell_callbacks(
+            callback_state.restore(callbacks, fit["callbacks"], saved.tensors),
+            callback_state.new_kinds(callbacks, fit["callbacks"]),
+        )
         self.objects.restore(
             fit.get("objects", NO_OBJECTS), saved.tensors, left=self.input.stays(saved)
         )
         self._structure.restore(fit.get("structure", {}))
+        CHANGED.watch(saved.state.get("time_seconds", math.inf), self._parts.doubt)
         stop_training.set_silently(self.model, value=fit["stop_training"])
         self._publish(time.monotonic_ns())
         self.input.restore_streams(saved)
         if missing := self._streams.missing(decode(saved.state["random"], saved.tensors)):
             self.session.report(fit_state.streams_missing(missing))
+
+    def _tell_callbacks(self, lost: list[str], new: list[str]) -> None:
+        message = f"The callbacks changed: {'; '.join([*lost, *new])}."
+        if lost or new:
+            self.session.report(Notice("callbacks_changed", message))
+        if lost:
+            self._parts.doubt(message)

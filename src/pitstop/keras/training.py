@@ -8,6 +8,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, NoReturn
 
 from pitstop.engine import last_epoch
+from pitstop.engine.changed_files import CHANGED
 from pitstop.engine.export_order import refuse_to_train
 from pitstop.engine.fence import observing
 from pitstop.engine.leaving import ending_threads
@@ -103,6 +104,7 @@ class Training:
             self._finish(run, history)
         finally:
             self.run = None
+            CHANGED.leave()
             self._step = run.step
             self._recognition.ended()
             private.forget_epoch(model)

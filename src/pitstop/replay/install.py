@@ -11,6 +11,7 @@ import h5py
 import tensorflow as tf
 
 from pitstop.engine import earlier_files
+from pitstop.engine.changed_files import CHANGED
 from pitstop.engine.fence import observing
 from pitstop.engine.session import Session
 from pitstop.replay.callee import Call, FunctionCallee, MethodCallee
@@ -44,7 +45,7 @@ def watch_functions(
     private.after_variable_write(observing(spoils=True)(recorder.wrote))
     private.after_gradient(observing()(recorder.took_gradients))
     private.replace_checkpoint_writes(_save(recorder), _other_write(recorder))
-    _watch_weights(earlier_files.READ.note)
+    _watch_weights(earlier_files.READ.note, CHANGED.note)
     private.on_hidden_random_op(recorder.traced.random_op)
     private.on_hidden_state_op(recorder.traced.state_op)
     private.on_input_op(recorder.traced.input_op)
@@ -95,7 +96,11 @@ def _other_write(recorder: Recorder) -> _Wrap:
     return wrap
 
 
-def _watch_weights(note: Callable[[str], None]) -> None:
+def _watch_weights(*told: Callable[[str], None]) -> None:
+    def note(path: str) -> None:
+        for tell in told:
+            tell(path)
+
     private.on_checkpoint_read(note)
     original = h5py.File.__init__
 

@@ -165,6 +165,7 @@ class LiveLoop:
     def _report_end(self) -> None:
         atexit.unregister(self.script_ended)
         if not self.session.stop_requested():
+            self.report_level([])
             self.session.report(FitEnded(self.index, self.step, 1, 1))
 
     # -- cuts --------------------------------------------------------------------

@@ -332,13 +332,12 @@ class Recorder:
         session = self._take_session()
         if session is None:
             return False
-        first = self._first_step(call.callee)
-        loop = self._loop = self._new_loop(session, LoopIdentity.of_present_call(first))
+        identity = LoopIdentity.of_present_call(self._first_step(call.callee))
+        loop = self._loop = self._new_loop(session, identity)
         read = earlier_files.READ.read_back(session.attempt_dir, began_seconds(session.attempt_dir))
         alone = OWN_RESUME.format(read.weights) if read.weights else ""
         point = None if alone else session.trainings.point_for(loop.index)
         if point is not None:
-            session.beacon.write_phase(Phase.RESTORING)
             alone = self._repeat(loop, point, read)
         if self._repetition is not None:
             return True
@@ -369,12 +368,12 @@ class Recorder:
             return session
 
     def _new_loop(self, session: Session, identity: LoopIdentity) -> LiveLoop:
-        step = session.beacon.progress().step
-        index = session.trainings.next_index()
+        step, index = session.beacon.progress().step, session.trainings.next_index()
         return LiveLoop(session, self._registry, index, step, identity)
 
     def _repeat(self, loop: LiveLoop, point: RestorePoint, read: ReadBack) -> str:
         """Repeats the saved loop; or says why it is left alone."""
+        loop.session.beacon.write_phase(Phase.RESTORING)
         try:
             saved = loop.session.fetch(point)
         except PeerFault:

@@ -7,10 +7,12 @@ import os
 import sys
 import time
 
+from pitstop.engine.changed_files import CHANGED
 from pitstop.engine.earlier_files import ReadBack
 from pitstop.engine.leaving import LeavesScript
 from pitstop.engine.python_state import decode
 from pitstop.engine.saved_state import SavedState
+from pitstop.engine.step_recorder import began_seconds
 from pitstop.errors import ResumeRefused
 from pitstop.events import FitRestored, Notice, Restored
 from pitstop.link.beacon import Phase
@@ -102,6 +104,7 @@ class Repetition:
     def begin(self) -> None:
         """The first step of the script has come; what follows is known."""
         loop, described = self.loop, self._saved.state["replay"]
+        CHANGED.watch(began_seconds(loop.session.attempt_dir), loop.doubt)
         loop.first_random = decode(described["random"], self._saved.tensors)
         randomness.restore(loop.first_random)
         position = self._saved.position

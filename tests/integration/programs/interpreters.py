@@ -15,6 +15,9 @@ from tests.integration.supervisor import launch
 HERE = Path(__file__).parent
 HASH_SEED = "0"
 """One for all programs: a fork cannot have another one than its parent."""
+_PATH = HERE / "forking_interpreter.py"
+# Its own frames are no part of the script that a fork runs.
+_SERVER = f"exec(compile(open({os.fspath(_PATH)!r}).read(), '<forking interpreter>', 'exec'))"
 
 
 @contextmanager
@@ -28,7 +31,7 @@ def forking(*modules: str, **variables: str) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="forks-") as name:
         folder = Path(name)
         socket = folder / "socket"
-        words = (sys.executable, str(HERE / "forking_interpreter.py"), str(socket), *modules)
+        words = (sys.executable, "-c", _SERVER, str(socket), *modules)
         environment = launch.environment(
             PYTHONHASHSEED=HASH_SEED, OPENBLAS_NUM_THREADS="1", **variables
         )
