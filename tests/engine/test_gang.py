@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from pitstop.engine.gang import level_of_members, members, shape
+from pitstop.engine.gang import level_of_members, members, shape, task
 
 ALONE = [
     "",
@@ -43,3 +43,12 @@ def test_hosts_and_ports_are_not_the_shape() -> None:
     assert shape(json.dumps(moved)) == shape(json.dumps(before))
     assert len({shape(json.dumps(each)) for each in (before, another, grown)}) == 3
     assert shape("no json") == "no json"
+
+
+@pytest.mark.parametrize("config", [*ALONE, '{"task": {"type": "ps"}}', '{"task": {"index": "x"}}'])
+def test_a_task_that_is_not_told_has_no_name(config: str) -> None:
+    assert task({"TF_CONFIG": config}) == ""
+
+
+def test_a_task_is_named_by_its_kind_and_number() -> None:
+    assert task({"TF_CONFIG": '{"task": {"type": "worker", "index": 1}}'}) == "worker 1"

@@ -13,6 +13,7 @@ from pitstop.events import (
     CheckpointQuarantined,
     InstrumentationUnavailable,
     JobState,
+    RoleTaken,
     TrainerConnected,
 )
 
@@ -89,6 +90,8 @@ def _resume_advice(finding: Finding, evidence: Evidence) -> tuple[str, ...]:
         return ()
     saved, at = evidence.checkpoint_step, evidence.position
     start = "Run" if finding.cause in _GOES_ON_BY_ITSELF else "After that, run"
+    if saved is None and evidence.last(RoleTaken):
+        return (f"{start} the same command again; only what the script saves itself is kept.",)
     if saved is None:
         return (f"{start} the same command again; it starts anew, no checkpoint was saved.",)
     lost = at.step - saved if at else 0

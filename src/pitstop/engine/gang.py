@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pitstop.engine.exactness import Exactness
 
 _TRAINING = ("chief", "master", "worker")
-
+_MOST_CHARACTERS = 64
 
 VARIABLE = "TF_CONFIG"
 
@@ -26,6 +26,15 @@ def shape(config: str) -> str:
     except (ValueError, KeyError, TypeError, AttributeError):
         # TensorFlow says what is wrong with it, if the script uses it.
         return config
+
+
+def task(environment: Mapping[str, str]) -> str:
+    """Which task of the cluster this process is ("worker 1"), or empty."""
+    try:
+        own = json.loads(environment.get(VARIABLE, ""))["task"]
+        return f"{own['type']} {int(own['index'])}"[:_MOST_CHARACTERS]
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def members(environment: Mapping[str, str]) -> int:

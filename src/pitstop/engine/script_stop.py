@@ -6,10 +6,9 @@ import os
 import warnings
 
 from pitstop.engine import process_session
-from pitstop.errors import PeerClosed
+from pitstop.engine.request import request
 from pitstop.link.messages import ClientRequest
 from pitstop.link.settings import ENV_SOCKET
-from pitstop.link.wire import Connection
 
 
 def request_stop(reason: str = "") -> None:
@@ -30,7 +29,7 @@ def request_stop(reason: str = "") -> None:
         session.request_stop(reason)
     elif not socket_path:
         _warn("is not running under `pitstop run`")
-    elif not _ask_supervisor(socket_path, reason):
+    elif not request(socket_path, ClientRequest("stop", source="script", reason=reason)):
         _warn("has lost its supervisor")
 
 
@@ -42,22 +41,6 @@ def stopped() -> bool:
     """
     session = process_session.current()
     return session is not None and session.stopped
-
-
-def _ask_supervisor(socket_path: str, reason: str) -> bool:
-    """Whether the supervisor took the request."""
-    try:
-        connection = Connection.connect(socket_path)
-    except PeerClosed:
-        return False
-    try:
-        connection.send(ClientRequest("stop", source="script", reason=reason))
-        connection.receive()
-    except PeerClosed:
-        return False
-    finally:
-        connection.close()
-    return True
 
 
 def _warn(why: str) -> None:

@@ -21,6 +21,7 @@ from pitstop.events.attempts import (
 )
 from pitstop.events.base import Event, JsonValue, UnknownEvent, from_record, to_record
 from pitstop.events.checkpoints import CheckpointCommitted, CheckpointFailed, CheckpointQuarantined
+from pitstop.events.clusters import RoleTaken
 from pitstop.events.flight import ExhaustionForecast
 from pitstop.events.jobs import JobSeen, JobState
 from pitstop.events.mirror import CheckpointUploaded, UploadFailed, UploadGivenUp
@@ -84,6 +85,7 @@ __all__ = [
     "RestartRefused",
     "Restored",
     "ResumeChosen",
+    "RoleTaken",
     "ScriptEnded",
     "StopDeadlinePassed",
     "StopRequested",

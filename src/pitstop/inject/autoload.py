@@ -126,6 +126,10 @@ class _Autoload:
         # At once: variables may be created before Keras is imported, and a
         # loop may do without it.
         from pitstop.errors import UnsupportedVersion
+        from pitstop.tensorflow import cluster_roles
+
+        # First, and in any version: a server waits there as well.
+        cluster_roles.watch(self._take_role)
         from pitstop.replay import install
         from pitstop.tensorflow import private, variables
 
@@ -133,6 +137,14 @@ class _Autoload:
             private.check()
             variables.REGISTRY.install()
             self._recorder = install.watch_functions(variables.REGISTRY, self._open_session)
+
+    def _take_role(self, role: str) -> None:
+        from pitstop.engine import cluster_role
+
+        if role == "coordinator" and self._recorder is not None:
+            # What it calls runs on the workers, in no order.
+            self._recorder.switch_off()
+        cluster_role.take(self._socket_path, role)
 
     def _install_keras(self) -> None:
         from pitstop.engine.unavailable import report_unavailable

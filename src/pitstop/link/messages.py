@@ -174,7 +174,7 @@ class Refusal(Message):
     reason: str
 
 
-# -- of the command line, and of `pitstop.request_stop` where nothing trains ----------
+# -- of the command line, and of a process that does not train --------------------------
 
 
 @dataclass(frozen=True)
@@ -182,10 +182,10 @@ class ClientRequest(Message):
     """To the supervisor.
 
     Attributes:
-        command: "status", "stop" or "checkpoint".
-        name: of the checkpoint that is asked for; empty for none.
+        command: "status", "stop" or "checkpoint"; "role" of a process that has a part in a cluster.
+        name: of the checkpoint that is asked for, empty for none; or the role.
         source: "script" when a script asks for its own stop.
-        reason: of a stop, in the user's words.
+        reason: of a stop, in the user's words; or the task of the cluster.
         now: the stop does not wait for a step boundary.
     """
 

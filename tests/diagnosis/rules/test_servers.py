@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pitstop.diagnosis import Evidence, diagnose
-from pitstop.events import Event, ScriptEnded
+from pitstop.events import Event, RoleTaken, ScriptEnded
 from tests.diagnosis.attempts import (
     FIT,
     STARTED,
@@ -28,6 +28,7 @@ JOINING = LINE + '  File "/app/ps.py", line 9 in <module>\n    server.join()\n'
 CONFIG = '{"cluster": {"ps": ["a:1"]}, "task": {"type": "ps", "index": 0}}'
 PS = replace(STARTED, environment={"env": {"TF_CONFIG": CONFIG}})
 INTERRUPTED: tuple[Event, ...] = (stop_by_signal("SIGINT"), *STOPPED_CLEANLY)
+COORDINATES = RoleTaken("coordinator", 7)
 
 
 def causes(evidence: Evidence) -> list[str]:
@@ -41,6 +42,7 @@ def causes(evidence: Evidence) -> list[str]:
     [
         attempt_of(STARTED, *INTERRUPTED, output=LINE, state="stopped"),
         attempt_of(PS, *INTERRUPTED, state="stopped"),
+        attempt_of(STARTED, RoleTaken("server", 7), *INTERRUPTED, state="stopped"),
     ],
 )
 def test_who_ended_a_server_comes_first_and_what_it_is_behind(evidence: Evidence) -> None:
@@ -64,6 +66,7 @@ def test_a_server_that_was_killed_while_it_waited() -> None:
         attempt_of(PS, ScriptEnded(0), exited(0), output=LINE, state="completed"),
         attempt_of(PS, raised("KeyError", "x"), exited(1), output=LINE, state="failed"),
         attempt_of(STARTED, *INTERRUPTED, state="stopped"),
+        attempt_of(STARTED, COORDINATES, *INTERRUPTED, output=LINE, state="stopped"),
         attempt_of(
             replace(STARTED, environment={"env": {"TF_CONFIG": "{nonsense"}}),
             *INTERRUPTED,

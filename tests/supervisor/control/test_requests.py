@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from pitstop.events import CheckpointCommitted, CheckpointFailed, StopRequested
-from pitstop.link.messages import ClientRequest
+from pitstop.events import CheckpointCommitted, CheckpointFailed, RoleTaken, StopRequested
+from pitstop.link.messages import ClientRequest, StatusAnswer
 from pitstop.link.wire import Connection, pair
 from pitstop.supervisor.control.requests import RequestDesk, RequestHandlers
 from pitstop.supervisor.status.status import Status
@@ -53,6 +53,15 @@ def test_stop_names_who_asked(ends: Ends, now: bool, urgency: str) -> None:
     [stop] = stops
     assert (stop.source, stop.urgency, stop.sender_pid) == ("command", urgency, os.getpid())
     assert stop.sender_command
+
+
+def test_a_process_with_a_part_in_a_cluster_is_heard(ends: Ends) -> None:
+    roles: list[RoleTaken] = []
+    handlers = RequestHandlers(lambda: Status(""), lambda _: None, lambda _: None, roles.append)
+    request = ClientRequest("role", name="server", reason="ps 0")
+    RequestDesk(handlers).serve(ends[0], request)
+    assert isinstance(ends[1].receive().message, StatusAnswer)
+    assert roles == [RoleTaken("server", os.getpid(), "ps 0")]
 
 
 def test_a_script_that_asks_for_itself_says_why(ends: Ends) -> None:

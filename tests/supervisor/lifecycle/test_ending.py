@@ -42,6 +42,14 @@ def test_verdicts(
     assert (verdict.signal, verdict.exit_code) == (signal, code)
 
 
+@pytest.mark.parametrize(("wait_status", "code"), [(0, 0), (_CODE_3, 3), (_KILLED, 137)])
+def test_a_stop_of_what_is_not_saved_leaves_the_exit_code_as_it_is(
+    wait_status: int, code: int
+) -> None:
+    verdict = decide(AttemptEnding(wait_status, True, False, False, saves_nothing=True))
+    assert (verdict.signal, verdict.exit_code) == (Trigger.ENDED_STOPPED, code)
+
+
 def test_exit_code_and_signal_exclude_each_other() -> None:
     killed = AttemptEnding(_KILLED, False, False, False)
     exited = AttemptEnding(_CODE_3, False, False, False)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from functools import reduce
 
+import pytest
+
 from pitstop.events import (
     CheckpointCommitted,
     Event,
     FitStarted,
+    InstrumentationUnavailable,
     LevelKnown,
     Notice,
     Restored,
     ResumeChosen,
+    RoleTaken,
     ScriptEnded,
     StopRequested,
     TrainerStopped,
@@ -60,3 +64,11 @@ def test_refused_resume() -> None:
 
 def test_other_events_change_nothing() -> None:
     assert _told(Notice("x", "y")) == AttemptState()
+
+
+@pytest.mark.parametrize("reason", [RoleTaken("server", 7, "ps 0"), InstrumentationUnavailable("")])
+def test_what_is_not_saved_has_saved_nothing_until_there_is_a_checkpoint(reason: Event) -> None:
+    assert not _told(FitStarted(0, 9, 20)).saves_nothing
+    assert _told(reason).saves_nothing
+    assert not _told(reason, TrainerStopped(45, 2, 5, "train")).saves_nothing
+    assert not _told(CheckpointCommitted(45, 2, "00000045", 1, 0.1, "stop"), reason).saves_nothing

@@ -19,6 +19,7 @@ from pitstop.events import (
     FitEnded,
     FitStarted,
     JobSeen,
+    RoleTaken,
     ScriptEnded,
     StopDeadlinePassed,
     StopRequested,
@@ -251,6 +252,9 @@ def _headline(evidence: Evidence, request: _Request) -> str:
         return f"{request.words}; {late.reason} in {late.waited_seconds:.0f} s: ended by force."
     if evidence.position and evidence.position.step:
         return f"{request.words}; the trainer ended at step {evidence.position.step:,}."
+    role = evidence.last(RoleTaken)
+    if role:
+        return f"{request.words}; process {role.pid} {role.part}, and its steps are not seen."
     return f"{request.words}, before the first step."
 
 

@@ -8,7 +8,7 @@ import re
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
-from pitstop.events import AttemptStarted, FitStarted, JsonValue
+from pitstop.events import AttemptStarted, FitStarted, JsonValue, RoleTaken
 
 _STARTED = re.compile(r"^.*Started server with target: ?(?P<target>\S+).*$", re.MULTILINE)
 """TensorFlow's words, from grpc_server_lib.cc."""
@@ -24,19 +24,24 @@ def server_waits(evidence: Evidence) -> Finding | None:
     if evidence.state == "completed" or evidence.last(FitStarted):
         return None
     started, task = _STARTED.search(evidence.output), _task(evidence)
-    if started is None and task not in ("ps", "parameter_server"):
+    role = evidence.last(RoleTaken)
+    if role is not None and role.role != "server":
+        return None
+    if not (started or role) and task not in ("ps", "parameter_server"):
         return None
     ends_from_outside = evidence.stop is not None or bool(evidence.signal)
     if not ends_from_outside:
         return None
-    role = f' (TF_CONFIG: "{task}")' if task else ""
+    named = f' (TF_CONFIG: "{task}")' if task else ""
     text = (
-        f"This process is a server{role}: it waits for requests in `server.join()` and never "
+        f"This process is a server{named}: it waits for requests in `server.join()` and never "
         "ends by itself."
     )
     items = [EvidenceItem("output", phrases.shorten(started[0]))] if started else []
     items += [EvidenceItem("environment", f'TF_CONFIG says that it is a "{task}"')] if task else []
-    was_joining = bool(_JOIN.search(evidence.output))
+    was_joining = role is not None or bool(_JOIN.search(evidence.output))
+    if role:
+        items.append(EvidenceItem("journal", f"process {role.pid} {role.part}"))
     advice = (
         "End it when the chief is done: let the script of a server wait for a file or a queue that "
         "the chief fills at its end, or stop it with `pitstop stop RUN`."

@@ -11,6 +11,7 @@ from pitstop.events import (
     CheckpointCommitted,
     CheckpointFailed,
     Event,
+    RoleTaken,
     StopRequested,
     TrainerConnected,
 )
@@ -103,7 +104,7 @@ class Exchange:
             min(_SAVE_PATIENCE_SECONDS, plan.request.grace_seconds),
         )
         self.mirroring = Mirroring(event_loop, resources.mirror, self.record)
-        self._desk = RequestDesk(RequestHandlers(ears.status, ears.on_stop, self.ask_checkpoint))
+        self._desk = RequestDesk(self._request_handlers())
         self.flight = Flight(plan, resources, lambda: self.trainer_slot.pid, self.record)
         handlers = TrainerHandlers(
             self._on_trainer_event,
@@ -174,11 +175,25 @@ class Exchange:
         self.flight.close()
         self.mirroring.close()
 
+    @property
+    def watches(self) -> bool:
+        """Whether a process is there that tells of its steps, and obeys the stop word."""
+        if not self.trainer_slot.connected:
+            return False
+        attempt_state = self._resources.event_log.attempt_state
+        starting = self._resources.beacon.phase() is Phase.STARTING
+        return not (starting and (attempt_state.role or attempt_state.uninstrumented))
+
+    def _request_handlers(self) -> RequestHandlers:
+        return RequestHandlers(
+            self._ears.status, self._ears.on_stop, self.ask_checkpoint, self._on_role
+        )
+
     def _hang_handlers(self) -> HangHandlers:
         return HangHandlers(
             record=self.record,
             end=lambda: self._ears.feed(Trigger.HUNG),
-            trainer_pid=lambda: self.trainer_slot.present_pid,
+            trainer_pid=lambda: self.trainer_slot.present_pid if self.watches else 0,
         )
 
     def _on_hello(self, connection: Connection, hello: Hello) -> None:
@@ -210,6 +225,11 @@ class Exchange:
         if not family.belongs_to(self.trainer_slot.pid, ours):
             self.trainer_slot.clear()
         return True
+
+    def _on_role(self, event: RoleTaken) -> None:
+        if self._ears.is_live():
+            self.record(event)
+            self._ears.feed(Trigger.TRAINER_CONNECTED)
 
     def _on_left(self) -> None:
         if self._pending:

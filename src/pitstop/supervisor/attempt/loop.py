@@ -217,7 +217,7 @@ class Supervision:
         left_at = self._exchange.trainer_slot.left_at
         wait = deadline.patience(
             progress,
-            connected=self._exchange.trainer_slot.connected,
+            connected=self._exchange.watches,
             stopped=self._attempt_state.trainer_stopped,
             grace_seconds=self._plan.request.grace_seconds,
             goes_on=self._plan.goes_on,
@@ -339,7 +339,9 @@ class Supervision:
         usage = self._trainer.exit.usage if self._trainer.exit else None
         machine = asdict(self._observer.end(usage, self._attempt_state.dead_workers))
         progress = self._resources.beacon.progress()
-        self._exchange.record(trainer_exited(self._ending, progress, machine, time.monotonic_ns()))
+        role = self._attempt_state.role.role if self._attempt_state.role else ""
+        now_ns = time.monotonic_ns()
+        self._exchange.record(trainer_exited(self._ending, progress, machine, now_ns, role))
         if decide(self._ending).signal is Trigger.ENDED_COMPLETED:
             self._resources.tee.drain()
             self._tell_nobody(notices.NO_TRAINING)
@@ -351,11 +353,13 @@ class Supervision:
             stop_requested=self._attempt_state.stop_requested,
             script_ended=self._attempt_state.script_ended,
             trainer_stopped=self._attempt_state.trainer_stopped,
+            saves_nothing=self._attempt_state.saves_nothing,
         )
 
     def _tell_nobody(self, notice: Notice) -> None:
         """Tells that no training has reported, of a script that could have one."""
-        if not self._exchange.trainer_slot.pid and is_python(self._plan.request.command):
+        silent = not (self._exchange.trainer_slot.pid or self._attempt_state.role)
+        if silent and is_python(self._plan.request.command):
             self._exchange.record(notice)
 
     # -- conversations ---------------------------------------------------------------
@@ -385,7 +389,7 @@ class Supervision:
             self._stop_sources.heard(event, time.monotonic())
             self._exchange.record(event)
             if event.urgency != "now":
-                if self._state in _CALM and not self._exchange.trainer_slot.connected:
+                if self._state in _CALM and not self._exchange.watches:
                     self._trainer.forward(event.signal, self._descendants())
                 self._feed(Trigger.STOP_GRACEFUL)
             elif self._state is State.SAVING and self._exchange.saving.is_overdue:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pitstop.errors import PeerClosed
-from pitstop.events import CheckpointCommitted, CheckpointFailed, StopRequested
+from pitstop.events import CheckpointCommitted, CheckpointFailed, RoleTaken, StopRequested
 from pitstop.link.messages import CheckpointAnswer, ClientRequest, Message, Refusal, StatusAnswer
 from pitstop.link.wire import Connection
 from pitstop.supervisor.control.control_socket import Peer, peer_of
@@ -22,6 +22,7 @@ _BEING_NAMED = "Another checkpoint is just being given a name. Try again."
 class RequestHandlers:
     """What the supervision offers to the command line.
 
+    `role` hears of a process that has a part in a cluster.
     `checkpoint` asks the trainer for one with this name, which may be empty, and
     returns the step it had completed then, None when nobody trains.
     """
@@ -29,6 +30,7 @@ class RequestHandlers:
     status: Callable[[], Status]
     stop: Callable[[StopRequested], None]
     checkpoint: Callable[[str], int | None]
+    role: Callable[[RoleTaken], None] = lambda _: None
 
 
 def stop_request(peer: Peer, sender_command: str, request: ClientRequest) -> StopRequested:
@@ -70,6 +72,10 @@ class RequestDesk:
                 self._stop(connection, request)
             case "checkpoint":
                 self._checkpoint(connection, request.name)
+            case "role":
+                pid = peer_of(connection).pid
+                self._handlers.role(RoleTaken(request.name, pid, request.reason))
+                _reply(connection, self._status())
             case other:
                 _reply(connection, Refusal(f"This version knows no request {other!r}."))
 

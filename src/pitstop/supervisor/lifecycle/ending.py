@@ -9,7 +9,7 @@ from typing import Any
 
 from pitstop.events import TrainerExited
 from pitstop.exit_codes import EXIT_STOPPED
-from pitstop.link.beacon import Progress
+from pitstop.link.beacon import Phase, Progress
 from pitstop.machine.signalling import signal_name
 from pitstop.supervisor.lifecycle.table import Trigger
 
@@ -26,12 +26,14 @@ class AttemptEnding:
         stop_requested: somebody asked the run to stop before it was gone.
         script_ended: the interpreter reached its normal exit.
         trainer_stopped: the trainer obeyed the stop request at a boundary.
+        saves_nothing: there was nothing that Pitstop could have saved, and that could go on.
     """
 
     wait_status: int | None
     stop_requested: bool
     script_ended: bool
     trainer_stopped: bool
+    saves_nothing: bool = False
 
     @property
     def exit_code(self) -> int | None:
@@ -63,7 +65,8 @@ def decide(ending: AttemptEnding) -> EndVerdict:
 
     A stop that was asked for wins over the way the script went down, also when
     it had to be killed: the newest checkpoint stands.  Only a script that ran
-    to its own end while the stop was on its way has completed.  Where the status
+    to its own end while the stop was on its way has completed; and what is not saved has its
+    own exit code, since nothing goes on when it is run again.  Where the status
     is not known, the interpreter's normal exit is what there is to go by.
     """
     status = ending.wait_status
@@ -71,15 +74,18 @@ def decide(ending: AttemptEnding) -> EndVerdict:
         status = 0 if ending.script_ended else _UNKNOWN_FAILURE
     code = os.waitstatus_to_exitcode(status)
     by_itself = code == 0 and ending.script_ended and not ending.trainer_stopped
+    own = code if code >= 0 else 128 - code
     if ending.stop_requested and not by_itself:
-        return EndVerdict(Trigger.ENDED_STOPPED, EXIT_STOPPED)
-    if code == 0:
-        return EndVerdict(Trigger.ENDED_COMPLETED, 0)
-    return EndVerdict(Trigger.ENDED_FAILED, code if code > 0 else 128 - code)
+        return EndVerdict(Trigger.ENDED_STOPPED, own if ending.saves_nothing else EXIT_STOPPED)
+    return EndVerdict(Trigger.ENDED_FAILED if code else Trigger.ENDED_COMPLETED, own)
 
 
 def trainer_exited(
-    ending: AttemptEnding, progress: Progress, machine: Mapping[str, Any], now_ns: int
+    ending: AttemptEnding,
+    progress: Progress,
+    machine: Mapping[str, Any],
+    now_ns: int,
+    role: str = "",
 ) -> TrainerExited:
     """The event of the trainer's end.
 
@@ -88,6 +94,7 @@ def trainer_exited(
         progress: where it was, as it last published.
         machine: what was observed from outside, by field of the event.
         now_ns: CLOCK_MONOTONIC.
+        role: its part in a cluster, which is its phase where it does not train.
     """
     boundary_ns = progress.boundary_ns
     return TrainerExited(
@@ -96,7 +103,7 @@ def trainer_exited(
         step=progress.step,
         epoch=progress.epoch,
         step_in_epoch=progress.step_in_epoch,
-        phase=progress.phase.name.lower(),
+        phase=role if role and progress.phase is Phase.STARTING else progress.phase.name.lower(),
         seconds_since_boundary=(now_ns - boundary_ns) / 1e9 if boundary_ns else None,
         **machine,
     )

@@ -8,10 +8,12 @@ from pitstop.events import (
     CheckpointCommitted,
     EpochEnded,
     Event,
+    InstrumentationUnavailable,
     LevelKnown,
     Notice,
     Restored,
     ResumeChosen,
+    RoleTaken,
     ScriptEnded,
     StopRequested,
     TrainerConnected,
@@ -26,6 +28,8 @@ class AttemptState:
     """The facts that later decisions and the status need.
 
     Attributes:
+        role: the part of one of its processes in a cluster, which is not saved.
+        uninstrumented: a process reported that nothing of it can be seen.
         resume_refused: the saved state does not fit the script.
         checkpoint_step: step of the newest durable checkpoint.
         checkpoint: its folder's name.
@@ -40,6 +44,8 @@ class AttemptState:
     stop_requested: bool = False
     script_ended: bool = False
     trainer_stopped: bool = False
+    role: RoleTaken | None = None
+    uninstrumented: bool = False
     resume_refused: bool = False
     level: str = ""
     level_reason: str = ""
@@ -53,6 +59,12 @@ class AttemptState:
     dead_workers: frozenset[int] = frozenset()
     best: BestEpoch | None = None
     last_epoch: EpochEnded | None = None
+
+    @property
+    def saves_nothing(self) -> bool:
+        """What runs is a part of a cluster, or not instrumented, and there is no checkpoint."""
+        unsaved = self.role is not None or self.uninstrumented
+        return unsaved and self.checkpoint_step is None and not self.trainer_stopped
 
 
 def tell(attempt_state: AttemptState, event: Event, now_seconds: float) -> AttemptState:
@@ -76,6 +88,16 @@ def tell(attempt_state: AttemptState, event: Event, now_seconds: float) -> Attem
             return _with_checkpoint(attempt_state, event, now_seconds)
         case EpochEnded() | WorkerDied():
             return _with_training(attempt_state, event)
+        case _:
+            return _with_unsaved(attempt_state, event)
+
+
+def _with_unsaved(attempt_state: AttemptState, event: Event) -> AttemptState:
+    match event:
+        case RoleTaken():
+            return replace(attempt_state, role=event)
+        case InstrumentationUnavailable():
+            return replace(attempt_state, uninstrumented=True)
         case _:
             return attempt_state
 

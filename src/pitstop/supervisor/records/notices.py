@@ -19,6 +19,7 @@ from pitstop.events import (
     RestartPlanned,
     RestartRefused,
     Restored,
+    RoleTaken,
     StopDeadlinePassed,
     StopRequested,
     TrainingStalled,
@@ -74,6 +75,7 @@ _WHO_ASKS = {
     "script": "as the script asks",
     "time_limit": "the time is nearly up",
 }
+_UNSAVED = "it is not saved here, and a signal that asks for a stop is handed on to it."
 _ACTIONS = {
     "warn": "",
     "kill": " It is ended, as --on-hang asks.",
@@ -128,6 +130,8 @@ def line_for(event: Event) -> str:
 
 def _supervision_line(event: Event) -> str:
     match event:
+        case RoleTaken() if event.role != "member":  # which says more, or trains, after that
+            return f"process {event.pid} {event.part}; {_UNSAVED}"
         case TrainingStalled():
             return _stalled_line(event)
         case TrainingWentOn():
@@ -165,6 +169,8 @@ def final_lines(
     if state is State.COMPLETED:
         return (f"complete {after}{_outcome(attempt_state)}; the run is {run_dir}.",)
     saved = _saved_text(attempt_state)
+    if state is State.STOPPED and attempt_state.saves_nothing:
+        return (f"stopped {after} with the script's own exit code, {exit_code}; {saved}.",)
     again = "run the same command again to go on" if attempt_state.checkpoint else "run it again"
     if state is State.STOPPED:
         return (f"stopped {after}; {saved}; {again} (`pitstop why {run_dir}` tells more).",)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pitstop.link.beacon import Progress
+from pitstop.link.beacon import Phase, Progress
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.records.attempt_state import AttemptState
 from pitstop.supervisor.records.best_epoch import BestEpoch
-from pitstop.supervisor.status.status import Status, with_best, with_progress
+from pitstop.supervisor.status.status import Status, of_role, with_best, with_progress
 
 # Users see three states of a live run; ending and saving are how it stops.
 _PUBLIC: Mapping[State, str] = {
@@ -52,8 +52,12 @@ def live_status(
         level_reason=attempt_state.level_reason,
         resumed_from_step=attempt_state.resumed_from_step,
     )
+    if attempt_state.role is not None and not status.level:
+        status = of_role(status, attempt_state.role)
     if attempt_state.best is not None and not _is_beaten(attempt_state.best, identity):
         status = with_best(status, attempt_state.best)
+    if attempt_state.role is not None and progress.phase is Phase.STARTING:
+        return replace(status, phase=attempt_state.role.role)
     return with_progress(status, progress)
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from dataclasses import dataclass, field
 
-from pitstop.events import JsonValue
+from pitstop.events import JsonValue, RoleTaken
 from pitstop.link.beacon import Phase, Progress
 from pitstop.supervisor.records.best_epoch import BestEpoch
 
@@ -119,6 +119,12 @@ def with_best(status: Status, best: BestEpoch | None) -> Status:
     return dataclasses.replace(
         status, best_metric=best.metric, best_value=best.value, best_epoch=best.epoch
     )
+
+
+def of_role(status: Status, role: RoleTaken) -> Status:
+    """The status of a run with a process that has a part in a cluster, and is not saved."""
+    reason = f"process {role.pid} {role.part}, and is not saved"
+    return dataclasses.replace(status, level="not_exact", level_reason=reason)
 
 
 def with_progress(status: Status, progress: Progress) -> Status:

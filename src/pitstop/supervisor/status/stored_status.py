@@ -16,6 +16,7 @@ from pitstop.events import (
     FitStarted,
     LevelKnown,
     ResumeChosen,
+    RoleTaken,
     TrainerExited,
 )
 from pitstop.journal import Entry
@@ -24,7 +25,7 @@ from pitstop.store.manifest import Manifest
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.records.best_epoch import best_of
-from pitstop.supervisor.status.status import Status, with_best
+from pitstop.supervisor.status.status import Status, of_role, with_best
 
 _E = TypeVar("_E", bound=Event)
 
@@ -72,6 +73,9 @@ def status_from(
         exit_code=ended.exit_code if ended else None,
         loss=_json_loss(epochs[-1].logs.get("loss")) if epochs else None,
     )
+    role = _last(own, RoleTaken)
+    if role is not None and not status.level:
+        status = of_role(status, role)
     return with_best(status, best_of(epochs))
 
 

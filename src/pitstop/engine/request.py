@@ -1,0 +1,23 @@
+"""A request to the supervisor, from a process that need not train."""
+
+from __future__ import annotations
+
+from pitstop.errors import PeerClosed
+from pitstop.link.messages import ClientRequest
+from pitstop.link.wire import Connection
+
+
+def request(socket_path: str, body: ClientRequest) -> bool:
+    """Whether the supervisor that listens there took the request."""
+    try:
+        connection = Connection.connect(socket_path)
+    except PeerClosed:
+        return False
+    try:
+        connection.send(body)
+        connection.receive()
+    except PeerClosed:
+        return False
+    finally:
+        connection.close()
+    return True
