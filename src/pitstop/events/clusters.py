@@ -9,7 +9,7 @@ from pitstop.events.base import Event
 
 _PARTS: Mapping[str, str] = {
     "member": "is a member of a cluster (tf.distribute.Server)",
-    "server": "waits for the requests of a cluster (Server.join)",
+    "server": "waits for the requests of a cluster (in join)",
     "coordinator": "coordinates parameter servers (ClusterCoordinator)",
     "monitored_session": "trains in a MonitoredSession",
 }

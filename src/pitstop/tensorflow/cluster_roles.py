@@ -17,6 +17,8 @@ def watch(take: Callable[[str], None]) -> None:
     for path, method, role in (
         ("distribute.Server", "__init__", "member"),
         ("distribute.Server", "join", "server"),
+        ("data.experimental.service.DispatchServer", "join", "server"),
+        ("data.experimental.service.WorkerServer", "join", "server"),
         ("distribute.coordinator.ClusterCoordinator", "__init__", "coordinator"),
         ("compat.v1.train.MonitoredSession", "__init__", "monitored_session"),
         ("compat.v1.train.SingularMonitoredSession", "__init__", "monitored_session"),
