@@ -33,6 +33,12 @@ def test_a_missing_name_is_named(owner: Any, name: str, monkeypatch: pytest.Monk
     assert "2.21" in caught.value.remedy
 
 
+def test_a_version_that_is_too_old_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tf, "__version__", "2.15.1")
+    with pytest.raises(UnsupportedVersion, match=r"2\.15\.1 is too old"):
+        private.check()
+
+
 def test_an_iterator_goes_on_where_it_was_serialized() -> None:
     tf.random.set_seed(3)
     dataset = tf.data.Dataset.range(20).shuffle(10, seed=1).batch(3)

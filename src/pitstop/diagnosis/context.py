@@ -13,6 +13,7 @@ from pitstop.events import (
     CheckpointQuarantined,
     InstrumentationUnavailable,
     JobState,
+    LevelKnown,
     RoleTaken,
     TrainerConnected,
 )
@@ -96,7 +97,9 @@ def _resume_advice(finding: Finding, evidence: Evidence) -> tuple[str, ...]:
         return (f"{start} the same command again; it starts anew, no checkpoint was saved.",)
     lost = at.step - saved if at else 0
     again = f" ({phrases.steps(lost)} executed again)" if lost > 0 else ""
-    return (f"{start} the same command again: it goes on after step {saved:,}{again}.",)
+    level = evidence.last(LevelKnown)
+    doubt = f"; not exactly: {level.reason}" if level and level.level == "not_exact" else ""
+    return (f"{start} the same command again: it goes on after step {saved:,}{again}{doubt}.",)
 
 
 def _missing(finding: Finding, evidence: Evidence) -> list[str]:

@@ -20,6 +20,7 @@ from pitstop.engine import earlier_files
 
 if TYPE_CHECKING:
     from pitstop.engine.session import Session
+    from pitstop.errors import UnsupportedVersion
     from pitstop.replay.recorder import Recorder
 
 _FRAMEWORKS = ("tensorflow", "keras")
@@ -111,7 +112,6 @@ class _Autoload:
             return
         self._failed = True
         with contextlib.suppress(Exception):
-            from pitstop.engine.unavailable import report_unavailable
             from pitstop.errors import UnsupportedVersion
 
             found = {name: _version(name) for name in ("tensorflow", "keras", "numpy")}
@@ -120,7 +120,15 @@ class _Autoload:
             told = " and ".join(f"{name} {version}" for name, version in known.items())
             message = f"Pitstop cannot watch this process, which has {told} ({why})."
             remedy = "Use Keras 3 and TensorFlow 2.20 or later, or run on without snapshots."
-            report_unavailable(self._socket_path, known, UnsupportedVersion(message, remedy))
+            self._give_up(known, UnsupportedVersion(message, remedy))
+
+    def _give_up(self, versions: Mapping[str, str], problem: UnsupportedVersion) -> None:
+        """Nothing of this process is saved, and the run is told why."""
+        from pitstop.engine.unavailable import report_unavailable
+
+        if self._recorder is not None:
+            self._recorder.switch_off()
+        report_unavailable(self._socket_path, versions, problem)
 
     def _install_tensorflow(self) -> None:
         # At once: variables may be created before Keras is imported, and a
@@ -147,7 +155,6 @@ class _Autoload:
         cluster_role.take(self._socket_path, role)
 
     def _install_keras(self) -> None:
-        from pitstop.engine.unavailable import report_unavailable
         from pitstop.errors import UnsupportedVersion
         from pitstop.keras import hooks
         from pitstop.keras.private import Optimizer, TensorFlowTrainer
@@ -158,7 +165,7 @@ class _Autoload:
             private.check()
             hooks.install(self._socket_path, variables.REGISTRY)
         except UnsupportedVersion as problem:
-            report_unavailable(self._socket_path, frameworks.versions(), problem)
+            self._give_up(frameworks.versions(), problem)
         else:
             if self._recorder is not None:
                 install.watch_models(self._recorder, TensorFlowTrainer, Optimizer)

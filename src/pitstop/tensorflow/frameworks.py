@@ -7,9 +7,26 @@ import sys
 import numpy as np
 import tensorflow as tf
 
+from pitstop.errors import UnsupportedVersion
+
+_OLDEST = (2, 20)
+
 
 def versions() -> dict[str, str]:
     """Of the frameworks in this process."""
     found = {"tensorflow": tf.__version__, "numpy": np.__version__}
     keras = sys.modules.get("keras")
     return found if keras is None else {**found, "keras": keras.__version__}
+
+
+def check_age() -> None:
+    """Makes sure that TensorFlow is not older than what exact resume is tested with.
+
+    Raises:
+        UnsupportedVersion: it is older.
+    """
+    if tuple(int(part) for part in tf.__version__.split(".")[:2]) < _OLDEST:
+        raise UnsupportedVersion(
+            f"TensorFlow {tf.__version__} is too old for exact resume.",
+            "Use TensorFlow 2.20 or later, or run on without snapshots.",
+        )

@@ -33,7 +33,7 @@ from tensorflow.python.training import py_checkpoint_reader
 
 from pitstop.engine.fence import observing
 from pitstop.errors import UnsupportedVersion
-from pitstop.tensorflow import random_ops, traced_ops
+from pitstop.tensorflow import frameworks, random_ops, traced_ops
 
 _CHECKPOINT_FILES = ("update_checkpoint_state_internal", "_delete_file_if_exists")
 
@@ -69,6 +69,7 @@ def check() -> None:
     Raises:
         UnsupportedVersion: names the first one that does not.
     """
+    frameworks.check_age()
     for owner, name in _NEEDED:
         if not hasattr(owner, name):
             where = getattr(owner, "__name__", str(owner))

@@ -97,6 +97,20 @@ def test_second_process_is_refused_while_the_first_is_there(room: _Room) -> None
     theirs.close()
 
 
+def test_a_process_that_reports_once_more_is_heard_on_its_newest_connection(room: _Room) -> None:
+    room.trainer.send("event", {"event": to_record(Notice("a", "first"))})
+    ours, theirs = pair()
+    assert room.offer(ours)
+    theirs.send("event", {"event": to_record(Notice("b", "then"))})
+    room.trainer.close()
+    room.event_loop.turn(1)
+    assert room.heard.events == [Notice("a", "first"), Notice("b", "then")]
+    theirs.close()
+    room.event_loop.turn(1)
+    room.event_loop.turn(0)
+    assert (room.trainer_slot.connected, room.heard.left) == (False, 1)
+
+
 def test_what_a_dead_trainer_said_is_still_heard(room: _Room) -> None:
     snapshot = SnapshotReport(2, 9, 1, "cadence", durable=False)
     room.trainer.send(ArenaOffer(size_bytes=1), [room.trainer.fileno()])

@@ -130,8 +130,6 @@ def line_for(event: Event) -> str:
 
 def _supervision_line(event: Event) -> str:
     match event:
-        case RoleTaken() if event.role != "member":  # which says more, or trains, after that
-            return f"process {event.pid} {event.part}; {_UNSAVED}"
         case TrainingStalled():
             return _stalled_line(event)
         case TrainingWentOn():
@@ -147,10 +145,19 @@ def _supervision_line(event: Event) -> str:
             return _bad_loss_line(event)
         case RestartCancelled():
             return "stopped while waiting to start again; run the same command again to go on."
+        case _:
+            return _elsewhere_line(event)
+
+
+def _elsewhere_line(event: Event) -> str:
+    """Of the mirror and of a cluster."""
+    match event:
         case UploadFailed():
             return f"{event.error} {event.remedy}".strip() + " It is tried again; training goes on."
         case UploadGivenUp():
             return _given_up_line(event)
+        case RoleTaken() if event.role != "member":  # which says more, or trains, after that
+            return f"process {event.pid} {event.part}; {_UNSAVED}"
         case _:
             return ""
 

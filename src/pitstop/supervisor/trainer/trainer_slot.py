@@ -131,6 +131,7 @@ class TrainerSlot:
         self._leave()
 
     def _take(self, connection: Connection, hello: Hello) -> None:
+        self.drain()  # of a process that reports once more
         self.link = TrainerLink(connection, hello.pid, self._handlers)
         self.pid = hello.pid
         self.left_at = None
