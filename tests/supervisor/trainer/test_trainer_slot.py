@@ -98,10 +98,10 @@ def test_second_process_is_refused_while_the_first_is_there(room: _Room) -> None
 
 
 def test_a_process_that_reports_once_more_is_heard_on_its_newest_connection(room: _Room) -> None:
-    room.trainer.send("event", {"event": to_record(Notice("a", "first"))})
+    room.trainer.send(EventReport(to_record(Notice("a", "first"))))
     ours, theirs = pair()
     assert room.offer(ours)
-    theirs.send("event", {"event": to_record(Notice("b", "then"))})
+    theirs.send(EventReport(to_record(Notice("b", "then"))))
     room.trainer.close()
     room.event_loop.turn(1)
     assert room.heard.events == [Notice("a", "first"), Notice("b", "then")]
