@@ -91,7 +91,7 @@ def _resume_advice(finding: Finding, evidence: Evidence) -> tuple[str, ...]:
         return ()
     saved, at = evidence.checkpoint_step, evidence.position
     start = "Run" if finding.cause in _GOES_ON_BY_ITSELF else "After that, run"
-    if saved is None and evidence.last(RoleTaken):
+    if saved is None and (evidence.last(RoleTaken) or evidence.last(InstrumentationUnavailable)):
         return (f"{start} the same command again; only what the script saves itself is kept.",)
     if saved is None:
         return (f"{start} the same command again; it starts anew, no checkpoint was saved.",)

@@ -18,6 +18,7 @@ from pitstop.events import (
     ExitCalled,
     FitEnded,
     FitStarted,
+    InstrumentationUnavailable,
     JobSeen,
     RoleTaken,
     ScriptEnded,
@@ -255,6 +256,8 @@ def _headline(evidence: Evidence, request: _Request) -> str:
     role = evidence.last(RoleTaken)
     if role:
         return f"{request.words}; process {role.pid} {role.part}, and its steps are not seen."
+    if evidence.last(InstrumentationUnavailable):
+        return f"{request.words}; the steps of the script are not seen."
     return f"{request.words}, before the first step."
 
 

@@ -104,7 +104,7 @@ class HangMonitor:
         if not self._policy.after_seconds:
             return WatchReport()
         report = WatchReport(self._policy.action)
-        if self._silence.last is None:
+        if self._silence.last is None or not self._handlers.trainer_pid():
             return report
         patience = watchdog.patience_seconds(self._silence, self._policy.after_seconds)
         report = replace(report, patience_seconds=round(patience, 1))
