@@ -154,6 +154,11 @@ def test_callbacks_that_changed_are_told_and_left_alone() -> None:
     assert not hasattr(into[0], "value")
 
 
+def test_a_function_in_the_place_of_a_method_is_the_scripts() -> None:
+    saved, into = ([keras.callbacks.LambdaCallback(on_epoch_end=operator.add)] for _ in range(2))
+    assert through_json(saved, into) == []
+
+
 def test_a_file_of_another_folder_than_before_is_named(tmp_path: Path) -> None:
     places = [tmp_path / name / "best.weights.h5" for name in ("first", "second")]
     for place in places:

@@ -50,7 +50,7 @@ def capture(callbacks: list[Any], encoder: Encoder) -> tuple[list[dict[str, Any]
         attributes: dict[str, Any] = {}
         for key, value in () if name in _DISPLAY_ONLY else vars(callback).items():
             try:
-                if _is_state(key, value):
+                if _is_state(key, value) and not _is_method(callback, key):
                     attributes[key] = _encode(value, encoder)
             except NotPortable as problem:
                 if _is_of_keras(callback):
@@ -59,6 +59,11 @@ def capture(callbacks: list[Any], encoder: Encoder) -> tuple[list[dict[str, Any]
                 unverified.append(f"{name}.{key}{problem.where} ({problem.type_name})")
         described.append({"class": name, "attributes": attributes})
     return described, unverified
+
+
+def _is_method(callback: Any, key: str) -> bool:
+    """Whether the script has put a function in the place of a method, as `LambdaCallback` does."""
+    return callable(getattr(type(callback), key, None))
 
 
 def _is_of_keras(callback: Any) -> bool:
@@ -110,7 +115,7 @@ def _restore_checked(
 ) -> str:
     """Gives a callback one attribute back; why not, empty when it has it."""
     present = vars(callback).get(key)
-    if key in _NOT_STATE or callable(getattr(type(callback), key, None)):
+    if key in _NOT_STATE or _is_method(callback, key):
         return "is no attribute that is saved"
     if isinstance(encoded, dict) and _FUNCTION_MARK in encoded:
         function = named_function(str(encoded[_FUNCTION_MARK]))
