@@ -30,7 +30,8 @@ E = TypeVar("E", bound=Event)
 
 
 def environment(**extra: str) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": f"{SOURCE}{os.pathsep}{LEAN}", **extra}
+    search = os.pathsep.join(map(str, (SOURCE, LEAN, SOURCE.parent)))
+    return {**os.environ, "PYTHONPATH": search, **extra}
 
 
 def start(folder: Path, *arguments: object, **extra: str) -> subprocess.Popen[bytes]:
