@@ -56,6 +56,7 @@ faults: $(READY)  ## Inject faults, and count who can tell what they were (as ro
 
 torture: $(READY)  ## Kill and stop runs again and again, 2,000 generated programs included (hours)
 	$(BIN)/python -m pytest -q -m torture -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -q -m "not integration and not torture" -n 2 --hypothesis-profile=torture
 
 compat:  ## Test with Keras 3.10 to 3.14, each in a virtual environment under .compat/
 	PYTHON="$(PYTHON)" tools/compat.sh

@@ -1,12 +1,18 @@
-"""Everything under tests/integration carries the `integration` mark."""
+"""Everything under tests/integration carries the `integration` mark; Hypothesis has no clock."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 _INTEGRATION = Path(__file__).parent / "integration"
+
+# A busy machine is slow: no example fails for it.  `make torture` tries more of them.
+settings.register_profile("quick", max_examples=30, deadline=None)
+settings.register_profile("torture", max_examples=300, deadline=None)
+settings.load_profile("quick")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
