@@ -7,7 +7,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-all test-fast test-rest test-unit lint bench faults torture compat clean
+.PHONY: help venv demo test test-all test-fast test-rest test-unit lint bench faults test-peers fuzz torture compat clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -57,6 +57,12 @@ faults: $(READY)  ## Inject faults, and count who can tell what they were (as ro
 torture: $(READY)  ## Kill and stop runs again and again, 2,000 generated programs included (hours)
 	$(BIN)/python -m pytest -q -m torture -n 2 --dist loadgroup
 	$(BIN)/python -m pytest -q -m "not integration and not torture" -n 2 --hypothesis-profile=torture
+
+fuzz: $(READY)  ## Read a million malformed manifests, states, journals, beacons and messages
+	$(BIN)/python -m tests.fuzz
+
+test-peers: $(READY)  ## Run Keras' own tests of callbacks and fit, plainly and under pitstop run
+	$(BIN)/python benchmarks/peers.py
 
 compat:  ## Test with Keras 3.10 to 3.14, each in a virtual environment under .compat/
 	PYTHON="$(PYTHON)" tools/compat.sh

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import time
 import zlib
@@ -50,22 +51,22 @@ def seal(text: str) -> bytes:
 
 
 def unseal(line: bytes) -> dict[str, JsonValue] | None:
-    """The object of a line, or None when its checksum does not hold."""
+    """The object of a line, or None when there is none, or its checksum does not hold."""
     body, suffix = line[:-_SUFFIX_BYTES], line[-_SUFFIX_BYTES:]
     if suffix != _SUFFIX.format(zlib.crc32(body)).encode():
         return None
     try:
         record: dict[str, JsonValue] = json.loads(body + b"}")
-    except RecursionError:
+    except (ValueError, RecursionError):
         return None
-    return record
+    return record if isinstance(record, dict) else None
 
 
 def encode(entry: Entry) -> bytes:
     """One journal line, newline included; what looks like a secret in it is masked."""
     event = masked_tree(to_record(entry.event))
     record: dict[str, JsonValue] = {
-        "time": round(entry.time_seconds, 6),
+        "time": round(float(entry.time_seconds), 6),
         "attempt": entry.attempt,
         "event": event,
     }
@@ -73,11 +74,14 @@ def encode(entry: Entry) -> bytes:
 
 
 def decode(line: bytes) -> Entry | None:
-    """The entry of one line, or None when its checksum does not hold."""
-    record = unseal(line)
-    if record is None:
+    """The entry of one line, or None when it is none, or its checksum does not hold."""
+    record = unseal(line) or {}
+    time_seconds, attempt, event = (record.get(name) for name in ("time", "attempt", "event"))
+    if not isinstance(time_seconds, float) or not math.isfinite(time_seconds):
         return None
-    return Entry(float(record["time"]), int(record["attempt"]), from_record(record["event"]))
+    if type(attempt) is not int or not isinstance(event, dict):
+        return None
+    return Entry(time_seconds, attempt, from_record(event))
 
 
 def read(path: Path) -> JournalText:

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from pitstop.engine.session import Session, TrainingStopped
+from pitstop.engine.leaving import TrainingStopped
+from pitstop.engine.session import Session
 from pitstop.link.beacon import Beacon, Stop
 from pitstop.link.settings import Settings
 from pitstop.link.wire import Received, pair

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from pitstop.engine.copy_mode import LARGE_BYTES
+from pitstop.engine.leaving import TrainingStopped
 from pitstop.engine.restore_point import RestorePoint
-from pitstop.engine.session import Session, TrainingStopped
+from pitstop.engine.session import Session
 from pitstop.engine.state_capture import StateCapture
 from pitstop.errors import PeerClosed, PeerFault, ProtocolMismatch
 from pitstop.events import (
@@ -377,9 +378,9 @@ def test_a_milestone_waits_until_it_is_durable(make: MakeSupervisor) -> None:
 def test_a_milestone_does_not_hold_up_a_stop_or_an_orphan(make: MakeSupervisor) -> None:
     stopped, orphan = make(), make()
     stopped.beacon.request_stop(Stop.GRACEFUL)
-    stopped.session.milestone(cut(9))
+    stopped.session.milestone(lambda: cut(9))
     orphan.connection.close()
-    orphan.session.milestone(cut(9))
+    orphan.session.milestone(lambda: cut(9))
     assert orphan.beacon.progress().snapshot_step == 9
 
 
@@ -439,7 +440,7 @@ def test_a_copy_that_breaks_ends_snapshots_and_not_training(make: MakeSupervisor
 
     supervisor = make(every_steps=1)
     supervisor.session.start_steps(0)
-    supervisor.session.milestone(cut(1, read=read))
+    supervisor.session.milestone(lambda: cut(1, read=read))
     assert supervisor.told(1)[0].message.type == "arena_offer"
     failed, told = supervisor.event(), supervisor.event()
     assert isinstance(failed, CheckpointFailed)
@@ -471,7 +472,7 @@ def test_behind_a_stop_nothing_is_saved_and_everything_that_trains_stops(
     assert session.stopped
     # Only the setting knew of it until now.
     assert session.due(0, 0)
-    session.milestone(cut(9))
+    session.milestone(lambda: cut(9))
     with pytest.raises(TrainingStopped):
         session.stop_with(cut(9), "train")
     session.request_stop("the next that is told")

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from pitstop.engine.session import TrainingStopped
+from pitstop.engine.leaving import TrainingStopped
 from pitstop.engine.state_capture import StateCapture
 from pitstop.engine.step_boundary import StepBoundary
 from pitstop.events import TrainerStopped

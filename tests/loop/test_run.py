@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from pitstop.engine.leaving import TrainingStopped
 from pitstop.engine.saved_state import SavedState
-from pitstop.engine.session import Session, TrainingStopped
+from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Position, StateCapture
 from pitstop.errors import PeerClosed, ResumeRefused
 from pitstop.events import FitEnded, FitStarted, LevelKnown, NonFiniteLoss, from_record

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pitstop.engine.session import TrainingStopped
+from pitstop.engine.leaving import TrainingStopped
 from pitstop.events import (
     Event,
     FitEnded,

@@ -59,7 +59,8 @@ class Cadence:
         """Steps begin.
 
         The first snapshot follows the first step, whose tracing or compiling is
-        the dearest part of many attempts, and behind which the input may stall.
+        the dearest part of many attempts, and behind which the input may stall; in a later
+        training only where it is due: some are no longer than a step.
 
         Args:
             step: steps done so far.
@@ -68,8 +69,9 @@ class Cadence:
         """
         if self._earned_seconds is None:
             self._earned_seconds = self._share * min(age_ns, _LONGEST_START_NS) / 1e9
-        self._taken_ns = now_ns
-        self._first_step = step + 1
+            self._taken_ns = now_ns
+        if not self._origin_ns or now_ns >= self._budget_due_ns:
+            self._first_step = step + 1
         self._plan_fixed(step, now_ns)
 
     def due(self, step: int, now_ns: int) -> bool:

@@ -17,6 +17,7 @@ class Identity:
     Attributes:
         ordinal: how many trainings of the attempt began before it.
         visit: how often its frames had called one before, in this process.
+        left_out: of how many trainings before it the end was not worth saving.
         process: which process of the script, empty for the first.
         program: a digest of the script's own files.
         command: a digest of the arguments of the command.
@@ -36,6 +37,7 @@ class Identity:
 
     ordinal: int = 0
     visit: int = 0
+    left_out: int = 0
     process: str = ""
     program: str = ""
     command: str = ""

@@ -9,9 +9,18 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pitstop.exit_codes import EXIT_STOPPED
+
 
 class LeavesScript(SystemExit):
     """Ends the script; `finally` blocks and `atexit` run, `except Exception` lets it through."""
+
+
+class TrainingStopped(LeavesScript):
+    """Leaves the script at a step boundary after the state was saved."""
+
+    def __init__(self) -> None:
+        super().__init__(EXIT_STOPPED)
 
 
 @contextmanager

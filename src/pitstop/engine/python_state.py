@@ -150,15 +150,22 @@ def decode(value: Any, arrays: Mapping[str, memoryview]) -> Any:
         arrays: the bytes of each stored array, by name.
 
     Raises:
-        ValueError: the form is unknown (written by a newer version).
+        ValueError: the form is unknown (written by a newer version, or by nobody of ours).
     """
+    try:
+        return _decode(value, arrays)
+    except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise ValueError(f"a saved value is malformed: {error!r}") from error
+
+
+def _decode(value: Any, arrays: Mapping[str, memoryview]) -> Any:
     if isinstance(value, list):
-        return [decode(item, arrays) for item in value]
+        return [_decode(item, arrays) for item in value]
     if not isinstance(value, dict):
         return value
     if len(value) == 1 and next(iter(value)).startswith("$"):
         return _decode_marked(*next(iter(value.items())), arrays)
-    return {key: decode(item, arrays) for key, item in value.items()}
+    return {key: _decode(item, arrays) for key, item in value.items()}
 
 
 def _decode_marked(mark: str, value: Any, arrays: Mapping[str, memoryview]) -> Any:
@@ -174,8 +181,8 @@ def _decode_marked(mark: str, value: Any, arrays: Mapping[str, memoryview]) -> A
         data = arrays[value]
         return _array(data, "<f8", [len(data) // 8]).tolist()
     if mark == "$dict":
-        return {decode(key, arrays): decode(item, arrays) for key, item in value}
-    return _decode_collection(mark, [decode(item, arrays) for item in value])
+        return {_decode(key, arrays): _decode(item, arrays) for key, item in value}
+    return _decode_collection(mark, [_decode(item, arrays) for item in value])
 
 
 def _array(

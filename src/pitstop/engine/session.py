@@ -13,14 +13,16 @@ from pathlib import Path
 
 from pitstop.engine import abandonment, snapshot_notices
 from pitstop.engine.allowance import Allowance
+from pitstop.engine.answers import reason_of
 from pitstop.engine.best_watch import BestWatch
 from pitstop.engine.cadence import Cadence
 from pitstop.engine.copier import Copied, Copier
 from pitstop.engine.copy_mode import is_copied_before
 from pitstop.engine.durability import Durability
 from pitstop.engine.fence import FENCE
-from pitstop.engine.leaving import LeavesScript
+from pitstop.engine.leaving import TrainingStopped
 from pitstop.engine.loss_watch import LossWatch
+from pitstop.engine.milestones import Milestones
 from pitstop.engine.own_sources import own_sources
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState, open_saved_state
@@ -30,17 +32,13 @@ from pitstop.engine.trainings import Trainings
 from pitstop.engine.vitals import Vitals
 from pitstop.errors import PeerClosed, PeerFault, ProtocolMismatch
 from pitstop.events import Event, StopRequested, TrainerConnected, TrainerStopped, to_record
-from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.beacon import Beacon, Phase, Stop
 from pitstop.link.messages import (
     ArenaOffer,
     EventReport,
     Hello,
     ImageAnswer,
-    MalformedMessage,
     Message,
-    NoImage,
-    Refusal,
     RestoreRequest,
     SnapshotReport,
     Welcome,
@@ -57,13 +55,6 @@ _GIVEN_UP_NS = 60_000_000_000
 _HOLDS_SHARE = 0.5
 
 
-class TrainingStopped(LeavesScript):
-    """Leaves the script at a step boundary after the state was saved."""
-
-    def __init__(self) -> None:
-        super().__init__(EXIT_STOPPED)
-
-
 class Session:
     """One trainer process of one attempt.
 
@@ -76,6 +67,7 @@ class Session:
         trainings: those that are saved, and which of them the script is at.
         steps: the record of this attempt's steps.
         bests: which ends of epochs are kept for their metrics.
+        milestones: which ends of trainings are saved.
         holds: the time for cuts that are held while an epoch ends.
         losses: looks for the first loss that is no number.
         vitals: tells the flight recorder what only this process sees.
@@ -100,6 +92,7 @@ class Session:
         self.bests = BestWatch(self.settings.keep_best, self.settings.saved_metrics)
         share = self.settings.overhead * _HOLDS_SHARE
         self.holds = Allowance(share, time.monotonic_ns(), age_ns())
+        self.milestones = Milestones(self.settings.overhead)
         self.stopped = self.alone = False
         self.trains_with_fit = True
         self._connection: Connection | None = connection
@@ -140,7 +133,7 @@ class Session:
         received = connection.receive()
         if not isinstance(received.message, Welcome):
             connection.close()
-            raise ProtocolMismatch(_reason(received.message))
+            raise ProtocolMismatch(reason_of(received.message))
         session = cls(connection, Beacon(received.fds[0]), received.message)
         abandonment.watch(connection, session.beacon, lambda: not session.alone)
         python = platform.python_version()
@@ -177,7 +170,7 @@ class Session:
         received = self._connection.receive()
         if isinstance(received.message, ImageAnswer):
             return open_saved_state(received.fds)
-        raise PeerFault(f"Checkpoint {point.checkpoint}: {_reason(received.message)}.")
+        raise PeerFault(f"Checkpoint {point.checkpoint}: {reason_of(received.message)}.")
 
     def request_stop(self, reason: str) -> None:
         """The script asks for a stop; it is obeyed at the next boundary."""
@@ -186,9 +179,17 @@ class Session:
 
     # -- the step boundary ---------------------------------------------------
 
-    def start_steps(self, step: int) -> None:
-        """The first step of a fit is about to run; the cadence counts from here."""
-        self._cadence.start(step, time.monotonic_ns(), age_ns())
+    def start_steps(self, step: int, *, repeats: bool = False) -> None:
+        """The first step of a fit is about to run; the cadence counts from here.
+
+        One that `repeats` was too short to be saved, and is trained again: nothing is saved,
+        for as long as it is that short.
+        """
+        now_ns = time.monotonic_ns()
+        self._cadence.start(step, now_ns, age_ns())
+        self.milestones.begin(now_ns, repeats=repeats)
+        if repeats:
+            self._cadence.postponed(now_ns, self.milestones.short_ns)
 
     def stop_requested(self) -> bool:
         """Whether the run was asked to stop."""
@@ -238,17 +239,26 @@ class Session:
         """What the last snapshot cost the training, as the steps behind it tell."""
         self._cadence.cost_measured(max(seconds, self._blocked_seconds))
 
-    def milestone(self, cut: StateCapture | None) -> None:
-        """Saves the outcome of a fit, and waits until it is durable.
+    def milestone(self, take: Callable[[], StateCapture | None]) -> None:
+        """Saves the outcome of a fit, if it is worth it, and waits until it is durable.
 
         The next snapshot would otherwise take its place before it is on disk.
         A full disk or a lost supervisor does not hold the script up.
         """
-        if cut is None or self.stopped or self._given_up or self.settings.export_to:
+        if self.stopped or self._given_up or self.settings.export_to:
             return
-        self._durability.wait(self._nobody_stops)
-        self._durability.expect(self._copier.copy_now(cut, "fit_end", durable=True))
-        self._durability.wait(self._nobody_stops)
+        started_ns = time.monotonic_ns()
+        if not self.milestones.wanted(self.trainings.begun, started_ns):
+            if self.milestones.left_out == 1:
+                self.report(snapshot_notices.short_trainings(self.trainings.begun))
+            return
+        cut = take()
+        if cut is not None:
+            self._durability.wait(self._nobody_stops)
+            self._durability.expect(self._copier.copy_now(cut, "fit_end", durable=True))
+            self._durability.wait(self._nobody_stops)
+            self.milestones.saved((time.monotonic_ns() - started_ns) / 1e9)
+            self._cadence.taken(cut.position.step, time.monotonic_ns())
 
     def keep_behind_error(self, cut: StateCapture | None) -> None:
         """An exception leaves a fit behind this cut; the process may end, and its memory stays."""
@@ -388,12 +398,3 @@ class Session:
             connection.close()
         except (TypeError, ValueError) as error:
             FENCE.note(f"sending of {message.type}", error)
-
-
-def _reason(answer: Message) -> str:
-    """Why the supervisor does not do what was asked for."""
-    match answer:
-        case Refusal(reason) | MalformedMessage(reason) | NoImage(_, reason):
-            return reason
-        case _:
-            return f"it answered {answer.type}"

@@ -19,6 +19,16 @@ def memory_short(plan: ArenaPlan) -> Notice:
     )
 
 
+def short_trainings(begun: int) -> Notice:
+    """Ends of trainings are left out."""
+    return Notice(
+        "short_trainings",
+        f"The script trains often, and shortly: from training {begun} on, only those ends are "
+        "saved that are worth the time it takes. A resume trains the others again.",
+        "A loop in pitstop.start is saved as one, with the trainings in it.",
+    )
+
+
 def failed(step: int, error: Exception) -> CheckpointFailed:
     """A snapshot could not be taken; who asked for this checkpoint waits no longer."""
     match error:

@@ -22,6 +22,11 @@ class Trainings:
         self._begun = 0
         self._strayed = False
 
+    @property
+    def begun(self) -> int:
+        """How many of this process have begun."""
+        return self._begun
+
     # -- known by their number: loops of the script's own ------------------------------
 
     def next_index(self) -> int:
@@ -68,6 +73,14 @@ class Trainings:
     def left_out(self) -> list[Identity]:
         """The finished trainings that no call of this process was yet."""
         return [known for point, known in self._open() if point.milestone]
+
+    def repeats(self, identity: Identity) -> bool:
+        """Whether a call that is none of the saved ones comes before the newest of them.
+
+        Only where an earlier attempt has left out ends of short trainings.
+        """
+        newest = self.newest.identity if self.newest is not None else None
+        return newest is not None and newest.left_out > 0 and identity.ordinal < newest.ordinal
 
     @property
     def has_claimed(self) -> bool:

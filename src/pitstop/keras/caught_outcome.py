@@ -35,4 +35,5 @@ class CaughtOutcome:
     def save(self, session: Session) -> None:
         """The script goes on to train: it has caught it."""
         cut, self._cut = self._cut, None
-        session.milestone(cut)
+        if cut is not None:
+            session.milestone(lambda: cut)

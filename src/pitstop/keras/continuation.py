@@ -8,6 +8,7 @@ from typing import Any
 from pitstop.engine.course import Course
 from pitstop.engine.exactness import Exactness
 from pitstop.engine.refused import refuse_resume
+from pitstop.engine.restoring import restoring
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.state_capture import Position
 from pitstop.errors import ResumeRefused
@@ -38,6 +39,7 @@ class Continuation:
         settings: those that the user has changed since.
     """
 
+    @restoring
     def __init__(self, run: FitRun, saved: SavedState, course: Course) -> None:
         self._run = run
         self._saved = saved
@@ -61,11 +63,13 @@ class Continuation:
         """Whether the `fit` had returned already."""
         return self.position.milestone == "fit_end"
 
+    @restoring
     def raises(self) -> Exception | None:
         """What the `fit` ended in, None for a return."""
         raised = self._saved.state["fit"].get("raised")
         return caught_exception.again(raised) if raised else None
 
+    @restoring
     def check_input(self) -> None:
         """Compares the training input with the one that was saved.
 
@@ -108,6 +112,7 @@ class Continuation:
         """
         exporting.export_fit(self._run, self._saved)
 
+    @restoring
     def finish(self) -> Any:
         """Restores the outcome of a finished `fit`; its History."""
         started = time.monotonic()
@@ -123,6 +128,7 @@ class Continuation:
         )
         return history
 
+    @restoring
     def prepare(self) -> None:
         """Before the epoch begins: variables and the input's streams.
 
@@ -134,6 +140,7 @@ class Continuation:
         if not self._restarts_epoch:
             self._run.prepare_input(self._saved)
 
+    @restoring
     def apply(self) -> Any:
         """Restores everything inside of the running `fit`; the training iterator.
 

@@ -253,11 +253,13 @@ class FitRun:
     # -- cuts --------------------------------------------------------------------
 
     def take(self, stage: str = "steps", milestone: str = "") -> StateCapture | None:
-        """A consistent cut of everything, here and now; None when taking it failed.
+        """A consistent cut of everything, here and now; None when it failed, or one is newer.
 
         Only code of ours runs in here: whatever goes wrong, the user's training
         must not end because of it.
         """
+        if self.session.milestones.repeats(time.monotonic_ns()):
+            return None
         try:
             return self._cut(stage, milestone)
         except Exception as error:  # noqa: BLE001

@@ -31,12 +31,14 @@ class FitBeginning:
         identity: what it is; None where that could not be found out.
         point: the state that it goes on from, None to train from its beginning.
         course: why, and with which settings.
+        repeats: see `Session.start_steps`.
     """
 
     index: int
     identity: Identity | None = None
     point: RestorePoint | None = None
     course: Course = _ANEW
+    repeats: bool = False
 
 
 class Recognition:
@@ -71,7 +73,8 @@ class Recognition:
         trainings = self._session.trainings
         if course.refusal is not None:
             refuse_resume(self._session, course.refusal)
-        if course.told:
+        repeats = not course.goes_on and trainings.repeats(identity)
+        if course.told and not repeats:
             self._session.report(Notice("training_compared", course.told))
         if course.goes_on:
             point = trainings.claim(found)
@@ -79,7 +82,7 @@ class Recognition:
         if not course.doubt and not trainings.has_claimed:
             doubt = doubt_of_left_out(identity, trainings.left_out())
             course = Course(goes_on=False, doubt=doubt)
-        return FitBeginning(trainings.begin_another(), identity, None, course)
+        return FitBeginning(trainings.begin_another(), identity, None, course, repeats)
 
     def _identify(self, model: Any, arguments: Mapping[str, Any]) -> Identity:
         site = present_call_site()
@@ -88,6 +91,7 @@ class Recognition:
         return Identity(
             ordinal=ordinal,
             visit=visit,
+            left_out=self._session.milestones.left_out,
             process=process_name(),
             program=program_digest(),
             command=command_digest(),

@@ -11,11 +11,12 @@ from pitstop.engine import last_epoch
 from pitstop.engine.changed_files import CHANGED
 from pitstop.engine.export_order import refuse_to_train
 from pitstop.engine.fence import observing
-from pitstop.engine.leaving import ending_threads
+from pitstop.engine.leaving import TrainingStopped, ending_threads
 from pitstop.engine.refused import Refused, refuse_resume
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState
-from pitstop.engine.session import Session, TrainingStopped
+from pitstop.engine.session import Session
+from pitstop.engine.state_capture import StateCapture
 from pitstop.engine.stop_signals import StopSignals
 from pitstop.engine.witness import place_on_stack
 from pitstop.errors import PeerFault, ResumeRefused
@@ -146,7 +147,7 @@ class Training:
         if self._continuation is None:
             randomness.seed_if_unseeded()
         run.begin()
-        self.session.start_steps(run.step)
+        self.session.start_steps(run.step, repeats=beginning.repeats)
         self.run = run
 
     def _next_continuation(self, run: FitRun, beginning: FitBeginning) -> Continuation | None:
@@ -183,9 +184,8 @@ class Training:
     def _finish(self, run: FitRun, history: Any) -> None:
         run.steps_finished()
         run.input.settle()
-        outcome, last, run.held = run.take(milestone="fit_end"), run.held, None
-        if outcome is not None:
-            self.session.milestone(last_epoch.beside(outcome, last))
+        self.session.milestone(lambda: _outcome(run))
+        run.held = None
         epochs = int(history.params.get("epochs", 0))
         self.session.report(FitEnded(run.index, run.step, len(history.epoch), epochs))
 
@@ -364,6 +364,11 @@ class Training:
                     self.session.stop_with(None, "predict")
         elif self.run.held is not None:
             self.session.stop_with(self.run.held, "validation")
+
+
+def _outcome(run: FitRun) -> StateCapture | None:
+    outcome = run.take(milestone="fit_end")
+    return None if outcome is None else last_epoch.beside(outcome, run.held)
 
 
 @observing(spoils=True)

@@ -66,6 +66,9 @@ class Phase(enum.IntEnum):
     ENDED = 8
 
 
+_PHASES = frozenset(Phase)
+
+
 class Stop(enum.IntEnum):
     """What is asked of the trainer."""
 
@@ -186,7 +189,7 @@ class Beacon:
         """The name for the checkpoint that was asked for, or empty; forgotten from then on."""
         (name,) = _NAME.unpack_from(self._page, _AT_CHECKPOINT_NAME)
         self._put(_AT_CHECKPOINT_NAME, _NAME, b"")
-        return bytes(name).rstrip(b"\0").decode()
+        return bytes(name).rstrip(b"\0").decode(errors="replace")
 
     def write_replay(self, step: int, batches: int, total: int) -> None:
         """Publishes how far the place of a step in the input has been found."""
@@ -248,8 +251,9 @@ class Beacon:
         return int(_WORD.unpack_from(self._page, _AT_SETTLED)[0])
 
     def phase(self) -> Phase:
-        """What the trainer is doing."""
-        return Phase(_WORD.unpack_from(self._page, _AT_PHASE)[0])
+        """What the trainer is doing; nobody of ours writes another word than those of `Phase`."""
+        word = _WORD.unpack_from(self._page, _AT_PHASE)[0]
+        return Phase(word) if word in _PHASES else Phase.STARTING
 
     def progress(self) -> Progress:
         """Everything the trainer published."""

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from pitstop import steps
-from pitstop.engine.leaving import ending_threads
+from pitstop.engine.leaving import TrainingStopped, ending_threads
 from pitstop.engine.python_state import decode
 from pitstop.engine.refused import refuse_resume
 from pitstop.engine.saved_state import SavedState
-from pitstop.engine.session import Session, TrainingStopped
+from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Position, StateCapture
 from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
 from pitstop.engine.stop_signals import StopSignals
@@ -133,7 +133,7 @@ class Run:
         while count is None or self._done < count:
             yield self._done
             self._step_done()
-        self._session.milestone(self._cut("fit_end"))
+        self._session.milestone(lambda: self._cut("fit_end"))
         self._report_end()
         beacon.write_phase(Phase.BETWEEN_FITS)
 

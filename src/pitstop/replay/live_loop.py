@@ -153,7 +153,7 @@ class LiveLoop:
 
     def finish(self) -> None:
         """The loop is over, because a `fit` begins; its outcome is kept."""
-        self.session.milestone(self.take(milestone="loop_end"))
+        self.session.milestone(lambda: self.take(milestone="loop_end"))
         self._report_end()
 
     def script_ended(self) -> None:

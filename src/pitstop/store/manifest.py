@@ -196,7 +196,10 @@ def _checked_json(data: bytes) -> JsonValue:
     body, suffix = data[:-_SUFFIX_BYTES], data[-_SUFFIX_BYTES:]
     if suffix != _SUFFIX.format(xxh3_64_hexdigest(body)).encode():
         raise ValueError("its checksum does not hold")
-    return json.loads(data)
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 _Reader = Callable[[str, dict[str, JsonValue]], Any]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
@@ -33,6 +34,8 @@ _DAMAGE = {
     errno.EISDIR: "is a folder",
     errno.EIO: "cannot be read from the disk (input/output error)",
 }
+
+_MOST_STATE_BYTES = 1 << 28
 
 
 def image_of(manifest: Manifest) -> Image:
@@ -88,12 +91,23 @@ def read_state(path: Path, manifest: Manifest) -> bytes:
         EnvironmentFault: the file may not be opened or read.
     """
     promised = _entry(path, manifest, STATE_FILE)
+    if promised.size_bytes > _MOST_STATE_BYTES:
+        raise CheckpointCorrupt(path, f"{STATE_FILE} is too large: {promised.size_bytes} bytes")
     with opened(path, STATE_FILE) as file:
-        state = file.read()
+        state = file.read(promised.size_bytes + 1)
     _check_size(path, STATE_FILE, promised, len(state))
     if xxh3_64_hexdigest(state) != promised.xxh3_64:
         raise CheckpointCorrupt(path, f"{STATE_FILE} does not match its checksum")
+    if not _is_object(state):
+        raise CheckpointCorrupt(path, f"{STATE_FILE} is no JSON object, or nested too deeply")
     return state
+
+
+def _is_object(state: bytes) -> bool:
+    try:
+        return isinstance(json.loads(state), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def check_files(path: Path, manifest: Manifest) -> None:
