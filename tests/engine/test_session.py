@@ -364,7 +364,7 @@ def test_leaving_runs_finally_blocks_but_no_handlers() -> None:
 
 def test_a_milestone_waits_until_it_is_durable(make: MakeSupervisor) -> None:
     supervisor = make()
-    waiting = threading.Thread(target=supervisor.session.milestone, args=(cut(9),))
+    waiting = threading.Thread(target=supervisor.session.milestone, args=(lambda: cut(9),))
     waiting.start()
     _, snapshot = supervisor.told(2)
     assert (body_of(snapshot)["reason"], body_of(snapshot)["durable"]) == ("fit_end", True)

@@ -182,8 +182,7 @@ class Session:
     def start_steps(self, step: int, *, repeats: bool = False) -> None:
         """The first step of a fit is about to run; the cadence counts from here.
 
-        One that `repeats` was too short to be saved, and is trained again: nothing is saved,
-        for as long as it is that short.
+        One that `repeats` was too short to be saved: it is not saved, for as long as it is short.
         """
         now_ns = time.monotonic_ns()
         self._cadence.start(step, now_ns, age_ns())
