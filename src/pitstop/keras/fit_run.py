@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from pitstop import steps
-from pitstop.engine import shared_random
+from pitstop.engine import last_epoch, shared_random
 from pitstop.engine.changed_files import CHANGED
 from pitstop.engine.exactness import Exactness
 from pitstop.engine.fence import observing
@@ -265,6 +265,11 @@ class FitRun:
         except Exception as error:  # noqa: BLE001
             self.session.give_up_snapshots(error)
             return None
+
+    def outcome(self) -> StateCapture | None:
+        """What the finished fit has come to, with the end of its last epoch beside it."""
+        cut = self.take(milestone="fit_end")
+        return None if cut is None else last_epoch.beside(cut, self.held)
 
     def _cut(self, stage: str, milestone: str) -> StateCapture:
         private.flush_callbacks(self.callbacks)

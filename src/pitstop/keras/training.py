@@ -16,7 +16,6 @@ from pitstop.engine.refused import Refused, refuse_resume
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
-from pitstop.engine.state_capture import StateCapture
 from pitstop.engine.stop_signals import StopSignals
 from pitstop.engine.witness import place_on_stack
 from pitstop.errors import PeerFault, ResumeRefused
@@ -184,7 +183,7 @@ class Training:
     def _finish(self, run: FitRun, history: Any) -> None:
         run.steps_finished()
         run.input.settle()
-        self.session.milestone(lambda: _outcome(run))
+        self.session.milestone(run.outcome)
         run.held = None
         epochs = int(history.params.get("epochs", 0))
         self.session.report(FitEnded(run.index, run.step, len(history.epoch), epochs))
@@ -364,11 +363,6 @@ class Training:
                     self.session.stop_with(None, "predict")
         elif self.run.held is not None:
             self.session.stop_with(self.run.held, "validation")
-
-
-def _outcome(run: FitRun) -> StateCapture | None:
-    outcome = run.take(milestone="fit_end")
-    return None if outcome is None else last_epoch.beside(outcome, run.held)
 
 
 @observing(spoils=True)
