@@ -11,6 +11,7 @@ from pitstop.engine.variable_match import (
     SavedVariable,
     VariableMatch,
     match,
+    reshaped,
     what_fits,
 )
 from pitstop.errors import ResumeRefused
@@ -64,6 +65,12 @@ def test_of_several_variables_of_one_name_none_is_guessed() -> None:
     pairs, left = what_fits(before, present("Variable", "Variable", "a"))
     assert [(item.path, index) for item, index in pairs] == [("a", 2)]
     assert [label.partition(" ")[0] for label in left] == ["Variable", "gone"]
+
+
+def test_variables_of_another_model_are_named_with_both_shapes() -> None:
+    before = [*saved("a", "b"), *saved("gone", first=2)]
+    now = [*present("a"), *present("b", shape=(3,), first=1), *present("c", first=2)]
+    assert reshaped(before, now) == ["b float32[2] is now float32[3]", "c float32[2] is new"]
 
 
 def test_two_candidates_are_refused() -> None:

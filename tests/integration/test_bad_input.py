@@ -232,7 +232,8 @@ def test_changed_batch_size(run: KerasRun) -> None:
 
 def test_changed_shape_of_the_model(run: KerasRun) -> None:
     _edit(run, "UNITS = 4", "UNITS = 8")
-    _check_refused(run, "What is trained was changed", "layers", "variables")
+    change = "sequential/dense/kernel float32[8, 4] is now float32[8, 8]"
+    _check_refused(run, "What is trained was changed", "layers", "variables", change)
     forced = run.attempt("--force")
     assert forced.returncode == 0, forced.stderr
     assert _says(forced, "3 variables keep their new values", "sequential/dense/bias float32[4]")

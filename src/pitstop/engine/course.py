@@ -163,7 +163,7 @@ def _edited(found: TrainingMatch, now: Identity, *, force: bool) -> Course:
     if force or all(each.name in data for each in found.differences):
         return Course(goes_on=True, doubt=_sentence(found.differences))
     refusal = ResumeRefused(
-        f"What is trained was changed: {told(found.differences)}.",
+        f"What is trained was changed: {', '.join(each.name for each in found.differences)}.",
         "Undo the change, start over with --new, or restore what fits with --force.",
     )
     return Course(goes_on=False, refusal=refusal)

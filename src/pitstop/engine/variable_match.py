@@ -147,6 +147,19 @@ def what_fits(
     return pairs, left
 
 
+def reshaped(saved: Sequence[SavedVariable], present: Sequence[PresentVariable]) -> list[str]:
+    """Which of a model's variables are new or have another form, for a message."""
+    before = {item.path: item for item in saved}
+    pairs = [(before.get(each.path), each) for each in present]
+    return [
+        f"{item.label} is now {each.label.removeprefix(each.path + ' ')}"
+        if item
+        else f"{each.label} is new"
+        for item, each in pairs
+        if item is None or not fits(item, each)
+    ]
+
+
 def fits(item: SavedVariable, variable: PresentVariable) -> bool:
     """Whether a variable can take a saved value."""
     shape = variable.shape

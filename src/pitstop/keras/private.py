@@ -28,6 +28,7 @@ from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.trainers.trainer import Trainer
 from keras.src.utils import naming, traceback_utils
 
+from pitstop.engine.variable_match import PresentVariable
 from pitstop.errors import UnsupportedVersion
 from pitstop.tensorflow.naming import Naming
 
@@ -264,6 +265,14 @@ def model_variables(model: Any) -> Iterator[Any]:
     yield from model.metrics_variables
     if model.optimizer is not None:
         yield from model.optimizer.variables
+
+
+def variables_of(model: Any) -> list[PresentVariable]:
+    """The variables that a model has built by now, without its optimizer's."""
+    return [
+        PresentVariable(index, each.path, str(each.dtype), tuple(each.shape), each.path)
+        for index, each in enumerate(model.variables)
+    ]
 
 
 def layers_of(model: Any) -> list[Any]:

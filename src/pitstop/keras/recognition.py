@@ -6,18 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pitstop.engine import variable_match
 from pitstop.engine.call_site import present_call_site
 from pitstop.engine.course import Course, decide, doubt_of_left_out
 from pitstop.engine.identity import Identity
-from pitstop.engine.matching import TrainingMatch
+from pitstop.engine.matching import TrainingMatch, TrainingVerdict
 from pitstop.engine.process_name import process_name
 from pitstop.engine.program import command_digest, program_digest
 from pitstop.engine.refused import refuse_resume
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.session import Session
+from pitstop.errors import PeerFault, ResumeRefused
 from pitstop.events import Notice
-from pitstop.keras import fit_identity
+from pitstop.keras import fit_identity, private
 from pitstop.tensorflow import randomness
+from pitstop.tensorflow.variables import saved_variables
 
 _ANEW = Course(goes_on=False)
 
@@ -67,12 +70,14 @@ class Recognition:
         numbered = trainings.of_this_number()
         if numbered is not None:
             return FitBeginning(trainings.next_index(), identity, numbered)
-        return self._follow(identity, found, course)
+        return self._follow(model, identity, found, course)
 
-    def _follow(self, identity: Identity, found: TrainingMatch, course: Course) -> FitBeginning:
+    def _follow(
+        self, model: Any, identity: Identity, found: TrainingMatch, course: Course
+    ) -> FitBeginning:
         trainings = self._session.trainings
         if course.refusal is not None:
-            refuse_resume(self._session, course.refusal)
+            refuse_resume(self._session, self._with_variables(course.refusal, found, model))
         repeats = not course.goes_on and trainings.repeats(identity)
         if course.told and not repeats:
             self._session.report(Notice("training_compared", course.told))
@@ -83,6 +88,20 @@ class Recognition:
             doubt = doubt_of_left_out(identity, trainings.left_out())
             course = Course(goes_on=False, doubt=doubt)
         return FitBeginning(trainings.begin_another(), identity, None, course, repeats)
+
+    def _with_variables(
+        self, refusal: ResumeRefused, found: TrainingMatch, model: Any
+    ) -> ResumeRefused:
+        """Names the variables of another model, with both shapes."""
+        if found.verdict is not TrainingVerdict.EDITED:
+            return refusal
+        try:
+            saved = self._session.fetch(self._session.trainings.point_of(found))
+        except PeerFault:
+            return refusal
+        changed = variable_match.reshaped(saved_variables(saved), private.variables_of(model))
+        more = f" Variables: {'; '.join(changed)}." if changed else ""
+        return ResumeRefused(refusal.message + more, refusal.remedy)
 
     def _identify(self, model: Any, arguments: Mapping[str, Any]) -> Identity:
         site = present_call_site()
