@@ -48,7 +48,7 @@ _IN_A_WHILE = replace(_PLACE, counters=(), complete=False, values="1a")
         ),
         (_loop(_UNSEEDED), _loop(replace(_UNSEEDED, counters=("trial=1",))), "another"),
         (_loop(_IN_A_WHILE), _loop(_IN_A_WHILE), ""),
-        (_loop(_IN_A_WHILE), _loop(replace(_IN_A_WHILE, values="2b")), "doubt"),
+        (_loop(_IN_A_WHILE), _loop(replace(_IN_A_WHILE, values="2b")), "another"),
         (None, _loop(), "doubt"),
     ],
 )

@@ -96,8 +96,12 @@ def match(before: LoopIdentity | None, now: LoopIdentity) -> LoopMatch:
         return LoopMatch(another=moved)
     if is_other:
         return LoopMatch(another=_OTHER_WEIGHTS) if now.place.seed else LoopMatch(doubt=_UNSEEDED)
-    has_other_values = not now.place.complete and now.place.values != before.place.values
-    return LoopMatch(doubt=_doubt(likeness) or (_OTHER_VALUES if has_other_values else ""))
+    if not now.place.complete and now.place.values != before.place.values:
+        # A sweep in a `while`: its trials may begin alike.
+        return (
+            LoopMatch(another=_OTHER_VALUES) if now.place.seed else LoopMatch(doubt=_OTHER_VALUES)
+        )
+    return LoopMatch(doubt=_doubt(likeness))
 
 
 def _doubt(likeness: Likeness) -> str:
