@@ -28,11 +28,12 @@ Reference = tuple[str, Any]
 
 def user_modules() -> dict[str, types.ModuleType]:
     """The script and the modules of its own that it has imported, by name."""
-    return {
+    found = {
         name: module
-        for name, module in sorted(sys.modules.copy().items())
+        for name, module in sys.modules.copy().items()
         if issubclass(type(module), types.ModuleType) and _is_user_module(module)
     }
+    return dict(sorted(found.items()))
 
 
 def find(

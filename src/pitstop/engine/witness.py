@@ -7,6 +7,7 @@ out of it before anybody prints it, and the excepthook that was there prints it.
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 import sys
 import sysconfig
@@ -28,6 +29,8 @@ _LIBRARIES = tuple(
     if (path := sysconfig.get_paths().get(key))
 )
 _TRACEBACK_CHARACTERS = 8000
+_MOST_FILES = 1 << 14
+"""A process imports some 4,000 files with TensorFlow."""
 
 
 def is_own_file(filename: str) -> bool:
@@ -35,6 +38,7 @@ def is_own_file(filename: str) -> bool:
     return filename.startswith(_OWN)
 
 
+@functools.lru_cache(maxsize=_MOST_FILES)
 def is_user_file(filename: str) -> bool:
     """Whether a source file is the user's: no library, not generated, not ours."""
     return not (
