@@ -149,7 +149,7 @@ def test_run_folder_of_a_newer_format(tmp_path: Path) -> None:
     identity.write_text(newer)
     code, line = _refusal(tmp_path, "run")
     assert code == 1
-    assert "format version 99 was found; this Pitstop reads up to 1." in line
+    assert "format version 99 was found; this Pitstop reads 1." in line
     assert "Upgrade Pitstop to the version that wrote the run." in line
     assert identity.read_text() == newer
 

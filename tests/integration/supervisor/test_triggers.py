@@ -102,11 +102,11 @@ def test_the_save_is_done_before_the_time_is_up(tmp_path: Path) -> None:
     _check_saved_at_a_step(tmp_path, ended.returncode)
     assert _attempt_seconds(tmp_path) < 5.0
     assert asked.source == "time_limit"
-    assert "left of 5s (--max-time)" in asked.reason
+    assert "left of 5 s (--max-time)" in asked.reason
     assert _needed_seconds(asked.reason) >= 2.2  # the margin, and a step as measured
     cause, summary = _cause(tmp_path)
     assert cause == "time_limit"
-    assert "left of 5s (--max-time)" in summary
+    assert "left of 5 s (--max-time)" in summary
 
 
 def test_a_trainer_that_does_not_listen_is_ended_before_the_time_is_up(tmp_path: Path) -> None:
