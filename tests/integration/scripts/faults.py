@@ -1,8 +1,9 @@
 """What a script does to its own run, as its environment says.
 
 FAULTS is a list such as "kill@batch:5 stop@test:2": what to do, where, and at
-which count over the whole run.  They happen one after the other; the file
-FAULTS_DONE gets a byte for each, so that the attempt that resumes meets the next.
+which count over the whole run.  They happen one after the other; the folder
+FAULTS_DONE gets a folder for each, so that the attempt that resumes meets the next.
+No file is written: a file that a script goes on with makes a resume inexact.
 
     kill    SIGKILL to this process
     stop    the shell command STOP_COMMAND, which returns when the request has arrived
@@ -23,20 +24,23 @@ def meet(place, count):
     action, due_place, due_count = _due()
     if place != due_place or count < due_count:
         return
-    with Path(os.environ["FAULTS_DONE"]).open("ab") as done:
-        done.write(b".")
+    done = Path(os.environ["FAULTS_DONE"])
+    (done / str(_happened(done))).mkdir(parents=True)
     _ACTIONS[action]()
 
 
 def _due():
     faults = os.environ.get("FAULTS", "").split()
-    done = Path(os.environ.get("FAULTS_DONE", os.devnull))
-    happened = done.stat().st_size if done.is_file() else 0
+    happened = _happened(Path(os.environ.get("FAULTS_DONE", os.devnull)))
     if happened >= len(faults):
         return "", "", 0
     action, _, at = faults[happened].partition("@")
     place, _, count = at.partition(":")
     return action, place, int(count)
+
+
+def _happened(done):
+    return len(list(done.iterdir())) if done.is_dir() else 0
 
 
 def _stop():
