@@ -24,7 +24,7 @@ def main(on_stop="exit"):
     )
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile("adam", loss, metrics=["accuracy"])
-    callbacks = [Interrupt(), pitstop.keras.Callback(sys.argv[2], on_stop=on_stop)]
+    callbacks = [Interrupt(), pitstop.keras.Callback(sys.argv[2], every_steps=5, on_stop=on_stop)]
     first = model.fit(
         x, y, batch_size=16, epochs=2, validation_split=0.2, callbacks=callbacks, verbose=0
     )
