@@ -17,8 +17,9 @@ import pitstop
 from pitstop.errors import PeerClosed
 from pitstop.events import Event, ExceptionRaised, from_record
 from pitstop.link.beacon import Beacon
+from pitstop.link.messages import EventReport, SnapshotReport
 from pitstop.link.wire import Connection
-from tests.messages import body_of, welcome
+from tests.messages import welcome
 
 PACKAGE = Path(pitstop.__file__).parent
 SCRIPT = Path(__file__).parent / "scripts" / "raises_everywhere.py"
@@ -61,11 +62,15 @@ class Listener:
         connection.send(welcome(self._folder), [beacon.fd])
         try:
             while True:
-                message = connection.receive()
-                for fd in message.fds:
+                received = connection.receive()
+                for fd in received.fds:
                     os.close(fd)
-                if message.message.type == "event_report":
-                    self.events.append(from_record(body_of(message)["event"]))
+                match received.message:
+                    case EventReport(event):
+                        self.events.append(from_record(event))
+                    case SnapshotReport(sequence):
+                        # It is as good as on disk: who waits for that goes on.
+                        beacon.settle(sequence)
         except PeerClosed:
             connection.close()
             os.close(beacon.fd)
