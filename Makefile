@@ -21,12 +21,12 @@ $(READY): pyproject.toml tools/venv.sh
 demo: $(READY)  ## Stop a training run half way, resume it, prove the bits equal
 	$(BIN)/python examples/demo.py
 
-test: lint test-fast  ## Before each commit: lint, the unit tests, and some real trainings (8 minutes)
+test: lint test-unit test-fast  ## Before each commit: lint, the unit tests, and some real trainings (8 minutes)
 
 test-all: test test-rest  ## Everything that a merge needs (30 minutes)
 
 test-fast: $(READY)
-	$(BIN)/python -m pytest -q -m "(fast or not integration) and not torture" -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -q -m "fast and integration and not torture" -n 2 --dist loadgroup
 
 test-rest: $(READY)  ## The integration tests that `make test` leaves out
 	$(BIN)/python -m pytest -q -m "integration and not fast and not torture" -n 2 --dist loadgroup
