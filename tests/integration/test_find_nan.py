@@ -15,11 +15,12 @@ def test_the_gradient_before_the_bad_loss_is_found_and_why_knows_it(tmp_path: Pa
     assert before["cause"] == "nan_loss"
     assert any("pitstop find-nan" in line for line in before["advice"])
     files = _content(tmp_path / "run")
+    before_step_8 = max(step for step in _checkpoints(run) if step < 8)
 
     answer = run.pitstop("find-nan", "--json")
     assert answer.returncode == 0, answer.stderr
     found = json.loads(answer.stdout)
-    assert (found["where"], found["step"], found["from_step"]) == ("gradient", 8, 6)
+    assert (found["where"], found["step"], found["from_step"]) == ("gradient", 8, before_step_8)
     assert found["name"].endswith("first/kernel")
 
     assert (tmp_path / "lines.txt").read_text() == lines
@@ -28,6 +29,11 @@ def test_the_gradient_before_the_bad_loss_is_found_and_why_knows_it(tmp_path: Pa
     told = run.why()
     assert "a gradient is bad" in told["summary"]
     assert told["chain"][0]["source"] == "find-nan"
+
+
+def _checkpoints(run: KerasRun) -> list[int]:
+    """The steps that the run holds: a busy disk may have left out one that was due."""
+    return [entry["step"] for entry in json.loads(run.pitstop("checkpoints", "--json").stdout)]
 
 
 def _content(folder: Path) -> dict[str, bytes]:
