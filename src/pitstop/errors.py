@@ -127,5 +127,9 @@ class PeerClosed(PeerFault):
     """The process at the other end of a connection closed it or died."""
 
 
+class NoAnswer(PeerFault):
+    """The process at the other end of a connection is there, and does not answer in time."""
+
+
 class ProtocolMismatch(PeerFault):
     """Two processes of one run speak different protocol versions."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 import socket
 import sys
@@ -109,6 +110,27 @@ def test_stop_of_a_run_that_ends_by_itself_meanwhile_is_no_failure(
         code, text = _call(capsys, "stop", "runs/a")
         supervisor.join()
     assert (code, text) == (0, "runs/a is stopped; nothing was saved.\n")
+
+
+def test_a_supervisor_that_never_answers_is_not_waited_for(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = open_or_create(Path("runs/a"), ["python", "train.py"], Path.cwd())
+    with Journal(folder.journal, 1) as journal:
+        journal.append(AttemptStarted(1, ["python"], 1, 2, "host"))
+    address = str(tmp_path / "socket")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        listener.listen(0)  # The first client comes in, and fills the queue for the others.
+        lock = RunLock.acquire(folder.lock, own_record(address))
+        for found in (_json(capsys, "status", "--json"), *_json(capsys, "ls", "--json")):
+            assert (found["state"], found["phase"]) == ("running", "no_answer")
+        assert _json(capsys, "why", "--json")["state"] == "running"
+        for command in ("stop", "checkpoint"):
+            code, text = _call(capsys, command, "runs/a")
+            assert (code, f"kill -TERM {os.getpid()}" in text) == (1, True)
+        lock.close()
+    assert _json(capsys, "status", "--json")["state"] == "failed"
 
 
 def test_checkpoint_needs_a_live_run(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from pitstop.cli.quantities import NAME
 from pitstop.errors import RunNotFound, UserError
 from pitstop.store.catalog import Catalog
 from pitstop.store.run_folder import RunFolder
+from pitstop.supervisor.terminal.own_words import say
 
 
 @click.command()
@@ -21,15 +22,17 @@ from pitstop.store.run_folder import RunFolder
 def checkpoint(run: Path | None, *, name: str | None) -> None:
     """Write a durable checkpoint of RUN now; training goes on."""
     folder = find_run(run)
-    if pid := suspended(folder):
-        raise UserError(f"{folder.path} is suspended.", f"`fg`, or `kill -CONT {pid}`, wakes it.")
     live = LiveRun.find(folder)
     if live is None:
         raise RunNotFound(f"{folder.path} is not running.", "Its last checkpoint stands.")
     with contextlib.closing(live):
+        if pid := suspended(folder) or live.suspended_trainer():
+            remedy = f"`fg`, or `kill -CONT {pid}`, wakes it."
+            raise UserError(f"{folder.path} is suspended.", remedy)
         if name:
             _check_unused(folder, name)
-        saved = live.checkpoint(name or "")
+        later = f"{folder.path} is saved when the step under way has ended."
+        saved = live.checkpoint(name or "", lambda: say(later))
     path = folder.checkpoints / saved.checkpoint
     called = f", named {name}" if name else ""
     tell(f"saved step {saved.step} as {path}{called}")

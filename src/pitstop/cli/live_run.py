@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import socket
 import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from pitstop.errors import EnvironmentFault, PeerClosed, PitstopError, RunNotFound
+from pitstop.errors import EnvironmentFault, NoAnswer, PeerClosed, PitstopError, RunNotFound
 from pitstop.link.messages import (
     CheckpointAnswer,
     ClientRequest,
@@ -23,9 +25,12 @@ from pitstop.store.lock import LockRecord, is_locked, read_lock
 from pitstop.store.run_folder import RUN_FILE, RunFolder, find_runs, open_existing
 from pitstop.supervisor.processes.command_line import script_name
 from pitstop.supervisor.runs.choice import RUNS, family, script_of
-from pitstop.supervisor.status.status import SUSPENDED, Status
+from pitstop.supervisor.status.status import NO_ANSWER, SUSPENDED, Status
 from pitstop.supervisor.status.stored_status import stored_status
 
+ANSWER_SECONDS = 1.5
+"""What a supervisor has for an answer: it looks for clients several times a second."""
+_ASKED_AT_ONCE = 32
 _POLL_SECONDS = 0.05
 _Answer = TypeVar("_Answer", bound=Message)
 
@@ -38,26 +43,38 @@ def holder(folder: RunFolder) -> LockRecord | None:
 def suspended(folder: RunFolder) -> int:
     """Process id of the supervisor, if that is suspended, as by Ctrl-Z; else 0."""
     record = holder(folder)
-    here = record is not None and record.host == socket.gethostname()
-    if record is None or not here or not is_suspended(record.pid, record.start_time_ticks):
-        return 0
-    return record.pid
+    return record.pid if record is not None and _is_suspended(record) else 0
+
+
+def _is_suspended(record: LockRecord) -> bool:
+    return _is_here(record) and is_suspended(record.pid, record.start_time_ticks)
+
+
+def _is_here(record: LockRecord) -> bool:
+    return record.host == socket.gethostname()
 
 
 class LiveRun:
-    """A connection to the supervisor of a run."""
+    """A connection to the supervisor of a run, which has `ANSWER_SECONDS` for each answer."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, holder_pid: int) -> None:
         self._connection = connection
+        self._holder_pid = holder_pid
 
     @classmethod
     def find(cls, folder: RunFolder) -> LiveRun | None:
-        """The live run in a folder, None when nobody supervises it now."""
+        """The live run in a folder, None when nobody supervises it now.
+
+        Raises:
+            NoAnswer: its supervisor lets nobody in.
+        """
         record = holder(folder)
         if record is None or not record.socket:
             return None
         try:
-            return cls(Connection.connect(record.socket))
+            return cls(Connection.connect(record.socket, ANSWER_SECONDS), record.pid)
+        except NoAnswer as error:
+            raise _no_answer(record.pid) from error
         except PeerClosed:
             return None
 
@@ -66,28 +83,56 @@ class LiveRun:
 
         Raises:
             PeerClosed: it has ended.
+            NoAnswer: it does not answer.
         """
         return Status.from_json(self._ask(ClientRequest("status"), StatusAnswer).status)
+
+    def suspended_trainer(self) -> int:
+        """Process id of the trainer, if that is suspended; else 0.
+
+        Raises:
+            PeerClosed: the supervisor has ended.
+            NoAnswer: it does not answer.
+        """
+        now = self.status()
+        return (now.pid or 0) if now.state == SUSPENDED else 0
 
     def stop(self, *, now: bool) -> None:
         """Asks for a stop; the run obeys at its next step boundary, or `now`.
 
         Raises:
             PeerClosed: the supervisor ended before it answered.
+            NoAnswer: it does not answer.
         """
         self._ask(ClientRequest("stop", now=now), StatusAnswer)
 
-    def checkpoint(self, name: str = "") -> CheckpointAnswer:
+    def checkpoint(self, name: str, waits: Callable[[], None]) -> CheckpointAnswer:
         """Asks for a checkpoint, with a name if one is given, and waits until it is on disk.
+
+        Args:
+            name: of the checkpoint, or empty.
+            waits: called once where that takes a while.
 
         Raises:
             PeerClosed: the supervisor ended before it answered.
             EnvironmentFault: it refuses, and says why.
         """
-        return self._ask(ClientRequest("checkpoint", name=name), CheckpointAnswer)
+        request = ClientRequest("checkpoint", name=name)
+        with contextlib.suppress(NoAnswer):
+            return self._ask(request, CheckpointAnswer)
+        waits()
+        self._connection.socket.settimeout(None)
+        return self._answer(CheckpointAnswer)
 
     def _ask(self, request: ClientRequest, expected: type[_Answer]) -> _Answer:
+        self._connection.socket.settimeout(ANSWER_SECONDS)
         self._connection.send(request)
+        try:
+            return self._answer(expected)
+        except NoAnswer as error:
+            raise _no_answer(self._holder_pid) from error
+
+    def _answer(self, expected: type[_Answer]) -> _Answer:
         answer = self._connection.receive().message
         if isinstance(answer, Refusal):
             raise EnvironmentFault(answer.reason)
@@ -97,6 +142,7 @@ class LiveRun:
 
     def wait_for_end(self) -> None:
         """Returns when the supervisor has closed everything."""
+        self._connection.socket.settimeout(None)
         with contextlib.suppress(PeerClosed):
             while True:
                 self._connection.receive()
@@ -104,6 +150,13 @@ class LiveRun:
     def close(self) -> None:
         """Ends the conversation."""
         self._connection.close()
+
+
+def _no_answer(pid: int) -> NoAnswer:
+    return NoAnswer(
+        f"The supervisor of this run, process {pid}, does not answer.",
+        f"`kill -TERM {pid}` stops the run too; after `kill -KILL {pid}` another process saves it.",
+    )
 
 
 def find_run(path: Path | None) -> RunFolder:
@@ -133,15 +186,29 @@ def runs_of_script(name: str) -> list[RunFolder]:
 
 def status_of(folder: RunFolder) -> Status:
     """The status of a run, from its supervisor or else from its folder."""
-    suspended_pid = suspended(folder)
-    if suspended_pid:
+    record = holder(folder)
+    if record is None:
+        return stored_status(folder)
+    if _is_suspended(record):
         # Who is suspended does not answer.
-        return replace(stored_status(folder), state=SUSPENDED, supervisor_pid=suspended_pid)
-    live = LiveRun.find(folder)
-    if live is not None:
-        with contextlib.closing(live), contextlib.suppress(PeerClosed):
-            return live.status()
-    return stored_status(folder)
+        return replace(stored_status(folder), state=SUSPENDED, supervisor_pid=record.pid)
+    try:
+        live = LiveRun.find(folder)
+        if live is not None:
+            with contextlib.closing(live), contextlib.suppress(PeerClosed):
+                return live.status()
+    except NoAnswer:
+        return _held_status(folder, record, "running")
+    if not is_locked(folder.lock):
+        return stored_status(folder)
+    # Who holds a run here, and does not listen, saves what a supervisor has left.
+    return _held_status(folder, record, "stopping" if _is_here(record) else "running")
+
+
+def _held_status(folder: RunFolder, record: LockRecord, state: str) -> Status:
+    """The status of a run whose holder does not say more: one without an end is under way."""
+    stored = replace(stored_status(folder), supervisor_pid=record.pid, phase=NO_ANSWER)
+    return stored if stored.exit_code is not None else replace(stored, state=state)
 
 
 def status_at(path: Path) -> Status:
@@ -150,6 +217,12 @@ def status_at(path: Path) -> Status:
         return status_of(open_existing(path))
     except PitstopError:
         return Status(state="unreadable", run_dir=str(path))
+
+
+def statuses_at(paths: Sequence[Path]) -> list[Status]:
+    """The status of each; all are asked at once, since some may not answer."""
+    with ThreadPoolExecutor(max_workers=_ASKED_AT_ONCE) as threads:
+        return list(threads.map(status_at, paths))
 
 
 def wait_until_free(folder: RunFolder, timeout_seconds: float) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from pitstop.cli.echo import tell, tell_json
-from pitstop.cli.live_run import runs_of_script, status_at
+from pitstop.cli.live_run import runs_of_script, status_at, statuses_at
 from pitstop.cli.places import PLACE, fetched, find_remote_runs
 from pitstop.events import JsonValue
 from pitstop.remote.place import RemotePlace
@@ -38,7 +38,7 @@ def ls(context: click.Context, folder: Path | RemotePlace, *, as_json: bool) -> 
 
 def _statuses(context: click.Context, folder: Path | RemotePlace) -> Iterator[Status]:
     if isinstance(folder, Path):
-        yield from map(status_at, find_runs(folder) or _of_script(folder))
+        yield from statuses_at(find_runs(folder) or _of_script(folder))
         return
     for place in find_remote_runs(folder):
         yield replace(status_at(fetched(context, place)), run_dir=place.url)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from pitstop.cli.echo import tell, tell_json
-from pitstop.cli.live_run import find_run, status_at, status_of
+from pitstop.cli.live_run import find_run, status_of, statuses_at
 from pitstop.cli.ls import counted, print_table
 from pitstop.cli.places import PLACE, fetched
 from pitstop.durations import duration
@@ -31,7 +31,7 @@ def status(context: click.Context, run: Path | RemotePlace | None, *, as_json: b
     """
     found = [] if run is not None else find_runs(RUNS)
     if len(found) > 1 and not as_json:
-        print_table([status_at(path) for path in found])
+        print_table(statuses_at(found))
         return
     now = _status(context, run)
     if as_json:

@@ -26,11 +26,11 @@ _ORPHAN_SECONDS = 60.0
 def stop(run: Path | None, *, now: bool, no_wait: bool) -> None:
     """Stop RUN so that it can go on: finish the step, save, exit 75."""
     folder = find_run(run)
-    _wake(folder)
+    _wake(folder, suspended(folder))
     live = LiveRun.find(folder)
     if live is not None:
         with contextlib.closing(live):
-            if _asked(live, now=now) and no_wait:
+            if _asked(folder, live, now=now) and no_wait:
                 tell(f"{folder.path} is stopping.")
                 return
             live.wait_for_end()
@@ -40,12 +40,11 @@ def stop(run: Path | None, *, now: bool, no_wait: bool) -> None:
     tell(describe_end(folder, stored_status(folder), was_live=live is not None))
 
 
-def _wake(folder: RunFolder) -> None:
-    """Lets a run that is suspended go on, so that it can stop."""
-    pid = suspended(folder)
+def _wake(folder: RunFolder, pid: int) -> None:
+    """Lets a process of the run go on that is suspended, so that the run can stop."""
     if not pid:
         return
-    tell(f"{folder.path} is suspended; it goes on, so that it can stop.")
+    tell(f"{folder.path} is suspended; process {pid} goes on, so that it can stop.")
     try:
         os.kill(pid, signal.SIGCONT)
     except PermissionError as error:
@@ -54,9 +53,10 @@ def _wake(folder: RunFolder) -> None:
         ) from error
 
 
-def _asked(live: LiveRun, *, now: bool) -> bool:
+def _asked(folder: RunFolder, live: LiveRun, *, now: bool) -> bool:
     """Asks for the stop; False when the run has ended by itself before it heard."""
     try:
+        _wake(folder, live.suspended_trainer())
         live.stop(now=now)
     except PeerClosed:
         return False

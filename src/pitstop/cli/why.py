@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from pitstop import report
-from pitstop.cli.live_run import find_run, suspended
+from pitstop.cli.live_run import find_run, status_of
 from pitstop.cli.output_formats import OutputFormats, deliver, report_forms
 from pitstop.cli.places import PLACE, fetched
 from pitstop.remote.place import RemotePlace
@@ -47,7 +47,7 @@ def _report(
         return replace(found, name=run.url), None
     folder = find_run(run)
     found = report.why(folder.path, live=is_locked(folder.lock), attempt=attempt)
-    if suspended(folder) and found.last.state == "running":
+    if found.last.state == "running" and status_of(folder).state == SUSPENDED:
         found = replace(found, last=replace(found.last, state=SUSPENDED))
     left = folder.attempt_dir(found.last.attempt) / files.PAGE
     return found, left if left.exists() else None

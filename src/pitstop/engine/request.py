@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pitstop.errors import PeerClosed
+from pitstop.errors import PeerFault
 from pitstop.link.messages import ClientRequest
 from pitstop.link.wire import Connection
 
@@ -11,12 +11,12 @@ def request(socket_path: str, body: ClientRequest) -> bool:
     """Whether the supervisor that listens there took the request."""
     try:
         connection = Connection.connect(socket_path)
-    except PeerClosed:
+    except PeerFault:
         return False
     try:
         connection.send(body)
         connection.receive()
-    except PeerClosed:
+    except PeerFault:
         return False
     finally:
         connection.close()

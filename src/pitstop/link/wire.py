@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pitstop.errors import EnvironmentFault, PeerClosed
+from pitstop.errors import EnvironmentFault, NoAnswer, PeerClosed
 from pitstop.link.grammar import message_from
 from pitstop.link.messages import MalformedMessage, Message, UnknownMessage
 
@@ -55,11 +55,15 @@ class Connection:
 
         Raises:
             PeerClosed: nobody listens there.
+            NoAnswer: who listens there lets nobody in.
         """
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         sock.settimeout(timeout_seconds)
         try:
             sock.connect(path)
+        except (BlockingIOError, TimeoutError) as error:
+            sock.close()
+            raise NoAnswer(f"Who listens at {path} lets nobody in.") from error
         except OSError as error:
             sock.close()
             raise PeerClosed(f"Nobody listens at {path} ({error.strerror}).") from error
@@ -92,10 +96,11 @@ class Connection:
                 raise PeerClosed("The other process of the run is gone.") from error
 
     def receive(self) -> Received:
-        """Waits for the next message.
+        """Waits for the next message, no longer than the timeout of the socket.
 
         Raises:
             PeerClosed: the other process closed its end.
+            NoAnswer: none came in time.
             EnvironmentFault: this process may open no more files, and some came with it.
         """
         while (received := self._next()) is None:
@@ -131,6 +136,8 @@ class Connection:
             )
         except ConnectionError as error:
             raise PeerClosed("The other process of the run is gone.") from error
+        except TimeoutError as error:
+            raise NoAnswer("The other process of the run does not answer.") from error
         self._fds.extend(_descriptors(ancillary))
         if flags & socket.MSG_CTRUNC:
             # The kernel has dropped what did not fit; the message would never become whole.

@@ -40,19 +40,19 @@ def is_there(pid: int, began_ticks: int) -> bool:
     return bool(fields) and fields[0] not in _ENDED
 
 
-def is_suspended(pid: int, began_ticks: int) -> bool:
-    """Whether that process is there and stopped, by Ctrl-Z or SIGSTOP or a debugger."""
+def is_suspended(pid: int, began_ticks: int | None = None) -> bool:
+    """Whether a process, the one that began then, is stopped: by Ctrl-Z, SIGSTOP or a debugger."""
     fields = _fields_of(pid, began_ticks)
     return bool(fields) and fields[0] in _SUSPENDED
 
 
-def _fields_of(pid: int, began_ticks: int) -> list[bytes]:
+def _fields_of(pid: int, began_ticks: int | None) -> list[bytes]:
     """Empty where the process that began then is gone."""
     try:
         fields = _fields(Path(f"/proc/{pid}/stat").read_bytes())
     except (FileNotFoundError, ProcessLookupError):
         return []
-    return fields if _start_of(fields) == began_ticks else []
+    return fields if began_ticks in (None, _start_of(fields)) else []
 
 
 def _start_of(fields: list[bytes]) -> int:

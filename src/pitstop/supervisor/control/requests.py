@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pitstop.errors import PeerClosed
 from pitstop.events import CheckpointCommitted, CheckpointFailed, RoleTaken, StopRequested
 from pitstop.link.messages import CheckpointAnswer, ClientRequest, Message, Refusal, StatusAnswer
 from pitstop.link.wire import Connection
+from pitstop.machine.own_process import is_suspended
 from pitstop.supervisor.control.control_socket import Peer, peer_of
 from pitstop.supervisor.processes import family
-from pitstop.supervisor.status.status import Status
+from pitstop.supervisor.status.status import SUSPENDED, Status
 
 _NOTHING_TO_SAVE = "No Keras training is under way in this run, so there is nothing to save."
 _BEING_NAMED = "Another checkpoint is just being given a name. Try again."
@@ -99,7 +100,10 @@ class RequestDesk:
                 del self._waiting[connection]
 
     def _status(self) -> StatusAnswer:
-        return StatusAnswer(self._handlers.status().to_json())
+        now = self._handlers.status()
+        if now.state == "running" and now.pid and is_suspended(now.pid):
+            now = replace(now, state=SUSPENDED)
+        return StatusAnswer(now.to_json())
 
     def _stop(self, connection: Connection, request: ClientRequest) -> None:
         peer = peer_of(connection)

@@ -11,7 +11,9 @@ from pitstop.link.beacon import Phase, Progress
 from pitstop.supervisor.records.best_epoch import BestEpoch
 
 SUSPENDED = "suspended"
-"""State of a run whose supervisor is suspended, as by Ctrl-Z; its clients find it out."""
+"""State of a run whose supervisor or trainer is suspended, as by Ctrl-Z."""
+NO_ANSWER = "no_answer"
+"""Phase of a run that somebody holds, and who does not say more."""
 
 
 @dataclass(frozen=True)
