@@ -221,7 +221,7 @@ def status_at(path: Path) -> Status:
 
 def statuses_at(paths: Sequence[Path]) -> list[Status]:
     """The status of each; all are asked at once, since some may not answer."""
-    with ThreadPoolExecutor(max_workers=_ASKED_AT_ONCE) as threads:
+    with ThreadPoolExecutor(_ASKED_AT_ONCE, "pitstop-status") as threads:
         return list(threads.map(status_at, paths))
 
 
