@@ -22,7 +22,7 @@ RAISES_ANOTHER = Notice(
 _OUT_OF_MEMORY = ("MemoryError", "ResourceExhaustedError")
 
 
-def describe(error: Exception) -> dict[str, Any] | None:
+def describe(error: BaseException) -> dict[str, Any] | None:
     """The exception as JSON; None where it cannot be raised again as it was.
 
     Nor where memory has run out: the outcome would hold what the script has to let go.

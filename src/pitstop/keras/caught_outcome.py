@@ -16,7 +16,7 @@ class CaughtOutcome:
         self._cut: StateCapture | None = None
 
     @observing()
-    def hold(self, run: FitRun, error: Exception, *, is_restored: bool) -> None:
+    def hold(self, run: FitRun, error: BaseException, *, is_restored: bool) -> None:
         """A `fit` has ended in an exception.
 
         Args:

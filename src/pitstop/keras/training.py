@@ -97,7 +97,7 @@ class Training:
                     end_at_exit(run.input.iterator)
                 raise
             history = private.end_fit_early(model, run.callbacks)
-        except Exception as error:
+        except BaseException as error:  # `sys.exit` and Ctrl-C too
             self._caught.hold(run, error, is_restored=self._continuation is not None)
             raise
         else:
