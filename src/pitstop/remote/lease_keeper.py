@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable
 
 from pitstop.remote.fault import StorageFault
-from pitstop.remote.lease import RENEW_SECONDS
+from pitstop.remote.lease import EXPIRY_SECONDS, RENEW_SECONDS
 from pitstop.remote.lease_holder import LeaseHolder
 
 
@@ -23,10 +24,24 @@ class LeaseKeeper:
         self._holder = holder
         self._on_lost = on_lost
         self._released = False
+        self._renewed_seconds = -EXPIRY_SECONDS
         self._wake = threading.Event()
         # A request that hangs must not keep the process.
         self._thread = threading.Thread(target=self._run, name="pitstop-lease", daemon=True)
         self._thread.start()
+
+    def is_held(self) -> bool:
+        """Whether the mirror is ours; where that is not known of late, the lease is renewed now.
+
+        A network that was away, or a machine that was suspended, has let it run out.
+
+        Raises:
+            StorageFault: the mirror cannot be read or written.
+        """
+        if _now_seconds() - self._renewed_seconds < EXPIRY_SECONDS / 2 or self._renew():
+            return True
+        self._on_lost()
+        return False
 
     def finishing(self) -> None:
         """Says that only the last uploads are left."""
@@ -53,7 +68,19 @@ class LeaseKeeper:
     def _is_ours(self) -> bool:
         """Renews it; False when another run has taken the mirror."""
         try:
-            return self._holder.renew()
+            return self._renew()
         except StorageFault:
             # The sender meets the same fault, and tells of it.
             return True
+
+    def _renew(self) -> bool:
+        began_seconds = _now_seconds()
+        is_ours = self._holder.renew()
+        if is_ours:
+            self._renewed_seconds = began_seconds
+        return is_ours
+
+
+def _now_seconds() -> float:
+    """Of a clock that goes on while the machine is suspended."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

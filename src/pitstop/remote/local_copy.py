@@ -31,10 +31,10 @@ def read_checkpoints(run_dir: Path) -> tuple[LocalCheckpoint, ...]:
     return tuple(_present(entries))
 
 
-def newest_entry(run_dir: Path) -> CheckpointEntry | None:
-    """The newest checkpoint whose manifest can be read."""
+def read_manifests(run_dir: Path) -> tuple[Manifest, ...]:
+    """The manifests that can be read, newest first."""
     entries = Catalog(run_dir / CHECKPOINTS_DIR).entries()
-    return next((entry for entry in entries if entry.manifest), None)
+    return tuple(entry.manifest for entry in entries if entry.manifest)
 
 
 def read_records(run_dir: Path) -> tuple[LocalRecord, ...]:

@@ -68,6 +68,8 @@ class Mirror:
             return False
 
     def _follow(self, is_wanted: Callable[[], bool]) -> bool:
+        if not is_wanted():
+            return False
         remote = self._look()
         if RUN_FILE not in self._sizes:
             self._send(self._run_dir / RUN_FILE, RUN_FILE)

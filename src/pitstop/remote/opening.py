@@ -3,61 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop.errors import RunFolderInvalid, RunFolderUnwritable, UserError
+from pitstop.machine.regular_file import read_regular
 from pitstop.remote.fetch import fetch_run
 from pitstop.remote.lease_holder import LeaseHolder
-from pitstop.remote.local_copy import newest_entry
+from pitstop.remote.line import MirrorChoice, MirrorSide, choose, has_saved_apart
+from pitstop.remote.local_copy import read_manifests as read_local_manifests
 from pitstop.remote.remote_copy import read_identity, read_manifests
 from pitstop.remote.storage import Storage
 from pitstop.store.disk_fault import explain
 from pitstop.store.lock import RunLock, own_record
-from pitstop.store.manifest import Manifest
+from pitstop.store.names import first_free, numbered_names
 from pitstop.store.run_folder import JOURNAL_FILE, RUN_FILE, open_existing
-
-
-class MirrorChoice(enum.Enum):
-    """Where the run goes on from."""
-
-    BEGIN = "begin"
-    LOCAL = "local"
-    FETCH = "fetch"
-    REPLACE = "replace"
-
-
-@dataclass(frozen=True, order=True)
-class MirrorSide:
-    """How far one of the two copies is; the greater one is the newer.
-
-    Attributes:
-        sequence: number of its newest checkpoint, 0 without one.
-        created_seconds: when that was written.
-        journal_bytes: size of its journal, which only grows.
-    """
-
-    sequence: int
-    created_seconds: float
-    journal_bytes: int
-
-    @classmethod
-    def of(cls, newest: Manifest | None, journal_bytes: int) -> MirrorSide:
-        """From the newest checkpoint, None without one."""
-        if newest is None:
-            return cls(0, 0.0, journal_bytes)
-        return cls(newest.sequence, newest.info.created_seconds, journal_bytes)
-
-
-def choose(local: MirrorSide | None, remote: MirrorSide | None) -> MirrorChoice:
-    """The newer side, where there are both; None for a side without a run."""
-    if remote is None:
-        return MirrorChoice.BEGIN if local is None else MirrorChoice.LOCAL
-    if local is None:
-        return MirrorChoice.FETCH
-    return MirrorChoice.REPLACE if remote > local else MirrorChoice.LOCAL
 
 
 class Opening:
@@ -85,20 +45,36 @@ class Opening:
         lease.acquire(self._say)
         local, remote = self._local_side(), self._remote_side(new=new)
         choice = choose(local, remote)
-        if choice is MirrorChoice.REPLACE:
-            self._put_aside()
+        if local is not None and remote is not None:
+            self._bring_together(choice, local, remote)
         if choice in (MirrorChoice.FETCH, MirrorChoice.REPLACE):
-            self._fetch()
-        elif local is not None and remote is not None and local.sequence > remote.sequence:
-            self._say(f"{self._run_dir} is newer than {self._storage.url}, which will follow.")
+            self._fetch(self._run_dir)
+
+    def _bring_together(self, choice: MirrorChoice, local: MirrorSide, remote: MirrorSide) -> None:
+        url, here = self._storage.url, self._run_dir
+        if has_saved_apart(local, remote):
+            self._say(f"{here} ({local.place}) and {url} ({remote.place}) went on apart.")
+        if choice is MirrorChoice.REPLACE:
+            self._say(f"{url} is newer than {here}, which was put aside as {self._put_aside()}.")
+            return
+        if choice is MirrorChoice.BESIDE:
+            self._keep_beside()
+        if local.newest != remote.newest:
+            self._say(f"{here} is newer than {url}, which will follow.")
+
+    def _keep_beside(self) -> None:
+        """Fetches the mirror's line into a folder of its own, since the mirror follows another."""
+        folder = self._run_dir.resolve()
+        place = first_free(folder.parent, numbered_names(folder.name, first=1))
+        self._fetch(place)
+        self._say(f"what {self._storage.url} held is kept as {place}.")
 
     def _local_side(self) -> MirrorSide | None:
         if not (self._run_dir / RUN_FILE).exists():
             return None
-        newest = newest_entry(self._run_dir)
         journal = self._run_dir / JOURNAL_FILE
-        size_bytes = journal.stat().st_size if journal.exists() else 0
-        return MirrorSide.of(newest.manifest if newest else None, size_bytes)
+        data = read_regular(journal) if journal.exists() else b""
+        return MirrorSide.of(read_local_manifests(self._run_dir), data)
 
     def _remote_side(self, *, new: bool) -> MirrorSide | None:
         identity = read_identity(self._storage)
@@ -110,10 +86,9 @@ class Opening:
                 "Name another URL with --run-dir, or remove that one.",
             )
         self._check_same_run(identity.run_id)
-        sizes = self._storage.sizes()
-        manifests = read_manifests(self._storage, sizes)
-        newest = manifests[0].manifest if manifests else None
-        return MirrorSide.of(newest, sizes.get(JOURNAL_FILE, 0))
+        stored = read_manifests(self._storage, self._storage.sizes())
+        journal = self._storage.read(JOURNAL_FILE) or b""
+        return MirrorSide.of((each.manifest for each in stored if each.manifest), journal)
 
     def _check_same_run(self, run_id: str) -> None:
         if not (self._run_dir / RUN_FILE).exists():
@@ -124,25 +99,22 @@ class Opening:
                 "Name another local folder with --local-dir, or another URL with --run-dir.",
             )
 
-    def _put_aside(self) -> None:
+    def _put_aside(self) -> Path:
         folder = open_existing(self._run_dir)
         with contextlib.closing(RunLock.acquire(folder.lock, own_record())):
-            place = folder.archive()
-        self._say(
-            f"{self._storage.url} is newer than {self._run_dir}, which was put aside as {place}."
-        )
+            return folder.archive()
 
-    def _fetch(self) -> None:
-        self._say(f"fetching {self._storage.url} into {self._run_dir}.")
+    def _fetch(self, target: Path) -> None:
+        self._say(f"fetching {self._storage.url} into {target}.")
         try:
-            self._run_dir.parent.mkdir(parents=True, exist_ok=True)
+            target.parent.mkdir(parents=True, exist_ok=True)
             with contextlib.suppress(FileNotFoundError):
-                self._run_dir.rmdir()
-            found = fetch_run(self._storage, self._run_dir, self._say)
+                target.rmdir()
+            found = fetch_run(self._storage, target, self._say)
         except OSError as error:
             fault = explain(error)
             raise RunFolderUnwritable(
-                f"{self._run_dir} cannot be fetched to: {fault.cause}.", fault.remedy
+                f"{target} cannot be fetched to: {fault.cause}.", fault.remedy
             ) from error
         newest = f", the newest of step {found[0].info.step}" if found else ""
         plural = "" if len(found) == 1 else "s"

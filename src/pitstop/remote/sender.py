@@ -30,17 +30,24 @@ class Sender:
     """
 
     def __init__(
-        self, mirror: Mirror, report: Callable[[Event], None], on_end: Callable[[], None]
+        self,
+        mirror: Mirror,
+        report: Callable[[Event], None],
+        on_end: Callable[[], None],
+        is_ours: Callable[[], bool] = lambda: True,
     ) -> None:
         """Begins nothing.
 
         Args:
             report: told of failures, the first of a kind in a row.
             on_end: called when the thread has nothing more to do.
+            is_ours: asked before each step whether the mirror may be written; where it may not,
+                `stop` was called.
         """
         self._mirror = mirror
         self._report = report
         self._on_end = on_end
+        self._is_ours = is_ours
         self._wake = threading.Condition()
         self._due_seconds = 0.0
         self._asked = self._finishing = self._stopped = False
@@ -100,7 +107,7 @@ class Sender:
         with self._wake:
             finishing, self._asked = self._finishing, False
         try:
-            complete = self._mirror.update(lambda: not self._stopped)
+            complete = self._mirror.update(lambda: not self._stopped and self._is_ours())
         except StorageFault as fault:
             return self._failed(fault, finishing)
         except PitstopError as error:

@@ -63,8 +63,8 @@ class Uploader:
         self._begun = False
         self._ended = os.eventfd(0, os.EFD_CLOEXEC)
         mirror = Mirror(storage, run_dir, self._report)
-        self._sender = Sender(mirror, self._report, self._sender_ended)
         self._lease = LeaseKeeper(holder, lambda: self._sender.stop(_TAKEN))
+        self._sender = Sender(mirror, self._report, self._sender_ended, self._lease.is_held)
 
     def run(self) -> None:
         """Serves until the sender has ended, or is not waited for any longer."""

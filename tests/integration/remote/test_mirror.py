@@ -228,7 +228,7 @@ def test_two_different_runs(tmp_path: Path, server: S3Server) -> None:
     assert b"are two different runs" in mixed.stderr
 
 
-def test_the_newer_copy_wins(tmp_path: Path, server: S3Server) -> None:
+def test_the_further_copy_wins_and_the_other_is_kept(tmp_path: Path, server: S3Server) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     for folder in (here, there):
         before = len(_manifests(server))
@@ -237,7 +237,27 @@ def test_the_newer_copy_wins(tmp_path: Path, server: S3Server) -> None:
         assert _stop(process).returncode == 75
     process = _start(here, server)
     until(lambda: (here / "runs/cnn.1").exists() and _events(here, Restored))
-    assert b"is newer than runs/cnn, which was put aside as" in _stop(process).stderr
+    until(lambda: _newest_step(here) > _newest_step(there))
+    ended = _stop(process)
+    assert b"is newer than runs/cnn, which was put aside as" in ended.stderr
+    assert b"went on apart" not in ended.stderr
+    # The other one has lost the network, and goes on alone for longer.
+    elsewhere = _newest_step(here)
+    process = _start(there, server, "--run-dir", str(_LOCAL))
+    until(lambda: _newest_step(there) > elsewhere)
+    assert _stop(process).returncode == 75
+    further = _newest_step(there)
+    process = _start(there, server)
+    until(lambda: _events(there, Restored)[-1].step == further)
+    assert b"went on apart" in _stop(process).stderr
+    assert _newest_step(there, "runs/cnn.1") == elsewhere
+    assert _newest_step(there) >= further
+    _assert_complete(there, server)
+
+
+def _newest_step(folder: Path, run: str = "runs/cnn") -> int:
+    newest = Catalog(folder / run / "checkpoints").entries()[0].manifest
+    return newest.info.step if newest else 0
 
 
 def test_the_mirror_is_read_without_a_copy(tmp_path: Path, server: S3Server) -> None:
