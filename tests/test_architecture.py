@@ -30,6 +30,7 @@ WITHOUT_TENSORFLOW = (
     "events",
     "flight",
     "journal",
+    "launch",
     "link",
     "machine",
     "observation",

@@ -12,8 +12,9 @@ import pytest
 
 from pitstop import events, journal, steps
 from pitstop.engine.state_capture import Position
-from pitstop.store import catalog, format, manifest, names, run_folder
+from pitstop.store import catalog, format, gang_folder, manifest, names, run_folder
 from pitstop.store.digest import CHUNK_BYTES
+from pitstop.store.gang_folder import Shape
 from pitstop.store.identity import RunIdentity
 from pitstop.store.image import DATA_ALIGNMENT_BYTES, DTYPE_WIDTH_BYTES
 from pitstop.store.lock import LockRecord
@@ -29,11 +30,11 @@ GOLDEN = ROOT / "tests" / "goldens" / "format-2"
 MEMBERS = [
     *(
         field.name
-        for cls in (RunIdentity, FileEntry, TensorEntry, LockRecord)
+        for cls in (RunIdentity, FileEntry, TensorEntry, LockRecord, Shape)
         for field in fields(cls)
     ),
     *(f"info.{field.name}" for field in fields(CheckpointInfo)),
-    *("format", "version", "sequence", "files", "tensors", "crc32", "kind"),
+    *("format", "version", "sequence", "files", "tensors", "crc32", "kind", "gang_id", "shape"),
 ]
 NAMES = [
     *(run_folder.RUN_FILE, run_folder.JOURNAL_FILE, run_folder.LOCK_FILE, run_folder.STOP_FILE),
@@ -42,7 +43,8 @@ NAMES = [
     *(names.QUARANTINE_DIR, catalog.REASON_FILE),
     names.lasting_name(0).replace("0", "N"),
     *(next(names.checkpoint_names(1234)), names.partial_name(0)[:-1], names.expired_name("NAME")),
-    *(format.CHECKPOINT_KIND, format.RUN_KIND),
+    *(format.CHECKPOINT_KIND, format.RUN_KIND, format.GANG_KIND),
+    *(run_folder.GANG_FILE, gang_folder.MEMBERS_DIR),
     *(steps.FILE_NAME, steps.MAGIC.decode(), PERSISTER_LOG),
 ]
 STATE_PARTS = {

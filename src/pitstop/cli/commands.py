@@ -17,6 +17,7 @@ from pitstop.supervisor.terminal.own_words import say
 _EXIT_INTERRUPTED = 130
 COMMANDS = (
     "run",
+    "launch",
     "stop",
     "checkpoint",
     "status",

@@ -49,7 +49,7 @@ def diagnose(
         raise click.UsageError("--exit-code and --signal exclude each other.")
     code, name = ending_of(exit_code, signal_name or "")
     found = report.why_log(log, exit_code=code, signal=name)
-    deliver(found, forms)
+    deliver(found, None, forms)
 
 
 def ending_of(exit_code: int | None, signal_name: str) -> tuple[int | None, str]:

@@ -14,7 +14,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits."""
     open_standard()
     words = sys.argv[1:] if arguments is None else arguments
-    if "run" in words[:1]:
+    if words and words[0] in ("run", "launch"):
         early_stop.heed()
     # Loading the rest takes longer than all that is above.
     sys.exit(importlib.import_module("pitstop.cli.commands").call(arguments))

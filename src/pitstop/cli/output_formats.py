@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from pitstop.cli.echo import tell_json
+from pitstop.cli.echo import tell, tell_json
 from pitstop.cli.option_group import option_group
 from pitstop.errors import EnvironmentFault
 from pitstop.report import json_report, markdown, page, terminal
+from pitstop.report.gang import GangReport
 from pitstop.report.why import WhyReport
 
 
@@ -27,6 +28,11 @@ class OutputFormats:
     as_json: bool
     html_file: Path | None
     markdown_file: Path | None
+
+    @property
+    def in_terminal(self) -> bool:
+        """Whether no form was asked for."""
+        return not self.as_json and self.html_file is None and self.markdown_file is None
 
 
 report_forms = option_group(
@@ -49,25 +55,43 @@ report_forms = option_group(
 """Adds --json, --html and --md; the command gets `Forms`."""
 
 
-def deliver(found: WhyReport, forms: OutputFormats, left_page: Path | None = None) -> None:
+def deliver(found: WhyReport, left_page: Path | None, forms: OutputFormats) -> None:
     """Gives the report in the forms that were asked for, in the terminal when in none.
 
     Args:
         found: the report.
-        forms: what was asked for.
         left_page: the page that the run itself has left, to be told of in the terminal.
+        forms: what was asked for.
 
     Raises:
         EnvironmentFault: a file cannot be written.
     """
+    _write_files(found, forms)
+    if forms.as_json:
+        tell_json(json_report.to_json(found))
+    elif forms.in_terminal:
+        terminal.show(found, Console(), left_page)
+
+
+def deliver_gang(found: GangReport, left_page: Path | None, forms: OutputFormats) -> None:
+    """The same of all members of a launch: who failed first at length, the others in a line.
+
+    Raises:
+        EnvironmentFault: a file cannot be written.
+    """
+    _write_files(found.first.report, forms)
+    if forms.as_json:
+        tell_json(found.to_json())
+    elif forms.in_terminal:
+        terminal.show(found.first.report, Console(), left_page)
+        tell("\n".join(["", "The other members", *(f"  {line}" for line in found.lines())]))
+
+
+def _write_files(found: WhyReport, forms: OutputFormats) -> None:
     if forms.html_file is not None:
         _write(forms.html_file, page.render(found))
     if forms.markdown_file is not None:
         _write(forms.markdown_file, markdown.render(found))
-    if forms.as_json:
-        tell_json(json_report.to_json(found))
-    elif forms.html_file is None and forms.markdown_file is None:
-        terminal.show(found, Console(), left_page)
 
 
 def _write(path: Path, text: str) -> None:

@@ -77,6 +77,7 @@ Exit codes:
 @retention_options
 @supervision_options
 @click.option("--no-status-line", is_flag=True, help="No status line at the bottom of a terminal.")
+@click.option("--launcher-pid", type=int, default=0, hidden=True)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 @click.pass_context
 def run(
@@ -93,6 +94,7 @@ def run(
     retention: Retention,
     care: SupervisionOptions,
     no_status_line: bool,
+    launcher_pid: int,
     command: tuple[str, ...],
 ) -> None:
     """Run COMMAND under supervision; an unfinished run is resumed.
@@ -118,6 +120,7 @@ def run(
         hang=care.hang,
         new=new,
         status_line=not no_status_line,
+        launcher_pid=launcher_pid,
     )
     outcome = supervise(request, say, late_reports.prepare, late_reports.cause_and_report)
     early_stop.forget()

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from pitstop.cli.echo import tell, tell_json
+from pitstop.cli.gangs import find_gang, statuses, statuses_json
 from pitstop.cli.live_run import find_run, status_of, statuses_at
 from pitstop.cli.ls import counted, print_table
 from pitstop.cli.places import PLACE, fetched
@@ -25,10 +26,14 @@ from pitstop.supervisor.status.stored_status import stored_status
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.pass_context
 def status(context: click.Context, run: Path | RemotePlace | None, *, as_json: bool) -> None:
-    """Show where RUN is, a folder or the URL of a mirror.
+    """Show where RUN is, a folder or the URL of a mirror; each member of a launch.
 
     Without RUN: the only run under runs/, or all of them.
     """
+    gang = None if isinstance(run, RemotePlace) else find_gang(run)
+    if gang is not None:
+        tell_json(statuses_json(gang)) if as_json else print_table(statuses(gang))
+        return
     found = [] if run is not None else find_runs(RUNS)
     if len(found) > 1 and not as_json:
         print_table(statuses_at(found))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from pitstop.cli.echo import tell
+from pitstop.cli.gangs import begun, find_gang
 from pitstop.cli.live_run import LiveRun, find_run, suspended, wait_until_free
-from pitstop.errors import PeerClosed, UserError
+from pitstop.errors import PeerClosed, PitstopError, UserError
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.status.status import Status
 from pitstop.supervisor.status.stored_status import stored_status
@@ -24,20 +26,61 @@ _ORPHAN_SECONDS = 60.0
 @click.option("--now", is_flag=True, help="Do not finish the step: stop at the last snapshot.")
 @click.option("--no-wait", is_flag=True, help="Return when the request has arrived.")
 def stop(run: Path | None, *, now: bool, no_wait: bool) -> None:
-    """Stop RUN so that it can go on: finish the step, save, exit 75."""
-    folder = find_run(run)
-    _wake(folder, suspended(folder))
-    live = LiveRun.find(folder)
+    """Stop RUN so that it can go on: finish the step, save, exit 75.
+
+    Of a launch: all members, the leader first.
+    """
+    gang = find_gang(run)
+    folders = [find_run(run)] if gang is None else begun(gang)
+    with contextlib.ExitStack() as stack:
+        # The leader of a launch is asked first, and nobody is waited for before all were asked.
+        asked = [_ask(stack, folder, now=now) for folder in folders]
+        for each in asked:
+            if each.heard and no_wait:
+                tell(f"{each.folder.path} is stopping.")
+            elif each.refused is None:
+                tell(_end_of(each.folder, each.live))
+    for each in asked:
+        if each.refused is not None:
+            raise each.refused
+
+
+@dataclass(frozen=True)
+class _StopAsked:
+    """A run that was asked to stop.
+
+    Attributes:
+        live: None where nobody supervises it any more.
+        heard: it has heard the request.
+        refused: why it could not be asked.
+    """
+
+    folder: RunFolder
+    live: LiveRun | None = None
+    heard: bool = False
+    refused: PitstopError | None = None
+
+
+def _ask(stack: contextlib.ExitStack, folder: RunFolder, *, now: bool) -> _StopAsked:
+    try:
+        _wake(folder, suspended(folder))
+        live = LiveRun.find(folder)
+        if live is None:
+            return _StopAsked(folder)
+        stack.callback(live.close)
+        return _StopAsked(folder, live, heard=_asked(folder, live, now=now))
+    except PitstopError as error:
+        # The others of a launch are to be asked all the same.
+        return _StopAsked(folder, refused=error)
+
+
+def _end_of(folder: RunFolder, live: LiveRun | None) -> str:
+    """Waits for the end of a run; what is to be said of it."""
     if live is not None:
-        with contextlib.closing(live):
-            if _asked(folder, live, now=now) and no_wait:
-                tell(f"{folder.path} is stopping.")
-                return
-            live.wait_for_end()
+        live.wait_for_end()
     if not wait_until_free(folder, _ORPHAN_SECONDS):
-        tell(f"{folder.path} is still being saved by a process that lost its supervisor.")
-        return
-    tell(describe_end(folder, stored_status(folder), was_live=live is not None))
+        return f"{folder.path} is still being saved by a process that lost its supervisor."
+    return describe_end(folder, stored_status(folder), was_live=live is not None)
 
 
 def _wake(folder: RunFolder, pid: int) -> None:

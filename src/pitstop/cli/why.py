@@ -8,13 +8,18 @@ from pathlib import Path
 import click
 
 from pitstop import report
+from pitstop.cli.gangs import begun, find_gang
 from pitstop.cli.live_run import find_run, status_of
-from pitstop.cli.output_formats import OutputFormats, deliver, report_forms
+from pitstop.cli.output_formats import OutputFormats, deliver, deliver_gang, report_forms
 from pitstop.cli.places import PLACE, fetched
+from pitstop.errors import RunNotFound
 from pitstop.remote.place import RemotePlace
 from pitstop.report import files
+from pitstop.report.gang import GangReport, MemberReport, ended_seconds, of_members
 from pitstop.report.why import WhyReport
+from pitstop.store.gang_folder import GangFolder, task_name
 from pitstop.store.lock import is_locked
+from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.status.status import SUSPENDED
 
 
@@ -32,10 +37,26 @@ def why(
 ) -> None:
     """Tell why RUN stopped: the cause, what to do, and the evidence.
 
-    RUN is a folder, or the URL of a mirror.
+    RUN is a folder, or the URL of a mirror.  Of a launch: why the member that
+    failed first did, and who failed for it.
     """
-    found, left_page = _report(context, run, attempt)
-    deliver(found, forms, left_page)
+    gang = None if isinstance(run, RemotePlace) else find_gang(run)
+    if gang is not None:
+        deliver_gang(*_report_on_all(gang, attempt), forms)
+    else:
+        deliver(*_report(context, run, attempt), forms)
+
+
+def _report_on_all(gang: GangFolder, attempt: int | None) -> tuple[GangReport, Path | None]:
+    members, pages = [], {}
+    for folder in begun(gang):
+        found, pages[folder.path] = _of_folder(folder, attempt)
+        ended = ended_seconds(folder.path)
+        members.append(MemberReport(task_name(folder.path), found, ended))
+    if not members:
+        raise RunNotFound(f"No member of {gang.path} has begun.", "Launch it again.")
+    found_all = of_members(str(gang.path), members)
+    return found_all, pages[Path(found_all.first.report.name)]
 
 
 def _report(
@@ -45,7 +66,10 @@ def _report(
     if isinstance(run, RemotePlace):
         found = report.why(fetched(context, run), live=False, attempt=attempt)
         return replace(found, name=run.url), None
-    folder = find_run(run)
+    return _of_folder(find_run(run), attempt)
+
+
+def _of_folder(folder: RunFolder, attempt: int | None) -> tuple[WhyReport, Path | None]:
     found = report.why(folder.path, live=is_locked(folder.lock), attempt=attempt)
     if found.last.state == "running" and status_of(folder).state == SUSPENDED:
         found = replace(found, last=replace(found.last, state=SUSPENDED))

@@ -12,9 +12,10 @@ from pitstop.events import JsonValue
 
 RUN_KIND = "pitstop-run"
 CHECKPOINT_KIND = "pitstop-checkpoint"
+GANG_KIND = "pitstop-gang"
 
 CHECKPOINT_VERSION = 2
-_VERSIONS = {RUN_KIND: 1, CHECKPOINT_KIND: CHECKPOINT_VERSION}
+_VERSIONS = {RUN_KIND: 1, CHECKPOINT_KIND: CHECKPOINT_VERSION, GANG_KIND: 1}
 """Written into every file of the kind; the one version that this code reads."""
 
 

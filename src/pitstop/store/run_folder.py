@@ -25,11 +25,15 @@ STOP_FILE = "stop"
 CHECKPOINTS_DIR = "checkpoints"
 ATTEMPTS_DIR = "attempts"
 OUTPUT_FILE = "output.log"
+GANG_FILE = "gang.json"
+"""Of a folder that holds several runs that were launched as one, see `gang_folder`."""
 FOUND_FILE = "found.jsonl"
 """Of an attempt: what was found out about it afterwards, in the format of the journal."""
 
 FIND_DEPTH = 3
 """Folders below its root that `find_runs` looks into."""
+_GANG_DEPTH = 2
+"""The same below a gang's folder, wherever that lies."""
 
 _ELSEWHERE = "Move the folder away, or name another one with --run-dir."
 _TENSORFLOW_FILES = ("checkpoint", "saved_model.pb", "keras_metadata.pb")
@@ -156,6 +160,8 @@ def _walk(path: Path, depth: int) -> Iterator[Path]:
     if (path / RUN_FILE).is_file():
         yield path
         return
+    if (path / GANG_FILE).is_file():
+        depth = _GANG_DEPTH
     with contextlib.suppress(PermissionError, FileNotFoundError, NotADirectoryError):
         for child in path.iterdir() if depth else ():
             if child.is_dir() and not child.is_symlink() and not child.name.startswith("."):

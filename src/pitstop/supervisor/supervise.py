@@ -107,6 +107,8 @@ def supervise(
         process.adopt_orphans()
         # Before any thread: all threads must have the signals blocked.
         signals = stack.enter_context(closing(SignalQueue(request.stops.signals)))
+        if request.launcher_pid:
+            process.stop_with_parent(request.launcher_pid)
         # What a notice says, and when it began, counts for all attempts.
         preemption = PreemptionWatch.choose(request.stops.preemption, os.environ)
         stack.enter_context(closing(preemption))

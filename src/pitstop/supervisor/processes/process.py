@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import functools
 import os
 import resource
 import shutil
@@ -17,6 +18,7 @@ import pitstop
 from pitstop.errors import CommandNotExecutable, CommandNotFound, EnvironmentFault, PitstopError
 from pitstop.link.settings import ENV_SOCKET
 
+_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 # Python ignores these; a program that it starts must not inherit that.
 _PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -24,10 +26,17 @@ _PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
 
 @dataclass(frozen=True)
 class StandardStreams:
-    """Descriptors that a new process gets as its output, -1 to inherit ours."""
+    """Descriptors that a new process gets as its input and output, -1 to inherit ours."""
 
     stdout: int = -1
     stderr: int = -1
+    stdin: int = -1
+
+    @property
+    def wiring(self) -> list[tuple[int, int]]:
+        """Each descriptor with the number that it gets."""
+        pairs = ((self.stdin, 0), (self.stdout, 1), (self.stderr, 2))
+        return [(fd, to) for fd, to in pairs if fd >= 0]
 
 
 @dataclass(frozen=True)
@@ -80,35 +89,36 @@ def spawn(
     streams: StandardStreams | None = None,
     inherit: Sequence[int] = (),
     signal_mask: frozenset[signal.Signals] = frozenset(),
+    own_session: bool = True,
 ) -> int:
     """Starts a process as the leader of its own session; returns its pid.
 
     Its own session keeps the terminal's Ctrl-C and hang-up from it; reading
-    from the terminal still works.
+    from the terminal still works.  Without one it leads a process group of its
+    own, which keeps only the Ctrl-C from it.
 
     Args:
         program: the file to execute.
         command: its arguments, the name it is called by first.
         environment: its variables.
-        streams: its output; ours when not given.
+        streams: its input and output; ours when not given.
         inherit: descriptors that it gets under the same numbers.
         signal_mask: the signals it blocks.
 
     Raises:
         OSError: the kernel refuses (limits, memory, a bad executable).
     """
-    streams = streams or StandardStreams()
-    wiring = [(fd, fd) for fd in inherit]
-    wiring += [(fd, to) for fd, to in ((streams.stdout, 1), (streams.stderr, 2)) if fd >= 0]
-    return os.posix_spawn(
+    wiring = [*((fd, fd) for fd in inherit), *(streams or StandardStreams()).wiring]
+    start = functools.partial(
+        os.posix_spawn,
         program,
         list(command),
         dict(environment),
         file_actions=[(os.POSIX_SPAWN_DUP2, fd, to) for fd, to in wiring],
-        setsid=True,
         setsigmask=signal_mask,
         setsigdef=_PYTHON_IGNORES,
     )
+    return start(setsid=True) if own_session else start(setpgroup=0)
 
 
 def explain_refusal(program: str, error: OSError) -> PitstopError:
@@ -123,8 +133,19 @@ def explain_refusal(program: str, error: OSError) -> PitstopError:
 
 def adopt_orphans() -> None:
     """Makes orphaned descendants ours, so that none can outlive the run unseen."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def stop_with_parent(parent_pid: int) -> None:
+    """Lets the end of the process that started this one count as a SIGTERM to it."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent_pid:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _prctl(option: int, value: int) -> None:
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def reap() -> Iterator[Exit]:

@@ -51,25 +51,29 @@ def choose(command: Sequence[str], *, takes: bool = False, root: Path = RUNS) ->
         RunFolderUnwritable: the disk refused.
     """
     now, name = present_command(command), run_name(command)
-    with _alone(root):
+    with alone(root):
         runs = family(root, name)
         for run in runs:
             if not changes_since(run, now):
                 return RunChoice(run.path, f"the run is {run.path}.")
         if takes and (older := _same_script(runs, now)):
             return RunChoice(older.path, f"the run is {older.path}.")
-        path = next(path for path in _names(root, name) if not _is_taken(path))
+        path = next(path for path in numbered(root, name) if not is_taken(path))
         open_or_create(path, command, Path.cwd(), of_new_runs(os.environ))
     return RunChoice(path, _new_line(path, runs, now))
 
 
 def family(root: Path, name: str) -> list[RunFolder]:
     """The runs below `root` that have this name, with a number or without; the newest first."""
-    pattern = re.compile(re.escape(name) + r"(-\d+)?")
-    found = [path for path in _children(root) if pattern.fullmatch(path.name)]
-    runs = [open_existing(path) for path in found if (path / RUN_FILE).exists()]
+    runs = [open_existing(path) for path in of_name(root, name) if (path / RUN_FILE).exists()]
     own = [run for run in runs if run_name(run.identity.command) == name]
     return sorted(own, key=_used_seconds, reverse=True)
+
+
+def of_name(root: Path, name: str) -> list[Path]:
+    """The folders below `root` that have this name, with a number or without."""
+    pattern = re.compile(re.escape(name) + r"(-\d+)?")
+    return [path for path in _children(root) if pattern.fullmatch(path.name)]
 
 
 def script_of(run: RunFolder) -> str:
@@ -100,11 +104,12 @@ def _new_line(path: Path, runs: Sequence[RunFolder], now: StartedCommand) -> str
     return f"a new run, {path}; {nearest} is another one ({in_words(changed)})."
 
 
-def _names(root: Path, name: str) -> Iterator[Path]:
+def numbered(root: Path, name: str) -> Iterator[Path]:
+    """The places of runs of this name below `root`: NAME, NAME-2, NAME-3, ..."""
     return chain([root / name], (root / f"{name}-{number}" for number in count(2)))
 
 
-def _is_taken(path: Path) -> bool:
+def is_taken(path: Path) -> bool:
     """Whether anything is there but an empty folder."""
     if not path.is_dir():
         return os.path.lexists(path)
@@ -118,7 +123,7 @@ def _children(root: Path) -> list[Path]:
 
 
 @contextlib.contextmanager
-def _alone(root: Path) -> Iterator[None]:
+def alone(root: Path) -> Iterator[None]:
     """While nobody else makes a run below `root`."""
     try:
         root.mkdir(parents=True, exist_ok=True)

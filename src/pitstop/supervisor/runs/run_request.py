@@ -33,6 +33,7 @@ class RunRequest:
         status_line: show one on a terminal that can.
         trainer_pid: a process that runs the command already and is to be
             supervised, 0 to start the command.
+        launcher_pid: our parent, whose end is to stop the run; 0 for none.
     """
 
     run_dir: Path
@@ -49,6 +50,7 @@ class RunRequest:
     new: bool = False
     status_line: bool = True
     trainer_pid: int = 0
+    launcher_pid: int = 0
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class Screen:
         """
         fd = self._targets[target]
         with self._owned(fd):
-            _write_all(fd, data)
+            write_all(fd, data)
             if os.isatty(fd):
                 self._tail = (self._tail + data)[-status_line.LONGEST_SEQUENCE_BYTES :]
 
@@ -109,7 +109,7 @@ class Screen:
         with self._owned(fd):
             fresh = not os.isatty(fd) or self._tail.endswith(b"\n") or not self._tail
             start = "" if fresh else "\n"
-            _write_all(fd, f"{start}{PREFIX}{plain_line(line)}\n".encode())
+            write_all(fd, f"{start}{PREFIX}{plain_line(line)}\n".encode())
             self._tail = b"\n"
 
     def _paint(self, status: Status) -> None:
@@ -117,7 +117,7 @@ class Screen:
             size = self._size
             if size is not None and not status_line.inside_sequence(self._tail):
                 text = status_line.format_status(status, size.columns)
-                _write_all(self._targets[2], status_line.paint(size, text))
+                write_all(self._targets[2], status_line.paint(size, text))
 
     def _reserve(self) -> None:
         size = status_line.window_size(self._targets[2])
@@ -126,7 +126,7 @@ class Screen:
                 self._let_go()
             elif size != self._size:
                 self._size = size
-                _write_all(self._targets[2], status_line.reserve(size))
+                write_all(self._targets[2], status_line.reserve(size))
 
     def _release(self) -> None:
         with self._terminal:
@@ -134,7 +134,7 @@ class Screen:
 
     def _let_go(self) -> None:
         if self._size is not None:
-            _write_all(self._targets[2], status_line.release(self._size))
+            write_all(self._targets[2], status_line.release(self._size))
             self._size = None
 
     def _reserves(self, size: Size) -> bool:
@@ -144,7 +144,12 @@ class Screen:
         return self._terminal if os.isatty(fd) else nullcontext()
 
 
-def _write_all(fd: int, data: bytes) -> None:
+def write_all(fd: int, data: bytes) -> None:
+    """Writes all of it; blocks as long as the reader does.
+
+    Raises:
+        OSError: the descriptor is closed.
+    """
     view = memoryview(data)
     while view:
         try:

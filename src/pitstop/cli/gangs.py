@@ -1,0 +1,53 @@
+"""The commands on one run, for all members of a launch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pitstop.cli.live_run import runs_of_script, statuses_at
+from pitstop.cli.ls import counted
+from pitstop.events import JsonValue
+from pitstop.launch.choice import gangs
+from pitstop.store.gang_folder import GangFolder, is_gang, open_gang, task_name
+from pitstop.store.run_folder import RUN_FILE, RunFolder, find_runs, open_existing
+from pitstop.supervisor.processes.command_line import script_name
+from pitstop.supervisor.runs.choice import RUNS
+from pitstop.supervisor.status.status import Status
+
+
+def find_gang(path: Path | None) -> GangFolder | None:
+    """The launch that the user means: a folder, a script's newest, or the only one under runs/.
+
+    None where a run is meant.
+
+    Raises:
+        RunFolderInvalid: its gang.json is damaged.
+    """
+    if path is None:
+        places = {run.parent.parent for run in find_runs(RUNS)}
+        only = places.pop() if len(places) == 1 else None
+        return open_gang(only) if only is not None and is_gang(only) else None
+    if is_gang(path):
+        return open_gang(path)
+    if (path / RUN_FILE).exists() or runs_of_script(str(path)):
+        return None
+    return next(iter(gangs(RUNS, script_name(str(path)))), None)
+
+
+def begun(gang: GangFolder) -> list[RunFolder]:
+    """The runs of the members that have begun, the leader's first."""
+    return [open_existing(path) for path in gang.members if (path / RUN_FILE).exists()]
+
+
+def statuses(gang: GangFolder) -> list[Status]:
+    """Where each member is, the leader first."""
+    there = [path for path in gang.members if (path / RUN_FILE).exists()]
+    known = dict(zip(there, statuses_at(there), strict=True))
+    missing = {path: Status(state="not started", run_dir=str(path)) for path in gang.members}
+    return list((missing | known).values())
+
+
+def statuses_json(gang: GangFolder) -> JsonValue:
+    """The same for programs."""
+    found = zip(gang.members, statuses(gang), strict=True)
+    return {"members": [{"task": task_name(path), **counted(each)} for path, each in found]}

@@ -1,0 +1,153 @@
+"""`pitstop launch`."""
+
+from __future__ import annotations
+
+import copy
+import os
+import secrets
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+from pitstop.cli.quantities import SECONDS
+from pitstop.cli.run import run
+from pitstop.launch.choice import choose, claim
+from pitstop.launch.ending import SAVE_SECONDS, Linger
+from pitstop.launch.output import Terminal
+from pitstop.launch.plan import ENV_SECRET, plan, ports_needed
+from pitstop.launch.runner import LaunchRequest, free_ports, launch_members
+from pitstop.store.gang_folder import MOST_OF_A_KIND, Shape
+from pitstop.supervisor.processes.process import find_program
+from pitstop.supervisor.stops import early_stop
+from pitstop.supervisor.stops.signal_actions import SignalActions
+
+_OWN = ("run_dir", "local_dir", "new", "no_status_line", "launcher_pid", "command")
+_USED_HERE = ("grace", "signals", "take", "force")
+_LINGER_SECONDS = 30.0
+_EPILOG = """\b
+Options of `pitstop run` count for each member:
+  pitstop launch --workers 2 --ps 1 --every 500steps -- python train.py --lr 0.1
+
+\b
+Exit codes:
+  0    all complete
+  75   stopped; run the same command again to go on
+  2    wrong usage, or a folder of other members or of another command
+  else the leader's, or that of the member that failed first
+"""
+
+
+class _Launch(click.Command):
+    """Takes the options of `pitstop run` too, and hands them on as they were written."""
+
+    def __init__(self, **given: object) -> None:
+        super().__init__(**given)  # type: ignore[arg-type]
+        self._of_members = [_hidden(each) for each in run.params if each.name not in _OWN]
+        self.params[-1:-1] = self._of_members
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        values, _, order = self.make_parser(ctx).parse_args(list(args))
+        given = [each for each in dict.fromkeys(order) if each in self._of_members]
+        ctx.obj = [word for each in given for word in _words(each, values[each.name])]
+        return super().parse_args(ctx, args)
+
+
+def _hidden(option: click.Parameter) -> click.Parameter:
+    copied = copy.copy(option)
+    copied.expose_value = option.name in _USED_HERE
+    if isinstance(copied, click.Option):
+        copied.hidden = True
+    return copied
+
+
+def _words(option: click.Parameter, value: object) -> list[str]:
+    """The option as it stood on the command line; a list has one word for each time."""
+    name = option.opts[-1]
+    if isinstance(option, click.Option) and option.is_flag:
+        return [name]
+    values = value if isinstance(value, list) else [value]
+    return [word for each in values for word in (name, str(each))]
+
+
+_Count = click.IntRange(0, MOST_OF_A_KIND)
+
+
+@click.command(cls=_Launch, context_settings={"allow_interspersed_args": False}, epilog=_EPILOG)
+@click.option("--workers", type=_Count, required=True, help="How many workers.")
+@click.option("--ps", type=_Count, default=0, help="How many parameter servers.  [default: 0]")
+@click.option(
+    "--chief/--no-chief",
+    default=None,
+    help="One task is the chief.  [default: where there are parameter servers]",
+)
+@click.option("--evaluator", is_flag=True, help="One task evaluates beside the training.")
+@click.option(
+    "--run-dir",
+    type=click.Path(path_type=Path),
+    help="The folder of all members' runs, RUN/members/worker-0 and so on.  [default: runs/<script "
+    "name>, as `pitstop run` chooses it]",
+)
+@click.option("--new", is_flag=True, help="Put an existing folder aside (RUN.1, ...), start over.")
+@click.option(
+    "--linger",
+    type=SECONDS,
+    default=_LINGER_SECONDS,
+    help="How long the others may go on when the leader has ended.  [default: 30s]",
+)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
+@click.pass_context
+def launch(
+    context: click.Context,
+    *,
+    workers: int,
+    ps: int,
+    chief: bool | None,
+    evaluator: bool,
+    run_dir: Path | None,
+    new: bool,
+    linger: float,
+    grace: float,
+    signals: Sequence[str],
+    take: Sequence[str],
+    force: bool,
+    command: tuple[str, ...],
+) -> None:
+    """Run COMMAND as each member of a cluster on this machine.
+
+    Each member is an ordinary run, with its own TF_CONFIG; its output stands
+    behind its name.  The chief leads, or worker 0 where there is none.  Ctrl-C
+    stops all, a second one at once.  The same command again goes on.
+    """
+    find_program(command)
+    shape = _shape(workers, ps, evaluator=evaluator, chief=bool(ps) if chief is None else chief)
+    terminal = Terminal()
+    path = run_dir or _chosen(command, shape, terminal)
+    gang, lock = claim(path, shape, command, new=new, takes=bool(take) or force)
+    with closing(lock):
+        members = plan(gang.shape, free_ports(ports_needed(shape)), gang.path)
+        shared = {"PYTHONUNBUFFERED": "1", **os.environ, ENV_SECRET: secrets.token_hex(32)}
+        request = LaunchRequest(
+            members=members,
+            command=command,
+            options=tuple(context.obj),
+            environment=shared,
+            linger=Linger(linger, grace + SAVE_SECONDS),
+            signals=SignalActions.from_texts(signals),
+        )
+        code = launch_members(request, terminal)
+    early_stop.forget()
+    context.exit(code)
+
+
+def _shape(workers: int, ps: int, *, chief: bool, evaluator: bool) -> Shape:
+    if not workers and not chief:
+        raise click.UsageError("Somebody must train: give --workers or --chief.")
+    return Shape(chief=int(chief), worker=workers, ps=ps, evaluator=int(evaluator))
+
+
+def _chosen(command: Sequence[str], shape: Shape, terminal: Terminal) -> Path:
+    choice = choose(command, shape)
+    terminal.say(choice.line)
+    return choice.path

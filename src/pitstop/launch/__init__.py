@@ -1,0 +1,1 @@
+"""Several runs that train together, started on this machine as one."""

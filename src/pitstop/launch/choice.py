@@ -1,0 +1,110 @@
+"""The folder of a launch: that of the same command, or a new one; never one of another shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pitstop.errors import RunFolderUnwritable, RunNotFound, UserError
+from pitstop.store.disk_fault import explain
+from pitstop.store.gang_folder import GangFolder, Shape, create, is_gang, open_gang
+from pitstop.store.lock import RunLock, own_record
+from pitstop.store.names import first_free, numbered_names
+from pitstop.store.run_folder import open_existing
+from pitstop.supervisor.processes.command_line import run_name
+from pitstop.supervisor.runs.admission import CommandChanged, changes_since, present_command
+from pitstop.supervisor.runs.choice import RUNS, RunChoice, alone, is_taken, numbered, of_name
+from pitstop.supervisor.runs.command_change import Change, changes, in_words
+from pitstop.supervisor.runs.started_command import StartedCommand, command_of
+
+
+class ShapeChanged(UserError):
+    """The folder holds a launch of other members."""
+
+
+def choose(command: Sequence[str], shape: Shape, root: Path = RUNS) -> RunChoice:
+    """The launch of this command below `root`; a new one where there is none.
+
+    Raises:
+        RunFolderInvalid: a folder of such a name is damaged.
+        RunFolderUnwritable: the disk refused.
+    """
+    now, name = present_command(command), run_name(command)
+    with alone(root):
+        for gang in gangs(root, name):
+            if not _changes(gang, now):
+                return RunChoice(gang.path, f"the run is {gang.path}.")
+        path = next(path for path in numbered(root, name) if not is_taken(path))
+        create(path, shape, command)
+    return RunChoice(path, f"a new run, {path}.")
+
+
+def gangs(root: Path, name: str) -> list[GangFolder]:
+    """The launches below `root` that have this name, the newest first."""
+    found = [open_gang(path) for path in of_name(root, name) if is_gang(path)]
+    return sorted(found, key=lambda gang: gang.created_seconds, reverse=True)
+
+
+def claim(
+    path: Path, shape: Shape, command: Sequence[str], *, new: bool, takes: bool
+) -> tuple[GangFolder, RunLock]:
+    """The launch's folder, made or put aside as asked, and locked for us.
+
+    Args:
+        path: of the folder.
+        shape: of what is launched.
+        command: of what is launched.
+        new: put an existing one aside.
+        takes: another command may go on with it.
+
+    Raises:
+        RunInUse: it is running.
+        ShapeChanged: it has other members.
+        CommandChanged: it is another command's.
+        RunFolderInvalid: something else is there.
+        RunFolderUnwritable: the disk refused.
+    """
+    gang = open_gang(path) if is_gang(path) else create(path, shape, command)
+    if not new:
+        _admit(gang, shape, () if takes else _changes(gang, present_command(command)))
+    lock = RunLock.acquire(gang.lock, own_record())
+    if not new or not any(member.exists() for member in gang.members):
+        return gang, lock
+    _archive(path)
+    lock.close()
+    return claim(path, shape, command, new=False, takes=takes)
+
+
+def _admit(gang: GangFolder, shape: Shape, changed: Sequence[Change]) -> None:
+    if gang.shape != shape:
+        raise ShapeChanged(
+            f"{gang.path} holds a launch of {gang.shape}, and this is one of {shape}: what is saved"
+            " fits only the same members.",
+            "Launch as many as before, name another folder with --run-dir, or start over with"
+            " --new.",
+        )
+    if changed:
+        raise CommandChanged(
+            f"{gang.path} holds the launch of another command ({in_words(changed)}).",
+            "Name another folder with --run-dir, start over with --new, or go on from what is saved"
+            " with --take all.",
+        )
+
+
+def _changes(gang: GangFolder, now: StartedCommand) -> tuple[Change, ...]:
+    """In what a command differs from the one that the leader was started with last."""
+    try:
+        return changes_since(open_existing(gang.members[0]), now)
+    except RunNotFound:
+        return changes(command_of(gang.command, "", {}), now, moved=False)
+
+
+def _archive(path: Path) -> None:
+    path = path.resolve()
+    try:
+        path.rename(first_free(path.parent, numbered_names(path.name, first=1)))
+    except OSError as error:
+        fault = explain(error)
+        raise RunFolderUnwritable(
+            f"{path} cannot be put aside: {fault.cause}.", fault.remedy
+        ) from error

@@ -1,0 +1,113 @@
+"""The members' output on ours: whole lines, each behind the name of who wrote it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import threading
+
+from pitstop.supervisor.processes.process import StandardStreams
+from pitstop.supervisor.terminal.output import our_channels
+from pitstop.supervisor.terminal.own_words import PREFIX
+from pitstop.supervisor.terminal.screen import write_all
+
+_READ_BYTES = 1 << 16
+_LONGEST_LINE_BYTES = 1 << 20
+_OVERWRITES = re.compile(rb"\r(?=[^\r\n])")
+
+
+def prefixed(prefix: bytes, line: bytes) -> bytes:
+    """The line behind the prefix, which stays where a progress bar writes over its line."""
+    return prefix + _OVERWRITES.sub(b"\r" + prefix, line) + b"\n"
+
+
+class Lines:
+    """Cuts what is read into whole lines."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+
+    def cut(self, data: bytes) -> list[bytes]:
+        """The lines that `data` completes; one that never ends comes in parts."""
+        self._rest += data
+        *whole, rest = bytes(self._rest).split(b"\n") if b"\n" in data else [bytes(self._rest)]
+        if len(rest) > _LONGEST_LINE_BYTES:
+            whole, rest = [*whole, rest], b""
+        self._rest = bytearray(rest)
+        return whole
+
+    def end(self) -> list[bytes]:
+        """The last line, which nothing has ended."""
+        rest, self._rest = bytes(self._rest), bytearray()
+        return [rest] if rest else []
+
+
+class Terminal:
+    """Our own output: no thread tears another one's line."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def write(self, fd: int, data: bytes) -> None:
+        """Writes whole lines; nobody may be there to read them any more."""
+        with self._lock, contextlib.suppress(OSError):
+            write_all(fd, data)
+
+    def say(self, line: str) -> None:
+        """Tells the user a line of our own."""
+        self.write(2, f"{PREFIX}{line}\n".encode())
+
+
+class MemberOutput:
+    """The pipes from one member to our output."""
+
+    def __init__(self, prefix: str, terminal: Terminal) -> None:
+        """Opens them.
+
+        Raises:
+            OSError: there are too many open files.
+        """
+        self._prefix = prefix.encode()
+        self._terminal = terminal
+        self._ends: dict[int, int] = {}
+        self._threads: list[threading.Thread] = []
+        for channel in our_channels():
+            source, sink = os.pipe()
+            self._ends.update(dict.fromkeys(channel.targets, sink))
+            thread = threading.Thread(
+                target=self._copy,
+                args=(source, channel.targets[0]),
+                name="pitstop-member",
+                daemon=True,
+            )
+            self._threads.append(thread)
+
+    @property
+    def streams(self) -> StandardStreams:
+        """What the member gets as its output."""
+        return StandardStreams(self._ends[1], self._ends[2])
+
+    def started(self) -> None:
+        """Lets go of the member's ends, so that its end is seen, and begins to copy."""
+        for fd in set(self._ends.values()):
+            os.close(fd)
+        for thread in self._threads:
+            thread.start()
+
+    def drain(self, timeout_seconds: float) -> None:
+        """Waits until all is copied, but not for a reader that blocks."""
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join(timeout_seconds)
+
+    def _copy(self, source: int, target: int) -> None:
+        lines = Lines()
+        while data := os.read(source, _READ_BYTES):
+            self._pass_on(target, lines.cut(data))
+        self._pass_on(target, lines.end())
+        os.close(source)
+
+    def _pass_on(self, target: int, lines: list[bytes]) -> None:
+        if lines:
+            self._terminal.write(target, b"".join(prefixed(self._prefix, each) for each in lines))

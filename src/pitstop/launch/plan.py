@@ -1,0 +1,92 @@
+"""What is started for each member: its run folder, its TF_CONFIG, its name.  Pure.
+
+Format of TF_CONFIG: `tf.distribute.cluster_resolver.TFConfigClusterResolver`.  An evaluator has a
+task and no address, as Estimators expect it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pitstop.store.gang_folder import Shape, member_dir
+
+HOST = "127.0.0.1"
+ENV_PORT = "PITSTOP_CLUSTER_PORT"
+"""Environment variable: where the leader's supervisor listens for those of the other members."""
+ENV_SECRET = "PITSTOP_CLUSTER_SECRET"
+"""Environment variable: by what the supervisors of one cluster know each other."""
+_WITHOUT_ADDRESS = ("evaluator",)
+
+
+@dataclass(frozen=True)
+class Member:
+    """One process of the cluster.
+
+    Attributes:
+        name: for users ("worker 1").
+        run_dir: the folder of its run.
+        environment: variables that only it gets.
+        leads: its end is the end of the training.
+    """
+
+    name: str
+    run_dir: Path
+    environment: Mapping[str, str]
+    leads: bool
+
+    @property
+    def prefix(self) -> str:
+        """What stands in front of each line of its output."""
+        return f"{self.name} | "
+
+
+def ports_needed(shape: Shape) -> int:
+    """How many ports are listened on: one for each of TensorFlow's servers, and our leader's."""
+    return len(_with_address(shape)) + 1
+
+
+def plan(shape: Shape, ports: Sequence[int], path: Path) -> tuple[Member, ...]:
+    """The members, the leader first.
+
+    Args:
+        shape: how many there are of each kind.
+        ports: free ones, as many as `ports_needed`.
+        path: folder of all runs.
+    """
+    *servers, supervisors = ports
+    cluster: dict[str, list[str]] = {}
+    for (kind, _), port in zip(_with_address(shape), servers, strict=True):
+        cluster.setdefault(kind, []).append(f"{HOST}:{port}")
+    return tuple(
+        Member(
+            name=f"{kind} {index}",
+            run_dir=member_dir(path, kind, index),
+            environment={
+                "TF_CONFIG": _config(cluster, kind, index),
+                ENV_PORT: str(supervisors),
+            },
+            leads=place == 0,
+        )
+        for place, (kind, index) in enumerate(shape.tasks)
+    )
+
+
+def pitstop_run(
+    run_dir: Path, options: Sequence[str], command: Sequence[str], launcher_pid: int
+) -> list[str]:
+    """`pitstop run` of this installation for one member."""
+    program = [sys.executable, "-P", "-m", "pitstop.cli.main", "run", "--no-status-line"]
+    own = ["--run-dir", str(run_dir), "--launcher-pid", str(launcher_pid)]
+    return [*program, *own, *options, "--", *command]
+
+
+def _config(cluster: Mapping[str, list[str]], kind: str, index: int) -> str:
+    return json.dumps({"cluster": cluster, "task": {"type": kind, "index": index}})
+
+
+def _with_address(shape: Shape) -> list[tuple[str, int]]:
+    return [task for task in shape.tasks if task[0] not in _WITHOUT_ADDRESS]

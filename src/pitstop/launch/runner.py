@@ -1,0 +1,171 @@
+"""Starts the members, hands signals on to them, and collects how they ended."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+
+import psutil
+
+from pitstop.launch import ending
+from pitstop.launch.ending import Dismissal, Linger, MemberEnd
+from pitstop.launch.member_process import MemberProcess
+from pitstop.launch.output import MemberOutput, Terminal
+from pitstop.launch.plan import HOST, Member, pitstop_run
+from pitstop.machine import signalling
+from pitstop.supervisor.processes import family, process
+from pitstop.supervisor.processes.process import Exit
+from pitstop.supervisor.stops.signal_actions import SignalActions
+from pitstop.supervisor.stops.signals import ReceivedSignal, SignalQueue, suspend_self
+
+_LOOK_SECONDS = 0.5
+_SUSPEND_SECONDS = 2.0
+_UNHEARD = (signal.SIGCHLD, signal.SIGWINCH)
+
+
+@dataclass(frozen=True)
+class LaunchRequest:
+    """What is started.
+
+    Attributes:
+        members: the leader first.
+        command: that each of them runs.
+        options: of `pitstop run`, for each of them.
+        environment: of all of them.
+        linger: how long others may go on when the leader has ended.
+        signals: what each signal does.
+    """
+
+    members: tuple[Member, ...]
+    command: tuple[str, ...]
+    options: tuple[str, ...]
+    environment: Mapping[str, str]
+    linger: Linger
+    signals: SignalActions
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of this machine that nobody listens on now."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server((HOST, 0))) for _ in range(count)]
+        return [each.getsockname()[1] for each in sockets]
+
+
+def launch_members(request: LaunchRequest, terminal: Terminal) -> int:
+    """Runs the members to their ends; the exit code.
+
+    Must be called in the main thread of a process that does nothing else: it blocks signals,
+    adopts orphans and collects every child.
+
+    Raises:
+        EnvironmentFault: the machine refuses a process.
+    """
+    process.adopt_orphans()
+    with closing(SignalQueue(request.signals)) as signals:
+        launcher = _Launcher(request, terminal, signals)
+        try:
+            launcher.start()
+            launcher.wait()
+        finally:
+            launcher.end_all()
+        return ending.exit_code(launcher.ends)
+
+
+class _Launcher:
+    """The members that have been started; `ends` in the order of time."""
+
+    def __init__(self, request: LaunchRequest, terminal: Terminal, signals: SignalQueue) -> None:
+        self._request = request
+        self._terminal = terminal
+        self._signals = signals
+        self._began_seconds = time.time()
+        self._leader_ended_at: float | None = None
+        self._members: list[MemberProcess] = []
+        self.ends: list[MemberEnd] = []
+
+    @property
+    def _living(self) -> list[MemberProcess]:
+        return [each for each in self._members if each.end is None]
+
+    def start(self) -> None:
+        request = self._request
+        for member in request.members:
+            words = pitstop_run(member.run_dir, request.options, request.command, os.getpid())
+            environment = {**request.environment, **member.environment}
+            output = MemberOutput(member.prefix, self._terminal)
+            mask = self._signals.original_mask
+            self._members.append(MemberProcess(member, words, environment, output, mask))
+
+    def wait(self) -> None:
+        """Returns when all have ended."""
+        while self._living:
+            if select.select([self._signals], [], [], _LOOK_SECONDS)[0]:
+                for received in self._signals.take():
+                    self._on_signal(received)
+            for ended in process.reap():
+                self._on_exit(ended)
+            self._dismiss()
+
+    def end_all(self) -> None:
+        """Nothing that came out of the members stays: what still saves has some time for it."""
+        for each in self._living:
+            each.send(signal.SIGTERM)
+        give_up_at = time.monotonic() + self._request.linger.grace_seconds
+        while remaining := family.living_descendants(()):
+            if time.monotonic() >= give_up_at:
+                signalling.send(signal.SIGKILL, remaining)
+            select.select([], [], [], _LOOK_SECONDS)
+            for ended in process.reap():
+                self._on_exit(ended)
+
+    def _on_signal(self, received: ReceivedSignal) -> None:
+        if received.signal is signal.SIGTSTP:
+            self._suspend()
+        elif received.signal not in _UNHEARD:
+            for each in self._living:
+                each.send(received.signal)
+
+    def _suspend(self) -> None:
+        """Stops the members, then this process, as Ctrl-Z would have; all go on together."""
+        for each in self._living:
+            each.send(signal.SIGTSTP)
+        give_up_at = time.monotonic() + _SUSPEND_SECONDS
+        while time.monotonic() < give_up_at and not all(_is_stopped(e.pid) for e in self._living):
+            time.sleep(0.01)
+        suspend_self()
+        for each in self._living:
+            each.send(signal.SIGCONT)
+
+    def _on_exit(self, ended: Exit) -> None:
+        member = next((each for each in self._living if each.pid == ended.pid), None)
+        if member is None:
+            return
+        self.ends.append(member.ended(ended.wait_status, self._began_seconds))
+        self._terminal.say(f"{member.member.name} {self.ends[-1]}.")
+        if member.member.leads:
+            self._leader_ended_at = time.monotonic()
+
+    def _dismiss(self) -> None:
+        """Ends those who remain too long when the leader has ended."""
+        if self._leader_ended_at is None:
+            return
+        since = time.monotonic() - self._leader_ended_at
+        due = self._request.linger.dismissal(since)
+        for each in self._living:
+            if due is Dismissal.ASK:
+                each.dismiss()
+            elif due is Dismissal.KILL:
+                each.kill()
+
+
+def _is_stopped(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE))
+    except psutil.Error:
+        return True

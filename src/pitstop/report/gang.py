@@ -1,0 +1,100 @@
+"""The report on several runs that trained together: who failed first, and who failed for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pitstop import journal
+from pitstop.durations import duration
+from pitstop.events import JsonValue, TrainerExited
+from pitstop.report import json_report
+from pitstop.report.why import WhyReport
+from pitstop.store.run_folder import JOURNAL_FILE
+
+
+@dataclass(frozen=True)
+class MemberReport:
+    """The report on one of them.
+
+    Attributes:
+        task: its name for users ("worker 1").
+        report: on its own run.
+        ended_seconds: when it ended, in seconds since the epoch; 0 where it never began to.
+    """
+
+    task: str
+    report: WhyReport
+    ended_seconds: float
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended neither complete nor as it was asked to."""
+        return self.report.last.state == "failed"
+
+
+@dataclass(frozen=True)
+class GangReport:
+    """The report on all.
+
+    Attributes:
+        name: of their folder, as the user named it.
+        first: who failed first; the leader where nobody did.
+        others: the others, those that failed before those that did not.
+    """
+
+    name: str
+    first: MemberReport
+    others: tuple[MemberReport, ...]
+
+    def is_victim(self, member: MemberReport) -> bool:
+        """Whether a member failed after another one had."""
+        return member.failed and member is not self.first
+
+    def lines(self) -> tuple[str, ...]:
+        """One line on each of the others."""
+        return tuple(f"{each.task}: {self._how(each)}" for each in self.others)
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """One object; the member that failed first is the first of `members`."""
+        members = [
+            {
+                "task": each.task,
+                "victim": self.is_victim(each),
+                **json_report.to_json(each.report),
+            }
+            for each in (self.first, *self.others)
+        ]
+        return {
+            "run": self.name,
+            "first_failed": self.first.task if self.first.failed else None,
+            "members": members,
+        }
+
+    def _how(self, member: MemberReport) -> str:
+        last = member.report.last
+        cause = f" ({last.finding.cause})" if last.finding else ""
+        if not self.is_victim(member):
+            return f"{last.state}{cause}"
+        later = duration(member.ended_seconds - self.first.ended_seconds)
+        return f"{last.state} {later} later, a victim of {self.first.task}{cause}"
+
+
+def ended_seconds(run_dir: Path) -> float:
+    """When the script of a run ended last; when its journal did where that is not known."""
+    entries = journal.read(run_dir / JOURNAL_FILE).entries
+    exits = [each.time_seconds for each in entries if isinstance(each.event, TrainerExited)]
+    return max([*exits[-1:], *(each.time_seconds for each in entries[-1:] if not exits)], default=0)
+
+
+def of_members(name: str, members: Sequence[MemberReport]) -> GangReport:
+    """Puts who failed first in front.
+
+    Args:
+        name: of their folder.
+        members: the leader first; at least one.
+    """
+    failed = sorted((each for each in members if each.failed), key=lambda each: each.ended_seconds)
+    first, *others = [*failed, *(each for each in members if not each.failed)]
+    return GangReport(name, first, tuple(others))

@@ -1,0 +1,168 @@
+"""The folder of several runs that were launched as one: its shape, and where each run lies."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from pitstop.errors import RunFolderInvalid, RunFolderUnwritable
+from pitstop.events import JsonValue
+from pitstop.machine.regular_file import NoRegularFile, read_regular
+from pitstop.masking import masked_words
+from pitstop.store.disk_fault import explain
+from pitstop.store.filesystem import replace_file
+from pitstop.store.format import GANG_KIND, check_format, format_members
+from pitstop.store.run_folder import GANG_FILE, LOCK_FILE
+
+MEMBERS_DIR = "members"
+MOST_OF_A_KIND = 1000
+_ELSEWHERE = "Name an empty or a new folder with --run-dir."
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How many members there are of each kind; the kinds are TensorFlow's, the leader's first."""
+
+    chief: int = 0
+    worker: int = 0
+    ps: int = 0
+    evaluator: int = 0
+
+    @classmethod
+    def from_json(cls, record: JsonValue) -> Shape:
+        """The shape that `asdict` described.
+
+        Raises:
+            ValueError: it is none.
+        """
+        counts = record if isinstance(record, dict) else {}
+        shape = cls(**{each.name: counts.get(each.name, 0) for each in fields(cls)})
+        numbers = asdict(shape).values()
+        if not all(type(each) is int and 0 <= each <= MOST_OF_A_KIND for each in numbers):
+            raise ValueError("its shape is no count of members")
+        if not shape.chief + shape.worker:
+            raise ValueError("its shape has nobody who trains")
+        return shape
+
+    @property
+    def tasks(self) -> tuple[tuple[str, int], ...]:
+        """Kind and index of each member, the leader first."""
+        return tuple((kind, i) for kind, count in asdict(self).items() for i in range(count))
+
+    def __str__(self) -> str:
+        counts = [(kind, count) for kind, count in asdict(self).items() if count]
+        plurals = {"worker": "workers", "chief": "chiefs", "evaluator": "evaluators"}
+        words = (f"{n} {kind if n == 1 else plurals.get(kind, kind)}" for kind, n in counts)
+        return ", ".join(words)
+
+
+@dataclass(frozen=True)
+class GangFolder:
+    """The runs of one launch on disk.
+
+    Attributes:
+        path: of the folder.
+        gang_id: random hex digits, never used for another one.
+        shape: how many members it has.
+        command: that each of them runs, secrets in it masked.
+        created_seconds: seconds since the epoch.
+    """
+
+    path: Path
+    gang_id: str
+    shape: Shape
+    command: tuple[str, ...]
+    created_seconds: float
+
+    @property
+    def lock(self) -> Path:
+        """Held by the process that launched it, see `pitstop.store.lock`."""
+        return self.path / LOCK_FILE
+
+    @property
+    def members(self) -> tuple[Path, ...]:
+        """The run folder of each member, the leader's first; some may not have begun."""
+        return tuple(member_dir(self.path, kind, index) for kind, index in self.shape.tasks)
+
+
+def member_dir(path: Path, kind: str, index: int) -> Path:
+    """The run folder of a member."""
+    return path / MEMBERS_DIR / f"{kind}-{index}"
+
+
+def task_name(member: Path) -> str:
+    """The member's name for users ("worker 1"), from its run folder."""
+    return member.name.replace("-", " ")
+
+
+def is_gang(path: Path) -> bool:
+    """Whether a folder holds several runs that were launched as one."""
+    return (path / GANG_FILE).is_file()
+
+
+def create(path: Path, shape: Shape, command: Sequence[str]) -> GangFolder:
+    """Makes the folder.
+
+    Raises:
+        RunFolderInvalid: something else is there.
+        RunFolderUnwritable: the disk refused.
+    """
+    words = tuple(masked_words(command))
+    gang = GangFolder(path, uuid.uuid4().hex, shape, words, time.time())
+    record = {
+        **format_members(GANG_KIND),
+        "gang_id": gang.gang_id,
+        "shape": asdict(shape),
+        "command": list(words),
+        "created_seconds": gang.created_seconds,
+    }
+    try:
+        _check_unused(path)
+        (path / MEMBERS_DIR).mkdir(parents=True, exist_ok=True)
+        replace_file(path / GANG_FILE, (json.dumps(record, indent=2) + "\n").encode())
+    except OSError as error:
+        fault = explain(error)
+        raise RunFolderUnwritable(
+            f"The folder {path} cannot be written: {fault.cause}.", fault.remedy
+        ) from error
+    return gang
+
+
+def open_gang(path: Path) -> GangFolder:
+    """The gang at `path`, only read.
+
+    Raises:
+        RunFolderInvalid: its gang.json cannot be read, or is damaged.
+        FormatTooNew: a newer Pitstop wrote it.
+    """
+    try:
+        record = check_format(json.loads(read_regular(path / GANG_FILE)), GANG_KIND)
+        return GangFolder(
+            path,
+            str(record["gang_id"]),
+            Shape.from_json(record["shape"]),
+            tuple(str(word) for word in record["command"]),
+            float(record["created_seconds"]),
+        )
+    except (OSError, NoRegularFile, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise RunFolderInvalid(
+            f"{path / GANG_FILE} says of no launched training: {error}.", _ELSEWHERE
+        ) from error
+
+
+def _check_unused(path: Path) -> None:
+    if path.exists() and not path.is_dir():
+        raise RunFolderInvalid(f"{path} is a file.", "Name a folder with --run-dir.")
+    names = [each.name for each in path.iterdir()] if path.exists() else []
+    # A crash while it was made may leave these.
+    left = (LOCK_FILE, MEMBERS_DIR)
+    others = [name for name in names if name not in left and not name.startswith(f".{GANG_FILE}.")]
+    if others or (path.exists() and any((path / MEMBERS_DIR).glob("*"))):
+        raise RunFolderInvalid(
+            f"{path} is not the folder of a launch: it holds other files, and no {GANG_FILE}.",
+            _ELSEWHERE,
+        )

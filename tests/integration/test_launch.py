@@ -1,0 +1,142 @@
+"""Several runs that are launched as one, without TensorFlow."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from pitstop.store.lock import read_lock
+from tests.integration.supervisor import launch
+
+SCRIPT = Path(__file__).parent / "scripts" / "tells_its_task.py"
+ALL = "chief 0,worker 0,worker 1,ps 0"
+
+
+def _started(folder: Path, *options: object, fails: str = "", lasts: str = "") -> Any:
+    words = ("launch", "--run-dir", "run", *options, "--", sys.executable, SCRIPT, fails, lasts)
+    return launch.start(folder, *words)
+
+
+def _configs(output: bytes) -> dict[str, Any]:
+    """What each member said of its TF_CONFIG."""
+    lines = [line.split(" | config ") for line in output.decode().splitlines() if "config" in line]
+    assert len(lines) == len({name for name, _ in lines})
+    return {name: json.loads(text) for name, text in lines}
+
+
+def _members(folder: Path) -> dict[str, Any]:
+    answer = launch.call(folder, "status", "run", "--json")
+    return {each["task"]: each for each in json.loads(answer.stdout)["members"]}
+
+
+def _all_begun(folder: Path, count: int) -> bool:
+    logs = list((folder / "run" / "members").glob("*/attempts/1/output.log"))
+    return sum(b"to stderr" in each.read_bytes() for each in logs) == count
+
+
+def _processes(folder: Path) -> list[psutil.Process]:
+    """What works for a launch in this folder: by its working folder, whoever started it."""
+    return [each for each in psutil.process_iter() if _works_in(each, folder)]
+
+
+def _works_in(process: psutil.Process, folder: Path) -> bool:
+    try:
+        return bool(process.cwd() == str(folder) and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
+
+
+@pytest.mark.fast
+def test_members_run_are_stopped_and_go_on_as_one(tmp_path: Path) -> None:
+    shape = ("--workers", 2, "--ps", 1)
+    started = _started(tmp_path, *shape, lasts=ALL)
+    launch.until(lambda: _all_begun(tmp_path, 4))
+    assert {each["state"] for each in _members(tmp_path).values()} == {"starting"}
+    started.send_signal(signal.SIGINT)
+    ended = launch.finish(started)
+    assert ended.returncode == 75, ended.stderr
+    assert set(_configs(ended.stdout)) == {"chief 0", "worker 0", "worker 1", "ps 0"}
+    assert ended.stderr.count(b"worker 1 | to stderr\n") == 1
+    assert b"to stderr" not in ended.stdout
+    members = _members(tmp_path)
+    assert {each["state"] for each in members.values()} == {"stopped"}
+    assert not _processes(tmp_path)
+    refused = launch.finish(_started(tmp_path, "--workers", 3, "--ps", 1, lasts=ALL))
+    assert (refused.returncode, refused.stdout) == (2, b"")
+    again = _started(tmp_path, *shape, lasts=ALL)
+    launch.until(lambda: {each["attempt"] for each in _members(tmp_path).values()} == {2})
+    assert launch.call(tmp_path, "stop", "run").returncode == 0
+    assert launch.finish(again).returncode == 75
+    assert not _processes(tmp_path)
+
+
+def test_the_member_that_fails_first_is_named_and_who_lingers_is_ended(tmp_path: Path) -> None:
+    started = _started(
+        tmp_path, "--workers", 3, "--linger", "1s", "--grace=2s", fails="worker 1", lasts="worker 2"
+    )
+    ended = launch.finish(started)
+    assert ended.returncode == 3, ended.stderr
+    assert not _processes(tmp_path)
+    states = {task: each["state"] for task, each in _members(tmp_path).items()}
+    assert states == {"worker 0": "completed", "worker 1": "failed", "worker 2": "stopped"}
+    why = json.loads(launch.call(tmp_path, "why", "run", "--json").stdout)
+    assert why["first_failed"] == why["members"][0]["task"] == "worker 1"
+    assert b"worker 2: stopped" in launch.call(tmp_path, "why", "run").stdout
+
+
+def test_nothing_outlives_a_launcher_that_is_killed(tmp_path: Path) -> None:
+    started = _started(tmp_path, "--workers", 2, lasts=ALL)
+    launch.until(lambda: _all_begun(tmp_path, 2))
+    locks = [tmp_path / "run" / "members" / name / "lock" for name in ("worker-0", "worker-1")]
+    assert all(record is not None and record.pid for record in map(read_lock, locks))
+    started.kill()
+    launch.finish(started)
+    launch.until(lambda: not _processes(tmp_path))
+    assert {each["state"] for each in _members(tmp_path).values()} == {"stopped"}
+
+
+@pytest.mark.torture
+def test_a_supervisor_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
+    started = _started(tmp_path, "--workers", 2, "--linger", "1s", lasts=ALL)
+    launch.until(lambda: _all_begun(tmp_path, 2))
+    os.kill(_members(tmp_path)["worker 0"]["supervisor_pid"], signal.SIGKILL)
+    assert launch.finish(started).returncode == 137
+    assert not _processes(tmp_path)
+
+
+def test_options_of_run_are_handed_on_as_they_were_written(tmp_path: Path) -> None:
+    unknown = launch.call(tmp_path, "launch", "--workers", 1, "--nonsense", "--", "true")
+    assert unknown.returncode == 2
+    nobody = launch.call(tmp_path, "launch", "--workers", 0, "--", "true")
+    assert nobody.returncode == 2
+    wrong = launch.call(tmp_path, "launch", "--workers", 1, "--every", "5 apples", "--", "true")
+    assert (wrong.returncode, list(tmp_path.iterdir())) == (2, [])
+    options = ("--keep-best", "val_loss:2", "--keep-best=acc", "--keep", 7, "--force")
+    ended = launch.finish(_started(tmp_path, "--workers", 1, *options))
+    assert ended.returncode == 0, ended.stderr
+    kept = tmp_path / "run" / "members" / "worker-0" / "attempts" / "1" / "retention.json"
+    record = json.loads(kept.read_text())
+    assert record["keep_last"] == 7
+    assert len(record["keep_best"]) == 2
+
+
+def test_output_that_nobody_reads_does_not_hold_the_training(tmp_path: Path) -> None:
+    words = ("launch", "--run-dir", "run", "--workers", "2", "--", sys.executable, SCRIPT, "", "")
+    line = " ".join(map(str, (*launch.PITSTOP, *words[:-2], "''", "''"))) + " 2>&1 | head -n 1"
+    subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line],
+        cwd=tmp_path,
+        env=launch.environment(),
+        check=True,
+        stdout=subprocess.DEVNULL,
+        timeout=60,
+    )
+    assert {each["state"] for each in _members(tmp_path).values()} == {"completed"}

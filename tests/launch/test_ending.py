@@ -1,0 +1,55 @@
+"""The exit code of a launch, and the patience with those who remain."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitstop.launch.ending import Dismissal, Linger, MemberEnd, exit_code
+
+COMPLETE = MemberEnd(0)
+STOPPED = MemberEnd(75)
+LED = MemberEnd(0, leads=True)
+LED_STOPPED = MemberEnd(75, leads=True)
+LED_FAILED = MemberEnd(1, failed=True, leads=True)
+FAILED = MemberEnd(3, failed=True)
+SERVER_STOPPED = MemberEnd(143)
+SERVER_DISMISSED = MemberEnd(143, failed=True, dismissed=True)
+
+
+@pytest.mark.parametrize(
+    ("ends", "code"),
+    [
+        ((COMPLETE, LED), 0),
+        ((LED_STOPPED, STOPPED), 75),
+        ((FAILED, LED_FAILED), 1),
+        ((FAILED, LED_STOPPED), 75),
+        ((LED, FAILED, MemberEnd(4, failed=True)), 3),
+        ((MemberEnd(137, failed=True), LED, FAILED), 137),
+        ((LED, STOPPED), 75),
+        ((LED, SERVER_STOPPED), 0),
+        ((LED, SERVER_DISMISSED), 0),
+        ((LED, SERVER_DISMISSED, FAILED), 3),
+        ((SERVER_STOPPED, LED_STOPPED), 75),
+    ],
+)
+def test_the_exit_code_is_the_leaders_or_of_who_failed_first(
+    ends: tuple[MemberEnd, ...], code: int
+) -> None:
+    assert exit_code(ends) == code
+
+
+def test_how_each_ended_is_said_in_words() -> None:
+    said = [str(each) for each in (COMPLETE, STOPPED, FAILED, MemberEnd(143, dismissed=True))]
+    assert said == [
+        "completed",
+        "stopped (exit code 75)",
+        "failed (exit code 3)",
+        "was ended, as the leader had (exit code 143)",
+    ]
+
+
+def test_who_remains_is_asked_to_end_and_then_killed() -> None:
+    lingering = Linger(linger_seconds=30, grace_seconds=60)
+    due = [lingering.dismissal(seconds) for seconds in (0, 29.9, 30, 89.9, 90)]
+    nothing, ask, kill = Dismissal.NOTHING, Dismissal.ASK, Dismissal.KILL
+    assert due == [nothing, nothing, ask, ask, kill]

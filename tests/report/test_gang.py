@@ -1,0 +1,50 @@
+"""Who failed first, and who failed for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pitstop.diagnosis import Diagnosis
+from pitstop.events import AttemptEnded, AttemptStarted, TrainerExited
+from pitstop.journal import Journal
+from pitstop.report.gang import MemberReport, ended_seconds, of_members
+from pitstop.report.why import WhyReport
+
+
+def _member(task: str, state: str, ended: float = 0.0) -> MemberReport:
+    return MemberReport(task, WhyReport(task, Diagnosis(1, state, None)), ended)
+
+
+def test_who_failed_first_is_explained_and_who_failed_later_is_its_victim() -> None:
+    members = [
+        _member("worker 0", "failed", 12.0),
+        _member("worker 1", "failed", 10.0),
+        _member("worker 2", "completed", 9.0),
+        _member("ps 0", "stopped", 13.0),
+    ]
+    found = of_members("run", members)
+    assert found.first.task == "worker 1"
+    assert [each.task for each in found.others] == ["worker 0", "worker 2", "ps 0"]
+    assert [found.is_victim(each) for each in found.others] == [True, False, False]
+    record = found.to_json()
+    assert record["first_failed"] == "worker 1"
+    told = [(each["task"], each["victim"]) for each in record["members"]]
+    assert told == [("worker 1", False), ("worker 0", True), ("worker 2", False), ("ps 0", False)]
+    assert "2 s later" in found.lines()[0]
+
+
+def test_where_nobody_failed_the_leader_stands_first() -> None:
+    found = of_members("run", [_member("chief 0", "stopped", 3.0), _member("ps 0", "running")])
+    assert found.first.task == "chief 0"
+    assert found.to_json()["first_failed"] is None
+
+
+def test_a_member_ended_when_its_script_did(tmp_path: Path) -> None:
+    assert ended_seconds(tmp_path) == 0
+    with Journal(tmp_path / "journal.jsonl", 1) as journal:
+        journal.append(AttemptStarted(1, ["python"], 1, 2, "host"))
+        begun = ended_seconds(tmp_path)
+        journal.append(TrainerExited(1, "", 12, 1, 2, "training", 0.1))
+        exited = ended_seconds(tmp_path)
+        journal.append(AttemptEnded(1, "failed", 1, 12, None))
+    assert 0 < begun <= exited == ended_seconds(tmp_path)
