@@ -258,7 +258,7 @@ def _of_sign(log: Log, sign: Sign, found: re.Match[str], number: int, group: str
         return _of_uncounted_input(log, base)
     groups = {name: text for name, text in found.groupdict().items() if text}
     if sign.cause is not None or not groups:
-        message = groups.get("what") or groups.get("fatal") or groups.get("uncaught")
+        message = groups.get("what") or groups.get("fatal") or groups.get("uncaught") or groups.get("check")
         if message:
             return _of_native_message(log, base, message)
         fault = groups.get("fault")

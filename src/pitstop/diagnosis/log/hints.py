@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,13 +14,14 @@ from pitstop.diagnosis.log.clues import classified
 from pitstop.diagnosis.log.lines import Line
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.log.signs.sign import Weight
-from pitstop.diagnosis.rules.signatures import classify
+from pitstop.diagnosis.rules.signatures import classify, with_status_names
 from pitstop.diagnosis.rules.signatures.signature import TENSORFLOW
 
 _SOUNDS_LIKE_AN_ERROR = re.compile(
     r"error|exception|fatal|fail(?:ed|ure)\b|^E |: E |\[E |^E\d{4} |\b[A-Z]+_[A-Z]+: "
     r"|\bOOM\b|\bout of memory\b|not found in checkpoint|size mismatch for|max retries exceeded"
-    r"|(?:cannot|unable to) allocate",
+    r"|(?:cannot|unable to) allocate|\b(?:Failed precondition|Unavailable|Data loss): "
+    r"|^(?:Original stack trace for|Caused by op) '",
     re.IGNORECASE,
 )
 _IS_NONE = re.compile(
@@ -33,11 +35,8 @@ _WAITS = re.compile(r"\bwait(?:s|ed|ing)?\b", re.IGNORECASE)
 _OP_FAILED = re.compile(r"\b(?:op_kernel|executor)\.cc:\d+\] ")
 """TensorFlow calls it a warning when an operation fails; the exception comes afterwards."""
 _STATUS = re.compile(r"\b(?P<code>[A-Z]+(?:_[A-Z]+)*): ")
-_OLD_STATUS = re.compile(
-    r"\b(?P<code>Resource exhausted|Not found|Invalid argument|Out of range|Unavailable|Aborted"
-    r"|Failed precondition|Permission denied|Data loss|Deadline exceeded|Cancelled): "
-)
-"""As TensorFlow spelled them before 2.9."""
+_OF_AN_OPERATION = re.compile(r"^\s*\[\[(?:\{\{|[Nn]ode)")
+"""TensorFlow prints the operation that failed below the message of its exception."""
 _NAMED = re.compile(r"(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z]\w*(?:Error|Exception)): .")
 _MOST_LINES = 60
 _FACTOR = 0.45
@@ -50,23 +49,26 @@ def find(log: Log) -> Iterator[Clue]:
     """What the last such lines may mean, in order; far less sure than anything else."""
     inside = log.inside_tracebacks
     told = [line for line in log.lines if line.text.strip()][-_MOST_LINES:]
-    for line in told:
-        if line.number not in inside and _may_be_an_error(line.text):
+    for line, below in itertools.pairwise([*told, Line(0, "")]):
+        is_message = _may_be_an_error(line.text) or _OF_AN_OPERATION.match(below.text)
+        if line.number not in inside and is_message:
             yield from _of(log, line)
 
 
 def before(log: Log, clue: Clue) -> Clue | None:
-    """What native code called an error just before it gave up, if that names a cause."""
+    """What was said of an error just before native code gave up, if that names a cause."""
     near = range(clue.number - _LINES_BEFORE, clue.number)
     for line in reversed(log.lines):
-        found = _CALLED_AN_ERROR.search(line.text) if line.number in near else None
-        if found and line.group == clue.group and not _IS_NONE.search(line.text):
-            raised = from_title("InternalError", found["said"])
-            row = classify(raised)
-            if row:
-                base = replace(clue, number=line.number, quote=line.text.strip())
-                headline = f"{row.headline}: {phrases.shorten(found['said'])}"
-                return replace(classified(log, base, raised, row), raised=None, headline=headline)
+        if line.number not in near or line.group != clue.group or not _may_be_an_error(line.text):
+            continue
+        called = _CALLED_AN_ERROR.search(line.text)
+        said = called["said"] if called else line.text.strip()
+        raised = from_title("InternalError", said)
+        row = classify(raised)
+        if row:
+            base = replace(clue, number=line.number, quote=line.text.strip())
+            headline = f"{row.headline}: {phrases.shorten(said)}"
+            return replace(classified(log, base, raised, row), raised=None, headline=headline)
     return None
 
 
@@ -99,8 +101,8 @@ def _read_as_exception(text: str) -> Raised:
     named = _NAMED.search(text)
     if named:
         return from_title(named["name"], text.strip())
-    status = _STATUS.search(text) or _OLD_STATUS.search(text)
-    name = re.sub(r"[ _]", "", status["code"].title()) + "Error" if status else ""
+    status = _STATUS.search(with_status_names(text))
+    name = status["code"].title().replace("_", "") + "Error" if status else ""
     return from_title(name if name in TENSORFLOW else "RuntimeError", text.strip())
 
 

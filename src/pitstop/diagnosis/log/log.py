@@ -19,7 +19,7 @@ _GPU = re.compile(
     r"[Cc]reated (?:TensorFlow )?device .*GPU|Adding visible gpu|GPU_\d+_bfc|device:GPU"
     r"|cuda:\d|TPU:\d|/gpu:\d"
     r"|(?:StreamExecutor device|Found device) .*(?:GPU|Tesla|GeForce|NVIDIA)|Loaded cuDNN"
-    r"|gpu_device\.cc|bfc_allocator\.cc:\d+\] Sum Total of in-use chunks"
+    r"|gpu_device\.cc|bfc_allocator\.cc:\d+\] (?:Sum Total of in-use|[*_]{40})"
 )
 
 

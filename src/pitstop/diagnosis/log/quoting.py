@@ -18,11 +18,13 @@ _NOTEBOOK = re.compile(r'^\s*(?P<text>".*\\n"),?\s*$')
 """An output line in the file of a notebook."""
 
 _LONE_MARKS = re.compile(r"^[\s#>/*;%|`'\"!$-]{1,16}(?:\d{1,2}[.)] )?(?=[A-Za-z_])")
+_BOLD = re.compile(r"^\*\*([A-Za-z_][^*]*)\*\*")
 _LAST_MARKS = re.compile(r"[\s`*]+$")
 
 
 def unquoted(raw: str) -> str:
     """The line without what a page or a notebook's file made of it."""
+    raw = _BOLD.sub(r"\1", raw) if raw.startswith("**") else raw
     text = _from_notebook(raw) if raw.endswith(('\\n",', '\\n"')) else raw
     if "&" in text and _ENTITY.search(text):
         text = html.unescape(text).replace("\xa0", " ")

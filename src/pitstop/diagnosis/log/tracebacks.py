@@ -268,8 +268,10 @@ def _is_title(text: str, *, is_code: bool) -> bool:
     title = None if text[:1].isspace() else _TITLE.match(text)
     if title is None:
         return False
+    if ERROR_NAME.match(title["name"]):
+        return True
     # Where the indentation was lost, code stands below its frame like a title.
-    return not is_code or bool(ERROR_NAME.match(title["name"]))
+    return not is_code and (":" in text or title["name"] != title["name"].lower())
 
 
 def _message_lines(stream: list[Line], start: int) -> Iterator[str]:

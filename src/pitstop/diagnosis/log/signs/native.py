@@ -105,7 +105,8 @@ NATIVE = (
             r"^.*terminate called after throwing .*\n(?:.*\n)?.*what\(\): +"
             r"(?P<what>.*(?:\n\S.*)?)$",
             r"^.*libc\+\+abi\S*: terminating .* of type [\w:]+?: (?P<uncaught>.*)$",
-            r"^.*(?:: F |^F)[\w./: ]+:\d+\] (?P<fatal>.*)$",
+            r"^(?:.*: |\W*)F[\w./: ]+:\d+\] (?P<fatal>.*)$",
+            r"^.*?(?P<check>Check failed: .*)$",
         ),
         "native_crash",
         "Native code gave up",
@@ -121,7 +122,6 @@ NATIVE = (
             r"|corrupted size vs|corrupted double-linked|realloc\(\): |malloc_consolidate).*$",
             r"^.*terminate called (?:after throwing|without an active|recursively).*$",
             r"^.*(?:libc\+\+abi|libc\+\+abi\.dylib): terminating.*$",
-            r"^.*Check failed: .*$",
             r"^.*\*\*\* Aborted at \d+ .*$",
             r"^.*\*\*\* Check failure stack trace.*$",
             r"^.*\*\*\* SIG(?:ABRT|BUS|FPE|ILL|SEGV|SYS|TRAP) (?:\(@\w+\) )?received.*$",

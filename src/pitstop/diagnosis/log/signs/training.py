@@ -52,7 +52,7 @@ TRAINING = (
     ),
     Sign(
         line(
-            *(r"^(?:\^C)+.*$", r"^.*Detected KeyboardInterrupt.*$"),
+            *(r"^(?:\^(?:\[\[)?[A-Z])*\^C.*$", r"^.*Detected KeyboardInterrupt.*$"),
             r"^.*KeyboardInterrupt\b(?!\.).*$",
             r"^.*\b(?i:ctrl ?[+-] ?c) (?:was )?(?:detected|pressed|received|caught).*$",
             r"^.*\b(?i:interrupted|stopped|cancell?ed) by (?:the )?(?i:user)\b.*$",
@@ -126,6 +126,17 @@ TRAINING = (
         line(r"^.*(?:CUDA_ERROR_OUT_OF_MEMORY|CUDA out of memory|CUDA error: out of memory).*$"),
         "gpu_oom",
         "The GPU ran out of memory.",
+        (_LESS_ON_GPU,),
+        weight=Weight.HINT,
+        confidence=0.75,
+    ),
+    Sign(
+        line(
+            r"^.*bfc_allocator\.cc:\d+\] +(?:Summary of in-use Chunks|\d+ Chunks of size).*$",
+            r"^\s+XLA Label: .*$",
+        ),
+        "gpu_oom",
+        "The GPU ran out of memory: an allocator listed what holds it, as it does when it is full.",
         (_LESS_ON_GPU,),
         weight=Weight.HINT,
         confidence=0.75,

@@ -14,7 +14,7 @@ CLUSTER = (
         (_VICTIM,),
         words(
             r"heartbeat timeout|missed heartbeats|Collective ops is aborted",
-            r"different device incarnation|Barrier timed out|remote task has failed",
+            r"different device incarnation|current incarnation doesn't match|Barrier timed out|remote task has failed",
             r"Connection closed by (?:remote )?peer|ncclRemoteError|Socket closed",
             r"Horovod has been shut down|rank \d+ .*(?:exited|died|failed)",
             r"failed to connect to all addresses|another task died",

@@ -41,6 +41,12 @@ _NO_PART_OF_IT = re.compile(
 )
 
 
+_OLD_STATUS = re.compile(
+    r"\b(?:Resource exhausted|Not found|Invalid argument|Out of range|Unavailable|Aborted"
+    r"|Failed precondition|Data loss|Deadline exceeded|Cancelled)(?=: )"
+)
+"""As TensorFlow spelled the codes before 2.9, when "NOT_FOUND: " became the form of all."""
+
 _MISSING = frozenset({"FileNotFoundError", "NotADirectoryError", "IsADirectoryError"})
 _WRITES = re.compile(r"[Uu]nable to (?:synchronously )?create file|Failed to create a \w+File")
 
@@ -53,9 +59,14 @@ def _could_not_write(raised: Raised) -> bool:
     return is_missing and "saving" in places_of(raised)
 
 
+def with_status_names(message: str) -> str:
+    """The message with its status codes as TensorFlow spells them now."""
+    return _OLD_STATUS.sub(lambda found: found[0].replace(" ", "_").upper(), message)
+
+
 def classify(raised: Raised) -> Signature | None:
     """The first row that fits, None when none does."""
-    told = replace(raised, message=_NO_PART_OF_IT.sub("", raised.message))
+    told = replace(raised, message=with_status_names(_NO_PART_OF_IT.sub("", raised.message)))
     # What a callback cannot find or parse is its own; unless it reads an input, as evaluate does.
     reads_input = not raised.callback or "input" in places_of(raised)
     known = STORAGE if _could_not_write(told) else SIGNATURES
