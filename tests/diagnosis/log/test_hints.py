@@ -78,7 +78,8 @@ FAILED = "W tensorflow/core/framework/op_kernel.cc:968] "
     ("text", "cause"),
     [
         (ALLOCATOR + FAILED + OOM, "gpu_oom"),
-        (FAILED + OOM, "host_alloc_failure"),
+        (FAILED + OOM, "gpu_oom"),
+        (f"{FAILED}{OOM} on /device:CPU:0 by allocator cpu\n", "host_alloc_failure"),
         (FAILED + "Out of range: End of sequence\n", "unknown"),
         ("W tensorflow/core/x.cc:9] " + OOM, "unknown"),
     ],

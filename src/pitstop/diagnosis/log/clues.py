@@ -64,6 +64,7 @@ _UNKNOWN_LENGTH = re.compile(r"\d/Unknown\b")
 _UNCERTAIN = 0.45
 _NO_DEVICE = re.compile(r"OOM when allocating (?!.*(?:CPU|allocator|device:))")
 """What TensorFlow said before 1.4: no device is named."""
+_SAID_OF_GPUS = re.compile(r"\bOOM\b|trying to allocate")
 _MOST_EXCEPTIONS = 500
 """A log that repeats an error for ever tells no more by the first of them."""
 _TIMEOUT_EXIT_CODE = 124
@@ -153,8 +154,10 @@ def _of_exception(log: Log, traceback: Traceback) -> Clue:
 
 def classified(log: Log, base: Clue, raised: Raised, row: Signature) -> Clue:
     """The clue, with what its row of the table says."""
-    if log.names_gpu and (row is EXHAUSTED or _NO_DEVICE.search(raised.message)):
-        row = GPU_MEMORY
+    # Where no device is named it is hardly ever the host's memory, which is larger.
+    is_likely = _SAID_OF_GPUS.search(raised.message) and not log.names_cpu_only
+    if row is EXHAUSTED or _NO_DEVICE.search(raised.message):
+        row = GPU_MEMORY if is_likely or log.names_gpu else row
     return replace(
         base,
         cause=row.cause,

@@ -21,6 +21,9 @@ _GPU = re.compile(
     r"|(?:StreamExecutor device|Found device) .*(?:GPU|Tesla|GeForce|NVIDIA)|Loaded cuDNN"
     r"|gpu_device\.cc|bfc_allocator\.cc:\d+\] (?:Sum Total of in-use|[*_]{40})"
 )
+_CPU = re.compile(
+    r"allocator (?:mkl_?)?cpu|device:CPU|/cpu:0|GPU will not be used|platform Host|CpuDevice"
+)
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,11 @@ class Log:
     def names_gpu(self) -> bool:
         """A GPU was in use, as its framework says."""
         return bool(_GPU.search(self.text))
+
+    @cached_property
+    def names_cpu_only(self) -> bool:
+        """It computed on the processor, as its framework says, and no GPU is named."""
+        return bool(_CPU.search(self.text)) and not self.names_gpu
 
     def matches(self, sign: Sign) -> Iterator[tuple[Line, re.Match[str]]]:
         """Where the sign stands."""

@@ -18,9 +18,10 @@ def of_completed(ending: Ending) -> Clue | None:
     progress = ending.log.progress
     told = _told(ending)
     likely = [each for each in told if each.confidence >= LIKELY]
-    if likely:
+    is_nan = any(each.is_nan for each in progress[-3:])
+    if likely and not (is_nan and all(each.cause != "nan_loss" for each in likely)):
         return max(likely, key=lambda each: (each.cause == "nan_loss", each.weight, each.number))
-    if progress and any(each.is_nan for each in progress[-3:]):
+    if is_nan:
         return _nan_seen(ending)
     if ending.is_complete:
         return _stopped_early(ending) or _completed(ending, doubts=told)

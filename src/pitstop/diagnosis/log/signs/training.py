@@ -26,7 +26,7 @@ TRAINING = (
     ),
     Sign(
         line(
-            r"^[\s#>\"'*|/-]*Epoch \d+: early stopping.*$",
+            r"^[\s#>\"'*|/-]*Epoch \d+: (?i:early stopping).*$",
             r"^(?!.*counter)(?!.*(?:enabled|patience ?=|Creating|[Uu]sing)).*\b[Ee]arly[ -]?[Ss]top"
             r"p(?:ing|ed)\b.*(?:trigger|stop|epoch|best|iteration|no improve|activated|\d|!).*$",
             r"^\s*[Ee]arly[ -]?[Ss]topp(?:ing|ed)[.!]*$",
