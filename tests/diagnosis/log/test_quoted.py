@@ -35,6 +35,18 @@ Traceback (most recent call last):
 """
 
 
+_HALF_AN_IMPORT = """\
+Traceback (most recent call last):
+  File "<string>", line 1, in <module>
+  File "/usr/lib/python3/site-packages/tensorflow/__init__.
+"""
+_HALF_A_CELL = """\
+~/keras/saving.py in load_model(path)
+    183     more()
+--> 184     return read(path)
+"""
+
+
 def _cause(text: str) -> CauseId:
     found = findings(Ending(parse(output.clean(text))))
     return found[0].cause if found else "unknown"
@@ -78,6 +90,39 @@ def test_pages_and_notebooks_are_read_through(written: object) -> None:
         ("tensorflow.python.framework.errors_impl.CancelledError: Cancelled", "worker_lost"),
         ("slurmstepd: error: *** STEP 4.0 CANCELLED ... DUE TO TIME LIMIT ***", "time_limit"),
         ("RuntimeError: DataLoader worker 2 is killed by signal: Bus error. ", "shm_exhausted"),
+        # without a class
+        ("Failed precondition: Device /x current incarnation doesn't match", "worker_lost"),
+        ("Received a label value of 9 which is outside of it\n\t [[{{node s/s}}]]", "data_error"),
+        ("Original stack trace for 'save/RestoreV2':", "checkpoint_corrupt_or_mismatch"),
+        ("**SavedModel file does not exist at: a/{b|c}**", "checkpoint_corrupt_or_mismatch"),
+        ("Out of range: Queue '_1' is closed and has insufficient elements", "dataset_exhausted"),
+        ("it says Caught OutOfRangeError. Stopping Training.", "dataset_exhausted"),
+        ("#fixing_nonmatchingchecksumerror", "network_or_download_failure"),
+        # with a class that tells little
+        (
+            "ValueError: Layer #8 (named \"a\"), weight <tf.Variable 'a/kernel:0' shape=(2, 2)",
+            "checkpoint_corrupt_or_mismatch",
+        ),
+        ("**InvalidArgumentError:** Received a label value of 26", "data_error"),
+        (
+            (
+                "ResourceExhaustedError: 2 root error(s) found.\n"
+                "  (0) Resource exhausted: Out of memory while trying to allocate 9 bytes."
+            ),
+            "gpu_oom",
+        ),
+        ("# UnavailableError: OS Error", "worker_lost"),
+        ("TypeError: Descriptors should not be created directly", "dependency_or_import_error"),
+        # of native code
+        ("[F core/env.cc:73] Check failed: pthread_create() failed.```", "thread_or_process_limit"),
+        ("it says: Check failed: 0 (11 vs. 0)Thread creation failed", "thread_or_process_limit"),
+        ("CUDA error: no driver\nd: c.c:36: f: Assertion `0' failed.", "gpu_driver_or_library"),
+        ("9: I core/bfc_allocator.cc:680] 22 Chunks of size 512 totalling 11.0KiB", "gpu_oom"),
+        ("    Buffer 11:\n        Size: 96.00MiB\n        XLA Label: fusion", "gpu_oom"),
+        # of terminals and of other languages
+        ("^[[D^[[B^CProcess ForkPoolWorker-200:", "user_interrupt"),
+        ("退出代码为 -1073741819 (0xC0000005)", "native_crash"),
+        ("Epoch 14: Early stopping", "early_stopping_or_callback_stop"),
     ],
 )
 def test_a_lone_line_is_enough(line: str, cause: CauseId) -> None:
@@ -92,6 +137,9 @@ def test_a_lone_line_is_enough(line: str, cause: CauseId) -> None:
         (_FULL.partition("\n")[2], "gpu_oom"),
         (_CUT_CALLBACK.partition("\n")[2] + "KeyError: 'val_acc'\n", "callback_error"),
         (f"E: {_OOM}\n{_CUT_CALLBACK}", "gpu_oom"),
+        (_CUT_CALLBACK.partition("\n")[2], "callback_error"),
+        (_HALF_AN_IMPORT, "dependency_or_import_error"),
+        (_HALF_A_CELL, "checkpoint_corrupt_or_mismatch"),
     ],
 )
 def test_ends_that_are_cut_off_are_made_up_for(text: str, cause: CauseId) -> None:

@@ -59,6 +59,10 @@ _OTHER_PROGRAM = re.compile(
 )
 """Of the kernel's words on processes those on others, by the names that a training's have."""
 
+_MESSAGES = ("what", "fatal", "uncaught", "check")
+_CODES = ("code", "exited", "finished", "finished_as", "returned", "deepspeed")
+"""Groups of patterns of signs."""
+
 _COUNTED = "in this case"
 _UNKNOWN_LENGTH = re.compile(r"\d/Unknown\b")
 _UNCERTAIN = 0.45
@@ -261,13 +265,13 @@ def _of_sign(log: Log, sign: Sign, found: re.Match[str], number: int, group: str
         return _of_uncounted_input(log, base)
     groups = {name: text for name, text in found.groupdict().items() if text}
     if sign.cause is not None or not groups:
-        message = groups.get("what") or groups.get("fatal") or groups.get("uncaught") or groups.get("check")
+        message = next((groups[name] for name in _MESSAGES if name in groups), "")
         if message:
             return _of_native_message(log, base, message)
         fault = groups.get("fault")
         return replace(base, signal=signal_of(fault)) if fault else base
     (name, text), *_ = groups.items()
-    is_code = name in ("code", "exited", "finished", "returned", "deepspeed")
+    is_code = name in _CODES
     return _of_code(text, base) if is_code else of_signal(signal_of(text), base)
 
 

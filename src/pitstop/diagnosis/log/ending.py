@@ -41,7 +41,7 @@ class Ending:
         """It ran to its end, as its exit code or its last lines say."""
         if self.exit_code is not None or self.signal:
             return self.exit_code == 0
-        if any(each.is_cut for each in self.log.tracebacks):
+        if any(each.is_cut and each.headed for each in self.log.tracebacks):
             return False
         last_failure = max((each.number for each in self._failures), default=0)
         said = any(line.number > last_failure for line in self.log.completions)

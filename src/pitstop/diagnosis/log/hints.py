@@ -20,7 +20,8 @@ from pitstop.diagnosis.rules.signatures.signature import TENSORFLOW
 _SOUNDS_LIKE_AN_ERROR = re.compile(
     r"error|exception|fatal|fail(?:ed|ure)\b|^E |: E |\[E |^E\d{4} |\b[A-Z]+_[A-Z]+: "
     r"|\bOOM\b|\bout of memory\b|not found in checkpoint|size mismatch for|max retries exceeded"
-    r"|(?:cannot|unable to) allocate|\b(?:Failed precondition|Unavailable|Data loss): "
+    r"|(?:cannot|unable to) allocate|does not exist at: "
+    r"|\b(?:Failed precondition|Unavailable|Data loss|Out of range|Invalid argument): "
     r"|^(?:Original stack trace for|Caused by op) '",
     re.IGNORECASE,
 )
@@ -37,7 +38,7 @@ _OP_FAILED = re.compile(r"\b(?:op_kernel|executor)\.cc:\d+\] ")
 _STATUS = re.compile(r"\b(?P<code>[A-Z]+(?:_[A-Z]+)*): ")
 _OF_AN_OPERATION = re.compile(r"^\s*\[\[(?:\{\{|[Nn]ode)")
 """TensorFlow prints the operation that failed below the message of its exception."""
-_NAMED = re.compile(r"(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z]\w*(?:Error|Exception)): .")
+_NAMED = re.compile(r"(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z]\w*(?:Error|Exception))\b")
 _MOST_LINES = 60
 _FACTOR = 0.45
 _LINES_BEFORE = 8

@@ -48,6 +48,8 @@ _MESSAGE_STOP = re.compile(
     r"|\[?Epoch |Traceback |During handling|The above exception|wandb: |ERROR conda|make: "
     r"|command terminated)"
 )
+_HALF_A_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)$')
+"""The last line of a log that breaks off."""
 _CALLBACKS = re.compile(r"keras/.*callbacks?(?:/\w+)?\.pyc?$|trainer_callback\.py$")
 _READS_INPUTS = re.compile(r"data_adapters?|data_utils\.py|py_dataset|enqueuer")
 _HOOK = re.compile(r"^on_(?:train|test|predict|epoch|batch|validation|fit)\w*_(?:begin|end|start)$")
@@ -95,8 +97,18 @@ def find(lines: Sequence[Line]) -> tuple[Traceback, ...]:
     streams: dict[str, list[Line]] = {}
     for line in lines:
         streams.setdefault(line.group, []).append(line)
-    found = itertools.chain.from_iterable(_joined(stream) for stream in streams.values())
+    found = itertools.chain.from_iterable(map(_of_stream, streams.values()))
     return tuple(sorted(found, key=lambda each: each.title))
+
+
+def _of_stream(stream: list[Line]) -> Iterator[Traceback]:
+    found = list(_joined(stream))
+    yield from found
+    end = found[-1].last if found else 0
+    rest = [line for line in stream[-_MOST_FRAME_LINES:] if line.number > end]
+    bare = _cut(rest, "", headed=False)
+    if bare:
+        yield bare
 
 
 def _joined(stream: list[Line]) -> Iterator[Traceback]:
@@ -163,24 +175,31 @@ def _at(stream: list[Line], index: int) -> tuple[Traceback, int] | None:
     ipython = _IPYTHON_HEADER.match(text)
     end = _title_after(stream, index + 1, ipython["name"] if ipython else "")
     if end is None:
-        return _cut(stream, index, ipython["name"] if ipython else "")
+        found = _cut(stream[index:], ipython["name"] if ipython else "", headed=True)
+        return (found, len(stream)) if found else None
     return _build(stream, index, end, headed=True)
 
 
-def _cut(stream: list[Line], first: int, name: str) -> tuple[Traceback, int] | None:
+def _cut(lines: list[Line], name: str, *, headed: bool) -> Traceback | None:
     """What is there of a traceback whose last line is not, with the class if that is known."""
-    rest = stream[first + 1 :]
-    if any(_HEADER.search(line.text) for line in rest):
+    told = [line for line in lines if line.text.strip()]
+    if not told or any(_HEADER.search(line.text) for line in told[1:]):
         return None
-    frames = tuple(_notebook_frames(rest) if name else _frames(rest))
+    at, last = told[0], told[-1]
+    frames = _frames_of(told)
+    half = _HALF_A_FRAME.match(last.text)
+    frames = (*frames, Frame(half["file"], 0)) if half and frames else frames
     if not frames:
         return None
     raised = from_title(name, "", frames, callback=_callback_of(frames))
-    at = stream[first]
-    traceback = Traceback(
-        (raised,), at.number, stream[-1].number, at.number, at.group, at.text.strip(), is_cut=True
+    quote = at.text.strip() if headed else _place_of(frames[-1])
+    return Traceback(
+        (raised,), at.number, last.number, at.number, at.group, quote, headed, is_cut=True
     )
-    return traceback, len(stream)
+
+
+def _place_of(frame: Frame) -> str:
+    return f'File "{frame.file}", line {frame.line}, in {frame.function or "?"}'
 
 
 def _lone(stream: list[Line], index: int) -> tuple[Traceback, int] | None:
@@ -226,9 +245,7 @@ def _build(stream: list[Line], first: int, title: int, *, headed: bool) -> tuple
     name = groups.get("inner") or groups.get("name") or line.text.strip()
     rest = list(_message_lines(stream, title + 1))
     message = "\n".join([groups.get("message") or "", *rest]).strip()
-    above = stream[first:title]
-    is_notebook = any(map(_ARROW.match, (each.text for each in above)))
-    frames = tuple(_notebook_frames(above) if is_notebook else _frames(above))
+    frames = _frames_of(stream[first:title])
     raised = from_title(name, message, frames, callback=_callback_of(frames))
     last = title + len(rest)
     traceback = Traceback(
@@ -291,6 +308,11 @@ def _message_lines(stream: list[Line], start: int) -> Iterator[str]:
         if blanks > 2:
             return
         yield text
+
+
+def _frames_of(lines: list[Line]) -> tuple[Frame, ...]:
+    is_notebook = any(_ARROW.match(line.text) for line in lines)
+    return tuple(_notebook_frames(lines) if is_notebook else _frames(lines))
 
 
 def _frames(lines: list[Line]) -> Iterator[Frame]:

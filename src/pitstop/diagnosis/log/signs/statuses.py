@@ -51,6 +51,7 @@ STATUSES = (
         line(
             r"^.*\b(?:[Ee]xit|[Rr]eturn|[Ss]tatus)[ _]?(?:[Cc]ode|[Ss]tatus)?\"?\s*"
             r"(?:was |is |of )?[:=]?\s*(?P<code>-?\d+|0x[0-9A-Fa-f]{8})\b.*$",
+            r"^.*(?:退出代码|終了コード|종료 코드)[^\d-]{0,4}(?P<finished_as>-?\d+)\b.*$",
             r"^.*\b[Ee]xited (?:with (?:code|status)?|\()\s*(?P<exited>-?\d+)\b.*$",
             r"^.*[Ff]inished with exit code (?P<finished>-?\d+).*$",
             r"^.*returned? (?:with )?(?:a )?(?:non-zero )?(?:exit )?(?:code|status):? "

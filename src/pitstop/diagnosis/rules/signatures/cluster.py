@@ -14,7 +14,8 @@ CLUSTER = (
         (_VICTIM,),
         words(
             r"heartbeat timeout|missed heartbeats|Collective ops is aborted",
-            r"different device incarnation|current incarnation doesn't match|Barrier timed out|remote task has failed",
+            r"different device incarnation|current incarnation doesn't match|Barrier timed out",
+            r"remote task has failed",
             r"Connection closed by (?:remote )?peer|ncclRemoteError|Socket closed",
             r"Horovod has been shut down|rank \d+ .*(?:exited|died|failed)",
             r"failed to connect to all addresses|another task died",
@@ -117,6 +118,7 @@ CLUSTER = (
             r"[Cc]ouldn't connect to '?http|Could not connect to|Remote end closed connection",
             r"Internet connection|\bConnection error\b|[Cc]ouldn't reach |offline mode",
             r"load it from 'https?://|HTTPSConnectionPool|urlopen error|[Uu]nable to connect to",
+            r"(?i:nonmatchingchecksum)|has wrong checksum",
             r"IncompleteRead|Transport endpoint is not connected|Broken pipe.*(?:http|s3)",
         ),
         confidence=0.9,
@@ -138,7 +140,8 @@ CLUSTER = (
             "ChunkedEncodingError ContentTooShortError RemoteDisconnected IncompleteRead "
             "LocalEntryNotFoundError RepositoryNotFoundError GatedRepoError HfHubHTTPError "
             "EndpointConnectionError OfflineModeIsEnabled ServiceUnavailable CommError "
-            "DownloadError ConnectError ConnectTimeoutError ReadTimeoutError FetchFailedError"
+            "DownloadError ConnectError ConnectTimeoutError ReadTimeoutError FetchFailedError "
+            "NonMatchingChecksumError"
         ),
     ),
     Signature(

@@ -50,6 +50,10 @@ _FILES: tuple[tuple[Place, re.Pattern[str]], ...] = (
             r"|image_utils|h5py/_hl/files"
         ),
     ),
+    (
+        "importing",
+        re.compile(r"_pb2\.py|/(?:tensorflow(?:_core)?|keras|torch|jax|numpy)/__init__\."),
+    ),
     ("download", re.compile(r"/(?:urllib\d?|requests|http|botocore|huggingface_hub)/")),
     ("processes", re.compile(r"multiprocessing/(?:connection|managers|reduction|resource_sharer)")),
     ("model", re.compile(r"keras/.*(?:layers|engine|models)/|torch/nn/modules/")),
