@@ -125,6 +125,8 @@ def bare(name: str) -> str:
 def with_builtin_bases(names: tuple[str, ...]) -> frozenset[str]:
     """The class names without modules, and those of the bases of built-in classes."""
     found = {bare(name) for name in names}
+    if "error" in names:
+        found.add("RuntimeError")  # what a program calls an error, without a class
     for name in tuple(found):
         cls = getattr(builtins, name, None)
         if isinstance(cls, type) and issubclass(cls, BaseException):

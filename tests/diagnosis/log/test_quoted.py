@@ -98,6 +98,8 @@ def test_pages_and_notebooks_are_read_through(written: object) -> None:
         ("Out of range: Queue '_1' is closed and has insufficient elements", "dataset_exhausted"),
         ("it says Caught OutOfRangeError. Stopping Training.", "dataset_exhausted"),
         ("#fixing_nonmatchingchecksumerror", "network_or_download_failure"),
+        ("Fehler:\nNeither ptxas nor nvlink is available", "gpu_driver_or_library"),
+        ("error: Can't find libdevice directory nvvm/libdevice", "gpu_driver_or_library"),
         # with a class that tells little
         (
             "ValueError: Layer #8 (named \"a\"), weight <tf.Variable 'a/kernel:0' shape=(2, 2)",
@@ -119,7 +121,11 @@ def test_pages_and_notebooks_are_read_through(written: object) -> None:
         ("CUDA error: no driver\nd: c.c:36: f: Assertion `0' failed.", "gpu_driver_or_library"),
         ("9: I core/bfc_allocator.cc:680] 22 Chunks of size 512 totalling 11.0KiB", "gpu_oom"),
         ("    Buffer 11:\n        Size: 96.00MiB\n        XLA Label: fusion", "gpu_oom"),
-        # of terminals and of other languages
+        # of schedulers, terminals and in other languages
+        ("PBS;Job;7.x;Job deleted at request of root@x", "preempted_or_terminated"),
+        ("Job deleted at request of r\nMOAB: job exceeded wallclock limit", "time_limit"),
+        ("Metadata Service says termination is imminent", "preempted_or_terminated"),
+        ("12% (7/58) [# ] eta 28:34:54 \\Terminated", "preempted_or_terminated"),
         ("^[[D^[[B^CProcess ForkPoolWorker-200:", "user_interrupt"),
         ("退出代码为 -1073741819 (0xC0000005)", "native_crash"),
         ("Epoch 14: Early stopping", "early_stopping_or_callback_stop"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -36,6 +35,7 @@ _WAITS = re.compile(r"\bwait(?:s|ed|ing)?\b", re.IGNORECASE)
 _OP_FAILED = re.compile(r"\b(?:op_kernel|executor)\.cc:\d+\] ")
 """TensorFlow calls it a warning when an operation fails; the exception comes afterwards."""
 _STATUS = re.compile(r"\b(?P<code>[A-Z]+(?:_[A-Z]+)*): ")
+_ANNOUNCES = re.compile(r"^\W*(?i:errors?|error message|fehler|erreur|报错|错误|エラー)\W*$")
 _OF_AN_OPERATION = re.compile(r"^\s*\[\[(?:\{\{|[Nn]ode)")
 """TensorFlow prints the operation that failed below the message of its exception."""
 _NAMED = re.compile(r"(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z]\w*(?:Error|Exception))\b")
@@ -50,9 +50,10 @@ def find(log: Log) -> Iterator[Clue]:
     """What the last such lines may mean, in order; far less sure than anything else."""
     inside = log.inside_tracebacks
     told = [line for line in log.lines if line.text.strip()][-_MOST_LINES:]
-    for line, below in itertools.pairwise([*told, Line(0, "")]):
-        is_message = _may_be_an_error(line.text) or _OF_AN_OPERATION.match(below.text)
-        if line.number not in inside and is_message:
+    around = zip(["", *(line.text for line in told)], told, [*told[1:], Line(0, "")], strict=False)
+    for above, line, below in around:
+        is_told = _ANNOUNCES.match(above) or _OF_AN_OPERATION.match(below.text)
+        if line.number not in inside and (is_told or _may_be_an_error(line.text)):
             yield from _of(log, line)
 
 

@@ -40,7 +40,8 @@ _GROUP_NAMES = ("rank", "named_rank", "task", "service", "pod")
 _JSON_FIELDS = ("log", "message", "msg", "textPayload", "text", "data")
 _HEADER = "Traceback (most recent call last)"
 _GLUED = re.compile(
-    r"(?P<bar>.*\d ?/ ?\d.*?[\w%.\]])(?=(?:(?:\.{0,2}/|[a-zA-Z])[\w./-]*: line \d+: +\d+ )?"
+    r"(?P<bar>.*\d ?/ ?\d.*?[\w%.\]](?: [\\|/-])?)"
+    r"(?=(?:(?:\.{0,2}/|[a-zA-Z])[\w./-]*: line \d+: +\d+ )?"
     r"(?:Killed|Terminated|Segmentation fault|Aborted|Bus error|Floating point exception|Hangup"
     r"|Illegal instruction|CPU time limit exceeded)\b|slurmstepd: |terminate called "
     r"|Fatal Python error: |\^C|Traceback \(most|/\S+\.py:\d+: \w*Warning: )"

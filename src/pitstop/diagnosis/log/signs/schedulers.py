@@ -89,7 +89,7 @@ SCHEDULERS = (
             r"^.*(?:[Ww]all ?(?:clock )?time|[Mm]aximum (?:execution|run(?:ning)?)[ -]?time"
             r"|max(?:imum)? (?:execution|duration)|[Tt]ime ?limit)\b.*"
             r"(?:exceed|reach|hit|expired|was killed).*$",
-            r"^.*exceed\w* (?:the |its )?(?:\w+ )?(?:wall ?(?:clock )?time"
+            r"^.*exceed\w* (?:the |its )?(?:\w+ )?(?:wall ?(?:clock ?)?(?:time|limit)"
             r"|maximum (?:execution|run) ?time|time limit|duration).*$",
             r"^.*was active longer than specified deadline.*$",
             r"^.*\b(?:[Jj]ob|[Ee]xecution|[Bb]uild|[Aa]ction|[Pp]ipeline|[Aa]gent|[Ss]tep)\b.{0,60}"
@@ -105,10 +105,14 @@ SCHEDULERS = (
         confidence=0.93,
     ),
     Sign(
-        line(r"^.*(?:condor_rm|Job was evicted|Job was (?:aborted|removed) by the user).*$"),
+        line(
+            r"^.*(?:condor_rm|Job was evicted|Job was (?:aborted|removed) by the user).*$",
+            r"^.*\b[Jj]ob deleted at request of .*$",
+        ),
         "preempted_or_terminated",
         "The scheduler took the job away.",
-        ("`condor_history -l JOBID` tells why.",),
+        ("Ask the scheduler why: `condor_history -l JOBID`, `tracejob JOBID`.",),
+        confidence=0.9,
     ),
     Sign(
         line(
@@ -119,6 +123,7 @@ SCHEDULERS = (
             r"\b(?:interruption|termination|preemption|eviction) (?:notice|warning|signal).*$",
             r"^.*\b(?:[Rr]eceived|[Cc]aught|[Gg]ot)\b.{0,20}\bSIGTERM\b.*$",
             r"^.*Received 15 death signal.*$",
+            r"^.*\b(?:termination|preemption) is imminent.*$",
             r"^\s*(?:Status|Reason): +(?:Preempted|Preempting|TaintManagerEviction|Shutdown).*$",
             r"^\s*Reason: +Evicted.*$",
             r"^.*[Tt]he node was low on resource: (?!ephemeral).*$",

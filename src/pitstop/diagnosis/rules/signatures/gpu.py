@@ -32,7 +32,7 @@ GPU = (
             r"Attempting to deserialize object on a CUDA device",
             r"Failed to get convolution algorithm",
             r"Blas \w* ?\w+ launch failed|without BLAS support|Blas \w+ failed",
-            r"libdevice not found|libdevice is required|\bptxas\b",
+            r"libdevice not found|libdevice is required|find libdevice|\bptxas\b",
             r"illegal memory access|unspecified launch failure|uncorrectable ECC",
             r"lib(?:cu(?:da|dnn|dart|blas|fft|rand|solver|sparse|pti)|nv)\w*\.so",
             r"(?:cudart|cudnn|cublas|nvcuda)\w*\.dll",
