@@ -79,3 +79,29 @@ def test_servers_and_who_leads_them_end_in_their_own_way(
         causes = [run.why()["cause"], *(other["cause"] for other in run.why()["others"])]
         assert ("ps_or_server_never_stops" in causes) == (roles[kind] == "server")
     assert list((tmp_path / "saved").glob("*.index"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")
+@pytest.mark.timeout(300)
+def test_parameter_servers_end_when_the_launched_training_is_over(
+    tmp_path: Path, network: tuple[str, ...]
+) -> None:
+    script = Path(__file__).parent / "scripts" / "cluster_member.py"
+    options = ("--workers", "1", "--ps", "1", "--linger", "1s", "--run-dir", "run")
+    words = [*network, *launch.PITSTOP, "launch", *options, "--", sys.executable, script, "5"]
+    ended = subprocess.run(
+        words,
+        cwd=tmp_path,
+        env=launch.environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        timeout=launch.LONGEST_SECONDS,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count(b"chief 0 | trains\n") == 5
+    status = launch.call(tmp_path, "status", "run", "--json")
+    members = json.loads(status.stdout)["members"]
+    assert [each["task"] for each in members] == ["chief 0", "worker 0", "ps 0"]
+    assert members[0]["state"] == "completed"
+    assert {each["level"] for each in members} == {"not_exact"}
