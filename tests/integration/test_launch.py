@@ -92,6 +92,16 @@ def test_the_member_that_fails_first_is_named_and_who_lingers_is_ended(tmp_path:
     assert b"worker 2: stopped" in launch.call(tmp_path, "why", "run").stdout
 
 
+def test_a_stop_while_the_members_start_is_a_stop(tmp_path: Path) -> None:
+    started = _started(tmp_path, "--workers", 2, lasts=ALL)
+    launch.until(lambda: psutil.Process(started.pid).children())
+    started.send_signal(signal.SIGINT)
+    ended = launch.finish(started)
+    assert ended.returncode == 75, ended.stderr
+    assert ended.stderr.count(b"stopped (exit code 75)") == 2
+    assert not _processes(tmp_path)
+
+
 def test_nothing_outlives_a_launcher_that_is_killed(tmp_path: Path) -> None:
     started = _started(tmp_path, "--workers", 2, lasts=ALL)
     launch.until(lambda: _all_begun(tmp_path, 2))

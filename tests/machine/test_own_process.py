@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -10,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pitstop.machine.own_process import age_ns, sees_all_pids, start_time_ticks
+from pitstop.machine.own_process import age_ns, heeds, sees_all_pids, start_time_ticks
 
 TICK_NS = 10_000_000
 SAY = "from pitstop.machine.own_process import age_ns; print(age_ns())"
@@ -42,3 +43,24 @@ def test_the_initial_pid_namespace_sees_all(tmp_path: Path) -> None:
     link.unlink()
     link.symlink_to("pid:[4026532000]")
     assert not sees_all_pids(tmp_path)
+
+
+def test_a_process_heeds_what_it_catches_blocks_or_ignores() -> None:
+    catching = "import signal; signal.signal(signal.SIGUSR1, print); "
+    blocking = "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2]); "
+    ignoring = "signal.signal(signal.SIGHUP, signal.SIG_IGN); print(flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", catching + blocking + ignoring],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        heeded = [
+            each
+            for each in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGTERM)
+            if heeds(process.pid, each)
+        ]
+        process.kill()
+    assert heeded == [signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP]
+    assert heeds(process.pid, signal.SIGTERM)

@@ -14,6 +14,7 @@ from pitstop.launch.ending import MemberEnd
 from pitstop.launch.output import MemberOutput
 from pitstop.launch.plan import Member
 from pitstop.machine import signalling
+from pitstop.machine.own_process import heeds
 from pitstop.store.run_folder import JOURNAL_FILE
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.processes import family, process
@@ -21,6 +22,8 @@ from pitstop.supervisor.processes.process import StandardStreams
 
 _DRAIN_SECONDS = 5.0
 _SIGNALLED = 128
+_LAST_HEEDED = signal.SIGUSR1
+"""Of the signals that a starting `pitstop run` takes over, see `stops.early_stop`."""
 
 
 class MemberProcess:
@@ -49,6 +52,7 @@ class MemberProcess:
         self.end: MemberEnd | None = None
         self._output = output
         self._dismissed = False
+        self._unheard: list[signal.Signals] = []
         nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         streams = StandardStreams(output.streams.stdout, output.streams.stderr, nothing)
         try:
@@ -67,9 +71,21 @@ class MemberProcess:
             output.started()
 
     def send(self, number: signal.Signals) -> None:
-        """Hands a signal to its supervisor, while that lives."""
-        if self.end is None:
-            signalling.send(number, [self.pid])
+        """Hands a signal to its supervisor, as soon as that listens."""
+        self._unheard.append(number)
+        self.hand_on()
+
+    def hand_on(self) -> bool:
+        """Sends what was not heard yet; whether nothing is left.
+
+        A process that has just been started would die of a signal, as of any other program's.
+        """
+        while self._unheard and self.end is None and self._listens(self._unheard[0]):
+            signalling.send(self._unheard.pop(0), [self.pid])
+        return not self._unheard
+
+    def _listens(self, number: signal.Signals) -> bool:
+        return all(heeds(self.pid, each) for each in (_LAST_HEEDED, number))
 
     def dismiss(self) -> None:
         """Asks it once to end, since the leader has."""

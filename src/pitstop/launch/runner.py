@@ -25,6 +25,7 @@ from pitstop.supervisor.stops.signal_actions import SignalActions
 from pitstop.supervisor.stops.signals import ReceivedSignal, SignalQueue, suspend_self
 
 _LOOK_SECONDS = 0.5
+_STARTING_SECONDS = 0.02
 _SUSPEND_SECONDS = 2.0
 _UNHEARD = (signal.SIGCHLD, signal.SIGWINCH)
 
@@ -105,7 +106,9 @@ class _Launcher:
     def wait(self) -> None:
         """Returns when all have ended."""
         while self._living:
-            if select.select([self._signals], [], [], _LOOK_SECONDS)[0]:
+            unheard = [each for each in self._living if not each.hand_on()]
+            pause_seconds = _STARTING_SECONDS if unheard else _LOOK_SECONDS
+            if select.select([self._signals], [], [], pause_seconds)[0]:
                 for received in self._signals.take():
                     self._on_signal(received)
             for ended in process.reap():
@@ -120,7 +123,9 @@ class _Launcher:
         while remaining := family.living_descendants(()):
             if time.monotonic() >= give_up_at:
                 signalling.send(signal.SIGKILL, remaining)
-            select.select([], [], [], _LOOK_SECONDS)
+            time.sleep(_STARTING_SECONDS)
+            for each in self._living:
+                each.hand_on()
             for ended in process.reap():
                 self._on_exit(ended)
 
@@ -133,14 +138,12 @@ class _Launcher:
 
     def _suspend(self) -> None:
         """Stops the members, then this process, as Ctrl-Z would have; all go on together."""
-        for each in self._living:
-            each.send(signal.SIGTSTP)
+        signalling.send(signal.SIGTSTP, [each.pid for each in self._living])
         give_up_at = time.monotonic() + _SUSPEND_SECONDS
         while time.monotonic() < give_up_at and not all(_is_stopped(e.pid) for e in self._living):
             time.sleep(0.01)
         suspend_self()
-        for each in self._living:
-            each.send(signal.SIGCONT)
+        signalling.send(signal.SIGCONT, [each.pid for each in self._living])
 
     def _on_exit(self, ended: Exit) -> None:
         member = next((each for each in self._living if each.pid == ended.pid), None)

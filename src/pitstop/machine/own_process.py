@@ -12,6 +12,8 @@ _START_TIME_FIELD = 19
 _ENDED = (b"Z", b"X")
 _SUSPENDED = (b"T", b"t")
 
+_SIGNAL_MASKS = ("SigBlk:", "SigIgn:", "SigCgt:")
+
 _INITIAL_PID_NAMESPACE = "pid:[4026531836]"
 """PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h."""
 
@@ -44,6 +46,19 @@ def is_suspended(pid: int, began_ticks: int | None = None) -> bool:
     """Whether a process, the one that began then, is stopped: by Ctrl-Z, SIGSTOP or a debugger."""
     fields = _fields_of(pid, began_ticks)
     return bool(fields) and fields[0] in _SUSPENDED
+
+
+def heeds(pid: int, number: int) -> bool:
+    """Whether a signal does more than its default to a process: it is caught, blocked or ignored.
+
+    What is sent to a process that is gone does nothing either.
+    """
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    masks = (line.split()[1] for line in lines if line.startswith(_SIGNAL_MASKS))
+    return any(int(mask, 16) >> (number - 1) & 1 for mask in masks)
 
 
 def _fields_of(pid: int, began_ticks: int | None) -> list[bytes]:
