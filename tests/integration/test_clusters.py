@@ -88,7 +88,7 @@ def test_parameter_servers_end_when_the_launched_training_is_over(
 ) -> None:
     script = Path(__file__).parent / "scripts" / "cluster_member.py"
     options = ("--workers", "1", "--ps", "1", "--linger", "1s", "--run-dir", "run")
-    words = [*network, *launch.PITSTOP, "launch", *options, "--", sys.executable, script, "5"]
+    words = [*network, *launch.PITSTOP, "launch", *options, "--", sys.executable, str(script), "5"]
     ended = subprocess.run(
         words,
         cwd=tmp_path,

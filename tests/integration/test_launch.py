@@ -128,7 +128,9 @@ def test_options_of_run_are_handed_on_as_they_were_written(tmp_path: Path) -> No
     nobody = launch.call(tmp_path, "launch", "--workers", 0, "--", "true")
     assert nobody.returncode == 2
     wrong = launch.call(tmp_path, "launch", "--workers", 1, "--every", "5 apples", "--", "true")
-    assert (wrong.returncode, list(tmp_path.iterdir())) == (2, [])
+    mirror = ("--run-dir", "s3://bucket/run")
+    refused = launch.call(tmp_path, "launch", "--workers", 1, *mirror, "--", "true")
+    assert (wrong.returncode, refused.returncode, list(tmp_path.iterdir())) == (2, 2, [])
     options = ("--keep-best", "val_loss:2", "--keep-best=acc", "--keep", 7, "--force")
     ended = launch.finish(_started(tmp_path, "--workers", 1, *options))
     assert ended.returncode == 0, ended.stderr

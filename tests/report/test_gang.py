@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pitstop.diagnosis import Diagnosis
+from pitstop.diagnosis import CauseId, Diagnosis, Finding
 from pitstop.events import AttemptEnded, AttemptStarted, TrainerExited
 from pitstop.journal import Journal
 from pitstop.report.gang import MemberReport, ended_seconds, of_members
 from pitstop.report.why import WhyReport
 
 
-def _member(task: str, state: str, ended: float = 0.0) -> MemberReport:
-    return MemberReport(task, WhyReport(task, Diagnosis(1, state, None)), ended)
+def _member(
+    task: str, state: str, ended: float = 0.0, cause: CauseId = "worker_lost"
+) -> MemberReport:
+    finding = Finding(cause, 0.9, "Something ended it.", (), ())
+    return MemberReport(task, WhyReport(task, Diagnosis(1, state, finding)), ended)
 
 
 def test_who_failed_first_is_explained_and_who_failed_later_is_its_victim() -> None:
     members = [
         _member("worker 0", "failed", 12.0),
-        _member("worker 1", "failed", 10.0),
+        _member("worker 1", "failed", 10.0, "killed_from_outside"),
         _member("worker 2", "completed", 9.0),
         _member("ps 0", "stopped", 13.0),
     ]
@@ -31,6 +34,15 @@ def test_who_failed_first_is_explained_and_who_failed_later_is_its_victim() -> N
     told = [(each["task"], each["victim"]) for each in record["members"]]
     assert told == [("worker 1", False), ("worker 0", True), ("worker 2", False), ("ps 0", False)]
     assert "2 s later" in found.lines()[0]
+
+
+def test_who_fails_of_the_same_cause_is_nobodys_victim() -> None:
+    causes: list[CauseId] = ["dependency_or_import_error", "dependency_or_import_error"]
+    members = [_member(f"worker {i}", "failed", i, each) for i, each in enumerate(causes)]
+    found = of_members("run", members)
+    assert found.first.task == "worker 0"
+    assert [each["victim"] for each in found.to_json()["members"]] == [False, False]
+    assert "victim" not in found.lines()[0]
 
 
 def test_where_nobody_failed_the_leader_stands_first() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from pitstop.cli.places import PLACE
 from pitstop.cli.quantities import SECONDS
 from pitstop.cli.run import run
 from pitstop.launch.choice import choose, claim
@@ -18,6 +19,7 @@ from pitstop.launch.ending import SAVE_SECONDS, Linger
 from pitstop.launch.output import Terminal
 from pitstop.launch.plan import ENV_SECRET, plan, ports_needed
 from pitstop.launch.runner import LaunchRequest, free_ports, launch_members
+from pitstop.remote.place import RemotePlace
 from pitstop.store.gang_folder import MOST_OF_A_KIND, Shape
 from pitstop.supervisor.processes.process import find_program
 from pitstop.supervisor.stops import early_stop
@@ -85,7 +87,8 @@ _Count = click.IntRange(0, MOST_OF_A_KIND)
 @click.option("--evaluator", is_flag=True, help="One task evaluates beside the training.")
 @click.option(
     "--run-dir",
-    type=click.Path(path_type=Path),
+    type=PLACE,
+    metavar="FOLDER",
     help="The folder of all members' runs, RUN/members/worker-0 and so on.  [default: runs/<script "
     "name>, as `pitstop run` chooses it]",
 )
@@ -105,7 +108,7 @@ def launch(
     ps: int,
     chief: bool | None,
     evaluator: bool,
-    run_dir: Path | None,
+    run_dir: Path | RemotePlace | None,
     new: bool,
     linger: float,
     grace: float,
@@ -123,6 +126,8 @@ def launch(
     find_program(command)
     shape = _shape(workers, ps, evaluator=evaluator, chief=bool(ps) if chief is None else chief)
     terminal = Terminal()
+    if isinstance(run_dir, RemotePlace):
+        raise click.UsageError("A launch has no mirror: name a folder with --run-dir.")
     path = run_dir or _chosen(command, shape, terminal)
     gang, lock = claim(path, shape, command, new=new, takes=bool(take) or force)
     with closing(lock):

@@ -33,6 +33,12 @@ class MemberReport:
         """Whether it ended neither complete nor as it was asked to."""
         return self.report.last.state == "failed"
 
+    @property
+    def cause(self) -> str:
+        """Of its end; empty while it is running."""
+        finding = self.report.last.finding
+        return finding.cause if finding else ""
+
 
 @dataclass(frozen=True)
 class GangReport:
@@ -49,8 +55,8 @@ class GangReport:
     others: tuple[MemberReport, ...]
 
     def is_victim(self, member: MemberReport) -> bool:
-        """Whether a member failed after another one had."""
-        return member.failed and member is not self.first
+        """Whether a member failed after another one had, and of something else."""
+        return member.failed and member.cause != self.first.cause
 
     def lines(self) -> tuple[str, ...]:
         """One line on each of the others."""
@@ -73,12 +79,12 @@ class GangReport:
         }
 
     def _how(self, member: MemberReport) -> str:
-        last = member.report.last
-        cause = f" ({last.finding.cause})" if last.finding else ""
-        if not self.is_victim(member):
-            return f"{last.state}{cause}"
+        cause = f" ({member.cause})" if member.cause else ""
+        if not member.failed:
+            return f"{member.report.last.state}{cause}"
         later = duration(member.ended_seconds - self.first.ended_seconds)
-        return f"{last.state} {later} later, a victim of {self.first.task}{cause}"
+        how = f"a victim of {self.first.task}" if self.is_victim(member) else "of the same cause"
+        return f"failed {later} later, {how}{cause}"
 
 
 def ended_seconds(run_dir: Path) -> float:
