@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,15 +13,19 @@ from pathlib import Path
 from pitstop.errors import CheckpointCorrupt, EnvironmentFault, PeerClosed
 from pitstop.events import Event
 from pitstop.link.beacon import Beacon
-from pitstop.link.messages import Hello
+from pitstop.link.messages import Hello, RestoreRequest
 from pitstop.link.settings import ENV_COMPANION, ENV_SOCKET, Settings
 from pitstop.link.wire import Connection, close_all
 from pitstop.machine.signalling import send_to_group
 from pitstop.supervisor.control.control_socket import ControlSocket
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
+from pitstop.supervisor.lifecycle.occurrences import (
+    ArenaReceived,
+    Occurrence,
+    TrainerCameIn,
+)
 from pitstop.supervisor.processes import process
 from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint
-from pitstop.supervisor.trainer.trainer_link import TrainerHandlers
 from pitstop.supervisor.trainer.trainer_slot import Invitation, TrainerSlot
 
 _ATTEMPT = 1
@@ -101,8 +105,8 @@ class Host:
             exit_file = stack.enter_context(os.fdopen(os.pidfd_open(child.pid), "rb", 0))
             self._event_loop.watch(exit_file, self._on_exit)
             while not self._ended:
-                self._event_loop.turn(_TURN_SECONDS)
-            self._trainer_slot.drain()
+                self._handle(self._event_loop.turn(_TURN_SECONDS))
+            self._handle(self._trainer_slot.drain())
             self._outcome.exit_code = child.wait()
         return self._outcome
 
@@ -114,21 +118,26 @@ class Host:
             lost_from_step=-1,
             beacon_fd=beacon.fd,
         )
-        handlers = TrainerHandlers(
-            on_event=self._outcome.events.append,
-            on_arena=lambda _, fd: os.close(fd),
-            on_snapshot=lambda _: None,
-            on_restore=self._on_restore,
-            on_vitals=lambda _: None,
-        )
-        return TrainerSlot(self._event_loop, invitation, handlers)
+        return TrainerSlot(self._event_loop, invitation)
+
+    def _handle(self, occurrences: Iterable[Occurrence]) -> None:
+        for each in occurrences:
+            match each:
+                case Event() as event:
+                    self._outcome.events.append(event)
+                case TrainerCameIn():
+                    self._trainer_slot.welcome(self._points)
+                case ArenaReceived(_, fd):
+                    os.close(fd)
+                case RestoreRequest(checkpoint):
+                    self._restore(checkpoint)
 
     def _accept(self, control: ControlSocket) -> None:
         client = control.accept()
         if client is not None:
             self._event_loop.watch(client, lambda: self._greet(client))
 
-    def _greet(self, client: Connection) -> None:
+    def _greet(self, client: Connection) -> Iterator[Occurrence]:
         try:
             received = client.receive_ready()
         except PeerClosed:
@@ -140,10 +149,10 @@ class Host:
             return
         self._event_loop.forget(client)
         hello = received[0].message
-        if isinstance(hello, Hello) and self._trainer_slot.offer(client, hello, closed=False):
-            self._trainer_slot.welcome(self._points)
+        if isinstance(hello, Hello):
+            yield from self._trainer_slot.offer(client, hello)
 
-    def _on_restore(self, checkpoint: str) -> None:
+    def _restore(self, checkpoint: str) -> None:
         link = self._trainer_slot.link
         if link is None:
             return

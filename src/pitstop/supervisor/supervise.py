@@ -21,13 +21,14 @@ from pitstop.store.filesystem import REAL_FILESYSTEM
 from pitstop.store.lock import RunLock, is_running, own_record, read_lock
 from pitstop.store.retention_file import write_policy
 from pitstop.store.run_folder import STOP_FILE, RunFolder, open_or_create
-from pitstop.supervisor.attempt.loop import Supervision
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
+from pitstop.supervisor.attempt.supervision import Supervision
 from pitstop.supervisor.control.control_socket import ControlSocket
 from pitstop.supervisor.helpers.mirror_link import MirrorLink, MirrorPlan
 from pitstop.supervisor.helpers.mirroring import Mirroring, patience_seconds
 from pitstop.supervisor.helpers.persister_link import PersisterLink, PersisterPlan
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
+from pitstop.supervisor.lifecycle.lifecycle import Lifecycle
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.preemption.watch import PreemptionWatch
 from pitstop.supervisor.processes import process
@@ -149,6 +150,7 @@ def _plan(context: _RunContext, restarts_left: int, say: Callable[[str], None]) 
         environment=process.instrumented_environment(environment, str(context.control.path)),
         attempt=attempt,
         history=history,
+        resumes=bool(saved),
         fingerprint=fingerprint.collect(request.command, os.environ | steering, chosen),
         command_changes=admission.changes_of(request, folder),
         threads=chosen,
@@ -197,6 +199,8 @@ def _open_resources(stack: ExitStack, plan: AttemptPlan, context: _RunContext) -
         signals.blocked_mask,
     )
     return AttemptResources(
+        event_loop=stack.enter_context(closing(EventLoop())),
+        lifecycle=Lifecycle(),
         signals=signals,
         control=context.control,
         beacon=beacon,
@@ -224,14 +228,15 @@ def _attempt(
             ready(str(resources.control.path))
             exit_code = supervision.run()
             resources.tee.close()
-            step, record = resources.beacon.progress().step, resources.event_log.record
-            wait_seconds = restarts.after(supervision.state, step, context.folder.path, record)
+            state, step = resources.lifecycle.state, resources.beacon.progress().step
+            record = resources.event_log.record
+            wait_seconds = restarts.after(state, step, context.folder.path, record)
             if wait_seconds is None:
                 for line in supervision.last_words():
                     resources.screen.say(line)
                 supervision.finish_mirror()
                 _acknowledge(resources, context.request)
-                return RunOutcome(supervision.state.value, exit_code, plan.attempt)
+                return RunOutcome(state.value, exit_code, plan.attempt)
             status = replace(supervision.status(), restarts_left=restarts.left)
         cancelled = _restart_wait(resources, context, status).run(wait_seconds)
         if cancelled is None:
@@ -272,15 +277,12 @@ def _open_mirror(
 
 def _last_uploads(link: MirrorLink | None, patience: float, say: Callable[[str], None]) -> None:
     """Sends what earlier attempts could not; waits for it no longer than this."""
-
-    def tell(event: Event) -> None:
-        if line := notices.line_for(event):
-            say(line)
-
     with closing(EventLoop()) as event_loop:
-        mirroring = Mirroring(event_loop, link, tell)
+        mirroring = Mirroring(event_loop, link)
         mirroring.begin()
-        mirroring.finish(patience)
+        for each in mirroring.finish(patience):
+            if isinstance(each, Event) and (line := notices.line_for(each)):
+                say(line)
 
 
 def _claim(

@@ -18,6 +18,7 @@ from pitstop.link.wire import PROTOCOL, Connection
 from pitstop.supervisor.control.clients import ClientReception
 from pitstop.supervisor.control.control_socket import ControlSocket
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
+from pitstop.supervisor.lifecycle.occurrences import Occurrence, TrainingAsked
 
 
 class Desk:
@@ -26,8 +27,9 @@ class Desk:
     def __init__(self) -> None:
         self.served: list[ClientRequest] = []
 
-    def serve(self, _: Connection, request: ClientRequest) -> None:
+    def serve(self, _: Connection, request: ClientRequest) -> tuple[Occurrence, ...]:
         self.served.append(request)
+        return ()
 
     def forget(self, _: Connection) -> None:
         """Nobody waits here."""
@@ -43,12 +45,14 @@ def room(tmp_path: Path) -> Iterator[Any]:
     hellos: list[Hello] = []
     given: Any = desk
 
-    def greet(client: Connection, hello: Hello) -> None:
-        hellos.append(hello)
-        client.close()
+    def turn() -> None:
+        for told in event_loop.turn(0.2):
+            assert isinstance(told, TrainingAsked)
+            hellos.append(told.hello)
+            told.connection.close()
 
-    clients = ClientReception(event_loop, control, given, greet)
-    yield SimpleNamespace(path=str(control.path), event_loop=event_loop, desk=desk, hellos=hellos)
+    clients = ClientReception(event_loop, control, given)
+    yield SimpleNamespace(path=str(control.path), turn=turn, desk=desk, hellos=hellos)
     clients.close()
     control.close()
     event_loop.close()
@@ -73,7 +77,7 @@ def test_a_bad_client_is_answered_and_dropped(room: Any, body: bytes) -> None:
     client.socket.settimeout(5)
     client.socket.sendall(text(body) + text(b'{"type":"client_request","command":"status"}'))
     for _ in range(3):
-        room.event_loop.turn(0.2)
+        room.turn()
     assert client.receive().message.type == "refusal"
     with pytest.raises(PeerClosed):
         client.receive()
@@ -81,7 +85,7 @@ def test_a_bad_client_is_answered_and_dropped(room: Any, body: bytes) -> None:
     other = Connection.connect(room.path)
     other.send(ClientRequest(command="status"))
     for _ in range(2):
-        room.event_loop.turn(0.2)
+        room.turn()
     assert room.desk.served == [ClientRequest("status")]
     other.close()
     client.close()
@@ -91,7 +95,7 @@ def test_a_process_is_who_the_kernel_says(room: Any) -> None:
     client = Connection.connect(room.path)
     client.send(Hello(protocol=PROTOCOL, pid=1))
     for _ in range(2):
-        room.event_loop.turn(0.2)
+        room.turn()
     assert [hello.pid for hello in room.hellos] == [os.getpid()]
     client.close()
 
@@ -100,7 +104,7 @@ def test_a_client_that_sends_for_ever_is_dropped(room: Any) -> None:
     client = Connection.connect(room.path)
     client.socket.sendall(struct.pack("<IB", 0xFFFFFFFF, 0))
     for _ in range(2):
-        room.event_loop.turn(0.2)
+        room.turn()
     client.socket.settimeout(5)
     assert client.socket.recv(1) == b""
     assert client.socket.family is socket.AF_UNIX

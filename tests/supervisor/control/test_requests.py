@@ -10,7 +10,13 @@ import pytest
 from pitstop.events import CheckpointCommitted, CheckpointFailed, RoleTaken, StopRequested
 from pitstop.link.messages import ClientRequest, StatusAnswer
 from pitstop.link.wire import Connection, pair
-from pitstop.supervisor.control.requests import RequestDesk, RequestHandlers
+from pitstop.supervisor.control.requests import RequestDesk
+from pitstop.supervisor.lifecycle.occurrences import (
+    CheckpointAsked,
+    RoleAsked,
+    StatusAsked,
+    StopAsked,
+)
 from pitstop.supervisor.status.status import Status
 from tests.messages import body_of
 
@@ -25,15 +31,28 @@ def ends() -> Iterator[Ends]:
     theirs.close()
 
 
-def _desk(
-    stops: list[StopRequested], step: int | None = 7, names: list[str] | None = None
-) -> RequestDesk:
-    def checkpoint(name: str) -> int | None:
-        if names is not None:
-            names.append(name)
-        return step
+class _Desk(RequestDesk):
+    """A desk, and what an attempt does with what it tells."""
 
-    return RequestDesk(RequestHandlers(lambda: Status("running", step=7), stops.append, checkpoint))
+    def __init__(self, step: int | None = 7) -> None:
+        super().__init__()
+        self.step = step
+        self.stops: list[StopRequested] = []
+        self.names: list[str] = []
+        self.roles: list[RoleTaken] = []
+
+    def ask(self, connection: Connection, request: ClientRequest) -> None:
+        for told in self.serve(connection, request):
+            match told:
+                case StopAsked(event):
+                    self.stops.append(event)
+                case RoleAsked(role):
+                    self.roles.append(role)
+                case StatusAsked():
+                    self.tell_status(told, Status("running", step=7))
+                case CheckpointAsked():
+                    self.names.append(told.name)
+                    self.await_checkpoint(told, self.step)
 
 
 def _committed(step: int, name: str = "") -> CheckpointCommitted:
@@ -41,92 +60,88 @@ def _committed(step: int, name: str = "") -> CheckpointCommitted:
 
 
 def test_status(ends: Ends) -> None:
-    _desk([]).serve(ends[0], ClientRequest(command="status"))
+    _Desk().ask(ends[0], ClientRequest(command="status"))
     assert body_of(ends[1].receive())["status"]["step"] == 7
 
 
 @pytest.mark.parametrize(("now", "urgency"), [(False, "graceful"), (True, "now")])
 def test_stop_names_who_asked(ends: Ends, now: bool, urgency: str) -> None:
-    stops: list[StopRequested] = []
-    _desk(stops).serve(ends[0], ClientRequest(command="stop", now=now))
+    desk = _Desk()
+    desk.ask(ends[0], ClientRequest(command="stop", now=now))
     assert body_of(ends[1].receive())["status"]["state"] == "running"
-    [stop] = stops
+    [stop] = desk.stops
     assert (stop.source, stop.urgency, stop.sender_pid) == ("command", urgency, os.getpid())
     assert stop.sender_command
 
 
 def test_a_process_with_a_part_in_a_cluster_is_heard(ends: Ends) -> None:
-    roles: list[RoleTaken] = []
-    handlers = RequestHandlers(lambda: Status(""), lambda _: None, lambda _: None, roles.append)
-    request = ClientRequest("role", name="server", reason="ps 0")
-    RequestDesk(handlers).serve(ends[0], request)
+    desk = _Desk()
+    desk.ask(ends[0], ClientRequest("role", name="server", reason="ps 0"))
     assert isinstance(ends[1].receive().message, StatusAnswer)
-    assert roles == [RoleTaken("server", os.getpid(), "ps 0")]
+    assert desk.roles == [RoleTaken("server", os.getpid(), "ps 0")]
 
 
 def test_a_script_that_asks_for_itself_says_why(ends: Ends) -> None:
-    stops: list[StopRequested] = []
     request = ClientRequest("stop", source="script", reason="good enough")
-    _desk(stops).serve(ends[0], request)
-    [stop] = stops
+    desk = _Desk()
+    desk.ask(ends[0], request)
+    [stop] = desk.stops
     assert (stop.source, stop.urgency, stop.reason) == ("script", "graceful", "good enough")
 
 
 def test_nobody_asks_in_another_s_name(ends: Ends) -> None:
-    stops: list[StopRequested] = []
-    _desk(stops).serve(ends[0], ClientRequest(command="stop", source="signal"))
-    assert [stop.source for stop in stops] == ["command"]
+    desk = _Desk()
+    desk.ask(ends[0], ClientRequest(command="stop", source="signal"))
+    assert [stop.source for stop in desk.stops] == ["command"]
 
 
 def test_checkpoint_answers_only_with_one_that_is_not_older(ends: Ends) -> None:
-    desk = _desk([])
-    desk.serve(ends[0], ClientRequest(command="checkpoint"))
-    desk.saved(_committed(6))
-    desk.saved(_committed(8))
-    desk.saved(_committed(9))
+    desk = _Desk()
+    desk.ask(ends[0], ClientRequest(command="checkpoint"))
+    desk.recorded(_committed(6))
+    desk.recorded(_committed(8))
+    desk.recorded(_committed(9))
     assert body_of(ends[1].receive()) == {"checkpoint": "00000008", "step": 8}
 
 
 def test_a_named_checkpoint_is_answered_with_the_one_of_that_name(ends: Ends) -> None:
-    names: list[str] = []
-    desk = _desk([], names=names)
-    desk.serve(ends[0], ClientRequest(command="checkpoint", name="mine"))
-    assert names == ["mine"]
-    desk.saved(_committed(8))
-    desk.saved(_committed(9, "mine"))
+    desk = _Desk()
+    desk.ask(ends[0], ClientRequest(command="checkpoint", name="mine"))
+    assert desk.names == ["mine"]
+    desk.recorded(_committed(8))
+    desk.recorded(_committed(9, "mine"))
     assert body_of(ends[1].receive()) == {"checkpoint": "00000009", "step": 9}
 
 
 def test_two_names_at_a_time_are_refused(ends: Ends) -> None:
-    names: list[str] = []
-    desk = _desk([], names=names)
+    desk = _Desk()
     other, client = pair()
-    desk.serve(ends[0], ClientRequest(command="checkpoint", name="mine"))
-    desk.serve(other, ClientRequest(command="checkpoint", name="yours"))
+    desk.ask(ends[0], ClientRequest(command="checkpoint", name="mine"))
+    desk.ask(other, ClientRequest(command="checkpoint", name="yours"))
     assert "Try again" in body_of(client.receive())["reason"]
-    desk.saved(_committed(9, "mine"))
-    desk.serve(other, ClientRequest(command="checkpoint", name="yours"))
-    assert names == ["mine", "yours"]
+    desk.recorded(_committed(9, "mine"))
+    desk.ask(other, ClientRequest(command="checkpoint", name="yours"))
+    assert desk.names == ["mine", "yours"]
     other.close()
     client.close()
 
 
 def test_checkpoint_that_failed_is_refused_with_the_reason(ends: Ends) -> None:
-    desk = _desk([])
-    desk.serve(ends[0], ClientRequest(command="checkpoint"))
-    desk.not_saved(CheckpointFailed(8, "The disk is full.", "Free some."))
+    desk = _Desk()
+    desk.ask(ends[0], ClientRequest(command="checkpoint"))
+    desk.recorded(CheckpointFailed(8, "The disk is full.", "Free some."))
     assert body_of(ends[1].receive()) == {"reason": "The disk is full. Free some."}
 
 
 def test_checkpoint_without_training_is_refused(ends: Ends) -> None:
-    _desk([], step=None).serve(ends[0], ClientRequest(command="checkpoint"))
+    _Desk(step=None).ask(ends[0], ClientRequest(command="checkpoint"))
     assert "nothing to save" in body_of(ends[1].receive())["reason"]
 
 
 def test_client_that_left_is_not_answered(ends: Ends) -> None:
-    desk = _desk([])
-    desk.serve(ends[0], ClientRequest(command="checkpoint"))
+    desk = _Desk()
+    desk.ask(ends[0], ClientRequest(command="checkpoint"))
     desk.forget(ends[0])
-    desk.saved(_committed(9))
-    desk.serve(ends[0], ClientRequest(command="dance"))
+    desk.recorded(_committed(9))
+    desk.ask(ends[0], ClientRequest(command="dance"))
     assert "dance" in body_of(ends[1].receive())["reason"]

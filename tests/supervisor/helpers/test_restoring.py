@@ -16,11 +16,9 @@ from pitstop.store.retention import RetentionPolicy
 from pitstop.store.run_folder import open_or_create
 from pitstop.supervisor.helpers.persister_link import PersisterLink, PersisterPlan
 from pitstop.supervisor.helpers.restoring import Restoring
-from pitstop.supervisor.trainer.trainer_link import TrainerHandlers, TrainerLink
+from pitstop.supervisor.trainer.trainer_link import TrainerLink
 from tests.messages import body_of
 from tests.store.samples import save
-
-_UNHEARD = TrainerHandlers(*[lambda *_: None] * 5)
 
 
 @dataclass
@@ -65,10 +63,10 @@ def attempt(tmp_path: Path) -> Iterator[_Attempt]:
     link = PersisterLink(plan)
     link.connection, persister = pair()
     ours, trainer = pair()
-    restoring = Restoring(Catalog(folder.checkpoints), link, lambda: None)
+    restoring = Restoring(Catalog(folder.checkpoints), link)
     restoring.begin()
     assert body_of(persister.receive()) == {"checkpoint": ""}
-    yield _Attempt(restoring, link, persister, trainer, TrainerLink(ours, 5, _UNHEARD))
+    yield _Attempt(restoring, link, persister, trainer, TrainerLink(ours, 5))
     restoring.close()
     link.lost()
     for each in (persister, trainer, ours):

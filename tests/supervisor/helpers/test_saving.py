@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ from pitstop.supervisor.helpers.persister_link import PersisterLink, PersisterPl
 from pitstop.supervisor.helpers.restoring import Restoring
 from pitstop.supervisor.helpers.saving import Saving
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
+from pitstop.supervisor.lifecycle.occurrences import Occurrence
 from pitstop.supervisor.lifecycle.table import Trigger
 from pitstop.supervisor.records.losses import NO_LOSSES
 from pitstop.supervisor.records.notices import NO_PERSISTER
@@ -50,26 +51,35 @@ class _Attempt:
         self.link = _Link(plan)
         self.events: list[Event] = []
         self.signals: list[Trigger] = []
-        restoring = Restoring(Catalog(run.checkpoints), self.link, lambda: None)
-        self.saving = Saving(
-            EventLoop(),
-            self.link,
-            restoring,
-            self.events.append,
-            self.signals.append,
-            NO_LOSSES,
-            10.0,
-        )
+        restoring = Restoring(Catalog(run.checkpoints), self.link)
+        self.event_loop = EventLoop()
+        self.saving = Saving(self.event_loop, self.link, restoring, NO_LOSSES, 10.0)
         self.saving.start()
+
+    def hear(self, told: Iterable[Occurrence]) -> None:
+        """What the loop of the attempt does with it."""
+        for each in told:
+            if isinstance(each, Event):
+                self.events.append(each)
+            elif isinstance(each, Trigger):
+                self.signals.append(each)
+
+    def tick(self) -> None:
+        self.hear(self.saving.tick())
+
+    def finish(self) -> None:
+        """The last save."""
+        self.hear(self.saving.persist_last("stop"))
+        self.hear(self.saving.finish())
 
     def lose_persister(self) -> None:
         """It dies, and is replaced as the lifecycle asks."""
         self.die()
-        self.saving.restart()
+        self.hear(self.saving.restart())
 
     def die(self) -> None:
         self.link.persisters[-1].close()
-        self.saving._receive()
+        self.hear(self.event_loop.turn(0))
         assert self.signals.pop() is Trigger.PERSISTER_LOST
 
     def asked(self) -> list[str]:
@@ -77,6 +87,7 @@ class _Attempt:
         return [message.message.type for message in self.link.persisters[-1].receive_ready()]
 
     def close(self) -> None:
+        self.event_loop.close()
         self.link.lost()
         for each in self.link.persisters:
             each.close()
@@ -96,14 +107,14 @@ def test_one_that_cannot_be_started_is_tried_again_in_time(
     attempt.link.refused = True
     attempt.lose_persister()
     for _ in range(3):
-        attempt.saving.tick()
+        attempt.tick()
     assert attempt.link.connection is None
     assert attempt.events == [NO_PERSISTER]
 
     attempt.link.refused = False
-    attempt.saving.tick()
+    attempt.tick()
     attempt.saving.taken(SnapshotReport(1, 10, 0, "requested", durable=True))
-    attempt.saving.tick()
+    attempt.tick()
     assert attempt.asked() == ["persist"]
 
 
@@ -111,7 +122,7 @@ def test_it_is_not_tried_at_once(attempt: _Attempt) -> None:
     attempt.link.refused = True
     attempt.lose_persister()
     attempt.link.refused = False
-    attempt.saving.tick()
+    attempt.tick()
     assert attempt.link.connection is None
 
 
@@ -120,12 +131,12 @@ def test_one_that_died_while_it_was_asked_is_asked_again_by_the_next(
 ) -> None:
     monkeypatch.setattr(saving_module, "_AGAIN_SECONDS", 0.0)
     attempt.saving.taken(SnapshotReport(1, 10, 0, "requested", durable=True))
-    attempt.saving.tick()
+    attempt.tick()
     attempt.die()
-    attempt.saving.give_up()
-    attempt.saving.tick()
+    attempt.hear(attempt.saving.give_up())
+    attempt.tick()
     attempt.saving.taken(SnapshotReport(2, 20, 0, "requested", durable=True))
-    attempt.saving.tick()
+    attempt.tick()
     assert attempt.asked() == ["persist"]
 
 
@@ -133,8 +144,7 @@ def test_the_last_save_tries_once_more(attempt: _Attempt) -> None:
     attempt.link.refused = True
     attempt.lose_persister()
     attempt.link.refused = False
-    attempt.saving.persist_last("stop")
-    attempt.saving.finish()
+    attempt.finish()
     assert attempt.asked() == ["persist", "finish"]
     assert attempt.signals == []
 
@@ -142,8 +152,7 @@ def test_the_last_save_tries_once_more(attempt: _Attempt) -> None:
 def test_a_last_save_without_a_persister_is_not_waited_for(attempt: _Attempt) -> None:
     attempt.link.refused = True
     attempt.lose_persister()
-    attempt.saving.persist_last("stop")
-    attempt.saving.finish()
+    attempt.finish()
     assert attempt.signals == [Trigger.PERSISTER_GIVEN_UP]
 
 
@@ -154,9 +163,9 @@ def test_a_new_trouble_after_a_save_is_told_again(
     attempt.link.refused = True
     attempt.lose_persister()
     attempt.link.refused = False
-    attempt.saving.tick()
+    attempt.tick()
     attempt.link.persisters[-1].send(Persisted(1, 10, 0.1))
-    attempt.saving._receive()
+    attempt.hear(attempt.event_loop.turn(0))
     attempt.link.refused = True
     attempt.lose_persister()
     assert attempt.events == [NO_PERSISTER, NO_PERSISTER]

@@ -17,11 +17,16 @@ from pitstop.link.messages import (
     Hello,
     RestoreRequest,
     SnapshotReport,
-    VitalsReport,
 )
 from pitstop.link.wire import PROTOCOL, Connection, pair
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
-from pitstop.supervisor.trainer.trainer_link import TrainerHandlers, refusal
+from pitstop.supervisor.lifecycle.occurrences import (
+    ArenaReceived,
+    Occurrence,
+    TrainerCameIn,
+    TrainerLeft,
+)
+from pitstop.supervisor.trainer.trainer_link import refusal
 from pitstop.supervisor.trainer.trainer_slot import Invitation, TrainerSlot
 from tests.messages import body_of
 
@@ -29,43 +34,39 @@ _HELLO = Hello(PROTOCOL, 5, "3.11", ["x"])
 
 
 @dataclass
-class _Heard:
-    events: list[Event] = field(default_factory=list)
-    arenas: list[int] = field(default_factory=list)
-    snapshots: list[SnapshotReport] = field(default_factory=list)
-    restores: list[str] = field(default_factory=list)
-    vitals: list[VitalsReport] = field(default_factory=list)
-    left: int = 0
-
-    def leave(self) -> None:
-        self.left += 1
-
-
-@dataclass
 class _Room:
     trainer_slot: TrainerSlot
     event_loop: EventLoop
-    heard: _Heard
     trainer: Connection
+    heard: list[Occurrence] = field(default_factory=list)
 
     def offer(self, connection: Connection, **changes: Any) -> bool:
-        return self.trainer_slot.offer(connection, replace(_HELLO, **changes), closed=False)
+        before = len(self.heard)
+        self.heard += self.trainer_slot.offer(connection, replace(_HELLO, **changes))
+        return any(isinstance(each, TrainerCameIn) for each in self.heard[before:])
+
+    def turn(self) -> None:
+        self.heard += self.event_loop.turn(1)
+
+    def drain(self) -> None:
+        self.heard += self.trainer_slot.drain()
+
+    @property
+    def events(self) -> list[Event]:
+        return [each for each in self.heard if isinstance(each, Event)]
+
+    @property
+    def left(self) -> int:
+        return self.heard.count(TrainerLeft())
 
 
 @pytest.fixture
 def room() -> Iterator[_Room]:
-    heard, event_loop = _Heard(), EventLoop()
-    handlers = TrainerHandlers(
-        heard.events.append,
-        lambda _, fd: heard.arenas.append(fd),
-        heard.snapshots.append,
-        heard.restores.append,
-        heard.vitals.append,
-    )
+    event_loop = EventLoop()
     invitation = Invitation("/run", 3, {}, 12, Beacon.create().fd)
-    trainer_slot = TrainerSlot(event_loop, invitation, handlers, heard.leave)
+    trainer_slot = TrainerSlot(event_loop, invitation)
     ours, theirs = pair()
-    room = _Room(trainer_slot, event_loop, heard, theirs)
+    room = _Room(trainer_slot, event_loop, theirs)
     assert room.offer(ours)
     yield room
     event_loop.close()
@@ -82,8 +83,8 @@ def test_welcome_is_sent_once_with_the_shared_page(room: _Room) -> None:
     assert answer.message.type == "welcome"
     assert (body_of(answer)["attempt"], body_of(answer)["lost_from_step"]) == (3, 12)
     Beacon(answer.fds[0])
-    room.event_loop.turn(1)
-    assert room.heard.events == [Notice("a", "b")]
+    room.turn()
+    assert room.events == [Notice("a", "b")]
 
 
 def test_second_process_is_refused_while_the_first_is_there(room: _Room) -> None:
@@ -103,12 +104,12 @@ def test_a_process_that_reports_once_more_is_heard_on_its_newest_connection(room
     assert room.offer(ours)
     theirs.send(EventReport(to_record(Notice("b", "then"))))
     room.trainer.close()
-    room.event_loop.turn(1)
-    assert room.heard.events == [Notice("a", "first"), Notice("b", "then")]
+    room.turn()
+    assert room.events == [Notice("a", "first"), Notice("b", "then")]
     theirs.close()
-    room.event_loop.turn(1)
-    room.event_loop.turn(0)
-    assert (room.trainer_slot.connected, room.heard.left) == (False, 1)
+    room.turn()
+    room.heard += room.event_loop.turn(0)
+    assert (room.trainer_slot.connected, room.left) == (False, 1)
 
 
 def test_what_a_dead_trainer_said_is_still_heard(room: _Room) -> None:
@@ -117,21 +118,21 @@ def test_what_a_dead_trainer_said_is_still_heard(room: _Room) -> None:
     room.trainer.send(snapshot)
     room.trainer.send(RestoreRequest(checkpoint="a"))
     room.trainer.close()
-    room.trainer_slot.drain()
-    assert room.heard.snapshots == [snapshot]
-    assert room.heard.restores == ["a"]
+    room.drain()
+    _, arena, *said = room.heard
+    assert said == [snapshot, RestoreRequest("a")]
     assert not room.trainer_slot.connected
-    [fd] = room.heard.arenas
-    os.close(fd)
+    assert isinstance(arena, ArenaReceived)
+    os.close(arena.fd)
 
 
 def test_trainer_that_left_frees_the_seat(room: _Room) -> None:
     room.trainer.close()
-    room.event_loop.turn(1)
+    room.turn()
     assert not room.trainer_slot.connected
     assert room.trainer_slot.left_at is not None
     assert (room.trainer_slot.present_pid, room.trainer_slot.pid) == (0, 5)
-    assert room.heard.left == 1
+    assert room.left == 1
     ours, theirs = pair()
     assert room.offer(ours, pid=6)
     assert room.trainer_slot.present_pid == 6

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from pitstop.store.run_folder import open_existing
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
 from pitstop.supervisor.records.notices import short_forecast
 from pitstop.supervisor.status.status import Status
+from pitstop.supervisor.trainer.trainer_slot import TrainerSlot
 
 _SHARED_MEMORY = Path("/dev/shm")
 
@@ -51,24 +52,11 @@ class Flight:
     """Begins with the trainer and ends with the attempt; does nothing with `--flight off`."""
 
     def __init__(
-        self,
-        plan: AttemptPlan,
-        resources: AttemptResources,
-        trainer_pid: Callable[[], int],
-        record: Callable[[Event], None],
+        self, plan: AttemptPlan, resources: AttemptResources, trainer_slot: TrainerSlot
     ) -> None:
-        """Records nothing yet.
-
-        Args:
-            plan: of the attempt.
-            tools: of the attempt.
-            trainer_pid: asked for the process that trains, 0 before one has reported.
-            record: tells an event.
-        """
         self._plan = plan
         self._resources = resources
-        self._trainer_pid = trainer_pid
-        self._record = record
+        self._trainer_slot = trainer_slot
         self._started_pid = 0
         self._recorder: FlightRecorder | None = None
         self._input = InputShare()
@@ -91,11 +79,9 @@ class Flight:
         if self._recorder is not None:
             self._recorder.on_metrics(TrainerMetrics.from_report(report, time.time()))
 
-    def look(self) -> None:
-        """Tells of what is going to run out."""
-        if self._recorder is not None:
-            for event in self._recorder.take_forecasts():
-                self._record(event)
+    def take_forecasts(self) -> Sequence[Event]:
+        """What is going to run out, each once."""
+        return () if self._recorder is None else self._recorder.take_forecasts()
 
     def seen(self, status: Status) -> Status:
         """The status with what was seen last."""
@@ -123,7 +109,7 @@ class Flight:
 
     def _roles(self) -> ProcessRoles:
         mirror = self._resources.mirror
-        trainer_pid = self._trainer_pid() or self._started_pid
+        trainer_pid = self._trainer_slot.pid or self._started_pid
         roles = {
             os.getpid(): "supervisor",
             self._resources.persister.pid: "persister",

@@ -8,14 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pitstop.events import AttemptStarted, EnvironmentChanged, JsonValue
+from pitstop.events import AttemptStarted, Event, JsonValue, TrainerConnected
 from pitstop.link.beacon import Beacon
 from pitstop.link.stacks import ENV_STACKS
 from pitstop.store.catalog import Catalog
 from pitstop.supervisor.control.control_socket import ControlSocket
 from pitstop.supervisor.helpers.mirror_link import MirrorLink
 from pitstop.supervisor.helpers.persister_link import PersisterLink
+from pitstop.supervisor.lifecycle.event_loop import EventLoop
+from pitstop.supervisor.lifecycle.lifecycle import Lifecycle
 from pitstop.supervisor.preemption.watch import PreemptionWatch
+from pitstop.supervisor.records.attempt_state import AttemptState
 from pitstop.supervisor.records.best_epoch import best_of
 from pitstop.supervisor.records.event_log import EventLog
 from pitstop.supervisor.records.history import History
@@ -40,6 +43,7 @@ class AttemptPlan:
         environment: the variables that the command gets.
         attempt: its number, from 1.
         history: the attempts before.
+        resumes: there is a checkpoint to go on from.
         fingerprint: what the attempt runs with, see `fingerprint`.
         command_changes: in what the command differs from that of the last attempt.
         threads: how many TensorFlow computes with.
@@ -53,6 +57,7 @@ class AttemptPlan:
     environment: Mapping[str, str]
     attempt: int
     history: History
+    resumes: bool
     fingerprint: Mapping[str, JsonValue]
     command_changes: tuple[Change, ...]
     threads: Threads
@@ -114,16 +119,27 @@ class AttemptPlan:
         )
         return with_best(status, best_of(self.history.epochs))
 
-    def environment_changes(self) -> tuple[EnvironmentChanged, ...]:
-        """What differs from the last attempt."""
+    def environment_changes(self) -> tuple[Event, ...]:
+        """What differs from the attempt that is resumed, as far as it is known from outside."""
         found = self.history.environment_changes(self.fingerprint)
-        return (*as_event(self.command_changes), *found)
+        return self._of_resume(*as_event(self.command_changes), *found)
+
+    def version_changes(self, trainer: TrainerConnected) -> tuple[Event, ...]:
+        """What differs from it, as the trainer tells."""
+        return self._of_resume(*self.history.version_changes(trainer))
+
+    def _of_resume(self, *changes: Event) -> tuple[Event, ...]:
+        if not self.resumes:
+            return ()
+        return (*changes, self.threads.notice) if self.threads.kept else changes
 
 
 @dataclass(frozen=True)
 class AttemptResources:
     """What an attempt works with, opened and closed by `supervise`."""
 
+    event_loop: EventLoop
+    lifecycle: Lifecycle
     signals: SignalQueue
     control: ControlSocket
     beacon: Beacon
@@ -134,3 +150,8 @@ class AttemptResources:
     preemption: PreemptionWatch
     catalog: Catalog
     mirror: MirrorLink | None
+
+    @property
+    def attempt_state(self) -> AttemptState:
+        """What has happened so far."""
+        return self.event_log.attempt_state

@@ -7,31 +7,29 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pitstop.errors import PeerClosed
-from pitstop.events import CheckpointCommitted, CheckpointFailed, RoleTaken, StopRequested
+from pitstop.events import (
+    CheckpointCommitted,
+    CheckpointFailed,
+    Event,
+    RoleTaken,
+    StopRequested,
+)
 from pitstop.link.messages import CheckpointAnswer, ClientRequest, Message, Refusal, StatusAnswer
 from pitstop.link.wire import Connection
 from pitstop.machine.own_process import is_suspended
 from pitstop.supervisor.control.control_socket import Peer, peer_of
+from pitstop.supervisor.lifecycle.occurrences import (
+    CheckpointAsked,
+    Occurrence,
+    RoleAsked,
+    StatusAsked,
+    StopAsked,
+)
 from pitstop.supervisor.processes import family
 from pitstop.supervisor.status.status import SUSPENDED, Status
 
 _NOTHING_TO_SAVE = "No Keras training is under way in this run, so there is nothing to save."
 _BEING_NAMED = "Another checkpoint is just being given a name. Try again."
-
-
-@dataclass(frozen=True)
-class RequestHandlers:
-    """What the supervision offers to the command line.
-
-    `role` hears of a process that has a part in a cluster.
-    `checkpoint` asks the trainer for one with this name, which may be empty, and
-    returns the step it had completed then, None when nobody trains.
-    """
-
-    status: Callable[[], Status]
-    stop: Callable[[StopRequested], None]
-    checkpoint: Callable[[str], int | None]
-    role: Callable[[RoleTaken], None] = lambda _: None
 
 
 def stop_request(peer: Peer, sender_command: str, request: ClientRequest) -> StopRequested:
@@ -60,34 +58,52 @@ class _Waiting:
 class RequestDesk:
     """Answers requests; some wait for a checkpoint, some for the end of the run."""
 
-    def __init__(self, handlers: RequestHandlers) -> None:
-        self._handlers = handlers
+    def __init__(self) -> None:
         self._waiting: dict[Connection, _Waiting] = {}
 
-    def serve(self, connection: Connection, request: ClientRequest) -> None:
-        """Answers one request."""
+    def serve(self, connection: Connection, request: ClientRequest) -> tuple[Occurrence, ...]:
+        """What one request asks for; what cannot be done is answered here."""
+        peer = peer_of(connection)
         match request.command:
             case "status":
-                _reply(connection, self._status())
+                return (StatusAsked(connection),)
             case "stop":
-                self._stop(connection, request)
+                event = stop_request(peer, family.command_of(peer.pid), request)
+                return StopAsked(event), StatusAsked(connection)
             case "checkpoint":
-                self._checkpoint(connection, request.name)
+                return self._checkpoint(connection, request.name)
             case "role":
-                pid = peer_of(connection).pid
-                self._handlers.role(RoleTaken(request.name, pid, request.reason))
-                _reply(connection, self._status())
+                role = RoleTaken(request.name, peer.pid, request.reason)
+                return RoleAsked(role), StatusAsked(connection)
             case other:
                 _reply(connection, Refusal(f"This version knows no request {other!r}."))
+                return ()
 
-    def saved(self, event: CheckpointCommitted) -> None:
-        """Tells those that wait for a checkpoint of this step or an earlier one."""
-        answer = CheckpointAnswer(event.path, event.step)
-        self._answer(answer, lambda waiting: waiting.is_served_by(event))
+    def tell_status(self, asked: StatusAsked, status: Status) -> None:
+        """Answers who asked for the status."""
+        if status.state == "running" and status.pid and is_suspended(status.pid):
+            status = replace(status, state=SUSPENDED)
+        _reply(asked.connection, StatusAnswer(status.to_json()))
 
-    def not_saved(self, event: CheckpointFailed) -> None:
-        """Tells all that wait for a checkpoint that there will be none."""
-        self._answer(Refusal(f"{event.error} {event.remedy}".strip()), lambda _: True)
+    def await_checkpoint(self, asked: CheckpointAsked, step: int | None) -> None:
+        """Has a client wait for its checkpoint.
+
+        Args:
+            asked: what it asked for.
+            step: that the trainer had completed when it was asked; None when nobody trains.
+        """
+        if step is None:
+            _reply(asked.connection, Refusal(_NOTHING_TO_SAVE))
+        else:
+            self._waiting[asked.connection] = _Waiting(step, asked.name)
+
+    def recorded(self, event: Event) -> None:
+        """Tells those that wait for a checkpoint that it is there, or that there will be none."""
+        if isinstance(event, CheckpointCommitted):
+            answer = CheckpointAnswer(event.path, event.step)
+            self._answer(answer, lambda waiting: waiting.is_served_by(event))
+        elif isinstance(event, CheckpointFailed):
+            self._answer(Refusal(f"{event.error} {event.remedy}".strip()), lambda _: True)
 
     def forget(self, connection: Connection) -> None:
         """A client has gone."""
@@ -99,26 +115,11 @@ class RequestDesk:
                 _reply(connection, answer)
                 del self._waiting[connection]
 
-    def _status(self) -> StatusAnswer:
-        now = self._handlers.status()
-        if now.state == "running" and now.pid and is_suspended(now.pid):
-            now = replace(now, state=SUSPENDED)
-        return StatusAnswer(now.to_json())
-
-    def _stop(self, connection: Connection, request: ClientRequest) -> None:
-        peer = peer_of(connection)
-        self._handlers.stop(stop_request(peer, family.command_of(peer.pid), request))
-        _reply(connection, self._status())
-
-    def _checkpoint(self, connection: Connection, name: str) -> None:
+    def _checkpoint(self, connection: Connection, name: str) -> tuple[Occurrence, ...]:
         if name and any(waiting.name not in ("", name) for waiting in self._waiting.values()):
             _reply(connection, Refusal(_BEING_NAMED))
-            return
-        step = self._handlers.checkpoint(name)
-        if step is None:
-            _reply(connection, Refusal(_NOTHING_TO_SAVE))
-        else:
-            self._waiting[connection] = _Waiting(step, name)
+            return ()
+        return (CheckpointAsked(connection, name),)
 
 
 def _reply(connection: Connection, answer: Message) -> None:

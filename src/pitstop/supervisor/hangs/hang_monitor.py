@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +13,8 @@ from pitstop.supervisor.hangs import watchdog
 from pitstop.supervisor.hangs.stack_request import StackAnswer, StackRequest
 from pitstop.supervisor.hangs.standstill import HangEvidence, Standstill, judge
 from pitstop.supervisor.hangs.watchdog import HangPolicy, IdleTime, Observation
+from pitstop.supervisor.lifecycle.occurrences import Occurrence
+from pitstop.supervisor.lifecycle.table import Trigger
 from pitstop.supervisor.processes import family
 
 _MOST_THREADS = 12
@@ -22,21 +23,6 @@ _BUSY_SHARE = 0.2
 _BUSY_BYTES_PER_SECOND = 1e6
 _STOPPED_SECONDS = 5.0
 """A process that is suspended for longer is told of."""
-
-
-@dataclass(frozen=True)
-class HangHandlers:
-    """What the supervision offers to, and wants from, the hang monitor.
-
-    Attributes:
-        record: tells an event.
-        end: ends the trainer, which stands still.
-        trainer_pid: asked for the process that trains, 0 when none is there.
-    """
-
-    record: Callable[[Event], None]
-    end: Callable[[], None]
-    trainer_pid: Callable[[], int]
 
 
 @dataclass(frozen=True)
@@ -65,12 +51,9 @@ class _Notified:
 class HangMonitor:
     """Asked at every turn of the supervision; looks now and then."""
 
-    def __init__(
-        self, policy: HangPolicy, beacon: Beacon, stacks_file: Path, handlers: HangHandlers
-    ) -> None:
+    def __init__(self, policy: HangPolicy, beacon: Beacon, stacks_file: Path) -> None:
         self._policy = policy
         self._beacon = beacon
-        self._handlers = handlers
         self._question = StackRequest(stacks_file)
         self._silence = IdleTime()
         self._look_at = 0.0
@@ -79,32 +62,36 @@ class HangMonitor:
         self._work: tuple[float, float, int] | None = None
         self._dead: list[tuple[int, WorkerDied]] = []
 
-    def heard(self, event: Event) -> None:
+    def recorded(self, event: Event) -> None:
         """Something happened in the trainer."""
         if isinstance(event, WorkerDied):
             progress = self._beacon.progress()
             self._dead.append((_epoch_of(progress), event))
 
-    def look(self, now_seconds: float) -> None:
-        """Looks, if it is time to; CLOCK_MONOTONIC."""
-        pid = self._handlers.trainer_pid()
+    def look(self, now_seconds: float, pid: int) -> tuple[Occurrence, ...]:
+        """Looks, if it is time to.
+
+        Args:
+            now_seconds: CLOCK_MONOTONIC.
+            pid: of the process that trains, 0 when none is there.
+        """
         if not pid or not self._policy.after_seconds or now_seconds < self._look_at:
-            return
+            return ()
         self._look_at = now_seconds + watchdog.LOOK_SECONDS
         progress, before = self._beacon.progress(), self._silence.last
         self._silence = watchdog.see(self._silence, self._look(now_seconds, pid, progress))
+        went_on: tuple[Occurrence, ...] = ()
         if self._told and before and before.mark != _mark(progress):
-            self._handlers.record(TrainingWentOn(round(self._told.seconds_at(now_seconds), 1)))
+            went_on = (TrainingWentOn(round(self._told.seconds_at(now_seconds), 1)),)
             self._told = None
-        if not self._told:
-            self._judge(now_seconds, pid, progress)
+        return went_on if self._told else (*went_on, *self._judge(now_seconds, pid, progress))
 
-    def report(self, now_seconds: float) -> WatchReport:
-        """What there is to say now; CLOCK_MONOTONIC."""
+    def report(self, now_seconds: float, pid: int) -> WatchReport:
+        """What there is to say now; the arguments are those of `look`."""
         if not self._policy.after_seconds:
             return WatchReport()
         report = WatchReport(self._policy.action)
-        if self._silence.last is None or not self._handlers.trainer_pid():
+        if self._silence.last is None or not pid:
             return report
         patience = watchdog.patience_seconds(self._silence, self._policy.after_seconds)
         report = replace(report, patience_seconds=round(patience, 1))
@@ -153,13 +140,12 @@ class HangMonitor:
 
     # -- a standstill ------------------------------------------------------------
 
-    def _judge(self, now_seconds: float, pid: int, progress: Progress) -> None:
+    def _judge(self, now_seconds: float, pid: int, progress: Progress) -> tuple[Occurrence, ...]:
         if self._stopped_since is not None:
             told = _Notified(now_seconds, now_seconds - self._stopped_since)
             if told.seconds >= _STOPPED_SECONDS:
-                self._tell(
-                    told, self._evidence(pid, progress, StackAnswer()), progress, StackAnswer()
-                )
+                evidence = self._evidence(pid, progress, StackAnswer())
+                return self._tell(told, evidence, progress, StackAnswer())
         elif not watchdog.is_overdue(self._silence, self._policy.after_seconds):
             self._question.withdraw()
         else:
@@ -167,7 +153,8 @@ class HangMonitor:
             answer = self._question.ask(pid, family.tree_of(pid), title)
             if answer is not None:
                 told = _Notified(now_seconds, self._silence.seconds)
-                self._tell(told, self._evidence(pid, progress, answer), progress, answer)
+                return self._tell(told, self._evidence(pid, progress, answer), progress, answer)
+        return ()
 
     def _evidence(self, pid: int, progress: Progress, answer: StackAnswer) -> HangEvidence:
         dead = tuple(_describe(event) for event in self._dead_workers(progress))
@@ -175,18 +162,16 @@ class HangMonitor:
 
     def _tell(
         self, told: _Notified, evidence: HangEvidence, progress: Progress, answer: StackAnswer
-    ) -> None:
+    ) -> tuple[Occurrence, ...]:
         found = judge(evidence)
         if found.doing == "person" or self._too_early(found):
             self._silence = watchdog.forgive(self._silence)
-            return
+            return ()
         self._told = replace(told, place=found.place)
         action = self._policy.action if watchdog.may_end(progress.phase, found.doing) else "warn"
         seconds = round(told.seconds, 1)
         event = replace(_event(found, evidence, progress, answer), seconds=seconds, action=action)
-        self._handlers.record(event)
-        if action != "warn":
-            self._handlers.end()
+        return (event,) if action == "warn" else (event, Trigger.HUNG)
 
     def _too_early(self, found: Standstill) -> bool:
         """Whether a dead worker made us impatient, and it is something else that takes time."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 
 from pitstop.errors import PeerClosed
 from pitstop.events import CheckpointCommitted, Event, UploadGivenUp, from_record
 from pitstop.link.messages import EventReport
 from pitstop.supervisor.helpers.mirror_link import MirrorLink
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
+from pitstop.supervisor.lifecycle.occurrences import Occurrence
 from pitstop.supervisor.records.notices import mirror_lost, mirror_stands
 
 LEAST_PATIENCE_SECONDS = 5.0
@@ -41,12 +42,9 @@ def patience_seconds(
 class Mirroring:
     """Talks with the uploader, if the run has a mirror."""
 
-    def __init__(
-        self, event_loop: EventLoop, link: MirrorLink | None, on_event: Callable[[Event], None]
-    ) -> None:
+    def __init__(self, event_loop: EventLoop, link: MirrorLink | None) -> None:
         self._event_loop = event_loop
         self._link = link
-        self._on_event = on_event
         self._is_up_to_date = True
         self._finishing = False
         self._ends_at_seconds = _UNLIMITED_SECONDS
@@ -63,18 +61,21 @@ class Mirroring:
         if self._link is not None and isinstance(event, CheckpointCommitted):
             self._link.changed()
 
-    def finish(self, patience: float) -> None:
-        """Waits until the mirror holds everything, or until the time is over."""
+    def finish(self, patience: float) -> Iterator[Occurrence]:
+        """Waits until the mirror holds everything, or until the time is over.
+
+        Gives what happens meanwhile, to be handled at once: a second request to stop ends the wait.
+        """
         if self._link is None:
             return
         self._finishing = True
         self._ends_at_seconds = time.monotonic() + patience
         self._link.finish()
         while self._link.connection is not None and time.monotonic() < self._ends_at_seconds:
-            self._event_loop.turn(_TURN_SECONDS)
-        self._abandon(self._link)
+            yield from self._event_loop.turn(_TURN_SECONDS)
+        yield from self._abandon(self._link)
         if self._is_up_to_date and self._link.finished:
-            self._on_event(mirror_stands(self._link.url))
+            yield mirror_stands(self._link.url)
 
     def give_up(self, reason: str) -> None:
         """The user does not want to wait any longer."""
@@ -85,41 +86,41 @@ class Mirroring:
         if self._link is not None and self._link.connection is not None:
             self._event_loop.forget(self._link.connection)
 
-    def _abandon(self, link: MirrorLink) -> None:
+    def _abandon(self, link: MirrorLink) -> Iterator[Occurrence]:
         link.abandon(self._reason)
         give_up_at = time.monotonic() + _LAST_ANSWER_SECONDS
         while link.connection is not None and time.monotonic() < give_up_at:
-            self._event_loop.turn(_TURN_SECONDS)
+            yield from self._event_loop.turn(_TURN_SECONDS)
         if not link.finished and self._is_up_to_date:
-            self._hear(UploadGivenUp([], self._reason))
+            yield self._hear(UploadGivenUp([], self._reason))
 
-    def _receive(self) -> None:
+    def _receive(self) -> Iterator[Occurrence]:
         if self._link is None:
             return
         try:
             received = self._link.receive()
         except PeerClosed:
-            self._ended(self._link)
+            yield from self._ended(self._link)
             return
         for each in received:
             if isinstance(each.message, EventReport):
-                self._hear(from_record(each.message.event))
+                yield self._hear(from_record(each.message.event))
         if self._link.finished:
             self._leave(self._link)
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: Event) -> Event:
         self._is_up_to_date &= not isinstance(event, UploadGivenUp)
-        self._on_event(event)
+        return event
 
-    def _ended(self, link: MirrorLink) -> None:
+    def _ended(self, link: MirrorLink) -> Iterator[Occurrence]:
         self._leave(link)
-        self._on_event(mirror_lost(link.last_words(), again=link.may_restart))
+        yield mirror_lost(link.last_words(), again=link.may_restart)
         if not link.may_restart:
             return
         try:
             link.restart()
         except OSError as error:
-            self._on_event(mirror_lost(error.strerror or str(error), again=False))
+            yield mirror_lost(error.strerror or str(error), again=False)
             return
         self.begin()
         if self._finishing:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from pitstop.link.messages import ImageAnswer, NoImage
@@ -10,6 +9,7 @@ from pitstop.link.wire import Received, close_all
 from pitstop.store.catalog import Catalog
 from pitstop.supervisor.helpers.persister_link import PersisterLink
 from pitstop.supervisor.helpers.restore_points import restore_points
+from pitstop.supervisor.lifecycle.occurrences import RestorePointsKnown
 from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint
 from pitstop.supervisor.trainer.trainer_link import TrainerLink
 
@@ -34,24 +34,21 @@ class Restoring:
         points: the states to restore, in order; empty on a fresh start.
     """
 
-    def __init__(
-        self, catalog: Catalog, persister: PersisterLink, on_ready: Callable[[], None]
-    ) -> None:
+    def __init__(self, catalog: Catalog, persister: PersisterLink) -> None:
         self._catalog = catalog
         self._persister = persister
-        self._on_ready = on_ready
         self._preloaded: _Preloaded | None = None
         self._asking: TrainerLink | None = None
         self._wanted = ""
         self.ready = False
         self.points: tuple[ChosenCheckpoint, ...] = ()
 
-    def begin(self) -> None:
+    def begin(self) -> tuple[RestorePointsKnown, ...]:
         """Starts to load the newest good checkpoint, if there is any."""
-        if self._catalog.entries():
-            self._persister.load("")
-        else:
-            self._become_ready()
+        if not self._catalog.entries():
+            return self._become_ready()
+        self._persister.load("")
+        return ()
 
     def requested(self, trainer: TrainerLink, checkpoint: str) -> None:
         """The trainer asks for a restore point."""
@@ -65,11 +62,11 @@ class Restoring:
         else:
             self._persister.load(checkpoint)
 
-    def answered(self, received: Received) -> None:
+    def answered(self, received: Received) -> tuple[RestorePointsKnown, ...]:
         """The persister has loaded something (`ImageAnswer`), or says why not (`NoImage`)."""
         if not self.ready:
-            self._first_answer(received)
-        elif self._asking is None:
+            return self._first_answer(received)
+        if self._asking is None:
             close_all(received.fds)
         elif isinstance(received.message, ImageAnswer):
             self._asking.give_image(received.message.checkpoint, received.fds)
@@ -77,6 +74,7 @@ class Restoring:
             self._asking, self._wanted = None, ""
         elif isinstance(received.message, NoImage):
             self._give_no_image(received.message.reason)
+        return ()
 
     def persister_restarted(self) -> None:
         """Asks again for what the persister that died has not answered."""
@@ -85,37 +83,38 @@ class Restoring:
         elif self._wanted:
             self._persister.load(self._wanted)
 
-    def persister_given_up(self) -> None:
+    def persister_given_up(self) -> tuple[RestorePointsKnown, ...]:
         """Nothing more can be loaded: nobody must wait for it."""
         if not self.ready:
             readable = (entry.path.name for entry in self._catalog.entries() if entry.manifest)
-            self._become_ready(next(readable, ""))
-        else:
-            self._give_no_image(_NOBODY_LOADS)
+            return self._become_ready(next(readable, ""))
+        self._give_no_image(_NOBODY_LOADS)
+        return ()
 
     def close(self) -> None:
         """Lets a preloaded image go."""
         self._drop_preloaded()
 
-    def _first_answer(self, received: Received) -> None:
+    def _first_answer(self, received: Received) -> tuple[RestorePointsKnown, ...]:
         match received.message:
             case ImageAnswer(name):
                 self._preloaded = _Preloaded(name, received.fds)
-                self._become_ready(name)
+                return self._become_ready(name)
             case NoImage(name):
-                self._become_ready(name)
+                return self._become_ready(name)
+        return ()
 
     def _give_no_image(self, reason: str) -> None:
         if self._asking is not None:
             self._asking.give_no_image(self._wanted, reason)
         self._asking, self._wanted = None, ""
 
-    def _become_ready(self, newest: str = "") -> None:
+    def _become_ready(self, newest: str = "") -> tuple[RestorePointsKnown, ...]:
         """What there is to restore is known: the checkpoint of this name, nothing without one."""
         if newest:
             self.points = restore_points(self._catalog.entries(), newest)
         self.ready = True
-        self._on_ready()
+        return (RestorePointsKnown(),)
 
     def _drop_preloaded(self) -> None:
         if self._preloaded is not None:

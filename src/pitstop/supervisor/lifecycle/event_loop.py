@@ -1,10 +1,14 @@
-"""Calls a function when something can be read."""
+"""Waits until something can be read, and tells what was read."""
 
 from __future__ import annotations
 
 import selectors
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
+
+from pitstop.supervisor.lifecycle.occurrences import Occurrence
+
+Reader = Callable[[], Iterable[Occurrence] | None]
 
 
 class Readable(Protocol):
@@ -15,25 +19,28 @@ class Readable(Protocol):
 
 
 class EventLoop:
-    """A selector whose keys carry their callbacks."""
+    """A selector whose keys carry their readers."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
 
-    def watch(self, source: Readable, callback: Callable[[], None]) -> None:
-        """Calls `callback` whenever `source` can be read."""
-        self._selector.register(source, selectors.EVENT_READ, callback)
+    def watch(self, source: Readable, reader: Reader) -> None:
+        """Calls `reader` whenever `source` can be read."""
+        self._selector.register(source, selectors.EVENT_READ, reader)
 
     def forget(self, source: Readable) -> None:
         """Watches a source no more; to be called before it is closed."""
         self._selector.unregister(source)
 
-    def turn(self, timeout_seconds: float) -> None:
-        """Waits for the next readable sources and calls their callbacks once."""
+    def turn(self, timeout_seconds: float) -> Iterator[Occurrence]:
+        """Waits for the next readable sources; gives what each of them tells.
+
+        The caller handles an occurrence before it asks for the next.
+        """
         for key, _ in self._selector.select(timeout_seconds):
-            # An earlier callback of this turn may have forgotten this one.
+            # What an earlier source told may have made somebody forget this one.
             if self._selector.get_map().get(key.fd) is key:
-                key.data()
+                yield from key.data() or ()
 
     def close(self) -> None:
         """Forgets everything."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import select
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from pitstop.errors import EnvironmentFault, PeerClosed
-from pitstop.events import Event, from_record
+from pitstop.events import StopRequested, from_record
 from pitstop.link.messages import (
     ArenaOffer,
     EventReport,
@@ -22,6 +21,7 @@ from pitstop.link.messages import (
     Welcome,
 )
 from pitstop.link.wire import PROTOCOL, Connection, Received, close_all
+from pitstop.supervisor.lifecycle.occurrences import ArenaReceived, Occurrence, StopAsked
 
 
 def refusal(hello: Hello, trainer_pid: int, *, slot_taken: bool) -> str:
@@ -40,17 +40,6 @@ def refusal(hello: Hello, trainer_pid: int, *, slot_taken: bool) -> str:
     return f"process {trainer_pid} trains in this run"
 
 
-@dataclass(frozen=True)
-class TrainerHandlers:
-    """What the supervision does with what the trainer says."""
-
-    on_event: Callable[[Event], None]
-    on_arena: Callable[[ArenaOffer, int], None]
-    on_snapshot: Callable[[SnapshotReport], None]
-    on_restore: Callable[[str], None]
-    on_vitals: Callable[[VitalsReport], None]
-
-
 class TrainerLink:
     """One process that trains, from its hello to its end.
 
@@ -60,27 +49,26 @@ class TrainerLink:
         open: our end is open.
     """
 
-    def __init__(self, connection: Connection, pid: int, handlers: TrainerHandlers) -> None:
+    def __init__(self, connection: Connection, pid: int) -> None:
         self.connection = connection
         self.pid = pid
         self.open = True
         self.lost = False
-        self._handlers = handlers
 
-    def receive(self) -> None:
-        """Handles what has arrived."""
+    def receive(self) -> Iterator[Occurrence]:
+        """What has arrived."""
         try:
             received = self.connection.receive_ready()
         except (PeerClosed, EnvironmentFault):
             self.lost = True
             return
         for each in received:
-            self._handle(each)
+            yield from _occurrences(each)
 
-    def drain(self) -> None:
-        """Handles everything that a process which is gone has said."""
+    def drain(self) -> Iterator[Occurrence]:
+        """Everything that a process which is gone has said."""
         while self.open and not self.lost and select.select([self.connection], [], [], 0)[0]:
-            self.receive()
+            yield from self.receive()
 
     def welcome(self, welcome: Welcome, beacon_fd: int) -> None:
         """Lets it train."""
@@ -100,24 +88,25 @@ class TrainerLink:
             self.open = False
             self.connection.close()
 
-    def _handle(self, received: Received) -> None:
-        handlers = self._handlers
-        match received.message:
-            case EventReport(event):
-                handlers.on_event(from_record(event))
-            case ArenaOffer() as offer:
-                handlers.on_arena(offer, received.fds[0])
-            case SnapshotReport() as snapshot:
-                handlers.on_snapshot(snapshot)
-            case RestoreRequest(checkpoint):
-                handlers.on_restore(checkpoint)
-            case VitalsReport() as vitals:
-                handlers.on_vitals(vitals)
-            case _:
-                close_all(received.fds)
-
     def _send(self, message: Message, *fds: int) -> None:
         # A trainer that is gone is noticed by the end of its connection.
         if self.open:
             with contextlib.suppress(PeerClosed):
                 self.connection.send(message, fds)
+
+
+def _occurrences(received: Received) -> tuple[Occurrence, ...]:
+    """What a message tells the attempt; nothing where it is not for a supervisor."""
+    match received.message:
+        case EventReport(record):
+            event = from_record(record)
+            if isinstance(event, StopRequested) and event.source in ("script", "signal"):
+                return (StopAsked(event),)
+            return (event,)
+        case ArenaOffer() as offer:
+            return (ArenaReceived(offer, received.fds[0]),)
+        case SnapshotReport() | RestoreRequest() | VitalsReport() as message:
+            return (message,)
+        case _:
+            close_all(received.fds)
+            return ()

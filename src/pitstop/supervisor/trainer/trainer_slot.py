@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,9 @@ from pitstop.errors import PeerClosed
 from pitstop.link.messages import Hello, Refusal, Welcome
 from pitstop.link.wire import PROTOCOL, Connection
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
+from pitstop.supervisor.lifecycle.occurrences import Occurrence, TrainerCameIn, TrainerLeft
 from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint
-from pitstop.supervisor.trainer.trainer_link import (
-    TrainerHandlers,
-    TrainerLink,
-    refusal,
-)
+from pitstop.supervisor.trainer.trainer_link import TrainerLink, refusal
 
 
 @dataclass(frozen=True)
@@ -55,25 +52,9 @@ class TrainerSlot:
         left_at: when it was gone, on the monotonic clock; None while it is there.
     """
 
-    def __init__(
-        self,
-        event_loop: EventLoop,
-        invitation: Invitation,
-        handlers: TrainerHandlers,
-        on_left: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Nobody is there yet.
-
-        Args:
-            reactor: waits for what a trainer says.
-            invitation: what it is told.
-            handlers: what is done with what it says.
-            on_left: told when it is gone.
-        """
+    def __init__(self, event_loop: EventLoop, invitation: Invitation) -> None:
         self._event_loop = event_loop
-        self._on_left = on_left
         self._invitation = invitation
-        self._handlers = handlers
         self._welcomed = False
         self.link: TrainerLink | None = None
         self.pid = 0
@@ -89,8 +70,10 @@ class TrainerSlot:
         """Process id of the trainer that is there now, 0 when none is."""
         return self.pid if self.connected else 0
 
-    def offer(self, connection: Connection, hello: Hello, *, closed: bool) -> bool:
-        """A process wants to train; whether it got the slot.
+    def offer(
+        self, connection: Connection, hello: Hello, *, closed: bool = False
+    ) -> Iterator[Occurrence]:
+        """A process wants to train: `TrainerCameIn` if it may, it is refused otherwise.
 
         Args:
             connection: to the process; ours to close.
@@ -100,9 +83,10 @@ class TrainerSlot:
         reason = refusal(hello, self.pid, slot_taken=self.connected or closed)
         if reason:
             refuse(connection, reason)
-            return False
+            return
+        yield from self.drain()  # of a process that reports once more
         self._take(connection, hello)
-        return True
+        yield TrainerCameIn(hello.pid)
 
     def welcome(self, points: tuple[ChosenCheckpoint, ...]) -> None:
         """Lets the trainer begin, once it is there and the restore points are known."""
@@ -120,33 +104,29 @@ class TrainerSlot:
         )
         self.link.welcome(welcome, invitation.beacon_fd)
 
-    def drain(self) -> None:
-        """Handles everything that a trainer which is gone has said."""
+    def drain(self) -> Iterator[Occurrence]:
+        """Everything that a trainer which is gone has said; then the slot is free."""
         if self.link is not None:
-            self.link.drain()
-            self._leave()
+            yield from self.link.drain()
+            self.clear()
 
     def clear(self) -> None:
         """Sends away who is there; what it has still to say is not heard."""
-        self._leave()
+        if self.link is not None and self.link.open:
+            self._event_loop.forget(self.link.connection)
+            self.link.close()
+            self.left_at = time.monotonic()
 
     def _take(self, connection: Connection, hello: Hello) -> None:
-        self.drain()  # of a process that reports once more
-        self.link = TrainerLink(connection, hello.pid, self._handlers)
+        self.link = TrainerLink(connection, hello.pid)
         self.pid = hello.pid
         self.left_at = None
         self._welcomed = False
         self._event_loop.watch(connection, self._receive)
 
-    def _receive(self) -> None:
+    def _receive(self) -> Iterator[Occurrence]:
         if self.link is not None:
-            self.link.receive()
+            yield from self.link.receive()
             if self.link.lost:
-                self._leave()
-                self._on_left()
-
-    def _leave(self) -> None:
-        if self.link is not None and self.link.open:
-            self._event_loop.forget(self.link.connection)
-            self.link.close()
-            self.left_at = time.monotonic()
+                self.clear()
+                yield TrainerLeft()

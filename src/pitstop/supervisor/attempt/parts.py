@@ -1,0 +1,77 @@
+"""The parts of an attempt, connected; none of them knows who handles what it tells."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, replace
+
+from pitstop.supervisor.attempt.command import Command
+from pitstop.supervisor.attempt.conclusion import Conclusion
+from pitstop.supervisor.attempt.flight import Flight
+from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
+from pitstop.supervisor.attempt.stopping import Stopping
+from pitstop.supervisor.attempt.trainer_reception import TrainerReception
+from pitstop.supervisor.control.clients import ClientReception
+from pitstop.supervisor.control.requests import RequestDesk
+from pitstop.supervisor.hangs.hang_monitor import HangMonitor
+from pitstop.supervisor.helpers.mirroring import Mirroring
+from pitstop.supervisor.helpers.restoring import Restoring
+from pitstop.supervisor.helpers.saving import Saving
+from pitstop.supervisor.processes import family
+from pitstop.supervisor.processes.job_watch import JobWatch
+from pitstop.supervisor.status.live_status import live_status
+from pitstop.supervisor.status.status import Status
+from pitstop.supervisor.stops.condition_watch import ConditionWatch
+
+_SAVE_PATIENCE_SECONDS = 10.0
+"""What the last save may take, if the grace time is not shorter, until nobody need wait for it."""
+
+
+class AttemptParts:
+    """Everything that tells of something, and that something can be done with."""
+
+    def __init__(self, plan: AttemptPlan, resources: AttemptResources) -> None:
+        """Connects the parts; nothing is started yet."""
+        loop, persister = resources.event_loop, resources.persister
+        patience = min(_SAVE_PATIENCE_SECONDS, plan.grace_seconds)
+        self.plan = plan
+        self.resources = resources
+        self.restoring = Restoring(resources.catalog, persister)
+        self.saving = Saving(loop, persister, self.restoring, plan.history.losses, patience)
+        self.mirroring = Mirroring(loop, resources.mirror)
+        self.desk = RequestDesk()
+        self.clients = ClientReception(loop, resources.control, self.desk)
+        self.trainers = TrainerReception(plan, resources, self.restoring)
+        self.flight = Flight(plan, resources, self.trainers.slot)
+        self.hang_monitor = HangMonitor(plan.request.hang, resources.beacon, plan.stacks_file)
+        self.job = JobWatch(plan.environment)
+        self.condition = ConditionWatch(plan.request.stop_when, plan.history.epochs)
+        self.command = Command(plan, resources, self.trainers.slot)
+        self.conclusion = Conclusion(plan, resources, self.command, self.trainers)
+        self.stopping = Stopping(plan, resources, self.command, self.trainers, self.saving)
+
+    def status(self) -> Status:
+        """What there is to say now."""
+        resources, pid = self.resources, self.trainers.slot.present_pid or self.command.pid
+        hangs = self.hang_monitor.report(time.monotonic(), self.trainers.watched_pid)
+        identity = replace(
+            self.plan.status(),
+            pid=pid,
+            rss_bytes=family.resident_bytes(pid),
+            checkpoint_interval_seconds=self.saving.interval_seconds,
+            snapshot_memory_bytes=resources.persister.arena_bytes,
+            snapshot_backing=resources.persister.arena_backing,
+            **asdict(hangs),
+        )
+        state, progress = resources.lifecycle.state, resources.beacon.progress()
+        now = live_status(identity, state, resources.attempt_state, progress, time.time())
+        return self.flight.seen(now)
+
+    def close(self) -> None:
+        """Says good-bye to waiting clients and gives the memory back."""
+        self.clients.close()
+        self.trainers.close()
+        self.restoring.close()
+        self.hang_monitor.close()
+        self.flight.close()
+        self.mirroring.close()

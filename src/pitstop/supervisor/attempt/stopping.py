@@ -1,0 +1,126 @@
+"""A stop of an attempt: who asks for it, and how long it may take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from pitstop.machine.pressure import sample
+from pitstop.store.run_folder import STOP_FILE
+from pitstop.supervisor.attempt.command import Command
+from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
+from pitstop.supervisor.attempt.trainer_reception import TrainerReception
+from pitstop.supervisor.helpers import mirroring
+from pitstop.supervisor.helpers.saving import Saving
+from pitstop.supervisor.lifecycle import deadline
+from pitstop.supervisor.lifecycle.occurrences import Occurrence, StopAsked, Suspended
+from pitstop.supervisor.lifecycle.table import State, Trigger
+from pitstop.supervisor.processes import family
+from pitstop.supervisor.stops import pressure, time_limit
+from pitstop.supervisor.stops.pressure_watch import PressureWatch
+from pitstop.supervisor.stops.stop_sources import StopSources
+
+_NEVER = float("inf")
+
+
+class Stopping:
+    """Looks for reasons to stop, hears those of others, and keeps to the deadline."""
+
+    def __init__(
+        self,
+        plan: AttemptPlan,
+        resources: AttemptResources,
+        command: Command,
+        trainers: TrainerReception,
+        saving: Saving,
+    ) -> None:
+        self._plan = plan
+        self._resources = resources
+        self._lifecycle = resources.lifecycle
+        self._command = command
+        self._trainers = trainers
+        self._saving = saving
+        self._sources = StopSources(
+            plan.request.run_dir / STOP_FILE, plan.time_limit, resources.preemption.request
+        )
+        self._pressure = PressureWatch(lambda: sample(plan.request.run_dir))
+        self._stop_at = _NEVER
+
+    def asked(self, asked: StopAsked) -> Iterator[Occurrence]:
+        """Somebody asks for a stop."""
+        event, is_saving = asked.event, self._lifecycle.state is State.SAVING
+        if not (self._lifecycle.is_live or is_saving):
+            return
+        self._sources.heard(event, time.monotonic())
+        yield event
+        if event.urgency != "now":
+            if self._lifecycle.is_calm and not self._trainers.watches:
+                self._command.forward(event.signal)
+            yield Trigger.STOP_GRACEFUL
+        else:
+            left = is_saving and self._saving.is_overdue
+            yield Trigger.SAVING_LEFT if left else Trigger.STOP_NOW
+
+    def arm_deadline(self) -> None:
+        """The time for the stop counts from here."""
+        self._stop_at = time.monotonic()
+
+    def terminate(self) -> None:
+        """Asks the command's processes to end."""
+        self._command.terminate(self._sources.terminate_seconds(self._save_seconds))
+
+    def look(self, now_seconds: float) -> Iterator[Occurrence]:
+        """Looks for reasons that nobody reports."""
+        step_seconds = self._resources.beacon.progress().step_seconds
+        request = self._sources.request(now_seconds, step_seconds, self._save_seconds)
+        if request is not None:
+            yield StopAsked(request)
+        if problem := self._resources.preemption.take_problem():
+            yield problem
+        if warning := self._resources.preemption.take_warning():
+            yield warning
+            self._saving.persist_soon("preemption")
+        shortage = self._pressure.rises(
+            now_seconds,
+            lambda: family.resident_bytes(self._trainers.slot.present_pid),
+            self._resources.attempt_state.checkpoint_bytes,
+        )
+        if shortage:
+            self._saving.persist_soon("pressure")
+            stops = self._plan.request.stops.stops_under_pressure
+            yield StopAsked(pressure.request(shortage)) if stops else pressure.notice(shortage)
+
+    def check_deadline(self, now_seconds: float) -> Iterator[Occurrence]:
+        """Ends the trainer that does not stop in time."""
+        if self._lifecycle.state is not State.STOPPING:
+            return
+        progress, left_at = self._resources.beacon.progress(), self._trainers.slot.left_at
+        wait = deadline.patience(
+            progress,
+            connected=self._trainers.watches,
+            stopped=self._resources.attempt_state.trainer_stopped,
+            grace_seconds=self._plan.grace_seconds,
+            goes_on=self._plan.goes_on,
+            left_seconds=left_at - self._stop_at if left_at is not None else None,
+        )
+        wait = self._sources.bound(wait, self._stop_at, self._save_seconds)
+        event = deadline.overdue(wait, now_seconds - self._stop_at, progress)
+        if event is not None:
+            yield event
+            yield Trigger.DEADLINE_PASSED
+
+    def mirror_patience_seconds(self) -> float:
+        """How long the last uploads may take, as far as the stop or the time limit allows."""
+        now, limit = time.monotonic(), self._sources.limit
+        waited = None if self._stop_at == _NEVER else now - self._stop_at
+        left = None if limit is None else limit.ends_at_seconds - now - time_limit.MARGIN_SECONDS
+        return mirroring.patience_seconds(waited, self._plan.grace_seconds, left)
+
+    def resumed(self, suspended: Suspended) -> None:
+        """The time away counts for nothing."""
+        self._stop_at += suspended.seconds
+
+    @property
+    def _save_seconds(self) -> float:
+        saved = self._resources.attempt_state.save_seconds
+        return saved or self._plan.history.save_seconds

@@ -1,0 +1,132 @@
+"""The loop of one attempt: waits, looks at what time has brought, and has it all handled."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+from pitstop.events import StopRequested
+from pitstop.supervisor.attempt.dispatch import Dispatch
+from pitstop.supervisor.attempt.parts import AttemptParts
+from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
+from pitstop.supervisor.lifecycle.occurrences import Occurrence, StopAsked, Suspended
+from pitstop.supervisor.processes import family
+from pitstop.supervisor.records import notices
+from pitstop.supervisor.status.status import Status
+from pitstop.supervisor.stops.signal_actions import Action
+from pitstop.supervisor.stops.signals import ReceivedSignal, suspend_self
+
+_IDLE_SECONDS = 0.5
+_WATCHFUL_SECONDS = 0.05
+
+
+class Supervision:
+    """One attempt, from the start of the command to the end of its last process."""
+
+    def __init__(self, plan: AttemptPlan, resources: AttemptResources) -> None:
+        """Connects the parts and starts the persister, and the command beside it.
+
+        Raises:
+            CommandNotExecutable: the kernel cannot execute the program.
+            EnvironmentFault: the kernel refuses another process.
+        """
+        self._plan = plan
+        self._resources = resources
+        self._parts = AttemptParts(plan, resources)
+        self._dispatch = Dispatch(self._parts)
+        resources.event_loop.watch(resources.signals, self._read_signals)
+        self._dispatch.perform(self._start())
+
+    def run(self) -> int:
+        """Supervises until the last process is gone; the exit code of the attempt."""
+        lifecycle, event_loop = self._resources.lifecycle, self._resources.event_loop
+        while not lifecycle.is_over:
+            wait_seconds = _IDLE_SECONDS if lifecycle.is_calm else _WATCHFUL_SECONDS
+            self._dispatch.perform(event_loop.turn(wait_seconds))
+            self._dispatch.perform(self._tick(time.monotonic()))
+        return self._parts.conclusion.exit_code
+
+    def finish_mirror(self) -> None:
+        """Waits for the last uploads, no longer than the stop or the time limit allows."""
+        patience = self._parts.stopping.mirror_patience_seconds()
+        self._dispatch.perform(self._parts.mirroring.finish(patience))
+
+    def status(self) -> Status:
+        """What there is to say now."""
+        return self._parts.status()
+
+    def last_words(self) -> tuple[str, ...]:
+        """What to tell the user at the end."""
+        return self._parts.conclusion.last_words()
+
+    def close(self) -> None:
+        """Says good-bye to waiting clients and gives the memory back."""
+        self._parts.close()
+
+    def _start(self) -> Iterator[Occurrence]:
+        parts = self._parts
+        # The persister loads the newest checkpoint right away, beside the script's imports.
+        parts.saving.start()
+        yield from parts.restoring.begin()
+        parts.mirroring.begin()
+        self._resize()
+        parts.command.start()
+        started = parts.conclusion.begin()
+        parts.flight.begin(parts.command.pid)
+        yield started
+        if parts.job.seen is not None:
+            yield parts.job.seen
+        yield from self._plan.environment_changes()
+
+    def _tick(self, now_seconds: float) -> Iterator[Occurrence]:
+        parts, lifecycle, screen = self._parts, self._resources.lifecycle, self._resources.screen
+        yield from parts.saving.tick()
+        yield from parts.flight.take_forecasts()
+        yield from parts.trainers.tick()
+        if lifecycle.is_calm:
+            yield from parts.stopping.look(now_seconds)
+        if lifecycle.is_calm:
+            yield from parts.hang_monitor.look(now_seconds, parts.trainers.watched_pid)
+        yield from parts.stopping.check_deadline(now_seconds)
+        yield from parts.command.check_end()
+        yield from parts.trainers.check_arrival(now_seconds)
+        if screen.due(now_seconds):
+            screen.show(parts.status())
+
+    def _read_signals(self) -> Iterator[Occurrence]:
+        for received in self._resources.signals.take():
+            yield from self._respond(received)
+        yield from self._parts.command.collect()
+
+    def _respond(self, received: ReceivedSignal) -> Iterator[Occurrence]:
+        if received.asks_to_stop and self._resources.lifecycle.is_over:
+            self._parts.mirroring.give_up("it was not waited for")
+        elif received.asks_to_stop:
+            yield StopAsked(self._stop_request(received))
+        elif received.signal is signal.SIGTSTP:
+            yield self._suspend()
+        elif received.signal is signal.SIGWINCH:
+            self._resize()
+        elif received.action is Action.CHECKPOINT:
+            taken = self._parts.trainers.ask_checkpoint() is not None
+            yield notices.checkpoint_asked(received.signal.name, taken=taken)
+
+    def _stop_request(self, received: ReceivedSignal) -> StopRequested:
+        sender_pid = received.sender_pid
+        command = family.command_of(sender_pid) if sender_pid else ""
+        again = self._resources.attempt_state.stop_requested
+        return self._plan.request.stops.request(received, command, os.environ, again=again)
+
+    def _suspend(self) -> Suspended:
+        stopped_at = time.monotonic()
+        self._parts.command.suspend()
+        self._resources.screen.suspend()
+        suspend_self()
+        self._resize()
+        return Suspended(time.monotonic() - stopped_at)
+
+    def _resize(self) -> None:
+        self._resources.screen.resize()
+        self._resources.tee.resize(self._resources.screen.script_size())

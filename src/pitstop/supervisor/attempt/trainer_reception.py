@@ -1,0 +1,168 @@
+"""Who may train in an attempt, one process at a time, and what it is given."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pitstop.events import Notice
+from pitstop.link.beacon import Phase
+from pitstop.link.messages import RestoreRequest
+from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
+from pitstop.supervisor.helpers.restoring import Restoring
+from pitstop.supervisor.lifecycle.occurrences import (
+    Occurrence,
+    RestorePointsKnown,
+    RoleAsked,
+    Suspended,
+    TrainerCameIn,
+    TrainerLeft,
+    TrainingAsked,
+)
+from pitstop.supervisor.lifecycle.table import State, Trigger
+from pitstop.supervisor.processes import family
+from pitstop.supervisor.processes.command_line import is_python
+from pitstop.supervisor.records.notices import NO_TRAINING_YET, TRAINS_BESIDE
+from pitstop.supervisor.trainer.trainer_slot import TrainerSlot, refuse
+
+_NOBODY_SECONDS = 60.0
+_HANDOVER_SECONDS = 3.0
+"""How long a process that wants to train waits for the end of the one before it."""
+
+
+@dataclass(frozen=True)
+class _PendingTrainer:
+    """A process that wants to train while another one is still there."""
+
+    asked: TrainingAsked
+    until_seconds: float
+
+
+class TrainerReception:
+    """Lets a process train, has the next one wait for a moment, and refuses the others.
+
+    Attributes:
+        slot: the process that trains.
+    """
+
+    def __init__(
+        self,
+        plan: AttemptPlan,
+        resources: AttemptResources,
+        restoring: Restoring,
+    ) -> None:
+        self.slot = TrainerSlot(resources.event_loop, plan.invitation(resources.beacon.fd))
+        self._plan = plan
+        self._resources = resources
+        self._lifecycle = resources.lifecycle
+        self._restoring = restoring
+        self._pending: list[_PendingTrainer] = []
+        self._closed_to_others = False
+        self._nobody_at = time.monotonic() + _NOBODY_SECONDS
+
+    @property
+    def watches(self) -> bool:
+        """Whether a process is there that tells of its steps, and obeys the stop word."""
+        if not self.slot.connected:
+            return False
+        attempt_state = self._resources.attempt_state
+        starting = self._resources.beacon.phase() is Phase.STARTING
+        return not (starting and (attempt_state.role or attempt_state.uninstrumented))
+
+    @property
+    def watched_pid(self) -> int:
+        """Process id of that process, 0 when none is there."""
+        return self.slot.pid if self.watches else 0
+
+    def training_asked(self, asked: TrainingAsked) -> Iterator[Occurrence]:
+        """A process wants to train."""
+        connection, hello = asked.connection, asked.hello
+        closed, new = self._closed_to_others, hello.pid != self.slot.pid
+        if not self._lifecycle.is_live:
+            # Also the one that trained: it may have said so again just before its end.
+            refuse(connection, "the run is ending")
+        elif self.slot.connected and not self._makes_way(hello.pid):
+            refuse(connection, f"process {self.slot.pid} trains in this run")
+        elif self.slot.connected and new and not closed:
+            self._pending.append(_PendingTrainer(asked, time.monotonic() + _HANDOVER_SECONDS))
+        else:
+            yield from self.slot.offer(connection, hello, closed=closed)
+
+    def came_in(self, _: TrainerCameIn) -> Iterator[Occurrence]:
+        """A process trains; it begins as soon as it is known what it restores."""
+        yield Trigger.TRAINER_CONNECTED
+        if self._restoring.ready:
+            self.slot.welcome(self._restoring.points)
+
+    def left(self, _: TrainerLeft) -> tuple[Occurrence, ...]:
+        """The next may take the place."""
+        return (self._pending.pop(0).asked,) if self._pending else ()
+
+    def role_asked(self, asked: RoleAsked) -> tuple[Occurrence, ...]:
+        """A process of the command has a part in a cluster."""
+        return (asked.event, Trigger.TRAINER_CONNECTED) if self._lifecycle.is_live else ()
+
+    def points_known(self, _: RestorePointsKnown) -> Iterator[Occurrence]:
+        """It is known what the trainer restores."""
+        if self._restoring.points:
+            yield self._restoring.points[-1].chosen()
+        self.slot.welcome(self._restoring.points)
+
+    def restore(self, request: RestoreRequest) -> None:
+        """The trainer asks for a checkpoint."""
+        if self.slot.link is not None:
+            self._restoring.requested(self.slot.link, request.checkpoint)
+
+    def ask_checkpoint(self, name: str = "") -> int | None:
+        """Asks the trainer for a durable checkpoint, with a name if one is given.
+
+        Returns:
+            The step it had completed by then, None when nobody trains.
+        """
+        progress = self._resources.beacon.progress()
+        if not self.slot.connected or progress.phase is Phase.STARTING:
+            return None
+        self._resources.beacon.request_checkpoint(name)
+        return progress.step
+
+    def tick(self) -> Iterator[Occurrence]:
+        """Refuses who has waited for long enough."""
+        for pending in [each for each in self._pending if time.monotonic() >= each.until_seconds]:
+            self._pending.remove(pending)
+            # Which of them would be the first to say so the next time is anybody's guess: from
+            # now on nobody but the one that is there is saved.
+            if not self._closed_to_others:
+                self._closed_to_others = True
+                yield TRAINS_BESIDE
+            refuse(pending.asked.connection, f"process {self.slot.pid} trains in this run")
+
+    def check_arrival(self, now_seconds: float) -> Iterator[Occurrence]:
+        """Waits for nobody any more after a while."""
+        if self._lifecycle.state is State.STARTING and now_seconds >= self._nobody_at:
+            yield from self.if_unreported(NO_TRAINING_YET)
+            yield Trigger.NOBODY_CONNECTED
+
+    def if_unreported(self, notice: Notice) -> tuple[Notice, ...]:
+        """The notice that no training has reported, of a script that could have one."""
+        silent = not (self.slot.pid or self._resources.attempt_state.role)
+        return (notice,) if silent and is_python(self._plan.request.command) else ()
+
+    def resumed(self, suspended: Suspended) -> None:
+        """The time away counts for nothing."""
+        self._nobody_at += suspended.seconds
+
+    def close(self) -> None:
+        """Says good-bye to those that wait."""
+        for pending in self._pending:
+            pending.asked.connection.close()
+
+    def _makes_way(self, pid: int) -> bool:
+        """Whether a process is asked to wait for the present one; a stranger goes before it."""
+        ours = (os.getpid(), self._plan.request.trainer_pid or os.getpid())
+        if not family.belongs_to(pid, ours):
+            return False
+        if not family.belongs_to(self.slot.pid, ours):
+            self.slot.clear()
+        return True

@@ -1,0 +1,98 @@
+"""What the parts of an attempt tell its loop: what happened, and what is asked of it.
+
+A part is called when something can be read, when time has passed, or when an event was journaled.
+It returns occurrences, in order; `attempt.dispatch` says who handles each.  An `Event` is
+journaled, a `Trigger` goes to the lifecycle, an `Instruction` comes out of it, a `Message` is
+what the trainer has sent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pitstop.events import Event, RoleTaken, StopRequested
+from pitstop.link.messages import ArenaOffer, Hello, Message
+from pitstop.link.wire import Connection
+from pitstop.supervisor.lifecycle.table import Instruction, Trigger
+
+
+class Told:
+    """Base of what only the loop is told."""
+
+
+@dataclass(frozen=True)
+class StopAsked(Told):
+    """Somebody asks for a stop; it is journaled if it still counts."""
+
+    event: StopRequested
+
+
+@dataclass(frozen=True)
+class RoleAsked(Told):
+    """A process has a part in a cluster; it is journaled if the attempt is still under way."""
+
+    event: RoleTaken
+
+
+@dataclass(frozen=True)
+class StatusAsked(Told):
+    """A client waits for the status."""
+
+    connection: Connection
+
+
+@dataclass(frozen=True)
+class CheckpointAsked(Told):
+    """A client waits for a checkpoint, with this name if it is not empty."""
+
+    connection: Connection
+    name: str
+
+
+@dataclass(frozen=True)
+class TrainingAsked(Told):
+    """A process wants to train; the connection is the receiver's to close."""
+
+    connection: Connection
+    hello: Hello
+
+
+@dataclass(frozen=True)
+class TrainerCameIn(Told):
+    """The process with this id trains from now on."""
+
+    pid: int
+
+
+@dataclass(frozen=True)
+class TrainerLeft(Told):
+    """The process that trained has closed its connection."""
+
+
+@dataclass(frozen=True)
+class ArenaReceived(Told):
+    """The trainer's memory for snapshots; the descriptor is the receiver's to close."""
+
+    offer: ArenaOffer
+    fd: int
+
+
+@dataclass(frozen=True)
+class RestorePointsKnown(Told):
+    """What there is to restore has been found out."""
+
+
+@dataclass(frozen=True)
+class CommandEnded(Told):
+    """The last process of the user's command is gone."""
+
+
+@dataclass(frozen=True)
+class Suspended(Told):
+    """Supervisor and command were stopped for this time, and go on."""
+
+    seconds: float
+
+
+Occurrence: TypeAlias = Event | Trigger | Instruction | Message | Told
