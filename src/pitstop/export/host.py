@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pitstop.errors import CheckpointCorrupt, EnvironmentFault, PeerClosed
+from pitstop.errors import CheckpointCorrupt, PeerClosed
 from pitstop.events import Event
 from pitstop.link.beacon import Beacon
 from pitstop.link.messages import Hello, RestoreRequest
@@ -96,7 +96,7 @@ class Host:
         """
         (self._scratch / "attempts" / str(_ATTEMPT)).mkdir(parents=True)
         with ExitStack() as stack:
-            control = stack.enter_context(closing(_open_control()))
+            control = stack.enter_context(closing(ControlSocket.open("export")))
             beacon = stack.enter_context(closing(Beacon.create()))
             self._trainer_slot = self._make_trainer_slot(beacon)
             self._event_loop.watch(control, lambda: self._accept(control))
@@ -197,13 +197,3 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     """Leaves nothing of the script behind, also when we are interrupted."""
     send_to_group(signal.SIGKILL, child.pid)
     child.wait()
-
-
-def _open_control() -> ControlSocket:
-    try:
-        return ControlSocket(os.environ)
-    except OSError as error:
-        raise EnvironmentFault(
-            f"No socket for the export can be made: {error.strerror}.",
-            "Set XDG_RUNTIME_DIR or TMPDIR to a folder of yours on a local disk.",
-        ) from error

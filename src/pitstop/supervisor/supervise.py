@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pitstop import journal
-from pitstop.errors import EnvironmentFault, RunFolderUnwritable, RunInUse
+from pitstop.errors import RunFolderUnwritable, RunInUse
 from pitstop.events import Event
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.beacon import Beacon
@@ -97,7 +97,7 @@ def supervise(
     with ExitStack() as stack:
         # The first to be opened is the last to be closed: `pitstop stop` waits
         # for the end of this socket, and then the run must be free again.
-        control = stack.enter_context(closing(_open_control()))
+        control = stack.enter_context(closing(ControlSocket.open("run")))
         mirror = _open_mirror(stack, request, say)
         folder, lock = _claim(request, str(control.path), say)
         stack.enter_context(closing(lock))
@@ -320,16 +320,6 @@ def _try_lock(folder: RunFolder, socket_path: str, *, patient: bool) -> RunLock 
         if patient and record is not None and not is_running(record):
             return None
         raise
-
-
-def _open_control() -> ControlSocket:
-    try:
-        return ControlSocket(os.environ)
-    except OSError as error:
-        raise EnvironmentFault(
-            f"No socket for the run can be made: {error.strerror}.",
-            "Set XDG_RUNTIME_DIR or TMPDIR to a folder of yours on a local disk.",
-        ) from error
 
 
 def _open_recorder(folder: RunFolder, attempt: int) -> JournalWriter:

@@ -6,17 +6,22 @@ from collections.abc import Iterator
 
 from pitstop.errors import PitstopError
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
-from pitstop.supervisor.lifecycle.occurrences import CommandEnded, Occurrence, Suspended
+from pitstop.supervisor.lifecycle.occurrences import CommandEnded, Occurrence
 from pitstop.supervisor.lifecycle.table import State, Trigger
 from pitstop.supervisor.processes import family, process
 from pitstop.supervisor.processes.adopted_process import AdoptedProcess
-from pitstop.supervisor.processes.process import Exit
 from pitstop.supervisor.processes.trainer_process import TrainerProcess, aftermath
 from pitstop.supervisor.trainer.trainer_slot import TrainerSlot
 
 
 class Command:
-    """The command of one attempt."""
+    """The command of one attempt.
+
+    Attributes:
+        main: its main process.
+    """
+
+    main: TrainerProcess | AdoptedProcess
 
     def __init__(
         self,
@@ -29,7 +34,6 @@ class Command:
         self._lifecycle = resources.lifecycle
         self._trainer_slot = trainer_slot
         self._daemonized = False
-        self._main: TrainerProcess | AdoptedProcess
 
     def start(self) -> None:
         """Starts the command, or watches the script that asked to be supervised.
@@ -39,72 +43,47 @@ class Command:
             EnvironmentFault: the kernel refuses another process.
         """
         try:
-            self._main = self._adopt() if self._plan.request.trainer_pid else self._spawn()
+            self.main = self._adopt() if self._plan.request.trainer_pid else self._spawn()
         except PitstopError:
             self._resources.persister.finish()
             raise
         self._resources.tee.script_started()
-        self._resources.persister.set_trainer(self._main.pid)
-
-    @property
-    def pid(self) -> int:
-        """Its main process."""
-        return self._main.pid
-
-    @property
-    def wait_status(self) -> int | None:
-        """Of the main process, as `os.wait4` gives it; None where it is not known."""
-        return self._main.wait_status
-
-    @property
-    def exit(self) -> Exit | None:
-        """How it ended; None while it lives, and where that is not known."""
-        return self._main.exit
+        self._resources.persister.set_trainer(self.main.pid)
 
     def collect(self) -> Iterator[Occurrence]:
         """Takes note of the processes that have ended."""
         for ended in process.reap():
-            self._main.collected(ended, self._trainer_slot.pid)
-        if self._main.gone and self._lifecycle.is_live:
+            self.main.collected(ended, self._trainer_slot.pid)
+        if self.main.gone and self._lifecycle.is_live:
             survivors, state = self._descendants(), self._lifecycle.state
-            happened = aftermath(self.wait_status, self._trainer_slot.pid, survivors, state)
+            happened = aftermath(self.main.wait_status, self._trainer_slot.pid, survivors, state)
             if happened is Trigger.TRAINER_GONE:
                 yield CommandEnded()
-            elif happened is Trigger.LEFTOVERS:
-                yield happened
-            elif happened is Trigger.DAEMONIZED and not self._daemonized:
-                self._daemonized = True
+            elif happened and not (happened is Trigger.DAEMONIZED and self._daemonized):
+                self._daemonized |= happened is Trigger.DAEMONIZED
                 yield happened
 
     def forward(self, signal_name: str) -> None:
         """Hands on the signal that asked for a stop; SIGTERM where none did."""
-        self._main.forward(signal_name, self._descendants())
+        self.main.forward(signal_name, self._descendants())
 
     def terminate(self, grace_seconds: float) -> None:
         """Asks all of it to end; the grace counts from here."""
-        self._main.terminate(self._descendants(), grace_seconds)
+        self.main.terminate(self._descendants(), grace_seconds)
 
     def kill(self) -> None:
         """Kills all of it."""
-        self._main.kill(self._descendants())
+        self.main.kill(self._descendants())
 
     def check_end(self) -> Iterator[Occurrence]:
         """Kills, while the attempt ends, what does not end by itself."""
         if self._lifecycle.state is not State.ENDING:
             return
-        if self._main.grace_passed:
+        if self.main.grace_passed:
             yield Trigger.TERMINATE_GRACE_PASSED
-        elif self._main.killed:
+        elif self.main.killed:
             # Whatever was forked between our look and our signal.
             self.kill()
-
-    def suspend(self) -> None:
-        """Stops it, as Ctrl-Z would have."""
-        self._main.suspend()
-
-    def resumed(self, suspended: Suspended) -> None:
-        """Lets it go on; the time away counts for nothing."""
-        self._main.resume(suspended.seconds)
 
     def _descendants(self) -> list[int]:
         mirror = self._resources.mirror

@@ -42,8 +42,8 @@ class Conclusion:
 
     def begin(self) -> AttemptStarted:
         """The command has started."""
-        self._observer = Observer.begin(self._command.pid)
-        return self._plan.started(self._command.pid, self._observer.cgroup)
+        self._observer = Observer.begin(self._command.main.pid)
+        return self._plan.started(self._command.main.pid, self._observer.cgroup)
 
     def came_in(self, came: TrainerCameIn) -> None:
         """A process of it trains."""
@@ -54,13 +54,13 @@ class Conclusion:
         yield from self._trainers.slot.drain()
         attempt_state = self._resources.attempt_state
         self._ending = AttemptEnding(
-            wait_status=self._command.wait_status,
+            wait_status=self._command.main.wait_status,
             stop_requested=attempt_state.stop_requested,
             script_ended=attempt_state.script_ended,
             trainer_stopped=attempt_state.trainer_stopped,
             saves_nothing=attempt_state.saves_nothing,
         )
-        usage = self._command.exit.usage if self._command.exit else None
+        usage = self._command.main.exit.usage if self._command.main.exit else None
         machine = asdict(self._observer.end(usage, attempt_state.dead_workers))
         progress = self._resources.beacon.progress()
         role = attempt_state.role.role if attempt_state.role else ""

@@ -39,8 +39,8 @@ class Dispatch:
 
     def __init__(self, parts: AttemptParts) -> None:
         self._parts = parts
-        self._handlers = _handlers(parts)
-        self._actions = _actions(parts)
+        self._handlers = handlers(parts)
+        self._actions = actions(parts)
 
     def perform(self, occurrences: Iterable[Occurrence]) -> None:
         """Handles these, and what follows from them."""
@@ -69,7 +69,7 @@ class Dispatch:
             yield from parts.plan.version_changes(event)
 
 
-def _handlers(parts: AttemptParts) -> Mapping[type, tuple[_Handler, ...]]:
+def handlers(parts: AttemptParts) -> Mapping[type, tuple[_Handler, ...]]:
     """By the kind of an occurrence, in the order in which they are called."""
     desk, trainers, persister = parts.desk, parts.trainers, parts.resources.persister
     return {
@@ -89,11 +89,15 @@ def _handlers(parts: AttemptParts) -> Mapping[type, tuple[_Handler, ...]]:
         VitalsReport: (parts.flight.on_vitals,),
         RestorePointsKnown: (trainers.points_known,),
         CommandEnded: (parts.conclusion.command_ended,),
-        Suspended: (parts.command.resumed, parts.stopping.resumed, trainers.resumed),
+        Suspended: (
+            lambda suspended: parts.command.main.resume(suspended.seconds),
+            parts.stopping.resumed,
+            trainers.resumed,
+        ),
     }
 
 
-def _actions(parts: AttemptParts) -> Mapping[Instruction, _Action]:
+def actions(parts: AttemptParts) -> Mapping[Instruction, _Action]:
     """What is done for an instruction; one that feeds the lifecycle stands last in its row."""
     beacon, saving, conclusion = parts.resources.beacon, parts.saving, parts.conclusion
     return {

@@ -52,7 +52,7 @@ class AttemptParts:
 
     def status(self) -> Status:
         """What there is to say now."""
-        resources, pid = self.resources, self.trainers.slot.present_pid or self.command.pid
+        resources, pid = self.resources, self.trainers.slot.present_pid or self.command.main.pid
         hangs = self.hang_monitor.report(time.monotonic(), self.trainers.watched_pid)
         identity = replace(
             self.plan.status(),

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pitstop.engine.identity import Difference
 from pitstop.events import AttemptStarted, Event, JsonValue, TrainerConnected
 from pitstop.link.beacon import Beacon
 from pitstop.link.stacks import ENV_STACKS
@@ -23,7 +24,7 @@ from pitstop.supervisor.records.best_epoch import best_of
 from pitstop.supervisor.records.event_log import EventLog
 from pitstop.supervisor.records.history import History
 from pitstop.supervisor.records.threads import Threads
-from pitstop.supervisor.runs.command_change import Change, as_event
+from pitstop.supervisor.runs.command_change import as_event
 from pitstop.supervisor.runs.run_request import RunRequest
 from pitstop.supervisor.status.status import Status, with_best
 from pitstop.supervisor.stops.signals import SignalQueue
@@ -59,7 +60,7 @@ class AttemptPlan:
     history: History
     resumes: bool
     fingerprint: Mapping[str, JsonValue]
-    command_changes: tuple[Change, ...]
+    command_changes: tuple[Difference, ...]
     threads: Threads
     started_seconds: float
     time_limit: TimeLimit | None

@@ -74,7 +74,7 @@ class Supervision:
         self._resize()
         parts.command.start()
         started = parts.conclusion.begin()
-        parts.flight.begin(parts.command.pid)
+        parts.flight.begin(parts.command.main.pid)
         yield started
         if parts.job.seen is not None:
             yield parts.job.seen
@@ -121,7 +121,7 @@ class Supervision:
 
     def _suspend(self) -> Suspended:
         stopped_at = time.monotonic()
-        self._parts.command.suspend()
+        self._parts.command.main.suspend()
         self._resources.screen.suspend()
         suspend_self()
         self._resize()

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pitstop.errors import EnvironmentFault
 from pitstop.link.wire import Connection
 
 _CREDENTIALS = struct.Struct("iII")  # struct ucred: pid, uid, gid
@@ -52,6 +53,24 @@ class ControlSocket:
         self._socket.listen(_BACKLOG)
         self._socket.setblocking(False)
         draft.rename(self.path)
+
+    @classmethod
+    def open(cls, purpose: str) -> ControlSocket:
+        """Listens as the environment says.
+
+        Args:
+            purpose: what it is for, in the words of the error.
+
+        Raises:
+            EnvironmentFault: no folder for the socket can be made.
+        """
+        try:
+            return cls(os.environ)
+        except OSError as error:
+            raise EnvironmentFault(
+                f"No socket for the {purpose} can be made: {error.strerror}.",
+                "Set XDG_RUNTIME_DIR or TMPDIR to a folder of yours on a local disk.",
+            ) from error
 
     def fileno(self) -> int:
         """For selectors."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pitstop.link.messages import ImageAnswer, NoImage
 from pitstop.link.wire import Received, close_all
 from pitstop.store.catalog import Catalog
@@ -14,12 +12,6 @@ from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint
 from pitstop.supervisor.trainer.trainer_link import TrainerLink
 
 _NOBODY_LOADS = "the process that loads it keeps dying"
-
-
-@dataclass
-class _Preloaded:
-    checkpoint: str
-    fds: tuple[int, ...]
 
 
 class Restoring:
@@ -37,7 +29,7 @@ class Restoring:
     def __init__(self, catalog: Catalog, persister: PersisterLink) -> None:
         self._catalog = catalog
         self._persister = persister
-        self._preloaded: _Preloaded | None = None
+        self._preloaded: Received | None = None
         self._asking: TrainerLink | None = None
         self._wanted = ""
         self.ready = False
@@ -52,7 +44,7 @@ class Restoring:
 
     def requested(self, trainer: TrainerLink, checkpoint: str) -> None:
         """The trainer asks for a restore point."""
-        if self._preloaded is not None and self._preloaded.checkpoint == checkpoint:
+        if self._preloaded is not None and self._preloaded.message == ImageAnswer(checkpoint):
             trainer.give_image(checkpoint, self._preloaded.fds)
             self._drop_preloaded()
             return
@@ -98,7 +90,7 @@ class Restoring:
     def _first_answer(self, received: Received) -> tuple[RestorePointsKnown, ...]:
         match received.message:
             case ImageAnswer(name):
-                self._preloaded = _Preloaded(name, received.fds)
+                self._preloaded = received
                 return self._become_ready(name)
             case NoImage(name):
                 return self._become_ready(name)

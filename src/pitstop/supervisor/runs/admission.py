@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from pitstop import journal
+from pitstop.engine.identity import Difference
 from pitstop.errors import UserError
 from pitstop.masking import masked_words
 from pitstop.store.catalog import Catalog
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.records import fingerprint
-from pitstop.supervisor.runs.command_change import WORKING_FOLDER, Change, changes, in_words
+from pitstop.supervisor.runs.command_change import WORKING_FOLDER, changes, in_words
 from pitstop.supervisor.runs.run_request import RunRequest
 from pitstop.supervisor.runs.started_command import (
     StartedCommand,
@@ -49,13 +50,13 @@ def _script_in(cwd: str, words: Sequence[str]) -> str:
 
 def changes_since(
     folder: RunFolder, now: StartedCommand, *, mirrored: bool = False
-) -> tuple[Change, ...]:
+) -> tuple[Difference, ...]:
     """In what a command differs from the one that the run was started with last."""
     before = command_of_run(folder)
     return changes(before, now, moved=is_moved(before, now, mirrored=mirrored))
 
 
-def changes_of(request: RunRequest, folder: RunFolder) -> tuple[Change, ...]:
+def changes_of(request: RunRequest, folder: RunFolder) -> tuple[Difference, ...]:
     """The same of what is asked for."""
     now = present_command(request.command)
     return changes_since(folder, now, mirrored=bool(request.mirror))
@@ -114,10 +115,10 @@ def _has_anything(folder: RunFolder) -> bool:
     return completed or bool(Catalog(folder.checkpoints).entries())
 
 
-def _ways_on(found: Sequence[Change], *, launched: bool) -> str:
+def _ways_on(found: Sequence[Difference], *, launched: bool) -> str:
     if not launched:
         return "Give each command a folder of its own, or start this one with `pitstop run --take`."
-    folders = [each.before for each in found if each.what == WORKING_FOLDER]
+    folders = [each.before for each in found if each.name == WORKING_FOLDER]
     back = f"Start it from {folders[0]}; or name" if folders else "Name"
     return (
         f"{back} another folder with --run-dir, start over with --new, or go on from what is "

@@ -7,9 +7,9 @@ import os.path
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 
+from pitstop.engine.identity import Difference
 from pitstop.events import EnvironmentChanged
 from pitstop.supervisor.processes.invocation import Invocation, InvocationKind, parse
 from pitstop.supervisor.records.fingerprint import COMMAND
@@ -21,19 +21,7 @@ WORKING_FOLDER = "the working folder"
 _Group = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Change:
-    """One difference: what it is of, and both values."""
-
-    what: str
-    before: str
-    now: str
-
-    def __str__(self) -> str:
-        return f"{self.what}: {self.before or _NONE} -> {self.now or _NONE}"
-
-
-def changes(before: StartedCommand, now: StartedCommand, *, moved: bool) -> tuple[Change, ...]:
+def changes(before: StartedCommand, now: StartedCommand, *, moved: bool) -> tuple[Difference, ...]:
     """What differs; nothing for the same command.
 
     Args:
@@ -45,7 +33,7 @@ def changes(before: StartedCommand, now: StartedCommand, *, moved: bool) -> tupl
     one, other = parse(before.words), parse(now.words)
     found = list(_of_target(before, one, now, other, moved=moved))
     if not moved and before.cwd and before.cwd != now.cwd:
-        found.append(Change(WORKING_FOLDER, before.cwd, now.cwd))
+        found.append(Difference(WORKING_FOLDER, before.cwd, now.cwd))
     found += _of_words("Python's options", one.options, other.options)
     found += _of_words("variables", one.variables, other.variables)
     found += _of_arguments(one.arguments, other.arguments)
@@ -58,17 +46,19 @@ def same_target(before: StartedCommand, now: StartedCommand, *, moved: bool) -> 
     return not list(_of_target(before, one, now, other, moved=moved))
 
 
-def in_words(found: Sequence[Change]) -> str:
+def in_words(found: Sequence[Difference]) -> str:
     """All of them, for a message."""
-    return "; ".join(map(str, found))
+    return "; ".join(
+        f"{each.name}: {each.before or _NONE} -> {each.now or _NONE}" for each in found
+    )
 
 
-def as_event(found: Sequence[Change]) -> tuple[EnvironmentChanged, ...]:
+def as_event(found: Sequence[Difference]) -> tuple[EnvironmentChanged, ...]:
     """The event of another command that is taken all the same; none for the same."""
     if not found:
         return ()
-    before = "; ".join(f"{each.what} {each.before or _NONE}" for each in found)
-    now = "; ".join(f"{each.what} {each.now or _NONE}" for each in found)
+    before = "; ".join(f"{each.name} {each.before or _NONE}" for each in found)
+    now = "; ".join(f"{each.name} {each.now or _NONE}" for each in found)
     return (EnvironmentChanged(COMMAND, before, now, True),)
 
 
@@ -79,13 +69,13 @@ def _of_target(
     other: Invocation,
     *,
     moved: bool,
-) -> Iterator[Change]:
+) -> Iterator[Difference]:
     scripts = one.kind is other.kind is InvocationKind.SCRIPT
     if scripts and before.script and now.script:
         if not _same_script(before, now, moved=moved):
-            yield Change("the script", before.script, now.script)
+            yield Difference("the script", before.script, now.script)
     elif _named(one) != _named(other):
-        yield Change(f"the {other.kind.value}", one.target, other.target)
+        yield Difference(f"the {other.kind.value}", one.target, other.target)
 
 
 def _named(invocation: Invocation) -> str:
@@ -103,27 +93,27 @@ def _same_script(before: StartedCommand, now: StartedCommand, *, moved: bool) ->
     return place and (before.script_digest == now.script_digest or before.host != now.host)
 
 
-def _of_words(what: str, before: Sequence[str], now: Sequence[str]) -> list[Change]:
+def _of_words(what: str, before: Sequence[str], now: Sequence[str]) -> list[Difference]:
     if tuple(before) == tuple(now):
         return []
-    return [Change(what, shlex.join(before), shlex.join(now))]
+    return [Difference(what, shlex.join(before), shlex.join(now))]
 
 
-def _of_arguments(before: Sequence[str], now: Sequence[str]) -> Iterator[Change]:
+def _of_arguments(before: Sequence[str], now: Sequence[str]) -> Iterator[Difference]:
     one, other = _options(before), _options(now)
     for kind, i, j, k, m in difflib.SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
         if kind != "equal":
             yield from _of_stretch(one[i:j], other[k:m])
 
 
-def _of_stretch(before: Sequence[_Group], now: Sequence[_Group]) -> Iterator[Change]:
+def _of_stretch(before: Sequence[_Group], now: Sequence[_Group]) -> Iterator[Difference]:
     """The difference of two stretches of arguments: of each option, where they are the same."""
     names = [_name(group) for group in before]
     if all(names) and names == [_name(group) for group in now]:
         for name, one, other in zip(names, before, now, strict=True):
-            yield Change(name, _value(one), _value(other))
+            yield Difference(name, _value(one), _value(other))
     else:
-        yield Change("the arguments", _joined(before), _joined(now))
+        yield Difference("the arguments", _joined(before), _joined(now))
 
 
 def _joined(groups: Sequence[_Group]) -> str:
