@@ -64,7 +64,7 @@ def test_the_supervisor_reads_what_is_told() -> None:
     wire = Wire()
     gpu = {"device": "GPU:0", "current_bytes": 1, "peak_bytes": 2}
     Vitals(wire.send, 1.0).tell(lambda: {"metrics": {"a": 1.0}, "allocators": [gpu]})
-    found = TrainerMetrics.from_report(wire.reports[0], 9.0)
+    found = TrainerMetrics(9.0, wire.reports[0])
     assert found.time_seconds == 9.0
-    assert found.metrics == {"a": 1.0}
+    assert found.report.metrics == {"a": 1.0}
     assert found.allocators[0].peak_bytes == 2

@@ -18,6 +18,7 @@ from pitstop.flight.sample import TRAINER, Sample
 from pitstop.flight.sampler import ProcessRoles, Sampler
 from pitstop.flight.trainer_metrics import TrainerMetrics
 from pitstop.link.beacon import Beacon, Phase
+from pitstop.link.messages import VitalsReport
 from tests.source_tree import SOURCE
 
 _EVERY_SECONDS = 0.02
@@ -42,7 +43,7 @@ class Witness:
         self.closed = False
         self._count = count
 
-    def see(self, sample: Sample, told: TrainerMetrics | None) -> None:
+    def see(self, sample: Sample) -> None:
         self.samples.append(sample)
         if len(self.samples) >= self._count:
             self.enough.set()
@@ -63,7 +64,8 @@ def test_what_is_recorded_is_what_is_read(tmp_path: Path) -> None:
     beacon.write_phase(Phase.TRAIN)
     flight, witness = recorder(tmp_path, beacon), Witness(5)
     flight.listen(witness)
-    flight.on_metrics(TrainerMetrics(5.0, {"mae": 0.5}, learning_rate=0.1, log_folder="/logs"))
+    report = VitalsReport({"mae": 0.5}, learning_rate=0.1, log_folder="/logs")
+    flight.on_metrics(TrainerMetrics(5.0, report))
     flight.start()
     assert witness.enough.wait(20)
     flight.close()
@@ -143,7 +145,7 @@ def test_children_are_found(tmp_path: Path) -> None:
         sampler = Sampler(
             Beacon.create(), lambda: ProcessRoles({os.getpid(): TRAINER}), {"run": tmp_path}
         )
-        roles = {process.pid: process.role for process in sampler.take(None).processes}
+        roles = {process.pid: process.role for process in sampler.take(TrainerMetrics()).processes}
         child.kill()
     assert roles[child.pid] == "child"
     assert roles[os.getpid()] == "trainer"
@@ -151,7 +153,7 @@ def test_children_are_found(tmp_path: Path) -> None:
 
 def test_before_anybody_trains_nothing_is_known_of_it(tmp_path: Path) -> None:
     sampler = Sampler(Beacon.create(), lambda: ProcessRoles({}), {"run": tmp_path})
-    sample = sampler.take(None)
+    sample = sampler.take(TrainerMetrics())
     assert sample.trainer is None
     assert sample.training is not None
     assert sample.training.loss is None

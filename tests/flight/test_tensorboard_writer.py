@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from pitstop.flight.event_file import records, step_of
@@ -12,7 +13,6 @@ from pitstop.flight.tensorboard_writer import (
     TensorBoardWriter,
     write_report,
 )
-from pitstop.flight.trainer_metrics import TrainerMetrics
 from tests.flight.samples import SAMPLE, at
 
 
@@ -24,8 +24,8 @@ def steps_in(folder: Path) -> list[int]:
 def show(folder: Path, steps: range, attempt: int = 1, resumed_from: int | None = None) -> None:
     tensorboard_writer = TensorBoardWriter(attempt, SAMPLE.time_seconds, lambda: resumed_from)
     for step in steps:
-        sample = at(int(step * EVERY_SECONDS), training={"step": step})
-        tensorboard_writer.see(sample, TrainerMetrics(5.0, log_folder=str(folder)))
+        training = {"step": step, "log_folder": str(folder)}
+        tensorboard_writer.see(at(int(step * EVERY_SECONDS), training=training))
     tensorboard_writer.close()
 
 
@@ -45,9 +45,9 @@ def test_files_of_another_run_are_left_alone(tmp_path: Path) -> None:
 
 def test_a_step_that_does_not_end_is_not_shown_again(tmp_path: Path) -> None:
     tensorboard_writer = TensorBoardWriter(1, 0.0, lambda: None)
-    told = TrainerMetrics(5.0, log_folder=str(tmp_path))
     for second in range(0, 100, 20):
-        tensorboard_writer.see(at(second, training={"step": 5}), told)
+        training = {"step": 5, "log_folder": str(tmp_path)}
+        tensorboard_writer.see(at(second, training=training))
     tensorboard_writer.close()
     assert steps_in(tmp_path) == [5]
 
@@ -55,17 +55,16 @@ def test_a_step_that_does_not_end_is_not_shown_again(tmp_path: Path) -> None:
 def test_it_is_shown_every_ten_seconds(tmp_path: Path) -> None:
     tensorboard_writer = TensorBoardWriter(1, 0.0, lambda: None)
     for second in range(31):
-        tensorboard_writer.see(
-            at(second, training={"step": second + 1}), TrainerMetrics(5.0, log_folder=str(tmp_path))
-        )
+        training = {"step": second + 1, "log_folder": str(tmp_path)}
+        tensorboard_writer.see(at(second, training=training))
     tensorboard_writer.close()
     assert steps_in(tmp_path) == [1, 11, 21, 31]
 
 
 def test_without_a_log_folder_nothing_is_written(tmp_path: Path) -> None:
     tensorboard_writer = TensorBoardWriter(1, 0.0, lambda: None)
-    tensorboard_writer.see(SAMPLE, None)
-    tensorboard_writer.see(SAMPLE, TrainerMetrics(5.0))
+    tensorboard_writer.see(replace(SAMPLE, training=None))
+    tensorboard_writer.see(at(0, training={"log_folder": ""}))
     tensorboard_writer.close()
     assert list(tmp_path.iterdir()) == []
 
@@ -73,7 +72,7 @@ def test_without_a_log_folder_nothing_is_written(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_let_be(tmp_path: Path) -> None:
     (tmp_path / "logs").touch()
     tensorboard_writer = TensorBoardWriter(1, 0.0, lambda: None)
-    tensorboard_writer.see(SAMPLE, TrainerMetrics(5.0, log_folder=str(tmp_path / "logs")))
+    tensorboard_writer.see(at(0, training={"log_folder": str(tmp_path / "logs")}))
     tensorboard_writer.close()
     write_report(tmp_path / "logs", 5, 6.0, "text")
     assert [path.name for path in tmp_path.iterdir()] == ["logs"]

@@ -24,8 +24,8 @@ _CLOSE_SECONDS = 1.0
 class Listener(Protocol):
     """Whoever wants to see every sample."""
 
-    def see(self, sample: Sample, metrics: TrainerMetrics | None) -> None:
-        """A sample was taken; `metrics` is what the trainer sent last."""
+    def see(self, sample: Sample) -> None:
+        """A sample was taken."""
 
     def close(self) -> None:
         """There are no more."""
@@ -48,7 +48,7 @@ class FlightRecorder:
         self._sampler = sampler
         self._every_seconds = every_seconds
         self._exhaustion_monitor = ExhaustionMonitor()
-        self._metrics: TrainerMetrics | None = None
+        self._metrics = TrainerMetrics()
         self._new_forecasts: deque[ExhaustionForecast] = deque()
         self._listeners: list[Listener] = []
         self._closed = threading.Event()
@@ -101,5 +101,5 @@ class FlightRecorder:
             self._files.append(sample)
         self._new_forecasts.extend(self._exhaustion_monitor.see(sample))
         for listener in self._listeners:
-            listener.see(sample, self._metrics)
+            listener.see(sample)
         self.latest = sample

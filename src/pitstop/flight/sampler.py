@@ -95,7 +95,7 @@ class Sampler:
         for watcher in (self._disks, self._gpus, self._pss):
             watcher.close()
 
-    def take(self, metrics: TrainerMetrics | None) -> Sample:
+    def take(self, metrics: TrainerMetrics) -> Sample:
         """The next sample.
 
         Args:
@@ -159,10 +159,9 @@ class Sampler:
 
 
 def training(
-    progress: Progress, metrics: TrainerMetrics | None, checkpoint_step: int | None
+    progress: Progress, metrics: TrainerMetrics, checkpoint_step: int | None
 ) -> TrainingSample:
     """The training as its page shows it, and as it told of itself."""
-    metrics = metrics or TrainerMetrics(math.nan)
     return TrainingSample(
         step=progress.step,
         fit=progress.fit,
@@ -175,12 +174,6 @@ def training(
         rate=1.0 / progress.step_seconds if progress.step_seconds > 0 else None,
         snapshot_step=progress.snapshot_step if progress.snapshot_step >= 0 else None,
         checkpoint_step=checkpoint_step,
-        told_seconds=None if math.isnan(metrics.time_seconds) else metrics.time_seconds,
-        metrics=metrics.metrics,
-        learning_rate=metrics.learning_rate,
-        input_seconds=metrics.input_seconds,
-        step_seconds=metrics.step_seconds,
-        python_blocks=metrics.python_blocks,
-        allocators=metrics.allocators,
-        log_folder=metrics.log_folder,
+        told_seconds=metrics.time_seconds,
+        **{**vars(metrics.report), "allocators": metrics.allocators},
     )

@@ -14,7 +14,6 @@ from pathlib import Path
 from pitstop.flight.event_file import REPORTS, SCALARS, EventFile, cut_behind
 from pitstop.flight.sample import Sample
 from pitstop.flight.scalars import scalars
-from pitstop.flight.trainer_metrics import TrainerMetrics
 
 FOLDER = "pitstop"
 """In the log folder of the script's TensorBoard callback."""
@@ -43,13 +42,13 @@ class TensorBoardWriter:
         self._written: Sample | None = None
         self._failed = False
 
-    def see(self, sample: Sample, metrics: TrainerMetrics | None) -> None:
+    def see(self, sample: Sample) -> None:
         """Takes note of a sample; a folder that cannot be written ends it silently."""
-        folder = metrics.log_folder if metrics else ""
-        if not folder or sample.training is None or self._failed or not self._is_due(sample):
+        training = sample.training
+        if training is None or not training.log_folder or self._failed or not self._is_due(sample):
             return
         try:
-            self._write(Path(folder) / FOLDER, sample, sample.training.step)
+            self._write(Path(training.log_folder) / FOLDER, sample, training.step)
         except OSError:
             self._failed = True
 

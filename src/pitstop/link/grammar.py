@@ -125,10 +125,10 @@ def message_from(type_: str, body: Mapping[str, Any], fd_count: int) -> Message:
     for member in fields(cls):
         if member.name in body:
             members[member.name] = body[member.name]
+            if not _CHECKS[str(member.type)](body[member.name]):
+                return MalformedMessage(f"the {member.name} of this {type_} is not one")
         elif not _is_optional(member):
             return MalformedMessage(f"this {type_} has no {member.name}")
-        if member.name in body and not _CHECKS[str(member.type)](body[member.name]):
-            return MalformedMessage(f"the {member.name} of this {type_} is not one")
     return cls(**members)
 
 

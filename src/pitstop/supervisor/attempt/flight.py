@@ -37,7 +37,7 @@ class InputShare:
         self.latest: float | None = None
         self._before: Sample | None = None
 
-    def see(self, sample: Sample, metrics: TrainerMetrics | None) -> None:
+    def see(self, sample: Sample) -> None:
         """Part of `flight.recorder.Listener`."""
         shares = series.input_share([self._before, sample]) if self._before else ()
         self._before = sample
@@ -77,7 +77,7 @@ class Flight:
     def on_vitals(self, report: VitalsReport) -> None:
         """The trainer tells of itself."""
         if self._recorder is not None:
-            self._recorder.on_metrics(TrainerMetrics.from_report(report, time.time()))
+            self._recorder.on_metrics(TrainerMetrics(time.time(), report))
 
     def take_forecasts(self) -> Sequence[Event]:
         """What is going to run out, each once."""
