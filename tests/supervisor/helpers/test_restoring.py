@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from pitstop.link.messages import ImageAnswer, Message, NoImage
+from pitstop.link.messages import ImageAnswer, Message, NoImage, RestoreRequest
 from pitstop.link.wire import Connection, pair
 from pitstop.store.catalog import Catalog
 from pitstop.store.retention import RetentionPolicy
 from pitstop.store.run_folder import open_or_create
 from pitstop.supervisor.helpers.persister_link import PersisterLink, PersisterPlan
 from pitstop.supervisor.helpers.restoring import Restoring
+from pitstop.supervisor.lifecycle.event_loop import EventLoop
+from pitstop.supervisor.lifecycle.occurrences import Occurrence
 from pitstop.supervisor.trainer.trainer_link import TrainerLink
+from pitstop.supervisor.trainer.trainer_slot import Invitation, TrainerSlot
 from tests.messages import body_of
 from tests.store.samples import save
 
@@ -30,6 +33,8 @@ class _Attempt:
     persister: Connection
     trainer: Connection
     trainer_link: TrainerLink
+    slot: TrainerSlot
+    events: list[Occurrence] = field(default_factory=list)
 
     @property
     def points(self) -> list[str]:
@@ -38,14 +43,15 @@ class _Attempt:
     def persister_says(self, message: Message, *fds: int) -> None:
         self.persister.send(message, fds)
         for received in self.link.receive():
-            self.restoring.answered(received)
+            self.events += self.restoring.answered(received)
 
     def persister_is_given_up(self) -> None:
         self.link.lost()
-        self.restoring.persister_given_up()
+        self.events += self.restoring.persister_given_up()
 
     def trainer_asks(self, checkpoint: str) -> None:
-        self.restoring.requested(self.trainer_link, checkpoint)
+        self.slot.link = self.trainer_link
+        self.restoring.requested(RestoreRequest(checkpoint))
 
     def trainer_hears(self) -> tuple[str, str]:
         message = self.trainer.receive()
@@ -63,10 +69,11 @@ def attempt(tmp_path: Path) -> Iterator[_Attempt]:
     link = PersisterLink(plan)
     link.connection, persister = pair()
     ours, trainer = pair()
-    restoring = Restoring(Catalog(folder.checkpoints), link)
-    restoring.begin()
+    slot = TrainerSlot(EventLoop(), Invitation("", 1, {}, -1, -1))
+    restoring = Restoring(Catalog(folder.checkpoints), link, slot)
+    assert not list(restoring.begin())
     assert body_of(persister.receive()) == {"checkpoint": ""}
-    yield _Attempt(restoring, link, persister, trainer, TrainerLink(ours, 5))
+    yield _Attempt(restoring, link, persister, trainer, TrainerLink(ours, 5), slot)
     restoring.close()
     link.lost()
     for each in (persister, trainer, ours):

@@ -24,6 +24,7 @@ from pitstop.supervisor.lifecycle.occurrences import Occurrence
 from pitstop.supervisor.lifecycle.table import Trigger
 from pitstop.supervisor.records.losses import NO_LOSSES
 from pitstop.supervisor.records.notices import NO_PERSISTER
+from pitstop.supervisor.trainer.trainer_slot import Invitation, TrainerSlot
 
 
 class _Link(PersisterLink):
@@ -51,8 +52,9 @@ class _Attempt:
         self.link = _Link(plan)
         self.events: list[Event] = []
         self.signals: list[Trigger] = []
-        restoring = Restoring(Catalog(run.checkpoints), self.link)
         self.event_loop = EventLoop()
+        slot = TrainerSlot(self.event_loop, Invitation("", 1, {}, -1, -1))
+        restoring = Restoring(Catalog(run.checkpoints), self.link, slot)
         self.saving = Saving(self.event_loop, self.link, restoring, NO_LOSSES, 10.0)
         self.saving.start()
 

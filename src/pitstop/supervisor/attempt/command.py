@@ -2,41 +2,48 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from pitstop.errors import PitstopError
+from pitstop.events import AttemptEnded, AttemptStarted
+from pitstop.observation.observer import Observer
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
-from pitstop.supervisor.lifecycle.occurrences import CommandEnded, Occurrence
+from pitstop.supervisor.attempt.trainer_reception import TrainerReception
+from pitstop.supervisor.lifecycle.ending import AttemptEnding, decide, trainer_exited
+from pitstop.supervisor.lifecycle.occurrences import Occurrence, TrainerCameIn
 from pitstop.supervisor.lifecycle.table import State, Trigger
 from pitstop.supervisor.processes import family, process
 from pitstop.supervisor.processes.adopted_process import AdoptedProcess
 from pitstop.supervisor.processes.trainer_process import TrainerProcess, aftermath
-from pitstop.supervisor.trainer.trainer_slot import TrainerSlot
+from pitstop.supervisor.records.notices import NO_TRAINING
 
 
 class Command:
-    """The command of one attempt.
+    """Starts the command of one attempt, observes it, and judges its end.
 
     Attributes:
         main: its main process.
+        exit_code: of `pitstop run`, once the attempt has ended.
     """
 
     main: TrainerProcess | AdoptedProcess
+    _observer: Observer
+    _ending: AttemptEnding
 
     def __init__(
-        self,
-        plan: AttemptPlan,
-        resources: AttemptResources,
-        trainer_slot: TrainerSlot,
+        self, plan: AttemptPlan, resources: AttemptResources, trainers: TrainerReception
     ) -> None:
+        self.exit_code = 0
         self._plan = plan
         self._resources = resources
         self._lifecycle = resources.lifecycle
-        self._trainer_slot = trainer_slot
+        self._trainers = trainers
         self._daemonized = False
 
-    def start(self) -> None:
-        """Starts the command, or watches the script that asked to be supervised.
+    def start(self) -> AttemptStarted:
+        """Starts it, or watches the script that asked to be supervised.
 
         Raises:
             CommandNotExecutable: the kernel cannot execute the program.
@@ -49,16 +56,24 @@ class Command:
             raise
         self._resources.tee.script_started()
         self._resources.persister.set_trainer(self.main.pid)
+        self._observer = Observer.begin(self.main.pid)
+        return self._plan.started(self.main.pid, self._observer.cgroup)
+
+    def came_in(self, came: TrainerCameIn) -> tuple[Trigger, ...]:
+        """A process of it trains."""
+        self._observer.sample(came.pid)
+        return (Trigger.TRAINER_CONNECTED,)
 
     def collect(self) -> Iterator[Occurrence]:
         """Takes note of the processes that have ended."""
         for ended in process.reap():
-            self.main.collected(ended, self._trainer_slot.pid)
+            self.main.collected(ended, self._trainers.slot.pid)
         if self.main.gone and self._lifecycle.is_live:
             survivors, state = self._descendants(), self._lifecycle.state
-            happened = aftermath(self.main.wait_status, self._trainer_slot.pid, survivors, state)
+            pid = self._trainers.slot.pid
+            happened = aftermath(self.main.wait_status, pid, survivors, state)
             if happened is Trigger.TRAINER_GONE:
-                yield CommandEnded()
+                yield from self._gone()
             elif happened and not (happened is Trigger.DAEMONIZED and self._daemonized):
                 self._daemonized |= happened is Trigger.DAEMONIZED
                 yield happened
@@ -84,6 +99,44 @@ class Command:
         elif self.main.killed:
             # Whatever was forked between our look and our signal.
             self.kill()
+
+    @property
+    def last_save_reason(self) -> str:
+        """Why the last snapshot is saved, unless it has a reason of its own."""
+        return "cadence" if self._ending.exit_code == 0 else "trainer_lost"
+
+    def conclude(self) -> tuple[Trigger, ...]:
+        """The last checkpoint is saved: how it all ended."""
+        verdict = decide(self._ending)
+        self.exit_code = verdict.exit_code
+        return (verdict.signal,)
+
+    def finish(self) -> tuple[AttemptEnded, ...]:
+        """The last event of the attempt."""
+        step = self._resources.beacon.progress().step
+        saved = self._resources.attempt_state.checkpoint_step
+        state = self._lifecycle.state.value
+        return (AttemptEnded(self._plan.attempt, state, self.exit_code, step, saved),)
+
+    def _gone(self) -> Iterator[Occurrence]:
+        yield from self._trainers.slot.drain()
+        attempt_state = self._resources.attempt_state
+        self._ending = AttemptEnding(
+            wait_status=self.main.wait_status,
+            stop_requested=attempt_state.stop_requested,
+            script_ended=attempt_state.script_ended,
+            trainer_stopped=attempt_state.trainer_stopped,
+            saves_nothing=attempt_state.saves_nothing,
+        )
+        usage = self.main.exit.usage if self.main.exit else None
+        machine = asdict(self._observer.end(usage, attempt_state.dead_workers))
+        progress = self._resources.beacon.progress()
+        role = attempt_state.role.role if attempt_state.role else ""
+        yield trainer_exited(self._ending, progress, machine, time.monotonic_ns(), role)
+        if decide(self._ending).signal is Trigger.ENDED_COMPLETED:
+            self._resources.tee.drain()
+            yield from self._trainers.if_unreported(NO_TRAINING)
+        yield Trigger.TRAINER_GONE
 
     def _descendants(self) -> list[int]:
         mirror = self._resources.mirror

@@ -16,13 +16,10 @@ from pitstop.supervisor.attempt.parts import AttemptParts
 from pitstop.supervisor.lifecycle.occurrences import (
     ArenaReceived,
     CheckpointAsked,
-    CommandEnded,
     Occurrence,
-    RestorePointsKnown,
     RoleAsked,
     StatusAsked,
     StopAsked,
-    Suspended,
     TrainerCameIn,
     TrainerLeft,
     TrainingAsked,
@@ -81,37 +78,30 @@ def handlers(parts: AttemptParts) -> Mapping[type, tuple[_Handler, ...]]:
             lambda asked: desk.await_checkpoint(asked, trainers.ask_checkpoint(asked.name)),
         ),
         TrainingAsked: (trainers.training_asked,),
-        TrainerCameIn: (parts.conclusion.came_in, trainers.came_in),
+        TrainerCameIn: (parts.command.came_in, parts.restoring.came_in),
         TrainerLeft: (trainers.left,),
         ArenaReceived: (lambda received: persister.set_arena(received.offer, received.fd),),
         SnapshotReport: (parts.saving.taken,),
-        RestoreRequest: (trainers.restore,),
+        RestoreRequest: (parts.restoring.requested,),
         VitalsReport: (parts.flight.on_vitals,),
-        RestorePointsKnown: (trainers.points_known,),
-        CommandEnded: (parts.conclusion.command_ended,),
-        Suspended: (
-            lambda suspended: parts.command.main.resume(suspended.seconds),
-            parts.stopping.resumed,
-            trainers.resumed,
-        ),
     }
 
 
 def actions(parts: AttemptParts) -> Mapping[Instruction, _Action]:
     """What is done for an instruction; one that feeds the lifecycle stands last in its row."""
-    beacon, saving, conclusion = parts.resources.beacon, parts.saving, parts.conclusion
+    beacon, saving, command = parts.resources.beacon, parts.saving, parts.command
     return {
         Instruction.RAISE_GRACEFUL: lambda: beacon.request_stop(Stop.GRACEFUL),
         Instruction.RAISE_NOW: lambda: beacon.request_stop(Stop.NOW),
         Instruction.ARM_DEADLINE: parts.stopping.arm_deadline,
         Instruction.TERMINATE_TRAINER: parts.stopping.terminate,
-        Instruction.KILL_TRAINER: parts.command.kill,
+        Instruction.KILL_TRAINER: command.kill,
         Instruction.TELL_DAEMONIZED: lambda: (notices.DAEMONIZED,),
         Instruction.RESTART_PERSISTER: saving.restart,
         Instruction.GIVE_UP_PERSISTER: saving.give_up,
-        Instruction.PERSIST_NEWEST: lambda: saving.persist_last(conclusion.last_save_reason),
+        Instruction.PERSIST_NEWEST: lambda: saving.persist_last(command.last_save_reason),
         Instruction.FINISH_PERSISTER: saving.finish,
         Instruction.LEAVE_PERSISTER: saving.leave,
-        Instruction.CONCLUDE: conclusion.decide,
-        Instruction.FINISH: conclusion.finish,
+        Instruction.CONCLUDE: command.conclude,
+        Instruction.FINISH: command.finish,
     }

@@ -6,7 +6,6 @@ import time
 from dataclasses import asdict, replace
 
 from pitstop.supervisor.attempt.command import Command
-from pitstop.supervisor.attempt.conclusion import Conclusion
 from pitstop.supervisor.attempt.flight import Flight
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
 from pitstop.supervisor.attempt.stopping import Stopping
@@ -36,18 +35,17 @@ class AttemptParts:
         patience = min(_SAVE_PATIENCE_SECONDS, plan.grace_seconds)
         self.plan = plan
         self.resources = resources
-        self.restoring = Restoring(resources.catalog, persister)
+        self.trainers = TrainerReception(plan, resources)
+        self.restoring = Restoring(resources.catalog, persister, self.trainers.slot)
         self.saving = Saving(loop, persister, self.restoring, plan.history.losses, patience)
         self.mirroring = Mirroring(loop, resources.mirror)
         self.desk = RequestDesk()
         self.clients = ClientReception(loop, resources.control, self.desk)
-        self.trainers = TrainerReception(plan, resources, self.restoring)
         self.flight = Flight(plan, resources, self.trainers.slot)
         self.hang_monitor = HangMonitor(plan.request.hang, resources.beacon, plan.stacks_file)
         self.job = JobWatch(plan.environment)
         self.condition = ConditionWatch(plan.request.stop_when, plan.history.epochs)
-        self.command = Command(plan, resources, self.trainers.slot)
-        self.conclusion = Conclusion(plan, resources, self.command, self.trainers)
+        self.command = Command(plan, resources, self.trainers)
         self.stopping = Stopping(plan, resources, self.command, self.trainers, self.saving)
 
     def status(self) -> Status:

@@ -13,7 +13,7 @@ from pitstop.supervisor.attempt.trainer_reception import TrainerReception
 from pitstop.supervisor.helpers import mirroring
 from pitstop.supervisor.helpers.saving import Saving
 from pitstop.supervisor.lifecycle import deadline
-from pitstop.supervisor.lifecycle.occurrences import Occurrence, StopAsked, Suspended
+from pitstop.supervisor.lifecycle.occurrences import Occurrence, StopAsked
 from pitstop.supervisor.lifecycle.table import State, Trigger
 from pitstop.supervisor.processes import family
 from pitstop.supervisor.stops import pressure, time_limit
@@ -116,9 +116,9 @@ class Stopping:
         left = None if limit is None else limit.ends_at_seconds - now - time_limit.MARGIN_SECONDS
         return mirroring.patience_seconds(waited, self._plan.grace_seconds, left)
 
-    def resumed(self, suspended: Suspended) -> None:
-        """The time away counts for nothing."""
-        self._stop_at += suspended.seconds
+    def resumed(self, away_seconds: float) -> None:
+        """The attempt was suspended; the time away counts for nothing."""
+        self._stop_at += away_seconds
 
     @property
     def _save_seconds(self) -> float:

@@ -11,7 +11,7 @@ from pitstop.events import StopRequested
 from pitstop.supervisor.attempt.dispatch import Dispatch
 from pitstop.supervisor.attempt.parts import AttemptParts
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
-from pitstop.supervisor.lifecycle.occurrences import Occurrence, StopAsked, Suspended
+from pitstop.supervisor.lifecycle.occurrences import Occurrence, StopAsked
 from pitstop.supervisor.processes import family
 from pitstop.supervisor.records import notices
 from pitstop.supervisor.status.status import Status
@@ -46,7 +46,7 @@ class Supervision:
             wait_seconds = _IDLE_SECONDS if lifecycle.is_calm else _WATCHFUL_SECONDS
             self._dispatch.perform(event_loop.turn(wait_seconds))
             self._dispatch.perform(self._tick(time.monotonic()))
-        return self._parts.conclusion.exit_code
+        return self._parts.command.exit_code
 
     def finish_mirror(self) -> None:
         """Waits for the last uploads, no longer than the stop or the time limit allows."""
@@ -59,7 +59,10 @@ class Supervision:
 
     def last_words(self) -> tuple[str, ...]:
         """What to tell the user at the end."""
-        return self._parts.conclusion.last_words()
+        seconds = max(0.0, time.time() - self._plan.started_seconds)
+        state, exit_code = self._resources.lifecycle.state, self._parts.command.exit_code
+        run_dir, attempt_state = self._plan.request.run_dir, self._resources.attempt_state
+        return notices.final_lines(state, exit_code, attempt_state, run_dir, seconds)
 
     def close(self) -> None:
         """Says good-bye to waiting clients and gives the memory back."""
@@ -72,8 +75,7 @@ class Supervision:
         yield from parts.restoring.begin()
         parts.mirroring.begin()
         self._resize()
-        parts.command.start()
-        started = parts.conclusion.begin()
+        started = parts.command.start()
         parts.flight.begin(parts.command.main.pid)
         yield started
         if parts.job.seen is not None:
@@ -106,7 +108,7 @@ class Supervision:
         elif received.asks_to_stop:
             yield StopAsked(self._stop_request(received))
         elif received.signal is signal.SIGTSTP:
-            yield self._suspend()
+            self._suspend()
         elif received.signal is signal.SIGWINCH:
             self._resize()
         elif received.action is Action.CHECKPOINT:
@@ -119,13 +121,16 @@ class Supervision:
         again = self._resources.attempt_state.stop_requested
         return self._plan.request.stops.request(received, command, os.environ, again=again)
 
-    def _suspend(self) -> Suspended:
+    def _suspend(self) -> None:
         stopped_at = time.monotonic()
         self._parts.command.main.suspend()
         self._resources.screen.suspend()
         suspend_self()
         self._resize()
-        return Suspended(time.monotonic() - stopped_at)
+        away_seconds = time.monotonic() - stopped_at
+        self._parts.command.main.resume(away_seconds)
+        self._parts.stopping.resumed(away_seconds)
+        self._parts.trainers.resumed(away_seconds)
 
     def _resize(self) -> None:
         self._resources.screen.resize()

@@ -9,15 +9,10 @@ from dataclasses import dataclass
 
 from pitstop.events import Notice
 from pitstop.link.beacon import Phase
-from pitstop.link.messages import RestoreRequest
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
-from pitstop.supervisor.helpers.restoring import Restoring
 from pitstop.supervisor.lifecycle.occurrences import (
     Occurrence,
-    RestorePointsKnown,
     RoleAsked,
-    Suspended,
-    TrainerCameIn,
     TrainerLeft,
     TrainingAsked,
 )
@@ -47,17 +42,11 @@ class TrainerReception:
         slot: the process that trains.
     """
 
-    def __init__(
-        self,
-        plan: AttemptPlan,
-        resources: AttemptResources,
-        restoring: Restoring,
-    ) -> None:
+    def __init__(self, plan: AttemptPlan, resources: AttemptResources) -> None:
         self.slot = TrainerSlot(resources.event_loop, plan.invitation(resources.beacon.fd))
         self._plan = plan
         self._resources = resources
         self._lifecycle = resources.lifecycle
-        self._restoring = restoring
         self._pending: list[_PendingTrainer] = []
         self._closed_to_others = False
         self._nobody_at = time.monotonic() + _NOBODY_SECONDS
@@ -90,12 +79,6 @@ class TrainerReception:
         else:
             yield from self.slot.offer(connection, hello, closed=closed)
 
-    def came_in(self, _: TrainerCameIn) -> Iterator[Occurrence]:
-        """A process trains; it begins as soon as it is known what it restores."""
-        yield Trigger.TRAINER_CONNECTED
-        if self._restoring.ready:
-            self.slot.welcome(self._restoring.points)
-
     def left(self, _: TrainerLeft) -> tuple[Occurrence, ...]:
         """The next may take the place."""
         return (self._pending.pop(0).asked,) if self._pending else ()
@@ -103,17 +86,6 @@ class TrainerReception:
     def role_asked(self, asked: RoleAsked) -> tuple[Occurrence, ...]:
         """A process of the command has a part in a cluster."""
         return (asked.event, Trigger.TRAINER_CONNECTED) if self._lifecycle.is_live else ()
-
-    def points_known(self, _: RestorePointsKnown) -> Iterator[Occurrence]:
-        """It is known what the trainer restores."""
-        if self._restoring.points:
-            yield self._restoring.points[-1].chosen()
-        self.slot.welcome(self._restoring.points)
-
-    def restore(self, request: RestoreRequest) -> None:
-        """The trainer asks for a checkpoint."""
-        if self.slot.link is not None:
-            self._restoring.requested(self.slot.link, request.checkpoint)
 
     def ask_checkpoint(self, name: str = "") -> int | None:
         """Asks the trainer for a durable checkpoint, with a name if one is given.
@@ -149,9 +121,9 @@ class TrainerReception:
         silent = not (self.slot.pid or self._resources.attempt_state.role)
         return (notice,) if silent and is_python(self._plan.request.command) else ()
 
-    def resumed(self, suspended: Suspended) -> None:
-        """The time away counts for nothing."""
-        self._nobody_at += suspended.seconds
+    def resumed(self, away_seconds: float) -> None:
+        """The attempt was suspended; the time away counts for nothing."""
+        self._nobody_at += away_seconds
 
     def close(self) -> None:
         """Says good-bye to those that wait."""

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from pitstop.link.messages import ImageAnswer, NoImage
+from collections.abc import Iterable, Iterator
+
+from pitstop.link.messages import ImageAnswer, NoImage, RestoreRequest
 from pitstop.link.wire import Received, close_all
 from pitstop.store.catalog import Catalog
 from pitstop.supervisor.helpers.persister_link import PersisterLink
 from pitstop.supervisor.helpers.restore_points import restore_points
-from pitstop.supervisor.lifecycle.occurrences import RestorePointsKnown
+from pitstop.supervisor.lifecycle.occurrences import Occurrence, TrainerCameIn
 from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint
 from pitstop.supervisor.trainer.trainer_link import TrainerLink
+from pitstop.supervisor.trainer.trainer_slot import TrainerSlot
 
 _NOBODY_LOADS = "the process that loads it keeps dying"
 
 
 class Restoring:
-    """Asks the persister for images, and passes them to the trainer.
+    """Asks the persister for images, and has the trainer begin when they are known.
 
     The newest checkpoint is loaded before anybody asks, beside the import of
     TensorFlow; `ready` tells that its loading has ended either way.  One that is
@@ -26,7 +29,10 @@ class Restoring:
         points: the states to restore, in order; empty on a fresh start.
     """
 
-    def __init__(self, catalog: Catalog, persister: PersisterLink) -> None:
+    def __init__(
+        self, catalog: Catalog, persister: PersisterLink, trainer_slot: TrainerSlot
+    ) -> None:
+        self._trainer_slot = trainer_slot
         self._catalog = catalog
         self._persister = persister
         self._preloaded: Received | None = None
@@ -35,15 +41,23 @@ class Restoring:
         self.ready = False
         self.points: tuple[ChosenCheckpoint, ...] = ()
 
-    def begin(self) -> tuple[RestorePointsKnown, ...]:
+    def begin(self) -> Iterable[Occurrence]:
         """Starts to load the newest good checkpoint, if there is any."""
         if not self._catalog.entries():
             return self._become_ready()
         self._persister.load("")
         return ()
 
-    def requested(self, trainer: TrainerLink, checkpoint: str) -> None:
+    def came_in(self, _: TrainerCameIn) -> None:
+        """A trainer is there."""
+        if self.ready:
+            self._trainer_slot.welcome(self.points)
+
+    def requested(self, request: RestoreRequest) -> None:
         """The trainer asks for a restore point."""
+        trainer, checkpoint = self._trainer_slot.link, request.checkpoint
+        if trainer is None:
+            return
         if self._preloaded is not None and self._preloaded.message == ImageAnswer(checkpoint):
             trainer.give_image(checkpoint, self._preloaded.fds)
             self._drop_preloaded()
@@ -54,7 +68,7 @@ class Restoring:
         else:
             self._persister.load(checkpoint)
 
-    def answered(self, received: Received) -> tuple[RestorePointsKnown, ...]:
+    def answered(self, received: Received) -> Iterable[Occurrence]:
         """The persister has loaded something (`ImageAnswer`), or says why not (`NoImage`)."""
         if not self.ready:
             return self._first_answer(received)
@@ -75,7 +89,7 @@ class Restoring:
         elif self._wanted:
             self._persister.load(self._wanted)
 
-    def persister_given_up(self) -> tuple[RestorePointsKnown, ...]:
+    def persister_given_up(self) -> Iterable[Occurrence]:
         """Nothing more can be loaded: nobody must wait for it."""
         if not self.ready:
             readable = (entry.path.name for entry in self._catalog.entries() if entry.manifest)
@@ -87,7 +101,7 @@ class Restoring:
         """Lets a preloaded image go."""
         self._drop_preloaded()
 
-    def _first_answer(self, received: Received) -> tuple[RestorePointsKnown, ...]:
+    def _first_answer(self, received: Received) -> Iterable[Occurrence]:
         match received.message:
             case ImageAnswer(name):
                 self._preloaded = received
@@ -101,12 +115,14 @@ class Restoring:
             self._asking.give_no_image(self._wanted, reason)
         self._asking, self._wanted = None, ""
 
-    def _become_ready(self, newest: str = "") -> tuple[RestorePointsKnown, ...]:
+    def _become_ready(self, newest: str = "") -> Iterator[Occurrence]:
         """What there is to restore is known: the checkpoint of this name, nothing without one."""
         if newest:
             self.points = restore_points(self._catalog.entries(), newest)
         self.ready = True
-        return (RestorePointsKnown(),)
+        if self.points:
+            yield self.points[-1].chosen()
+        self._trainer_slot.welcome(self.points)
 
     def _drop_preloaded(self) -> None:
         if self._preloaded is not None:

@@ -73,32 +73,28 @@ class Saving:
         """
         self._event_loop.watch(self._persister.start(), self._receive)
 
-    def restart(self) -> tuple[Occurrence, ...]:
+    def restart(self) -> Iterator[Occurrence]:
         """Starts another persister in place of one that died."""
         self._policy = self._policy.failed(time.monotonic())
         try:
             self.start()
         except OSError:
-            return self.give_up()
-        self._restoring.persister_restarted()
-        return ()
+            yield from self.give_up()
+        else:
+            self._restoring.persister_restarted()
 
-    def give_up(self) -> tuple[Occurrence, ...]:
+    def give_up(self) -> Iterator[Occurrence]:
         """Goes on without a persister for now; another one is tried from time to time."""
         self._policy = self._policy.failed(time.monotonic())
+        if not self._told_given_up:
+            self._told_given_up = True
+            yield NO_PERSISTER
+        yield from self._restoring.persister_given_up()
         self._again_at = time.monotonic() + _AGAIN_SECONDS
-        known = self._restoring.persister_given_up()
-        if self._told_given_up:
-            return known
-        self._told_given_up = True
-        return NO_PERSISTER, *known
 
-    def _try_again(self, now_seconds: float) -> tuple[Occurrence, ...]:
-        """Tries another persister if none is there, and it is time to."""
-        if now_seconds < self._again_at:
-            return ()
+    def _try_again(self) -> Iterator[Occurrence]:
         self._again_at = _NEVER
-        return self.restart()
+        yield from self.restart()
 
     def taken(self, snapshot: SnapshotReport) -> None:
         """A snapshot is whole."""
@@ -108,26 +104,27 @@ class Saving:
         """What is in memory may be lost soon; the reason is that of the checkpoint."""
         self._policy = self._policy.hurried(reason)
 
-    def tick(self) -> tuple[Occurrence, ...]:
+    def tick(self) -> Iterator[Occurrence]:
         """Asks for a checkpoint when one is due, a persister of its own if there is none."""
-        tried = self._try_again(time.monotonic())
-        late = self.is_overdue and not self._told_overdue
-        self._told_overdue |= late
+        if time.monotonic() >= self._again_at:
+            yield from self._try_again()
+        if self.is_overdue and not self._told_overdue:
+            self._told_overdue = True
+            yield SAVE_TAKES_LONG
         reason = self._policy.due(time.monotonic())
         if reason and self._persister.connection is not None:
             self._policy = self._policy.asked()
             self._persister.persist(reason)
-        return (*tried, SAVE_TAKES_LONG) if late else tried
 
-    def persist_last(self, reason: str) -> tuple[Occurrence, ...]:
+    def persist_last(self, reason: str) -> Iterator[Occurrence]:
         """Asks for what the trainer has left; the persister knows what is durable.
 
         Args:
             reason: why, unless the newest snapshot has a reason of its own.
         """
-        tried = () if self._again_at == _NEVER else self._try_again(self._again_at)
+        if self._again_at != _NEVER:
+            yield from self._try_again()
         self._persister.persist(self._policy.urgent or reason)
-        return tried
 
     def finish(self) -> tuple[Occurrence, ...]:
         """Asks the persister to end; without one, there is nothing to wait for."""
@@ -161,18 +158,17 @@ class Saving:
         for each in received:
             yield from self._handle(each)
 
-    def _handle(self, received: Received) -> tuple[Occurrence, ...]:
+    def _handle(self, received: Received) -> Iterator[Occurrence]:
         match received.message:
             case EventReport(event):
-                return (from_record(event),)
+                yield from_record(event)
             case ImageAnswer() | NoImage():
-                return self._restoring.answered(received)
+                yield from self._restoring.answered(received)
             case Persisted(sequence, _, seconds):
                 self._policy = self._policy.answered(sequence, time.monotonic(), seconds)
                 self._told_given_up = False
             case PersistFailed():
                 self._policy = self._policy.failed(time.monotonic())
-        return ()
 
     def _ended(self) -> Trigger:
         self._forget()

@@ -78,21 +78,4 @@ class ArenaReceived(Told):
     fd: int
 
 
-@dataclass(frozen=True)
-class RestorePointsKnown(Told):
-    """What there is to restore has been found out."""
-
-
-@dataclass(frozen=True)
-class CommandEnded(Told):
-    """The last process of the user's command is gone."""
-
-
-@dataclass(frozen=True)
-class Suspended(Told):
-    """Supervisor and command were stopped for this time, and go on."""
-
-    seconds: float
-
-
 Occurrence: TypeAlias = Event | Trigger | Instruction | Message | Told
