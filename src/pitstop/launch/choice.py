@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from pitstop.engine.identity import Difference
 from pitstop.errors import RunFolderUnwritable, RunNotFound, UserError
 from pitstop.store.disk_fault import explain
 from pitstop.store.gang_folder import GangFolder, Shape, create, is_gang, open_gang
@@ -14,7 +15,7 @@ from pitstop.store.run_folder import open_existing
 from pitstop.supervisor.processes.command_line import run_name
 from pitstop.supervisor.runs.admission import CommandChanged, changes_since, present_command
 from pitstop.supervisor.runs.choice import RUNS, RunChoice, alone, is_taken, numbered, of_name
-from pitstop.supervisor.runs.command_change import Change, changes, in_words
+from pitstop.supervisor.runs.command_change import changes, in_words
 from pitstop.supervisor.runs.started_command import StartedCommand, command_of
 
 
@@ -75,7 +76,7 @@ def claim(
     return claim(path, shape, command, new=False, takes=takes)
 
 
-def _admit(gang: GangFolder, shape: Shape, changed: Sequence[Change]) -> None:
+def _admit(gang: GangFolder, shape: Shape, changed: Sequence[Difference]) -> None:
     if gang.shape != shape:
         raise ShapeChanged(
             f"{gang.path} holds a launch of {gang.shape}, and this is one of {shape}: what is saved"
@@ -91,7 +92,7 @@ def _admit(gang: GangFolder, shape: Shape, changed: Sequence[Change]) -> None:
         )
 
 
-def _changes(gang: GangFolder, now: StartedCommand) -> tuple[Change, ...]:
+def _changes(gang: GangFolder, now: StartedCommand) -> tuple[Difference, ...]:
     """In what a command differs from the one that the leader was started with last."""
     try:
         return changes_since(open_existing(gang.members[0]), now)
