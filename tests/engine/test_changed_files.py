@@ -42,7 +42,7 @@ def _read(path: Path) -> None:
         (50, _read, True),
         (50, _replace, False),
         (200, _append, False),
-        (-50, _read, False),
+        (-5000, _read, False),
     ],
 )
 def test_what_is_told(

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING
 
-from pitstop.engine import earlier_files
+from pitstop.engine import earlier_files, made_folders
 
 if TYPE_CHECKING:
     from pitstop.engine.session import Session
@@ -212,6 +212,7 @@ def install(socket_path: str, also: Mapping[str, Callable[[], None]] | None = No
         also: other modules that are waited for, and what is done when they are there.
     """
     earlier_files.READ.watch()
+    made_folders.MADE.watch()
     autoload = _Autoload(socket_path)
     calls: dict[str, Callable[[], None]] = dict(also or {})
     calls |= {name: functools.partial(autoload.imported, name) for name in _FRAMEWORKS}

@@ -20,6 +20,7 @@ from typing import Any
 import keras
 
 from pitstop.engine import script_random
+from pitstop.engine.made_folders import is_moved
 from pitstop.engine.python_state import Encoder, NotPortable, decode
 from pitstop.keras import callback_match
 from pitstop.keras.named_function import FUNCTIONS, name_of, named_function
@@ -124,6 +125,8 @@ def _restore_checked(
         vars(callback)[key] = function
         return ""
     value = decode(encoded, arrays)
+    if is_moved(present, value):
+        return ""  # see moved_files
     if isinstance(present, str) and _is_of_keras(callback):
         # What the script has asked for, such as a path.
         return "" if present == value else _moved_file(callback, present, value)

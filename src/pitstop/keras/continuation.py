@@ -7,13 +7,21 @@ from typing import Any
 
 from pitstop.engine.course import Course
 from pitstop.engine.exactness import Exactness
+from pitstop.engine.fence import observing
 from pitstop.engine.refused import refuse_resume
 from pitstop.engine.restoring import restoring
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.state_capture import Position
 from pitstop.errors import ResumeRefused
 from pitstop.events import EnvironmentChanged, FitRestored, Notice, Restored
-from pitstop.keras import caught_exception, data_spec, event_files, exporting, open_files
+from pitstop.keras import (
+    caught_exception,
+    data_spec,
+    event_files,
+    exporting,
+    moved_files,
+    open_files,
+)
 from pitstop.keras.changed_settings import ChangedSettings
 from pitstop.keras.event_writers import earlier_processes
 from pitstop.keras.fit_objects import NO_OBJECTS
@@ -29,6 +37,11 @@ _LAYOUT = (
     "elements",
     "pipeline",
     "samples",
+)
+_NAMED = 3
+_FOLLOWED = (
+    "The script writes under other names than before, since the time or chance is in them: what it "
+    "had written is copied to {}."
 )
 
 
@@ -52,6 +65,15 @@ class Continuation:
         self.settings = ChangedSettings(run.model, run.listed_callbacks(), course)
         self.settings.hold()
         run.prepare_process(saved)
+        self._follow_files()
+
+    @observing(spoils=True)
+    def _follow_files(self) -> None:
+        copied = moved_files.follow(self._run.listed_callbacks(), self._saved.state["fit"])
+        if copied:
+            names = ", ".join(map(str, copied[:_NAMED])) + (", ..." if copied[_NAMED:] else "")
+            remedy = "A name that stays the same needs no copy."
+            self._run.session.report(Notice("files_followed", _FOLLOWED.format(names), remedy))
 
     @property
     def position(self) -> Position:
@@ -233,7 +255,8 @@ class Continuation:
         )
 
     def _level(self) -> Exactness:
-        if self._doubts:
-            return Exactness("not_exact", " ".join(self._doubts))
+        # What was said while it was restored counts, as it does for what is saved from here on.
+        if self._run.level.level == "not_exact":
+            return self._run.level
         saved = self._saved.state["level"]
         return Exactness(saved["level"], saved["reason"])

@@ -390,7 +390,7 @@ class FitRun:
 
     def _tell_callbacks(self, lost: list[str], new: list[str]) -> None:
         message = f"The callbacks changed: {'; '.join([*lost, *new])}."
-        if lost or new:
-            self.session.report(Notice("callbacks_changed", message))
         if lost:
             self._parts.doubt(message)
+        elif new:
+            self.session.report(Notice("callbacks_changed", message))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pitstop.engine.made_folders import MADE
 from pitstop.engine.python_state import Encoder
 from pitstop.events import Notice
 from pitstop.keras import open_files, step_logs
@@ -20,6 +21,7 @@ def describe(run: Any, encoder: Encoder) -> dict[str, Any]:
     callbacks = run.callbacks.callbacks
     return {
         "stop_training": bool(run.model.stop_training),
+        "folders": MADE.paths,
         "files": open_files.capture(callbacks),
         "raised": run.raised,
         "events": run.event_files.capture(callbacks),

@@ -15,6 +15,8 @@ from typing import Any
 
 import keras
 
+from pitstop.engine.made_folders import is_moved
+
 
 @dataclass(frozen=True)
 class KeptFile:
@@ -68,7 +70,10 @@ def _is_log(value: Any) -> bool:
 
 def _holds(callback: Any, kept: KeptFile) -> bool:
     file: Any = getattr(callback, kept.attribute, None)
-    return _is_log(file) and Path(file.name).absolute() == kept.path
+    if not _is_log(file):
+        return False
+    now, before = str(Path(file.name).absolute()), str(kept.path)
+    return now == before or is_moved(now, before)
 
 
 def keep(described: list[dict[str, Any]]) -> list[KeptFile]:

@@ -1,0 +1,88 @@
+"""Folders that the script makes: one named by the time or by chance is another one each time."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import types
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+_MOST_FOLDERS = 64
+_OWN = str(Path(__file__).parents[1]) + os.sep
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_LIBRARY = (str(Path(os.__file__).parent) + os.sep, "<")
+_CHANCE = re.compile(r"(?<=tmp)[a-z0-9_]{8}|[0-9a-f]{6,}|\d+")
+"""Of a name: what `tempfile` draws, a part of a UUID or digest, a number."""
+
+
+class MadeFolders:
+    """Hears of the folders that the script makes by itself."""
+
+    def __init__(self) -> None:
+        self._paths: dict[str, None] = {}
+
+    @property
+    def paths(self) -> list[str]:
+        """Absolute, in the order in which they were made."""
+        return list(self._paths)
+
+    def watch(self) -> None:
+        """Hears of every folder that is made from now on."""
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event != "os.mkdir" or len(self._paths) >= _MOST_FOLDERS:
+            return
+        path, _, folder_fd = arguments
+        if isinstance(path, str) and folder_fd == -1 and _is_asked_by_script(sys._getframe(1)):
+            self._paths[str(Path(path).absolute())] = None
+
+
+MADE = MadeFolders()
+"""Of this process."""
+
+
+def _is_asked_by_script(frame: types.FrameType | None) -> bool:
+    """Whether it is the script that makes a folder, be it by the standard library."""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file.startswith(_OWN) or any(name in file for name in _INSTALLED):
+            return False
+        if not file.startswith(_LIBRARY):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def is_moved(now: Any, before: Any) -> bool:
+    """Whether two texts are one path but for what the time or chance makes of it."""
+    return (
+        isinstance(now, str)
+        and isinstance(before, str)
+        and now != before
+        and os.sep in now
+        and _form(now) == _form(before)
+    )
+
+
+def moved(before: Iterable[str], now: Iterable[str]) -> list[tuple[Path, Path]]:
+    """Pairs of folders that are one but for such names, the one of before first.  Pure.
+
+    Of those alike in one place, the first made before is the first made now.
+    """
+    alike: dict[tuple[Path, str], list[Path]] = {}
+    for each in map(Path, now):
+        alike.setdefault((each.parent, _form(each.name)), []).append(each)
+    pairs = []
+    for old in map(Path, before):
+        others = alike.get((old.parent, _form(old.name)))
+        if others and (new := others.pop(0)) != old:
+            pairs.append((old, new))
+    return pairs
+
+
+def _form(text: str) -> str:
+    return _CHANCE.sub("0", text)

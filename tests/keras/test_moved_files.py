@@ -1,0 +1,102 @@
+"""Files in a folder that is named by the time follow the script into its new one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import keras
+import pytest
+
+from pitstop.engine.made_folders import MADE, is_moved, moved
+from pitstop.engine.python_state import Encoder
+from pitstop.keras import callback_state, moved_files
+
+_OLD, _NEW = "exp-20250131-120000", "exp-20250201-080000"
+
+
+def _checkpoint(folder: Path, name: str) -> keras.callbacks.ModelCheckpoint:
+    return keras.callbacks.ModelCheckpoint(str(folder / name), save_weights_only=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "kept"),
+    [
+        ("best.weights.h5", ["best.weights.h5", "notes.txt"], ["best.weights.h5"]),
+        (
+            "at-{epoch:02d}-{loss:.2f}.weights.h5",
+            ["at-01-0.50.weights.h5", "at-02-0.40.weights.h5", "other.weights.h5"],
+            ["at-01-0.50.weights.h5", "at-02-0.40.weights.h5"],
+        ),
+    ],
+)
+def test_what_a_callback_has_written_is_copied(
+    tmp_path: Path, name: str, written: list[str], kept: list[str]
+) -> None:
+    (tmp_path / _OLD).mkdir()
+    for each in written:
+        (tmp_path / _OLD / each).write_text(each)
+    described, _ = callback_state.capture([_checkpoint(tmp_path / _OLD, name)], Encoder("p/"))
+    now = _checkpoint(tmp_path / _NEW, name)
+    assert not callback_state.restore([now], described, {})
+    assert now.filepath == str(tmp_path / _NEW / name)
+    copied = moved_files.follow([now], {"callbacks": described})
+    assert sorted(copied) == [tmp_path / _NEW / each for each in kept]
+    assert [each.read_text() for each in sorted(copied)] == kept
+    # What the script has written since is not replaced.
+    (tmp_path / _OLD / kept[0]).write_text("changed")
+    assert moved_files.follow([now], {"callbacks": described}) == []
+
+
+def test_a_path_that_differs_in_more_than_numbers_is_not_followed(tmp_path: Path) -> None:
+    for folder, other in (("small", "large"), ("run-1/a", "run-2/b"), (_OLD, _OLD)):
+        assert not is_moved(str(tmp_path / folder), str(tmp_path / other))
+    assert not is_moved("7", "8")
+
+
+def test_attributes_of_the_scripts_own_callbacks_follow_too(tmp_path: Path) -> None:
+    class Best(keras.callbacks.Callback):
+        def __init__(self, path: Path) -> None:
+            super().__init__()
+            self.path, self.least = str(path), 0.5
+
+    before, now = Best(tmp_path / _OLD / "best.txt"), Best(tmp_path / _NEW / "best.txt")
+    before.least = 0.25
+    (tmp_path / _OLD).mkdir()
+    Path(before.path).write_text("0.25")
+    described, _ = callback_state.capture([before], Encoder("p/"))
+    assert not callback_state.restore([now], described, {})
+    assert (now.path, now.least) == (str(tmp_path / _NEW / "best.txt"), 0.25)
+    assert moved_files.follow([now], {"callbacks": described}) == [Path(now.path)]
+
+
+def test_folders_that_the_script_makes_are_paired_by_place_form_and_order(tmp_path: Path) -> None:
+    def made(*names: str) -> list[str]:
+        return [str(tmp_path / name) for name in names]
+
+    before = made("results", _OLD, f"{_OLD}/plots", "tmpab_3xyz9", "job-7", "job-8")
+    now = made(_NEW, "tmpq1w2e3r4", f"{_NEW}/plots", "job-8", "job-9", "other")
+    found = [(old.name, new.name) for old, new in moved(before, now)]
+    assert found == [
+        (_OLD, _NEW),
+        ("tmpab_3xyz9", "tmpq1w2e3r4"),
+        ("job-7", "job-8"),
+        ("job-8", "job-9"),
+    ]
+
+
+def test_files_of_such_a_folder_are_copied_with_their_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = tmp_path / _OLD, tmp_path / _NEW
+    (old / "deep").mkdir(parents=True)
+    for name in ("deep/best.txt", "log.txt", "events.out.tfevents.1.host"):
+        (old / name).write_text("old")
+        os.utime(old / name, (1000, 1000))
+    new.mkdir()
+    (new / "log.txt").write_text("new")
+    monkeypatch.setattr(MADE, "_paths", {str(new): None})
+    (copied,) = moved_files.follow([], {"callbacks": [], "folders": [str(old)]})
+    assert copied == new / "deep/best.txt"
+    assert (copied.read_text(), copied.stat().st_mtime) == ("old", 1000)
+    assert (new / "log.txt").read_text() == "new"
