@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.errors import RunFolderInvalid, RunInUse
+from pitstop.errors import RunFolderInvalid, RunInUse, RunNotFound
 from pitstop.launch.choice import ShapeChanged, choose, claim
 from pitstop.store.gang_folder import GangFolder, Shape, create, open_gang
-from pitstop.store.run_folder import find_runs, open_or_create
+from pitstop.store.run_folder import find_runs, open_existing, open_or_create
 from pitstop.supervisor.runs.admission import CommandChanged
 
 COMMAND = ("python", "train.py", "--lr", "1")
@@ -47,6 +47,13 @@ def test_a_run_of_one_process_is_left_alone() -> None:
     assert choose(COMMAND, SHAPE).path == Path("runs/train-2")
     with pytest.raises(RunFolderInvalid):
         _claimed(Path("runs/train"))
+
+
+def test_a_command_for_one_run_is_told_the_members() -> None:
+    gang = _claimed(Path("run"))
+    open_or_create(gang.members[1], COMMAND, Path.cwd())
+    with pytest.raises(RunNotFound, match="run/members/worker-1"):
+        open_existing(Path("run"))
 
 
 def test_what_was_launched_is_kept() -> None:

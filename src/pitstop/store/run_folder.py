@@ -135,6 +135,11 @@ def open_existing(path: Path) -> RunFolder:
     try:
         identity = decode(read_regular(path / RUN_FILE))
     except (FileNotFoundError, NotADirectoryError):
+        if (path / GANG_FILE).exists():
+            members = ", ".join(str(each) for each in find_runs(path))
+            raise RunNotFound(
+                f"{path} holds the runs of several members.", f"Name one of {members}."
+            ) from None
         raise RunNotFound(f"There is no run at {path}.", "List runs with `pitstop ls`.") from None
     except NoRegularFile:
         raise RunFolderInvalid(f"{path / RUN_FILE} is no regular file.", _ELSEWHERE) from None
