@@ -291,6 +291,12 @@ CASES: list[tuple[str, str, CauseId]] = [
     (
         "memory of no named device",
         traceback("tensorflow.errors.ResourceExhaustedError: failed to allocate memory [Op:A]"),
+        "gpu_oom",
+    ),
+    (
+        "memory of no named device, where no GPU is",
+        "2026-01-02 03:04:05.6: I x/cudart_stub.cc:29] GPU will not be used.\n"
+        + traceback("tensorflow.errors.ResourceExhaustedError: failed to allocate memory [Op:A]"),
         "host_alloc_failure",
     ),
     (

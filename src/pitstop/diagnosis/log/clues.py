@@ -68,7 +68,7 @@ _UNKNOWN_LENGTH = re.compile(r"\d/Unknown\b")
 _UNCERTAIN = 0.45
 _NO_DEVICE = re.compile(r"OOM when allocating (?!.*(?:CPU|allocator|device:))")
 """What TensorFlow said before 1.4: no device is named."""
-_SAID_OF_GPUS = re.compile(r"\bOOM\b|trying to allocate")
+_SAID_OF_GPUS = re.compile(r"\bOOM\b|(?:trying|failed) to allocate")
 _MOST_EXCEPTIONS = 500
 """A log that repeats an error for ever tells no more by the first of them."""
 _TIMEOUT_EXIT_CODE = 124

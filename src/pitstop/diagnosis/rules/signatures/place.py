@@ -25,7 +25,7 @@ _FUNCTIONS: tuple[tuple[Place, re.Pattern[str]], ...] = (
         "restoring",
         re.compile(
             r"^_?(?:load_(?:weights|model|state_dict|checkpoint|pretrained\w*|state)|restore\w*"
-            r"|from_pretrained|resume\w*|read_checkpoint|init_from_checkpoint|load_ckpt)"
+            r"|from_pre(?:trained|set)|resume\w*|read_checkpoint|init_from_checkpoint|load_ckpt)"
         ),
     ),
     (
