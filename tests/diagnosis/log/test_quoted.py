@@ -40,6 +40,21 @@ Traceback (most recent call last):
   File "<string>", line 1, in <module>
   File "/usr/lib/python3/site-packages/tensorflow/__init__.
 """
+_HALF_A_CALLBACK = _CUT_CALLBACK.partition("\n")[2]
+_HALF_A_SESSION = """\
+2020-04-02 09:59:41.6: E core/cuda_dnn.cc:329] Could not create it: CUDNN_STATUS_INTERNAL_ERROR
+Traceback (most recent call last):
+  File "session.py", line 1365, in _do_call
+    return fn(*args)
+tensorflow.python.framework.errors_impl.UnknownError: 2 root error(s) found.
+"""
+_CAUGHT_IN_A_CELL = """\
+~/keras/utils/data_utils.py in get_file(name)
+--> 293         raise Exception(text)
+    294     except (Exception, KeyboardInterrupt) as e:
+
+Exception: URL fetch failure on https://a.org/b: None -- wrong version number
+"""
 _HALF_A_CELL = """\
 ~/keras/saving.py in load_model(path)
     183     more()
@@ -100,6 +115,11 @@ def test_pages_and_notebooks_are_read_through(written: object) -> None:
         ("#fixing_nonmatchingchecksumerror", "network_or_download_failure"),
         ("Fehler:\nNeither ptxas nor nvlink is available", "gpu_driver_or_library"),
         ("error: Can't find libdevice directory nvvm/libdevice", "gpu_driver_or_library"),
+        ("Error: Annotation directory not found “a/b”", "data_error"),
+        ("x: failed: Resource exhausted: Out \nof memory while trying to allocate", "gpu_oom"),
+        ("  (5) INTERNAL:  NCCL: unhandled system error.", "gpu_driver_or_library"),
+        ("Epoch 41/250: 100%|###| 9375/9375 [07:11<00:00, DR=713, DF=nan, G=nan]", "nan_loss"),
+        ("Thread 0x00007ff0af475700 (most recent call first):", "native_crash"),
         # with a class that tells little
         (
             "ValueError: Layer #8 (named \"a\"), weight <tf.Variable 'a/kernel:0' shape=(2, 2)",
@@ -114,6 +134,8 @@ def test_pages_and_notebooks_are_read_through(written: object) -> None:
             "gpu_oom",
         ),
         ("# UnavailableError: OS Error", "worker_lost"),
+        ("AttributeError: 'ModelCheckpoint' object has no attribute 'a'", "callback_error"),
+        ("ValueError: it works in tf.keras", "user_code_error"),
         ("TypeError: Descriptors should not be created directly", "dependency_or_import_error"),
         # of native code
         ("[F core/env.cc:73] Check failed: pthread_create() failed.```", "thread_or_process_limit"),
@@ -143,8 +165,11 @@ def test_a_lone_line_is_enough(line: str, cause: CauseId) -> None:
         (_FULL.partition("\n")[2], "gpu_oom"),
         (_CUT_CALLBACK.partition("\n")[2] + "KeyError: 'val_acc'\n", "callback_error"),
         (f"E: {_OOM}\n{_CUT_CALLBACK}", "gpu_oom"),
-        (_CUT_CALLBACK.partition("\n")[2], "callback_error"),
+        (_HALF_A_CALLBACK, "callback_error"),
+        (f"AttributeError: no\n\nFull stack trace:\n{_HALF_A_CALLBACK}", "callback_error"),
         (_HALF_AN_IMPORT, "dependency_or_import_error"),
+        (_HALF_A_SESSION, "gpu_driver_or_library"),
+        (_CAUGHT_IN_A_CELL, "network_or_download_failure"),
         (_HALF_A_CELL, "checkpoint_corrupt_or_mismatch"),
     ],
 )

@@ -39,6 +39,8 @@ _ANNOUNCES = re.compile(r"^\W*(?i:errors?|error message|fehler|erreur|报错|错
 _OF_AN_OPERATION = re.compile(r"^\s*\[\[(?:\{\{|[Nn]ode)")
 """TensorFlow prints the operation that failed below the message of its exception."""
 _NAMED = re.compile(r"(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z]\w*(?:Error|Exception))\b")
+_GOES_ON = re.compile(r"[a-z]+ ")
+"""A line that a terminal or a page has broken off."""
 _MOST_LINES = 60
 _FACTOR = 0.45
 _LINES_BEFORE = 8
@@ -54,16 +56,23 @@ def find(log: Log) -> Iterator[Clue]:
     for above, line, below in around:
         is_told = _ANNOUNCES.match(above) or _OF_AN_OPERATION.match(below.text)
         if line.number not in inside and (is_told or _may_be_an_error(line.text)):
-            yield from _of(log, line)
+            yield from _of(log, line, below.text if _GOES_ON.match(below.text) else "")
 
 
 def before(log: Log, clue: Clue) -> Clue | None:
-    """What was said of an error just before native code gave up, if that names a cause."""
-    near = range(clue.number - _LINES_BEFORE, clue.number)
+    """What was said of an error just before native code gave up, or its exception, if that tells.
+
+    Of an exception only what native code itself calls an error.
+    """
+    own = (each.first for each in log.tracebacks if each.title == clue.number)
+    at = next(own, clue.number)
+    near = range(at - _LINES_BEFORE, at)
     for line in reversed(log.lines):
         if line.number not in near or line.group != clue.group or not _may_be_an_error(line.text):
             continue
         called = _CALLED_AN_ERROR.search(line.text)
+        if clue.raised and not called:
+            continue
         said = called["said"] if called else line.text.strip()
         raised = from_title("InternalError", said)
         row = classify(raised)
@@ -108,8 +117,8 @@ def _read_as_exception(text: str) -> Raised:
     return from_title(name if name in TENSORFLOW else "RuntimeError", text.strip())
 
 
-def _of(log: Log, line: Line) -> Iterator[Clue]:
-    raised = _read_as_exception(line.text)
+def _of(log: Log, line: Line, rest: str) -> Iterator[Clue]:
+    raised = _read_as_exception(f"{line.text} {rest}")
     row = classify(raised)
     if row is None:
         return

@@ -26,7 +26,9 @@ _NO_PROGRESS = re.compile(
 )
 _NAN = re.compile(
     r"\b(?:(?:total|train|training|sum|overall|mean|avg|lm|main|reduced_train)_)?loss\b"
-    r"[\"']?\s*[:=]\s*-?(?:nan|inf)\b|loss \(?(?:is )?-?nan",
+    r"[\"']?\s*[:=]\s*-?(?:nan|inf)\b|loss \(?(?:is )?-?nan"
+    # losses that go by other names
+    r"|^(?!.*loss)(?:.*\b\w+[=:] ?-?nan\b){2}",
     re.IGNORECASE,
 )
 _REST_OF_BAR = re.compile(r"^ - (?:ETA: )?\d")

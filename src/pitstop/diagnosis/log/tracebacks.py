@@ -21,7 +21,7 @@ _TITLE = re.compile(
     r"(?::(?: (?P<message>.*))?)?$"
 )
 ERROR_NAME = re.compile(
-    r"^(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Iteration|Fault|Failure"
+    r"^(?:[A-Za-z_]\w*\.)*(?:Exception|[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Iteration|Fault|Failure"
     r"|Timeout|Refused|NotFound|OutOfMemory|Stopped|Exceeded|Died|Lost|Raised|Exited|Failed)\d*"
     r"|error|gaierror|timeout)$"
 )
@@ -46,7 +46,7 @@ _MESSAGE_STOP = re.compile(
     r"^(?:\d{4}-\d\d-\d\d[ T][\d:.]+: [IWEF] |\[?[IWEF]\d{0,4} |slurmstepd|srun: |=>> PBS|\S*[$#] "
     r"|Exception ignored|Process finished|Killed$|Terminated$|Aborted|Segmentation fault"
     r"|\[?Epoch |Traceback |During handling|The above exception|wandb: |ERROR conda|make: "
-    r"|command terminated)"
+    r"|command terminated|(?i:full )?(?i:stack ?trace|traceback)\W*$)"
 )
 _HALF_A_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)$')
 """The last line of a log that breaks off."""

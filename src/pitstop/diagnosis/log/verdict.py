@@ -12,6 +12,7 @@ from pitstop.diagnosis.log.clue import LIKELY, Clue
 from pitstop.diagnosis.log.ending import QUIET_ENDS, Ending
 from pitstop.diagnosis.log.signalled import is_own_fault
 from pitstop.diagnosis.log.signs.sign import Weight
+from pitstop.diagnosis.rules.signatures.signature import TENSORFLOW
 
 _SURVIVED_FACTOR = 0.6
 _OTHER_FACTOR = 0.5
@@ -111,7 +112,13 @@ def _refined(ending: Ending, clue: Clue) -> Clue:
         return hints.before(ending.log, clue) or clue
     if clue.weight is Weight.GENERAL:
         # A disk that was full is so still: what fails after it, in whatever way, fails for that.
-        return _before(ending, clue, "disk_full") or _before_missing_names(ending, clue) or clue
+        return (
+            _before(ending, clue, "disk_full")
+            or _before_missing_names(ending, clue)
+            or _of_an_operation(ending, clue)
+            or _with_frames_below(ending, clue)
+            or clue
+        )
     if clue.cause != "gpu_driver_or_library":
         return clue
     full = _before(ending, clue, "gpu_oom")
@@ -144,6 +151,21 @@ def _before_missing_names(ending: Ending, clue: Clue) -> Clue | None:
         and (each.headed or each.weight is Weight.SPECIAL)
     ]
     return before[-1] if before else None
+
+
+def _of_an_operation(ending: Ending, clue: Clue) -> Clue | None:
+    """An exception of TensorFlow that names no cause; its native code may have said it before."""
+    is_unclear = clue.raised and clue.raised.name in TENSORFLOW and not clue.is_victim
+    return hints.before(ending.log, clue) if is_unclear else None
+
+
+def _with_frames_below(ending: Ending, clue: Clue) -> Clue | None:
+    """Whoever quotes an exception puts its frames below it now and then, and breaks off in them."""
+    if clue.raised is None or clue.raised.frames:
+        return None
+    below = [each for each in ending.clues if each.weight is Weight.HINT and each.raised]
+    cut = next((each for each in below if each.number > clue.number), None)
+    return replace(cut, number=clue.number, quote=clue.quote) if cut else None
 
 
 def _status(fatal: Sequence[Clue]) -> Clue | None:

@@ -53,7 +53,7 @@ TRAINING = (
     Sign(
         line(
             *(r"^(?:\^(?:\[\[)?[A-Z])*\^C.*$", r"^.*Detected KeyboardInterrupt.*$"),
-            r"^.*KeyboardInterrupt\b(?!\.).*$",
+            r"^(?!.*\bexcept\b).*KeyboardInterrupt\b(?!\.).*$",
             r"^.*\b(?i:ctrl ?[+-] ?c) (?:was )?(?:detected|pressed|received|caught).*$",
             r"^.*\b(?i:interrupted|stopped|cancell?ed) by (?:the )?(?i:user)\b.*$",
         ),
@@ -140,6 +140,14 @@ TRAINING = (
         (_LESS_ON_GPU,),
         weight=Weight.HINT,
         confidence=0.75,
+    ),
+    Sign(
+        line(r"^(?:Current thread|Thread) 0x[0-9a-f]+ .*\(most recent call first\):$"),
+        "native_crash",
+        "Native code crashed: the stacks of all threads were printed, as at a crash.",
+        ("The thread that is named first was running; look above for the signal.",),
+        weight=Weight.HINT,
+        confidence=0.6,
     ),
     Sign(
         line(r"^.*CreateSession still waiting for response from worker.*$"),

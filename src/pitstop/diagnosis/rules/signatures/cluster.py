@@ -98,7 +98,7 @@ CLUSTER = (
         "gpu_driver_or_library",
         "NCCL, which joins the GPUs, failed",
         ("Run with NCCL_DEBUG=WARN: the lines before the error say why.",),
-        words(r"NCCL (?:error|failure|WARN)|ncclUnhandledCudaError|ncclInternal"),
+        words(r"NCCL (?:error|failure|WARN)|NCCL: unhandled|ncclUnhandledCudaError|ncclInternal"),
         confidence=0.75,
         is_victim=True,
     ),

@@ -66,7 +66,10 @@ INPUTS = (
         "data_error",
         "An input file is missing",
         ("Check the path in the message from the folder where the run starts.",),
-        words(r"No such file or directory|does not exist|[Nn]o (?:files|images|data) found"),
+        words(
+            r"No such file or directory|does not exist|[Nn]o (?:files|images|data) found",
+            r"\b(?i:director(?:y|ies)|folders?|files?|dataset|images?) not found\b",
+        ),
         classes("OSError RuntimeError ValueError NotFoundError InvalidArgumentError UnknownError"),
         confidence=0.8,
     ),

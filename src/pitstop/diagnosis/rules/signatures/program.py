@@ -80,7 +80,8 @@ PACKAGES = (
         ("Update the package that the callback comes from, or run without this callback.",),
         words(
             r"no attribute '_?(?:implements_)?on_(?:train|test|predict|epoch|batch)\w*'",
-            r"'\w*Callback\w*' object has no attribute",
+            r"'(?:\w*Callback\w*|ModelCheckpoint|EarlyStopping|TensorBoard|ReduceLROnPlateau|CSVLogger"
+            r"|LearningRateScheduler|BackupAndRestore)' object has no attribute",
         ),
         classes("AttributeError"),
         confidence=0.9,
@@ -118,7 +119,7 @@ WEIGHTS = (
             r"truncated file: eof",
             r"(?:weights?|variables).*(?:expect(?:ed|s)|[Rr]eceived|mismatch|saved)",
             r"[Ll]ayer #\d+ \(named|weight shape .* not compatible",
-            r"\.(?:keras|weights\.h5|h5|ckpt)\b",
+            r"(?<!\btf)(?<!tensorflow)\.(?:keras|weights\.h5|h5|ckpt)\b",
             r"loading state_dict|PytorchStreamReader|weight file containing|not an sstable",
             r"SavedModel file does not exist|HeaderTooLarge|MetadataIncomplete|bad marshal data",
             r"Unknown (?:layer|loss function|metric function|activation|optimizer)",
