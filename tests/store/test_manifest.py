@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from xxhash import xxh3_64_hexdigest
 
 from pitstop.errors import FormatTooNew
+from pitstop.store.image import DTYPE_WIDTH_BYTES
 from pitstop.store.manifest import (
     CheckpointInfo,
     FileEntry,
@@ -30,9 +32,14 @@ TEXTS = st.text(max_size=8)
 FILES = st.from_regex(r"[a-z][a-z0-9.-]{0,8}", fullmatch=True)
 
 
-def _entry(dtype: str, shape: tuple[int, ...], digest: str, parts: list[Part]) -> TensorEntry:
-    size_bytes = sum(part.size_bytes for part in parts)
-    return TensorEntry(dtype, shape, size_bytes, digest, tuple(parts))
+WORDS = st.from_regex(r"[a-z_]{0,8}", fullmatch=True)
+
+
+def _entry(dtype: str, shape: tuple[int, ...], digest: str, file: str, at: int) -> TensorEntry:
+    size_bytes = math.prod(shape) * DTYPE_WIDTH_BYTES[dtype]
+    half_bytes = size_bytes // 2
+    parts = (Part(file, at, half_bytes), Part("other", at, size_bytes - half_bytes))
+    return TensorEntry(dtype, shape, size_bytes, digest, parts)
 
 
 MANIFESTS = st.builds(
@@ -46,17 +53,17 @@ MANIFESTS = st.builds(
         COUNTS,
         st.sampled_from(["", "fit_end"]),
         COUNTS,
-        TEXTS,
-        TEXTS,
+        WORDS,
+        WORDS,
         st.floats(0, 1e11),
         st.dictionaries(TEXTS, TEXTS, max_size=3),
-        TEXTS,
+        st.from_regex(r"([a-z][a-z0-9._-]{0,9})?", fullmatch=True),
         st.dictionaries(TEXTS, st.floats(allow_nan=False, allow_infinity=False), max_size=3),
     ),
     st.dictionaries(FILES, st.builds(FileEntry, COUNTS, DIGESTS), max_size=3),
     st.dictionaries(
         TEXTS,
-        st.builds(_entry, TEXTS, SHAPES, DIGESTS, st.lists(st.builds(Part, FILES, COUNTS, COUNTS))),
+        st.builds(_entry, st.sampled_from(list(DTYPE_WIDTH_BYTES)), SHAPES, DIGESTS, FILES, COUNTS),
         max_size=3,
     ),
 )
@@ -154,6 +161,35 @@ def test_unknown_members_are_ignored() -> None:
 def test_sealed_nonsense_is_refused_by_member(member: str, value: Any, reason: str) -> None:
     with pytest.raises(ValueError, match=re.escape(reason)):
         decode(sealed({**sample_record(), member: value}))
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("sequence",), -1),
+        (("info", "step"), -5),
+        (("info", "created_seconds"), float("inf")),
+        (("info", "level"), "\x1b[31m"),
+        (("info", "name"), "../x"),
+        (("info", "metrics"), {"val_loss": float("inf")}),
+        (("files", "state.json", "size_bytes"), -1),
+        (("files", "state.json", "xxh3_64"), "x"),
+        (("tensors", "kernel", "dtype"), "F99"),
+        (("tensors", "kernel", "shape"), [-2, -3]),
+        (("tensors", "kernel", "shape"), [2, 2]),
+        (("tensors", "kernel", "xxh3_64"), "F" * 16),
+    ],
+)
+def test_what_cannot_be_true_is_damage_whoever_sealed_it(
+    place: tuple[str, ...], value: Any
+) -> None:
+    record = sample_record()
+    inner = record
+    for name in place[:-1]:
+        inner = inner[name]
+    inner[place[-1]] = value
+    with pytest.raises(ValueError, match=r"cannot be|has"):
+        decode(sealed(record))
 
 
 @pytest.mark.parametrize("name", ["../x", "/etc/passwd", "a/b", "", ".", "..", ".hidden", "a\0b"])

@@ -8,7 +8,9 @@ is noticed before the content is believed.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any, TypeVar
 
@@ -17,6 +19,7 @@ from xxhash import xxh3_64_hexdigest
 from pitstop.events import JsonValue
 from pitstop.events.annotations import checker
 from pitstop.store.format import CHECKPOINT_KIND, check_format, format_members
+from pitstop.store.image import DTYPE_WIDTH_BYTES
 from pitstop.store.names import is_file_name
 
 MANIFEST_FILE = "manifest.json"
@@ -27,6 +30,16 @@ _SUFFIX = ',\n  "xxh3_64": "{}"\n}}\n'
 _SUFFIX_BYTES = len(_SUFFIX.format("0" * 16))
 
 _Record = TypeVar("_Record")
+
+_COUNTS = ("step", "epoch", "step_in_epoch", "fit", "attempt", "created_seconds")
+_DIGEST = re.compile(r"[0-9a-f]{16}")
+_WORD = re.compile(r"[a-z0-9_]{0,64}")
+_FORMS = {
+    "milestone": _WORD,
+    "reason": _WORD,
+    "level": _WORD,
+    "name": re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,63})?"),
+}
 
 
 @dataclass(frozen=True)
@@ -141,12 +154,45 @@ def decode(data: bytes) -> Manifest:
     record = check_format(_checked_json(data), CHECKPOINT_KIND)
     files = _build_each(FileEntry, "files", record)
     _check_names(files)
-    return Manifest(
+    manifest = Manifest(
         sequence=_checked_value("sequence", "int", record.get("sequence")),
         info=_build(CheckpointInfo, "info", record.get("info")),
         files=files,
         tensors=_build_each(TensorEntry, "tensors", record, parts=_checked_parts),
     )
+    for problem in _problems(manifest):
+        raise ValueError(problem)
+    return manifest
+
+
+def _problems(manifest: Manifest) -> Iterator[str]:
+    """What cannot be true; the checksum holds for whoever has written it."""
+    for name, tensor in manifest.tensors.items():
+        yield from _problems_of_tensor(name, tensor)
+    for name, file in manifest.files.items():
+        if file.size_bytes < 0 or not _DIGEST.fullmatch(file.xxh3_64):
+            yield f"its entry of the file {name!r} cannot be {file}"
+    numbers = {"sequence": manifest.sequence}
+    numbers |= {name: getattr(manifest.info, name) for name in _COUNTS} | manifest.info.metrics
+    for name, value in numbers.items():
+        if not math.isfinite(value) or (value < 0 and name not in manifest.info.metrics):
+            yield f"its member {name!r} cannot be {value}"
+    for name, form in _FORMS.items():
+        if not form.fullmatch(getattr(manifest.info, name)):
+            yield f"its member 'info.{name}' cannot be {getattr(manifest.info, name)!r}"
+
+
+def _problems_of_tensor(name: str, tensor: TensorEntry) -> Iterator[str]:
+    width_bytes = DTYPE_WIDTH_BYTES.get(tensor.dtype)
+    if width_bytes is None:
+        yield f"tensor {name!r} has the unknown type {tensor.dtype!r}"
+    elif min(tensor.shape, default=0) < 0:
+        yield f"tensor {name!r} has the shape {list(tensor.shape)}"
+    elif math.prod(tensor.shape) * width_bytes != tensor.size_bytes:
+        form = f"{tensor.dtype} {list(tensor.shape)}"
+        yield f"tensor {name!r} has {tensor.size_bytes} bytes for {form}"
+    if not _DIGEST.fullmatch(tensor.xxh3_64):
+        yield f"tensor {name!r} has the checksum {tensor.xxh3_64!r}"
 
 
 def _tensor_record(entry: TensorEntry) -> JsonValue:
