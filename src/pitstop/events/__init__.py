@@ -21,7 +21,13 @@ from pitstop.events.attempts import (
 )
 from pitstop.events.base import Event, JsonValue, UnknownEvent, from_record, to_record
 from pitstop.events.checkpoints import CheckpointCommitted, CheckpointFailed, CheckpointQuarantined
-from pitstop.events.clusters import RoleTaken
+from pitstop.events.clusters import (
+    LeaderFound,
+    MemberEnded,
+    MemberJoined,
+    MemberReleased,
+    RoleTaken,
+)
 from pitstop.events.flight import ExhaustionForecast
 from pitstop.events.jobs import JobSeen, JobState
 from pitstop.events.mirror import CheckpointUploaded, UploadFailed, UploadGivenUp
@@ -76,7 +82,11 @@ __all__ = [
     "JobSeen",
     "JobState",
     "JsonValue",
+    "LeaderFound",
     "LevelKnown",
+    "MemberEnded",
+    "MemberJoined",
+    "MemberReleased",
     "NonFiniteLocated",
     "NonFiniteLoss",
     "Notice",

@@ -32,3 +32,47 @@ class RoleTaken(Event):
         """What the process does, to follow its name."""
         task = f" as {self.task}" if self.task else ""
         return f"{_PARTS.get(self.role, 'has a part in a cluster')}{task}"
+
+
+@dataclass(frozen=True)
+class MemberJoined(Event):
+    """Another task of the cluster talks with this one, which leads."""
+
+    task: str
+    host: str
+    pid: int
+
+
+@dataclass(frozen=True)
+class MemberEnded(Event):
+    """The run of another task is over.
+
+    state: as it says itself ("completed", "stopped", "failed"), or "lost" where it went silent.
+    exit_code: of its `pitstop run`; None where it went silent.
+    """
+
+    task: str
+    host: str
+    state: str
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True)
+class LeaderFound(Event):
+    """This member talks with the supervisor of the task that leads."""
+
+    leader: str
+
+
+@dataclass(frozen=True)
+class MemberReleased(Event):
+    """The training is over for this member.
+
+    outcome: of the leader: "completed", "stopped", "failed", or "lost" where it went silent.
+    exit_code: what this member exits with, if it only serves.
+    """
+
+    leader: str
+    outcome: str
+    exit_code: int
+    reason: str

@@ -14,7 +14,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType, ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pitstop.engine import earlier_files, made_folders
 
@@ -137,7 +137,7 @@ class _Autoload:
         from pitstop.tensorflow import cluster_roles
 
         # First, and in any version: a server waits there as well.
-        cluster_roles.watch(self._take_role)
+        cluster_roles.watch(self)
         from pitstop.replay import install
         from pitstop.tensorflow import private, variables
 
@@ -146,13 +146,20 @@ class _Autoload:
             variables.REGISTRY.install()
             self._recorder = install.watch_functions(variables.REGISTRY, self._open_session)
 
-    def _take_role(self, role: str) -> None:
+    def take(self, role: str, cluster: Mapping[str, Any], task: str) -> None:
+        """This process takes a role in a cluster."""
         from pitstop.engine import cluster_role
 
         if role == "coordinator" and self._recorder is not None:
             # What it calls runs on the workers, in no order.
             self._recorder.switch_off()
-        cluster_role.take(self._socket_path, role)
+        cluster_role.take(self._socket_path, role, cluster, task)
+
+    def serve(self, cluster: Mapping[str, Any], task: str) -> int | None:
+        """Waits until this server may end."""
+        from pitstop.engine import cluster_role
+
+        return cluster_role.serve(self._socket_path, cluster, task)
 
     def _install_keras(self) -> None:
         from pitstop.errors import UnsupportedVersion

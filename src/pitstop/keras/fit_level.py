@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pitstop.engine.cluster_level import level_of_members
 from pitstop.engine.exactness import EXACT, Exactness
-from pitstop.engine.gang import level_of_members
 from pitstop.engine.session import Session
 from pitstop.events import LevelKnown
 

@@ -61,6 +61,10 @@ def _numbers(value: Any) -> bool:
     return isinstance(value, dict) and all(map(_number, value.values()))
 
 
+def _counts(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_count, value.values()))
+
+
 def _record(value: Any) -> bool:
     return isinstance(value, dict) and _text(value.get("kind"))
 
@@ -95,6 +99,7 @@ _CHECKS: Mapping[str, _Check] = {
     "Name": _name,
     "FolderName": _folder_name,
     "Numbers": _numbers,
+    "Counts": _counts,
     "Record": _record,
     "Allocators": _allocators,
     "Sequence[str]": _texts,

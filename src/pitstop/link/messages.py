@@ -22,6 +22,7 @@ Name: TypeAlias = str
 FolderName: TypeAlias = str
 """A name inside of a folder, no path."""
 Numbers: TypeAlias = dict[str, float]
+Counts: TypeAlias = dict[str, int]
 Record: TypeAlias = dict[str, Any]
 """An `events.Event` as `events.to_record` gives it."""
 Allocators: TypeAlias = list[dict[str, Any]]
@@ -182,10 +183,10 @@ class ClientRequest(Message):
     """To the supervisor.
 
     Attributes:
-        command: "status", "stop" or "checkpoint"; "role" of a process that has a part in a cluster.
-        name: of the checkpoint that is asked for, empty for none; or the role.
+        command: "status", "stop" or "checkpoint".
+        name: of the checkpoint that is asked for, empty for none.
         source: "script" when a script asks for its own stop.
-        reason: of a stop, in the user's words; or the task of the cluster.
+        reason: of a stop, in the user's words.
         now: the stop does not wait for a step boundary.
     """
 
@@ -209,6 +210,28 @@ class CheckpointAnswer(Message):
 
     checkpoint: FolderName
     step: Count
+
+
+@dataclass(frozen=True)
+class RoleReport(Message):
+    """To the supervisor: this process has a part in a cluster.
+
+    Attributes:
+        role: see `events.RoleTaken`.
+        task: which task of the cluster it is ("worker 1"), or empty.
+        cluster: all tasks, see `cluster.spec`; empty where it is not known.
+    """
+
+    role: str
+    task: str = ""
+    cluster: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ReleaseAnswer(Message):
+    """Its answer to a server that belongs to a cluster, when the training is over: it ends."""
+
+    exit_code: Count
 
 
 # -- between the supervisor and the persister -----------------------------------------

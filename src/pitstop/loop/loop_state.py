@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pitstop.engine.cluster_level import level_of_members
 from pitstop.engine.exactness import EXACT
-from pitstop.engine.gang import level_of_members
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.state_capture import HeldTensor, Position, StateCapture

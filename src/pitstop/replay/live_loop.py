@@ -9,8 +9,8 @@ import time
 import zlib
 
 from pitstop import steps
+from pitstop.engine.cluster_level import level_of_members
 from pitstop.engine.exactness import Exactness
-from pitstop.engine.gang import level_of_members
 from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Position, StateCapture
 from pitstop.engine.step_boundary import NO_LOSS, StepBoundary

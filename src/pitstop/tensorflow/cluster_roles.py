@@ -3,38 +3,118 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 import tensorflow as tf
 
+_SERVER = "distribute.Server"
+_COORDINATOR = "distribute.coordinator.ClusterCoordinator"
+_SESSIONS = ("compat.v1.train.MonitoredSession", "compat.v1.train.SingularMonitoredSession")
+_DATA_SERVERS = ("DispatchServer", "WorkerServer")
 
-def watch(take: Callable[[str], None]) -> None:
-    """Calls `take` with the role, see `events.RoleTaken`, just before a process takes it.
+
+class Supervisor(Protocol):
+    """Who is told of it."""
+
+    def take(self, role: str, cluster: Mapping[str, Any], task: str) -> None:
+        """This process takes a role in a cluster; both are empty where they are not known."""
+
+    def serve(self, cluster: Mapping[str, Any], task: str) -> int | None:
+        """Waits until this server may end, and gives its exit code; None where nobody can tell."""
+
+
+def watch(supervisor: Supervisor) -> None:
+    """Tells `supervisor` of each role, see `events.RoleTaken`, just before a process takes it.
 
     A class that this version of TensorFlow lacks is nobody's part.
     """
-    for path, method, role in (
-        ("distribute.Server", "__init__", "member"),
-        ("distribute.Server", "join", "server"),
-        ("data.experimental.service.DispatchServer", "join", "server"),
-        ("data.experimental.service.WorkerServer", "join", "server"),
-        ("distribute.coordinator.ClusterCoordinator", "__init__", "coordinator"),
-        ("compat.v1.train.MonitoredSession", "__init__", "monitored_session"),
-        ("compat.v1.train.SingularMonitoredSession", "__init__", "monitored_session"),
-    ):
-        owner: Any = tf
-        for name in path.split("."):
-            owner = getattr(owner, name, None)
-        if owner is not None:
-            original = getattr(owner, method)
-            setattr(owner, method, _telling(original, functools.partial(take, role)))
+    _wrap(_SERVER, "__init__", functools.partial(_after_server, supervisor))
+    _wrap(_SERVER, "join", functools.partial(_in_place_of_join, supervisor))
+    _wrap(_COORDINATOR, "__init__", functools.partial(_before_coordinator, supervisor))
+    for session in _SESSIONS:
+        _wrap(session, "__init__", functools.partial(_before, supervisor, "monitored_session"))
+    for server in _DATA_SERVERS:
+        name = f"data.experimental.service.{server}"
+        _wrap(name, "join", functools.partial(_before, supervisor, "server"))
 
 
-def _telling(original: Callable[..., Any], tell: Callable[[], None]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        tell()
-        return original(*args, **kwargs)
+_Call = Callable[..., Any]
+_Place = tuple[Mapping[str, Any], str]
 
-    return call
+
+def _wrap(path: str, method: str, around: Callable[..., Any]) -> None:
+    """Has `around` called with the original method first."""
+    owner: Any = tf
+    for name in path.split("."):
+        owner = getattr(owner, name, None)
+    if owner is not None:
+        original = getattr(owner, method)
+
+        @functools.wraps(original)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return around(original, *args, **kwargs)
+
+        setattr(owner, method, call)
+
+
+def _before(supervisor: Supervisor, role: str, original: _Call, *args: Any, **kwargs: Any) -> Any:
+    supervisor.take(role, {}, "")
+    return original(*args, **kwargs)
+
+
+def _after_server(supervisor: Supervisor, original: _Call, *args: Any, **kwargs: Any) -> None:
+    original(*args, **kwargs)
+    supervisor.take("member", *_place_of(args[0]))
+
+
+def _in_place_of_join(supervisor: Supervisor, original: _Call, server: Any) -> Any:
+    """Ends the process when the training is over: `join` itself never returns.
+
+    The server works in threads of its own, which `join` only waits for.
+    """
+    place = _place_of(server)
+    supervisor.take("server", *place)
+    exit_code = supervisor.serve(*place)
+    if exit_code is not None and threading.current_thread() is threading.main_thread():
+        raise SystemExit(exit_code)
+    return original(server)
+
+
+def _before_coordinator(supervisor: Supervisor, original: _Call, *args: Any, **kwargs: Any) -> None:
+    original(*args, **kwargs)
+    supervisor.take("coordinator", *_place_of_coordinator(args[0]))
+
+
+def _or_unknown(find: Callable[[Any], _Place]) -> Callable[[Any], _Place]:
+    """The same, which finds nothing where it fails: the script is not to notice."""
+
+    @functools.wraps(find)
+    def found(owner: Any) -> _Place:
+        try:
+            return find(owner)
+        except Exception:  # noqa: BLE001 - a class of another version, or of the script's own
+            return {}, ""
+
+    return found
+
+
+@_or_unknown
+def _place_of_coordinator(coordinator: Any) -> _Place:
+    """All tasks of its cluster; and its own, where that is one of them."""
+    resolver = coordinator.strategy.cluster_resolver
+    kind, index = resolver.task_type, resolver.task_id
+    task = f"{kind} {index}" if kind is not None and index is not None else ""
+    return resolver.cluster_spec().as_dict(), task
+
+
+@_or_unknown
+def _place_of(server: Any) -> _Place:
+    """All tasks of the cluster of a `tf.distribute.Server`, and its own."""
+    known = server.server_def
+    jobs = {
+        job.name: {str(index): address for index, address in job.tasks.items()}
+        for job in known.cluster.job
+    }
+    return jobs, f"{known.job_name} {known.task_index}"

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pitstop.engine import gang
+from pitstop.cluster import spec
 from pitstop.events import EnvironmentChanged, JsonValue
 from pitstop.masking import masked, masked_words
 from pitstop.supervisor.processes.invocation import InvocationKind, parse
@@ -209,7 +209,7 @@ def _variable_changes(before: JsonValue, now: JsonValue) -> list[EnvironmentChan
 
 def _shaped(name: str, variables: Mapping[str, JsonValue]) -> str:
     value = str(variables.get(name, ""))
-    return gang.shape(value) if name == gang.VARIABLE else value
+    return spec.shape(value) if name == spec.VARIABLE else value
 
 
 def _text(value: JsonValue) -> str:

@@ -1,0 +1,40 @@
+"""How long a silent supervisor is believed to be there.  Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+BEAT_SECONDS = 1.0
+"""Between two beats."""
+LEASE_SECONDS = 10.0
+"""Without a beat, until somebody is taken for gone."""
+PARTED_SECONDS = 2.0
+"""The same where the connection is closed: who is there comes back sooner."""
+
+
+@dataclass(frozen=True)
+class Lease:
+    """What was heard of one supervisor, by a monotonic clock.
+
+    Attributes:
+        length_seconds: how long each beat holds.
+        heard_seconds: when the last one came.
+        suspended: it said that it will be silent, see `Beat.state`.
+    """
+
+    length_seconds: float
+    heard_seconds: float
+    suspended: bool = False
+
+    def renewed(self, now_seconds: float, *, suspended: bool) -> Lease:
+        """The lease after a beat."""
+        return replace(self, heard_seconds=now_seconds, suspended=suspended)
+
+    def parted(self, now_seconds: float) -> Lease:
+        """The lease after the connection was closed."""
+        ends_seconds = min(self.heard_seconds + self.length_seconds, now_seconds + PARTED_SECONDS)
+        return replace(self, heard_seconds=ends_seconds - self.length_seconds, suspended=False)
+
+    def is_over(self, now_seconds: float) -> bool:
+        """Whether nothing was heard for too long."""
+        return not self.suspended and now_seconds - self.heard_seconds >= self.length_seconds

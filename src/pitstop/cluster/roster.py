@@ -1,0 +1,131 @@
+"""What the leader knows of the other members, and whom it releases when.  Pure.
+
+Each function takes a roster and gives the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from pitstop.cluster.lease import Lease
+from pitstop.cluster.messages import PROTOCOL, Beat, JoinRequest, MemberEnd
+from pitstop.cluster.spec import ClusterSpec, Task
+
+_STORES = "ps"
+"""The kind of task that others need until their end."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One task that has joined.
+
+    Attributes:
+        beat: the last that came.
+        end: how its run ended, in its own words; None while it has not said so.
+        lost: it went silent without a word.
+        released: it was told that the training is over.
+    """
+
+    task: Task
+    host: str
+    pid: int
+    lease: Lease
+    beat: Beat
+    end: MemberEnd | None = None
+    lost: bool = False
+    released: bool = False
+
+    @property
+    def is_live(self) -> bool:
+        """Whether its process may still be there."""
+        return self.end is None and not self.lost
+
+
+@dataclass(frozen=True)
+class Roster:
+    """The members that have joined, by task."""
+
+    members: Mapping[Task, Member] = field(default_factory=dict)
+
+    def with_member(self, member: Member) -> Roster:
+        """The roster with one member as it is now."""
+        return Roster({**self.members, member.task: member})
+
+    @property
+    def live(self) -> tuple[Member, ...]:
+        """Those whose processes may still be there."""
+        return tuple(member for member in self.members.values() if member.is_live)
+
+
+def objection(spec: ClusterSpec, request: JoinRequest) -> str:
+    """Why a process may not join the cluster; empty where it may."""
+    if request.protocol != PROTOCOL:
+        return f"it runs Pitstop {request.version}, which speaks another protocol than the leader's"
+    if request.shape != spec.counts:
+        return f"it knows of {_words(request.shape)}, the leader of {_words(spec.counts)}"
+    if request.task not in {str(task) for task in spec.addresses}:
+        return f"the cluster has no {request.task}"
+    if request.task == str(spec.leader):
+        return f"another process is {request.task}, which leads"
+    return ""
+
+
+def joined(roster: Roster, request: JoinRequest, lease: Lease) -> Roster:
+    """After a member has come, or has come back."""
+    task = Task.parse(request.task)
+    beat = Beat("starting", "starting")
+    member = Member(task, request.host, request.pid, lease, beat)
+    return roster.with_member(member)
+
+
+def heard(roster: Roster, task: Task, message: Beat | MemberEnd, now_seconds: float) -> Roster:
+    """After a message of a member that has joined."""
+    member = roster.members[task]
+    if isinstance(message, MemberEnd):
+        return roster.with_member(replace(member, end=message))
+    lease = member.lease.renewed(now_seconds, suspended=message.state == "suspended")
+    return roster.with_member(replace(member, beat=message, lease=lease))
+
+
+def parted(roster: Roster, task: Task, now_seconds: float) -> Roster:
+    """After the connection of a member was closed: it may come back."""
+    member = roster.members[task]
+    return roster.with_member(replace(member, lease=member.lease.parted(now_seconds)))
+
+
+def silent(roster: Roster, now_seconds: float) -> tuple[Task, ...]:
+    """Those who have said nothing for too long."""
+    return tuple(each.task for each in roster.live if each.lease.is_over(now_seconds))
+
+
+def lost(roster: Roster, task: Task) -> Roster:
+    """After a member was given up."""
+    return roster.with_member(replace(roster.members[task], lost=True))
+
+
+def released(roster: Roster, task: Task) -> Roster:
+    """After a member was told that the training is over."""
+    return roster.with_member(replace(roster.members[task], released=True))
+
+
+def next_to_release(roster: Roster, outcome: str) -> tuple[Task, ...]:
+    """Who is told now that the training is over: workers first, then those that store variables.
+
+    Of a training that has completed, only who serves is told: who trains ends by itself.
+
+    Args:
+        roster: the members.
+        outcome: of the leader, see `Release`.
+    """
+    others = [member for member in roster.live if member.task.kind != _STORES]
+    stage = others or list(roster.live)
+    return tuple(
+        member.task
+        for member in stage
+        if not member.released and (member.beat.serves or outcome != "completed")
+    )
+
+
+def _words(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())) or "nobody"

@@ -1,0 +1,79 @@
+"""The secret that the supervisors of one cluster share.
+
+PITSTOP_CLUSTER_SECRET holds it, or a file of the user's that only the user can read: on machines
+with one home directory nothing else is needed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+from pitstop.errors import UserError
+
+VARIABLE = "PITSTOP_CLUSTER_SECRET"
+_LEAST_CHARACTERS = 16
+_MOST_BYTES = 4096
+
+
+class SecretUnusable(UserError):
+    """The secret of the cluster is too short, or others can read it."""
+
+
+def find(environment: Mapping[str, str], home: Path) -> bytes:
+    """The secret; the user's own file is made if there is none.
+
+    Raises:
+        SecretUnusable: the user must act.
+        OSError: the file can be neither read nor made.
+    """
+    if text := environment.get(VARIABLE, ""):
+        if len(text) < _LEAST_CHARACTERS:
+            raise SecretUnusable(
+                f"{VARIABLE} has fewer than {_LEAST_CHARACTERS} characters.",
+                f'Set it to the same long random text for all members: {VARIABLE}="$(openssl rand'
+                ' -hex 32)"',
+            )
+        return text.encode()
+    folder = Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / "pitstop"
+    return _own(folder / "cluster.key")
+
+
+def _own(path: Path) -> bytes:
+    if not path.exists():
+        _make(path)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        known = os.fstat(descriptor)
+        if not stat.S_ISREG(known.st_mode) or known.st_mode & 0o077 or known.st_uid != os.geteuid():
+            raise SecretUnusable(
+                f"{path} is the secret of your clusters, and others can read or replace it.",
+                f"Make a new one: rm {path}",
+            )
+        secret = file.read(_MOST_BYTES)
+    if len(secret) < _LEAST_CHARACTERS:
+        raise SecretUnusable(
+            f"{path} is the secret of your clusters, and is damaged.",
+            f"Make a new one: rm {path}",
+        )
+    return secret
+
+
+def _make(path: Path) -> None:
+    """Two members may do this at the same time: the first file stays, and is whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_hex(32))
+            file.flush()
+            os.fsync(descriptor)
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        draft.unlink()

@@ -1,0 +1,153 @@
+"""The tasks of a cluster and their addresses, as TensorFlow names them.  Pure.
+
+Format: `tf.train.ClusterSpec.as_dict()`, which TF_CONFIG carries under "cluster": for each kind of
+task a list of "host:port", or an object from index to "host:port".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+VARIABLE = "TF_CONFIG"
+PORT_VARIABLE = "PITSTOP_CLUSTER_PORT"
+
+_TRAINING = ("chief", "master", "worker")
+_MOST_CHARACTERS = 64
+_PORT_OFFSET = 10_000
+_MOST_PORT = 65_535
+_MOST_TASKS = 100_000
+
+
+@dataclass(frozen=True, order=True)
+class Task:
+    """One process of a cluster: its kind ("worker") and its number among those, from 0."""
+
+    kind: str
+    index: int
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.index}"
+
+    @classmethod
+    def parse(cls, text: str) -> Task:
+        """The task that `str` names.
+
+        Raises:
+            ValueError: it names none.
+        """
+        kind, _, index = text.rpartition(" ")
+        if not kind or len(text) > _MOST_CHARACTERS:
+            raise ValueError(f"{text[:_MOST_CHARACTERS]!r} is no task of a cluster")
+        return cls(kind, int(index))
+
+
+@dataclass(frozen=True)
+class ClusterSpec:
+    """All tasks, with the address ("host:port") at which TensorFlow reaches each."""
+
+    addresses: Mapping[Task, str]
+
+    @classmethod
+    def from_json(cls, body: Any) -> ClusterSpec:
+        """From the mapping that is described above.
+
+        Raises:
+            ValueError: it is no such mapping.
+        """
+        if not isinstance(body, dict):
+            raise ValueError("a cluster is no mapping")
+        addresses = {
+            Task(str(kind), int(index)): str(address)
+            for kind, tasks in body.items()
+            for index, address in _numbered(tasks)
+        }
+        if len(addresses) > _MOST_TASKS:
+            raise ValueError(f"a cluster of {len(addresses)} tasks")
+        return cls(addresses)
+
+    @property
+    def leader(self) -> Task | None:
+        """Whose end is the end of the training: the chief, or the first worker without one."""
+        for kind in _TRAINING:
+            if tasks := [task for task in self.addresses if task.kind == kind]:
+                return min(tasks)
+        return None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many tasks there are of each kind."""
+        kinds = [task.kind for task in self.addresses]
+        return {kind: kinds.count(kind) for kind in sorted(set(kinds))}
+
+    @property
+    def training_members(self) -> int:
+        """How many processes train together."""
+        return sum(task.kind in _TRAINING for task in self.addresses)
+
+
+def _numbered(tasks: Any) -> list[tuple[Any, Any]]:
+    if isinstance(tasks, dict):
+        return list(tasks.items())
+    if isinstance(tasks, list):
+        return list(enumerate(tasks))
+    raise ValueError("the tasks of a kind are neither a list nor a mapping")
+
+
+def leader_endpoint(spec: ClusterSpec, environment: Mapping[str, str]) -> tuple[str, int]:
+    """Host and port at which the supervisor of the leader listens.
+
+    TensorFlow's port of the leader moved by 10,000, or what PITSTOP_CLUSTER_PORT says: all members
+    find it without another word.
+
+    Raises:
+        ValueError: the cluster has no leader, or its address has no port.
+    """
+    leader = spec.leader
+    if leader is None:
+        raise ValueError("the cluster names no chief and no worker")
+    host, _, port_text = spec.addresses[leader].rpartition(":")
+    if not host:
+        raise ValueError(f"the address of {leader} has no port")
+    port = int(environment.get(PORT_VARIABLE) or _moved(int(port_text)))
+    if not 0 < port <= _MOST_PORT:
+        raise ValueError(f"{port} is no port")
+    return host.strip("[]"), port
+
+
+def _moved(port: int) -> int:
+    return port + _PORT_OFFSET if port + _PORT_OFFSET <= _MOST_PORT else port - _PORT_OFFSET
+
+
+def shape(config: str) -> str:
+    """What of a TF_CONFIG can change bits: how many there are of each kind, and which this is.
+
+    Hosts and ports are others in each attempt.
+    """
+    try:
+        known = json.loads(config)
+        counts = ClusterSpec.from_json(known["cluster"]).counts
+        return json.dumps({"cluster": counts, "task": known.get("task")}, sort_keys=True)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        # TensorFlow says what is wrong with it, if the script uses it.
+        return config
+
+
+def own_task(environment: Mapping[str, str]) -> Task | None:
+    """Which task of the cluster this process is, as TF_CONFIG says."""
+    try:
+        own = json.loads(environment.get(VARIABLE, ""))["task"]
+        return Task.parse(f"{own['type']} {int(own['index'])}")
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def members(environment: Mapping[str, str]) -> int:
+    """How many processes train together, as TF_CONFIG says; 1 where nothing tells of others."""
+    try:
+        cluster = json.loads(environment.get(VARIABLE, ""))["cluster"]
+        return max(1, ClusterSpec.from_json(cluster).training_members)
+    except (ValueError, KeyError, TypeError):
+        return 1

@@ -1,0 +1,118 @@
+"""Whether this run is a member of a cluster, and which; the network begins with the first role."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pitstop import __version__
+from pitstop.cluster import roster, secret
+from pitstop.cluster.leader_server import LeaderServer
+from pitstop.cluster.lease import LEASE_SECONDS
+from pitstop.cluster.member_client import MemberClient
+from pitstop.cluster.messages import PROTOCOL, Beat, JoinRequest, MemberEnd, Release
+from pitstop.cluster.roster import Member
+from pitstop.cluster.spec import ClusterSpec, Task, leader_endpoint
+from pitstop.errors import UserError
+from pitstop.events import Event, Notice
+from pitstop.supervisor.membership.following import Following
+from pitstop.supervisor.membership.leading import Leading
+
+LEASE_VARIABLE = "PITSTOP_CLUSTER_LEASE"
+UNUSED = "cluster_unused"
+_REMEDY = "This process is supervised by itself: it is not told when the training is over."
+
+
+class ClusterLink:
+    """The cluster of a run, for all its attempts.
+
+    Args:
+        environment: of the supervisor.
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._lease_seconds = float(environment.get(LEASE_VARIABLE) or LEASE_SECONDS)
+        self.part: Leading | Following | None = None
+        self._problem = ""
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """Those that this run leads."""
+        return self.part.members if isinstance(self.part, Leading) else ()
+
+    @property
+    def follows(self) -> Following | None:
+        """The part of a member that hears of its leader."""
+        part = self.part
+        return part if isinstance(part, Following) and part.connected else None
+
+    def join(self, spec: ClusterSpec, task: Task) -> Event | None:
+        """Takes part in the cluster that a process of this run belongs to, from now on.
+
+        Args:
+            spec: all tasks.
+            task: which of them the process is.
+
+        Returns:
+            Why this is not possible.
+        """
+        if self.part is not None or len(spec.addresses) < 2:
+            return None
+        try:
+            self.part = self._opened(spec, task)
+        except (UserError, OSError, ValueError) as problem:
+            if str(problem) == self._problem:
+                return None
+            self._problem = str(problem)
+            remedy = (problem.remedy if isinstance(problem, UserError) else "") or _REMEDY
+            message = problem.message if isinstance(problem, UserError) else str(problem)
+            return Notice(UNUSED, f"The cluster cannot be joined: {message.rstrip('.')}.", remedy)
+        return None
+
+    def heard(self) -> tuple[Event, ...]:
+        """What the others have said since the last call."""
+        return self.part.heard() if self.part else ()
+
+    def tick(self, beat: Beat) -> tuple[Event, ...]:
+        """What is due by the clock.
+
+        Args:
+            beat: what this run does.
+        """
+        return self.part.tick(beat) if self.part else ()
+
+    def finish(self, outcome: str, exit_code: int, reason: str) -> Iterator[Event]:
+        """Tells the others how this run ended; the leader waits for them, see `Leading.finish`."""
+        match self.part:
+            case Leading() as leading:
+                yield from leading.finish(Release(outcome, exit_code, reason))
+            case Following() as following:
+                following.finish(MemberEnd(outcome, exit_code))
+
+    def close(self) -> None:
+        """Talks no more."""
+        if self.part:
+            self.part.close()
+
+    def _opened(self, spec: ClusterSpec, task: Task) -> Leading | Following:
+        endpoint = leader_endpoint(spec, self._environment)
+        known = secret.find(self._environment, Path.home())
+        if task == spec.leader:
+            server = LeaderServer(endpoint, known, lambda request: roster.objection(spec, request))
+            server.start()
+            return Leading(server, self._lease_seconds)
+        assert spec.leader is not None
+        introduction = JoinRequest(
+            PROTOCOL,
+            str(task),
+            spec.counts,
+            __version__,
+            socket.gethostname(),
+            os.getpid(),
+        )
+        client = MemberClient(spec.leader, endpoint, known, introduction)
+        client.start()
+        return Following(spec.leader, client, self._lease_seconds)

@@ -1,0 +1,94 @@
+"""The part of a member that does not lead: it hears of the leader, and ends when the leader has."""
+
+from __future__ import annotations
+
+import time
+
+from pitstop.cluster.lease import BEAT_SECONDS, Lease
+from pitstop.cluster.member_client import MemberClient
+from pitstop.cluster.messages import Beat, MemberEnd, Release, StopProposal
+from pitstop.cluster.network_thread import Heard, Parted, Trouble
+from pitstop.cluster.spec import Task
+from pitstop.events import Event, LeaderFound, MemberReleased, Notice
+from pitstop.exit_codes import EXIT_STOPPED
+
+TROUBLE = "cluster_leader"
+
+
+class Following:
+    """The leader, as another member sees it.
+
+    Args:
+        leader: its task.
+        client: the network.
+        lease_seconds: how long a silent leader is believed to be there, once it was heard.
+    """
+
+    def __init__(self, leader: Task, client: MemberClient, lease_seconds: float) -> None:
+        self._leader = leader
+        self._client = client
+        self._lease_seconds = lease_seconds
+        self._lease: Lease | None = None
+        self._connected = False
+        self._released = False
+        self._beat_at_seconds = 0.0
+        self.fileno = client.fileno
+
+    @property
+    def leader(self) -> Task:
+        """The task that leads."""
+        return self._leader
+
+    @property
+    def connected(self) -> bool:
+        """Whether the leader hears what this member says."""
+        return self._connected
+
+    def heard(self) -> tuple[Event, ...]:
+        """What the leader has said since the last call."""
+        return tuple(event for each in self._client.take() if (event := self._on(each)))
+
+    def tick(self, beat: Beat) -> tuple[Event, ...]:
+        """What is due by the clock: a beat goes out, and a silent leader is given up."""
+        now = time.monotonic()
+        if self._connected and now >= self._beat_at_seconds:
+            self._beat_at_seconds = now + BEAT_SECONDS
+            self._client.send(beat)
+        if self._lease is None or self._released or not self._lease.is_over(now):
+            return ()
+        self._released = True
+        reason = f"nothing was heard of {self._leader} for {self._lease_seconds:g} s"
+        return (MemberReleased(str(self._leader), "lost", EXIT_STOPPED, reason),)
+
+    def propose_stop(self, reason: str, *, now: bool) -> None:
+        """Asks the leader to stop the training."""
+        self._client.send(StopProposal(reason, now))
+
+    def finish(self, end: MemberEnd) -> None:
+        """Tells the leader that this run is over."""
+        self._client.send(end)
+
+    def close(self) -> None:
+        """Talks no more."""
+        self._client.close()
+
+    def _on(self, happening: Heard | Parted | Trouble) -> Event | None:
+        match happening:
+            case Trouble(reason):
+                return Notice(TROUBLE, f"The leader of the cluster: {reason}.")
+            case Parted() if self._lease is not None:
+                self._connected = False
+                self._lease = self._lease.parted(time.monotonic())
+            case Heard(_, Beat() as beat):
+                return self._on_beat(beat)
+            case Heard(_, Release() as release):
+                self._released = True
+                words = (release.outcome, release.exit_code, release.reason)
+                return MemberReleased(str(self._leader), *words)
+        return None
+
+    def _on_beat(self, beat: Beat) -> Event | None:
+        before, self._connected = self._connected, True
+        heard = self._lease or Lease(self._lease_seconds, 0.0)
+        self._lease = heard.renewed(time.monotonic(), suspended=beat.state == "suspended")
+        return None if before else LeaderFound(str(self._leader))

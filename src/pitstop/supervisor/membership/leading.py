@@ -1,0 +1,117 @@
+"""The leader's part: who has joined, who asks for a stop, who is released at the end."""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Iterator
+
+from pitstop.cluster import roster
+from pitstop.cluster.leader_server import LeaderServer
+from pitstop.cluster.lease import BEAT_SECONDS, Lease
+from pitstop.cluster.messages import Beat, JoinRequest, MemberEnd, Release, StopProposal
+from pitstop.cluster.network_thread import Heard, Parted, Trouble
+from pitstop.cluster.roster import Member, Roster
+from pitstop.cluster.spec import Task
+from pitstop.events import Event, MemberEnded, MemberJoined, Notice, StopRequested
+
+_WAIT_SECONDS = 0.1
+TROUBLE = "cluster_member"
+
+
+class Leading:
+    """The members of the cluster, as its leader sees them.
+
+    Args:
+        server: the network.
+        lease_seconds: how long a silent member is believed to be there.
+    """
+
+    def __init__(self, server: LeaderServer, lease_seconds: float) -> None:
+        self._server = server
+        self._lease_seconds = lease_seconds
+        self._roster = Roster()
+        self._beat_at_seconds = 0.0
+        self.fileno = server.fileno
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """All that have ever joined, in the order of their tasks."""
+        return tuple(member for _, member in sorted(self._roster.members.items()))
+
+    def heard(self) -> tuple[Event, ...]:
+        """What the members have said since the last call."""
+        return tuple(event for each in self._server.take() if (event := self._on(each)))
+
+    def tick(self, beat: Beat) -> tuple[Event, ...]:
+        """What is due by the clock: beats go out, and who is silent is given up."""
+        now = time.monotonic()
+        if now >= self._beat_at_seconds:
+            self._beat_at_seconds = now + BEAT_SECONDS
+            for member in self._roster.live:
+                self._server.send(member.task, beat)
+        return tuple(self._given_up(task) for task in roster.silent(self._roster, now))
+
+    def finish(self, end: Release) -> Iterator[Event]:
+        """Tells the members that the training is over, in order, until none is left.
+
+        Args:
+            end: how it ended for this run.
+
+        Returns:
+            What they answer, and None while nothing happens: whoever waits decides how long.
+        """
+        while self._roster.live:
+            for task in roster.next_to_release(self._roster, end.outcome):
+                self._roster = roster.released(self._roster, task)
+                self._server.send(task, end)
+            select.select([self._server], [], [], _WAIT_SECONDS)
+            yield from self.heard()
+            yield from self.tick(Beat(end.outcome, end.outcome))
+
+    def close(self) -> None:
+        """Talks no more."""
+        self._server.close()
+
+    def _on(self, happening: Heard | Parted | Trouble) -> Event | None:
+        match happening:
+            case Trouble(reason):
+                return Notice(TROUBLE, f"A member of the cluster: {reason}.")
+            case Parted(task):
+                self._parted(task)
+            case Heard(_, JoinRequest() as request):
+                return self._joined(request)
+            case Heard(task, StopProposal() as proposal):
+                return stop_request(task, proposal)
+            case Heard(task, Beat() | MemberEnd() as message):
+                self._roster = roster.heard(self._roster, task, message, time.monotonic())
+                return self._ended(task) if isinstance(message, MemberEnd) else None
+        return None
+
+    def _joined(self, request: JoinRequest) -> Event:
+        lease = Lease(self._lease_seconds, time.monotonic())
+        self._roster = roster.joined(self._roster, request, lease)
+        # The member waits for the first.
+        self._beat_at_seconds = 0.0
+        return MemberJoined(request.task, request.host, request.pid)
+
+    def _parted(self, task: Task) -> None:
+        member = self._roster.members[task]
+        if member.is_live:
+            self._roster = roster.parted(self._roster, task, time.monotonic())
+
+    def _given_up(self, task: Task) -> Event:
+        self._roster = roster.lost(self._roster, task)
+        return self._ended(task)
+
+    def _ended(self, task: Task) -> Event:
+        member = self._roster.members[task]
+        if member.end is None:
+            return MemberEnded(str(task), member.host, "lost")
+        return MemberEnded(str(task), member.host, member.end.state, member.end.exit_code)
+
+
+def stop_request(task: Task, proposal: StopProposal) -> StopRequested:
+    """The event of a member that was asked to stop."""
+    urgency = "now" if proposal.now else "graceful"
+    return StopRequested("cluster", urgency, reason=f"{task}: {proposal.reason}")
