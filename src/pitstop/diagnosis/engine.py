@@ -54,6 +54,7 @@ RULES: tuple[Rule, ...] = (
     gpus.gpu_fault,
     hangs.stood_still,
     hangs.lost_a_worker,
+    servers.released_by_leader,
     servers.server_waits,
     numerics.nan_loss,
     quiet_ends.dataset_exhausted,

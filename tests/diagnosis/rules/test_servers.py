@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pitstop.diagnosis import Evidence, diagnose
-from pitstop.events import Event, RoleTaken, ScriptEnded
+from pitstop.events import Event, MemberReleased, RoleTaken, ScriptEnded
 from tests.diagnosis.attempts import (
     FIT,
     STARTED,
@@ -76,3 +76,24 @@ def test_a_server_that_was_killed_while_it_waited() -> None:
 )
 def test_what_trains_fails_or_ends_is_no_server_that_waits(evidence: Evidence) -> None:
     assert "ps_or_server_never_stops" not in causes(evidence)
+
+
+SERVER = RoleTaken("server", 7, "ps 0")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "exit_code", "state", "cause"),
+    [
+        ("completed", 0, "completed", "completed_normally"),
+        ("stopped", 75, "stopped", "stop_requested"),
+        ("failed", 1, "stopped", "worker_lost"),
+        ("lost", 75, "stopped", "worker_lost"),
+    ],
+)
+def test_a_server_that_was_released_tells_how_its_leader_ended(
+    outcome: str, exit_code: int, state: str, cause: str
+) -> None:
+    released = MemberReleased("chief 0", outcome, exit_code, "why")
+    finding = finding_of(attempt_of(PS, SERVER, released, exited(exit_code), state=state))
+    assert finding.cause == cause
+    assert "chief 0" in finding.summary

@@ -50,6 +50,7 @@ _SIGNAL_CAUSES: dict[str, CauseId] = {
 
 _OWN_SOURCES = {
     "command": "`pitstop stop`",
+    "cluster": "another member of the cluster",
     "setting": "the step it was told to stop at",
     "condition": "the condition of --stop-when",
     "file": "the file `stop` in the run folder",

@@ -8,20 +8,47 @@ import re
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
-from pitstop.events import AttemptStarted, FitStarted, JsonValue, RoleTaken
+from pitstop.events import AttemptStarted, FitStarted, JsonValue, MemberReleased, RoleTaken
 
 _STARTED = re.compile(r"^.*Started server with target: ?(?P<target>\S+).*$", re.MULTILINE)
 """TensorFlow's words, from grpc_server_lib.cc."""
 
 _JOIN = re.compile(r"\bserver\.join\b|, in join$|server_lib\.py")
 _SERVERS = frozenset({"ps", "worker", "parameter_server"})
+_AT_THE_LEADER = "Look at the run of {leader}: `pitstop why` tells there why it ended."
+_NETWORK = (
+    "Look at the run and the machine of {leader}; PITSTOP_CLUSTER_LEASE=SECONDS on all members has "
+    "them wait for it longer."
+)
 _REMARK = 0.6
 _SEEN_WAITING = 0.9
+
+
+def released_by_leader(evidence: Evidence) -> Finding | None:
+    """The leader of the cluster has ended, and this member with it."""
+    event = evidence.last(MemberReleased)
+    if event is None:
+        return None
+    leader = event.leader
+    seen = (EvidenceItem("journal", f"{leader}: {event.outcome}, {event.reason}"),)
+    if event.outcome == "completed":
+        text = f"The training is over: {leader} has completed, and released this process."
+        return Finding("completed_normally", 0.97, text, seen)
+    if event.outcome == "stopped":
+        text = f"The whole cluster was stopped ({event.reason}); {leader} released this process."
+        return Finding("stop_requested", 0.97, text, seen)
+    if event.outcome == "lost":
+        text = f"The leader of the cluster ({leader}) was lost: {event.reason}."
+        return Finding("worker_lost", 0.95, text, seen, (_NETWORK.format(leader=leader),))
+    text = f"{leader} failed ({event.reason}), and this process was ended with it."
+    return Finding("worker_lost", 0.95, text, seen, (_AT_THE_LEADER.format(leader=leader),))
 
 
 def server_waits(evidence: Evidence) -> Finding | None:
     """A server was started, no training was seen in this process, and something ended it."""
     if evidence.state == "completed" or evidence.last(FitStarted):
+        return None
+    if evidence.last(MemberReleased):
         return None
     started, task = _STARTED.search(evidence.output), _task(evidence)
     role = evidence.last(RoleTaken)
@@ -43,8 +70,8 @@ def server_waits(evidence: Evidence) -> Finding | None:
     if role:
         items.append(EvidenceItem("journal", f"process {role.pid} {role.part}"))
     advice = (
-        "End it when the chief is done: let the script of a server wait for a file or a queue that "
-        "the chief fills at its end, or stop it with `pitstop stop RUN`."
+        "Run the chief under Pitstop as well: it releases its servers when it ends. Or end this one "
+        "with `pitstop stop RUN`."
     )
     confidence = _SEEN_WAITING if was_joining else _REMARK
     return Finding("ps_or_server_never_stops", confidence, text, tuple(items), (advice,))

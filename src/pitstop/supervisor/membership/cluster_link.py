@@ -49,7 +49,7 @@ class ClusterLink:
         part = self.part
         return part if isinstance(part, Following) and part.connected else None
 
-    def join(self, spec: ClusterSpec, task: Task) -> Event | None:
+    def join(self, spec: ClusterSpec, task: Task) -> tuple[Notice, ...]:
         """Takes part in the cluster that a process of this run belongs to, from now on.
 
         Args:
@@ -60,17 +60,21 @@ class ClusterLink:
             Why this is not possible.
         """
         if self.part is not None or len(spec.addresses) < 2:
-            return None
+            return ()
         try:
             self.part = self._opened(spec, task)
         except (UserError, OSError, ValueError) as problem:
-            if str(problem) == self._problem:
-                return None
-            self._problem = str(problem)
-            remedy = (problem.remedy if isinstance(problem, UserError) else "") or _REMEDY
-            message = problem.message if isinstance(problem, UserError) else str(problem)
-            return Notice(UNUSED, f"The cluster cannot be joined: {message.rstrip('.')}.", remedy)
-        return None
+            return self._told_once(problem)
+        return ()
+
+    def _told_once(self, problem: Exception) -> tuple[Notice, ...]:
+        if str(problem) == self._problem:
+            return ()
+        self._problem = str(problem)
+        remedy = (problem.remedy if isinstance(problem, UserError) else "") or _REMEDY
+        message = problem.message if isinstance(problem, UserError) else str(problem)
+        text = f"The cluster cannot be joined: {message.rstrip('.')}."
+        return (Notice(UNUSED, text, remedy),)
 
     def heard(self) -> tuple[Event, ...]:
         """What the others have said since the last call."""
@@ -84,7 +88,7 @@ class ClusterLink:
         """
         return self.part.tick(beat) if self.part else ()
 
-    def finish(self, outcome: str, exit_code: int, reason: str) -> Iterator[Event]:
+    def finish(self, outcome: str, exit_code: int, reason: str) -> Iterator[Event | None]:
         """Tells the others how this run ended; the leader waits for them, see `Leading.finish`."""
         match self.part:
             case Leading() as leading:

@@ -52,14 +52,14 @@ class Leading:
                 self._server.send(member.task, beat)
         return tuple(self._given_up(task) for task in roster.silent(self._roster, now))
 
-    def finish(self, end: Release) -> Iterator[Event]:
+    def finish(self, end: Release) -> Iterator[Event | None]:
         """Tells the members that the training is over, in order, until none is left.
 
         Args:
             end: how it ended for this run.
 
         Returns:
-            What they answer, and None while nothing happens: whoever waits decides how long.
+            What they answer, and None now and then: whoever waits decides how long.
         """
         while self._roster.live:
             for task in roster.next_to_release(self._roster, end.outcome):
@@ -68,6 +68,7 @@ class Leading:
             select.select([self._server], [], [], _WAIT_SECONDS)
             yield from self.heard()
             yield from self.tick(Beat(end.outcome, end.outcome))
+            yield None
 
     def close(self) -> None:
         """Talks no more."""

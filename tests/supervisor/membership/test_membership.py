@@ -1,0 +1,213 @@
+"""The parts of a leader and of a member, with what the network brings played to them."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from pitstop.cluster.leader_server import LeaderServer
+from pitstop.cluster.member_client import MemberClient
+from pitstop.cluster.messages import (
+    PROTOCOL,
+    Beat,
+    JoinRequest,
+    MemberEnd,
+    Release,
+    StopProposal,
+)
+from pitstop.cluster.network_thread import Happening, Heard, Parted, Trouble
+from pitstop.cluster.spec import ClusterSpec, Task
+from pitstop.events import (
+    Event,
+    LeaderFound,
+    MemberEnded,
+    MemberJoined,
+    MemberReleased,
+    Notice,
+    StopRequested,
+)
+from pitstop.exit_codes import EXIT_STOPPED
+from pitstop.link.messages import Message
+from pitstop.supervisor.membership.cluster_link import ClusterLink
+from pitstop.supervisor.membership.following import Following
+from pitstop.supervisor.membership.leading import Leading
+
+CHIEF, WORKER, PS = Task("chief", 0), Task("worker", 0), Task("ps", 0)
+SHAPE = {"chief": 1, "ps": 1, "worker": 1}
+BEAT = Beat("running", "train", 3)
+SERVING = Beat("running", "server", serves=True)
+
+
+class PlayedNetwork:
+    """Says what the test puts in, and keeps what is sent; always readable."""
+
+    def __init__(self) -> None:
+        self.coming: deque[Happening] = deque()
+        self.sent: list[Message] = []
+        self.sent_to: list[Task] = []
+        self._always_readable = os.open("/dev/zero", os.O_RDONLY)
+
+    def take(self) -> tuple[Happening, ...]:
+        taken = tuple(self.coming)
+        self.coming.clear()
+        return taken
+
+    def fileno(self) -> int:
+        return self._always_readable
+
+    def close(self) -> None:
+        os.close(self._always_readable)
+
+    def send(self, *words: Task | Message) -> None:
+        for word in words:
+            if isinstance(word, Task):
+                self.sent_to.append(word)
+            else:
+                self.sent.append(word)
+
+
+@pytest.fixture
+def network() -> Iterator[PlayedNetwork]:
+    with closing(PlayedNetwork()) as played:
+        yield played
+
+
+def leading(network: PlayedNetwork, lease_seconds: float = 10.0) -> Leading:
+    return Leading(cast(LeaderServer, network), lease_seconds)
+
+
+def following(network: PlayedNetwork, lease_seconds: float = 10.0) -> Following:
+    return Following(CHIEF, cast(MemberClient, network), lease_seconds)
+
+
+def join(network: PlayedNetwork, leader: Leading, *tasks: Task) -> None:
+    for task in tasks:
+        request = JoinRequest(PROTOCOL, str(task), SHAPE, "1", "host", 7)
+        network.coming += [Heard(task, request), Heard(task, SERVING)]
+        assert leader.heard() == (MemberJoined(str(task), "host", 7),)
+
+
+def test_a_leader_hears_who_joins_asks_and_ends(network: PlayedNetwork) -> None:
+    leader = leading(network)
+    join(network, leader, WORKER, PS)
+    network.coming += [
+        Heard(WORKER, StopProposal("Ctrl-C")),
+        Heard(PS, StopProposal("Ctrl-C", now=True)),
+        Heard(PS, MemberEnd("failed", 3)),
+        Trouble("somebody was refused"),
+    ]
+    graceful, now, ended, trouble = leader.heard()
+    assert graceful == StopRequested("cluster", "graceful", reason="worker 0: Ctrl-C")
+    assert now == StopRequested("cluster", "now", reason="ps 0: Ctrl-C")
+    assert ended == MemberEnded("ps 0", "host", "failed", 3)
+    assert isinstance(trouble, Notice)
+    assert [member.task for member in leader.members] == [PS, WORKER]
+
+
+def test_a_leader_beats_at_once_for_who_has_just_joined(network: PlayedNetwork) -> None:
+    leader = leading(network)
+    join(network, leader, WORKER)
+    assert leader.tick(BEAT) == ()
+    assert (network.sent, network.sent_to) == ([BEAT], [WORKER])
+    assert leader.tick(BEAT) == ()
+    assert network.sent == [BEAT]
+
+
+def test_a_member_that_goes_silent_is_lost(network: PlayedNetwork) -> None:
+    leader = leading(network, lease_seconds=0.0)
+    join(network, leader, WORKER)
+    assert leader.tick(BEAT) == (MemberEnded("worker 0", "host", "lost"),)
+    assert leader.tick(BEAT) == ()
+
+
+def test_a_leader_waits_for_its_members_in_order(network: PlayedNetwork) -> None:
+    leader = leading(network)
+    join(network, leader, WORKER, PS)
+    end = Release("completed", 0, "it is over")
+    told = played_ends(network, leader, end)
+    assert [each.task for each in told if isinstance(each, MemberEnded)] == ["worker 0", "ps 0"]
+    assert [each for each in network.sent if isinstance(each, Release)] == [end, end]
+
+
+def played_ends(network: PlayedNetwork, leader: Leading, end: Release) -> list[Event]:
+    """All that the leader tells while each member ends as soon as it is released."""
+    told: list[Event] = []
+    answered = 0
+    for event in leader.finish(end):
+        told += [event] if event is not None else []
+        sent = zip(network.sent_to, network.sent, strict=True)
+        released = [task for task, message in sent if message == end]
+        network.coming += [Heard(task, MemberEnd("completed", 0)) for task in released[answered:]]
+        answered = len(released)
+    return told
+
+
+def test_a_member_follows_its_leader_to_the_end(network: PlayedNetwork) -> None:
+    member = following(network)
+    assert member.tick(BEAT) == ()
+    assert network.sent == []
+    network.coming += [Heard(CHIEF, BEAT), Heard(CHIEF, BEAT)]
+    assert member.heard() == (LeaderFound("chief 0"),)
+    assert member.connected
+    assert member.tick(SERVING) == ()
+    assert network.sent == [SERVING]
+    member.propose_stop("Ctrl-C", now=False)
+    assert network.sent == [SERVING, StopProposal("Ctrl-C")]
+    network.coming.append(Heard(CHIEF, Release("stopped", 75, "Ctrl-C")))
+    assert member.heard() == (MemberReleased("chief 0", "stopped", 75, "Ctrl-C"),)
+    network.coming.append(Parted(CHIEF))
+    assert member.heard() == ()
+    member.finish(MemberEnd("stopped", 75))
+    assert network.sent[2:] == [MemberEnd("stopped", 75)]
+
+
+def test_a_leader_that_was_never_heard_is_waited_for_without_end(network: PlayedNetwork) -> None:
+    member = following(network, lease_seconds=0.0)
+    assert member.tick(BEAT) == ()
+    network.coming.append(Trouble("the leader has another secret"))
+    (trouble,) = member.heard()
+    assert isinstance(trouble, Notice)
+    assert member.tick(BEAT) == ()
+
+
+def test_a_leader_that_goes_silent_releases_its_members_once(network: PlayedNetwork) -> None:
+    member = following(network, lease_seconds=0.0)
+    network.coming.append(Heard(CHIEF, BEAT))
+    assert member.heard() == (LeaderFound("chief 0"),)
+    (released,) = member.tick(BEAT)
+    assert isinstance(released, MemberReleased)
+    assert (released.outcome, released.exit_code) == ("lost", EXIT_STOPPED)
+    assert member.tick(BEAT) == ()
+
+
+def test_a_leader_that_is_suspended_is_waited_for(network: PlayedNetwork) -> None:
+    member = following(network, lease_seconds=0.0)
+    network.coming.append(Heard(CHIEF, Beat("suspended", "train")))
+    assert member.heard() == (LeaderFound("chief 0"),)
+    assert member.tick(BEAT) == ()
+
+
+def test_a_cluster_that_cannot_be_joined_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    spec = ClusterSpec.from_json({"chief": ["no port"], "ps": ["a:1"]})
+    with closing(ClusterLink({})) as link:
+        (notice,) = link.join(spec, PS)
+        assert isinstance(notice, Notice)
+        assert "no port" in notice.message
+        assert link.join(spec, PS) == ()
+        assert link.heard() == link.tick(BEAT) == ()
+        assert list(link.finish("completed", 0, "")) == []
+
+
+def test_one_task_alone_is_no_cluster() -> None:
+    with closing(ClusterLink({})) as link:
+        assert link.join(ClusterSpec.from_json({"worker": ["a:1"]}), WORKER) == ()
+        assert link.part is None
