@@ -70,8 +70,8 @@ def server_waits(evidence: Evidence) -> Finding | None:
     if role:
         items.append(EvidenceItem("journal", f"process {role.pid} {role.part}"))
     advice = (
-        "Run the chief under Pitstop as well: it releases its servers when it ends. Or end this one "
-        "with `pitstop stop RUN`."
+        "Run the chief under Pitstop as well: it releases its servers when it ends. Or end this "
+        "one with `pitstop stop RUN`."
     )
     confidence = _SEEN_WAITING if was_joining else _REMARK
     return Finding("ps_or_server_never_stops", confidence, text, tuple(items), (advice,))
