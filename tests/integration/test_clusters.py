@@ -1,23 +1,42 @@
-"""Servers, and what trains without steps that are seen, end in their own way."""
+"""Servers of a cluster end by themselves when the training is over, however it ends."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import pytest
 
-from pitstop.events import Notice, RoleTaken, StopDeadlinePassed
+from pitstop.events import (
+    MemberEnded,
+    MemberJoined,
+    MemberReleased,
+    Notice,
+    RoleTaken,
+    StopDeadlinePassed,
+)
+from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.store.run_folder import OUTPUT_FILE
-from tests.integration.keras_run import KerasRun
+from tests.integration.keras_run import KerasRun, Started
 from tests.integration.supervisor import launch
 
 TASKS = ("ps", "worker", "chief")
 PORTS = {"ps": 7101, "worker": 7102, "chief": 7103}
+SERVERS = ("worker", "ps")
+ROLES = {"ps": "server", "worker": "server", "chief": "coordinator"}
+UNTIL_ASKED = "-1"
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root"),
+    pytest.mark.timeout(300),
+]
 
 
 @pytest.fixture
@@ -33,75 +52,144 @@ def network() -> Iterator[tuple[str, ...]]:
             holder.kill()
 
 
-def task_of(folder: Path, kind: str, words: tuple[str, ...]) -> KerasRun:
+@dataclass(frozen=True)
+class Member(KerasRun):
+    """One task; its supervisor runs in the network as well."""
+
+    network: tuple[str, ...] = ()
+
+    def start(self, *more: str) -> Started:
+        return launch.start(self.folder, *self.words(*more), before=self.network, **self.variables)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The tasks of a cluster, and their supervisors."""
+
+    runs: Mapping[str, Member]
+    started: Mapping[str, Started]
+
+    def until_training(self) -> None:
+        output = self.runs["chief"].folder / "run" / "attempts" / "1" / OUTPUT_FILE
+        launch.until(lambda: output.exists() and b"trains" in output.read_bytes())
+        launch.until(lambda: len(self.runs["chief"].events(MemberJoined)) == len(SERVERS))
+
+    def exit_codes(self) -> dict[str, int]:
+        return {kind: launch.finish(each).returncode for kind, each in self.started.items()}
+
+    def causes(self, kind: str) -> list[str]:
+        why = self.runs[kind].why()
+        return [why["cause"], *(other["cause"] for other in why["others"])]
+
+
+def started(tmp_path: Path, network: tuple[str, ...], *arguments: str, lease: str = "") -> Cluster:
     cluster = {each: [f"127.0.0.1:{port}"] for each, port in PORTS.items()}
-    config = json.dumps({"cluster": cluster, "task": {"type": kind, "index": 0}})
-    folder.mkdir()
-    return KerasRun(
-        folder,
-        "cluster_member.py",
-        environment={"TF_CONFIG": config},
-        interpreter=(*words, sys.executable),
-    )
+    runs = {}
+    for kind in TASKS:
+        config = json.dumps({"cluster": cluster, "task": {"type": kind, "index": 0}})
+        (tmp_path / kind).mkdir()
+        variables = {"TF_CONFIG": config, "HOME": str(tmp_path), "PITSTOP_CLUSTER_LEASE": lease}
+        runs[kind] = Member(
+            tmp_path / kind,
+            "cluster_member.py",
+            arguments,
+            environment=variables,
+            network=network,
+        )
+    return Cluster(runs, {kind: run.start("--grace", "60") for kind, run in runs.items()})
 
 
-def trains(run: KerasRun) -> bool:
-    output = run.folder / "run" / "attempts" / "1" / OUTPUT_FILE
-    return output.exists() and b"trains" in output.read_bytes()
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")
-@pytest.mark.timeout(300)
-def test_servers_and_who_leads_them_end_in_their_own_way(
-    tmp_path: Path, network: tuple[str, ...]
-) -> None:
-    runs = {kind: task_of(tmp_path / kind, kind, network) for kind in TASKS}
-    session = KerasRun(tmp_path / "session", "monitored_session.py", (str(tmp_path / "saved"),))
-    session.folder.mkdir()
-    roles = {"ps": "server", "worker": "server", "chief": "coordinator"}
-    roles["session"] = "monitored_session"
-    runs["session"] = session
-    started = {kind: run.start("--grace", "60") for kind, run in runs.items()}
-    launch.until(lambda: all(trains(runs[kind]) for kind in ("chief", "session")))
-    for kind, run in runs.items():
-        status = run.status()
-        assert (status["state"], status["phase"]) == ("running", roles[kind])
-        assert status["level"] == "not_exact"
-    for kind in ("session", "chief", "worker", "ps"):
-        assert runs[kind].pitstop("stop").returncode == 0
-        ended = launch.finish(started[kind])
-        assert ended.returncode == (143 if roles[kind] == "server" else 7), ended.stderr
-    for kind, run in runs.items():
-        assert run.status()["state"] == "stopped"
-        assert run.last(RoleTaken).role == roles[kind]
-        assert not run.events(StopDeadlinePassed)
-        assert not [each for each in run.events(Notice) if each.code.startswith("no_training")]
-        causes = [run.why()["cause"], *(other["cause"] for other in run.why()["others"])]
-        assert ("ps_or_server_never_stops" in causes) == (roles[kind] == "server")
-    assert list((tmp_path / "saved").glob("*.index"))
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")
-@pytest.mark.timeout(300)
-def test_parameter_servers_end_when_the_launched_training_is_over(
+@pytest.mark.fast
+def test_servers_end_when_a_launched_training_has_completed(
     tmp_path: Path, network: tuple[str, ...]
 ) -> None:
     script = Path(__file__).parent / "scripts" / "cluster_member.py"
-    options = ("--workers", "1", "--ps", "1", "--linger", "1s", "--run-dir", "run")
-    words = [*network, *launch.PITSTOP, "launch", *options, "--", sys.executable, str(script), "5"]
-    ended = subprocess.run(
-        words,
-        cwd=tmp_path,
-        env=launch.environment(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
-        timeout=launch.LONGEST_SECONDS,
-    )
+    options = ("--workers", "1", "--ps", "1", "--run-dir", "run")
+    words = ["launch", *options, "--", sys.executable, script, "5", "completes"]
+    ended = launch.finish(launch.start(tmp_path, *words, before=network))
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.count(b"chief 0 | trains\n") == 5
-    status = launch.call(tmp_path, "status", "run", "--json")
-    members = json.loads(status.stdout)["members"]
-    assert [each["task"] for each in members] == ["chief 0", "worker 0", "ps 0"]
-    assert members[0]["state"] == "completed"
-    assert {each["level"] for each in members} == {"not_exact"}
+    assert ended.stdout.count(b"chief 0 | trains") == 5
+    assert b"join has returned" not in ended.stdout
+    status = json.loads(launch.call(tmp_path, "status", "run", "--json").stdout)
+    assert [(each["task"], each["state"], each["level"]) for each in status["members"]] == [
+        (task, "completed", "not_exact") for task in ("chief 0", "worker 0", "ps 0")
+    ]
+    members = tmp_path / "run" / "members"
+    ends = launch.events(members, MemberEnded, "chief-0")
+    assert [(each.task, each.state) for each in ends] == [
+        ("worker 0", "completed"),
+        ("ps 0", "completed"),
+    ]
+    for server in ("worker-0", "ps-0"):
+        [released] = launch.events(members, MemberReleased, server)
+        assert released.outcome == "completed"
+        assert not launch.events(members, StopDeadlinePassed, server)
+        why = json.loads(launch.call(members, "why", server, "--json").stdout)
+        assert (why["cause"], why["others"]) == ("completed_normally", [])
+
+
+def test_a_stop_of_any_member_stops_all_and_a_session_alone_is_handed_the_signal(
+    tmp_path: Path, network: tuple[str, ...]
+) -> None:
+    session = KerasRun(tmp_path / "session", "monitored_session.py", (str(tmp_path / "saved"),))
+    session.folder.mkdir()
+    alone = session.start("--grace", "60")
+    cluster = started(tmp_path, network, UNTIL_ASKED, "-")
+    cluster.until_training()
+    for kind, run in cluster.runs.items():
+        status = run.status()
+        assert (status["state"], status["phase"]) == ("running", ROLES[kind])
+        assert status["level"] == "not_exact"
+    assert cluster.runs["worker"].pitstop("stop").returncode == 0
+    assert cluster.exit_codes() == dict.fromkeys(TASKS, 7)
+    for kind, run in cluster.runs.items():
+        assert run.status()["state"] == "stopped"
+        assert run.last(RoleTaken).role == ROLES[kind]
+        assert not run.events(StopDeadlinePassed)
+        assert not [each for each in run.events(Notice) if each.code.startswith("no_training")]
+        assert cluster.causes(kind)[0] == "stop_requested"
+
+    output = session.folder / "run" / "attempts" / "1" / OUTPUT_FILE
+    launch.until(lambda: output.exists() and b"trains" in output.read_bytes())
+    assert session.status()["phase"] == "monitored_session"
+    assert session.pitstop("stop").returncode == 0
+    assert launch.finish(alone).returncode == 7
+    assert session.status()["state"] == "stopped"
+    assert list((tmp_path / "saved").glob("*.index"))
+
+
+def test_servers_end_when_the_chief_is_lost(tmp_path: Path, network: tuple[str, ...]) -> None:
+    cluster = started(tmp_path, network, UNTIL_ASKED, "-", lease="5")
+    cluster.until_training()
+    chief = psutil.Process(cluster.runs["chief"].status()["supervisor_pid"])
+    for process in (chief, *chief.children(recursive=True)):
+        process.send_signal(signal.SIGKILL)
+    codes = cluster.exit_codes()
+    assert [codes[kind] for kind in SERVERS] == [EXIT_STOPPED, EXIT_STOPPED]
+    for kind in SERVERS:
+        assert cluster.runs[kind].last(MemberReleased).outcome == "lost"
+        assert cluster.causes(kind)[0] == "worker_lost"
+
+
+@pytest.mark.torture
+def test_servers_end_when_the_chief_has_failed(tmp_path: Path, network: tuple[str, ...]) -> None:
+    cluster = started(tmp_path, network, "5", "fails")
+    assert cluster.exit_codes() == dict.fromkeys(TASKS, 1)
+    assert cluster.causes("chief")[0] == "user_code_error"
+    for kind in SERVERS:
+        assert cluster.causes(kind)[0] == "worker_lost"
+
+
+@pytest.mark.torture
+def test_a_chief_that_is_suspended_keeps_its_servers(
+    tmp_path: Path, network: tuple[str, ...]
+) -> None:
+    cluster = started(tmp_path, network, "100", "completes", lease="2")
+    cluster.until_training()
+    chief = cluster.started["chief"]
+    os.kill(chief.pid, signal.SIGTSTP)
+    launch.until(lambda: psutil.Process(chief.pid).status() == psutil.STATUS_STOPPED)
+    with pytest.raises(subprocess.TimeoutExpired):
+        cluster.started["ps"].wait(6.0)
+    os.kill(chief.pid, signal.SIGCONT)
+    assert cluster.exit_codes() == dict.fromkeys(TASKS, 0)

@@ -83,7 +83,8 @@ class LeaderServer(NetworkThread):
         except (WrongSecret, SealBroken) as problem:
             peer = writer.get_extra_info("peername")
             self._tell(Trouble(f"{problem} (from {peer[0] if peer else 'nowhere'})"))
-        except (EOFError, OSError, TimeoutError):
+        except (EOFError, OSError, TimeoutError, asyncio.CancelledError):
+            # Cancelled: this side closes, and a task that ends so would be reported as an error.
             pass
         finally:
             writer.close()

@@ -35,6 +35,10 @@ class Lease:
         ends_seconds = min(self.heard_seconds + self.length_seconds, now_seconds + PARTED_SECONDS)
         return replace(self, heard_seconds=ends_seconds - self.length_seconds, suspended=False)
 
+    def shifted(self, seconds: float) -> Lease:
+        """The lease when nobody has listened for so long."""
+        return replace(self, heard_seconds=self.heard_seconds + seconds)
+
     def is_over(self, now_seconds: float) -> bool:
         """Whether nothing was heard for too long."""
         return not self.suspended and now_seconds - self.heard_seconds >= self.length_seconds

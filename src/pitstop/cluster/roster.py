@@ -94,6 +94,14 @@ def parted(roster: Roster, task: Task, now_seconds: float) -> Roster:
     return roster.with_member(replace(member, lease=member.lease.parted(now_seconds)))
 
 
+def shifted(roster: Roster, seconds: float) -> Roster:
+    """After the leader itself was away for so long."""
+    members = roster.members.items()
+    return Roster(
+        {task: replace(each, lease=each.lease.shifted(seconds)) for task, each in members}
+    )
+
+
 def silent(roster: Roster, now_seconds: float) -> tuple[Task, ...]:
     """Those who have said nothing for too long."""
     return tuple(each.task for each in roster.live if each.lease.is_over(now_seconds))

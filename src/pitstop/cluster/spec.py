@@ -144,10 +144,18 @@ def own_task(environment: Mapping[str, str]) -> Task | None:
         return None
 
 
+def own_cluster(environment: Mapping[str, str]) -> dict[str, Any]:
+    """All tasks of the cluster as TF_CONFIG gives them, unread; empty where it gives none."""
+    try:
+        cluster = json.loads(environment.get(VARIABLE, ""))["cluster"]
+    except (ValueError, KeyError, TypeError):
+        return {}
+    return cluster if isinstance(cluster, dict) else {}
+
+
 def members(environment: Mapping[str, str]) -> int:
     """How many processes train together, as TF_CONFIG says; 1 where nothing tells of others."""
     try:
-        cluster = json.loads(environment.get(VARIABLE, ""))["cluster"]
-        return max(1, ClusterSpec.from_json(cluster).training_members)
-    except (ValueError, KeyError, TypeError):
+        return max(1, ClusterSpec.from_json(own_cluster(environment)).training_members)
+    except ValueError:
         return 1

@@ -6,11 +6,11 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from pitstop.cluster.spec import own_task
+from pitstop.cluster.spec import own_cluster, own_task
 from pitstop.engine.fence import observing
 from pitstop.engine.request import request
 from pitstop.errors import PeerClosed
-from pitstop.link.messages import ReleaseAnswer, RoleReport
+from pitstop.link.messages import ReleaseAnswer, ReleaseRequest, RoleReport
 from pitstop.link.wire import Connection
 
 # A forked process has a part of its own.
@@ -24,15 +24,17 @@ def take(socket_path: str, role: str, cluster: Mapping[str, Any], task: str) -> 
     Args:
         socket_path: where the supervisor listens.
         role: the part.
-        cluster: all tasks, see `cluster.spec`; empty where it is not known.
-        task: which of them this process is; empty for what TF_CONFIG says.
+        cluster: all tasks, see `cluster.spec`; empty for what TF_CONFIG says.
+        task: which of them this process is; empty for the same.
     """
     if (os.getpid(), role) not in _told:
         _told.add((os.getpid(), role))
-        request(socket_path, _report(role, cluster, task))
+        own = task or str(own_task(os.environ) or "")
+        known = cluster or own_cluster(os.environ)
+        request(socket_path, RoleReport(role, own, dict(known)))
 
 
-def serve(socket_path: str, cluster: Mapping[str, Any], task: str) -> int | None:
+def serve(socket_path: str) -> int | None:
     """Waits, as a server, until the training is over for this process.
 
     Returns:
@@ -43,14 +45,10 @@ def serve(socket_path: str, cluster: Mapping[str, Any], task: str) -> int | None
     except PeerClosed:
         return None
     try:
-        connection.send(_report("server", cluster, task))
+        connection.send(ReleaseRequest())
         answer = connection.receive().message
     except PeerClosed:
         return None
     finally:
         connection.close()
     return answer.exit_code if isinstance(answer, ReleaseAnswer) else None
-
-
-def _report(role: str, cluster: Mapping[str, Any], task: str) -> RoleReport:
-    return RoleReport(role, task or str(own_task(os.environ) or ""), dict(cluster))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pitstop.errors import PeerFault
-from pitstop.link.messages import ClientRequest
+from pitstop.link.messages import Message
 from pitstop.link.wire import Connection
 
 
-def request(socket_path: str, body: ClientRequest) -> bool:
+def request(socket_path: str, body: Message) -> bool:
     """Whether the supervisor that listens there took the request."""
     try:
         connection = Connection.connect(socket_path)

@@ -155,11 +155,11 @@ class _Autoload:
             self._recorder.switch_off()
         cluster_role.take(self._socket_path, role, cluster, task)
 
-    def serve(self, cluster: Mapping[str, Any], task: str) -> int | None:
+    def serve(self) -> int | None:
         """Waits until this server may end."""
         from pitstop.engine import cluster_role
 
-        return cluster_role.serve(self._socket_path, cluster, task)
+        return cluster_role.serve(self._socket_path)
 
     def _install_keras(self) -> None:
         from pitstop.errors import UnsupportedVersion

@@ -228,8 +228,13 @@ class RoleReport(Message):
 
 
 @dataclass(frozen=True)
+class ReleaseRequest(Message):
+    """To the supervisor: this process is a server, and waits until the training is over for it."""
+
+
+@dataclass(frozen=True)
 class ReleaseAnswer(Message):
-    """Its answer to a server that belongs to a cluster, when the training is over: it ends."""
+    """Its answer: the server ends, with this exit code."""
 
     exit_code: Count
 

@@ -30,6 +30,7 @@ from pitstop.supervisor.helpers.persister_link import PersisterLink, PersisterPl
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.lifecycle.lifecycle import Lifecycle
 from pitstop.supervisor.lifecycle.table import State
+from pitstop.supervisor.membership.cluster_link import ClusterLink
 from pitstop.supervisor.preemption.watch import PreemptionWatch
 from pitstop.supervisor.processes import process
 from pitstop.supervisor.records import fingerprint, notices, threads
@@ -68,6 +69,7 @@ class _RunContext:
     lock: RunLock
     signals: SignalQueue
     preemption: PreemptionWatch
+    cluster: ClusterLink
 
 
 def supervise(
@@ -113,8 +115,9 @@ def supervise(
         # What a notice says, and when it began, counts for all attempts.
         preemption = PreemptionWatch.choose(request.stops.preemption, os.environ)
         stack.enter_context(closing(preemption))
+        cluster = stack.enter_context(closing(ClusterLink(os.environ)))
         context = _RunContext(
-            request, program, limit, control, mirror, folder, lock, signals, preemption
+            request, program, limit, control, mirror, folder, lock, signals, preemption, cluster
         )
         restarts = Restarts(request.restarts, cause_of)
         while (outcome := _attempt(context, restarts, say, ready)) is None:
@@ -211,6 +214,7 @@ def _open_resources(stack: ExitStack, plan: AttemptPlan, context: _RunContext) -
         preemption=context.preemption,
         catalog=Catalog(folder.checkpoints),
         mirror=context.mirror,
+        cluster=context.cluster,
     )
 
 
@@ -234,6 +238,7 @@ def _attempt(
             if wait_seconds is None:
                 for line in supervision.last_words():
                     resources.screen.say(line)
+                supervision.finish_cluster()
                 supervision.finish_mirror()
                 _acknowledge(resources, context.request)
                 return RunOutcome(state.value, exit_code, plan.attempt)
@@ -260,7 +265,14 @@ def _restart_wait(resources: AttemptResources, context: _RunContext, status: Sta
     )
     save_seconds = resources.event_log.attempt_state.save_seconds
     waiting = replace(status, state=WAITING, phase="waiting")
-    return RestartWait(resources.signals, resources.control, stop_sources, waiting, save_seconds)
+    return RestartWait(
+        resources.signals,
+        resources.control,
+        stop_sources,
+        waiting,
+        save_seconds,
+        resources.cluster,
+    )
 
 
 def _open_mirror(

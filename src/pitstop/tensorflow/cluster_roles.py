@@ -1,4 +1,7 @@
-"""Notices what part a process takes in a cluster.  Public names of TensorFlow only."""
+"""Notices what part a process takes in a cluster.
+
+Public names of TensorFlow only, except for one: it works in any version.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ class Supervisor(Protocol):
     def take(self, role: str, cluster: Mapping[str, Any], task: str) -> None:
         """This process takes a role in a cluster; both are empty where they are not known."""
 
-    def serve(self, cluster: Mapping[str, Any], task: str) -> int | None:
+    def serve(self) -> int | None:
         """Waits until this server may end, and gives its exit code; None where nobody can tell."""
 
 
@@ -74,9 +77,8 @@ def _in_place_of_join(supervisor: Supervisor, original: _Call, server: Any) -> A
 
     The server works in threads of its own, which `join` only waits for.
     """
-    place = _place_of(server)
-    supervisor.take("server", *place)
-    exit_code = supervisor.serve(*place)
+    supervisor.take("server", *_place_of(server))
+    exit_code = supervisor.serve()
     if exit_code is not None and threading.current_thread() is threading.main_thread():
         raise SystemExit(exit_code)
     return original(server)
@@ -103,7 +105,10 @@ def _or_unknown(find: Callable[[Any], _Place]) -> Callable[[Any], _Place]:
 @_or_unknown
 def _place_of_coordinator(coordinator: Any) -> _Place:
     """All tasks of its cluster; and its own, where that is one of them."""
-    resolver = coordinator.strategy.cluster_resolver
+    # Not every version has what is imported there.
+    from pitstop.tensorflow import private  # noqa: PLC0415
+
+    resolver = private.cluster_resolver(coordinator.strategy)
     kind, index = resolver.task_type, resolver.task_id
     task = f"{kind} {index}" if kind is not None and index is not None else ""
     return resolver.cluster_spec().as_dict(), task

@@ -1,11 +1,10 @@
-"""One task of a cluster, as its TF_CONFIG says; the chief ends with 7 when it is asked to, late.
+"""One task of a cluster, as its TF_CONFIG says: servers wait, and the chief counts on them.
 
-Argument: how many steps the chief trains by itself.
+The chief ends with 7 when it is asked to, late; by itself after so many steps; or fails there.
 """
 
 from __future__ import annotations
 
-import itertools
 import signal
 import sys
 import time
@@ -13,11 +12,14 @@ from types import FrameType
 
 import tensorflow as tf
 
+last_step, ending = int(sys.argv[1]), sys.argv[2]
+
 resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
 if resolver.task_type in ("ps", "worker"):
     tf.distribute.Server(
         resolver.cluster_spec(), job_name=resolver.task_type, task_index=resolver.task_id
     ).join()
+    print("join has returned", flush=True)
 
 asked: list[int] = []
 
@@ -29,22 +31,24 @@ def ask(number: int, _frame: FrameType | None) -> None:
 strategy = tf.distribute.ParameterServerStrategy(resolver)
 coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
 with strategy.scope():
-    weights = tf.Variable(tf.zeros([4]))
+    steps = tf.Variable(0, dtype=tf.int64)
 
 
 @tf.function
 def step() -> None:
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean((weights - 1.0) ** 2)
-    weights.assign_sub(0.1 * tape.gradient(loss, weights))
+    steps.assign_add(1)
 
 
 signal.signal(signal.SIGTERM, ask)
-for _ in itertools.count() if len(sys.argv) == 1 else range(int(sys.argv[1])):
+done = 0
+while not asked and done != last_step:
     coordinator.schedule(step)
     coordinator.join()
-    print("trains", flush=True)
+    done += 1
+    print(f"trains {done} {int(steps.numpy())}", flush=True)
     time.sleep(0.05)
-    if asked:
-        time.sleep(1.5)
-        sys.exit(7)
+if asked:
+    time.sleep(1.5)
+    sys.exit(7)
+if ending == "fails":
+    raise RuntimeError("the chief has failed")

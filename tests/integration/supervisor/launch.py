@@ -34,8 +34,11 @@ def environment(**extra: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": search, **extra}
 
 
-def start(folder: Path, *arguments: object, **extra: str) -> subprocess.Popen[bytes]:
-    words = [*PITSTOP, *(str(word) for word in arguments)]
+def start(
+    folder: Path, *arguments: object, before: Iterable[str] = (), **extra: str
+) -> subprocess.Popen[bytes]:
+    """Starts `pitstop` with these arguments, `before` in front of it."""
+    words = [*before, *PITSTOP, *(str(word) for word in arguments)]
     return subprocess.Popen(
         words,
         cwd=folder,
@@ -115,8 +118,8 @@ def until_line(process: subprocess.Popen[bytes], text: bytes) -> None:
     raise AssertionError(f"no line with {text!r}")
 
 
-def events(folder: Path, kind: type[E]) -> list[E]:
-    entries = read(open_existing(folder / "run").journal).entries
+def events(folder: Path, kind: type[E], run: str = "run") -> list[E]:
+    entries = read(open_existing(folder / run).journal).entries
     return [entry.event for entry in entries if isinstance(entry.event, kind)]
 
 

@@ -139,8 +139,9 @@ def played_ends(network: PlayedNetwork, leader: Leading, end: Release) -> list[E
     """All that the leader tells while each member ends as soon as it is released."""
     told: list[Event] = []
     answered = 0
-    for event in leader.finish(end):
-        told += [event] if event is not None else []
+    while leader.has_members:
+        leader.release(end)
+        told += leader.heard()
         sent = zip(network.sent_to, network.sent, strict=True)
         released = [task for task, message in sent if message == end]
         network.coming += [Heard(task, MemberEnd("completed", 0)) for task in released[answered:]]
@@ -204,7 +205,8 @@ def test_a_cluster_that_cannot_be_joined_is_said_once(
         assert "no port" in notice.message
         assert link.join(spec, PS) == ()
         assert link.heard() == link.tick(BEAT) == ()
-        assert list(link.finish("completed", 0, "")) == []
+        link.end(Release("completed", 0, ""))
+        assert not link.is_awaited
 
 
 def test_one_task_alone_is_no_cluster() -> None:

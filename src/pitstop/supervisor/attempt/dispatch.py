@@ -72,7 +72,7 @@ def handlers(parts: AttemptParts) -> Mapping[type, tuple[_Handler, ...]]:
     return {
         Trigger: (parts.resources.lifecycle.feed,),
         StopAsked: (parts.stopping.asked,),
-        RoleAsked: (trainers.role_asked,),
+        RoleAsked: (trainers.role_asked, parts.membership.role_asked),
         StatusAsked: (lambda asked: desk.tell_status(asked, parts.status()),),
         CheckpointAsked: (
             lambda asked: desk.await_checkpoint(asked, trainers.ask_checkpoint(asked.name)),

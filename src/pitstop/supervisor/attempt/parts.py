@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 
 from pitstop.supervisor.attempt.command import Command
 from pitstop.supervisor.attempt.flight import Flight
+from pitstop.supervisor.attempt.membership import Membership
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
 from pitstop.supervisor.attempt.stopping import Stopping
 from pitstop.supervisor.attempt.trainer_reception import TrainerReception
@@ -46,7 +47,10 @@ class AttemptParts:
         self.job = JobWatch(plan.environment)
         self.condition = ConditionWatch(plan.request.stop_when, plan.history.epochs)
         self.command = Command(plan, resources, self.trainers)
-        self.stopping = Stopping(plan, resources, self.command, self.trainers, self.saving)
+        self.membership = Membership(resources)
+        self.stopping = Stopping(
+            plan, resources, self.command, self.trainers, self.saving, self.membership
+        )
 
     def status(self) -> Status:
         """What there is to say now."""
@@ -68,6 +72,7 @@ class AttemptParts:
     def close(self) -> None:
         """Says good-bye to waiting clients and gives the memory back."""
         self.clients.close()
+        self.membership.close()
         self.trainers.close()
         self.restoring.close()
         self.hang_monitor.close()

@@ -18,6 +18,7 @@ from pitstop.supervisor.helpers.mirror_link import MirrorLink
 from pitstop.supervisor.helpers.persister_link import PersisterLink
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.lifecycle.lifecycle import Lifecycle
+from pitstop.supervisor.membership.cluster_link import ClusterLink
 from pitstop.supervisor.preemption.watch import PreemptionWatch
 from pitstop.supervisor.records.attempt_state import AttemptState
 from pitstop.supervisor.records.best_epoch import best_of
@@ -151,6 +152,7 @@ class AttemptResources:
     preemption: PreemptionWatch
     catalog: Catalog
     mirror: MirrorLink | None
+    cluster: ClusterLink
 
     @property
     def attempt_state(self) -> AttemptState:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pitstop.machine.pressure import sample
 from pitstop.store.run_folder import STOP_FILE
 from pitstop.supervisor.attempt.command import Command
+from pitstop.supervisor.attempt.membership import Membership
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
 from pitstop.supervisor.attempt.trainer_reception import TrainerReception
 from pitstop.supervisor.helpers import mirroring
@@ -33,6 +34,7 @@ class Stopping:
         command: Command,
         trainers: TrainerReception,
         saving: Saving,
+        membership: Membership,
     ) -> None:
         self._plan = plan
         self._resources = resources
@@ -40,6 +42,7 @@ class Stopping:
         self._command = command
         self._trainers = trainers
         self._saving = saving
+        self._membership = membership
         self._sources = StopSources(
             plan.request.run_dir / STOP_FILE, plan.time_limit, resources.preemption.request
         )
@@ -54,7 +57,8 @@ class Stopping:
         self._sources.heard(event, time.monotonic())
         yield event
         if event.urgency != "now":
-            if self._lifecycle.is_calm and not self._trainers.watches:
+            unseen = self._lifecycle.is_calm and not self._trainers.watches
+            if unseen and not self._membership.asked_leader(event):
                 self._command.forward(event.signal)
             yield Trigger.STOP_GRACEFUL
         else:
@@ -95,12 +99,14 @@ class Stopping:
         if self._lifecycle.state is not State.STOPPING:
             return
         progress, left_at = self._resources.beacon.progress(), self._trainers.slot.left_at
+        attempt_state = self._resources.attempt_state
         wait = deadline.patience(
             progress,
             connected=self._trainers.watches,
-            stopped=self._resources.attempt_state.trainer_stopped,
+            stopped=attempt_state.trainer_stopped,
             grace_seconds=self._plan.grace_seconds,
             goes_on=self._plan.goes_on,
+            released=attempt_state.serves and attempt_state.released is not None,
             left_seconds=left_at - self._stop_at if left_at is not None else None,
         )
         wait = self._sources.bound(wait, self._stop_at, self._save_seconds)

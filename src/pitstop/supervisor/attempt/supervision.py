@@ -48,6 +48,11 @@ class Supervision:
             self._dispatch.perform(self._tick(time.monotonic()))
         return self._parts.command.exit_code
 
+    def finish_cluster(self) -> None:
+        """Tells the other members how the run ended; who leads waits until they have, too."""
+        outcome = self._resources.lifecycle.state, self._parts.command.exit_code
+        self._dispatch.perform(self._parts.membership.finish(*outcome))
+
     def finish_mirror(self) -> None:
         """Waits for the last uploads, no longer than the stop or the time limit allows."""
         patience = self._parts.stopping.mirror_patience_seconds()
@@ -75,6 +80,7 @@ class Supervision:
         yield from parts.restoring.begin()
         parts.mirroring.begin()
         self._resize()
+        parts.membership.begin()
         started = parts.command.start()
         parts.flight.begin(parts.command.main.pid)
         yield started
@@ -87,6 +93,7 @@ class Supervision:
         yield from parts.saving.tick()
         yield from parts.flight.take_forecasts()
         yield from parts.trainers.tick()
+        yield from parts.membership.tick()
         if lifecycle.is_calm:
             yield from parts.stopping.look(now_seconds)
         if lifecycle.is_calm:
@@ -105,6 +112,7 @@ class Supervision:
     def _respond(self, received: ReceivedSignal) -> Iterator[Occurrence]:
         if received.asks_to_stop and self._resources.lifecycle.is_over:
             self._parts.mirroring.give_up("it was not waited for")
+            self._parts.membership.give_up()
         elif received.asks_to_stop:
             yield StopAsked(self._stop_request(received))
         elif received.signal is signal.SIGTSTP:
@@ -123,6 +131,7 @@ class Supervision:
 
     def _suspend(self) -> None:
         stopped_at = time.monotonic()
+        self._parts.membership.suspend()
         self._parts.command.main.suspend()
         self._resources.screen.suspend()
         suspend_self()

@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pitstop.errors import EnvironmentFault, PeerClosed
-from pitstop.link.messages import ClientRequest, Hello, MalformedMessage, Refusal
+from pitstop.link.messages import (
+    ClientRequest,
+    Hello,
+    MalformedMessage,
+    Refusal,
+    ReleaseRequest,
+    RoleReport,
+)
 from pitstop.link.wire import Connection, Received, close_all
 from pitstop.supervisor.control.control_socket import ControlSocket, peer_of
 from pitstop.supervisor.control.requests import RequestDesk
@@ -56,6 +63,10 @@ class ClientReception:
                 self._dismiss(client)
             case ClientRequest() as request:
                 yield from self._desk.serve(client, request)
+            case RoleReport() as report:
+                yield from self._desk.take_role(client, report)
+            case ReleaseRequest():
+                self._desk.await_release(client)
             case Hello() as hello:
                 self._clients.discard(client)
                 self._event_loop.forget(client)

@@ -11,10 +11,19 @@ from pitstop.events import (
     CheckpointCommitted,
     CheckpointFailed,
     Event,
+    MemberReleased,
     RoleTaken,
     StopRequested,
 )
-from pitstop.link.messages import CheckpointAnswer, ClientRequest, Message, Refusal, StatusAnswer
+from pitstop.link.messages import (
+    CheckpointAnswer,
+    ClientRequest,
+    Message,
+    Refusal,
+    ReleaseAnswer,
+    RoleReport,
+    StatusAnswer,
+)
 from pitstop.link.wire import Connection
 from pitstop.machine.own_process import is_suspended
 from pitstop.supervisor.control.control_socket import Peer, peer_of
@@ -60,6 +69,8 @@ class RequestDesk:
 
     def __init__(self) -> None:
         self._waiting: dict[Connection, _Waiting] = {}
+        self._servers: list[Connection] = []
+        self._release: ReleaseAnswer | None = None
 
     def serve(self, connection: Connection, request: ClientRequest) -> tuple[Occurrence, ...]:
         """What one request asks for; what cannot be done is answered here."""
@@ -72,12 +83,21 @@ class RequestDesk:
                 return StopAsked(event), StatusAsked(connection)
             case "checkpoint":
                 return self._checkpoint(connection, request.name)
-            case "role":
-                role = RoleTaken(request.name, peer.pid, request.reason)
-                return RoleAsked(role), StatusAsked(connection)
             case other:
                 _reply(connection, Refusal(f"This version knows no request {other!r}."))
                 return ()
+
+    def take_role(self, connection: Connection, report: RoleReport) -> tuple[Occurrence, ...]:
+        """What follows from the part of a process in a cluster."""
+        role = RoleTaken(report.role, peer_of(connection).pid, report.task)
+        return RoleAsked(role, report.cluster), StatusAsked(connection)
+
+    def await_release(self, connection: Connection) -> None:
+        """A server waits until the training is over for it."""
+        if self._release is not None:
+            _reply(connection, self._release)
+        else:
+            self._servers.append(connection)
 
     def tell_status(self, asked: StatusAsked, status: Status) -> None:
         """Answers who asked for the status."""
@@ -98,16 +118,21 @@ class RequestDesk:
             self._waiting[asked.connection] = _Waiting(step, asked.name)
 
     def recorded(self, event: Event) -> None:
-        """Tells those that wait for a checkpoint that it is there, or that there will be none."""
+        """Tells those that wait for a checkpoint, or for the end of the training."""
         if isinstance(event, CheckpointCommitted):
             answer = CheckpointAnswer(event.path, event.step)
             self._answer(answer, lambda waiting: waiting.is_served_by(event))
         elif isinstance(event, CheckpointFailed):
             self._answer(Refusal(f"{event.error} {event.remedy}".strip()), lambda _: True)
+        elif isinstance(event, MemberReleased):
+            self._release = ReleaseAnswer(event.exit_code)
+            while self._servers:
+                _reply(self._servers.pop(), self._release)
 
     def forget(self, connection: Connection) -> None:
         """A client has gone."""
         self._waiting.pop(connection, None)
+        self._servers = [server for server in self._servers if server is not connection]
 
     def _answer(self, answer: Message, concerns: Callable[[_Waiting], bool]) -> None:
         for connection, waiting in list(self._waiting.items()):

@@ -15,6 +15,8 @@ _STARTING_SECONDS = 0.5
 _FIRST_STEP_SECONDS = 1.0
 _LEAST_STEP_SECONDS = 5.0
 _STEPS_OF_PATIENCE = 20
+_RELEASED_SECONDS = 2.0
+"""For a server that was told to end."""
 _PARENT_SECONDS = 15.0
 """For the script whose child has trained, stopped and ended: it may wait for it for ever."""
 
@@ -39,6 +41,7 @@ def patience(
     stopped: bool,
     grace_seconds: float,
     goes_on: bool = False,
+    released: bool = False,
     left_seconds: float | None = None,
 ) -> Patience:
     """The wait that the trainer's present position deserves.
@@ -55,9 +58,12 @@ def patience(
         stopped: it said that it has stopped.
         grace_seconds: the longest wait for a boundary.
         goes_on: the script is not ours, and goes on behind its training as long as it likes.
+        released: it is a server, and the leader of its cluster has it end.
         left_seconds: how long after the request the process that trained was gone; None where
             it is there.
     """
+    if released:
+        return Patience(_RELEASED_SECONDS, "the server did not end after its release")
     if stopped and goes_on:
         return Patience(math.inf, "the script went on behind its training")
     if stopped and left_seconds is not None:

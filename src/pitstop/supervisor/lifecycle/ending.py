@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pitstop.events import TrainerExited
+from pitstop.events import MemberReleased, TrainerExited
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.beacon import Phase, Progress
 from pitstop.machine.signalling import signal_name
@@ -27,6 +27,7 @@ class AttemptEnding:
         script_ended: the interpreter reached its normal exit.
         trainer_stopped: the trainer obeyed the stop request at a boundary.
         saves_nothing: there was nothing that Pitstop could have saved, and that could go on.
+        released: it was a server, and the leader of its cluster had it end.
     """
 
     wait_status: int | None
@@ -34,6 +35,7 @@ class AttemptEnding:
     script_ended: bool
     trainer_stopped: bool
     saves_nothing: bool = False
+    released: MemberReleased | None = None
 
     @property
     def exit_code(self) -> int | None:
@@ -66,9 +68,14 @@ def decide(ending: AttemptEnding) -> EndVerdict:
     A stop that was asked for wins over the way the script went down, also when
     it had to be killed: the newest checkpoint stands.  Only a script that ran
     to its own end while the stop was on its way has completed; and what is not saved has its
-    own exit code, since nothing goes on when it is run again.  Where the status
-    is not known, the interpreter's normal exit is what there is to go by.
+    own exit code, since nothing goes on when it is run again.  A server that was released ends as
+    its leader did.  Where the status is not known, the interpreter's normal exit is what there is
+    to go by.
     """
+    if ending.released is not None:
+        completed = ending.released.outcome == "completed"
+        trigger = Trigger.ENDED_COMPLETED if completed else Trigger.ENDED_STOPPED
+        return EndVerdict(trigger, ending.released.exit_code)
     status = ending.wait_status
     if status is None:
         status = 0 if ending.script_ended else _UNKNOWN_FAILURE

@@ -8,8 +8,9 @@ what the trainer has sent.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from pitstop.events import Event, RoleTaken, StopRequested
 from pitstop.link.messages import ArenaOffer, Hello, Message
@@ -30,9 +31,13 @@ class StopAsked(Told):
 
 @dataclass(frozen=True)
 class RoleAsked(Told):
-    """A process has a part in a cluster; it is journaled if the attempt is still under way."""
+    """A process has a part in a cluster; it is journaled if the attempt is still under way.
+
+    cluster: all tasks, see `cluster.spec`; empty where it is not known.
+    """
 
     event: RoleTaken
+    cluster: Mapping[str, Any]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from pitstop import __version__
@@ -22,6 +23,7 @@ from pitstop.supervisor.membership.leading import Leading
 
 LEASE_VARIABLE = "PITSTOP_CLUSTER_LEASE"
 UNUSED = "cluster_unused"
+_AWAY_SECONDS = 3.0
 _REMEDY = "This process is supervised by itself: it is not told when the training is over."
 
 
@@ -37,6 +39,7 @@ class ClusterLink:
         self._lease_seconds = float(environment.get(LEASE_VARIABLE) or LEASE_SECONDS)
         self.part: Leading | Following | None = None
         self._problem = ""
+        self._ticked_seconds = time.monotonic()
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -86,15 +89,32 @@ class ClusterLink:
         Args:
             beat: what this run does.
         """
-        return self.part.tick(beat) if self.part else ()
+        if self.part is None:
+            return ()
+        now = time.monotonic()
+        away_seconds, self._ticked_seconds = now - self._ticked_seconds, now
+        if away_seconds > _AWAY_SECONDS:
+            # This process was stopped meanwhile, and has not read yet what has come.
+            self.part.shift(away_seconds)
+        return self.part.tick(beat)
 
-    def finish(self, outcome: str, exit_code: int, reason: str) -> Iterator[Event | None]:
-        """Tells the others how this run ended; the leader waits for them, see `Leading.finish`."""
+    def beat_now(self, beat: Beat) -> None:
+        """Sends a beat before the next is due."""
+        if self.part is not None:
+            self.part.beat(beat)
+
+    def end(self, end: Release) -> None:
+        """Tells those whose turn it is how this run ended; to be called until nobody is awaited."""
         match self.part:
             case Leading() as leading:
-                yield from leading.finish(Release(outcome, exit_code, reason))
+                leading.release(end)
             case Following() as following:
-                following.finish(MemberEnd(outcome, exit_code))
+                following.finish(MemberEnd(end.outcome, end.exit_code))
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether members are there that this run leads."""
+        return isinstance(self.part, Leading) and self.part.has_members
 
     def close(self) -> None:
         """Talks no more."""

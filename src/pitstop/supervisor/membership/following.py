@@ -53,12 +53,21 @@ class Following:
         now = time.monotonic()
         if self._connected and now >= self._beat_at_seconds:
             self._beat_at_seconds = now + BEAT_SECONDS
-            self._client.send(beat)
+            self.beat(beat)
         if self._lease is None or self._released or not self._lease.is_over(now):
             return ()
         self._released = True
         reason = f"nothing was heard of {self._leader} for {self._lease_seconds:g} s"
         return (MemberReleased(str(self._leader), "lost", EXIT_STOPPED, reason),)
+
+    def beat(self, beat: Beat) -> None:
+        """Tells the leader what this run does."""
+        self._client.send(beat)
+
+    def shift(self, seconds: float) -> None:
+        """This process was away for so long: the leader was not silent meanwhile."""
+        if self._lease is not None:
+            self._lease = self._lease.shifted(seconds)
 
     def propose_stop(self, reason: str, *, now: bool) -> None:
         """Asks the leader to stop the training."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import select
 import time
-from collections.abc import Iterator
 
 from pitstop.cluster import roster
 from pitstop.cluster.leader_server import LeaderServer
@@ -15,7 +13,6 @@ from pitstop.cluster.roster import Member, Roster
 from pitstop.cluster.spec import Task
 from pitstop.events import Event, MemberEnded, MemberJoined, Notice, StopRequested
 
-_WAIT_SECONDS = 0.1
 TROUBLE = "cluster_member"
 
 
@@ -48,27 +45,32 @@ class Leading:
         now = time.monotonic()
         if now >= self._beat_at_seconds:
             self._beat_at_seconds = now + BEAT_SECONDS
-            for member in self._roster.live:
-                self._server.send(member.task, beat)
+            self.beat(beat)
         return tuple(self._given_up(task) for task in roster.silent(self._roster, now))
 
-    def finish(self, end: Release) -> Iterator[Event | None]:
-        """Tells the members that the training is over, in order, until none is left.
+    def beat(self, beat: Beat) -> None:
+        """Tells all members what this run does."""
+        for member in self._roster.live:
+            self._server.send(member.task, beat)
+
+    def shift(self, seconds: float) -> None:
+        """This process was away for so long: nobody was silent meanwhile."""
+        self._roster = roster.shifted(self._roster, seconds)
+
+    def release(self, end: Release) -> None:
+        """Tells the members whose turn it is that the training is over.
 
         Args:
             end: how it ended for this run.
-
-        Returns:
-            What they answer, and None now and then: whoever waits decides how long.
         """
-        while self._roster.live:
-            for task in roster.next_to_release(self._roster, end.outcome):
-                self._roster = roster.released(self._roster, task)
-                self._server.send(task, end)
-            select.select([self._server], [], [], _WAIT_SECONDS)
-            yield from self.heard()
-            yield from self.tick(Beat(end.outcome, end.outcome))
-            yield None
+        for task in roster.next_to_release(self._roster, end.outcome):
+            self._roster = roster.released(self._roster, task)
+            self._server.send(task, end)
+
+    @property
+    def has_members(self) -> bool:
+        """Whether some of them may still be there."""
+        return bool(self._roster.live)
 
     def close(self) -> None:
         """Talks no more."""

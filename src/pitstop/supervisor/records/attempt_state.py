@@ -10,6 +10,7 @@ from pitstop.events import (
     Event,
     InstrumentationUnavailable,
     LevelKnown,
+    MemberReleased,
     Notice,
     Restored,
     ResumeChosen,
@@ -29,6 +30,7 @@ class AttemptState:
 
     Attributes:
         role: the part of one of its processes in a cluster, which is not saved.
+        released: the leader of its cluster has said that the training is over.
         uninstrumented: a process reported that nothing of it can be seen.
         resume_refused: the saved state does not fit the script.
         checkpoint_step: step of the newest durable checkpoint.
@@ -45,6 +47,7 @@ class AttemptState:
     script_ended: bool = False
     trainer_stopped: bool = False
     role: RoleTaken | None = None
+    released: MemberReleased | None = None
     uninstrumented: bool = False
     resume_refused: bool = False
     level: str = ""
@@ -59,6 +62,11 @@ class AttemptState:
     dead_workers: frozenset[int] = frozenset()
     best: BestEpoch | None = None
     last_epoch: EpochEnded | None = None
+
+    @property
+    def serves(self) -> bool:
+        """What runs is a server of a cluster, which never ends by itself."""
+        return self.role is not None and self.role.role == "server"
 
     @property
     def saves_nothing(self) -> bool:
@@ -96,6 +104,8 @@ def _with_unsaved(attempt_state: AttemptState, event: Event) -> AttemptState:
     match event:
         case RoleTaken():
             return replace(attempt_state, role=event)
+        case MemberReleased():
+            return replace(attempt_state, released=event)
         case InstrumentationUnavailable():
             return replace(attempt_state, uninstrumented=True)
         case _:

@@ -13,6 +13,8 @@ from pitstop.events import (
     ExhaustionForecast,
     InstrumentationUnavailable,
     LevelKnown,
+    MemberEnded,
+    MemberReleased,
     NonFiniteLoss,
     Notice,
     RestartCancelled,
@@ -156,10 +158,21 @@ def _elsewhere_line(event: Event) -> str:
             return f"{event.error} {event.remedy}".strip() + " It is tried again; training goes on."
         case UploadGivenUp():
             return _given_up_line(event)
+        case MemberReleased():
+            return f"{event.leader}: {event.reason}; what serves it here ends."
+        case MemberEnded() if event.state != "completed":
+            return f"{event.task} on {event.host} {_MEMBER_ENDS[event.state]}."
         case RoleTaken() if event.role != "member":  # which says more, or trains, after that
             return f"process {event.pid} {event.part}; {_UNSAVED}"
         case _:
             return ""
+
+
+_MEMBER_ENDS = {
+    "stopped": "was stopped",
+    "failed": "has failed",
+    "lost": "is silent, and is taken for lost",
+}
 
 
 def level_text(level: str, reason: str = "") -> str:
@@ -176,6 +189,8 @@ def final_lines(
     if state is State.COMPLETED:
         return (f"complete {after}{_outcome(attempt_state)}; the run is {run_dir}.",)
     saved = _saved_text(attempt_state)
+    if state is State.STOPPED and attempt_state.serves and attempt_state.released:
+        return (f"ended {after}, since {attempt_state.released.leader} has ended.",)
     if state is State.STOPPED and attempt_state.saves_nothing:
         return (f"stopped {after} with the script's own exit code, {exit_code}; {saved}.",)
     again = "run the same command again to go on" if attempt_state.checkpoint else "run it again"
@@ -187,6 +202,13 @@ def final_lines(
         f"{after} the script failed with exit code {exit_code}; {saved}.",
         f"`pitstop why {run_dir}` tells why; {again}.",
     )
+
+
+def outcome_of(state: State, exit_code: int) -> str:
+    """How an attempt ended, for the other members of its cluster."""
+    if state is State.FAILED:
+        return f"it failed with exit code {exit_code}"
+    return "the training has completed" if state is State.COMPLETED else "it was stopped"
 
 
 def _outcome(attempt_state: AttemptState) -> str:

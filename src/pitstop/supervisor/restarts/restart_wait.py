@@ -7,7 +7,9 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 
-from pitstop.events import RestartCancelled
+from pitstop.cluster.messages import Beat, Release
+from pitstop.events import MemberReleased, RestartCancelled, StopRequested
+from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.supervisor.control.clients import ClientReception
 from pitstop.supervisor.control.control_socket import ControlSocket
 from pitstop.supervisor.control.requests import RequestDesk
@@ -19,6 +21,8 @@ from pitstop.supervisor.lifecycle.occurrences import (
     StopAsked,
     TrainingAsked,
 )
+from pitstop.supervisor.lifecycle.table import State
+from pitstop.supervisor.membership.cluster_link import ClusterLink
 from pitstop.supervisor.processes import process
 from pitstop.supervisor.status.status import Status
 from pitstop.supervisor.stops import signals
@@ -30,6 +34,8 @@ WAITING = "starting"
 """The state of the run meanwhile, in the words of `Status`."""
 
 _TURN_SECONDS = 0.25
+_MEMBERS_SECONDS = 20.0
+"""For the members of a cluster that this run leads."""
 
 
 class RestartWait:
@@ -42,6 +48,7 @@ class RestartWait:
         stop_sources: StopSources,
         status: Status,
         save_seconds: float,
+        cluster: ClusterLink,
     ) -> None:
         """Waits for nothing yet.
 
@@ -51,12 +58,14 @@ class RestartWait:
             stop_sources: the stop file, the time limit, and the cloud.
             status: what to answer who asks for it.
             save_seconds: what a checkpoint takes; an attempt that cannot save is no use.
+            cluster: whose members wait as well.
         """
         self._signals = signal_queue
         self._control = control
         self._stop_sources = stop_sources
         self._status = status
         self._save_seconds = save_seconds
+        self._cluster = cluster
         self._desk = RequestDesk()
         self._cancelled: RestartCancelled | None = None
 
@@ -70,11 +79,26 @@ class RestartWait:
             event_loop.watch(self._signals, self._read_signals)
             while self._cancelled is None and (now := time.monotonic()) < ends_at:
                 self._turn(event_loop, min(_TURN_SECONDS, ends_at - now))
+            if self._cancelled is not None:
+                self._release_members(event_loop)
         return self._cancelled
+
+    def _release_members(self, event_loop: EventLoop) -> None:
+        end = Release(State.STOPPED.value, EXIT_STOPPED, "it was stopped")
+        give_up_at = time.monotonic() + _MEMBERS_SECONDS
+        self._cluster.end(end)
+        while self._cluster.is_awaited and time.monotonic() < give_up_at:
+            self._turn(event_loop, _TURN_SECONDS)
+            self._cluster.end(end)
 
     def _turn(self, event_loop: EventLoop, wait_seconds: float) -> None:
         for each in event_loop.turn(wait_seconds):
             self._handle(each)
+        for event in (*self._cluster.heard(), *self._cluster.tick(Beat(WAITING, WAITING))):
+            if isinstance(event, StopRequested):
+                self._handle(StopAsked(event))
+            elif isinstance(event, MemberReleased):
+                self._handle(StopAsked(StopRequested("cluster", "graceful", reason=event.reason)))
         asked = self._stop_sources.request(time.monotonic(), 0.0, self._save_seconds)
         if asked is not None:
             self._handle(StopAsked(asked))
