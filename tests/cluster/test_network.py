@@ -15,7 +15,7 @@ import pytest
 from pitstop.cluster import frames, roster
 from pitstop.cluster.leader_server import LeaderServer, is_loopback
 from pitstop.cluster.member_client import MemberClient
-from pitstop.cluster.messages import PROTOCOL, Beat, JoinRequest, MemberEnd, Release
+from pitstop.cluster.messages import PROTOCOL, Beat, EndReport, JoinRequest, Release
 from pitstop.cluster.network_thread import Happening, Heard, NetworkThread, Parted, Trouble
 from pitstop.cluster.spec import ClusterSpec, Task
 
@@ -84,8 +84,8 @@ def test_both_sides_hear_what_the_other_says(
 ) -> None:
     client = introduced(leader, endpoint)
     client.send(BEAT)
-    client.send(MemberEnd("completed", 0))
-    assert heard(leader, 2) == [Heard(WORKER, BEAT), Heard(WORKER, MemberEnd("completed", 0))]
+    client.send(EndReport("completed", 0))
+    assert heard(leader, 2) == [Heard(WORKER, BEAT), Heard(WORKER, EndReport("completed", 0))]
     leader.send(WORKER, Release("completed", 0, "it is over"))
     assert heard(client) == [Heard(CHIEF, Release("completed", 0, "it is over"))]
     client.close()

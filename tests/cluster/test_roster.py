@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitstop.cluster import roster
-from pitstop.cluster.lease import Lease
-from pitstop.cluster.messages import PROTOCOL, Beat, JoinRequest, MemberEnd
+from pitstop.cluster.lease import BeatLease
+from pitstop.cluster.messages import PROTOCOL, Beat, EndReport, JoinRequest
 from pitstop.cluster.roster import Roster
 from pitstop.cluster.spec import ClusterSpec, Task
 
 SPEC = ClusterSpec.from_json(
     {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": ["d:1", "e:1"], "evaluator": ["f:1"]}
 )
-LEASE = Lease(10.0, 0.0)
+LEASE = BeatLease(10.0, 0.0)
 SERVING = Beat("running", "server", serves=True)
 TRAINING = Beat("running", "train", step=3)
 REQUEST = JoinRequest(PROTOCOL, "worker 0", SPEC.counts, "1", "host", 7)
@@ -36,7 +36,7 @@ def cluster(**beats: Beat) -> Roster:
 
 def ended(known: Roster, *names: str) -> Roster:
     for name in names:
-        known = roster.heard(known, Task.parse(name), MemberEnd("completed", 0), 1.0)
+        known = roster.heard(known, Task.parse(name), EndReport("completed", 0), 1.0)
     return known
 
 
@@ -75,7 +75,7 @@ def test_a_closed_connection_leaves_little_time_to_come_back() -> None:
     known = roster.parted(cluster(worker_0=TRAINING), Task("worker", 0), 1.0)
     assert roster.silent(known, 2.0) == ()
     assert roster.silent(known, 3.5) == (Task("worker", 0),)
-    back = roster.joined(known, REQUEST, Lease(10.0, 3.0))
+    back = roster.joined(known, REQUEST, BeatLease(10.0, 3.0))
     assert roster.silent(back, 12.0) == ()
 
 
@@ -141,5 +141,5 @@ def test_when_each_ends_at_its_release_all_have_ended(
         known = roster.heard(known, task, SERVING if serving else TRAINING, 0.0)
     for _ in range(2):
         for task in roster.next_to_release(known, outcome):
-            known = roster.heard(roster.released(known, task), task, MemberEnd(outcome, 75), 1.0)
+            known = roster.heard(roster.released(known, task), task, EndReport(outcome, 75), 1.0)
     assert known.live == ()

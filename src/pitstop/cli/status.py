@@ -67,7 +67,15 @@ def describe(status: Status) -> list[tuple[str, str]]:
         ("input", _input(status)),
         ("forecast", "; ".join(status.forecasts)),
         ("attempt", _attempt(status)),
+        ("cluster", _cluster(status)),
     ]
+
+
+def _cluster(status: Status) -> str:
+    """The other members, or who leads them."""
+    rows = [row for row in status.members if isinstance(row, dict)]
+    members = [f"{row['task']} {row['state']}" for row in rows]
+    return f"led by {status.leader}" if status.leader else ", ".join(members)
 
 
 def _best(status: Status) -> str:

@@ -13,7 +13,7 @@ PARTED_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class Lease:
+class BeatLease:
     """What was heard of one supervisor, by a monotonic clock.
 
     Attributes:
@@ -26,16 +26,16 @@ class Lease:
     heard_seconds: float
     suspended: bool = False
 
-    def renewed(self, now_seconds: float, *, suspended: bool) -> Lease:
+    def renewed(self, now_seconds: float, *, suspended: bool) -> BeatLease:
         """The lease after a beat."""
         return replace(self, heard_seconds=now_seconds, suspended=suspended)
 
-    def parted(self, now_seconds: float) -> Lease:
+    def parted(self, now_seconds: float) -> BeatLease:
         """The lease after the connection was closed."""
         ends_seconds = min(self.heard_seconds + self.length_seconds, now_seconds + PARTED_SECONDS)
         return replace(self, heard_seconds=ends_seconds - self.length_seconds, suspended=False)
 
-    def shifted(self, seconds: float) -> Lease:
+    def shifted(self, seconds: float) -> BeatLease:
         """The lease when nobody has listened for so long."""
         return replace(self, heard_seconds=self.heard_seconds + seconds)
 

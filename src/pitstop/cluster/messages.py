@@ -75,7 +75,7 @@ class Release(Message):
 
 
 @dataclass(frozen=True)
-class MemberEnd(Message):
+class EndReport(Message):
     """To the leader, last: how the run of this member ended."""
 
     state: str

@@ -25,7 +25,7 @@ class Heard:
 
 @dataclass(frozen=True)
 class Parted:
-    """The conversation with a task is over; without a `MemberEnd` before it, it was lost."""
+    """The conversation with a task is over; without a `EndReport` before it, it was lost."""
 
     task: Task
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from pitstop.cluster.lease import Lease
-from pitstop.cluster.messages import PROTOCOL, Beat, JoinRequest, MemberEnd
+from pitstop.cluster.lease import BeatLease
+from pitstop.cluster.messages import PROTOCOL, Beat, EndReport, JoinRequest
 from pitstop.cluster.spec import ClusterSpec, Task
 
 _STORES = "ps"
@@ -17,7 +17,7 @@ _STORES = "ps"
 
 
 @dataclass(frozen=True)
-class Member:
+class ClusterMember:
     """One task that has joined.
 
     Attributes:
@@ -30,9 +30,9 @@ class Member:
     task: Task
     host: str
     pid: int
-    lease: Lease
+    lease: BeatLease
     beat: Beat
-    end: MemberEnd | None = None
+    end: EndReport | None = None
     lost: bool = False
     released: bool = False
 
@@ -46,14 +46,14 @@ class Member:
 class Roster:
     """The members that have joined, by task."""
 
-    members: Mapping[Task, Member] = field(default_factory=dict)
+    members: Mapping[Task, ClusterMember] = field(default_factory=dict)
 
-    def with_member(self, member: Member) -> Roster:
+    def with_member(self, member: ClusterMember) -> Roster:
         """The roster with one member as it is now."""
         return Roster({**self.members, member.task: member})
 
     @property
-    def live(self) -> tuple[Member, ...]:
+    def live(self) -> tuple[ClusterMember, ...]:
         """Those whose processes may still be there."""
         return tuple(member for member in self.members.values() if member.is_live)
 
@@ -71,18 +71,18 @@ def objection(spec: ClusterSpec, request: JoinRequest) -> str:
     return ""
 
 
-def joined(roster: Roster, request: JoinRequest, lease: Lease) -> Roster:
+def joined(roster: Roster, request: JoinRequest, lease: BeatLease) -> Roster:
     """After a member has come, or has come back."""
     task = Task.parse(request.task)
     beat = Beat("starting", "starting")
-    member = Member(task, request.host, request.pid, lease, beat)
+    member = ClusterMember(task, request.host, request.pid, lease, beat)
     return roster.with_member(member)
 
 
-def heard(roster: Roster, task: Task, message: Beat | MemberEnd, now_seconds: float) -> Roster:
+def heard(roster: Roster, task: Task, message: Beat | EndReport, now_seconds: float) -> Roster:
     """After a message of a member that has joined."""
     member = roster.members[task]
-    if isinstance(message, MemberEnd):
+    if isinstance(message, EndReport):
         return roster.with_member(replace(member, end=message))
     lease = member.lease.renewed(now_seconds, suspended=message.state == "suspended")
     return roster.with_member(replace(member, beat=message, lease=lease))

@@ -9,7 +9,7 @@ from typing import Any
 from pitstop.cluster.spec import own_cluster, own_task
 from pitstop.engine.fence import observing
 from pitstop.engine.request import request
-from pitstop.errors import PeerClosed
+from pitstop.errors import PeerFault
 from pitstop.link.messages import ReleaseAnswer, ReleaseRequest, RoleReport
 from pitstop.link.wire import Connection
 
@@ -42,12 +42,12 @@ def serve(socket_path: str) -> int | None:
     """
     try:
         connection = Connection.connect(socket_path)
-    except PeerClosed:
+    except PeerFault:
         return None
     try:
         connection.send(ReleaseRequest())
         answer = connection.receive().message
-    except PeerClosed:
+    except PeerFault:
         return None
     finally:
         connection.close()

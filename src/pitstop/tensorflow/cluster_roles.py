@@ -1,7 +1,4 @@
-"""Notices what part a process takes in a cluster.
-
-Public names of TensorFlow only, except for one: it works in any version.
-"""
+"""Notices what part a process takes in a cluster.  Public names of TensorFlow only."""
 
 from __future__ import annotations
 
@@ -104,11 +101,8 @@ def _or_unknown(find: Callable[[Any], _Place]) -> Callable[[Any], _Place]:
 
 @_or_unknown
 def _place_of_coordinator(coordinator: Any) -> _Place:
-    """All tasks of its cluster; and its own, where that is one of them."""
-    # Not every version has what is imported there.
-    from pitstop.tensorflow import private  # noqa: PLC0415
-
-    resolver = private.cluster_resolver(coordinator.strategy)
+    """All tasks of its cluster, and its own; TensorFlow 2.21 does not tell."""
+    resolver = coordinator.strategy.cluster_resolver
     kind, index = resolver.task_type, resolver.task_id
     task = f"{kind} {index}" if kind is not None and index is not None else ""
     return resolver.cluster_spec().as_dict(), task

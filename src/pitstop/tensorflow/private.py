@@ -397,8 +397,3 @@ def set_eager_seed(seed: int | None, state: Any) -> None:
 def deterministic_ops() -> bool:
     """Whether the user turned op determinism on."""
     return bool(config.is_op_determinism_enabled())
-
-
-def cluster_resolver(strategy: Any) -> Any:
-    """Who knows the cluster of a ParameterServerStrategy, which does not show it as others do."""
-    return strategy.cluster_resolver or strategy._cluster_resolver

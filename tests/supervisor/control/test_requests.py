@@ -7,8 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from pitstop.events import CheckpointCommitted, CheckpointFailed, RoleTaken, StopRequested
-from pitstop.link.messages import ClientRequest, StatusAnswer
+from pitstop.errors import PeerClosed
+from pitstop.events import (
+    CheckpointCommitted,
+    CheckpointFailed,
+    MemberReleased,
+    RoleTaken,
+    StopRequested,
+)
+from pitstop.link.messages import ClientRequest, ReleaseAnswer, RoleReport
 from pitstop.link.wire import Connection, pair
 from pitstop.supervisor.control.requests import RequestDesk
 from pitstop.supervisor.lifecycle.occurrences import (
@@ -39,15 +46,12 @@ class _Desk(RequestDesk):
         self.step = step
         self.stops: list[StopRequested] = []
         self.names: list[str] = []
-        self.roles: list[RoleTaken] = []
 
     def ask(self, connection: Connection, request: ClientRequest) -> None:
         for told in self.serve(connection, request):
             match told:
                 case StopAsked(event):
                     self.stops.append(event)
-                case RoleAsked(role):
-                    self.roles.append(role)
                 case StatusAsked():
                     self.tell_status(told, Status("running", step=7))
                 case CheckpointAsked():
@@ -76,9 +80,28 @@ def test_stop_names_who_asked(ends: Ends, now: bool, urgency: str) -> None:
 
 def test_a_process_with_a_part_in_a_cluster_is_heard(ends: Ends) -> None:
     desk = _Desk()
-    desk.ask(ends[0], ClientRequest("role", name="server", reason="ps 0"))
-    assert isinstance(ends[1].receive().message, StatusAnswer)
-    assert desk.roles == [RoleTaken("server", os.getpid(), "ps 0")]
+    role, answer = desk.take_role(ends[0], RoleReport("server", "ps 0", {"ps": ["a:1"]}))
+    assert role == RoleAsked(RoleTaken("server", os.getpid(), "ps 0"), {"ps": ["a:1"]})
+    assert answer == StatusAsked(ends[0])
+
+
+def test_servers_are_told_when_the_training_is_over(ends: Ends) -> None:
+    released = MemberReleased("chief 0", "completed", 3, "why")
+    desk = _Desk()
+    desk.await_release(ends[0])
+    desk.recorded(released)
+    desk.await_release(ends[0])
+    assert [ends[1].receive().message for _ in range(2)] == [ReleaseAnswer(3)] * 2
+
+
+def test_a_server_that_has_gone_is_told_nothing(ends: Ends) -> None:
+    desk = _Desk()
+    desk.await_release(ends[0])
+    desk.forget(ends[0])
+    desk.recorded(MemberReleased("chief 0", "completed", 0, "why"))
+    ends[0].close()
+    with pytest.raises(PeerClosed):
+        ends[1].receive()
 
 
 def test_a_script_that_asks_for_itself_says_why(ends: Ends) -> None:

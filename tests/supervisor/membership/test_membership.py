@@ -16,8 +16,8 @@ from pitstop.cluster.member_client import MemberClient
 from pitstop.cluster.messages import (
     PROTOCOL,
     Beat,
+    EndReport,
     JoinRequest,
-    MemberEnd,
     Release,
     StopProposal,
 )
@@ -99,7 +99,7 @@ def test_a_leader_hears_who_joins_asks_and_ends(network: PlayedNetwork) -> None:
     network.coming += [
         Heard(WORKER, StopProposal("Ctrl-C")),
         Heard(PS, StopProposal("Ctrl-C", now=True)),
-        Heard(PS, MemberEnd("failed", 3)),
+        Heard(PS, EndReport("failed", 3)),
         Trouble("somebody was refused"),
     ]
     graceful, now, ended, trouble = leader.heard()
@@ -144,7 +144,7 @@ def played_ends(network: PlayedNetwork, leader: Leading, end: Release) -> list[E
         told += leader.heard()
         sent = zip(network.sent_to, network.sent, strict=True)
         released = [task for task, message in sent if message == end]
-        network.coming += [Heard(task, MemberEnd("completed", 0)) for task in released[answered:]]
+        network.coming += [Heard(task, EndReport("completed", 0)) for task in released[answered:]]
         answered = len(released)
     return told
 
@@ -164,8 +164,8 @@ def test_a_member_follows_its_leader_to_the_end(network: PlayedNetwork) -> None:
     assert member.heard() == (MemberReleased("chief 0", "stopped", 75, "Ctrl-C"),)
     network.coming.append(Parted(CHIEF))
     assert member.heard() == ()
-    member.finish(MemberEnd("stopped", 75))
-    assert network.sent[2:] == [MemberEnd("stopped", 75)]
+    member.finish(EndReport("stopped", 75))
+    assert network.sent[2:] == [EndReport("stopped", 75)]
 
 
 def test_a_leader_that_was_never_heard_is_waited_for_without_end(network: PlayedNetwork) -> None:

@@ -63,6 +63,8 @@ class AttemptParts:
             checkpoint_interval_seconds=self.saving.interval_seconds,
             snapshot_memory_bytes=resources.persister.arena_bytes,
             snapshot_backing=resources.persister.arena_backing,
+            leader=resources.cluster.leader,
+            members=resources.cluster.members,
             **asdict(hangs),
         )
         state, progress = resources.lifecycle.state, resources.beacon.progress()

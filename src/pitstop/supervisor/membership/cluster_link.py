@@ -13,11 +13,11 @@ from pitstop.cluster import roster, secret
 from pitstop.cluster.leader_server import LeaderServer
 from pitstop.cluster.lease import LEASE_SECONDS
 from pitstop.cluster.member_client import MemberClient
-from pitstop.cluster.messages import PROTOCOL, Beat, JoinRequest, MemberEnd, Release
-from pitstop.cluster.roster import Member
+from pitstop.cluster.messages import PROTOCOL, Beat, EndReport, JoinRequest, Release
+from pitstop.cluster.roster import ClusterMember
 from pitstop.cluster.spec import ClusterSpec, Task, leader_endpoint
 from pitstop.errors import UserError
-from pitstop.events import Event, Notice
+from pitstop.events import Event, JsonValue, Notice
 from pitstop.supervisor.membership.following import Following
 from pitstop.supervisor.membership.leading import Leading
 
@@ -42,9 +42,14 @@ class ClusterLink:
         self._ticked_seconds = time.monotonic()
 
     @property
-    def members(self) -> tuple[Member, ...]:
-        """Those that this run leads."""
-        return self.part.members if isinstance(self.part, Leading) else ()
+    def leader(self) -> str:
+        """The task that leads; empty where it is this run, or does not answer."""
+        return str(self.follows.leader) if self.follows else ""
+
+    @property
+    def members(self) -> list[JsonValue]:
+        """Those that this run leads, see `Status.members`."""
+        return [_row(each) for each in self.part.members] if isinstance(self.part, Leading) else []
 
     @property
     def follows(self) -> Following | None:
@@ -109,7 +114,7 @@ class ClusterLink:
             case Leading() as leading:
                 leading.release(end)
             case Following() as following:
-                following.finish(MemberEnd(end.outcome, end.exit_code))
+                following.finish(EndReport(end.outcome, end.exit_code))
 
     @property
     def is_awaited(self) -> bool:
@@ -140,3 +145,15 @@ class ClusterLink:
         client = MemberClient(spec.leader, endpoint, known, introduction)
         client.start()
         return Following(spec.leader, client, self._lease_seconds)
+
+
+def _row(member: ClusterMember) -> JsonValue:
+    ended, beat = member.end, member.beat
+    state = "lost" if member.lost else ended.state if ended else beat.state
+    return {
+        "task": str(member.task),
+        "host": member.host,
+        "state": state,
+        "phase": "" if ended or member.lost else beat.phase,
+        "step": beat.step,
+    }

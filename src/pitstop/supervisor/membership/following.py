@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from pitstop.cluster.lease import BEAT_SECONDS, Lease
+from pitstop.cluster.lease import BEAT_SECONDS, BeatLease
 from pitstop.cluster.member_client import MemberClient
-from pitstop.cluster.messages import Beat, MemberEnd, Release, StopProposal
+from pitstop.cluster.messages import Beat, EndReport, Release, StopProposal
 from pitstop.cluster.network_thread import Heard, Parted, Trouble
 from pitstop.cluster.spec import Task
 from pitstop.events import Event, LeaderFound, MemberReleased, Notice
@@ -28,7 +28,7 @@ class Following:
         self._leader = leader
         self._client = client
         self._lease_seconds = lease_seconds
-        self._lease: Lease | None = None
+        self._lease: BeatLease | None = None
         self._connected = False
         self._released = False
         self._beat_at_seconds = 0.0
@@ -73,7 +73,7 @@ class Following:
         """Asks the leader to stop the training."""
         self._client.send(StopProposal(reason, now))
 
-    def finish(self, end: MemberEnd) -> None:
+    def finish(self, end: EndReport) -> None:
         """Tells the leader that this run is over."""
         self._client.send(end)
 
@@ -98,6 +98,6 @@ class Following:
 
     def _on_beat(self, beat: Beat) -> Event | None:
         before, self._connected = self._connected, True
-        heard = self._lease or Lease(self._lease_seconds, 0.0)
+        heard = self._lease or BeatLease(self._lease_seconds, 0.0)
         self._lease = heard.renewed(time.monotonic(), suspended=beat.state == "suspended")
         return None if before else LeaderFound(str(self._leader))

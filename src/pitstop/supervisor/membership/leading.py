@@ -6,10 +6,10 @@ import time
 
 from pitstop.cluster import roster
 from pitstop.cluster.leader_server import LeaderServer
-from pitstop.cluster.lease import BEAT_SECONDS, Lease
-from pitstop.cluster.messages import Beat, JoinRequest, MemberEnd, Release, StopProposal
+from pitstop.cluster.lease import BEAT_SECONDS, BeatLease
+from pitstop.cluster.messages import Beat, EndReport, JoinRequest, Release, StopProposal
 from pitstop.cluster.network_thread import Heard, Parted, Trouble
-from pitstop.cluster.roster import Member, Roster
+from pitstop.cluster.roster import ClusterMember, Roster
 from pitstop.cluster.spec import Task
 from pitstop.events import Event, MemberEnded, MemberJoined, Notice, StopRequested
 
@@ -32,7 +32,7 @@ class Leading:
         self.fileno = server.fileno
 
     @property
-    def members(self) -> tuple[Member, ...]:
+    def members(self) -> tuple[ClusterMember, ...]:
         """All that have ever joined, in the order of their tasks."""
         return tuple(member for _, member in sorted(self._roster.members.items()))
 
@@ -86,13 +86,13 @@ class Leading:
                 return self._joined(request)
             case Heard(task, StopProposal() as proposal):
                 return stop_request(task, proposal)
-            case Heard(task, Beat() | MemberEnd() as message):
+            case Heard(task, Beat() | EndReport() as message):
                 self._roster = roster.heard(self._roster, task, message, time.monotonic())
-                return self._ended(task) if isinstance(message, MemberEnd) else None
+                return self._ended(task) if isinstance(message, EndReport) else None
         return None
 
     def _joined(self, request: JoinRequest) -> Event:
-        lease = Lease(self._lease_seconds, time.monotonic())
+        lease = BeatLease(self._lease_seconds, time.monotonic())
         self._roster = roster.joined(self._roster, request, lease)
         # The member waits for the first.
         self._beat_at_seconds = 0.0

@@ -55,6 +55,8 @@ class Status:
         silent_seconds: time without progress, as the watchdog counts it.
         patience_seconds: how much of it counts as a standstill, if nothing is done either.
         standstill: where the training stands still, in words; empty while it does not.
+        leader: task that leads the cluster, of a member that talks with it.
+        members: of the cluster that this run leads: task, host, state, phase and step of each.
         restarts: how often the call may start the command again.
         restarts_left: how often it still may.
     """
@@ -100,6 +102,8 @@ class Status:
     silent_seconds: float | None = None
     patience_seconds: float | None = None
     standstill: str = ""
+    leader: str = ""
+    members: list[JsonValue] = field(default_factory=list)
     restarts: int = 0
     restarts_left: int = 0
 

@@ -1,0 +1,57 @@
+"""A server that its leader has released ends as the leader did, and has little time for it."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+
+from pitstop.events import MemberReleased, RoleTaken
+from pitstop.link.beacon import Beacon
+from pitstop.supervisor.lifecycle.deadline import patience
+from pitstop.supervisor.lifecycle.ending import AttemptEnding, decide
+from pitstop.supervisor.lifecycle.table import State, Trigger
+from pitstop.supervisor.records import attempt_state
+from pitstop.supervisor.records.attempt_state import AttemptState
+from pitstop.supervisor.records.notices import outcome_of
+
+
+@pytest.mark.parametrize("wait_status", [0, 1 << 8, 15, None])
+@pytest.mark.parametrize(
+    ("outcome", "exit_code", "trigger"),
+    [
+        ("completed", 0, Trigger.ENDED_COMPLETED),
+        ("stopped", 75, Trigger.ENDED_STOPPED),
+        ("failed", 3, Trigger.ENDED_STOPPED),
+        ("lost", 75, Trigger.ENDED_STOPPED),
+    ],
+)
+def test_it_ends_as_its_leader_however_its_process_went(
+    wait_status: int | None, outcome: str, exit_code: int, trigger: Trigger
+) -> None:
+    released = MemberReleased("chief 0", outcome, exit_code, "why")
+    verdict = decide(AttemptEnding(wait_status, True, False, False, released=released))
+    assert (verdict.signal, verdict.exit_code) == (trigger, exit_code)
+
+
+def test_its_wait_is_short() -> None:
+    with closing(Beacon.create()) as beacon:
+        now = beacon.progress()
+    wait = patience(now, connected=False, stopped=False, grace_seconds=60.0, released=True)
+    assert wait.seconds < 5.0
+
+
+def test_a_process_that_takes_the_role_of_a_server_serves() -> None:
+    state = AttemptState()
+    assert not state.serves
+    for role, serves in (("member", False), ("server", True)):
+        state = attempt_state.tell(state, RoleTaken(role, 7, "ps 0"), 0.0)
+        assert state.serves == serves
+    released = MemberReleased("chief 0", "completed", 0, "why")
+    assert attempt_state.tell(state, released, 0.0).released == released
+
+
+def test_each_outcome_has_its_words() -> None:
+    words = {outcome_of(state, 3) for state in (State.COMPLETED, State.STOPPED, State.FAILED)}
+    assert len(words) == 3
+    assert "3" in outcome_of(State.FAILED, 3)
