@@ -15,7 +15,7 @@ _STARTING_SECONDS = 0.5
 _FIRST_STEP_SECONDS = 1.0
 _LEAST_STEP_SECONDS = 5.0
 _STEPS_OF_PATIENCE = 20
-_RELEASED_SECONDS = 2.0
+_RELEASED_SECONDS = 5.0
 """For a server that was told to end."""
 _PARENT_SECONDS = 15.0
 """For the script whose child has trained, stopped and ended: it may wait for it for ever."""
