@@ -55,6 +55,14 @@ _CAUGHT_IN_A_CELL = """\
 
 Exception: URL fetch failure on https://a.org/b: None -- wrong version number
 """
+_NO_TITLE = """\
+  File "train.py", line 32, in main
+    train(config)
+  File "data_utils.py", line 710, in get
+    raise StopIteration()
+
+I trace it by this
+"""
 _HALF_A_CELL = """\
 ~/keras/saving.py in load_model(path)
     183     more()
@@ -120,12 +128,16 @@ def test_pages_and_notebooks_are_read_through(written: object) -> None:
         ("  (5) INTERNAL:  NCCL: unhandled system error.", "gpu_driver_or_library"),
         ("Epoch 41/250: 100%|###| 9375/9375 [07:11<00:00, DR=713, DF=nan, G=nan]", "nan_loss"),
         ("Thread 0x00007ff0af475700 (most recent call first):", "native_crash"),
+        ("l'errore InternalError: Failed to call ThenRnnForward", "gpu_driver_or_library"),
+        ("12:00:01 - Not a JPEG file: starts with 0x89 0x50", "data_error"),
+        ('the process keeps ending with "Killed".', "killed_from_outside"),
         # with a class that tells little
         (
             "ValueError: Layer #8 (named \"a\"), weight <tf.Variable 'a/kernel:0' shape=(2, 2)",
             "checkpoint_corrupt_or_mismatch",
         ),
         ("**InvalidArgumentError:** Received a label value of 26", "data_error"),
+        ("**StopIteration:******", "dataset_exhausted"),
         (
             (
                 "ResourceExhaustedError: 2 root error(s) found.\n"
@@ -167,6 +179,7 @@ def test_a_lone_line_is_enough(line: str, cause: CauseId) -> None:
         (f"E: {_OOM}\n{_CUT_CALLBACK}", "gpu_oom"),
         (_HALF_A_CALLBACK, "callback_error"),
         (f"AttributeError: no\n\nFull stack trace:\n{_HALF_A_CALLBACK}", "callback_error"),
+        (_NO_TITLE, "dataset_exhausted"),
         (_HALF_AN_IMPORT, "dependency_or_import_error"),
         (_HALF_A_SESSION, "gpu_driver_or_library"),
         (_CAUGHT_IN_A_CELL, "network_or_download_failure"),

@@ -19,7 +19,7 @@ from pitstop.diagnosis.rules.signatures.signature import TENSORFLOW
 _SOUNDS_LIKE_AN_ERROR = re.compile(
     r"error|exception|fatal|fail(?:ed|ure)\b|^E |: E |\[E |^E\d{4} |\b[A-Z]+_[A-Z]+: "
     r"|\bOOM\b|\bout of memory\b|not found in checkpoint|size mismatch for|max retries exceeded"
-    r"|(?:cannot|unable to) allocate|does not exist at: "
+    r"|(?:cannot|unable to) allocate|does not exist at: |not a \w+ file"
     r"|\b(?:Failed precondition|Unavailable|Data loss|Out of range|Invalid argument): "
     r"|^(?:Original stack trace for|Caused by op) '",
     re.IGNORECASE,

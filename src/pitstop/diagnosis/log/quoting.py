@@ -18,7 +18,7 @@ _NOTEBOOK = re.compile(r'^\s*(?P<text>".*\\n"),?\s*$')
 """An output line in the file of a notebook."""
 
 _LONE_MARKS = re.compile(r"^[\s#>/*;%|`'\"!$-]{1,16}(?:\d{1,2}[.)] )?(?=[A-Za-z_])")
-_BOLD = re.compile(r"^\*\*([A-Za-z_][^*]*)\*\*")
+_BOLD = re.compile(r"^\*\*([A-Za-z_][^*]*)\*{2,}")
 _LAST_MARKS = re.compile(r"[\s`*]+$")
 
 

@@ -48,6 +48,7 @@ _MESSAGE_STOP = re.compile(
     r"|\[?Epoch |Traceback |During handling|The above exception|wandb: |ERROR conda|make: "
     r"|command terminated|(?i:full )?(?i:stack ?trace|traceback)\W*$)"
 )
+_RAISE = re.compile(r"raise (?P<name>[\w.]+)")
 _HALF_A_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)$')
 """The last line of a log that breaks off."""
 _CALLBACKS = re.compile(r"keras/.*callbacks?(?:/\w+)?\.pyc?$|trainer_callback\.py$")
@@ -191,11 +192,18 @@ def _cut(lines: list[Line], name: str, *, headed: bool) -> Traceback | None:
     frames = (*frames, Frame(half["file"], 0)) if half and frames else frames
     if not frames:
         return None
+    name = name or _raised_by(frames[-1])
     raised = from_title(name, "", frames, callback=_callback_of(frames))
     quote = at.text.strip() if headed else _place_of(frames[-1])
     return Traceback(
         (raised,), at.number, last.number, at.number, at.group, quote, headed, is_cut=True
     )
+
+
+def _raised_by(frame: Frame) -> str:
+    """The class that the last line of code names, as `raise StopIteration()` does."""
+    found = _RAISE.match(frame.code)
+    return found["name"] if found and ERROR_NAME.match(found["name"]) else ""
 
 
 def _place_of(frame: Frame) -> str:

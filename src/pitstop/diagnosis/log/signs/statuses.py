@@ -25,7 +25,7 @@ STATUSES = (
             # the same, its beginning cut off: " 4711 Illegal instruction  (core dumped) python"
             rf"^ *\d+ (?P<cut>{_WORD}) +\(core dumped\) \S",
             # the same, in a sentence about it
-            rf"^.*[`'\"](?P<told>{_WORD}) \(core dumped\)[`'\"].*$",
+            rf"^.*[`'\"](?P<told>{_WORD})(?: \(core dumped\)|(?<=Killed))[`'\"].*$",
             # Slurm's srun tells of tasks: "error: node1: tasks 0-3: Killed"
             rf"^.*error: \S+: tasks? [\d,-]+: (?P<srun>{_WORD})\b.*$",
             # zsh: "zsh: killed     python train.py"; [1]  + 4711 killed

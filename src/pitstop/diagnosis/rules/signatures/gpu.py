@@ -30,7 +30,7 @@ GPU = (
             r"[Nn]o CUDA(?: GPUs|-capable)|not compiled with CUDA|compiled without CUDA",
             r"CUDA is (?:not available|unavailable)",
             r"Attempting to deserialize object on a CUDA device",
-            r"Failed to get convolution algorithm",
+            r"Failed to get convolution algorithm|Failed to call ThenRnn",
             r"Blas \w* ?\w+ launch failed|without BLAS support|Blas \w+ failed",
             r"libdevice not found|libdevice is required|find libdevice|\bptxas\b",
             r"illegal memory access|unspecified launch failure|uncorrectable ECC",

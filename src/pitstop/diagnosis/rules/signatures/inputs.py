@@ -25,6 +25,7 @@ INPUTS = (
             r"corrupted record|truncated record|(?i:corrupt)|cannot identify image",
             r"Failed to read all data|[Uu]nexpected (?:end of|EOF)|[Pp]remature end of",
             r"image file is truncated|broken data stream|Unknown image file format",
+            r"Not a (?:JPEG|PNG|GIF|BMP) file",
             r"Expected image \(|unknown format|Invalid (?:JPEG|PNG|GIF)|jpeg::Uncompress failed",
             r"Can't parse serialized Example|could not parse example|Error parsing message",
         ),

@@ -24,7 +24,7 @@ _FUNCTIONS: tuple[tuple[Place, re.Pattern[str]], ...] = (
     (
         "restoring",
         re.compile(
-            r"^_?(?:load_(?:weights|model|state_dict|checkpoint|pretrained\w*|state)|restore\w*"
+            r"^\w*[Rr]estore|^_?(?:load_(?:weights|model|state_dict|checkpoint|pretrained\w*|state)"
             r"|from_pre(?:trained|set)|resume\w*|read_checkpoint|init_from_checkpoint|load_ckpt)"
         ),
     ),
