@@ -127,12 +127,7 @@ def test_servers_end_when_a_launched_training_has_completed(
         assert (why["cause"], why["others"]) == ("completed_normally", [])
 
 
-def test_a_stop_of_any_member_stops_all_and_a_session_alone_is_handed_the_signal(
-    tmp_path: Path, network: tuple[str, ...]
-) -> None:
-    session = KerasRun(tmp_path / "session", "monitored_session.py", (str(tmp_path / "saved"),))
-    session.folder.mkdir()
-    alone = session.start("--grace", "60")
+def test_a_stop_of_any_member_stops_all(tmp_path: Path, network: tuple[str, ...]) -> None:
     cluster = started(tmp_path, network, UNTIL_ASKED, "-")
     cluster.until_training()
     for kind, run in cluster.runs.items():
@@ -148,13 +143,53 @@ def test_a_stop_of_any_member_stops_all_and_a_session_alone_is_handed_the_signal
         assert not [each for each in run.events(Notice) if each.code.startswith("no_training")]
         assert cluster.causes(kind)[0] == "stop_requested"
 
-    output = session.folder / "run" / "attempts" / "1" / OUTPUT_FILE
-    launch.until(lambda: output.exists() and b"trains" in output.read_bytes())
-    assert session.status()["phase"] == "monitored_session"
-    assert session.pitstop("stop").returncode == 0
-    assert launch.finish(alone).returncode == 7
-    assert session.status()["state"] == "stopped"
-    assert list((tmp_path / "saved").glob("*.index"))
+
+def session(folder: Path, *arguments: str, network: tuple[str, ...] = ()) -> Member:
+    """A MonitoredTrainingSession, whose checkpoints lie beside the folder of its run."""
+    folder.mkdir()
+    words = (str(folder.parent / "saved"), *arguments)
+    variables = {"HOME": str(folder.parent)}
+    return Member(folder, "monitored_session.py", words, environment=variables, network=network)
+
+
+def said(run: KerasRun, attempt: int = 1) -> list[str]:
+    output = run.folder / "run" / "attempts" / str(attempt) / OUTPUT_FILE
+    return output.read_text().splitlines() if output.exists() else []
+
+
+def saved_steps(folder: Path) -> set[int]:
+    return {int(path.stem.rpartition("-")[2]) for path in (folder / "saved").glob("*.index")}
+
+
+def test_a_session_that_saves_itself_does_so_when_it_is_stopped(tmp_path: Path) -> None:
+    run = session(tmp_path / "run", "100")
+    first = run.start()
+    launch.until(lambda: any("trains" in line for line in said(run)))
+    assert run.status()["phase"] == "monitored_session"
+    assert run.pitstop("stop").returncode == 0
+    assert launch.finish(first).returncode == EXIT_STOPPED
+    assert run.status()["state"] == "stopped"
+    last = max(saved_steps(tmp_path))
+    assert f"trains {last}" in said(run)[-3:]
+    assert not any("ends" in line for line in said(run))
+    assert run.attempt().returncode == 0
+    again = said(run, attempt=2)
+    assert f"begins at {last}" in again
+    assert "ends at 100" in again
+
+
+@pytest.mark.torture
+def test_the_workers_of_a_session_stop_before_its_chief_saves(
+    tmp_path: Path, network: tuple[str, ...]
+) -> None:
+    tasks = (("ps", "0"), ("worker", "0"), ("worker", "1"))
+    runs = [session(tmp_path / "-".join(task), "100000", *task, network=network) for task in tasks]
+    processes = [run.start() for run in runs]
+    launch.until(lambda: all(any("trains" in each for each in said(run)) for run in runs[1:]))
+    assert runs[2].pitstop("stop").returncode == 0
+    assert [launch.finish(each).returncode for each in processes] == [EXIT_STOPPED] * 3
+    done = [int(line.split()[1]) for run in runs[1:] for line in said(run) if "trains" in line]
+    assert max(saved_steps(tmp_path)) >= max(done)
 
 
 def test_servers_end_when_the_chief_is_lost(tmp_path: Path, network: tuple[str, ...]) -> None:

@@ -20,6 +20,7 @@ from pitstop.engine import earlier_files, made_folders
 
 if TYPE_CHECKING:
     from pitstop.engine.session import Session
+    from pitstop.engine.stop_wait import StopWait
     from pitstop.errors import UnsupportedVersion
     from pitstop.replay.recorder import Recorder
 
@@ -160,6 +161,12 @@ class _Autoload:
         from pitstop.engine import cluster_role
 
         return cluster_role.serve(self._socket_path)
+
+    def watch_stop(self) -> StopWait:
+        """Begins to wait for a request to stop."""
+        from pitstop.engine.stop_wait import StopWait
+
+        return StopWait(self._socket_path)
 
     def _install_keras(self) -> None:
         from pitstop.errors import UnsupportedVersion

@@ -229,12 +229,15 @@ class RoleReport(Message):
 
 @dataclass(frozen=True)
 class ReleaseRequest(Message):
-    """To the supervisor: this process is a server, and waits until the training is over for it."""
+    """To the supervisor: this process is to be told when the training is over for it.
+
+    It is a server of a cluster, or trains and is not saved by Pitstop.
+    """
 
 
 @dataclass(frozen=True)
 class ReleaseAnswer(Message):
-    """Its answer: the server ends, with this exit code."""
+    """Its answer: it ends, in order, with this exit code."""
 
     exit_code: Count
 

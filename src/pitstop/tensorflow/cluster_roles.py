@@ -9,6 +9,9 @@ from typing import Any, Protocol
 
 import tensorflow as tf
 
+from pitstop.tensorflow import monitored_sessions
+from pitstop.tensorflow.monitored_sessions import Stop
+
 _SERVER = "distribute.Server"
 _COORDINATOR = "distribute.coordinator.ClusterCoordinator"
 _SESSIONS = ("compat.v1.train.MonitoredSession", "compat.v1.train.SingularMonitoredSession")
@@ -24,6 +27,9 @@ class Supervisor(Protocol):
     def serve(self) -> int | None:
         """Waits until this server may end, and gives its exit code; None where nobody can tell."""
 
+    def watch_stop(self) -> Stop:
+        """Begins to wait for a request to stop."""
+
 
 def watch(supervisor: Supervisor) -> None:
     """Tells `supervisor` of each role, see `events.RoleTaken`, just before a process takes it.
@@ -34,7 +40,9 @@ def watch(supervisor: Supervisor) -> None:
     _wrap(_SERVER, "join", functools.partial(_in_place_of_join, supervisor))
     _wrap(_COORDINATOR, "__init__", functools.partial(_before_coordinator, supervisor))
     for session in _SESSIONS:
-        _wrap(session, "__init__", functools.partial(_before, supervisor, "monitored_session"))
+        _wrap(session, "__init__", functools.partial(_before_session, supervisor))
+        for method in ("__exit__", "close"):
+            _wrap(session, method, monitored_sessions.leave_session)
     for server in _DATA_SERVERS:
         name = f"data.experimental.service.{server}"
         _wrap(name, "join", functools.partial(_before, supervisor, "server"))
@@ -62,6 +70,11 @@ def _wrap(path: str, method: str, around: Callable[..., Any]) -> None:
 def _before(supervisor: Supervisor, role: str, original: _Call, *args: Any, **kwargs: Any) -> Any:
     supervisor.take(role, {}, "")
     return original(*args, **kwargs)
+
+
+def _before_session(supervisor: Supervisor, original: _Call, *args: Any, **kwargs: Any) -> None:
+    supervisor.take("monitored_session", {}, "")
+    monitored_sessions.open_session(supervisor.watch_stop, original, *args, **kwargs)
 
 
 def _after_server(supervisor: Supervisor, original: _Call, *args: Any, **kwargs: Any) -> None:

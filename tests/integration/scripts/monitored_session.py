@@ -1,31 +1,46 @@
-"""A MonitoredTrainingSession that saves what it has, and ends with 7, when it is asked to."""
+"""A MonitoredTrainingSession that saves what it has at its end; with flags, a task of a cluster.
+
+Arguments: the folder of its checkpoints, the last step; its kind of task, and its index.
+"""
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
-from types import FrameType
 
 import tensorflow.compat.v1 as tf
 
-asked: list[int] = []
+folder, last_step, *place = sys.argv[1:]
+cluster = tf.train.ClusterSpec(
+    {"ps": ["127.0.0.1:7201"], "worker": ["127.0.0.1:7202", "127.0.0.1:7203"]}
+)
+tf.disable_v2_behavior()
+master, index, device = "", 0, None
+if place:
+    kind, index = place[0], int(place[1])
+    server = tf.train.Server(cluster, job_name=kind, task_index=index)
+    if kind == "ps":
+        server.join()
+    master = server.target
+    worker = f"/job:worker/task:{index}"
+    device = tf.train.replica_device_setter(worker_device=worker, cluster=cluster)
 
+with tf.device(device):
+    step = tf.train.get_or_create_global_step()
+    weights = tf.get_variable("weights", [4], initializer=tf.zeros_initializer())
+    loss = tf.reduce_mean((weights - 1.0) ** 2)
+    train = tf.train.GradientDescentOptimizer(0.01).minimize(loss, global_step=step)
 
-def ask(number: int, _frame: FrameType | None) -> None:
-    asked.append(number)
-
-
-tf.disable_eager_execution()
-step = tf.train.get_or_create_global_step()
-weights = tf.get_variable("weights", [4], initializer=tf.zeros_initializer())
-loss = tf.reduce_mean((weights - 1.0) ** 2)
-train = tf.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step)
-signal.signal(signal.SIGTERM, ask)
-with tf.train.MonitoredTrainingSession(checkpoint_dir=sys.argv[1]) as session:
-    while not asked:
-        session.run(train)
-        print("trains", flush=True)
+with tf.train.MonitoredTrainingSession(
+    master=master,
+    is_chief=index == 0,
+    checkpoint_dir=folder,
+    hooks=[tf.train.StopAtStepHook(last_step=int(last_step))],
+) as session:
+    print(f"begins at {session.run(step)}", flush=True)
+    done = 0
+    while not session.should_stop():
+        _, done = session.run([train, step])
+        print(f"trains {done}", flush=True)
         time.sleep(0.05)
-    time.sleep(1.5)
-sys.exit(7)
+print(f"ends at {done}", flush=True)

@@ -9,24 +9,30 @@ from collections.abc import Iterable, Iterator
 from pitstop.cluster.messages import Beat, Release
 from pitstop.cluster.spec import ClusterSpec, Task
 from pitstop.events import Event, MemberReleased, StopRequested
+from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.supervisor.attempt.plan import AttemptResources
+from pitstop.supervisor.control.requests import RequestDesk
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, RoleAsked, StopAsked
 from pitstop.supervisor.lifecycle.table import Instruction, State, Trigger
 from pitstop.supervisor.records import notices
 
 MEMBERS_SECONDS = 20.0
 """For the other members, when the run that leads them was stopped or has failed."""
+_WORKERS_SECONDS = 10.0
+"""For the other members that train, before the leader saves."""
 _TURN_SECONDS = 0.1
 
 
 class Membership:
     """Hears the other members, and tells them what this run does."""
 
-    def __init__(self, resources: AttemptResources) -> None:
+    def __init__(self, resources: AttemptResources, desk: RequestDesk) -> None:
         self._resources = resources
+        self._desk = desk
         self._cluster = resources.cluster
         self._watched = False
         self._ends_at_seconds = 0.0
+        self._workers_until_seconds: float | None = None
 
     def begin(self) -> None:
         """An earlier attempt may have joined."""
@@ -46,20 +52,36 @@ class Membership:
             self.begin()
 
     def tick(self) -> Iterator[Occurrence]:
-        """Sends a beat, and looks who is silent."""
-        return self._tell(self._cluster.tick(self._beat(self._resources.lifecycle.state.value)))
+        """Sends a beat, and looks who is silent or has ended."""
+        yield from self._tell(self._cluster.tick(self._beat(self._resources.lifecycle.state.value)))
+        until_seconds = self._workers_until_seconds
+        if until_seconds is not None and (
+            not self._cluster.has_workers or time.monotonic() >= until_seconds
+        ):
+            self._workers_until_seconds = None
+            self._desk.release(EXIT_STOPPED)
 
     def suspend(self) -> None:
         """Tells the others that nothing will be heard for a while, which is no reason to end."""
         self._cluster.beat_now(self._beat("suspended"))
 
-    def asked_leader(self, event: StopRequested) -> bool:
-        """Whether the leader was asked for the stop that this member was asked for."""
-        follows = self._cluster.follows
-        if follows is None or not self._resources.attempt_state.serves or event.source == "cluster":
-            return False
-        follows.propose_stop(event.reason or event.signal or event.source, now=False)
-        return True
+    def hands_on(self, event: StopRequested) -> bool:
+        """Whether somebody was asked to end in order, so that no signal is needed.
+
+        A member asks its leader.  A training that saves itself is told; where it leads, when the
+        others that train have ended: what they do after its last save would be lost.
+        """
+        follows, attempt_state = self._cluster.follows, self._resources.attempt_state
+        if follows is not None and attempt_state.role and event.source != "cluster":
+            follows.propose_stop(event.reason or event.signal or event.source, now=False)
+            return True
+        if attempt_state.serves or not self._desk.has_servers:
+            return self._desk.has_released
+        if self._cluster.has_workers:
+            self._workers_until_seconds = time.monotonic() + _WORKERS_SECONDS
+            self._cluster.end(Release("stopped", EXIT_STOPPED, "the training was stopped"))
+            return True
+        return self._desk.release(EXIT_STOPPED)
 
     def finish(self, state: State, exit_code: int) -> Iterator[Occurrence]:
         """Tells the other members how this run ended; who leads waits until they have as well.

@@ -47,7 +47,7 @@ class AttemptParts:
         self.job = JobWatch(plan.environment)
         self.condition = ConditionWatch(plan.request.stop_when, plan.history.epochs)
         self.command = Command(plan, resources, self.trainers)
-        self.membership = Membership(resources)
+        self.membership = Membership(resources, self.desk)
         self.stopping = Stopping(
             plan, resources, self.command, self.trainers, self.saving, self.membership
         )

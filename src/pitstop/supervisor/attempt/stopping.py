@@ -57,8 +57,10 @@ class Stopping:
         self._sources.heard(event, time.monotonic())
         yield event
         if event.urgency != "now":
-            unseen = self._lifecycle.is_calm and not self._trainers.watches
-            if unseen and not self._membership.asked_leader(event):
+            # A member has asked its leader before, and hears of the stop from there.
+            is_new = self._lifecycle.is_calm or event.source == "cluster"
+            unseen = is_new and not self._trainers.watches
+            if unseen and not self._membership.hands_on(event):
                 self._command.forward(event.signal)
             yield Trigger.STOP_GRACEFUL
         else:

@@ -65,12 +65,17 @@ class _Waiting:
 
 
 class RequestDesk:
-    """Answers requests; some wait for a checkpoint, some for the end of the run."""
+    """Answers requests; some wait for a checkpoint, some for the end of the run.
+
+    Attributes:
+        has_released: a process was told that the training is over for it.
+    """
 
     def __init__(self) -> None:
         self._waiting: dict[Connection, _Waiting] = {}
         self._servers: list[Connection] = []
         self._release: ReleaseAnswer | None = None
+        self.has_released = False
 
     def serve(self, connection: Connection, request: ClientRequest) -> tuple[Occurrence, ...]:
         """What one request asks for; what cannot be done is answered here."""
@@ -93,7 +98,7 @@ class RequestDesk:
         return RoleAsked(role, report.cluster), StatusAsked(connection)
 
     def await_release(self, connection: Connection) -> None:
-        """A server waits until the training is over for it."""
+        """A process that Pitstop does not save waits until the training is over for it."""
         if self._release is not None:
             _reply(connection, self._release)
         else:
@@ -125,9 +130,21 @@ class RequestDesk:
         elif isinstance(event, CheckpointFailed):
             self._answer(Refusal(f"{event.error} {event.remedy}".strip()), lambda _: True)
         elif isinstance(event, MemberReleased):
-            self._release = ReleaseAnswer(event.exit_code)
-            while self._servers:
-                _reply(self._servers.pop(), self._release)
+            self.release(event.exit_code)
+
+    @property
+    def has_servers(self) -> bool:
+        """Whether processes wait to be told that the training is over for them."""
+        return bool(self._servers)
+
+    def release(self, exit_code: int) -> bool:
+        """Whether processes were waiting to be told that the training is over for them."""
+        self._release = ReleaseAnswer(exit_code)
+        waited, self._servers = self._servers, []
+        for server in waited:
+            _reply(server, self._release)
+        self.has_released |= bool(waited)
+        return bool(waited)
 
     def forget(self, connection: Connection) -> None:
         """A client has gone."""

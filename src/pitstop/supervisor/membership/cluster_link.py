@@ -121,6 +121,11 @@ class ClusterLink:
         """Whether members are there that this run leads."""
         return isinstance(self.part, Leading) and self.part.has_members
 
+    @property
+    def has_workers(self) -> bool:
+        """Whether members train that this run leads, besides those that only serve."""
+        return isinstance(self.part, Leading) and self.part.has_workers
+
     def close(self) -> None:
         """Talks no more."""
         if self.part:

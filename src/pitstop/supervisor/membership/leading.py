@@ -72,6 +72,11 @@ class Leading:
         """Whether some of them may still be there."""
         return bool(self._roster.live)
 
+    @property
+    def has_workers(self) -> bool:
+        """Whether some of them train."""
+        return any(not member.beat.serves for member in self._roster.live)
+
     def close(self) -> None:
         """Talks no more."""
         self._server.close()

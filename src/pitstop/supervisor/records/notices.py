@@ -29,6 +29,7 @@ from pitstop.events import (
     UploadFailed,
     UploadGivenUp,
 )
+from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.store.run_folder import STOP_FILE
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.records import fingerprint
@@ -77,7 +78,7 @@ _WHO_ASKS = {
     "script": "as the script asks",
     "time_limit": "the time is nearly up",
 }
-_UNSAVED = "it is not saved here, and a signal that asks for a stop is handed on to it."
+_UNSAVED = "it is not saved here; a stop is handed on to it."
 _ACTIONS = {
     "warn": "",
     "kill": " It is ended, as --on-hang asks.",
@@ -191,6 +192,8 @@ def final_lines(
     saved = _saved_text(attempt_state)
     if state is State.STOPPED and attempt_state.serves and attempt_state.released:
         return (f"ended {after}, since {attempt_state.released.leader} has ended.",)
+    if state is State.STOPPED and exit_code == EXIT_STOPPED and attempt_state.saves_nothing:
+        return (f"stopped {after}; the script's own session has saved; run it again to go on.",)
     if state is State.STOPPED and attempt_state.saves_nothing:
         return (f"stopped {after} with the script's own exit code, {exit_code}; {saved}.",)
     again = "run the same command again to go on" if attempt_state.checkpoint else "run it again"
