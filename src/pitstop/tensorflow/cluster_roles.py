@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import tensorflow as tf
 
 from pitstop.tensorflow import monitored_sessions
-from pitstop.tensorflow.monitored_sessions import Stop
+from pitstop.tensorflow.monitored_sessions import AwaitedStop
 
 _SERVER = "distribute.Server"
 _COORDINATOR = "distribute.coordinator.ClusterCoordinator"
@@ -27,7 +27,7 @@ class Supervisor(Protocol):
     def serve(self) -> int | None:
         """Waits until this server may end, and gives its exit code; None where nobody can tell."""
 
-    def watch_stop(self) -> Stop:
+    def watch_stop(self) -> AwaitedStop:
         """Begins to wait for a request to stop."""
 
 

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import tensorflow as tf
 
 
-class Stop(Protocol):
+class AwaitedStop(Protocol):
     """Whether the run was asked to stop."""
 
     @property
@@ -35,9 +35,9 @@ class _StopHook(tf.compat.v1.train.SessionRunHook):
             minute for its chief, and has nothing to end in order before that.
     """
 
-    def __init__(self, watch_stop: Callable[[], Stop]) -> None:
+    def __init__(self, watch_stop: Callable[[], AwaitedStop]) -> None:
         self._watch_stop = watch_stop
-        self._stop: Stop | None = None
+        self._stop: AwaitedStop | None = None
 
     @property
     def exit_code(self) -> int | None:
@@ -55,7 +55,7 @@ class _StopHook(tf.compat.v1.train.SessionRunHook):
 
 
 def open_session(
-    watch_stop: Callable[[], Stop], original: _Call, session: Any, *args: Any, **kwargs: Any
+    watch_stop: Callable[[], AwaitedStop], original: _Call, session: Any, *args: Any, **kwargs: Any
 ) -> None:
     """In the place of `__init__`: a session that is saved, by itself or by its chief, gets a hook.
 
