@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from pitstop.masking import Masker, masked, masked_tree, masked_words
@@ -71,3 +73,32 @@ def test_other_bytes_pass_at_once() -> None:
     masker = Masker()
     assert masker.feed(b"\r 3/10 loss: 0.1") == b"\r 3/10 loss: 0.1"
     assert masker.feed(bytes(range(128, 256))) == bytes(range(128, 256))
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        (b"epoch 3: checking the key", b"epoch 3: checking the "),
+        (b'{"user": 1, "api_key": "x', b'{"user": 1, '),
+        (b"see https://ann:pass", b"see "),
+        (b"-----BEGIN RSA PRIVATE KEY-----", b""),
+        (b"loss 0.25 ", b"loss 0.25 "),
+    ],
+)
+def test_of_an_incomplete_line_only_what_may_be_a_secret_is_held(line: bytes, kept: bytes) -> None:
+    masker = Masker()
+    assert masker.feed(b"begun\n" + line) == b"begun\n" + kept
+    assert masker.feed(b"\n").startswith(masked(line.decode()).encode()[len(kept) :])
+
+
+def test_a_secret_that_is_cut_anywhere_is_masked_as_a_whole_line_is() -> None:
+    line = (
+        f'curl -H "Authorization: Bearer {_KEY}" --api-key={_KEY} hub_token = "{_KEY}" '
+        f"https://ann:{_KEY}@example.org/x?sig={_KEY}&y=1\n"
+    )
+    starts = [found.start() for found in re.finditer(_KEY, line)]
+    assert len(starts) == 5
+    for cut in (start + inside for start in starts for inside in range(len(_KEY))):
+        masker = Masker()
+        kept = masker.feed(line[:cut].encode()) + masker.feed(line[cut:].encode())
+        assert kept.decode() + masker.rest().decode() == masked(line)

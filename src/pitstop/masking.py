@@ -59,7 +59,7 @@ _OPTION = re.compile(
     rf"^--?(?:[A-Za-z0-9]+[_.-])*(?:{_STRICT}|{_LOOSE})$", re.IGNORECASE
 )  # fmt: skip
 _MAY_HOLD_ONE = re.compile(
-    r"pass|secret|token|key|wandb|credential|authorization|bearer|basic |://|[?&]sig|AKIA|ASIA|gh[pousr]_"
+    r"-----BEGIN|pass|secret|token|key|wandb|credential|authorization|bearer|basic |://|[?&]sig|AKIA|ASIA|gh[pousr]_"
     r"|github_pat_|glpat-|hf_|npm_|dckr_|sk-|xox|AIza|ya29|eyJ",
     re.IGNORECASE,
 )
@@ -109,19 +109,34 @@ class Masker:
         self._held = b""
 
     def feed(self, data: bytes) -> bytes:
-        """What may be kept of all that came; the rest is held until its line ends."""
+        """What may be kept of all that came; what may become a secret is held until its line ends.
+
+        The rest of that line is not: a log shows the last words of a script that was killed.
+        """
         data, self._held = self._held + data, b""
         start = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
-        rest = data[start:]
-        may_be_cut = len(data) >= _BLOCK_BYTES or _MAY_HOLD_ONE.search(rest.decode("latin-1"))
-        if may_be_cut and len(rest) < _LONGEST_HELD_BYTES:
-            data, self._held = data[:start], rest
+        start += _first_doubt(data[start:], was_cut=len(data) >= _BLOCK_BYTES)
+        if len(data) - start < _LONGEST_HELD_BYTES:
+            data, self._held = data[:start], data[start:]
         return _masked_bytes(data)
 
     def rest(self) -> bytes:
         """What was held back."""
         rest, self._held = self._held, b""
         return _masked_bytes(rest)
+
+
+def _first_doubt(line: bytes, *, was_cut: bool) -> int:
+    """Where in an incomplete line a secret may begin: at the word that hints at one."""
+    hint = _MAY_HOLD_ONE.search(line.decode("latin-1"))
+    if hint is not None:
+        return _beginning_of_word(line, hint.start())
+    # A word that a buffer has cut may become a hint.
+    return _beginning_of_word(line, len(line)) if was_cut else len(line)
+
+
+def _beginning_of_word(line: bytes, at: int) -> int:
+    return max(line.rfind(b" ", 0, at), line.rfind(b"\t", 0, at)) + 1
 
 
 def _member(key: str, item: JsonValue) -> JsonValue:
