@@ -26,13 +26,13 @@ test: lint test-unit test-fast  ## Before each commit: lint, the unit tests, and
 test-all: test test-rest  ## Everything that a merge needs (30 minutes)
 
 test-fast: $(READY)
-	$(BIN)/python -m pytest -q -m "fast and integration and not torture" -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -q -m "fast and not torture" tests/integration -n 2 --dist loadgroup
 
 test-rest: $(READY)  ## The integration tests that `make test` leaves out
-	$(BIN)/python -m pytest -q -m "integration and not fast and not torture" -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -q -m "not fast and not torture" tests/integration -n 2 --dist loadgroup
 
 test-unit: $(READY)  ## The unit tests only
-	$(BIN)/python -m pytest -q -m "not integration and not torture" -n 2
+	$(BIN)/python -m pytest -q -m "not torture" --ignore=tests/integration -n 2
 
 lint: $(READY)  ## ruff, mypy, import-linter
 	$(BIN)/ruff check .

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.integration.chain import train_alone
+from tests.integration.keras_run import OUT
 
 CYCLES = "cycles"
 
@@ -15,14 +19,24 @@ Baseline = Callable[[tuple[str, ...]], Path]
 
 
 @pytest.fixture(scope="session")
-def baseline(tmp_path_factory: pytest.TempPathFactory) -> Baseline:
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of this test run, the same for all of its processes."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@pytest.fixture(scope="session")
+def baseline(shared_folder: Path) -> Baseline:
     """The outcome of `train.py` without Pitstop, trained once for each list of arguments."""
-    trained: dict[tuple[str, ...], Path] = {}
 
     def outcome(arguments: tuple[str, ...]) -> Path:
-        if arguments not in trained:
-            trained[arguments] = train_alone(tmp_path_factory.mktemp("baseline"), arguments)
-        return trained[arguments]
+        name = hashlib.sha256("\0".join(arguments).encode()).hexdigest()[:16]
+        folder = shared_folder / f"baseline-{name}"
+        folder.mkdir(exist_ok=True)
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            trained = folder / OUT
+            return trained if trained.exists() else train_alone(folder, arguments)
 
     return outcome
 

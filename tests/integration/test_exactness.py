@@ -16,13 +16,10 @@ DECIDING = ("--validation", "--callbacks")
 
 # 20 steps an epoch, 6 batches of validation; three epochs unless said otherwise.
 CHAINS = {
-    "numpy-killed": Chain(
+    "numpy": Chain(
         ("--input", "numpy", *DECIDING),
-        "kill@batch:1 kill@batch:20 kill@test:3 kill@epoch:2 kill@batch:60",
-    ),
-    "numpy-stopped": Chain(
-        ("--input", "numpy", *DECIDING),
-        "stop@batch:1 stop@test:1 stop@batch:33 stop@epoch:2 stop@batch:60 stop@test:17",
+        "stop@batch:1 kill@batch:20 stop@test:3 stop@batch:33 kill@epoch:2 stop@batch:60 "
+        "kill@test:17",
         options=BY_COST,
     ),
     "tfdata-shuffle": Chain(
@@ -81,8 +78,13 @@ CHAINS = {
 }  # fmt: skip
 
 
+# What they have beyond the others is in cells of the matrix too.
+_LONG = ("validation-steps", "own-random-in-a-sequence")
+
+
 def _parameter(name: str) -> object:
-    return pytest.param(name, marks=pytest.mark.fast if name == "generator" else ())
+    marks = [pytest.mark.fast] if name == "generator" else []
+    return pytest.param(name, marks=[*marks, *([pytest.mark.torture] if name in _LONG else [])])
 
 
 @pytest.mark.timeout(300)

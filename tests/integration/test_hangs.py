@@ -12,6 +12,7 @@ from tests.integration.compare import assert_identical
 from tests.integration.keras_run import Ended, KerasRun
 from tests.integration.supervisor import launch
 
+pytestmark = pytest.mark.xdist_group("hangs")
 _GATE, _WEIGHTS = "gate", "out.npz"
 
 
@@ -19,16 +20,17 @@ def _run(folder: Path, way: str, *options: str) -> KerasRun:
     return KerasRun(folder, "hangs.py", (way, _GATE, _WEIGHTS), ("--hang-after", "2s", *options))
 
 
-def _uninterrupted(folder: Path, way: str) -> Path:
-    """The weights of the same training without the standstill."""
-    folder.mkdir()
+@pytest.fixture(scope="module", params=["lock"])
+def undisturbed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The weights of the same training without the standstill; `lock` stands for all callbacks."""
+    folder = tmp_path_factory.mktemp("undisturbed")
     (folder / _GATE).touch()
-    ended = _run(folder, way).attempt()
+    ended = _run(folder, request.param).attempt()
     assert ended.returncode == 0, ended.stderr
     return folder / _WEIGHTS
 
 
-def _assert_goes_on(folder: Path, way: str) -> TrainingStalled:
+def _assert_goes_on(folder: Path, way: str, undisturbed: Path) -> TrainingStalled:
     """It stands still once, is started again, and ends with the bits of the undisturbed one."""
     run = _run(folder, way, "--on-hang", "restart", "--restarts", "2")
     ended: Ended = launch.finish(run.start())
@@ -37,38 +39,41 @@ def _assert_goes_on(folder: Path, way: str) -> TrainingStalled:
     assert [each.cause for each in run.events(RestartPlanned)] == ["hang_or_stall"]
     assert run.last(Restored).level in ("exact", "exact_by_replay")
     assert run.processes() == []
-    assert_identical(_uninterrupted(folder / "whole", way), folder / _WEIGHTS)
+    assert_identical(undisturbed, folder / _WEIGHTS)
     (stall,) = run.events(TrainingStalled)
     assert "hangs.py" in (folder / "run" / stall.stacks_file).read_text()
     return stall
 
 
 @pytest.mark.timeout(240)
-def test_a_killed_training_is_started_again_and_ends_with_the_same_bits(tmp_path: Path) -> None:
+def test_a_killed_training_is_started_again_and_ends_with_the_same_bits(
+    tmp_path: Path, undisturbed: Path
+) -> None:
     run = _run(tmp_path, "killed", "--restarts", "1")
     ended = run.attempt()
     assert ended.returncode == 0, ended.stderr
     assert run.last(RestartPlanned).cause == "killed_from_outside"
-    assert_identical(_uninterrupted(tmp_path / "whole", "killed"), tmp_path / _WEIGHTS)
+    assert_identical(undisturbed, tmp_path / _WEIGHTS)
 
 
 @pytest.mark.timeout(240)
-def test_an_input_that_sleeps_for_ever(tmp_path: Path) -> None:
-    stall = _assert_goes_on(tmp_path, "input")
+@pytest.mark.parametrize("undisturbed", ["input"], indirect=True)
+def test_an_input_that_sleeps_for_ever(tmp_path: Path, undisturbed: Path) -> None:
+    stall = _assert_goes_on(tmp_path, "input", undisturbed)
     assert (stall.doing, stall.phase) == ("input", "train")
     assert "in rows()" in stall.place
 
 
 @pytest.mark.timeout(240)
-def test_a_deadlock_in_a_callback(tmp_path: Path) -> None:
-    stall = _assert_goes_on(tmp_path, "lock")
+def test_a_deadlock_in_a_callback(tmp_path: Path, undisturbed: Path) -> None:
+    stall = _assert_goes_on(tmp_path, "lock", undisturbed)
     assert stall.doing == "callback"
     assert "in wait_for_ever()" in stall.place
 
 
 @pytest.mark.timeout(240)
-def test_native_code_that_holds_the_interpreter(tmp_path: Path) -> None:
-    stall = _assert_goes_on(tmp_path, "gil")
+def test_native_code_that_holds_the_interpreter(tmp_path: Path, undisturbed: Path) -> None:
+    stall = _assert_goes_on(tmp_path, "gil", undisturbed)
     assert stall.doing == "callback"
     assert "in hold_the_interpreter()" in stall.place
 
