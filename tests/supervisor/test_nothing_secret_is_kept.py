@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pitstop.errors import UserError
 from pitstop.events import AttemptStarted
 from pitstop.export.rerun import CommandMasked, script_of
 from pitstop.journal import Journal
@@ -45,7 +46,12 @@ def test_a_secret_that_was_changed_is_no_other_command() -> None:
     assert present_command(_COMMAND) == present_command(other)
 
 
-def test_a_command_that_is_not_kept_whole_is_not_run_again(tmp_path: Path) -> None:
+def test_a_command_that_is_not_kept_whole_is_run_again_as_it_is_named_once_more(
+    tmp_path: Path,
+) -> None:
     folder = open_or_create(tmp_path / "run", _COMMAND, tmp_path)
     with pytest.raises(CommandMasked, match="holds a secret"):
         script_of(folder, 1, tmp_path / "log")
+    with pytest.raises(UserError, match="not the run's command"):
+        script_of(folder, 1, tmp_path / "log", [*_COMMAND, "--more"])
+    assert script_of(folder, 1, tmp_path / "log", _COMMAND).command == tuple(_COMMAND)

@@ -19,12 +19,15 @@ _FORMATS = [each.value for each in Format]
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("out", type=click.Path(path_type=Path))
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.option("--to", "form", type=click.Choice(_FORMATS), required=True, help="What to write.")
 @click.option(
     "--checkpoint", default="", help="Name or step of a checkpoint.  [default: the newest good one]"
 )
 @click.option("--force", is_flag=True, help="Replace OUT.")
-def export(run: Path, out: Path, *, form: str, checkpoint: str, force: bool) -> None:
+def export(
+    run: Path, out: Path, *, command: tuple[str, ...], form: str, checkpoint: str, force: bool
+) -> None:
     """Write a saved state of RUN to OUT, in a format that others read.
 
     keras (OUT.keras; OUT.weights.h5 for weights alone), saved_model, tf_checkpoint
@@ -32,11 +35,13 @@ def export(run: Path, out: Path, *, form: str, checkpoint: str, force: bool) -> 
     runs up to the saved state, as in a resume, writes its model there, and ends.
     safetensors: every variable by its path; runs nothing, and needs no TensorFlow.
 
+    Secrets in the run's command are not kept: where it has some, name it behind `--`.
+
     RUN is only read.  Of a live run, the newest durable checkpoint is exported.
     """
     folder = find_run(run)
     if is_locked(folder.lock):
         say(f"{run} is live; its newest durable checkpoint is exported.")
-    request = ExportRequest(folder, Format(form), out.absolute(), checkpoint, force)
+    request = ExportRequest(folder, Format(form), out.absolute(), checkpoint, force, command)
     found = write_export(request, say)
     tell(f"{out}: step {found.step} ({found.checkpoint})")

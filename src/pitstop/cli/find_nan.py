@@ -17,21 +17,26 @@ from pitstop.supervisor.terminal.own_words import say
 
 @click.command(name="find-nan")
 @click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--step",
     type=click.IntRange(min=1),
     help="The step to look at, counted over the whole run.  [default: of the first bad loss]",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def find_nan(run: Path | None, *, step: int | None, as_json: bool) -> None:
+def find_nan(
+    run: Path | None, *, command: tuple[str, ...], step: int | None, as_json: bool
+) -> None:
     """Find out where the NaN or infinity in the loss of RUN came from.
 
     Runs the command of RUN again from its last checkpoint before that step, saves
     nothing, and runs that one step layer by layer: was the batch bad already, a
     layer's output, the loss, or a gradient?  Of the callbacks only those of Keras
     that steer the training act.  `pitstop why` knows the answer from then on.
+
+    Secrets in the run's command are not kept: where it has some, name it behind `--`.
     """
-    found = locate(find_run(run), step or 0, say)
+    found = locate(find_run(run), step or 0, say, command)
     if as_json:
         fields = dataclasses.asdict(found.located)
         tell_json({**fields, "attempt": found.attempt, "from_step": found.from_step}, indent=None)

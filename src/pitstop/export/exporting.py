@@ -40,6 +40,7 @@ class ExportRequest:
         out: where to; absolute, for the script runs in a folder of its own.
         checkpoint: name or step of the checkpoint; empty for the newest.
         force: replace what is at `out`.
+        command: of the run, with its secrets; needed where it has some.
     """
 
     folder: RunFolder
@@ -47,6 +48,7 @@ class ExportRequest:
     out: Path
     checkpoint: str = ""
     force: bool = False
+    command: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,8 @@ def _run_script(request: ExportRequest, source: Source, partial: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="pitstop-export-") as scratch:
         log = Path(scratch) / "output.log"
         settings = Settings(export_to=request.format.value, export_path=str(partial))
-        script = rerun.script_of(request.folder, source.manifest.info.attempt, log)
+        attempt = source.manifest.info.attempt
+        script = rerun.script_of(request.folder, attempt, log, request.command)
         outcome = Host(settings, source.points, source.image, Path(scratch)).run(script)
         _check(outcome, log.read_text(encoding="utf-8", errors="replace"))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from pitstop.events import (
     Notice,
 )
 from pitstop.export import rerun
-from pitstop.export.host import Host, Outcome
+from pitstop.export.host import Host, Outcome, Script
 from pitstop.export.source import Source, choose
 from pitstop.journal import Entry, Journal
 from pitstop.link.settings import Settings
@@ -51,7 +51,9 @@ class Found:
     from_step: int
 
 
-def find_nan(folder: RunFolder, step: int, say: Callable[[str], None]) -> Found:
+def find_nan(
+    folder: RunFolder, step: int, say: Callable[[str], None], command: Sequence[str] = ()
+) -> Found:
     """Runs the run's command up to a step, and that step in the open; keeps what it showed.
 
     The run's state is only read; what was found is written beside its attempt, so
@@ -61,6 +63,7 @@ def find_nan(folder: RunFolder, step: int, say: Callable[[str], None]) -> Found:
         folder: the run.
         step: counted from 1 over the whole run; 0 for that of the first bad loss.
         say: tells the user a line.
+        command: of the run, with its secrets; needed where it has some.
 
     Raises:
         NothingToFind: there is no such loss, or the training is a loop of the script's own.
@@ -75,7 +78,9 @@ def find_nan(folder: RunFolder, step: int, say: Callable[[str], None]) -> Found:
         from_step = source.manifest.info.step if source else 0
         say(f"running the script from {_place(from_step)} up to step {wanted:,}.")
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pitstop-nan-")))
-        located = _run_script(folder, attempt, source, Settings(find_nan_step=wanted), scratch)
+        log = scratch / "output.log"
+        script = rerun.script_of(folder, attempt, log, command)
+        located = _run_script(script, source, Settings(find_nan_step=wanted), scratch)
     with Journal(folder.attempt_dir(attempt) / FOUND_FILE, attempt) as found:
         found.append(located)
     return Found(located, attempt, from_step)
@@ -128,16 +133,14 @@ def _place(step: int) -> str:
 
 
 def _run_script(
-    folder: RunFolder, attempt: int, source: Source | None, settings: Settings, scratch: Path
+    script: Script, source: Source | None, settings: Settings, scratch: Path
 ) -> NonFiniteLocated:
-    log = scratch / "output.log"
-    script = rerun.script_of(folder, attempt, log)
     points, image = (source.points, source.image) if source else ((), _no_image)
     outcome = Host(settings, points, image, scratch).run(script)
     located = [each for each in outcome.events if isinstance(each, NonFiniteLocated)]
     if located:
         return located[-1]
-    raise _failure(outcome, log.read_text(encoding="utf-8", errors="replace"))
+    raise _failure(outcome, script.log.read_text(encoding="utf-8", errors="replace"))
 
 
 def _no_image(name: str) -> NoReturn:

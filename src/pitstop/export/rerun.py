@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from pitstop import journal
@@ -10,7 +12,7 @@ from pitstop.errors import UserError
 from pitstop.events import AttemptStarted, ExceptionRaised
 from pitstop.export.host import Outcome, Script
 from pitstop.link.settings import ENV_ENTROPY
-from pitstop.masking import MASK
+from pitstop.masking import MASK, masked_words
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.runs.entropy import hash_seed
 
@@ -25,17 +27,19 @@ class CommandMasked(UserError):
     """The run's command is not kept as it was, for it holds a secret."""
 
 
-def script_of(folder: RunFolder, attempt: int, log: Path) -> Script:
+def script_of(folder: RunFolder, attempt: int, log: Path, command: Sequence[str] = ()) -> Script:
     """The run's command as an attempt started it.
 
     Args:
         folder: the run.
         attempt: number of the attempt that is repeated.
         log: the file that gets what it prints.
+        command: the run's command with its secrets, which the folder does not keep; or empty.
 
     Raises:
         WorkFolderGone: it cannot be started where it was.
         CommandMasked: its secrets are not known.
+        UserError: the command is not the run's.
     """
     identity = folder.identity
     if not Path(identity.cwd).is_dir():
@@ -43,15 +47,22 @@ def script_of(folder: RunFolder, attempt: int, log: Path) -> Script:
             f"The run's command was started in {identity.cwd}, which is gone.",
             "Make the folder again.",
         )
-    if any(MASK in word for word in identity.command):
-        raise CommandMasked(
-            "The run's command holds a secret, which its folder does not keep.",
-            "Give the secret to the script by an environment variable, and start a run anew.",
-        )
     launched = _was_launched(folder, attempt)
     seeds = {ENV_ENTROPY: identity.entropy, **hash_seed(identity.entropy, os.environ, {})}
     environment = {**os.environ, **seeds}
-    return Script(identity.command, Path(identity.cwd), environment, log, launched)
+    return Script(_whole(identity.command, command), Path(identity.cwd), environment, log, launched)
+
+
+def _whole(kept: tuple[str, ...], given: Sequence[str]) -> tuple[str, ...]:
+    """The run's command with its secrets, if it has any."""
+    if given and tuple(masked_words(given)) != kept:
+        raise UserError("This is not the run's command.", f"Name it as it was: {shlex.join(kept)}")
+    if not given and any(MASK in word for word in kept):
+        raise CommandMasked(
+            "The run's command holds a secret, which its folder does not keep.",
+            f"Name the command once more, with the secret, behind `--`: -- {shlex.join(kept)}",
+        )
+    return tuple(given) or kept
 
 
 def describe_end(outcome: Outcome, output: str) -> str:
