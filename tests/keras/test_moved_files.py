@@ -11,6 +11,7 @@ import pytest
 from pitstop.engine.made_folders import MADE, is_moved, moved
 from pitstop.engine.python_state import Encoder
 from pitstop.keras import callback_state, moved_files
+from pitstop.keras.moved_files import Followed
 
 _OLD, _NEW = "exp-20250131-120000", "exp-20250201-080000"
 
@@ -40,12 +41,12 @@ def test_what_a_callback_has_written_is_copied(
     now = _checkpoint(tmp_path / _NEW, name)
     assert not callback_state.restore([now], described, {})
     assert now.filepath == str(tmp_path / _NEW / name)
-    copied = moved_files.follow([now], {"callbacks": described})
+    copied = moved_files.follow([now], {"callbacks": described}).copied
     assert sorted(copied) == [tmp_path / _NEW / each for each in kept]
     assert [each.read_text() for each in sorted(copied)] == kept
     # What the script has written since is not replaced.
     (tmp_path / _OLD / kept[0]).write_text("changed")
-    assert moved_files.follow([now], {"callbacks": described}) == []
+    assert moved_files.follow([now], {"callbacks": described}) == Followed()
 
 
 def test_a_path_that_differs_in_more_than_numbers_is_not_followed(tmp_path: Path) -> None:
@@ -67,22 +68,61 @@ def test_attributes_of_the_scripts_own_callbacks_follow_too(tmp_path: Path) -> N
     described, _ = callback_state.capture([before], Encoder("p/"))
     assert not callback_state.restore([now], described, {})
     assert (now.path, now.least) == (str(tmp_path / _NEW / "best.txt"), 0.25)
-    assert moved_files.follow([now], {"callbacks": described}) == [Path(now.path)]
+    found = moved_files.follow([now], {"callbacks": described})
+    assert found.copied == (Path(now.path),)
 
 
 def test_folders_that_the_script_makes_are_paired_by_place_form_and_order(tmp_path: Path) -> None:
     def made(*names: str) -> list[str]:
         return [str(tmp_path / name) for name in names]
 
-    before = made("results", _OLD, f"{_OLD}/plots", "tmpab_3xyz9", "job-7", "job-8")
-    now = made(_NEW, "tmpq1w2e3r4", f"{_NEW}/plots", "job-8", "job-9", "other")
+    before = made("results", _OLD, f"{_OLD}/plots", "tmpab_3xyz9", "a-2025-01-31_12-00-00")
+    now = made(_NEW, "tmpq1w2e3r4", f"{_NEW}/plots", "a-2025-02-01_08-30-00", "other")
     found = [(old.name, new.name) for old, new in moved(before, now)]
     assert found == [
         (_OLD, _NEW),
         ("tmpab_3xyz9", "tmpq1w2e3r4"),
-        ("job-7", "job-8"),
-        ("job-8", "job-9"),
+        ("a-2025-01-31_12-00-00", "a-2025-02-01_08-30-00"),
     ]
+
+
+def test_folders_of_several_trials_are_not_mixed_up(tmp_path: Path) -> None:
+    """The second attempt of a sweep skips the trials that are done."""
+    trials = [str(tmp_path / f"trial-{number}") for number in range(4)]
+    assert moved(trials[:3], trials[2:]) == []
+    times = [str(tmp_path / f"trial-2025013{day}-120000") for day in range(3)]
+    assert moved(times, times[2:]) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("run-0b4fa8d2-13aa-4e0b-9c3e-1d2f3a4b5c6d", "run-1c5fb9e3-24bb-4f1c-8d4f-2e3a4b5c6d7e"),
+        ("1738324800", "1738411200"),
+        ("digest-0a1b2c3d", "digest-4e5f6a7b"),
+    ],
+)
+def test_names_that_chance_or_time_makes(tmp_path: Path, before: str, now: str) -> None:
+    assert is_moved(str(tmp_path / now), str(tmp_path / before))
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [("3/100000000", "4/200000000"), ("{}/model-3.h5", "{}/model-4.h5"), ("{}/v1/a", "{}/v2/a")],
+)
+def test_counters_are_values_and_not_such_names(tmp_path: Path, before: str, now: str) -> None:
+    assert not is_moved(now.format(tmp_path), before.format(tmp_path))
+
+
+def test_a_disk_is_not_filled_with_copies(tmp_path: Path) -> None:
+    (tmp_path / _OLD).mkdir()
+    (tmp_path / _OLD / "best.weights.h5").write_bytes(bytes(100))
+    before = _checkpoint(tmp_path / _OLD, "best.weights.h5")
+    described, _ = callback_state.capture([before], Encoder("p/"))
+    now = _checkpoint(tmp_path / _NEW, "best.weights.h5")
+    found = moved_files.follow([now], {"callbacks": described}, most_bytes=99)
+    assert found == Followed(left=(tmp_path / _OLD / "best.weights.h5",))
+    assert not (tmp_path / _NEW).exists()
 
 
 def test_files_of_such_a_folder_are_copied_with_their_times(
@@ -96,7 +136,7 @@ def test_files_of_such_a_folder_are_copied_with_their_times(
     new.mkdir()
     (new / "log.txt").write_text("new")
     monkeypatch.setattr(MADE, "_paths", {str(new): None})
-    (copied,) = moved_files.follow([], {"callbacks": [], "folders": [str(old)]})
+    (copied,) = moved_files.follow([], {"callbacks": [], "folders": [str(old)]}).copied
     assert copied == new / "deep/best.txt"
     assert (copied.read_text(), copied.stat().st_mtime) == ("old", 1000)
     assert (new / "log.txt").read_text() == "new"

@@ -14,8 +14,16 @@ _MOST_FOLDERS = 64
 _OWN = str(Path(__file__).parents[1]) + os.sep
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _LIBRARY = (str(Path(os.__file__).parent) + os.sep, "<")
-_CHANCE = re.compile(r"(?<=tmp)[a-z0-9_]{8}|[0-9a-f]{6,}|\d+")
-"""Of a name: what `tempfile` draws, a part of a UUID or digest, a number."""
+_CHANCE = re.compile(
+    r"(?<=tmp)[a-z0-9_]{8}"
+    r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|\d{8}[-_T]?\d{4,6}|\d{9,}|\d{2,4}(?:[-_.:T ]\d{2}){2,}"
+    r"|(?=\d*[a-f])[0-9a-f]{6,}"
+)
+"""Of a name: what `tempfile` draws; a UUID; a date and a time, or seconds; a part of a digest.
+
+A short number is none: `trial-1` and `trial-2` are two things.
+"""
 
 
 class MadeFolders:
@@ -58,29 +66,36 @@ def _is_asked_by_script(frame: types.FrameType | None) -> bool:
 
 
 def is_moved(now: Any, before: Any) -> bool:
-    """Whether two texts are one path but for what the time or chance makes of it."""
+    """Whether two texts are one path but for what the time or chance makes of it.
+
+    A text such as "3/10" is none: the folder of the one before must be there.
+    """
     return (
         isinstance(now, str)
         and isinstance(before, str)
         and now != before
         and os.sep in now
         and _form(now) == _form(before)
+        and Path(before).parent.is_dir()
     )
 
 
 def moved(before: Iterable[str], now: Iterable[str]) -> list[tuple[Path, Path]]:
     """Pairs of folders that are one but for such names, the one of before first.  Pure.
 
-    Of those alike in one place, the first made before is the first made now.
+    Of those alike in one place, the first made before is the first made now.  A folder that was
+    made both times is its own.
     """
+    old_paths, new_paths = list(map(Path, before)), list(map(Path, now))
     alike: dict[tuple[Path, str], list[Path]] = {}
-    for each in map(Path, now):
-        alike.setdefault((each.parent, _form(each.name)), []).append(each)
+    for new in new_paths:
+        if new not in old_paths:
+            alike.setdefault((new.parent, _form(new.name)), []).append(new)
     pairs = []
-    for old in map(Path, before):
+    for old in old_paths:
         others = alike.get((old.parent, _form(old.name)))
-        if others and (new := others.pop(0)) != old:
-            pairs.append((old, new))
+        if others and old not in new_paths:
+            pairs.append((old, others.pop(0)))
     return pairs
 
 

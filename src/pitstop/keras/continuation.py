@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from pitstop.engine.course import Course
@@ -43,6 +45,14 @@ _FOLLOWED = (
     "The script writes under other names than before, since the time or chance is in them: what it "
     "had written is copied to {}."
 )
+_LEFT = (
+    "What the script had written in {} is too large to be copied to where it writes now; a name "
+    "that stays the same needs no copy."
+)
+
+
+def _first_of(paths: Sequence[Path]) -> str:
+    return ", ".join(map(str, paths[:_NAMED])) + (", ..." if paths[_NAMED:] else "")
 
 
 class Continuation:
@@ -69,11 +79,13 @@ class Continuation:
 
     @observing(spoils=True)
     def _follow_files(self) -> None:
-        copied = moved_files.follow(self._run.listed_callbacks(), self._saved.state["fit"])
-        if copied:
-            names = ", ".join(map(str, copied[:_NAMED])) + (", ..." if copied[_NAMED:] else "")
+        found = moved_files.follow(self._run.listed_callbacks(), self._saved.state["fit"])
+        if found.left:
+            self._doubts.append(_LEFT.format(found.left[0].parent))
+        if found.copied:
+            message = _FOLLOWED.format(_first_of(found.copied))
             remedy = "A name that stays the same needs no copy."
-            self._run.session.report(Notice("files_followed", _FOLLOWED.format(names), remedy))
+            self._run.session.report(Notice("files_followed", message, remedy))
 
     @property
     def position(self) -> Position:

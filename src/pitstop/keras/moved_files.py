@@ -10,6 +10,7 @@ import glob
 import re
 import shutil
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,25 @@ from pitstop.engine.made_folders import MADE, is_moved, moved
 from pitstop.keras import callback_match
 
 _FIELDS = re.compile(r"\{[^{}]*\}")
+_MOST_BYTES = 1 << 30
 _EVENTS = "tfevents"
 """In names of TensorBoard's files: each process has its own."""
 
 
-def follow(callbacks: list[Any], fit: dict[str, Any]) -> list[Path]:
+@dataclass(frozen=True)
+class Followed:
+    """What was found under names of before.
+
+    Attributes:
+        copied: where the copies are; they keep the time of the last change.
+        left: files that are too large together to be copied, where they were.
+    """
+
+    copied: tuple[Path, ...] = ()
+    left: tuple[Path, ...] = ()
+
+
+def follow(callbacks: list[Any], fit: dict[str, Any], most_bytes: int = _MOST_BYTES) -> Followed:
     """Copies what an earlier attempt has written to where the script writes now.
 
     What is there already stays.
@@ -29,19 +44,22 @@ def follow(callbacks: list[Any], fit: dict[str, Any]) -> list[Path]:
     Args:
         callbacks: as the script has made them.
         fit: the part of the saved state that tells of the fit.
-
-    Returns:
-        The copies; they keep the time of the last change.
+        most_bytes: of all files together; a disk is not filled with copies.
     """
-    copied = []
     folders = moved(fit.get("folders", ()), MADE.paths)
-    for source, target in (*_in_folders(folders), *_of_callbacks(callbacks, fit["callbacks"])):
-        is_missing = not target.exists() and not target.is_symlink()
-        if is_missing and source.is_file() and not source.is_symlink():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target)
-            copied.append(target)
-    return copied
+    pairs = dict.fromkeys((*_in_folders(folders), *_of_callbacks(callbacks, fit["callbacks"])))
+    missing = [(source, target) for source, target in pairs if _is_missing(source, target)]
+    if sum(source.stat().st_size for source, _ in missing) > most_bytes:
+        return Followed(left=tuple(source for source, _ in missing))
+    for source, target in missing:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(source, target)
+    return Followed(copied=tuple(target for _, target in missing))
+
+
+def _is_missing(source: Path, target: Path) -> bool:
+    is_file = source.is_file() and not source.is_symlink()
+    return is_file and not target.exists() and not target.is_symlink()
 
 
 def _in_folders(folders: Iterable[tuple[Path, Path]]) -> Iterator[tuple[Path, Path]]:
