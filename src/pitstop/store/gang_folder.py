@@ -150,7 +150,8 @@ def open_gang(path: Path) -> GangFolder:
         )
     except (OSError, NoRegularFile, ValueError, KeyError, TypeError, RecursionError) as error:
         raise RunFolderInvalid(
-            f"{path / GANG_FILE} says of no launched training: {error}.", _ELSEWHERE
+            f"{path / GANG_FILE} is no record of a launch: {error}.",
+            "Name another folder; each of its members is still a run of its own.",
         ) from error
 
 
