@@ -14,10 +14,11 @@ import click
 from pitstop.cli.places import PLACE
 from pitstop.cli.quantities import SECONDS
 from pitstop.cli.run import run
+from pitstop.cluster import secret
 from pitstop.launch.choice import choose, claim
 from pitstop.launch.ending import SAVE_SECONDS, Linger
 from pitstop.launch.output import Terminal
-from pitstop.launch.plan import ENV_SECRET, plan, ports_needed
+from pitstop.launch.plan import plan, ports_needed
 from pitstop.launch.runner import LaunchRequest, free_ports, launch_members
 from pitstop.remote.place import RemotePlace
 from pitstop.store.gang_folder import MOST_OF_A_KIND, Shape
@@ -132,7 +133,7 @@ def launch(
     gang, lock = claim(path, shape, command, new=new, takes=bool(take) or force)
     with closing(lock):
         members = plan(gang.shape, free_ports(ports_needed(shape)), gang.path)
-        shared = {"PYTHONUNBUFFERED": "1", **os.environ, ENV_SECRET: secrets.token_hex(32)}
+        shared = {"PYTHONUNBUFFERED": "1", **os.environ, secret.VARIABLE: secrets.token_hex(32)}
         request = LaunchRequest(
             members=members,
             command=command,

@@ -12,13 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pitstop.cluster import spec
 from pitstop.store.gang_folder import Shape, member_dir
 
 HOST = "127.0.0.1"
-ENV_PORT = "PITSTOP_CLUSTER_PORT"
-"""Environment variable: where the leader's supervisor listens for those of the other members."""
-ENV_SECRET = "PITSTOP_CLUSTER_SECRET"
-"""Environment variable: by what the supervisors of one cluster know each other."""
 _WITHOUT_ADDRESS = ("evaluator",)
 
 
@@ -66,8 +63,8 @@ def plan(shape: Shape, ports: Sequence[int], path: Path) -> tuple[Member, ...]:
             name=f"{kind} {index}",
             run_dir=member_dir(path, kind, index),
             environment={
-                "TF_CONFIG": _config(cluster, kind, index),
-                ENV_PORT: str(supervisors),
+                spec.VARIABLE: _config(cluster, kind, index),
+                spec.PORT_VARIABLE: str(supervisors),
             },
             leads=place == 0,
         )
