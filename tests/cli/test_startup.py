@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-HEAVY = ("numpy", "tensorflow", "keras", "h5py")
+HEAVY = ("numpy", "tensorflow", "keras", "h5py", "asyncio", "ssl", "http")
 
 
 def _loaded(code: str) -> set[str]:

@@ -13,10 +13,11 @@ from dataclasses import replace
 import pytest
 
 from pitstop.cluster import frames, roster
+from pitstop.cluster.happenings import Happening, Heard, Parted, Trouble
 from pitstop.cluster.leader_server import LeaderServer, is_loopback
 from pitstop.cluster.member_client import MemberClient
 from pitstop.cluster.messages import PROTOCOL, Beat, EndReport, JoinRequest, Release
-from pitstop.cluster.network_thread import Happening, Heard, NetworkThread, Parted, Trouble
+from pitstop.cluster.network_thread import NetworkThread
 from pitstop.cluster.spec import ClusterSpec, Task
 
 SECRET = b"a secret that all members know"

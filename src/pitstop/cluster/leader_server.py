@@ -14,8 +14,9 @@ from pitstop.cluster.conversation import (
     WrongSecret,
     answer,
 )
+from pitstop.cluster.happenings import Heard, Parted, Trouble
 from pitstop.cluster.messages import JoinRequest
-from pitstop.cluster.network_thread import Heard, NetworkThread, Parted, Trouble
+from pitstop.cluster.network_thread import NetworkThread
 from pitstop.cluster.spec import Task
 from pitstop.link.messages import Message, Refusal
 

@@ -10,9 +10,7 @@ from pathlib import Path
 
 from pitstop import __version__
 from pitstop.cluster import roster, secret
-from pitstop.cluster.leader_server import LeaderServer
 from pitstop.cluster.lease import LEASE_SECONDS
-from pitstop.cluster.member_client import MemberClient
 from pitstop.cluster.messages import PROTOCOL, Beat, EndReport, JoinRequest, Release
 from pitstop.cluster.roster import ClusterMember
 from pitstop.cluster.spec import ClusterSpec, Task, leader_endpoint
@@ -135,10 +133,14 @@ class ClusterLink:
         endpoint = leader_endpoint(spec, self._environment)
         known = secret.find(self._environment, Path.home())
         if task == spec.leader:
+            from pitstop.cluster.leader_server import LeaderServer
+
             server = LeaderServer(endpoint, known, lambda request: roster.objection(spec, request))
             server.start()
             return Leading(server, self._lease_seconds)
         assert spec.leader is not None
+        from pitstop.cluster.member_client import MemberClient
+
         introduction = JoinRequest(
             PROTOCOL,
             str(task),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
+from pitstop.cluster.happenings import Heard, Parted, Trouble
 from pitstop.cluster.lease import BEAT_SECONDS, BeatLease
-from pitstop.cluster.member_client import MemberClient
 from pitstop.cluster.messages import Beat, EndReport, Release, StopProposal
-from pitstop.cluster.network_thread import Heard, Parted, Trouble
 from pitstop.cluster.spec import Task
 from pitstop.events import Event, LeaderFound, MemberReleased, Notice
 from pitstop.exit_codes import EXIT_STOPPED
+
+if TYPE_CHECKING:
+    from pitstop.cluster.member_client import MemberClient
 
 TROUBLE = "cluster_leader"
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from pitstop.cluster import roster
-from pitstop.cluster.leader_server import LeaderServer
+from pitstop.cluster.happenings import Heard, Parted, Trouble
 from pitstop.cluster.lease import BEAT_SECONDS, BeatLease
 from pitstop.cluster.messages import Beat, EndReport, JoinRequest, Release, StopProposal
-from pitstop.cluster.network_thread import Heard, Parted, Trouble
 from pitstop.cluster.roster import ClusterMember, Roster
 from pitstop.cluster.spec import Task
 from pitstop.events import Event, MemberEnded, MemberJoined, Notice, StopRequested
+
+if TYPE_CHECKING:
+    from pitstop.cluster.leader_server import LeaderServer
 
 TROUBLE = "cluster_member"
 
