@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-HEAVY = ("numpy", "tensorflow", "keras", "h5py", "asyncio", "ssl", "http")
+HEAVY = ("numpy", "tensorflow", "keras", "h5py", "asyncio", "ssl", "http", "email")
 
 
 def _loaded(code: str) -> set[str]:
@@ -26,6 +26,7 @@ def test_a_command_loads_nothing_heavy_and_no_report_before_it_needs_one() -> No
     packages = {name.split(".")[1] for name in loaded if name.startswith("pitstop.")}
     assert packages.isdisjoint({"diagnosis", "report", "comparison", "export", "drill", "doctor"})
     assert "rich" not in loaded
+    assert len(loaded) < 420
 
 
 @pytest.mark.parametrize("words", [("--version",), ("stop", "--help")])

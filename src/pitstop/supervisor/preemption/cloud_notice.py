@@ -13,7 +13,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from pitstop.durations import duration
@@ -197,11 +196,17 @@ def _concerns(event: Mapping[str, Any], own_name: str) -> bool:
     return known and own_name in resources
 
 
+def _seconds_of(text: str) -> float:
+    """Since the epoch, of a time such as `Mon, 19 Sep 2016 18:29:47 GMT`."""
+    # Not `email.utils`, which loads a good deal in every run.
+    return datetime.strptime(text, "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=UTC).timestamp()
+
+
 def _azure_notice(event: Mapping[str, Any], now_seconds: float) -> PreemptionNotice:
     # Empty once the event has started.
     text = str(event.get("NotBefore") or "")
     try:
-        ends_at_seconds = parsedate_to_datetime(text).timestamp() if text else math.nan
+        ends_at_seconds = _seconds_of(text) if text else math.nan
     except ValueError as error:
         raise MalformedNotice(f"no time: {text[:40]!r}") from error
     if math.isnan(ends_at_seconds):
