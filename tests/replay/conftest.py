@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from pitstop.engine import present_identity
 from pitstop.engine.call_site import CallSite
 from pitstop.engine.saved_state import SavedState
-from pitstop.replay import loop_identity
 from tests.replay.attempt import Attempt
 
 MakeAttempt = Callable[..., Attempt]
@@ -19,7 +19,7 @@ MakeAttempt = Callable[..., Attempt]
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeAttempt]:
     # Two attempts of one script stand in two lines of a test.
     site = CallSite(("script.py:<module>:step:0",), ("number=0",), (), complete=True, values="")
-    monkeypatch.setattr(loop_identity, "present_call_site", lambda: site)
+    monkeypatch.setattr(present_identity, "present_call_site", lambda: site)
     made: list[Attempt] = []
 
     def make_one(saved: SavedState | None = None) -> Attempt:

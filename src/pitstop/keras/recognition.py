@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pitstop.engine import variable_match
-from pitstop.engine.call_site import present_call_site
 from pitstop.engine.course import Course, decide, doubt_of_left_out
 from pitstop.engine.identity import Identity
 from pitstop.engine.matching import TrainingMatch, TrainingVerdict
-from pitstop.engine.process_name import process_name
-from pitstop.engine.program import command_digest, program_digest
+from pitstop.engine.present_identity import identity_of_present_call
 from pitstop.engine.refused import refuse_resume
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.session import Session
@@ -104,22 +102,13 @@ class Recognition:
         return ResumeRefused(refusal.message + more, refusal.remedy)
 
     def _identify(self, model: Any, arguments: Mapping[str, Any]) -> Identity:
-        site = present_call_site()
-        ordinal, visit = self._session.trainings.count(site.frames)
-        seed = randomness.script_seed()
-        return Identity(
+        place = identity_of_present_call(randomness.script_seed())
+        ordinal, visit = self._session.trainings.count(place.frames)
+        return replace(
+            place,
             ordinal=ordinal,
             visit=visit,
             left_out=self._session.milestones.left_out,
-            process=process_name(),
-            program=program_digest(),
-            command=command_digest(),
-            frames=site.frames,
-            counters=site.counters,
-            arguments=site.arguments,
-            complete=site.complete,
-            values=site.values,
-            seed="" if seed is None else str(seed),
             reseeded=self._stream is not None and self._stream is not randomness.stream(),
             random=fit_identity.random_of(model),
             architecture=fit_identity.architecture_of(model),

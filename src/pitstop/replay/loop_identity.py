@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pitstop.engine.call_site import present_call_site
 from pitstop.engine.identity import Identity
 from pitstop.engine.matching import is_changed
-from pitstop.engine.process_name import process_name
-from pitstop.engine.program import command_digest, program_digest
+from pitstop.engine.present_identity import identity_of_present_call
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.replay import first_step
 from pitstop.replay.first_step import FirstStep, Likeness
@@ -55,19 +53,7 @@ class LoopIdentity:
     @classmethod
     def of_present_call(cls, first: FirstStep) -> LoopIdentity:
         """Of a loop whose first step has run now."""
-        site, seed = present_call_site(), randomness.script_seed()
-        place = Identity(
-            process=process_name(),
-            program=program_digest(),
-            command=command_digest(),
-            frames=site.frames,
-            counters=site.counters,
-            arguments=site.arguments,
-            complete=site.complete,
-            values=site.values,
-            seed="" if seed is None else str(seed),
-        )
-        return cls(place, first)
+        return cls(identity_of_present_call(randomness.script_seed()), first)
 
     def to_json(self, encoder: Encoder) -> dict[str, Any]:
         """For a saved state; arrays go to the encoder."""

@@ -1,0 +1,28 @@
+"""What is known of any training from the call that begins it."""
+
+from __future__ import annotations
+
+from pitstop.engine.call_site import present_call_site
+from pitstop.engine.identity import Identity
+from pitstop.engine.process_name import process_name
+from pitstop.engine.program import command_digest, program_digest
+
+
+def identity_of_present_call(seed: int | None) -> Identity:
+    """The place of the call that runs now, in the program, the command and the process.
+
+    Args:
+        seed: what the script seeded TensorFlow with.
+    """
+    site = present_call_site()
+    return Identity(
+        process=process_name(),
+        program=program_digest(),
+        command=command_digest(),
+        frames=site.frames,
+        counters=site.counters,
+        arguments=site.arguments,
+        complete=site.complete,
+        values=site.values,
+        seed="" if seed is None else str(seed),
+    )
