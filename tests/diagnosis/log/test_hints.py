@@ -87,3 +87,29 @@ FAILED = "W tensorflow/core/framework/op_kernel.cc:968] "
 def test_what_tensorflow_calls_a_warning_before_its_exception(text: str, cause: CauseId) -> None:
     found = first(BARS + text)
     assert (found.cause if found else "unknown") == cause
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("MeanSquaredError: 0.02", "TrainError: 0.5, ValError: 0.6", "error: 0", "timeout: 30s"),
+        *("Early stopping patience 5", "Early stopping min_delta: 0.01", "Data loss: 0.234"),
+        "OOM score adjusted",
+    ],
+)
+def test_a_metric_or_a_setting_is_no_error(text: str) -> None:
+    assert first(f"start\n{text}\n{BARS}") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("Early stopping epoch 12", "early_stopping_or_callback_stop"),
+        ("KeyError: 0", "user_code_error"),
+        ("Data loss: truncated record at 1200", "data_error"),
+    ],
+)
+def test_what_ends_in_a_number_may_be_one(text: str, cause: CauseId) -> None:
+    found = first(f"start\n{text}\n")
+    assert found is not None
+    assert found.cause == cause

@@ -20,14 +20,14 @@ _SOUNDS_LIKE_AN_ERROR = re.compile(
     r"error|exception|fatal|fail(?:ed|ure)\b|^E |: E |\[E |^E\d{4} |\b[A-Z]+_[A-Z]+: "
     r"|\bOOM\b|\bout of memory\b|not found in checkpoint|size mismatch for|max retries exceeded"
     r"|(?:cannot|unable to) allocate|does not exist at: |not a \w+ file"
-    r"|\b(?:Failed precondition|Unavailable|Data loss|Out of range|Invalid argument): "
+    r"|\b(?:Failed precondition|Unavailable|Data loss|Out of range|Invalid argument): (?![-+\d])"
     r"|^(?:Original stack trace for|Caused by op) '",
     re.IGNORECASE,
 )
 _IS_NONE = re.compile(
     r"warning|^W |: W |^W\d{4} |not a failure|End of sequence|Unable to register|cuInit"
     r"|dynamic library|Killed? process|\bretry|ignor|TF-TRT|NUMA|no error|0 errors"
-    r"|interpreter state",
+    r"|interpreter state|OOM score",
     re.IGNORECASE,
 )
 _CALLED_AN_ERROR = re.compile(r"(?:^|: )E(?:\d{4})? .*?\] (?P<said>.*)$")

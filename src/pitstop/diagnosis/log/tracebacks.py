@@ -26,6 +26,10 @@ ERROR_NAME = re.compile(
     r"|error|gaierror|timeout)$"
 )
 """What a line must begin with to be taken for an exception where no traceback precedes."""
+_MEASURED = re.compile(
+    r"(?!KeyError)[\w.]+: [-+]?\d[\d.]*(?:e[-+]?\d+)?\s*(?:%|m?s)?(?:[\s,;|]+\w+ ?[:=].*)?$"
+)
+"""What reads like an exception and is a metric, or a setting: `MeanSquaredError: 0.02`."""
 _REPORTED = re.compile(
     r"^.*Error reported to Coordinator: (?:<class ')?(?P<name>[\w.]+)'?>?, (?P<message>.*)$"
 )
@@ -220,6 +224,8 @@ def _lone(stream: list[Line], index: int) -> tuple[Traceback, int] | None:
     if title["name"] == "error" and not title["message"]:
         return None
     first = _first_frame_above(stream, index)
+    if first == index and _MEASURED.match(title.group()):
+        return None
     return _build(stream, first, index, headed=first < index)
 
 

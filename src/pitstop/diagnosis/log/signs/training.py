@@ -27,8 +27,10 @@ TRAINING = (
     Sign(
         line(
             r"^[\s#>\"'*|/-]*Epoch \d+: (?i:early stopping).*$",
-            r"^(?!.*counter)(?!.*(?:enabled|patience ?=|Creating|[Uu]sing)).*\b[Ee]arly[ -]?[Ss]top"
-            r"p(?:ing|ed)\b.*(?:trigger|stop|epoch|best|iteration|no improve|activated|\d|!).*$",
+            r"^(?!.*counter)(?!.*(?:enabled|patience ?=|Creating|[Uu]sing))"
+            r"(?!.*[Ss]topping (?:(?!epoch|iter|step)\w+ ?)?[:= ] ?[\d.e-]+\W*$)"
+            r".*\b[Ee]arly[ -]?[Ss]topp(?:ing|ed)\b"
+            r".*(?:trigger|stop|epoch|best|iteration|no improve|activated|\d|!).*$",
             r"^\s*[Ee]arly[ -]?[Ss]topp(?:ing|ed)[.!]*$",
             r"^.*Signaling Trainer to stop.*$",
             r"^.*[Nn]o improvement (?:for|in|since) .*(?:stop|terminat).*$",

@@ -43,7 +43,7 @@ _NO_PART_OF_IT = re.compile(
 
 _OLD_STATUS = re.compile(
     r"\b(?:Resource exhausted|Not found|Invalid argument|Out of range|Unavailable|Aborted"
-    r"|Failed precondition|Data loss|Deadline exceeded|Cancelled)(?=: )"
+    r"|Failed precondition|Data loss|Deadline exceeded|Cancelled)(?=: (?![-+\d]))"
 )
 """As TensorFlow spelled the codes before 2.9, when "NOT_FOUND: " became the form of all."""
 
