@@ -98,5 +98,5 @@ def test_earlier_attempts_take_one_line_each() -> None:
 def test_a_running_run() -> None:
     assert screen(RUNNING).splitlines() == [
         "runs/train, attempt 3: running",
-        "The run is going on; nothing ended yet.",
+        "Nothing has ended yet.",
     ]

@@ -85,7 +85,7 @@ def _heading(report: WhyReport) -> Text:
 def _body(report: WhyReport) -> list[RenderableType]:
     diagnosis, finding = report.last, report.last.finding
     if finding is None:
-        return [Text("The run is going on; nothing ended yet.")]
+        return [Text("Nothing has ended yet.")]
     sure = f" ({finding.confidence:.0%} sure): "
     cause = Text.assemble((finding.cause, "bold"), sure, finding.summary)
     parts: list[RenderableType] = [cause, *_list(finding.advice, _REMEDY, "bold")]

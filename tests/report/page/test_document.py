@@ -60,7 +60,7 @@ def test_it_is_small_however_much_a_run_says() -> None:
 
 
 def test_a_run_that_goes_on_and_one_without_records() -> None:
-    assert "The run is going on" in Page(render(RUNNING)).text
+    assert "Nothing has ended yet" in Page(render(RUNNING)).text
     text = Page(render(REPORT)).text
     assert "Free space" in text
     assert "How it went" not in text

@@ -70,7 +70,7 @@ def _main(report: WhyReport) -> Element:
 def _header(report: WhyReport) -> Element:
     diagnosis, finding = report.last, report.last.finding
     attempt = f", attempt {diagnosis.attempt}" if diagnosis.attempt else ""
-    text = finding.summary if finding else "The run is going on; nothing ended yet."
+    text = finding.summary if finding else "Nothing has ended yet."
     return element(
         "header",
         element(
