@@ -9,6 +9,7 @@ begins with "$":
     {"$scalar": [dtype, base64]}          NumPy scalars, bit for bit
     {"$array": [name, dtype, shape]}      NumPy arrays, stored beside the tensors
     {"$floats": name}                     a long list of floats, stored the same way
+    {"$value": [kind, ...]}               paths, times, ranges, complex numbers: see plain_values
 
 Anything else is refused by name: an object that only its class can rebuild has
 no place in a checkpoint.
@@ -23,6 +24,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+from pitstop.engine import plain_values
 
 _LONG_LIST = 64
 
@@ -116,6 +119,9 @@ class Encoder:
         ]
         return {"$dict": pairs}
 
+    def _value(self, value: Any, where: str) -> Any:
+        return {"$value": self._items(plain_values.parts_of(value), where)}
+
 
 def _name_of(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
@@ -139,6 +145,7 @@ _ENCODERS: dict[type, Callable[[Encoder, Any, str], Any]] = {
     frozenset: Encoder._frozenset,
     deque: Encoder._deque,
     dict: Encoder._dict,
+    **dict.fromkeys(plain_values.KINDS, Encoder._value),
 }
 
 
@@ -180,6 +187,8 @@ def _decode_marked(mark: str, value: Any, arrays: Mapping[str, memoryview]) -> A
     if mark == "$floats":
         data = arrays[value]
         return _array(data, "<f8", [len(data) // 8]).tolist()
+    if mark == "$value":
+        return plain_values.made_of(*[_decode(item, arrays) for item in value])
     if mark == "$dict":
         return {_decode(key, arrays): _decode(item, arrays) for key, item in value}
     return _decode_collection(mark, [_decode(item, arrays) for item in value])

@@ -96,8 +96,19 @@ def _attributes(value: Any) -> Mapping[str, Any]:
     try:
         found = object.__getattribute__(value, "__dict__")
     except AttributeError:
-        return {}
-    return found if isinstance(found, dict) else {}
+        found = {}
+    return {**(found if isinstance(found, dict) else {}), **dict(slots_of(value))}
+
+
+def slots_of(value: Any) -> Iterator[Reference]:
+    """The attributes that an object keeps in slots."""
+    for base in type(value).__mro__:
+        for name, member in vars(base).items():
+            if isinstance(member, types.MemberDescriptorType):
+                try:
+                    yield name, member.__get__(value)
+                except AttributeError:
+                    continue
 
 
 def _of_function(name: str, function: types.FunctionType) -> Iterator[Reference]:

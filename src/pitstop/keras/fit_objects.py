@@ -93,6 +93,10 @@ class FitObjects:
         self._before_replay = self._fenced(self._state.look_at_input, {})
         self.capture_input()
 
+    def living(self) -> Mapping[str, Any]:
+        """The objects that are followed: arrays among them live as long as this is kept."""
+        return self._state.living()
+
     def restore(
         self, saved: Mapping[str, Any], arrays: Mapping[str, memoryview], *, left: str
     ) -> None:

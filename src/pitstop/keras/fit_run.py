@@ -373,6 +373,8 @@ class FitRun:
         self.epoch_iterator._steps_seen = fit["steps_seen"]
         self.epoch_iterator._num_batches = fit["num_batches"]
         callbacks = self.callbacks.callbacks
+        # What callbacks held is still named by what is restored behind them.
+        living = self.objects.living()
         self._tell_callbacks(
             callback_state.restore(callbacks, fit["callbacks"], saved.tensors),
             callback_state.new_kinds(callbacks, fit["callbacks"]),
@@ -380,6 +382,7 @@ class FitRun:
         self.objects.restore(
             fit.get("objects", NO_OBJECTS), saved.tensors, left=self.input.stays(saved)
         )
+        del living
         self._structure.restore(fit.get("structure", {}))
         CHANGED.watch(saved.state.get("time_seconds", math.inf), self._parts.doubt)
         stop_training.set_silently(self.model, value=fit["stop_training"])

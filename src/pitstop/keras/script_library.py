@@ -5,7 +5,7 @@ from __future__ import annotations
 import dis
 import functools
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from pitstop.tensorflow import private as tensorflow_private
+from pitstop.tensorflow import tables
 from pitstop.tensorflow.streams import is_part_of_an_input
 
 _LIBRARIES = ("keras.", "tensorflow.")
@@ -37,7 +38,6 @@ _ELSEWHERE = (
 )
 _SUMMARY_MODULE = tf.summary.SummaryWriter.__module__
 """Where TensorFlow keeps the contexts of its writers, too."""
-_TABLES = (tf.lookup.experimental.MutableHashTable, tf.lookup.experimental.DenseHashTable)
 # The graph of a functional model leads to its layers, which are met anyway.
 _SET_BY_CALLBACKS = frozenset({"history"})
 """What Keras' list of callbacks sets on a model."""
@@ -69,39 +69,42 @@ class KerasLibrary:
         names = _names_set_by_libraries(kind)
         return names | _SET_BY_CALLBACKS if issubclass(kind, keras.Model) else names
 
+    def remade_names(self, kind: type) -> frozenset[str]:
+        """Such as the writer of a `CSVLogger`."""
+        return _names_set_by_libraries(kind)
+
     def functions_of(self, value: Any) -> Iterator[Any]:
         """The Python function of a `tf.function`."""
-        function = getattr(value, "python_function", None) if not isinstance(value, type) else None
+        # By the class: an object of the script may answer to any name, or with an error.
+        has_one = hasattr(type(value), "python_function")
+        function = value.python_function if has_one else None
         if isinstance(function, types.FunctionType):
             yield function
 
     def array_of(self, value: Any) -> np.ndarray[Any, Any] | None:
-        """The value of an eager tensor of numbers."""
-        if not tensorflow_private.is_eager_tensor(value) or value.dtype in _NO_NUMBERS:
+        """The value of an eager tensor of numbers or strings."""
+        if not tensorflow_private.is_eager_tensor(value) or value.dtype in _HANDLES:
             return None
         return np.array(value.numpy())
 
-    def tensor_of(self, array: np.ndarray[Any, Any]) -> Any:
+    def tensor_of(self, value: Any) -> Any:
         """A constant."""
-        return tf.constant(array)
+        return tf.constant(value)
 
-    def table_of(self, value: Any) -> Mapping[Any, Any] | None:
-        """The content of a mutable hash table."""
-        if not isinstance(value, _TABLES):
-            return None
-        keys, values = value.export()
-        return dict(zip(keys.numpy().tolist(), values.numpy().tolist(), strict=True))
+    def is_table(self, value: Any) -> bool:
+        """Mutable hash tables; others never change."""
+        return issubclass(type(value), tables.KINDS)
 
-    def refill_table(self, table: Any, content: Mapping[Any, Any]) -> None:
-        """Removes what is there, and inserts the saved content."""
-        keys, _ = table.export()
-        table.remove(keys)
-        if content:
-            inserted = tf.constant(list(content.keys()), table.key_dtype)
-            table.insert(inserted, tf.constant(list(content.values()), table.value_dtype))
+    def entries_of(self, table: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """The keys and the values in it."""
+        return tables.entries(table)
+
+    def refill_table(self, table: Any, keys: Any, values: Any) -> None:
+        """Removes what is there, and inserts the saved entries."""
+        tables.refill(table, keys, values)
 
 
-_NO_NUMBERS = (tf.string, tf.resource, tf.variant)
+_HANDLES = (tf.resource, tf.variant)
 
 
 @functools.lru_cache(maxsize=1024)

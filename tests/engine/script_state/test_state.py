@@ -5,20 +5,15 @@ from __future__ import annotations
 import copy
 import dataclasses
 import io
-import json
-import sys
-import types
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pitstop.engine import reachable
-from pitstop.engine.python_state import Encoder
-from pitstop.engine.script_state.state import ScriptState
+from tests.engine.script_state.scripted import begun, carried, process, saved_of
 
 _SOURCE = """
 import collections
@@ -79,66 +74,10 @@ def counter():
 """
 
 
-class NoLibrary:
-    """A process without any framework."""
-
-    def is_opened(self, kind: type) -> bool:
-        return False
-
-    is_followed = is_elsewhere = is_opened
-
-    def own_names(self, kind: type) -> frozenset[str]:
-        return frozenset()
-
-    def functions_of(self, value: Any) -> Iterator[Any]:
-        return iter(())
-
-    def array_of(self, value: Any) -> None:
-        return None
-
-    def tensor_of(self, array: Any) -> Any:
-        return array
-
-    def table_of(self, value: Any) -> None:
-        return None
-
-    def refill_table(self, table: Any, content: Mapping[Any, Any]) -> None:
-        raise NotImplementedError
-
-
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[], Any]:
     """Runs the script, as another process would; its module."""
-    for name in reachable.user_modules():
-        monkeypatch.delitem(sys.modules, name)
-
-    def again() -> types.ModuleType:
-        module = types.ModuleType("script")
-        module.__file__ = str(tmp_path / "script.py")
-        monkeypatch.setitem(sys.modules, "script", module)
-        exec(compile(_SOURCE, module.__file__, "exec"), vars(module))
-        return module
-
-    return again
-
-
-def begun(**roots: Any) -> ScriptState:
-    state = ScriptState(NoLibrary())
-    state.begin(roots, {})
-    return state
-
-
-def saved_of(state: ScriptState) -> tuple[Any, dict[str, memoryview]]:
-    """What a checkpoint holds of it."""
-    encoder = Encoder("")
-    saved = json.loads(json.dumps(state.capture(encoder, read_ahead=False)))
-    return saved, {name: memoryview(each.tobytes()) for name, each in encoder.arrays.items()}
-
-
-def carried(state: ScriptState, into: ScriptState) -> None:
-    saved, arrays = saved_of(state)
-    assert state.unverified == []
-    assert into.restore(saved, arrays, read_ahead=False) == []
+    return process(_SOURCE, monkeypatch, tmp_path)
 
 
 def test_globals_class_attributes_and_objects_come_back(run: Any) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import itertools
 import pickle
 import secrets
 import types
@@ -25,6 +24,7 @@ _DISPLAYS = (
     *("matplotlib", "tqdm", "logging", "rich", "IPython", "ipywidgets", "PIL", "wandb"),
     *("datetime", "pathlib", "uuid"),
 )
+_ITERATORS = ("builtins", "itertools")
 _FRAMEWORKS = ("keras", "tensorflow", "jax", "torch")
 CACHED = functools._lru_cache_wrapper
 """Functions that remember what they have returned."""
@@ -62,17 +62,23 @@ def fingerprint(value: Any) -> str | None:
         return str(getattr(value, "__qualname__", ""))
     if isinstance(value, types.GeneratorType):
         return _of_generator(value)
-    if isinstance(value, itertools.count):
-        return repr(value)
     if isinstance(value, CACHED):
         return str(value.cache_info().misses)
     package = _package(value)
     if package in _FRAMEWORKS:
-        if hasattr(value, "__next__"):
-            # Where it stands cannot be asked cheaply: it counts as moved.
-            return secrets.token_hex(8)
+        if hasattr(type(value), "__next__"):
+            return _moved()
         return str(getattr(value, "__dict__", {}).get("_name", ""))
-    return None if package in _DISPLAYS else _pickled(value)
+    if package in _DISPLAYS:
+        return None
+    found = _pickled(value)
+    is_iterator = package in _ITERATORS and hasattr(type(value), "__next__")
+    return _moved() if found is None and is_iterator else found
+
+
+def _moved() -> str:
+    """Of what cannot say where it stands: it counts as moved."""
+    return secrets.token_hex(8)
 
 
 def _package(value: Any) -> str:

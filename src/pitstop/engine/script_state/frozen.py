@@ -4,6 +4,7 @@
 {"$opaque": type}     something that is not carried; what is there stays there
 {"$items": [...]}     a tuple that holds one of these
 {"$tensor": array}    a tensor of the framework
+{"$record": [class, ...]}   a named tuple of the script
 """
 
 from __future__ import annotations
@@ -31,33 +32,50 @@ class Opaque:
     Attributes:
         type_name: its class.
         fingerprint: changes when the value does; None where nobody can tell.
-        is_elsewhere: it is saved by other means.
     """
 
     type_name: str
     fingerprint: str | None = None
-    is_elsewhere: bool = False
+
+
+@dataclass(frozen=True)
+class Record:
+    """A named tuple of the script.
+
+    Attributes:
+        form: its class.
+        items: frozen.
+    """
+
+    form: str
+    items: tuple[Any, ...]
 
 
 class Tensor:
-    """A tensor of the framework, by its value."""
+    """A tensor of the framework, by its value: an array, or strings in nested tuples."""
 
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
-        self.array = array
+    def __init__(self, value: Any) -> None:
+        has_strings = isinstance(value, np.ndarray) and value.dtype.hasobject
+        self.value = _in_tuples(value.tolist()) if has_strings else value
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Tensor)
-            and self.array.dtype == other.array.dtype
-            and self.array.shape == other.array.shape
-            and self.array.tobytes() == other.array.tobytes()
-        )
+        return isinstance(other, Tensor) and _bits(self.value) == _bits(other.value)
 
     __hash__ = None  # type: ignore[assignment]
 
 
+def _in_tuples(items: Any) -> Any:
+    return tuple(map(_in_tuples, items)) if isinstance(items, list) else items
+
+
+def _bits(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.dtype, value.shape, value.tobytes()
+    return value
+
+
 Resolve = Callable[[Any], Any]
-"""What a `Ref`, an `Opaque` or a `Tensor` stands for in this process."""
+"""What a `Ref`, an `Opaque`, a `Record` or a `Tensor` stands for in this process."""
 
 
 def to_json(value: Any, encoder: Encoder) -> Any:
@@ -72,8 +90,10 @@ def to_json(value: Any, encoder: Encoder) -> Any:
         case Opaque():
             return {"$opaque": value.type_name}
         case Tensor():
-            return {"$tensor": encoder.encode(value.array)}
-        case tuple() if any(map(_is_marked, value)):
+            return {"$tensor": encoder.encode(value.value)}
+        case Record():
+            return {"$record": [value.form, *(to_json(item, encoder) for item in value.items)]}
+        case tuple() if has_marks(value):
             return {"$items": [to_json(item, encoder) for item in value]}
     return encoder.encode(value)
 
@@ -91,34 +111,56 @@ def from_json(value: Any, arrays: Mapping[str, memoryview]) -> Any:
             return Opaque(type_name)
         case {"$tensor": array}:
             return Tensor(decode(array, arrays))
+        case {"$record": [str(form), *items]}:
+            return Record(form, tuple(from_json(item, arrays) for item in items))
         case {"$items": list(items)}:
             return tuple(from_json(item, arrays) for item in items)
     return decode(value, arrays)
 
 
-def _is_marked(value: Any) -> bool:
-    return isinstance(value, Ref | Opaque | Tensor) or (
-        type(value) is tuple and any(map(_is_marked, value))
-    )
+def has_marks(value: Any) -> bool:
+    """Whether a value, or one in a tuple, is none that the encoder knows."""
+    if type(value) is tuple:
+        return any(map(has_marks, value))
+    return isinstance(value, Ref | Opaque | Record | Tensor)
 
 
 def thaw(value: Any, resolve: Resolve) -> Any:
     """The value that frozen content stands for."""
-    if isinstance(value, Ref | Opaque | Tensor):
-        return resolve(value)
     if type(value) is tuple:
         return tuple(thaw(item, resolve) for item in value)
-    return value
+    return resolve(value) if has_marks(value) else value
 
 
-def is_opaque(value: Any) -> bool:
-    """Whether a value, or one in a tuple, is not carried."""
-    return isinstance(value, Opaque) or (type(value) is tuple and any(map(is_opaque, value)))
-
-
-def missing_in(value: Any) -> Opaque | None:
-    """What in a value is saved nowhere; None where nothing is missing."""
+def opaque_in(value: Any) -> Opaque | None:
+    """What in a value is not carried; None where nothing is missing."""
     if isinstance(value, Opaque):
-        return None if value.is_elsewhere else value
-    inner = value if type(value) is tuple else ()
-    return next((each for each in map(missing_in, inner) if each is not None), None)
+        return value
+    return next((each for each in map(opaque_in, _items_of(value)) if each is not None), None)
+
+
+def agrees(one: Any, other: Any) -> bool:
+    """Whether two values are the same, as far as they are carried."""
+    if isinstance(other, Opaque):
+        return isinstance(one, Opaque) and one.type_name == other.type_name
+    if opaque_in(other) is None:
+        return bool(one == other)
+    pairs = zip(_items_of(one), _items_of(other), strict=False)
+    is_alike = type(one) is type(other) and len(_items_of(one)) == len(_items_of(other))
+    return is_alike and all(agrees(*pair) for pair in pairs)
+
+
+def by_place(items: Any, kind: str) -> dict[Any, Any]:
+    """Items of a collection by what they are found again by: a dictionary's keys, or an index."""
+    if not isinstance(items, list):
+        return {}
+    return {
+        index if kind != "dict" or opaque_in(item[0]) else ("key", item[0]): item
+        for index, item in enumerate(items)
+    }
+
+
+def _items_of(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, Record):
+        return value.items
+    return value if type(value) is tuple else ()

@@ -7,11 +7,13 @@ import collections
 import threading
 import types
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
+
+from pitstop.engine.reachable import slots_of
 
 _PLAIN_OBJECTS = (
     types.SimpleNamespace,
@@ -29,14 +31,19 @@ COLLECTIONS: Mapping[str, type] = {
 }
 FIELDS = ("object", "function", "class", "module", "context")
 _UNSET = object()
-_FACTORIES: Mapping[str, Any] = {each.__name__: each for each in (int, float, list, dict, set, str)}
+_FACTORIES: Mapping[str, Any] = {
+    each.__name__: each
+    for each in (int, float, bool, str, bytes, tuple, list, dict, set, deque, collections.Counter)
+}
+_SPECIAL: Mapping[str, type] = {"OrderedDict": OrderedDict, "Counter": collections.Counter}
 
 
 def kind_of(value: Any) -> str:
     """Which kind of collection this is; empty for what is none."""
-    if isinstance(value, np.ndarray):
+    kind = type(value)
+    if issubclass(kind, np.ndarray):
         return "array"
-    return next((name for name, base in COLLECTIONS.items() if isinstance(value, base)), "")
+    return next((name for name, base in COLLECTIONS.items() if issubclass(kind, base)), "")
 
 
 def is_plain_object(kind: type) -> bool:
@@ -79,10 +86,17 @@ def refill(value: Any, items: Any) -> None:
 def form_of(value: Any) -> str:
     """How an empty collection of this kind is made, as a word."""
     if isinstance(value, collections.defaultdict):
-        return f"defaultdict {getattr(value.default_factory, '__name__', '')}"
+        factory = value.default_factory
+        return f"defaultdict {getattr(factory, '__name__', '?') if factory else ''}"
     if isinstance(value, deque):
         return f"deque {value.maxlen if value.maxlen is not None else ''}"
     return type(value).__name__
+
+
+def can_be_made(form: str) -> bool:
+    """Whether `make` gives such a collection; none of the script's own classes."""
+    name, _, factory = form.partition(" ")
+    return ":" not in form and (name != "defaultdict" or not factory or factory in _FACTORIES)
 
 
 def make(kind: str, form: str) -> Any:
@@ -93,11 +107,10 @@ def make(kind: str, form: str) -> Any:
     """
     name, _, detail = form.partition(" ")
     if name == "defaultdict":
-        return collections.defaultdict(_FACTORIES.get(detail))
+        return collections.defaultdict(_FACTORIES[detail] if detail else None)
     if name == "deque":
         return deque(maxlen=int(detail) if detail else None)
-    special = {"OrderedDict": OrderedDict, "Counter": collections.Counter}
-    return special.get(name, COLLECTIONS[kind])()
+    return _SPECIAL.get(name, COLLECTIONS[kind])()
 
 
 def fields_of(value: Any) -> dict[str, Any]:
@@ -105,26 +118,17 @@ def fields_of(value: Any) -> dict[str, Any]:
     if isinstance(value, ContextVar):
         held = value.get(_UNSET)
         return {} if held is _UNSET else {"value": held}
-    return dict(_dict_of(value)) | dict(_slots_of(value))
+    return dict(dict_of(value)) | dict(slots_of(value))
 
 
-def _dict_of(value: Any) -> dict[str, Any]:
+def dict_of(value: Any) -> dict[str, Any]:
+    """The attributes of an object, those in slots not included, to be changed in place."""
     base = threading.local if isinstance(value, threading.local) else object
     try:
         found = base.__getattribute__(value, "__dict__")
     except AttributeError:
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _slots_of(value: Any) -> Iterator[tuple[str, Any]]:
-    for base in type(value).__mro__:
-        for name, member in vars(base).items():
-            if isinstance(member, types.MemberDescriptorType):
-                try:
-                    yield name, member.__get__(value)
-                except AttributeError:
-                    continue
 
 
 def cells_of(function: types.FunctionType) -> dict[str, Any]:
@@ -164,4 +168,4 @@ def set_field(holder: Any, name: str, value: Any) -> None:
         object.__setattr__(holder, name, value)
     else:
         # Past `__setattr__`: what a library does there was done when it was set.
-        _dict_of(holder)[name] = value
+        dict_of(holder)[name] = value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,17 +23,23 @@ class Library(Protocol):
     def own_names(self, kind: type) -> frozenset[str]:
         """Attributes that a library's own code sets on objects of a class of the script."""
 
+    def remade_names(self, kind: type) -> frozenset[str]:
+        """Attributes that a library's own code sets, and makes again where they are missing."""
+
     def functions_of(self, value: Any) -> Iterator[Any]:
         """Python functions behind an object that its attributes do not show."""
 
     def array_of(self, value: Any) -> np.ndarray[Any, Any] | None:
-        """The value of a tensor; None for what is none."""
+        """The value of a tensor, strings as objects; None for what is none."""
 
-    def tensor_of(self, array: np.ndarray[Any, Any]) -> Any:
-        """A tensor of this value."""
+    def tensor_of(self, value: Any) -> Any:
+        """A tensor of this array, or of strings in nested tuples."""
 
-    def table_of(self, value: Any) -> Mapping[Any, Any] | None:
-        """The content of a lookup table that can be changed; None for what is none."""
+    def is_table(self, value: Any) -> bool:
+        """Whether this is a lookup table that can be changed."""
 
-    def refill_table(self, table: Any, content: Mapping[Any, Any]) -> None:
-        """Gives such a table its content."""
+    def entries_of(self, table: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """The keys and the values in such a table."""
+
+    def refill_table(self, table: Any, keys: Any, values: Any) -> None:
+        """Gives such a table other entries, as `tensor_of` takes them."""

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
 from pitstop.engine import reachable
 from pitstop.engine.python_state import Encoder, NotPortable
 from pitstop.engine.script_state import holder
-from pitstop.engine.script_state.frozen import Opaque, Ref, Tensor, is_opaque, missing_in, thaw
+from pitstop.engine.script_state.frozen import by_place, opaque_in
 from pitstop.engine.script_state.library import Library
-from pitstop.engine.script_state.stored_node import (
-    can_be_made,
-    content_to_json,
-    make,
-    node_from_json,
-)
+from pitstop.engine.script_state.refill import Refill
+from pitstop.engine.script_state.stored_node import can_be_made, content_to_json, node_from_json
 from pitstop.engine.script_state.walk import MOST_OBJECTS, Names, Node, Walk
 
 _SMALL_BYTES = 64 << 10
@@ -25,6 +19,10 @@ _INCOMPLETE = f"objects of the script beyond the first {MOST_OBJECTS}"
 
 Saved = dict[str, Any]
 """Nodes by name, in JSON."""
+
+# Those that the script has made by then take their place or their content.
+_MADE_BY_SCRIPT = ("iterator", "table")
+_NOT_SAVED = ("elsewhere", "unreadable")
 
 Part = tuple[str, str | None]
 """A node, or one field of it."""
@@ -48,10 +46,11 @@ class ScriptState:
         self._of_rest: dict[str, Node] = {}
         self._library = library
         self._is_complete = True
+        self._unreadable: dict[str, str] = {}
         self._names = Names()
         self._modules: Mapping[str, Any] = {}
         self._input: dict[str, Any] = {}
-        self._first: dict[tuple[str, Any], Opaque] = {}
+        self._first: dict[tuple[str, Any], Any] = {}
 
     def begin(self, rest: Mapping[str, Any], data: Mapping[str, Any]) -> None:
         """The training begins: what is now is what a script that is run again brings along.
@@ -65,6 +64,7 @@ class ScriptState:
         walks = [self._walk(rest), self._walk(self._input)]
         self._of_rest, self._of_input = (walk.nodes for walk in walks)
         self._is_complete = all(walk.is_complete for walk in walks)
+        self._unreadable = walks[0].unreadable | walks[1].unreadable
         self.baseline = _together(self._of_rest, self._of_input)
 
     def _walk(self, roots: Mapping[str, Any]) -> Walk:
@@ -118,6 +118,7 @@ class ScriptState:
     def _save_changed(self, walk: Walk, encoder: Encoder) -> tuple[Saved, list[str]]:
         objects = self._names.objects()
         unverified = [] if walk.is_complete and self._is_complete else [_INCOMPLETE]
+        unverified += (self._unreadable | walk.unreadable).values()
         saved: Saved = {}
         for name, node in walk.nodes.items():
             before = self.baseline.get(name)
@@ -147,9 +148,12 @@ class ScriptState:
     def _save(
         self, name: str, node: Node, value: Any, encoder: Encoder, saved: Saved
     ) -> Iterator[str]:
-        if name not in self.baseline and not can_be_made(node, self._modules):
+        if node.kind in _NOT_SAVED:
+            return
+        is_new = name not in self.baseline and node.kind not in _MADE_BY_SCRIPT
+        if is_new and not can_be_made(node, self._modules):
             # A function in a function of the script: what holds it tells whether it matters.
-            if node.kind == "object":
+            if node.kind not in holder.FIELDS or node.kind == "object":
                 yield f"{name} ({node.form})"
             return
         try:
@@ -163,18 +167,24 @@ class ScriptState:
         """Names of parts that are not carried and have changed."""
         fields = node.content if isinstance(node.content, dict) else {}
         for key, value in fields.items():
-            if not isinstance(value, Opaque) or value.fingerprint is None:
+            opaque = opaque_in(value)
+            if opaque is None:
                 continue
             first = before.content.get(key) if before is not None else None
-            first = (
-                first if isinstance(first, Opaque) else self._first.setdefault((name, key), value)
-            )
-            if first.fingerprint != value.fingerprint:
-                yield f"{name}.{key} ({value.type_name})"
-        if isinstance(node.content, list) and (before is None or before.content != node.content):
-            missing = next((each for each in map(missing_in, node.content) if each), None)
-            if missing is not None:
-                yield f"{name} (with {missing.type_name})"
+            if opaque_in(first) is None:
+                first = self._first.setdefault((name, key), value)
+            if first != value:
+                yield f"{name}.{key} ({opaque.type_name})"
+        yield from self._lost_items(name, node, before)
+
+    def _lost_items(self, name: str, node: Node, before: Node | None) -> Iterator[str]:
+        """The name of a collection with something that is not carried and was not there before."""
+        known = by_place(before.content, before.kind) if before is not None else {}
+        for place, item in by_place(node.content, node.kind).items():
+            opaque = opaque_in(item)
+            if opaque is not None and known.get(place) != item:
+                yield f"{name} (with {opaque.type_name})"
+                return
 
     # -- restoring ----------------------------------------------------------------------
 
@@ -224,13 +234,14 @@ class ScriptState:
             if node.kind in holder.FIELDS and name in wanted:
                 node.content = wanted[name].content | node.content
             wanted[name] = node
-        live = self._names.objects()
         wanted = {name: _without(node, name, but) for name, node in wanted.items()}
         wanted = {name: node for name, node in wanted.items() if (name, None) not in but}
-        missing = [name for name in wanted if not self._has(name, wanted[name], live)]
-        for name in wanted.keys() - set(missing):
-            self._refill(live[name], wanted[name], live)
-        return missing
+        refill = Refill(self._library, self._modules, self._names, self.baseline, now)
+        return refill.all(wanted)
+
+    def living(self) -> Mapping[str, Any]:
+        """The objects that have a name; they live as long as this is kept."""
+        return self._names.objects()
 
     def look_at_input(self) -> dict[str, Node]:
         """The nodes that the input leads to, as they are."""
@@ -250,46 +261,6 @@ class ScriptState:
         nodes = self.look_at_input().items()
         return frozenset().union(*(_parts(name, node) for name, node in nodes))
 
-    def _has(self, name: str, node: Node, live: dict[str, Any]) -> bool:
-        present = live.get(name)
-        if present is None:
-            if name in self.baseline or not can_be_made(node, self._modules):
-                return False
-            live[name] = present = make(node, self._modules)
-            self._names.give(present, name)
-            return True
-        known = self.baseline.get(name)
-        is_same = known is not None and known.kind == node.kind
-        return known is None or (is_same and (node.kind != "object" or known.form == node.form))
-
-    def _refill(self, value: Any, node: Node, live: Mapping[str, Any]) -> None:
-        def resolve(frozen: Any) -> Any:
-            if isinstance(frozen, Ref):
-                return live.get(frozen.name)
-            return self._library.tensor_of(frozen.array) if isinstance(frozen, Tensor) else None
-
-        if node.kind in holder.FIELDS:
-            self._refill_fields(value, node, resolve)
-        elif node.kind == "array":
-            fits = isinstance(node.content, np.ndarray) and value.shape == node.content.shape
-            if fits and value.flags.writeable:
-                value[...] = node.content
-        elif node.kind == "table":
-            self._library.refill_table(value, node.content)
-        elif not any(map(is_opaque, node.content)):
-            holder.refill(value, thaw_items(node.content, resolve))
-
-    def _refill_fields(self, value: Any, node: Node, resolve: Any) -> None:
-        known = self.baseline.get(_name_in(self._names, value))
-        for key, frozen in node.content.items():
-            present = known.content.get(key) if known is not None else None
-            is_new = known is not None and key not in known.content
-            if is_opaque(frozen) or isinstance(present, Opaque) or not key.isidentifier():
-                continue
-            if key.startswith("__") or (is_new and node.kind in ("class", "function", "module")):
-                continue
-            holder.set_field(value, key, thaw(frozen, resolve))
-
 
 def _difference(node: Node, before: Node | None) -> Node:
     """The fields that are not as before; all that is in a node of another kind."""
@@ -307,15 +278,6 @@ def _without(node: Node, name: str, but: frozenset[Part]) -> Node:
         return node
     kept = {key: value for key, value in node.content.items() if (name, key) not in but}
     return Node(node.kind, node.form, kept)
-
-
-def thaw_items(content: Any, resolve: Any) -> Any:
-    """The items that frozen content stands for."""
-    return content if isinstance(content, bytes) else [thaw(item, resolve) for item in content]
-
-
-def _name_in(names: Names, value: Any) -> str:
-    return names.name_of(value, "")
 
 
 def _together(rest: Mapping[str, Node], data: Mapping[str, Node]) -> dict[str, Node]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,10 +9,13 @@ import numpy as np
 
 from pitstop.engine.python_state import Encoder, NotPortable, decode
 from pitstop.engine.script_state import holder
-from pitstop.engine.script_state.frozen import Opaque, Ref, Tensor, from_json, to_json
+from pitstop.engine.script_state.classes import named_class
+from pitstop.engine.script_state.frozen import Opaque, from_json, has_marks, to_json
 from pitstop.engine.script_state.walk import Node
 
 MOST_BYTES = 256 << 20
+_ARRAY = "numpy:ndarray"
+_EMPTY_BASES = ("builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol")
 
 
 def content_to_json(node: Node, value: Any, encoder: Encoder) -> Any:
@@ -23,32 +25,26 @@ def content_to_json(node: Node, value: Any, encoder: Encoder) -> Any:
         NotPortable: it has none.
     """
     if node.kind == "array":
+        if not isinstance(value, np.memmap) and type(value) is not np.ndarray:
+            raise NotPortable("", type(value).__qualname__)
         if value.nbytes + sum(each.nbytes for each in encoder.arrays.values()) > MOST_BYTES:
             raise NotPortable("", f"array of {value.nbytes >> 20} MB")
         return encoder.encode(np.asarray(value))
-    if node.kind == "table":
-        return encoder.encode(node.content)
     if node.kind in holder.FIELDS:
         return {key: to_json(each, encoder) for key, each in node.content.items()}
     if isinstance(node.content, Opaque):
         return {"$all": encoder.encode(holder.items_of(value))}
     if isinstance(node.content, bytes):
         return {"$all": encoder.encode(node.content)}
-    if not any(map(_has_marks, node.content)):
+    if not any(map(has_marks, node.content)):
         return {"$all": encoder.encode(node.content)}
     return [to_json(item, encoder) for item in node.content]
-
-
-def _has_marks(item: Any) -> bool:
-    if type(item) is tuple:
-        return any(map(_has_marks, item))
-    return isinstance(item, Ref | Opaque | Tensor)
 
 
 def node_from_json(saved: Any, arrays: Mapping[str, memoryview]) -> Node:
     """The node that was saved."""
     content = saved["content"]
-    if saved["kind"] in ("array", "table"):
+    if saved["kind"] == "array":
         content = decode(content, arrays)
     elif isinstance(content, dict) and "$all" in content:
         content = decode(content["$all"], arrays)
@@ -61,22 +57,24 @@ def node_from_json(saved: Any, arrays: Mapping[str, memoryview]) -> Node:
 
 def can_be_made(node: Node, modules: Mapping[str, Any]) -> bool:
     """Whether an object of this node can be made in another process."""
-    return node.kind in (*holder.COLLECTIONS, "array") or (
-        node.kind == "object" and _class_of(node, modules) is not None
-    )
+    if node.kind in holder.COLLECTIONS:
+        return holder.can_be_made(node.form)
+    if node.kind == "object":
+        return _class_of(node, modules) is not None
+    return node.kind == "array" and node.form == _ARRAY
 
 
 def _class_of(node: Node, modules: Mapping[str, Any]) -> type | None:
     """The class of the script that an object is made of again; None where it has more in it."""
-    module, _, name = node.form.partition(":")
-    found: Any = modules.get(module) or (sys.modules.get(module) if module == "types" else None)
-    for part in name.split("."):
-        found = vars(found).get(part) if isinstance(found, type | type(sys)) else None
-    plain = isinstance(found, type) and all(
-        base.__module__ in modules or base is object or holder.is_plain_object(base)
+    found = named_class(node.form, modules)
+    plain = found is not None and all(
+        base.__module__ in modules
+        or f"{base.__module__}.{base.__qualname__}" in _EMPTY_BASES
+        or holder.is_plain_object(base)
         for base in found.__mro__
     )
-    return found if plain and found.__new__ is object.__new__ else None
+    is_made_by_object = getattr(found, "__new__", None) is object.__new__
+    return found if plain and is_made_by_object else None
 
 
 def make(node: Node, modules: Mapping[str, Any]) -> Any:

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from pitstop.engine import reachable, script_random
-from pitstop.engine.script_state import fingerprint, holder
-from pitstop.engine.script_state.frozen import Opaque, Ref, Tensor
+from pitstop.engine import plain_values, reachable, script_random
+from pitstop.engine.script_state import fingerprint, holder, iterators
+from pitstop.engine.script_state.classes import record_class
+from pitstop.engine.script_state.frozen import Opaque, Record, Ref, Tensor
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.witness import is_user_file
 
@@ -23,6 +24,7 @@ MOST_OBJECTS = 200_000
 # Longer collections are looked at as a whole.
 MOST_ITEMS = 4096
 _PLAIN = (type(None), bool, int, str, float, bytes)
+_LED_FROM = (*holder.FIELDS, *holder.COLLECTIONS, "elsewhere")
 _NO_HOLDERS = (type(None), bool, float, bytes, types.ModuleType, *weakref.ProxyTypes)
 
 
@@ -31,7 +33,8 @@ class Node:
     """Something that holds content.
 
     Attributes:
-        kind: "list", "dict", ..., "array", "table", "object", "function", "class", "module".
+        kind: "list", "dict", ..., "array", "table", "iterator", "object", "function", "class",
+            "module"; "elsewhere" for what is saved by other means; "unreadable".
         form: how another one is made: the name of its class.
         content: frozen; fields by name, or items.
     """
@@ -39,6 +42,11 @@ class Node:
     kind: str
     form: str
     content: Any
+
+    @property
+    def is_read(self) -> bool:
+        """Whether its content is known."""
+        return self.content is not None
 
 
 class Names:
@@ -89,6 +97,7 @@ class Walk:
 
     Attributes:
         nodes: what holds content, by name.
+        unreadable: names of objects that could not be looked at, and why.
         is_complete: nothing was left out.
     """
 
@@ -109,12 +118,13 @@ class Walk:
                 libraries hold.
         """
         self.nodes: dict[str, Node] = {}
+        self.unreadable: dict[str, str] = {}
         self.is_complete = True
         self._known = known
         self._library = library
         self._names = names
         self._modules = modules
-        self._waiting: deque[tuple[str, Any]] = deque()
+        self._waiting: deque[tuple[str, Any, Node | None]] = deque()
         self._followed: dict[int, Any] = {}
 
     def visit(self, roots: Mapping[str, Any]) -> None:
@@ -124,10 +134,26 @@ class Walk:
         while self._waiting:
             if len(self._followed) > MOST_OBJECTS:
                 self.is_complete = False
+                self.nodes = {name: node for name, node in self.nodes.items() if node.is_read}
                 return
-            name, value = self._waiting.popleft()
+            name, value, node = self._waiting.popleft()
+            try:
+                self._look(name, value, node)
+            except Exception as error:  # noqa: BLE001  objects of the script may do anything
+                self._give_up(name, value, error)
+
+    def _look(self, name: str, value: Any, node: Node | None) -> None:
+        if node is not None:
+            node.content = self._content(name, node.kind, value)
+        is_known = self._known is not None and name in self._known
+        if node is None or (node.kind in _LED_FROM and not is_known):
             for inner, each in self._behind(name, value):
                 self._meet(each, inner)
+
+    def _give_up(self, name: str, value: Any, error: Exception) -> None:
+        self.unreadable[name] = f"{name} ({type(value).__qualname__}: {type(error).__name__})"
+        if name in self.nodes:
+            self.nodes[name] = Node("unreadable", "", ())
 
     def visit_again(self, objects: Mapping[str, Any]) -> None:
         """Looks at the known nodes, and at all that their content leads to.
@@ -138,7 +164,9 @@ class Walk:
         for name, node in (self._known or {}).items():
             if node.kind == "module":
                 self._note_globals(objects[name], frozenset(node.content))
-        self.visit({name: objects[name] for name in self._known or () if name in objects})
+        known = (self._known or {}).items()
+        names = [name for name, node in known if node.kind != "elsewhere" and name in objects]
+        self.visit({name: objects[name] for name in names})
 
     # -- what an object is ------------------------------------------------------------
 
@@ -146,17 +174,24 @@ class Walk:
         """Notes an object, to be looked at; a reference to it, if it has content."""
         if issubclass(type(value), _NO_HOLDERS):
             return None
+        try:
+            return self._note(value, path)
+        except Exception as error:  # noqa: BLE001  it may answer any question with an error
+            self._give_up(path, value, error)
+            return None
+
+    def _note(self, value: Any, path: str) -> Ref | None:
         kind = self._kind_of(value)
         if not kind:
             if id(value) not in self._followed and self._is_followed(value):
                 self._followed[id(value)] = value
-                self._waiting.append((path, value))
+                self._waiting.append((path, value, None))
             return None
         name = self._names.name_of(value, path)
         if name not in self.nodes:
             self._followed[id(value)] = value
             self.nodes[name] = node = Node(kind, self._form_of(kind, value), None)
-            node.content = self._content(name, kind, value)
+            self._waiting.append((name, value, node))
         return Ref(name)
 
     def _kind_of(self, value: Any) -> str:
@@ -166,20 +201,23 @@ class Walk:
         if issubclass(kind, type):
             return "class" if value.__module__ in self._modules else ""
         if issubclass(kind, script_random.KINDS):
-            return ""
+            return "elsewhere"
         if collection := holder.kind_of(value):
             return collection
-        if self._library.table_of(value) is not None:
+        if self._library.is_table(value):
             return "table"
         if issubclass(kind, ContextVar):
             return "context"
+        if iterators.position_of(value) is not None:
+            return "iterator"
         is_own = reachable.is_of(kind, self._modules) and not issubclass(kind, tuple)
-        is_library = self._library.is_opened(kind) and not self._library.is_elsewhere(kind)
-        opened = is_own or is_library or holder.is_plain_object(kind)
-        return "object" if opened else ""
+        if is_own or self._library.is_opened(kind) or holder.is_plain_object(kind):
+            return "object"
+        return "elsewhere" if self._library.is_elsewhere(kind) else ""
 
     def _form_of(self, kind: str, value: Any) -> str:
-        if kind in holder.COLLECTIONS:
+        is_own = reachable.is_of(type(value), self._modules)
+        if kind in holder.COLLECTIONS and not is_own:
             return holder.form_of(value)
         return f"{type(value).__module__}:{type(value).__qualname__}"
 
@@ -195,10 +233,12 @@ class Walk:
         if kind == "array":
             return fingerprint.of_array(value)
         if kind == "table":
-            return dict(self._library.table_of(value) or {})
+            return [Tensor(each) for each in self._library.entries_of(value)]
+        if kind == "elsewhere":
+            return ()
+        if kind == "iterator":
+            return [iterators.position_of(value)]
         if kind in holder.FIELDS:
-            if self._known is None or name not in self._known:
-                self._waiting.append((name, value))
             return self._fields(name, self._fields_of(kind, value))
         items = holder.items_of(value)
         if len(items) > MOST_ITEMS:
@@ -220,27 +260,36 @@ class Walk:
 
     def freeze(self, value: Any, path: str) -> Any:
         """A value as content of a node."""
-        if type(value) in _PLAIN:
-            return value
-        if isinstance(value, np.generic) and not value.dtype.hasobject:
+        if is_plain(value):
             return value
         if type(value) is tuple:
             return tuple(self.freeze(item, f"{path}[{i}]") for i, item in enumerate(value))
+        if (form := self._record_form(value)) is not None:
+            items = enumerate(tuple.__iter__(value))
+            return Record(form, tuple(self.freeze(each, f"{path}[{i}]") for i, each in items))
         found = self._meet(value, path)
         if found is not None and self.nodes[found.name].kind not in ("function", "class"):
             return found
-        array = self._library.array_of(value)
-        if array is not None:
-            return Tensor(array)
-        return self._opaque(value)
+        if found is not None:
+            # Which one it is can be told, and is not carried.
+            return Opaque(type(value).__qualname__, found.name)
+        try:
+            array = self._library.array_of(value)
+            return Tensor(array) if array is not None else self._opaque(value)
+        except Exception as error:  # noqa: BLE001  see `_meet`
+            self._give_up(path, value, error)
+            return Opaque(type(value).__qualname__)
+
+    def _record_form(self, value: Any) -> str | None:
+        """The name of a named tuple of the script; None for what is none."""
+        kind = type(value)
+        form = f"{kind.__module__}:{kind.__qualname__}"
+        is_record = issubclass(kind, tuple) and record_class(form, self._modules) is kind
+        return form if is_record else None
 
     def _opaque(self, value: Any) -> Opaque:
         kind = type(value)
-        name = f"{kind.__module__}.{kind.__qualname__}"
-        if issubclass(kind, script_random.KINDS):
-            return Opaque(name, is_elsewhere=True)
-        is_elsewhere = self._library.is_elsewhere(kind)
-        return Opaque(name, fingerprint.fingerprint(value), is_elsewhere)
+        return Opaque(f"{kind.__module__}.{kind.__qualname__}", fingerprint.fingerprint(value))
 
     # -- what is behind it --------------------------------------------------------------
 
@@ -249,9 +298,11 @@ class Walk:
             yield from self._behind_function(name, value)
         elif isinstance(value, type):
             yield from self._code_of_class(name, value)
-        elif self._kind_of(value) == "object":
+        elif reachable.is_of(type(value), self._modules) or self._kind_of(value) == "object":
             yield f"{type(value).__qualname__}", type(value)
-            if self._known is None:
+            if holder.kind_of(value):
+                yield f"{name}.__dict__", holder.dict_of(value)
+            elif self._known is None:
                 yield from self._behind_library(name, value, self._library.own_names(type(value)))
         elif self._library.is_followed(type(value)):
             yield from self._behind_library(name, value, None)
@@ -323,6 +374,15 @@ def _function_in(value: Any) -> Any:
     if isinstance(value, property):
         return value.fget
     return value if isinstance(value, types.FunctionType) else None
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is content by itself."""
+    kind = type(value)
+    if kind is frozenset:
+        return all(map(is_plain, value))
+    is_number = issubclass(kind, np.generic) and not value.dtype.hasobject
+    return kind in _PLAIN or kind in plain_values.KINDS or is_number
 
 
 @functools.lru_cache(maxsize=4096)

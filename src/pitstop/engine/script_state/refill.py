@@ -1,0 +1,162 @@
+"""Gives the living objects of a script the content that their nodes say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from pitstop.engine.script_state import holder, iterators
+from pitstop.engine.script_state.classes import make_record
+from pitstop.engine.script_state.frozen import (
+    Opaque,
+    Record,
+    Tensor,
+    agrees,
+    by_place,
+    opaque_in,
+    thaw,
+)
+from pitstop.engine.script_state.library import Library
+from pitstop.engine.script_state.stored_node import can_be_made, make
+from pitstop.engine.script_state.walk import Names, Node
+
+
+class Refill:
+    """One restoration."""
+
+    def __init__(
+        self,
+        library: Library,
+        modules: Mapping[str, Any],
+        names: Names,
+        baseline: Mapping[str, Node],
+        now: Mapping[str, Node],
+    ) -> None:
+        """Nothing is set yet.
+
+        Args:
+            library: what the framework's adapter says.
+            modules: the script's own.
+            names: of the living objects.
+            baseline: the nodes when the training began.
+            now: the nodes as they are.
+        """
+        self._library = library
+        self._modules = modules
+        self._names = names
+        self._baseline = baseline
+        self._now = now
+        self._live = names.objects()
+
+    def all(self, wanted: Mapping[str, Node]) -> list[str]:
+        """Sets these nodes; names of what the script no longer has, or has otherwise."""
+        missing = [name for name, node in wanted.items() if not self._has(name, node)]
+        for name in wanted.keys() - set(missing):
+            missing += self._refill(name, wanted[name])
+        return missing
+
+    def _has(self, name: str, node: Node) -> bool:
+        """Whether there is an object for a node; one that is new since the begin is made."""
+        known = self._now.get(name) or self._baseline.get(name)
+        if known is not None and _can_become(self._live.get(name), known, node):
+            return True
+        if name in self._baseline or not can_be_made(node, self._modules):
+            return False
+        self._live[name] = made = make(node, self._modules)
+        self._names.give(made, name)
+        return True
+
+    def _refill(self, name: str, node: Node) -> Iterator[str]:
+        """Names of parts that cannot be set."""
+        if node.kind in holder.FIELDS:
+            yield from self._refill_fields(name, node)
+            return
+        now = self._now.get(name)
+        try:
+            if now is None or not _is_same(now.content, node.content):
+                self._refill_items(self._live[name], node, now)
+        except Exception as problem:  # noqa: BLE001  it may refuse what it once had
+            yield f"{name} ({problem})"
+
+    def _refill_items(self, value: Any, node: Node, now: Node | None) -> None:
+        if node.kind == "array":
+            value[...] = node.content
+        elif node.kind == "table":
+            self._library.refill_table(value, *(each.value for each in node.content))
+        elif node.kind == "iterator":
+            if not iterators.move(value, node.content[0]):
+                raise ValueError("it cannot be brought to its place")
+        elif isinstance(node.content, bytes):
+            holder.refill(value, node.content)
+        else:
+            present = _present(value, now) if any(map(opaque_in, node.content)) else {}
+            items = by_place(node.content, node.kind).items()
+            holder.refill(value, [self._item(item, present.get(place)) for place, item in items])
+
+    def _item(self, frozen: Any, present: tuple[Any, Any] | None) -> Any:
+        """An item of a collection; one that is not carried is the one that is there."""
+        if present is not None and opaque_in(frozen) and agrees(present[0], frozen):
+            return present[1]
+        return thaw(frozen, self._value_of)
+
+    def _refill_fields(self, name: str, node: Node) -> Iterator[str]:
+        known, now = self._baseline.get(name), self._now.get(name)
+        for key, frozen in node.content.items():
+            is_new = known is not None and key not in known.content
+            if not key.isidentifier() or key.startswith("__"):
+                continue
+            if is_new and node.kind in ("class", "function", "module"):
+                continue
+            before = known.content.get(key) if known is not None else None
+            if opaque_in(frozen) or isinstance(before, Opaque):
+                # It stays what the script has made it.
+                is_there = now is not None and agrees(now.content.get(key), frozen)
+                if not is_there and key not in self._library.remade_names(type(self._live[name])):
+                    yield f"{name}.{key}"
+                continue
+            try:
+                holder.set_field(self._live[name], key, thaw(frozen, self._value_of))
+            except Exception as problem:  # noqa: BLE001  it may refuse what it once had
+                yield f"{name}.{key} ({problem})"
+
+    def _value_of(self, frozen: Any) -> Any:
+        match frozen:
+            case Record():
+                items = tuple(thaw(each, self._value_of) for each in frozen.items)
+                return make_record(frozen.form, items, self._modules)
+            case Tensor():
+                return self._library.tensor_of(frozen.value)
+            case Opaque():
+                raise ValueError(f"with {frozen.type_name}")
+        if frozen.name not in self._live:
+            raise ValueError(f"with {frozen.name}, which is gone")
+        return self._live[frozen.name]
+
+
+def _present(value: Any, now: Node | None) -> dict[Any, tuple[Any, Any]]:
+    """The items that are in a collection, frozen and alive, by their places."""
+    if now is None or not isinstance(now.content, list):
+        return {}
+    places = by_place(now.content, now.kind).items()
+    pairs = zip(places, holder.items_of(value), strict=True)
+    return {place: (frozen, living) for (place, frozen), living in pairs}
+
+
+def _can_become(value: Any, known: Node, node: Node) -> bool:
+    """Whether a living object can take the content of a node."""
+    if value is None or known.kind != node.kind:
+        return False
+    if node.kind == "object":
+        return known.form == node.form
+    if node.kind != "array":
+        return True
+    saved = node.content
+    is_array = isinstance(saved, np.ndarray) and isinstance(value, np.ndarray)
+    return is_array and (value.dtype, value.shape) == (saved.dtype, saved.shape)
+
+
+def _is_same(now: Any, saved: Any) -> bool:
+    both = isinstance(now, list) and isinstance(saved, list)
+    return both and agrees(tuple(now), tuple(saved))

@@ -1,0 +1,84 @@
+"""A script's module as two processes would have it, and what a checkpoint carries between them."""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pitstop.engine import reachable
+from pitstop.engine.python_state import Encoder
+from pitstop.engine.script_state.state import ScriptState
+
+
+class NoLibrary:
+    """A process without any framework."""
+
+    def is_opened(self, kind: type) -> bool:
+        return False
+
+    is_followed = is_elsewhere = is_opened
+
+    def own_names(self, kind: type) -> frozenset[str]:
+        return frozenset()
+
+    remade_names = own_names
+
+    def functions_of(self, value: Any) -> Iterator[Any]:
+        return iter(())
+
+    def array_of(self, value: Any) -> None:
+        return None
+
+    def tensor_of(self, array: Any) -> Any:
+        return array
+
+    def is_table(self, value: Any) -> bool:
+        return False
+
+    def entries_of(self, table: Any) -> Any:
+        raise NotImplementedError
+
+    def refill_table(self, table: Any, keys: Any, values: Any) -> None:
+        raise NotImplementedError
+
+
+def begun(**roots: Any) -> ScriptState:
+    state = ScriptState(NoLibrary())
+    state.begin(roots, {})
+    return state
+
+
+def saved_of(state: ScriptState) -> tuple[Any, dict[str, memoryview]]:
+    """What a checkpoint holds of it."""
+    encoder = Encoder("")
+    saved = json.loads(json.dumps(state.capture(encoder, read_ahead=False)))
+    return saved, {name: memoryview(each.tobytes()) for name, each in encoder.arrays.items()}
+
+
+def carried(state: ScriptState, into: ScriptState) -> None:
+    saved, arrays = saved_of(state)
+    assert state.unverified == []
+    assert into.restore(saved, arrays, read_ahead=False) == []
+
+
+def process(
+    source: str, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> Callable[[], types.ModuleType]:
+    """What runs a script as another process would, and gives its module."""
+    for name in reachable.user_modules():
+        monkeypatch.delitem(sys.modules, name)
+
+    def again() -> types.ModuleType:
+        module = types.ModuleType("script")
+        module.__file__ = str(folder / "script.py")
+        monkeypatch.setitem(sys.modules, "script", module)
+        exec(compile(source, module.__file__, "exec"), vars(module))
+        return module
+
+    return again

@@ -1,0 +1,227 @@
+"""Kinds of objects that a script holds: each comes back, or costs itself alone."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.engine.script_state.scripted import begun, carried, process, saved_of
+
+_SOURCE = """
+import abc
+import collections
+import dataclasses
+import enum
+import fractions
+import itertools
+import pathlib
+import typing
+
+class Phase(enum.Enum):
+    WARM = 1
+    MAIN = 2
+
+class Span(typing.NamedTuple):
+    low: float
+    phase: Phase
+
+Counts = collections.namedtuple("Counts", "up seen")
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reading:
+    step: int
+    span: Span
+
+class Base(abc.ABC):
+    pass
+
+class Last(Base, typing.Generic[typing.TypeVar("T")]):
+    reading = None
+
+class Log(list):
+    def __init__(self):
+        super().__init__()
+        self.total = 0
+
+class Silent:
+    count = 0
+    def __init__(self):
+        self.count = 0
+    def __getattr__(self, name):
+        raise KeyError(name)
+    @property
+    def never(self):
+        raise RuntimeError
+    __hash__ = None
+
+class Pretender:
+    @property
+    def __class__(self):
+        raise RuntimeError("outside of the context")
+
+class Rule:
+    def __init__(self):
+        self.slots = {phase: [] for phase in Phase}
+        self.phase = Phase.WARM
+        self.counts = Counts(0, [])
+        self.last = None
+        self.log = Log()
+        self.silent = Silent()
+        self.where = pathlib.Path("first")
+        self.share = fractions.Fraction(1, 2)
+        self.done = frozenset()
+        self.turns = itertools.cycle("abc")
+        self.numbers = itertools.count(10, 3)
+        self.order = iter([5, 4, 3, 2, 1])
+        self.table = {"act": self.act, "calls": 0}
+        self.queues = collections.defaultdict(collections.Counter)
+        self.chosen = self.log
+
+    def act(self, value):
+        self.phase = Phase.MAIN
+        self.slots[self.phase].append(value)
+        self.counts = Counts(self.counts.up + 1, [*self.counts.seen, value])
+        self.last = Last()
+        self.last.reading = Reading(value, Span(value / 2, self.phase))
+        self.log.append(value)
+        self.log.total += value
+        self.silent.count += 1
+        self.where = pathlib.Path("best") / str(value)
+        self.share /= value
+        self.done |= {value}
+        self.table["calls"] += 1
+        self.queues[value]["n"] += 1
+        self.chosen = self.slots[self.phase]
+        return next(self.turns), next(self.numbers), next(self.order)
+"""
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[], Any]:
+    """Runs the script, as another process would; its module."""
+    return process(_SOURCE, monkeypatch, tmp_path)
+
+
+def test_each_kind_comes_back(run: Any) -> None:
+    rule = run().Rule()
+    state = begun(rule=rule)
+    for value in (2, 3, 4):
+        rule.act(value)
+    script = run()
+    twin = script.Rule()
+    kept = (twin.slots, twin.log, twin.silent, twin.table)
+    carried(state, begun(rule=twin))
+    now = (twin.slots, twin.log, twin.silent, twin.table)
+    assert all(map(lambda one, two: one is two, kept, now))
+    assert twin.chosen is twin.slots[script.Phase.MAIN]
+    assert twin.phase is script.Phase.MAIN
+    assert twin.slots == {script.Phase.WARM: [], script.Phase.MAIN: [2, 3, 4]}
+    assert twin.counts == script.Counts(3, [2, 3, 4])
+    assert type(twin.counts) is script.Counts
+    assert twin.last.reading == script.Reading(4, script.Span(2.0, script.Phase.MAIN))
+    assert (list(twin.log), twin.log.total, twin.silent.count) == ([2, 3, 4], 9, 3)
+    assert (twin.where, twin.share, twin.done) == (rule.where, rule.share, {2, 3, 4})
+    assert twin.table["calls"] == 3
+    assert twin.queues == {2: {"n": 1}, 3: {"n": 1}, 4: {"n": 1}}
+    assert twin.queues["new"]["n"] == 0
+    assert twin.act(5) == rule.act(5) == ("a", 19, 2)
+
+
+def test_what_cannot_be_looked_at_costs_itself_alone(run: Any) -> None:
+    script = run()
+    rule = script.Rule()
+    rule.pretender = script.Pretender()
+    state = begun(rule=rule)
+    rule.act(2)
+    saved, arrays = saved_of(state)
+    assert [name.partition(" ")[0] for name in state.unverified] == ["rule.pretender"]
+    twin = run().Rule()
+    begun(rule=twin).restore(saved, arrays, read_ahead=False)
+    assert twin.log == [2]
+
+
+def test_an_object_that_is_gone_leaves_what_is_there_and_is_named(run: Any) -> None:
+    one, other = run().Rule(), run().Rule()
+    one.chosen, one.log = np.zeros(3), np.ones(3)
+    other.chosen, other.log = np.zeros(3), np.ones(3)
+    state, into = begun(rule=one), begun(rule=other)
+    one.chosen, one.log = one.log, one.chosen
+    saved, arrays = saved_of(state)
+    other.log = there = [7]
+    missing = into.restore(saved, arrays, read_ahead=False)
+    assert other.log is not None
+    assert [name.partition(" ")[0] for name in missing] == ["rule.chosen"]
+    assert there == [7]
+
+
+def test_arrays_that_are_replaced_before_a_restoration_outlive_it_if_they_are_kept(
+    run: Any,
+) -> None:
+    one, other = run().Rule(), run().Rule()
+    one.last, other.last = np.arange(3.0), np.arange(3.0)
+    state, into = begun(rule=one), begun(rule=other)
+    one.act(1)
+    one.last = None
+    one.last = np.arange(3.0)
+    saved, arrays = saved_of(state)
+    kept = into.living()
+    other.last = np.full(3, 9.0)
+    assert into.restore(saved, arrays, read_ahead=False) == []
+    assert other.last.tolist() == [0, 1, 2]
+    assert kept
+
+
+def test_another_array_under_the_name_of_a_new_one_is_not_written_over(run: Any) -> None:
+    one, other = run().Rule(), run().Rule()
+    state, into = begun(rule=one), begun(rule=other)
+    one.last = np.arange(5.0)
+    other.last = np.arange(2.0)
+    present = other.last
+    carried(state, into)
+    assert other.last.tolist() == [0, 1, 2, 3, 4]
+    assert present.tolist() == [0, 1]
+
+
+def test_code_in_a_collection_stays_and_is_named_where_it_is_another(run: Any) -> None:
+    script = run()
+    rule = script.Rule()
+    state = begun(rule=rule)
+    rule.table["calls"] = 5
+    saved_of(state)
+    assert state.unverified == []
+    rule.table["act"] = script.Log
+    saved_of(state)
+    assert "rule.table" in state.unverified[0]
+
+
+def test_a_new_collection_of_the_scripts_own_class_is_named(run: Any) -> None:
+    script = run()
+    rule = script.Rule()
+    state = begun(rule=rule)
+    rule.last = script.Log()
+    saved_of(state)
+    assert "rule.last" in state.unverified[0]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: itertools.chain([1, 2], [3]),
+        lambda: filter(lambda number: number > 2, range(9)),
+        lambda: zip(range(9), range(9), strict=True),
+        lambda: itertools.cycle(number for number in range(9)),
+    ],
+)
+def test_other_iterators_that_move_are_named(run: Any, make: Any) -> None:
+    rule = run().Rule()
+    rule.last = make()
+    state = begun(rule=rule)
+    saved_of(state)
+    next(rule.last)
+    saved_of(state)
+    assert any("rule.last" in name for name in state.unverified)
