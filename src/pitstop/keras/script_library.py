@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import inspect
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -61,6 +62,19 @@ class KerasLibrary:
         """Variables are saved by their registry, event files by their size."""
         return issubclass(kind, _ELSEWHERE) or kind.__module__ == _SUMMARY_MODULE
 
+    def script_fields(self, value: Any) -> dict[str, Any] | None:
+        """Public attributes of models, layers and optimizers that no code of Keras sets."""
+        if not isinstance(value, keras.Layer | keras.optimizers.Optimizer):
+            return None
+        own = self.own_names(type(value))
+        found = {
+            name: each
+            for name, each in vars(value).items()
+            if not name.startswith("_") and name not in own
+        }
+        # A layer gets none during a training, if it has none when it begins.
+        return None if not found and not isinstance(value, keras.Model) else found
+
     def own_names(self, kind: type) -> frozenset[str]:
         """Attributes that Keras' own methods set."""
         if issubclass(kind, keras.callbacks.Callback):
@@ -115,8 +129,9 @@ def _names_set_by_libraries(kind: type) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=1024)
 def _names_set_in(base: type) -> frozenset[str]:
+    # Down to the library's own code: methods are wrapped, by Keras and by hooks.
     functions = [
-        member.fget if isinstance(member, property) else getattr(member, "__wrapped__", member)
+        member.fget if isinstance(member, property) else inspect.unwrap(member)
         for member in vars(base).values()
     ]
     setters = [member.fset for member in vars(base).values() if isinstance(member, property)]

@@ -24,6 +24,9 @@ class NoLibrary:
 
     is_followed = is_elsewhere = is_opened
 
+    def script_fields(self, value: Any) -> None:
+        return None
+
     def own_names(self, kind: type) -> frozenset[str]:
         return frozenset()
 

@@ -29,7 +29,7 @@ COLLECTIONS: Mapping[str, type] = {
     "deque": deque,
     "bytearray": bytearray,
 }
-FIELDS = ("object", "function", "class", "module", "context")
+FIELDS = ("object", "library", "function", "class", "module", "context")
 _UNSET = object()
 _FACTORIES: Mapping[str, Any] = {
     each.__name__: each
@@ -155,7 +155,7 @@ def data_of_class(kind: type) -> dict[str, Any]:
 
 def set_field(holder: Any, name: str, value: Any) -> None:
     """Sets an attribute, a global, or what a function closes over."""
-    if isinstance(holder, types.FunctionType):
+    if isinstance(holder, types.FunctionType) and name in holder.__code__.co_freevars:
         index = holder.__code__.co_freevars.index(name)
         (holder.__closure__ or ())[index].cell_contents = value
     elif isinstance(holder, types.ModuleType):

@@ -20,6 +20,9 @@ class Library(Protocol):
     def is_elsewhere(self, kind: type) -> bool:
         """Whether such objects are saved by other means."""
 
+    def script_fields(self, value: Any) -> dict[str, Any] | None:
+        """The attributes that a script has put on a library's object; None where it puts none."""
+
     def own_names(self, kind: type) -> frozenset[str]:
         """Attributes that a library's own code sets on objects of a class of the script."""
 

@@ -213,7 +213,10 @@ class ScriptState:
     def restore_input(self, saved: Saved, arrays: Mapping[str, memoryview]) -> list[str]:
         """Makes what the input leads to what `capture_input` saw."""
         now = self._walk(self._input).nodes
-        known = {name: node for name, node in self.baseline.items() if name in now}
+        known = {
+            name: _common(self.baseline[name], now[name])
+            for name in self.baseline.keys() & now.keys()
+        }
         return self._restore(saved, arrays, known, now, frozenset())
 
     def _restore(
@@ -288,6 +291,17 @@ def _together(rest: Mapping[str, Node], data: Mapping[str, Node]) -> dict[str, N
         if node.kind in holder.FIELDS:
             found[name] = Node(node.kind, node.form, node.content | data[name].content)
     return found
+
+
+def _common(node: Node, now: Node) -> Node:
+    """Without the fields that one of two walks has not seen."""
+    if node.kind not in holder.FIELDS:
+        return node
+    return Node(
+        node.kind,
+        node.form,
+        {key: node.content[key] for key in node.content.keys() & now.content.keys()},
+    )
 
 
 def _differs(node: Node, before: Node) -> bool:

@@ -34,7 +34,8 @@ class Node:
 
     Attributes:
         kind: "list", "dict", ..., "array", "table", "iterator", "object", "function", "class",
-            "module"; "elsewhere" for what is saved by other means; "unreadable".
+            "module"; "library" for attributes of the script on an object of a library's;
+            "elsewhere" for what is saved by other means; "unreadable".
         form: how another one is made: the name of its class.
         content: frozen; fields by name, or items.
     """
@@ -213,7 +214,9 @@ class Walk:
         is_own = reachable.is_of(kind, self._modules) and not issubclass(kind, tuple)
         if is_own or self._library.is_opened(kind) or holder.is_plain_object(kind):
             return "object"
-        return "elsewhere" if self._library.is_elsewhere(kind) else ""
+        if self._library.is_elsewhere(kind):
+            return "elsewhere" if self._library.script_fields(value) is None else "library"
+        return ""
 
     def _form_of(self, kind: str, value: Any) -> str:
         is_own = reachable.is_of(type(value), self._modules)
@@ -252,6 +255,8 @@ class Walk:
             return holder.cells_of(value) | dict(vars(value))
         if kind == "class":
             return holder.data_of_class(value)
+        if kind == "library":
+            return self._library.script_fields(value) or {}
         left_out = self._library.own_names(type(value))
         return {key: each for key, each in holder.fields_of(value).items() if key not in left_out}
 
