@@ -225,9 +225,14 @@ class Continuation:
 
     def _restore_state(self) -> None:
         self._restore_variables()
-        if self._doubts:
-            # What is saved from here on is not what it would have been.
-            self._run.doubt(" ".join(self._doubts))
+        # What is saved from here on is not what it would have been.
+        self._run.doubt(" ".join(self._doubts) or self._inherited_doubt())
+
+    def _inherited_doubt(self) -> str:
+        """Why what was saved is not what it would have been, or does not come back so."""
+        level = self._saved.state["level"]
+        is_lost = level["level"] == "not_exact" and not self.finished
+        return str(level["reason"] if is_lost else level.get("deviation", ""))
 
     def _restore_variables(self) -> None:
         try:

@@ -20,18 +20,27 @@ class FitLevel:
             nothing hidden.
         shared: what random generators make of it that the input shares with callbacks.
         unverified: names of what is not restored.
+        deviation: why the training is not what it would have been without an interruption;
+            empty where it is.
     """
 
     def __init__(self) -> None:
         self.step: Exactness | None = level_of_members()
         self.shared: Exactness | None = None
         self.unverified: list[str] = []
+        self.deviation = ""
         self._reported: Exactness | None = None
 
     def doubt(self, reason: str) -> None:
         """A resume will not be exact; the first reason is the one that is told."""
         if self.step is None:
             self.step = Exactness("not_exact", reason)
+
+    def deviate(self, reason: str) -> None:
+        """The training goes on otherwise than it would have, and so does what follows from it."""
+        if reason:
+            self.deviation = self.deviation or reason
+            self.doubt(reason)
 
     def hidden_random_op(self, op_type: str, where: str) -> None:
         """An op whose random stream cannot be restored is part of the training step."""
@@ -50,7 +59,7 @@ class FitLevel:
         if self.step is not None:
             levels.append(self.step)
         if self.unverified:
-            levels.append(Exactness("not_exact", _missing(self.unverified)))
+            levels.append(Exactness("not_exact", missing(self.unverified)))
         if self.shared is not None and levels[0].level == "exact_by_replay":
             levels.append(self.shared)
         by_rank = {level.level: level for level in reversed(levels)}
@@ -64,7 +73,8 @@ class FitLevel:
             session.report(LevelKnown(level.level, level.reason, self.unverified))
 
 
-def _missing(names: list[str]) -> str:
+def missing(names: list[str]) -> str:
+    """A sentence on names of what is not restored."""
     shown = ", ".join(names[:_NAMED])
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"state that is not restored: {shown}{more}"

@@ -16,6 +16,7 @@ from pitstop.engine.python_state import Encoder
 from pitstop.engine.script_state.state import Part, Saved, ScriptState
 from pitstop.engine.script_state.walk import Node
 from pitstop.keras import callback_match
+from pitstop.keras.fit_level import missing
 from pitstop.keras.own_places import foreign_path
 from pitstop.keras.script_library import KerasLibrary
 
@@ -38,12 +39,18 @@ class FitObjects:
         self._input_unverified: list[str] = []
         self._cut_unverified: list[str] = []
         self._failures: list[str] = []
+        self._living: Mapping[str, Any] = {}
         self._before_replay: dict[str, Node] = {}
 
     @property
     def unverified(self) -> list[str]:
         """Names of what is not restored."""
         return [*self._input_unverified, *self._cut_unverified, *self._failures]
+
+    @property
+    def lost(self) -> str:
+        """What a restoration has not set; empty where it has set all."""
+        return missing(self._failures) if self._failures else ""
 
     def begin(self, arguments: Mapping[str, Any], callbacks: list[Any]) -> None:
         """`fit` begins.
@@ -93,9 +100,9 @@ class FitObjects:
         self._before_replay = self._fenced(self._state.look_at_input, {})
         self.capture_input()
 
-    def living(self) -> Mapping[str, Any]:
-        """The objects that are followed: arrays among them live as long as this is kept."""
-        return self._state.living()
+    def keep_living(self) -> None:
+        """The objects that are followed, arrays among them, live until they are restored."""
+        self._living = self._state.living()
 
     def restore(
         self, saved: Mapping[str, Any], arrays: Mapping[str, memoryview], *, left: str
@@ -119,6 +126,7 @@ class FitObjects:
                 [],
             )
         )
+        self._living = {}
 
     def _without_foreign(self, nodes: Saved) -> Saved:
         """Without nodes that name places which are none of the script's."""

@@ -57,6 +57,7 @@ class FitRun:
         raised: the exception that it ended in, see `caught_exception`.
         silenced: callbacks that do not act, by class; of a step in the open only.
         objects: those of the script that the training leads to.
+        parts: how exact it is.
         held: the cut at the end of the epoch's steps, kept until the next ones begin.
     """
 
@@ -77,15 +78,14 @@ class FitRun:
         epochs = arguments.get("epochs", 1) - arguments.get("initial_epoch", 0)
         self.validation = ValidationInput(arguments.get("validation_data"), epochs)
         self._arguments = arguments
-        self.index = beginning.index
-        self.step = step
+        self.index, self.step = beginning.index, step
         self.epoch = self.step_in_epoch = self.steps_this_attempt = 0
         self.logs: dict[str, Any] = {}
         self.restored_logs: dict[str, Any] = {}
         self.silenced: list[str] = []
         self.held: StateCapture | None = None
         self._call_ended = self._stepping = False
-        self._parts = FitLevel()
+        self.parts = FitLevel()
         self.objects = FitObjects()
         self._structure = Structure(model)
         self.doubt(beginning.course.doubt)
@@ -130,7 +130,7 @@ class FitRun:
             InputMode(self.session.settings.input_mode),
             self.objects,
         )
-        self._parts.shared = shared_random.level_of(
+        self.parts.shared = shared_random.level_of(
             self._arguments.get("x"), self.listed_callbacks(), is_part_of_an_input
         )
         self.data = data_spec.describe(
@@ -150,7 +150,7 @@ class FitRun:
     @property
     def level(self) -> Exactness:
         """How exact a resume of this fit is: as exact as its weakest part."""
-        return self._parts.with_parts([self.input.level, self.validation.level])
+        return self.parts.with_parts([self.input.level, self.validation.level])
 
     def learning_rate(self) -> float | None:
         """Of the model's optimizer; None when it has none."""
@@ -159,21 +159,18 @@ class FitRun:
     def hidden_random_op(self, op_type: str, where: str) -> None:
         """An op whose random stream cannot be restored is part of the training step."""
         if self._stepping:
-            self._parts.hidden_random_op(op_type, where)
+            self.parts.hidden_random_op(op_type, where)
 
     def doubt(self, reason: str) -> None:
         """A resume will not be exact; the first reason is the one that is told."""
-        if reason and self._parts.step is None:
-            self._parts.step = Exactness("not_exact", reason)
+        self.parts.deviate(reason)
 
     # -- the training steps ----------------------------------------------------
 
     @observing(spoils=True)
     def begin_steps(self) -> None:
         """The steps of an epoch begin; the first boundary is before the first of them."""
-        self.held = None
-        self._call_ended = False
-        self._stepping = True
+        self.held, self._call_ended, self._stepping = None, False, True
         self.session.beacon.write_phase(
             Phase.TRAIN if self.steps_this_attempt else Phase.FIRST_STEP
         )
@@ -196,8 +193,7 @@ class FitRun:
         self._vitals.step_done(self, now_ns - self._boundary.passed_ns, now_ns)
 
     def _count_steps(self) -> None:
-        # A call of the train function may run several steps, the last call of
-        # an epoch fewer of them.
+        # A call may run several steps, the last one of an epoch fewer of them.
         iterator = self.epoch_iterator
         count = iterator.steps_per_execution
         if iterator.num_batches:
@@ -280,11 +276,15 @@ class FitRun:
         input_json, input_tensors = self.input.capture(encoder)
         validation_json, validation_tensors = self.validation.capture(encoder)
         objects = self.objects.capture(encoder, read_ahead=self.input.by_replay)
-        self._parts.unverified = held.refused + self._structure.unverified + self.objects.unverified
-        self._parts.report(self.session, self.level)
+        self.parts.unverified = held.refused + self._structure.unverified + self.objects.unverified
+        self.parts.report(self.session, self.level)
         state = {
             "position": dict(vars(position)),
-            "level": {**vars(self.level), "unverified": self._parts.unverified},
+            "level": {
+                **vars(self.level),
+                "unverified": self.parts.unverified,
+                "deviation": self.parts.deviation,
+            },
             "versions": self._versions,
             "time_seconds": time.time(),
             "identity": self.identity.to_json() if self.identity else {},
@@ -333,10 +333,9 @@ class FitRun:
     def build_missing(self, saved: SavedState) -> None:
         """Creates the variables that only the first training step creates.
 
-        A real step on the iterator that is restored afterwards: variables are
-        created in the order of the first run, and the step is traced as it will
-        be used.  An input that is replayed must not be touched; a batch of
-        zeros does there.
+        A real step on the iterator that is restored afterwards: variables are created in the
+        order of the first run, and the step is traced as it will be used.  An input that is
+        replayed must not be touched; a batch of zeros does there.
         """
         if not self._registry.missing(saved):
             return
@@ -364,36 +363,38 @@ class FitRun:
         self.input.restart_epoch()
 
     def _restore_python(self, saved: SavedState) -> None:
-        fit = saved.state["fit"]
-        position = saved.position
+        fit, position = saved.state["fit"], saved.position
         self.step, self.epoch = position.step, position.epoch
         self.step_in_epoch = position.step_in_epoch
         # A stop before the next step has to save them again.
         self.logs = self.restored_logs = decode(fit["logs"], saved.tensors)
         self.epoch_iterator._steps_seen = fit["steps_seen"]
         self.epoch_iterator._num_batches = fit["num_batches"]
-        callbacks = self.callbacks.callbacks
         # What callbacks held is still named by what is restored behind them.
-        living = self.objects.living()
+        self.objects.keep_living()
         self._tell_callbacks(
-            callback_state.restore(callbacks, fit["callbacks"], saved.tensors),
-            callback_state.new_kinds(callbacks, fit["callbacks"]),
+            callback_state.restore(self.callbacks.callbacks, fit["callbacks"], saved.tensors),
+            callback_state.new_kinds(self.callbacks.callbacks, fit["callbacks"]),
         )
         self.objects.restore(
             fit.get("objects", NO_OBJECTS), saved.tensors, left=self.input.stays(saved)
         )
-        del living
+        self.doubt(self.objects.lost)
         self._structure.restore(fit.get("structure", {}))
-        CHANGED.watch(saved.state.get("time_seconds", math.inf), self._parts.doubt)
+        CHANGED.watch(saved.state.get("time_seconds", math.inf), self.doubt)
         stop_training.set_silently(self.model, value=fit["stop_training"])
         self._publish(time.monotonic_ns())
+        if not self.input.by_replay:
+            # An attribute may name another generator than before.
+            self.look_for_streams()
         self.input.restore_streams(saved)
         if missing := self._streams.missing(decode(saved.state["random"], saved.tensors)):
             self.session.report(fit_state.streams_missing(missing))
+            self.doubt(fit_state.streams_missing(missing).message)
 
     def _tell_callbacks(self, lost: list[str], new: list[str]) -> None:
         message = f"The callbacks changed: {'; '.join([*lost, *new])}."
         if lost:
-            self._parts.doubt(message)
+            self.doubt(message)
         elif new:
             self.session.report(Notice("callbacks_changed", message))

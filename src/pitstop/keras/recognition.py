@@ -43,9 +43,14 @@ class FitBeginning:
 
 
 class Recognition:
-    """Says of each `fit` what it is."""
+    """Says of each `fit` what it is.
+
+    Attributes:
+        deviation: why one of them was not what it would have been; empty where all were.
+    """
 
     def __init__(self, session: Session) -> None:
+        self.deviation = ""
         self._session = session
         self._stream: object = None
 
@@ -117,8 +122,13 @@ class Recognition:
             digested=fit_identity.is_digested(arguments),
         )
 
-    def ended(self) -> None:
-        """A `fit` has ended: whether the script seeds again is seen from here on."""
+    def ended(self, deviation: str) -> None:
+        """A `fit` has ended: whether the script seeds again is seen from here on.
+
+        Args:
+            deviation: see `FitLevel`; the ones after it may go on with what it left.
+        """
+        self.deviation = self.deviation or deviation
         self._stream = randomness.stream()
 
 

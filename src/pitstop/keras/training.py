@@ -106,7 +106,7 @@ class Training:
             self.run = None
             CHANGED.leave()
             self._step = run.step
-            self._recognition.ended()
+            self._recognition.ended(run.parts.deviation)
             private.forget_epoch(model)
         self.session.beacon.write_phase(Phase.BETWEEN_FITS)
         return history
@@ -142,6 +142,7 @@ class Training:
         run = FitRun(
             self.session, self._registry, self._versions, model, beginning, step, arguments
         )
+        run.doubt(self._recognition.deviation)
         self._continuation = self._next_continuation(run, beginning)
         if self._continuation is None:
             randomness.seed_if_unseeded()
