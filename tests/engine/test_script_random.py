@@ -101,3 +101,13 @@ def test_global_streams_and_the_systems_are_not_the_scripts() -> None:
 )
 def test_states_are_compared_with_their_arrays(a: Any, b: Any, equal: bool) -> None:
     assert same(a, b) is equal
+
+
+def test_a_generator_keeps_its_name_when_attributes_change_places() -> None:
+    one, other, later = np.random.default_rng(1), np.random.default_rng(2), random.Random(3)
+    streams = looking(one, other)
+    before = own(streams)
+    streams.look({"g0": other, "g1": later, "g2": one}, NOTHING.__contains__)
+    now = own(streams)
+    assert {name: now[name] for name in before} == before
+    assert set(now) - set(before) == {"g1#"}

@@ -32,7 +32,8 @@ class ScriptRandom:
     def look(self, roots: Mapping[str, Any], opened: Callable[[type], bool]) -> None:
         """Looks again; see `reachable.find` for the arguments."""
         found = reachable.find(roots, KINDS, opened)
-        self._found = {name: each for name, each in found.items() if _has_own_state(each)}
+        own = {name: each for name, each in found.items() if _has_own_state(each)}
+        self._found = _with_first_names(own, self._found)
 
     def capture(self) -> dict[str, Any]:
         """The state of each generator by its name, as plain values."""
@@ -50,6 +51,16 @@ class ScriptRandom:
             for name, state in states.items()
             if name not in self._found or not _fits(self._found[name], state)
         )
+
+
+def _with_first_names(found: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Each generator under the name that it had first: an attribute may name another one now."""
+    first = {id(each): name for name, each in known.items()}
+    kept = {first[id(each)]: each for each in found.values() if id(each) in first}
+    for name, each in found.items():
+        if id(each) not in first:
+            kept[f"{name}#" if name in kept else name] = each
+    return kept
 
 
 def same(a: Any, b: Any) -> bool:

@@ -384,9 +384,6 @@ class FitRun:
         CHANGED.watch(saved.state.get("time_seconds", math.inf), self.doubt)
         stop_training.set_silently(self.model, value=fit["stop_training"])
         self._publish(time.monotonic_ns())
-        if not self.input.by_replay:
-            # An attribute may name another generator than before.
-            self.look_for_streams()
         self.input.restore_streams(saved)
         if missing := self._streams.missing(decode(saved.state["random"], saved.tensors)):
             self.session.report(fit_state.streams_missing(missing))
