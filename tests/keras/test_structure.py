@@ -69,3 +69,12 @@ def test_flags_of_another_model_are_refused() -> None:
     other.compile("sgd", "mse")
     with pytest.raises(ResumeRefused):
         Structure(other).restore(followed.capture())
+
+
+def test_a_step_that_is_made_anew_before_a_later_fit_begins_its_steps_is_noticed() -> None:
+    model, _ = trained()
+    followed = Structure(model)
+    freeze(model)
+    model.make_train_function(force=True)
+    followed.look()
+    assert followed.capture()["remade"]

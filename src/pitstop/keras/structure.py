@@ -23,7 +23,8 @@ class Structure:
         self._model = model
         self._parts = private.compiled_parts(model)
         self._first = self._traced = _held(model)
-        self._function: Any = None
+        # One that an earlier `fit` has left is kept by this one, unless it is made anew.
+        self._function: Any = model.train_function
         self._is_remade = False
 
     def look(self) -> None:
