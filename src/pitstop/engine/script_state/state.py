@@ -179,6 +179,8 @@ class ScriptState:
 
     def _lost_items(self, name: str, node: Node, before: Node | None) -> Iterator[str]:
         """The name of a collection with something that is not carried and was not there before."""
+        if before is not None and before.content == node.content:
+            return
         known = by_place(before.content, before.kind) if before is not None else {}
         for place, item in by_place(node.content, node.kind).items():
             opaque = opaque_in(item)

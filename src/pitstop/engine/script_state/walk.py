@@ -171,19 +171,22 @@ class Walk:
 
     # -- what an object is ------------------------------------------------------------
 
-    def _meet(self, value: Any, path: str) -> Ref | None:
-        """Notes an object, to be looked at; a reference to it, if it has content."""
+    def _meet(self, value: Any, path: str, *, is_content: bool = False) -> Ref | None:
+        """Notes an object, to be looked at; a reference to it, if it has content.
+
+        What is saved by other means has a name only where an object of the script holds it.
+        """
         if issubclass(type(value), _NO_HOLDERS):
             return None
         try:
-            return self._note(value, path)
+            return self._note(value, path, is_content=is_content)
         except Exception as error:  # noqa: BLE001  it may answer any question with an error
             self._give_up(path, value, error)
             return None
 
-    def _note(self, value: Any, path: str) -> Ref | None:
+    def _note(self, value: Any, path: str, *, is_content: bool) -> Ref | None:
         kind = self._kind_of(value)
-        if not kind:
+        if not kind or (kind == "elsewhere" and not is_content):
             if id(value) not in self._followed and self._is_followed(value):
                 self._followed[id(value)] = value
                 self._waiting.append((path, value, None))
@@ -272,7 +275,7 @@ class Walk:
         if (form := self._record_form(value)) is not None:
             items = enumerate(tuple.__iter__(value))
             return Record(form, tuple(self.freeze(each, f"{path}[{i}]") for i, each in items))
-        found = self._meet(value, path)
+        found = self._meet(value, path, is_content=True)
         if found is not None and self.nodes[found.name].kind not in ("function", "class"):
             return found
         if found is not None:
