@@ -18,29 +18,39 @@ from pitstop.errors import UserError
 VARIABLE = "PITSTOP_CLUSTER_SECRET"
 _LEAST_CHARACTERS = 16
 _MOST_BYTES = 4096
+_SET_IT = (
+    f"Set {VARIABLE} to the same long random text for all members, such as that of `openssl rand"
+    " -hex 32`."
+)
 
 
 class SecretUnusable(UserError):
     """The secret of the cluster is too short, or others can read it."""
 
 
-def find(environment: Mapping[str, str], home: Path) -> bytes:
+def find(environment: Mapping[str, str]) -> bytes:
     """The secret; the user's own file is made if there is none.
 
     Raises:
         SecretUnusable: the user must act.
-        OSError: the file can be neither read nor made.
     """
     if text := environment.get(VARIABLE, ""):
         if len(text) < _LEAST_CHARACTERS:
             raise SecretUnusable(
-                f"{VARIABLE} has fewer than {_LEAST_CHARACTERS} characters.",
-                f'Set it to the same long random text for all members: {VARIABLE}="$(openssl rand'
-                ' -hex 32)"',
+                f"{VARIABLE} has fewer than {_LEAST_CHARACTERS} characters.", _SET_IT
             )
         return text.encode()
-    folder = Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / "pitstop"
-    return _own(folder / "cluster.key")
+    home = environment.get("HOME", "")
+    settings = environment.get("XDG_CONFIG_HOME") or (f"{home}/.config" if home else "")
+    if not settings:
+        raise SecretUnusable("There is no home directory that could hold a secret.", _SET_IT)
+    path = Path(settings) / "pitstop" / "cluster.key"
+    try:
+        return _own(path)
+    except OSError as error:
+        raise SecretUnusable(
+            f"{path} can be neither read nor made: {error.strerror}.", _SET_IT
+        ) from error
 
 
 def _own(path: Path) -> bytes:

@@ -6,7 +6,6 @@ import os
 from collections import deque
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -34,7 +33,7 @@ from pitstop.events import (
 )
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.messages import Message
-from pitstop.supervisor.membership.cluster_link import ClusterLink
+from pitstop.supervisor.membership.cluster_link import LEASE_VARIABLE, ClusterLink
 from pitstop.supervisor.membership.following import Following
 from pitstop.supervisor.membership.leading import Leading
 
@@ -194,15 +193,22 @@ def test_a_leader_that_is_suspended_is_waited_for(network: PlayedNetwork) -> Non
     assert member.tick(BEAT) == ()
 
 
+@pytest.mark.parametrize(
+    ("address", "variables", "word"),
+    [
+        ("no port", {}, "no port"),
+        ("a:1", {LEASE_VARIABLE: "soon"}, "soon"),
+        ("a:1", {}, "home directory"),
+    ],
+)
 def test_a_cluster_that_cannot_be_joined_is_said_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    address: str, variables: dict[str, str], word: str
 ) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    spec = ClusterSpec.from_json({"chief": ["no port"], "ps": ["a:1"]})
-    with closing(ClusterLink({})) as link:
+    spec = ClusterSpec.from_json({"chief": [address], "ps": ["a:1"]})
+    with closing(ClusterLink(variables)) as link:
         (notice,) = link.join(spec, PS)
         assert isinstance(notice, Notice)
-        assert "no port" in notice.message
+        assert word in notice.message
         assert link.join(spec, PS) == ()
         assert link.heard() == link.tick(BEAT) == ()
         link.end(Release("completed", 0, ""))

@@ -172,10 +172,7 @@ class Walk:
     # -- what an object is ------------------------------------------------------------
 
     def _meet(self, value: Any, path: str, *, is_content: bool = False) -> Ref | None:
-        """Notes an object, to be looked at; a reference to it, if it has content.
-
-        What is saved by other means has a name only where an object of the script holds it.
-        """
+        """Notes an object, to be looked at; a reference to it, if it has content."""
         if issubclass(type(value), _NO_HOLDERS):
             return None
         try:
@@ -186,6 +183,7 @@ class Walk:
 
     def _note(self, value: Any, path: str, *, is_content: bool) -> Ref | None:
         kind = self._kind_of(value)
+        # What is saved by other means has a name only where an object of the script holds it.
         if not kind or (kind == "elsewhere" and not is_content):
             if id(value) not in self._followed and self._is_followed(value):
                 self._followed[id(value)] = value

@@ -6,7 +6,6 @@ import os
 import socket
 import time
 from collections.abc import Mapping
-from pathlib import Path
 
 from pitstop import __version__
 from pitstop.cluster import roster, secret
@@ -34,7 +33,6 @@ class ClusterLink:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
-        self._lease_seconds = float(environment.get(LEASE_VARIABLE) or LEASE_SECONDS)
         self.part: Leading | Following | None = None
         self._problem = ""
         self._ticked_seconds = time.monotonic()
@@ -92,10 +90,10 @@ class ClusterLink:
         Args:
             beat: what this run does.
         """
-        if self.part is None:
-            return ()
         now = time.monotonic()
         away_seconds, self._ticked_seconds = now - self._ticked_seconds, now
+        if self.part is None:
+            return ()
         if away_seconds > _AWAY_SECONDS:
             # This process was stopped meanwhile, and has not read yet what has come.
             self.part.shift(away_seconds)
@@ -131,13 +129,14 @@ class ClusterLink:
 
     def _opened(self, spec: ClusterSpec, task: Task) -> Leading | Following:
         endpoint = leader_endpoint(spec, self._environment)
-        known = secret.find(self._environment, Path.home())
+        lease_seconds = _seconds(self._environment.get(LEASE_VARIABLE, ""))
+        known = secret.find(self._environment)
         if task == spec.leader:
             from pitstop.cluster.leader_server import LeaderServer
 
             server = LeaderServer(endpoint, known, lambda request: roster.objection(spec, request))
             server.start()
-            return Leading(server, self._lease_seconds)
+            return Leading(server, lease_seconds)
         assert spec.leader is not None
         from pitstop.cluster.member_client import MemberClient
 
@@ -151,7 +150,14 @@ class ClusterLink:
         )
         client = MemberClient(spec.leader, endpoint, known, introduction)
         client.start()
-        return Following(spec.leader, client, self._lease_seconds)
+        return Following(spec.leader, client, lease_seconds)
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text or LEASE_SECONDS)
+    except ValueError:
+        raise ValueError(f"{LEASE_VARIABLE}={text} is no number of seconds") from None
 
 
 def _row(member: ClusterMember) -> JsonValue:
