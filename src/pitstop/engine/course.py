@@ -161,7 +161,7 @@ def _edited(found: TrainingMatch, now: Identity, *, force: bool) -> Course:
     assert found.training is not None
     data = {*now.data, *found.training.identity.data}
     if force or all(each.name in data for each in found.differences):
-        return Course(goes_on=True, doubt=_sentence(found.differences))
+        return Course(goes_on=True, doubt=_sentence(found.differences, data))
     refusal = ResumeRefused(
         f"What is trained was changed: {', '.join(each.name for each in found.differences)}.",
         "Undo the change, start over with --new, or restore what fits with --force.",
@@ -169,9 +169,10 @@ def _edited(found: TrainingMatch, now: Identity, *, force: bool) -> Course:
     return Course(goes_on=False, refusal=refusal)
 
 
-def _sentence(found: Sequence[Difference]) -> str:
-    names = ", ".join(each.name for each in found)
-    return f"The training data changed: {names}." if found else ""
+def _sentence(found: Sequence[Difference], data: Collection[str]) -> str:
+    names = [each.name for each in found]
+    what = "training data" if all(name in data for name in names) else "model"
+    return f"The {what} changed: {', '.join(names)}." if found else ""
 
 
 def _resumed(found: TrainingMatch, epoch: int) -> Course:

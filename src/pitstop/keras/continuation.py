@@ -273,6 +273,8 @@ class Continuation:
 
     def _level(self) -> Exactness:
         # What was said while it was restored counts, as it does for what is saved from here on.
+        if self._doubts:
+            return Exactness("not_exact", " ".join(self._doubts))
         if self._run.level.level == "not_exact":
             return self._run.level
         saved = self._saved.state["level"]

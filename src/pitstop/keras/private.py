@@ -35,6 +35,9 @@ from pitstop.tensorflow.naming import Naming
 _FLUSH_FUTURES = "_flush_futures" if hasattr(CallbackList, "_flush_futures") else "_clear_futures"
 """Keras 3.12 renamed it."""
 
+WRITERS = frozenset({"_writers", "_prev_summary_state"})
+"""Of a TensorBoard callback: its writers, and their contexts, which it makes again by itself."""
+
 _METHODS: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (EpochIterator, "_enumerate_iterator", ("self",)),
     (EpochIterator, "_interrupted_warning", ("self",)),

@@ -13,6 +13,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from pitstop.keras import private
 from pitstop.tensorflow import private as tensorflow_private
 from pitstop.tensorflow import tables
 from pitstop.tensorflow.streams import is_part_of_an_input
@@ -79,7 +80,8 @@ class KerasLibrary:
         """Attributes that Keras' own methods set."""
         if issubclass(kind, keras.callbacks.Callback):
             # What else it sets is what the callback remembers.
-            return _names_set_in(keras.callbacks.Callback)
+            writers = private.WRITERS if issubclass(kind, keras.callbacks.TensorBoard) else ()
+            return _names_set_in(keras.callbacks.Callback).union(writers)
         names = _names_set_by_libraries(kind)
         return names | _SET_BY_CALLBACKS if issubclass(kind, keras.Model) else names
 

@@ -19,8 +19,9 @@ from pitstop.engine.script_state.frozen import (
     thaw,
 )
 from pitstop.engine.script_state.library import Library
+from pitstop.engine.script_state.names import Names
 from pitstop.engine.script_state.stored_node import can_be_made, make
-from pitstop.engine.script_state.walk import Names, Node
+from pitstop.engine.script_state.walk import Node
 
 
 class Refill:

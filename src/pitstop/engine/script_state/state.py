@@ -10,9 +10,10 @@ from pitstop.engine.python_state import Encoder, NotPortable
 from pitstop.engine.script_state import holder
 from pitstop.engine.script_state.frozen import by_place, opaque_in
 from pitstop.engine.script_state.library import Library
+from pitstop.engine.script_state.names import Names
 from pitstop.engine.script_state.refill import Refill
 from pitstop.engine.script_state.stored_node import can_be_made, content_to_json, node_from_json
-from pitstop.engine.script_state.walk import MOST_OBJECTS, Names, Node, Walk
+from pitstop.engine.script_state.walk import MOST_OBJECTS, Node, Walk
 
 _SMALL_BYTES = 64 << 10
 _INCOMPLETE = f"objects of the script beyond the first {MOST_OBJECTS}"
