@@ -13,7 +13,7 @@ import asyncio
 import os
 
 from pitstop.cluster import frames
-from pitstop.cluster.frames import NONCE_BYTES, PROOF_BYTES, SealBroken, Sealer
+from pitstop.cluster.frames import NONCE_BYTES, PROOF_BYTES, Sealer
 from pitstop.link.messages import Message
 
 HANDSHAKE_SECONDS = 5.0
@@ -118,6 +118,3 @@ async def _introduced(
         raise WrongSecret("what listens there does not know the secret of this cluster")
     key = frames.handshake_key(secret, leader_nonce, member_nonce)
     return Conversation(reader, writer, Sealer(key, frames.MEMBER), Sealer(key, frames.LEADER))
-
-
-__all__ = ["HANDSHAKE_SECONDS", "Conversation", "SealBroken", "WrongSecret", "answer", "call"]

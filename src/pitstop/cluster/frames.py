@@ -13,9 +13,8 @@ import hashlib
 import hmac
 import json
 import struct
-from typing import Any
 
-from pitstop.link.grammar import message_from
+from pitstop.link.grammar import message_in
 from pitstop.link.messages import MalformedMessage, Message
 
 NONCE_BYTES = 32
@@ -78,7 +77,7 @@ class Sealer:
         """
         if not same(seal, self._next(text)):
             raise SealBroken("a frame does not carry the seal of this cluster")
-        message = _message(text)
+        message = message_in(text, fd_count=0)
         if isinstance(message, MalformedMessage):
             raise SealBroken(message.reason)
         return message
@@ -99,16 +98,6 @@ def length_of(head: bytes) -> int:
     if length > MOST_BYTES:
         raise SealBroken(f"a frame of {length} bytes")
     return int(length)
-
-
-def _message(text: bytes) -> Message:
-    try:
-        body: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        return MalformedMessage("a frame holds no JSON")
-    if not isinstance(body, dict) or not isinstance(body.get("type"), str):
-        return MalformedMessage("a frame holds no object with a type")
-    return message_from(body.pop("type"), body, 0)
 
 
 def _mac(key: bytes, *parts: bytes) -> bytes:

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pitstop.cluster.conversation import (
     HANDSHAKE_SECONDS,
     Conversation,
-    SealBroken,
     WrongSecret,
     answer,
 )
+from pitstop.cluster.frames import SealBroken
 from pitstop.cluster.happenings import Heard, Parted, Trouble
 from pitstop.cluster.messages import JoinRequest
 from pitstop.cluster.network_thread import NetworkThread

@@ -8,10 +8,10 @@ from contextlib import closing
 from pitstop.cluster.conversation import (
     HANDSHAKE_SECONDS,
     Conversation,
-    SealBroken,
     WrongSecret,
     call,
 )
+from pitstop.cluster.frames import SealBroken
 from pitstop.cluster.happenings import Heard, Parted, Trouble
 from pitstop.cluster.messages import JoinRequest
 from pitstop.cluster.network_thread import NetworkThread

@@ -9,9 +9,7 @@ from typing import Any
 from pitstop.cluster.spec import own_cluster, own_task
 from pitstop.engine.fence import observing
 from pitstop.engine.request import request
-from pitstop.errors import PeerFault
 from pitstop.link.messages import ReleaseAnswer, ReleaseRequest, RoleReport
-from pitstop.link.wire import Connection
 
 # A forked process has a part of its own.
 _told: set[tuple[int, str]] = set()
@@ -40,15 +38,5 @@ def serve(socket_path: str) -> int | None:
     Returns:
         The exit code that it ends with, None where nobody can tell.
     """
-    try:
-        connection = Connection.connect(socket_path)
-    except PeerFault:
-        return None
-    try:
-        connection.send(ReleaseRequest())
-        answer = connection.receive().message
-    except PeerFault:
-        return None
-    finally:
-        connection.close()
+    answer = request(socket_path, ReleaseRequest())
     return answer.exit_code if isinstance(answer, ReleaseAnswer) else None

@@ -7,17 +7,16 @@ from pitstop.link.messages import Message
 from pitstop.link.wire import Connection
 
 
-def request(socket_path: str, body: Message) -> bool:
-    """Whether the supervisor that listens there took the request."""
+def request(socket_path: str, body: Message) -> Message | None:
+    """What the supervisor that listens there answers; None where nobody does."""
     try:
         connection = Connection.connect(socket_path)
     except PeerFault:
-        return False
+        return None
     try:
         connection.send(body)
-        connection.receive()
+        return connection.receive().message
     except PeerFault:
-        return False
+        return None
     finally:
         connection.close()
-    return True

@@ -29,7 +29,7 @@ def request_stop(reason: str = "") -> None:
         session.request_stop(reason)
     elif not socket_path:
         _warn("is not running under `pitstop run`")
-    elif not request(socket_path, ClientRequest("stop", source="script", reason=reason)):
+    elif request(socket_path, ClientRequest("stop", source="script", reason=reason)) is None:
         _warn("has lost its supervisor")
 
 

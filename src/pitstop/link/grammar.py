@@ -7,6 +7,7 @@ files, that its class promises.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any
@@ -107,6 +108,33 @@ _CHECKS: Mapping[str, _Check] = {
     "Sequence[dict[str, Any]]": _mappings,
 }
 """By the annotations in `link.messages`."""
+
+
+def message_in(text: bytes | bytearray, fd_count: int) -> Message:
+    """The message in a JSON text, see `message_from`; what is no message is a `MalformedMessage`.
+
+    Args:
+        text: as it came.
+        fd_count: how many open files came with it.
+    """
+    try:
+        body = _object_in(text)
+    except ValueError as problem:
+        return MalformedMessage(str(problem))
+    return message_from(body.pop("type"), body, fd_count)
+
+
+def _object_in(text: bytes | bytearray) -> dict[str, Any]:
+    try:
+        body = json.loads(text)
+    except RecursionError:
+        raise ValueError("a message is nested too deeply") from None
+    if b"\\ud" in text.lower():
+        # Half a character, such as of a file's name that is no UTF-8: nothing could write it.
+        body = json.loads(json.dumps(body, ensure_ascii=False).encode(errors="replace"))
+    if not isinstance(body, dict) or not isinstance(body.get("type"), str):
+        raise ValueError("a message is no object with a type")
+    return body
 
 
 def message_from(type_: str, body: Mapping[str, Any], fd_count: int) -> Message:

@@ -17,10 +17,9 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pitstop.errors import EnvironmentFault, NoAnswer, PeerClosed
-from pitstop.link.grammar import message_from
+from pitstop.link.grammar import message_in
 from pitstop.link.messages import MalformedMessage, Message, UnknownMessage
 
 PROTOCOL = 1
@@ -162,29 +161,11 @@ class Connection:
         text = self._received[_HEAD.size : end]
         del self._received[:end]
         fds = tuple(self._fds.popleft() for _ in range(fd_count))
-        try:
-            body = _parsed(text)
-        except ValueError as problem:
-            close_all(fds)
-            return Received(MalformedMessage(str(problem)))
-        message = message_from(body.pop("type"), body, len(fds))
+        message = message_in(text, len(fds))
         if isinstance(message, MalformedMessage | UnknownMessage):
             close_all(fds)
             return Received(message)
         return Received(message, fds)
-
-
-def _parsed(text: bytearray) -> dict[str, Any]:
-    try:
-        body = json.loads(text)
-    except RecursionError:
-        raise ValueError("a message is nested too deeply") from None
-    if b"\\ud" in text.lower():
-        # Half a character, such as of a file's name that is no UTF-8: nothing could write it.
-        body = json.loads(json.dumps(body, ensure_ascii=False).encode(errors="replace"))
-    if not isinstance(body, dict) or not isinstance(body.get("type"), str):
-        raise ValueError("a message is no object with a type")
-    return body
 
 
 def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> array.array[int]:

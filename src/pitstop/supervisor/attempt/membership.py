@@ -14,10 +14,9 @@ from pitstop.supervisor.attempt.plan import AttemptResources
 from pitstop.supervisor.control.requests import RequestDesk
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, RoleAsked, StopAsked
 from pitstop.supervisor.lifecycle.table import Instruction, State, Trigger
+from pitstop.supervisor.membership.cluster_link import MEMBERS_SECONDS
 from pitstop.supervisor.records import notices
 
-MEMBERS_SECONDS = 20.0
-"""For the other members, when the run that leads them was stopped or has failed."""
 _WORKERS_SECONDS = 10.0
 """For the other members that train, before the leader saves."""
 _TURN_SECONDS = 0.1
@@ -53,6 +52,8 @@ class Membership:
 
     def tick(self) -> Iterator[Occurrence]:
         """Sends a beat, and looks who is silent or has ended."""
+        if self._cluster.part is None:
+            return
         yield from self._tell(self._cluster.tick(self._beat(self._resources.lifecycle.state.value)))
         until_seconds = self._workers_until_seconds
         if until_seconds is not None and (

@@ -20,6 +20,8 @@ from pitstop.supervisor.membership.leading import Leading
 
 LEASE_VARIABLE = "PITSTOP_CLUSTER_LEASE"
 UNUSED = "cluster_unused"
+MEMBERS_SECONDS = 20.0
+"""For the other members, when the run that leads them was stopped or has failed."""
 _AWAY_SECONDS = 3.0
 _REMEDY = "This process is supervised by itself: it is not told when the training is over."
 
@@ -67,6 +69,7 @@ class ClusterLink:
             return ()
         try:
             self.part = self._opened(spec, task)
+            self._ticked_seconds = time.monotonic()
         except (UserError, OSError, ValueError) as problem:
             return self._told_once(problem)
         return ()
@@ -90,10 +93,10 @@ class ClusterLink:
         Args:
             beat: what this run does.
         """
-        now = time.monotonic()
-        away_seconds, self._ticked_seconds = now - self._ticked_seconds, now
         if self.part is None:
             return ()
+        now = time.monotonic()
+        away_seconds, self._ticked_seconds = now - self._ticked_seconds, now
         if away_seconds > _AWAY_SECONDS:
             # This process was stopped meanwhile, and has not read yet what has come.
             self.part.shift(away_seconds)

@@ -22,8 +22,9 @@ from pitstop.supervisor.lifecycle.occurrences import (
     TrainingAsked,
 )
 from pitstop.supervisor.lifecycle.table import State
-from pitstop.supervisor.membership.cluster_link import ClusterLink
+from pitstop.supervisor.membership.cluster_link import MEMBERS_SECONDS, ClusterLink
 from pitstop.supervisor.processes import process
+from pitstop.supervisor.records import notices
 from pitstop.supervisor.status.status import Status
 from pitstop.supervisor.stops import signals
 from pitstop.supervisor.stops.signals import SignalQueue
@@ -34,8 +35,6 @@ WAITING = "starting"
 """The state of the run meanwhile, in the words of `Status`."""
 
 _TURN_SECONDS = 0.25
-_MEMBERS_SECONDS = 20.0
-"""For the members of a cluster that this run leads."""
 
 
 class RestartWait:
@@ -84,8 +83,9 @@ class RestartWait:
         return self._cancelled
 
     def _release_members(self, event_loop: EventLoop) -> None:
-        end = Release(State.STOPPED.value, EXIT_STOPPED, "it was stopped")
-        give_up_at = time.monotonic() + _MEMBERS_SECONDS
+        state = State.STOPPED
+        end = Release(state.value, EXIT_STOPPED, notices.outcome_of(state, EXIT_STOPPED))
+        give_up_at = time.monotonic() + MEMBERS_SECONDS
         self._cluster.end(end)
         while self._cluster.is_awaited and time.monotonic() < give_up_at:
             self._turn(event_loop, _TURN_SECONDS)
