@@ -32,13 +32,7 @@ Measure = Callable[[str, Saved, Saved], TensorDifference]
 
 
 def compare_runs(a: RunRecord, b: RunRecord, measure: Measure = measure_saved) -> Comparison:
-    """Where two runs differ first, in their steps and in their checkpoints, and why.
-
-    Args:
-        a: one run; both hold at least one step.
-        b: the other.
-        measure: what differs between two values of the variable of this name.
-    """
+    """Where two runs, of a step at least each, differ first in steps and checkpoints, and why."""
     pairs = [(a.saved[place], b.saved[place]) for place in a.saved if place in b.saved]
     pairs.sort(key=lambda pair: pair[0].place.step)
     found = Comparison(

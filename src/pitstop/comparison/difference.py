@@ -17,8 +17,6 @@ class StepDifference:
     Attributes:
         epoch: as Keras counts, in run A.
         loss_a: the loss of run A; NaN when the step returned none.
-        loss_b: the loss of run B.
-        loss_differs: the loss does; otherwise other metrics do.
         ulps: how far the losses are apart, None when one is not finite.
         agreed_step: the step before it that both recorded, 0 when there is none.
         first_of_epoch: the step before it belongs to another epoch.
@@ -49,7 +47,6 @@ class TensorDifference:
     Attributes:
         what: "values", "dtype or shape", "only in A" or "only in B".
         differing: how many elements differ, None when they were not counted.
-        elements: how many there are.
         max_abs_difference: the largest difference of two finite elements,
             None when there is none or the type has no order.
     """
@@ -88,9 +85,6 @@ class Coverage:
     """What a comparison has looked at.
 
     Attributes:
-        steps: steps that both recorded.
-        only_a: steps that only run A recorded.
-        checkpoints: steps of the common checkpoints, ascending.
         tensors: variables compared in them, all together.
         unreadable: checkpoints that were left out, and why.
     """
@@ -105,12 +99,7 @@ class Coverage:
 
 @dataclass(frozen=True)
 class ComparedSide:
-    """One of the two runs, in short.
-
-    Attributes:
-        name: its folder, as the user named it.
-        disagreements: steps it computed twice with different results.
-    """
+    """One of the two runs, in short."""
 
     name: str
     completed: bool
@@ -135,13 +124,10 @@ class Comparison:
     """Two runs side by side.
 
     Attributes:
-        step: the first step that differs.
         checkpoint: the first common checkpoint that differs; where none is
             decisive, the first that differs at all.
         agreeing_checkpoints: steps of the common checkpoints whose variables
             are all the same bits.
-        environment: what differs between the environments.
-        reasons: why they may differ, the likeliest first.
     """
 
     a: ComparedSide

@@ -39,12 +39,7 @@ _NOTHING = "nothing"
 
 
 def read_facts(state: JsonValue, digests: Mapping[str, str]) -> dict[str, str]:
-    """What the state says, by what it is; missing parts count as nothing.
-
-    Args:
-        state: the content of `state.json`.
-        digests: checksum by tensor name, from the manifest.
-    """
+    """What the content of `state.json` says, by what it is; missing parts count as nothing."""
     found = {name: _digest(_at(state, path), digests) for name, path in _PATHS.items()}
     found[ITERATOR] = digests.get(ITERATOR_TENSOR, _NOTHING)
     return found | {name: _digest(value, digests) for name, value in _callbacks(state)}
@@ -60,7 +55,6 @@ def is_decisive(name: str, *, read_ahead: bool) -> bool:
     """Whether runs that differ in this will differ in what they train.
 
     Args:
-        name: of the fact.
         read_ahead: see `record.Saved`; then random streams depend on timing.
             So do the buffers inside of a saved iterator, always; attributes of
             callbacks may be times.

@@ -28,8 +28,6 @@ class Saved:
     """A checkpoint.
 
     Attributes:
-        path: its folder.
-        manifest: what it promises.
         tensors: the variables, by name; their checksums are of the present format.
         facts: the rest of the state: digest by what it is.
         read_ahead: Python code feeds the training, and may have drawn from the
@@ -59,8 +57,6 @@ class RunRecord:
     """One run.
 
     Attributes:
-        name: its folder, as the user named it.
-        completed: it was trained to the end.
         environment: the fingerprint and the versions of its last attempt.
         environment_changes: what changed between its attempts.
         unreadable: checkpoints that were left out, and why.

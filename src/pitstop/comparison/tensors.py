@@ -19,12 +19,7 @@ _DTYPES = {
 
 
 def measure(name: str, one: Saved, other: Saved) -> TensorDifference:
-    """What differs between two values of one variable of the same dtype and shape.
-
-    Raises:
-        CheckpointCorrupt: a checkpoint does not hold what its manifest promises.
-        EnvironmentFault: this process may not read it.
-    """
+    """What differs between two values of one variable of the same dtype and shape."""
     entry = one.tensors[name]
     before = read_tensor(one.path, one.manifest, name)
     after = read_tensor(other.path, other.manifest, name)

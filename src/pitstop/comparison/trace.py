@@ -23,9 +23,7 @@ class Trace:
     """What a run computed at each step; the last computation counts.
 
     Attributes:
-        records: by step, in ascending order.
         recomputed_steps: computations that repeated an earlier one.
-        disagreements: the repetitions that gave something else, in order.
     """
 
     records: Mapping[int, StepRecord]

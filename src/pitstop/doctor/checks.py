@@ -22,11 +22,8 @@ class Check:
     """One thing that was looked at.
 
     Attributes:
-        name: what it is.
         level: "ok"; "less": something is lost; "fails": training under Pitstop cannot work.
-        seen: what was found.
         cost: what is lost; empty when nothing is.
-        remedy: how to get it.
     """
 
     name: str

@@ -25,11 +25,7 @@ from pitstop.observation import schedulers
 
 @dataclass(frozen=True)
 class Scheduler:
-    """Who started this: its name, and the command that knows more, empty without one.
-
-    Attributes:
-        has_command: that one, or another that is asked too, is there.
-    """
+    """Who started this: its name, and the command that knows more, empty without one."""
 
     name: str
     record_command: str
@@ -41,21 +37,16 @@ class Facts:
     """What was found; None where it is not there or may not be read.
 
     Attributes:
-        kernel: its release.
         memory_cgroup: version of the memory controller; its `counters`.
         kernel_log: the kernel's log can be read.
         all_pids: the kernel names processes as we do.
-        stalls: PSI is there.
         nvidia_driver: a driver is loaded; `nvml` its library can be used.
         shared_memory_bytes: size of /dev/shm, None without it.
         disk_kind: file system of `folder`; `disk_free_bytes` on it.
         hard_links, direct_writes: it has them.
-        memfd: memory without a name can be had.
         ptrace_scope: 0 to 3, of the kernel's Yama; None without it.
-        py_spy: it is installed.
         limits: soft limits by name, None for no limit.
         clock_source: what the kernel reads the time from.
-        frameworks: of the Python that trains.
     """
 
     platform: str

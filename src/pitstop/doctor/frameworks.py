@@ -34,10 +34,8 @@ class Frameworks:
     """What a Python has.
 
     Attributes:
-        executable: the Python.
         python: its version; empty where it could not be started.
         versions: of `tensorflow` and `keras`, as far as they could be imported.
-        gpus: that TensorFlow sees.
         problem: what does not fit, in the words of the exception; empty when all does.
     """
 

@@ -38,10 +38,8 @@ def environment_of_runs(
     """The environment of the runs.
 
     Args:
-        environment: of this process.
         module_dir: where `python -m` finds the script's modules when the runs
             work elsewhere.
-        entropy: what all runs begin their random streams with.
     """
     changed = {**environment, ENV_DRILL: "1", ENV_ENTROPY: entropy}
     if module_dir is not None:

@@ -23,14 +23,10 @@ class Trial:
     """One interrupted and resumed run.
 
     Attributes:
-        run_dir: its folder.
         resumed_at_step: the step it went on from, 0 when it started over.
-        lost_steps: steps that were computed again.
         level: how exact the resume said it is, empty when it started over.
-        seconds: wall-clock time of all its attempts.
         comparison: with the uninterrupted run, None when it failed.
         failure: what went wrong, empty when it reached its end.
-        aftermath: what had been saved, and what the resume said.
     """
 
     interruption: Interruption
@@ -57,8 +53,6 @@ class Drill:
 
     Attributes:
         uninterrupted: folder of the run that all are compared with.
-        last_step: where that run ended.
-        seconds: how long it took.
         repetition: the same once more without interruption, compared with it;
             made only when some trial was not identical.
     """

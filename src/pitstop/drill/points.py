@@ -34,16 +34,9 @@ class Interruption:
 def choose(
     last_step: int, epoch_ends: Sequence[int], kills: int, stops: int, seed: int
 ) -> tuple[Interruption, ...]:
-    """The interruptions of a run that ends after `last_step`; kills first.
+    """Where a run that ends after `last_step` is interrupted; kills first.
 
     A run with fewer steps than interruptions gets fewer.
-
-    Args:
-        last_step: of the uninterrupted run.
-        epoch_ends: the last steps of its epochs, ascending.
-        kills: how many runs are to be killed.
-        stops: how many are to be stopped.
-        seed: of the random places.
     """
     generator = random.Random(seed)
     chosen = []

@@ -39,7 +39,6 @@ class DrillRequest:
 
     Attributes:
         steps: every run ends after this step, 0 to train to the end.
-        seed: of the random places.
         isolate: every run gets a working folder of its own.
     """
 
@@ -71,11 +70,7 @@ class _Runner:
         )
 
     def uninterrupted(self, name: str) -> tuple[RunRecord, float]:
-        """A run to the end.
-
-        Raises:
-            UserError: the script fails by itself, or does not train.
-        """
+        """A run to the end."""
         ran = self._run(name, self._work_dir(name))
         run_dir = self._folder.run_dir(name)
         if ran.exit_code not in (EXIT_COMPLETED, EXIT_STOPPED):
@@ -124,11 +119,6 @@ class _Runner:
 
 def run_drill(request: DrillRequest, folder: DrillFolder, say: Callable[[str], None]) -> Drill:
     """Runs the script whole, then interrupted at each chosen point, and compares.
-
-    Args:
-        request: what to run and how often.
-        folder: an empty one.
-        say: tells the user a line.
 
     Raises:
         UserError: the script fails by itself, or does not train.

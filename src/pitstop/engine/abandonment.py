@@ -30,15 +30,8 @@ def watch(
 ) -> threading.Thread:
     """Looks for the supervisor's end, in a thread of its own.
 
-    When nobody has asked for a stop some time after it, this process does so
-    itself; the last checkpoint on disk stands.
-
-    Args:
-        connection: to the supervisor.
-        beacon: of the run.
-        stops: whether this process is to stop then; one that was not started
-            by the supervisor belongs to its user, and goes on.
-        wait: `time.sleep`.
+    When nobody has asked for a stop some time after it, this process does so itself, where it
+    `stops`: one that was not started by the supervisor goes on.  The last checkpoint stands.
     """
     # A descriptor of its own: the session may close the connection at any time.
     fd = os.dup(connection.fileno())

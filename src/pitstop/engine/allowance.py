@@ -9,13 +9,7 @@ class Allowance:
     """Earns a share of the time, a minute's share at most, and knows what the next thing costs."""
 
     def __init__(self, share: float, now_ns: int, age_ns: int) -> None:
-        """Has earned its share of the process' age.
-
-        Args:
-            share: of the time, above 0.
-            now_ns: the time.
-            age_ns: how long the process has run.
-        """
+        """Has earned its share of the process' age."""
         self._share = share
         self._most_ns = share * _MOST_EARNING_NS
         self._at_ns = now_ns - age_ns

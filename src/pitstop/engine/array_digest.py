@@ -12,11 +12,7 @@ _PIECES = 4096
 
 
 def digest_of(array: NDArray[np.generic]) -> str:
-    """Of its type, shape and values; of a large one, of the values of some thousand rows.
-
-    Args:
-        array: any; one of objects counts by the text of its elements.
-    """
+    """Of its type, shape and values: of objects their text, of a large array some thousand rows."""
     digest = hashlib.blake2b(f"{array.dtype} {array.shape}".encode(), digest_size=8)
     if array.nbytes > _WHOLE_BYTES:
         rows = np.linspace(0, array.shape[0] - 1, min(_PIECES, array.shape[0])).astype(np.int64)

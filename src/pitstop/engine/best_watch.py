@@ -13,12 +13,6 @@ class BestWatch:
     def __init__(
         self, rules: Iterable[str], known: Iterable[tuple[int, Mapping[str, float]]]
     ) -> None:
-        """Begins where an earlier attempt ended.
-
-        Args:
-            rules: as `store.best_rule` writes them.
-            known: step and metrics of the checkpoints that there are.
-        """
         self._rules = [parse_best_rule(rule) for rule in rules]
         self._known = {step: dict(metrics) for step, metrics in known}
 

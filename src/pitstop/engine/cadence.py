@@ -31,14 +31,7 @@ class Cadence:
     def __init__(
         self, overhead: float, every_steps: int = 0, every_ns: int = 0, last_step: int = 0
     ) -> None:
-        """Plans nothing until `start`.
-
-        Args:
-            overhead: share of the time that Pitstop may cost, above 0.
-            every_steps: steps between durable checkpoints, 0 for no fixed number.
-            every_ns: nanoseconds between durable checkpoints, 0 for no fixed time.
-            last_step: a step from which on every boundary is due, 0 for none.
-        """
+        """Plans nothing until `start`; 0 turns an interval, or the last step, off."""
         self._share = overhead * _SNAPSHOTS_SHARE
         self._every_steps = every_steps
         self._every_ns = every_ns
@@ -61,11 +54,6 @@ class Cadence:
         The first snapshot follows the first step, whose tracing or compiling is
         the dearest part of many attempts, and behind which the input may stall; in a later
         training only where it is due: some are no longer than a step.
-
-        Args:
-            step: steps done so far.
-            now_ns: the time.
-            age_ns: how long the process had run before its first step.
         """
         if self._earned_seconds is None:
             self._earned_seconds = self._share * min(age_ns, _LONGEST_START_NS) / 1e9

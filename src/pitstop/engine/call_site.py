@@ -29,7 +29,6 @@ class CallSite:
         frames: file, function, what is called, and which of the equal calls in that
             function it is; the outermost first.  Edits elsewhere do not change them.
         counters: what the loops around it count with: "trial=1".
-        arguments: those of functions that the script does not call by their name itself.
         complete: the three tell this call from all others of the run.
         values: a digest of the plain values that the callers hold.
     """

@@ -29,12 +29,7 @@ class ChangedFiles:
         self._is_hooked = False
 
     def watch(self, since_seconds: float, doubt: Callable[[str], None]) -> None:
-        """Hears of every file that is opened from now on.
-
-        Args:
-            since_seconds: when the state was saved.
-            doubt: is told why the training is not exact, once.
-        """
+        """Hears of files that are opened, and tells the first one that was changed since then."""
         self._since_seconds, self._doubt = since_seconds, doubt
         if not self._is_hooked:
             self._is_hooked = True

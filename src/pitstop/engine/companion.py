@@ -22,14 +22,7 @@ class RunUnavailable(UserError):
 
 @dataclass(frozen=True)
 class CompanionRequest:
-    """What the companion is to supervise.
-
-    Attributes:
-        run_dir: the run's folder, or the URL of its mirror.
-        settings: of the attempt.
-        max_seconds: time there is, 0 for no limit; None asks the scheduler's
-            environment.
-    """
+    """What the companion is to supervise; `max_seconds` None asks the scheduler's environment."""
 
     run_dir: str | os.PathLike[str]
     settings: Settings = field(default_factory=Settings)

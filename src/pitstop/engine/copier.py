@@ -67,7 +67,6 @@ class Copier:
 
     Attributes:
         room_refused: neither memory nor disk had room for an arena when last asked.
-        awaited: the training stands still until a copy is done.
     """
 
     def __init__(
@@ -132,11 +131,7 @@ class Copier:
         self._jobs.put(job)
 
     def copy_now(self, cut: StateCapture, reason: str, *, durable: bool) -> int:
-        """Copies a cut while the caller waits, after a copy under way.
-
-        Returns:
-            The snapshot's number, 0 when it could not be taken.
-        """
+        """Copies a cut while the caller waits; the snapshot's number, 0 where there is none."""
         with self._standing_still():
             self._idle.wait()
             return self._copy(_Job.of(cut, reason, durable=durable, threads=_COPY_THREADS))

@@ -21,12 +21,6 @@ keeps the trainer for 3 ms and costs less in all than before the step, where it 
 
 
 def is_copied_before(size_bytes: int, copy_seconds: float, step_seconds: float) -> bool:
-    """Whether the training waits for the copy of a state of this size.
-
-    Args:
-        size_bytes: of the state.
-        copy_seconds: what one thread needs for it, 0 while that is not known.
-        step_seconds: the time of a step, 0 while that is not known.
-    """
+    """Whether the training waits for the copy of a state; times are 0 while they are not known."""
     fits_beside = 0 < copy_seconds <= BESIDE_SHARE * step_seconds
     return size_bytes >= LARGE_BYTES and not fits_beside

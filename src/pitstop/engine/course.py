@@ -22,10 +22,8 @@ class Course:
     """A decision.
 
     Attributes:
-        goes_on: the saved state is restored.
         extends: it has ended, and goes on behind its last epoch.
         held: settings that keep their saved values.
-        taken: settings that are as the script has them now.
         told: a sentence for the user, empty for none.
         doubt: why the training is not exact, empty where it is.
         refusal: why the script is not to go on, None where it may.
@@ -46,11 +44,8 @@ def decide(
     """What becomes of a training.
 
     Args:
-        found: what it is to the saved ones.
-        now: what it is.
         epoch: the epoch of the saved state, counted from 0.
         take: names of settings that hold as the script has them; "all" for all.
-        force: go on where this would refuse.
     """
     training = found.training
     if found.verdict is TrainingVerdict.SAME:

@@ -19,12 +19,7 @@ _ELSEWHERE = tuple({sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev"})
 
 
 class ReadBack(NamedTuple):
-    """What the script has read back; empty paths for nothing.
-
-    Attributes:
-        weights: a file of weights.
-        other: any other file.
-    """
+    """What the script has read back, as paths: weights, and any other file; empty for nothing."""
 
     weights: str = ""
     other: str = ""
@@ -56,12 +51,7 @@ class ReadFiles:
             self._changed[str(Path(path).absolute())] = changed_seconds
 
     def read_back(self, attempt_dir: Path, began_seconds: float) -> ReadBack:
-        """What of it an earlier attempt wrote while it trained; nothing more is heard of.
-
-        Args:
-            attempt_dir: of this attempt.
-            began_seconds: when an earlier one had done its first step, infinite if none had.
-        """
+        """What of it was written since an earlier attempt began to train; hears no more."""
         self._listening = False
         run_dir = str(attempt_dir.parent.parent.absolute()) + os.sep
         found = [

@@ -17,22 +17,13 @@ _PREPARE = ("NOP", "EXTENDED_ARG", "CACHE")
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop of a function.
-
-    Attributes:
-        targets: the names that a `for` stores to; empty for a `while`.
-    """
+    """A loop of a function; `targets` are the names that a `for` stores to, none of a `while`."""
 
     targets: tuple[str, ...]
 
 
 def enclosing_loops(code: types.CodeType, at: int) -> tuple[Loop, ...]:
-    """The loops around an instruction, from the outermost in.
-
-    Args:
-        code: of the function.
-        at: offset of the instruction in bytes, as `frame.f_lasti`.
-    """
+    """The loops around the instruction at an offset (as `frame.f_lasti`), from the outermost in."""
     spans = sorted(_spans(code).items())
     return tuple(loop for start, (end, loop) in spans if start <= at < end)
 

@@ -49,11 +49,7 @@ _current: Entropy | None = None
 
 
 def begin(environment: MutableMapping[str, str]) -> Entropy | None:
-    """The entropy of this process; None where it is a child of one that has it already.
-
-    Args:
-        environment: of this process; what its children get says that it is taken.
-    """
+    """The entropy of this process; None where it is a child of one that has it already."""
     global _current  # noqa: PLW0603
     key, _, taken_by = environment.get(ENV_ENTROPY, "").partition(":")
     if not key or taken_by not in ("", str(os.getpid())):

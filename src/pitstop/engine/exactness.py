@@ -11,7 +11,6 @@ class Exactness:
 
     Attributes:
         level: "exact", "exact_by_replay", or "not_exact".
-        reason: one sentence for the user; may be empty when it is exact.
     """
 
     level: str

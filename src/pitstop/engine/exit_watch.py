@@ -26,7 +26,6 @@ class ExitWatch:
     def __init__(
         self, report: Callable[[Event], None], callback_of: Callable[[FrameType], str]
     ) -> None:
-        """Watches nothing until `install`; the arguments are those of `Witness`."""
         self._report = report
         self._callback_of = callback_of
         self._pid = os.getpid()

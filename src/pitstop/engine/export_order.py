@@ -50,11 +50,7 @@ class ExportOrder:
 
 @contextmanager
 def carrying_out(session: Session) -> Iterator[None]:
-    """Writes the export, tells what came of it, and leaves the script.
-
-    Raises:
-        ExportEnded: always.
-    """
+    """Writes the export, tells what came of it, and leaves the script (`ExportEnded`)."""
     try:
         yield
     except PitstopError as problem:
@@ -64,21 +60,13 @@ def carrying_out(session: Session) -> Iterator[None]:
 
 
 def refuse(session: Session, problem: PitstopError) -> NoReturn:
-    """Tells why nothing can be exported, and leaves the script.
-
-    Raises:
-        ExportEnded: always.
-    """
+    """Tells why nothing can be exported, and leaves the script (`ExportEnded`)."""
     session.report(Notice(REFUSED, problem.message, problem.remedy))
     raise ExportEnded(EXIT_REFUSED)
 
 
 def refuse_to_train(session: Session, index: int) -> NoReturn:
-    """A training begins that no saved state belongs to.
-
-    Raises:
-        ExportEnded: always.
-    """
+    """Refuses a training that no saved state belongs to, and leaves the script (`ExportEnded`)."""
     refuse(
         session,
         NotExportable(

@@ -89,12 +89,7 @@ class Fence:
             self._tell(session, failure)
 
     def note(self, place: str, error: Exception, *, spoils: bool = False) -> None:
-        """Our code has failed.
-
-        Args:
-            place: what failed, the same words each time.
-            error: with its traceback.
-            spoils: a snapshot that is taken later would lack something.
+        """Our code has failed at a place, which is named with the same words each time.
 
         Raises:
             RestoreFailed: it failed while a saved state is restored.
@@ -156,8 +151,7 @@ FENCE = Fence()
 def observing(*, spoils: bool = False) -> Callable[[Callable[_P, object]], Callable[_P, None]]:
     """Fences a function that only looks on: whatever fails in it, its caller does not notice.
 
-    Args:
-        spoils: see `Fence.note`.
+    It `spoils` a later snapshot, which would lack something, or it does not.
     """
 
     def decorate(function: Callable[_P, object]) -> Callable[_P, None]:

@@ -15,23 +15,16 @@ class Identity:
     Mappings hold short texts by name, so that a difference can be named.
 
     Attributes:
-        ordinal: how many trainings of the attempt began before it.
         visit: how often its frames had called one before, in this process.
         left_out: of how many trainings before it the end was not worth saving.
         process: which process of the script, empty for the first.
-        program: a digest of the script's own files.
-        command: a digest of the arguments of the command.
         frames: see `CallSite`, as the four below it.
-        counters: what the loops around the call count with.
-        arguments: of functions that are not called by their name.
         complete: frames, counters and arguments tell it from all others.
         values: a digest of the plain values that the callers hold.
         seed: what the script seeded TensorFlow with, empty for nothing.
         reseeded: the script seeded anew since the training before, in this process.
         random: digests of the random streams and of the first weights.
         architecture: class, configuration and variables of the model, code of its classes.
-        settings: loss, optimizer and its numbers, arguments of the call, callbacks.
-        data: form and digests of the data.
         digested: the digests cover the data; not where code makes it while it is read.
     """
 
@@ -60,11 +53,7 @@ class Identity:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Identity:
-        """Reads what `to_json` made; members that it does not know are left out.
-
-        Raises:
-            ValueError: a member is not what it has to be.
-        """
+        """Reads what `to_json` made, but for unknown members; ValueError where one is malformed."""
         values = {}
         for each in dataclasses.fields(cls):
             if each.name in record:

@@ -24,12 +24,7 @@ _PREFIX = "last_epoch/"
 
 
 def beside(outcome: StateCapture, last: StateCapture | None) -> StateCapture:
-    """The outcome of a training with the end of its last epoch, as far as they differ.
-
-    Args:
-        outcome: a cut behind the training.
-        last: one at the end of its last epoch's steps; None where there is none.
-    """
+    """The outcome of a training with the end of its last epoch, as far as they differ."""
     if last is None:
         return outcome
     members = {

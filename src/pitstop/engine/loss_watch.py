@@ -31,15 +31,7 @@ class LossWatch:
         loss: float,
         learning_rate: Callable[[], float | None] = _unknown,
     ) -> None:
-        """Looks at the loss of a step, counted from 1.
-
-        Args:
-            step: training steps completed over the whole run.
-            epoch: counted from 0.
-            step_in_epoch: steps completed in it.
-            loss: of the step.
-            learning_rate: asked once, when the loss is no number.
-        """
+        """Looks at the loss of a step; asks for the learning rate once, when it is no number."""
         if math.isfinite(loss):
             self._recent.append(loss)
         elif not self._reported:

@@ -44,8 +44,6 @@ class SavedTraining:
     """A training that is saved.
 
     Attributes:
-        fit: its number.
-        identity: what it is.
         finished: it had returned, or ended in an exception that the script caught.
     """
 
@@ -59,9 +57,7 @@ class TrainingMatch:
     """What is known of a call.
 
     Attributes:
-        verdict: see there.
         training: the one that is meant; for `ANOTHER` the nearest, None where there is none.
-        differences: what is not as it was.
     """
 
     verdict: TrainingVerdict
@@ -73,8 +69,6 @@ def match(now: Identity, saved: Sequence[SavedTraining], *, strayed: bool = Fals
     """The saved training that a call is.
 
     Args:
-        now: the call.
-        saved: those that no earlier call of this process was.
         strayed: a training before it went another way than in the run so far, so that only
             equal random numbers and first weights show that this one does not.
     """

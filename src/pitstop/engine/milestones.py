@@ -13,9 +13,6 @@ class Milestones:
 
     A script may call `fit` for every batch.  To save each end would take longer than the
     training, and fill the disk; a resume trains the others again.
-
-    Attributes:
-        left_out: how many were not worth it.
     """
 
     def __init__(self, overhead: float) -> None:
@@ -30,12 +27,7 @@ class Milestones:
         return int(self._cost_seconds / self._share * 1e9)
 
     def begin(self, now_ns: int, *, repeats: bool) -> None:
-        """A training begins.
-
-        Args:
-            now_ns: the time.
-            repeats: it is trained again, since its end was not worth saving.
-        """
+        """A training begins; one that `repeats` is trained again, as its end was not saved."""
         self._begun_ns = now_ns
         self._repeats_until_ns = now_ns + self.short_ns if repeats else 0
 
@@ -44,12 +36,7 @@ class Milestones:
         return now_ns < self._repeats_until_ns
 
     def wanted(self, begun: int, now_ns: int) -> bool:
-        """Whether the end of a training is to be saved.
-
-        Args:
-            begun: how many trainings of the attempt have begun, with it.
-            now_ns: the time.
-        """
+        """Whether to save the end of a training, with which `begun` trainings have begun."""
         wanted = begun <= _FIRST or now_ns - self._begun_ns > self.short_ns
         self.left_out += not wanted
         return wanted

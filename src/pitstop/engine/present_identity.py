@@ -9,11 +9,7 @@ from pitstop.engine.program import command_digest, program_digest
 
 
 def identity_of_present_call(seed: int | None) -> Identity:
-    """The place of the call that runs now, in the program, the command and the process.
-
-    Args:
-        seed: what the script seeded TensorFlow with.
-    """
+    """The place of the call that runs now, in the program, the command and the process."""
     site = present_call_site()
     return Identity(
         process=process_name(),

@@ -30,11 +30,6 @@ def open_session(
 ) -> Session:
     """The session of this process, opened if need be; from then on its end is witnessed.
 
-    Args:
-        socket_path: where the supervisor listens.
-        versions: of the frameworks in this process.
-        callback_of: see `Witness`.
-
     Raises:
         PeerClosed: there is no supervisor any more.
         ProtocolMismatch: the supervisor refuses this process.

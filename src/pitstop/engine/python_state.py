@@ -31,12 +31,7 @@ _LONG_LIST = 64
 
 
 class NotPortable(TypeError):
-    """A value that JSON and arrays cannot carry.
-
-    Attributes:
-        where: path to it inside the value, e.g. ".table[3]".
-        type_name: its class.
-    """
+    """A value that JSON and arrays cannot carry."""
 
     def __init__(self, where: str, type_name: str) -> None:
         super().__init__(f"{where or 'the value'} is a {type_name}")
@@ -151,10 +146,6 @@ _ENCODERS: dict[type, Callable[[Encoder, Any, str], Any]] = {
 
 def decode(value: Any, arrays: Mapping[str, memoryview]) -> Any:
     """The value that `Encoder.encode` was given.
-
-    Args:
-        value: its JSON form.
-        arrays: the bytes of each stored array, by name.
 
     Raises:
         ValueError: the form is unknown (written by a newer version, or by nobody of ours).

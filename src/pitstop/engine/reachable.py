@@ -39,15 +39,9 @@ def user_modules() -> dict[str, types.ModuleType]:
 def find(
     roots: Mapping[str, Any], kinds: tuple[type, ...], opened: Callable[[type], bool]
 ) -> dict[str, Any]:
-    """Objects of some kinds that the roots or the script's modules lead to, by a readable name.
+    """What the roots or the script's modules lead to of some kinds, once each, by a readable name.
 
-    Args:
-        roots: objects to begin with, by name; their attributes are followed.
-        kinds: what to look for; these objects are not followed themselves.
-        opened: classes of libraries whose attributes are followed too.
-
-    Returns:
-        Each object once, under the first name it was met by.
+    What is found is not followed; of library classes, attributes are followed where `opened`.
     """
     modules = user_modules()
     found: dict[str, Any] = {}
@@ -72,14 +66,7 @@ def find(
 def references(
     name: str, value: Any, modules: Mapping[str, Any], *, is_open: bool
 ) -> Iterator[Reference]:
-    """What an object leads to, each with a readable name.
-
-    Args:
-        name: of the object.
-        value: the object.
-        modules: the script's own.
-        is_open: its attributes are followed too.
-    """
+    """What an object leads to, each with a readable name; `modules` are the script's own."""
     kind = type(value)
     for base, follow in _FOLLOWED.items():
         if issubclass(kind, base):

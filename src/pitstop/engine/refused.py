@@ -19,20 +19,12 @@ class Refused(LeavesScript):
 
 
 def refuse_resume(session: Session, problem: PitstopError) -> NoReturn:
-    """Reports that the saved state does not fit, and leaves the script.
-
-    Raises:
-        Refused: always.
-    """
+    """Reports that the saved state does not fit, and leaves the script (`Refused`)."""
     session.report(Notice("resume_refused", problem.message, problem.remedy))
     raise Refused
 
 
 def refuse_start(session: Session, problem: PitstopError) -> NoReturn:
-    """Reports that the saved weights do not fit, and leaves the script before its first step.
-
-    Raises:
-        Refused: always.
-    """
+    """Reports that the saved weights do not fit, and leaves the script (`Refused`)."""
     session.report(Notice("weights_refused", problem.message, problem.remedy))
     raise Refused

@@ -13,10 +13,6 @@ class RestorePoint:
     """A state to restore: a finished training, or one to continue.
 
     Attributes:
-        checkpoint: its name.
-        step: steps completed over the whole run.
-        epoch: the epoch that the next step belongs to.
-        fit: the number of the training in the run.
         milestone: what has ended with it, empty in the middle of a training.
         identity: what is trained; None of a loop, which is known by its number.
     """

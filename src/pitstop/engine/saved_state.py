@@ -18,7 +18,6 @@ class SavedState:
     """A restore point.
 
     Attributes:
-        state: the JSON object of the cut.
         tensors: bytes of each tensor by name; valid while this object lives.
     """
 

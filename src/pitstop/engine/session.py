@@ -63,13 +63,9 @@ class Session:
 
     Attributes:
         lost_from_step: step an earlier attempt had reached, -1 when none.
-        attempt_dir: the folder of this attempt.
-        trainings: those that are saved, and which of them the script is at.
-        steps: the record of this attempt's steps.
         bests: which ends of epochs are kept for their metrics.
         milestones: which ends of trainings are saved.
         holds: the time for cuts that are held while an epoch ends.
-        losses: looks for the first loss that is no number.
         vitals: tells the flight recorder what only this process sees.
         stopped: a stop was obeyed: from then on, nothing of this process is saved.
         alone: the script is its own launcher: it waits itself for what it
@@ -119,10 +115,6 @@ class Session:
     @classmethod
     def open(cls, socket_path: str, versions: dict[str, str]) -> Session:
         """Reports to the supervisor and waits for its welcome.
-
-        Args:
-            socket_path: where the supervisor listens.
-            versions: of the frameworks in this process.
 
         Raises:
             PeerClosed: there is no supervisor any more.
@@ -265,12 +257,7 @@ class Session:
             self._copier.copy_now(cut, "exception", durable=False)
 
     def epoch_ended(self, cut: StateCapture | None, metrics: dict[str, float]) -> None:
-        """The metrics of an epoch are known: its end is kept if they are among the best.
-
-        Args:
-            cut: held at the end of its steps, None when there is none.
-            metrics: the logs of the epoch.
-        """
+        """The metrics of an epoch are known: its held end is kept if they are among the best."""
         if cut is None or self._given_up or not self.bests.accepts(cut.position.step, metrics):
             return
         self._durability.wait(self._nobody_stops)
@@ -279,16 +266,7 @@ class Session:
         self._durability.expect(self._copier.copy_now(best, "best", durable=True))
 
     def stop_with(self, cut: StateCapture | None, phase: str, at: Position | None = None) -> None:
-        """Saves a cut, if there is one, and leaves the script.
-
-        Args:
-            cut: of now; None where the newest checkpoint says it all.
-            phase: where the trainer is, for `TrainerStopped`.
-            at: what is told without a cut, if it is not what the page says.
-
-        Raises:
-            TrainingStopped: always.
-        """
+        """Saves a cut (None: the newest checkpoint says it all), and raises `TrainingStopped`."""
         if self.stopped:
             raise TrainingStopped
         self.beacon.write_phase(Phase.SAVING)

@@ -22,13 +22,7 @@ _MOST_OBJECTS = 5_000
 def level_of(
     data: Any, callbacks: Sequence[Any], opened: Callable[[type], bool]
 ) -> Exactness | None:
-    """What a shared generator makes of a resume; None when there is none.
-
-    Args:
-        data: what the input is read from.
-        callbacks: those of the training.
-        opened: classes of libraries whose attributes are followed too.
-    """
+    """What a shared generator makes of a resume; None when there is none."""
     of_input = _used_by(data, opened, without=())
     for callback in callbacks:
         for each in _used_by(callback, opened, without=(data,)):

@@ -17,9 +17,7 @@ from pitstop.link.stacks import STACKS_SIGNAL
 def answer_in(path: str | os.PathLike[str]) -> bool:
     """From now on the signal appends the stacks of all Python threads to a file.
 
-    Returns:
-        False where the script uses the signal itself, or the file cannot be written:
-        there will be no stacks then.
+    False where the script uses the signal itself, or the file cannot be written.
     """
     if signal.getsignal(STACKS_SIGNAL) != signal.SIG_DFL:
         return False

@@ -17,7 +17,6 @@ class Position:
         step: training steps completed over the whole run.
         fit: the `fit` call, counted from 0.
         epoch: the epoch, counted as Keras does.
-        step_in_epoch: steps completed in this epoch.
         stage: "steps" inside an epoch; "epoch_end" when its steps are done
             and validation is next.
         milestone: "fit_end" when the fit has returned, else empty.
@@ -36,7 +35,6 @@ class HeldTensor:
     """A value that cannot change any more; its bytes are read later.
 
     Attributes:
-        spec: name, dtype and shape in the image.
         read: returns the bytes, one-dimensional and contiguous; may be called
             from another thread.
     """

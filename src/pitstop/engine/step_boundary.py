@@ -18,20 +18,11 @@ NO_LOSS = math.nan
 class StepBoundary:
     """What every kind of training does between two steps; the training only says its state.
 
-    Belongs to the thread that trains.  In the usual case, when nothing is due, a boundary is
-    a few writes to memory and three comparisons.
-
-    Attributes:
-        passed_ns: CLOCK_MONOTONIC of the last one.
+    Belongs to the thread that trains.  In the usual case, when nothing is due, a boundary is a few
+    writes to memory and three comparisons.
     """
 
     def __init__(self, session: Session, on_cost: Callable[[float], None] | None = None) -> None:
-        """Has passed none yet.
-
-        Args:
-            session: of this process.
-            on_cost: told what a snapshot cost, in seconds, besides the session.
-        """
         self.passed_ns = 0
         self._session = session
         self._on_cost = on_cost
@@ -51,24 +42,12 @@ class StepBoundary:
         self._session.steps.record(record)
 
     def reach(self, step: int, epoch: int, step_in_epoch: int, loss: float, now_ns: int) -> None:
-        """Publishes the position that the training has reached.
-
-        Args:
-            step: steps completed over the whole run.
-            epoch: counted from 0.
-            step_in_epoch: steps completed in it.
-            loss: of the last step.
-            now_ns: CLOCK_MONOTONIC.
-        """
+        """Publishes the position that the training has reached; `epoch` is counted from 0."""
         self.passed_ns = now_ns
         self._session.beacon.write_position(step, epoch, step_in_epoch, now_ns, loss)
 
     def obey(self, step: int, take: Callable[[], StateCapture | None]) -> None:
         """Does what is due at the boundary that was reached: a snapshot, a checkpoint, a stop.
-
-        Args:
-            step: steps completed over the whole run.
-            take: captures the state here; None where there is none to capture.
 
         Raises:
             TrainingStopped: the run was asked to stop; the state is saved.

@@ -31,12 +31,7 @@ class StepClock:
         self._slowed.clear()
 
     def lap(self, seconds: float) -> float | None:
-        """Counts a step, from boundary to boundary.
-
-        Returns:
-            What the last snapshot cost all in all, when the last step it
-            slowed has ended; None at every other step.
-        """
+        """Counts a step; what the last snapshot cost, once the steps it slowed have ended."""
         if not self._awaited:
             self._learn(seconds)
             return None
@@ -46,11 +41,7 @@ class StepClock:
         return self.cut_short() if len(self._slowed) == self._awaited else None
 
     def cut_short(self) -> float | None:
-        """Another snapshot is due: what the last one cost, by the steps there were.
-
-        Returns:
-            None where its cost is known already, or no step has ended since.
-        """
+        """Another snapshot is due: what the last one cost; None where that is known already."""
         if not self._slowed:
             return None
         lost_seconds = sum(self._slowed) - len(self._slowed) * self.typical_seconds

@@ -34,11 +34,6 @@ class SavedVariable:
     """A variable as a saved state describes it.
 
     Attributes:
-        index: which one of its process, by creation.
-        path: how messages and exports call it.
-        dtype: as TensorFlow names it.
-        shape: of its value.
-        tensor: the name of its value in the image.
         name: what it was called at its creation; empty in states that do not tell.
         owned: it belongs to the model of the `fit`, or to an object that was named.
     """
@@ -72,11 +67,7 @@ class SavedVariable:
 
 @dataclass(frozen=True)
 class PresentVariable:
-    """A variable of this process; `shape` has None where it is open, or is None.
-
-    Attributes:
-        alive: it can take a value; the script may have dropped it.
-    """
+    """A variable of this process, dead where the script has dropped it; its shape may be open."""
 
     index: int
     path: str
@@ -97,13 +88,7 @@ _V = TypeVar("_V", SavedVariable, PresentVariable)
 
 @dataclass(frozen=True)
 class VariableMatch:
-    """Who takes what.
-
-    Attributes:
-        pairs: saved variables, and the number of the one that takes the value.
-        waiting: saved variables that this process does not have.
-        reordered: names decided, not the order of creation.
-    """
+    """Who takes what; `waiting` are not there yet; `reordered`: names decided, not the order."""
 
     pairs: tuple[tuple[SavedVariable, int], ...]
     waiting: tuple[SavedVariable, ...] = ()
@@ -286,11 +271,7 @@ def _counted(path: str) -> tuple[tuple[str, ...], _Numbers]:
 
 
 def check_fits(item: SavedVariable, variable: PresentVariable) -> None:
-    """Makes sure that a variable can take a saved value.
-
-    Raises:
-        ResumeRefused: it has another shape or dtype than it had.
-    """
+    """Raises `ResumeRefused` where a variable cannot take a saved value."""
     if not fits(item, variable):
         raise changed(item, variable)
 

@@ -18,18 +18,11 @@ class Vitals:
     """Asked at every step boundary whether it is time; that is one comparison.
 
     Attributes:
-        due_ns: when to tell next, CLOCK_MONOTONIC.
         input_seconds: what steps waited for input, all in all; None where none is measured.
         step_seconds: what the same steps took.
     """
 
     def __init__(self, send: Callable[[VitalsReport], None], every_seconds: float) -> None:
-        """Tells nothing yet.
-
-        Args:
-            send: sends it to the supervisor.
-            every_seconds: the shortest time between two, 0 to tell nothing ever.
-        """
         self.due_ns = 0 if every_seconds else _NEVER_NS
         self.input_seconds: float | None = None
         self.step_seconds: float | None = None
@@ -37,11 +30,7 @@ class Vitals:
         self._every_ns = int(every_seconds * 1e9)
 
     def tell(self, facts: Callable[[], Mapping[str, Any]]) -> None:
-        """Tells it, and plans the next time by what it cost.
-
-        Args:
-            facts: looks at what the framework knows; fields of the report.
-        """
+        """Tells it, with what the framework knows, and plans the next time by what it cost."""
         before_ns = time.thread_time_ns()
         self._send(
             VitalsReport(

@@ -51,11 +51,7 @@ class WeightsFile:
 
 
 def identify(path: Path) -> WeightsFile:
-    """Finds out what is at a path.
-
-    Raises:
-        WeightsUnusable: nothing is there, or nothing that is known.
-    """
+    """Finds out what is at a path; raises `WeightsUnusable` where it is nothing that is known."""
     if path.is_dir():
         return _identify_folder(path)
     if path.is_file() and path.suffix in _KERAS_SUFFIXES:

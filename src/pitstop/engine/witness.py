@@ -77,14 +77,7 @@ def clean(error: BaseException) -> None:
 
 
 def innermost_user_frame(frames: Iterable[tuple[FrameType, int]]) -> tuple[str, int, str]:
-    """File, line and function of the last frame of the user's code.
-
-    Args:
-        frames: frames with line numbers, outermost first.
-
-    Returns:
-        Empty strings and 0 when no frame is the user's.
-    """
+    """File, line and function of the user's last frame, outermost first; empty without one."""
     found = ("", 0, "")
     for frame, line in frames:
         if is_user_file(frame.f_code.co_filename):
@@ -113,8 +106,6 @@ class Witness:
         """Watches nothing until `install`.
 
         Args:
-            report: where events go.
-            beacon: for the phase and the step.
             callback_of: class name of the training callback a frame runs in,
                 or an empty string; the framework's adapter knows.
         """

@@ -35,8 +35,6 @@ class ExportRequest:
     """One call of `pitstop export`.
 
     Attributes:
-        folder: the run.
-        format: what to write.
         out: where to; absolute, for the script runs in a folder of its own.
         checkpoint: name or step of the checkpoint; empty for the newest.
         force: replace what is at `out`.
@@ -125,12 +123,7 @@ def _refuse_recorded_loop(source: Source) -> None:
 
 
 def _check(outcome: Outcome, output: str) -> None:
-    """Makes sure that the script has written the export.
-
-    Raises:
-        UserError: it has not, and why.
-        EnvironmentFault: this Keras or TensorFlow cannot be instrumented.
-    """
+    """Makes sure that the script has written the export."""
     for event in outcome.events:
         if isinstance(event, Notice) and event.code == EXPORTED:
             return

@@ -37,8 +37,6 @@ class Script:
     """What is run.
 
     Attributes:
-        command: the user's command and its arguments.
-        cwd: the folder it runs in.
         environment: its variables, without ours.
         log: the file that gets what it prints.
         launched: instrumented from outside; else it asks for a supervisor itself,
@@ -73,10 +71,7 @@ class Host:
         """Starts nothing yet.
 
         Args:
-            settings: with the order to export.
-            points: the states to restore, in order.
             image: loads one by its name; descriptors that are ours to close.
-            scratch: a folder for what a training process writes beside.
         """
         self._settings = settings
         self._points = tuple(points)
@@ -88,12 +83,7 @@ class Host:
         self._trainer_slot: TrainerSlot
 
     def run(self, script: Script) -> Outcome:
-        """Runs the script to its end.
-
-        Raises:
-            UserError: there is no such program.
-            EnvironmentFault: the machine refuses a socket or a process.
-        """
+        """Runs the script to its end."""
         (self._scratch / "attempts" / str(_ATTEMPT)).mkdir(parents=True)
         with ExitStack() as stack:
             control = stack.enter_context(closing(ControlSocket.open("export")))

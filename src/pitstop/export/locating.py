@@ -41,8 +41,6 @@ class Found:
     """What the step showed.
 
     Attributes:
-        located: where the first bad number came from.
-        attempt: whose step it was.
         from_step: the saved state that the script went on from, 0 for its beginning.
     """
 
@@ -60,9 +58,7 @@ def find_nan(
     that `pitstop why` knows it.
 
     Args:
-        folder: the run.
         step: counted from 1 over the whole run; 0 for that of the first bad loss.
-        say: tells the user a line.
         command: of the run, with its secrets; needed where it has some.
 
     Raises:

@@ -28,18 +28,9 @@ class CommandMasked(UserError):
 
 
 def script_of(folder: RunFolder, attempt: int, log: Path, command: Sequence[str] = ()) -> Script:
-    """The run's command as an attempt started it.
+    """The run's command as an attempt started it; raises `UserError` where that cannot be done.
 
-    Args:
-        folder: the run.
-        attempt: number of the attempt that is repeated.
-        log: the file that gets what it prints.
-        command: the run's command with its secrets, which the folder does not keep; or empty.
-
-    Raises:
-        WorkFolderGone: it cannot be started where it was.
-        CommandMasked: its secrets are not known.
-        UserError: the command is not the run's.
+    `command` is the run's command with its secrets, which the folder does not keep; or empty.
     """
     identity = folder.identity
     if not Path(identity.cwd).is_dir():

@@ -25,11 +25,7 @@ class Source:
     """A checkpoint and those that a script goes through on its way to it.
 
     Attributes:
-        name: of the checkpoint.
-        manifest: what it holds.
-        saved: its state.
         points: finished fits, then the checkpoint, as a resume has them.
-        entries: all checkpoints there were.
         loaded: the checkpoint's files, open: a live run may remove them.
     """
 
@@ -45,11 +41,7 @@ class Source:
         self.loaded.close()
 
     def image(self, name: str) -> tuple[int, ...]:
-        """A verified image of one of the points; the descriptors are the caller's to close.
-
-        Raises:
-            CheckpointCorrupt: it is damaged, or was removed meanwhile.
-        """
+        """A verified image of one of the points; the descriptors are the caller's to close."""
         if name == self.name:
             return _duplicates(self.loaded)
         found = next(each for each in self.entries if each.path.name == name)
@@ -62,10 +54,8 @@ def choose(folder: RunFolder, wanted: str, say: Callable[[str], None]) -> Source
     The run's lock is not taken, and nothing is set aside: the run may be live.
 
     Args:
-        folder: the run.
         wanted: the name of a checkpoint's folder, the one that the user gave it, or
             its step as a number; empty for the newest.
-        say: tells the user of damaged ones that were passed over.
 
     Raises:
         NothingToExport: there is none.

@@ -22,8 +22,6 @@ class ExportedTensor:
     """A tensor by its readable name.
 
     Attributes:
-        spec: name, safetensors dtype and shape.
-        data: its bytes.
         form: type and shape where safetensors has no code for the type and
             `spec` only tells of bytes; else empty.
     """
@@ -55,11 +53,7 @@ def metadata_of(
 
 
 def write(path: Path, tensors: list[ExportedTensor], metadata: Mapping[str, str]) -> None:
-    """Writes the file.
-
-    Raises:
-        OSError: the disk refused.
-    """
+    """Writes the file; OSError where the disk refuses."""
     image = plan_image([each.spec for each in tensors], metadata)
     data = {each.spec.name: each.data for each in tensors}
     with path.open("xb") as file:

@@ -44,13 +44,6 @@ class DiskReader:
     def __init__(
         self, places: Mapping[str, Path], trainer_pid: Callable[[], int], root: Path = Path("/")
     ) -> None:
-        """Asks nothing yet.
-
-        Args:
-            places: folders that the run uses, by what they are used for.
-            trainer_pid: asked for the process whose open files count, 0 for none.
-            root: holds `proc`.
-        """
         self.asking = ""
         self._places = {name: path.absolute() for name, path in places.items()}
         self._trainer_pid = trainer_pid
@@ -106,13 +99,7 @@ def mount_of(path: str, among: Iterable[Mount]) -> Mount | None:
 def in_use(
     places: Mapping[str, Path], files: Iterable[str], among: list[Mount]
 ) -> list[DiskSample]:
-    """The disks of these places and files, each once, without their numbers.
-
-    Args:
-        places: folders, by what they are used for.
-        files: absolute paths of files that are open.
-        among: what is mounted.
-    """
+    """The disks of these places and files, each once, without their numbers."""
     used = [(name, str(path)) for name, path in places.items()]
     used += [(FILES, path) for path in files if path.startswith("/")]
     users: dict[Mount, list[str]] = {}
@@ -128,12 +115,7 @@ def in_use(
 
 
 def measured(disk: DiskSample, moved: Mapping[str, tuple[int, int]]) -> DiskSample:
-    """A disk with its numbers as they are now; may wait for as long as the disk does.
-
-    Args:
-        disk: which one.
-        moved: bytes read and written by device, see `moved_bytes`.
-    """
+    """A disk with its numbers as they are now; may wait for as long as the disk does."""
     status, device = os.statvfs(disk.mount), Path(disk.mount).stat().st_dev
     read, written = moved.get(f"{os.major(device)}:{os.minor(device)}", (None, None))
     return replace(

@@ -37,11 +37,7 @@ class MixedScale:
 
 @dataclass(frozen=True)
 class Envelope:
-    """The same values at every scale.
-
-    Attributes:
-        highest: of all values so far.
-    """
+    """The same values at every scale, and the highest of all so far."""
 
     scales: tuple[MixedScale, ...] = tuple(MixedScale(seconds) for seconds in BLOCK_SECONDS)
     highest: float = 0.0

@@ -44,11 +44,7 @@ def outlook(training: TrainingSample, beginning: AttemptBeginning) -> Outlook:
 
 @dataclass
 class ExhaustionMonitor:
-    """What was seen of each resource so far.
-
-    Attributes:
-        present: what was told last of each resource that still grows.
-    """
+    """What was seen of each resource so far; `present` has those that still grow."""
 
     present: dict[tuple[str, str], ExhaustionForecast] = field(default_factory=dict)
     _envelopes: dict[tuple[str, str], Envelope] = field(default_factory=dict)

@@ -37,11 +37,7 @@ class FlightFiles:
         self._levels = [_Level(attempt_dir, level) for level in range(LEVELS)]
 
     def append(self, sample: Sample) -> None:
-        """Writes a sample with one `write` for each level that takes it.
-
-        Raises:
-            OSError: the disk is full or gone; a line cut short is passed over by readers.
-        """
+        """Writes a sample to each level that takes it; OSError where the disk refuses."""
         line = encode(sample)
         for level, file in enumerate(self._levels):
             if sample.number % THINNING**level == 0:

@@ -32,11 +32,7 @@ _NEW_HIGH_SHARE = 0.98
 
 @dataclass(frozen=True)
 class Outlook:
-    """How long the training goes on, in seconds; None where it is not known.
-
-    Attributes:
-        first_epoch: the first of this attempt is under way.
-    """
+    """How long the training goes on, in seconds; None where it is not known."""
 
     first_epoch: bool = False
     epoch_seconds_left: float | None = None
@@ -62,13 +58,7 @@ class Forecast:
 
 
 def forecast(envelope: Envelope, left: float, outlook: Outlook) -> Forecast | None:
-    """When what is left will be used up; None where nothing says that it will.
-
-    Args:
-        envelope: of what is used; see `envelope`.
-        left: how much more there may be.
-        outlook: of the training.
-    """
+    """When what is left of a resource will be used up; None where nothing says that it will."""
     found = (_at_scale(scale, envelope.highest, left, outlook) for scale in envelope.scales)
     return min(
         (each for each in found if each is not None),

@@ -35,12 +35,6 @@ class GpuReader:
     """Reads all GPUs of the machine."""
 
     def __init__(self, library: Any, own_pids: Callable[[], set[int]]) -> None:
-        """Finds the GPUs.
-
-        Args:
-            library: see `load`; None for no GPUs.
-            own_pids: asked for the processes of the run.
-        """
         self._library = library
         self._own_pids = own_pids
         self._handles: list[Any] = []

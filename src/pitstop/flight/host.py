@@ -24,11 +24,6 @@ class HostReader:
     """Reads machine and cgroup; remembers where the trainer's cgroups are."""
 
     def __init__(self, root: Path = Path("/")) -> None:
-        """Knows no trainer yet.
-
-        Args:
-            root: holds `proc` and everything that its mounts name.
-        """
         self._root = root
         self._memory: MemoryCgroup | None = None
         self._pids: Path | None = None

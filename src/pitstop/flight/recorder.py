@@ -37,9 +37,6 @@ class FlightRecorder:
     It has a thread of its own, because the run's disk may be slow, and the supervisor
     must answer signals in the meantime.  The two exchange single attributes, replaced as a whole,
     and a deque.
-
-    Attributes:
-        latest: the last sample, None before the first.
     """
 
     def __init__(self, attempt_dir: Path, sampler: Sampler, every_seconds: float) -> None:

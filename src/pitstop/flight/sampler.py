@@ -35,12 +35,7 @@ NO_PRESSURE = "stalls (/proc/pressure)"
 
 @dataclass(frozen=True)
 class ProcessRoles:
-    """Who plays which part now.
-
-    Attributes:
-        roles: of the processes that are known, by process id.
-        checkpoint_step: step of the newest durable checkpoint, None before the first.
-    """
+    """The known processes by id; `checkpoint_step` is None before the first durable checkpoint."""
 
     roles: Mapping[int, str]
     checkpoint_step: int | None = None
@@ -61,14 +56,6 @@ class Sampler:
         places: Mapping[str, Path],
         root: Path = Path("/"),
     ) -> None:
-        """Reads nothing yet.
-
-        Args:
-            beacon: where the trainer publishes its position.
-            process_roles: asked for the processes.
-            places: folders whose disks the run uses, by what they are used for.
-            root: holds `proc` and everything that its mounts name.
-        """
         self._beacon = beacon
         self._process_roles = process_roles
         self._proc = root / "proc"
@@ -96,11 +83,7 @@ class Sampler:
             watcher.close()
 
     def take(self, metrics: TrainerMetrics) -> Sample:
-        """The next sample.
-
-        Args:
-            metrics: what the trainer sent last, None before the first.
-        """
+        """The next sample."""
         now, process_roles = time.monotonic(), self._process_roles()
         self._look(now, process_roles)
         group, pressure = self._host.cgroup(), self._host.pressure()

@@ -11,12 +11,7 @@ _PREFIX = "pitstop/"
 
 
 def scalars(before: Sample | None, sample: Sample) -> dict[str, float]:
-    """Numbers by their tags.
-
-    Args:
-        before: an earlier sample, for what is a rate; None without one.
-        sample: what is shown.
-    """
+    """Numbers by their tags; rates need an earlier sample."""
     found = {**dict(_levels(sample)), **dict(_rates(before, sample) if before else ())}
     return {f"{_PREFIX}{name}": float(value) for name, value in found.items()}
 

@@ -17,13 +17,7 @@ _MOST_POINTS = 60
 
 @dataclass(frozen=True)
 class Used:
-    """Something over the attempt.
-
-    Attributes:
-        first, last, peak: of the samples.
-        recent_per_second: how fast it rose in the last minute (median slope).
-        per_second: the same over all of the attempt.
-    """
+    """Something over the attempt; slopes are medians, the recent one over the last minute."""
 
     first: float
     last: float

@@ -31,7 +31,6 @@ class TensorBoardWriter:
         """Writes nothing yet.
 
         Args:
-            attempt: its number.
             begun_seconds: when the run was created; older files are another run's.
             resumed_from: asked for the step that this attempt went on from, None for none.
         """
@@ -84,14 +83,7 @@ class TensorBoardWriter:
 
 
 def write_report(folder: Path, step: int, time_seconds: float, markdown: str) -> None:
-    """Shows a report among the texts of TensorBoard; nothing where the folder cannot be written.
-
-    Args:
-        folder: the log folder of the script's TensorBoard callback.
-        step: that the training had reached.
-        time_seconds: of now, since the epoch.
-        markdown: the report.
-    """
+    """Shows a report at this step among the texts of TensorBoard, if the folder can be written."""
     with contextlib.suppress(OSError):
         file = EventFile(folder / FOLDER, time_seconds, REPORTS)
         file.text(step, time_seconds, "pitstop/why", markdown)

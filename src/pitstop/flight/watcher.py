@@ -18,9 +18,6 @@ class Watcher(Generic[T]):
 
     A file system whose server is gone, or a broken GPU, can hold a reading up for ever: the
     thread is left behind then, and everything else goes on.  It replaces `latest` as a whole.
-
-    Attributes:
-        latest: what the last reading that ended has given.
     """
 
     def __init__(self, name: str, read: Callable[[], T], initial: T, every_seconds: float) -> None:

@@ -21,17 +21,7 @@ from pitstop.tensorflow.variables import REGISTRY
 def export_loop(
     session: Session, state: LoopState, objects: Mapping[str, Any], saved: SavedState
 ) -> None:
-    """Restores the objects that hold weights, writes them, and leaves the script.
-
-    Args:
-        session: of this process.
-        state: what the loop keeps.
-        objects: the same, by name.
-        saved: the state to be exported.
-
-    Raises:
-        ExportEnded: always.
-    """
+    """Restores the objects that hold weights, writes them, and raises `ExportEnded`."""
     order = ExportOrder.of(session)
     with carrying_out(session):
         state.check(saved)

@@ -30,11 +30,6 @@ class LoopState:
     def __init__(
         self, objects: Mapping[str, Any], registry: VariableRegistry, versions: dict[str, str]
     ) -> None:
-        """Looks at the objects.
-
-        Raises:
-            CannotTrack: one of them can be neither read nor set in place.
-        """
         found = level_of_members() or EXACT
         self.level, self.reason = found.level, found.reason
         self.unverified: list[str] = []

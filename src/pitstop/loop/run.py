@@ -32,14 +32,7 @@ class Run:
     """
 
     def __init__(self, session: Session, state: LoopState, *, returns: bool) -> None:
-        """Restores nothing yet, see `restore`.
-
-        Args:
-            session: of this process.
-            state: what the loop keeps.
-            returns: a stop ends the loop, and the script goes on behind it;
-                else it ends the script.
-        """
+        """Restores nothing yet; `returns` lets the script go on behind a stop."""
         self.step = 0
         self.resumed = False
         self.stopped = False
@@ -91,9 +84,6 @@ class Run:
         and stops are obeyed there.  A loop that an earlier attempt finished has
         no steps left.
 
-        Args:
-            count: steps of this loop, None to go on until a `break` or a stop.
-
         Raises:
             TrainingStopped: (a SystemExit, code 75) a stop was obeyed.
         """
@@ -114,12 +104,7 @@ class Run:
                     raise
 
     def log(self, **metrics: Any) -> None:
-        """Numbers of the present step, for the record of steps, `status` and `why`.
-
-        Args:
-            metrics: scalars by name (tensors, arrays or numbers); `loss` is the
-                one that is watched for NaN.
-        """
+        """Numbers of the present step, for `status` and `why`; `loss` is watched for NaN."""
         self._metrics = metrics
 
     def _train(self, count: int | None) -> Iterator[int]:

@@ -17,11 +17,7 @@ from pitstop.tensorflow.starting import begin_from
 
 
 def begin_loop(session: Session, objects: Mapping[str, Any]) -> None:
-    """Loads the weights that the run is to begin with.
-
-    Raises:
-        Refused: they do not fit; the journal says which.
-    """
+    """Loads the weights that the run begins with; raises `Refused` where they do not fit."""
     path = session.start_from()
     try:
         graphs = sessions_of(objects)

@@ -30,11 +30,7 @@ class CannotTrack(UserError):
 
 
 class Tracked(Protocol):
-    """One named object of the script.
-
-    Attributes:
-        doubt: why a resume cannot restore it exactly, empty when it can.
-    """
+    """One named object of the script; `doubt` says why a resume cannot restore it exactly."""
 
     @property
     def doubt(self) -> str:
@@ -48,11 +44,7 @@ class Tracked(Protocol):
 
 
 def track(name: str, value: Any) -> Tracked:
-    """How an object is saved.
-
-    Args:
-        name: the keyword it was given under.
-        value: the object.
+    """How the object that was given under this keyword is saved.
 
     Raises:
         CannotTrack: it can be neither read nor set in place.

@@ -22,9 +22,7 @@ class MemoryCgroup:
     """Where the memory controller keeps the counters of a process.
 
     Attributes:
-        version: 1 or 2.
         path: the cgroup as the kernel names it, "/" for the root.
-        folder: its folder in the cgroup file system.
         top: the folder where the visible hierarchy begins.
     """
 
@@ -42,8 +40,6 @@ class MemoryCounters:
         oom_kills: processes killed for memory in the cgroup since it was made.
         limit_bytes: the least limit of the cgroup and its ancestors, None when
             there is none.
-        usage_bytes: memory charged now.
-        peak_bytes: the most that was ever charged.
     """
 
     oom_kills: int | None

@@ -14,9 +14,6 @@ def available_bytes(root: Path = Path("/")) -> int:
     """Memory free on the machine, or left in this process' cgroup if that is less.
 
     A very large number where neither can be read (not on Linux).
-
-    Args:
-        root: holds `proc` and everything that its mounts name.
     """
     return min(_free_on_machine(root), _left_in_cgroup(root))
 

@@ -33,10 +33,6 @@ def is_there(pid: int, began_ticks: int) -> bool:
     """Whether the process that began then is there now, and not another one with its number.
 
     One that only waits for its parent to hear of its end is gone.
-
-    Args:
-        pid: its number.
-        began_ticks: see `start_time_ticks`.
     """
     fields = _fields_of(pid, began_ticks)
     return bool(fields) and fields[0] not in _ENDED

@@ -27,8 +27,6 @@ class MemoryPressure:
         available_bytes: memory that may still be taken, here or in the cgroup.
         stalled_share: of the last ten seconds, in which every process that was not
             idle waited for memory; of our cgroup, or else of the machine.
-        swapped_in_bytes: read back from swap since the machine started.
-        disk_free_bytes: left for us on the file system of the run's folder.
     """
 
     available_bytes: int
@@ -38,12 +36,7 @@ class MemoryPressure:
 
 
 def sample(folder: Path, root: Path = Path("/")) -> MemoryPressure:
-    """Reads everything once; a fraction of a millisecond.
-
-    Args:
-        folder: on the disk to look at.
-        root: holds `proc` and everything that its mounts name.
-    """
+    """Reads everything once, in a fraction of a millisecond; `folder` is on the disk to look at."""
     return MemoryPressure(
         available_bytes(root), _stalled_share(root), _swapped_in_bytes(root), _disk_free(folder)
     )

@@ -41,7 +41,6 @@ class KernelMessage:
     """A message of the kernel, and its time stamp.
 
     Attributes:
-        text: without the kernel's prefix.
         stamp_seconds: since the boot, without the time that the machine slept; None where the
             prefix cannot be read.
     """
@@ -110,9 +109,6 @@ def least_ages(
     machine has moved.
 
     Args:
-        messages: that came since the log was opened.
-        opened_seconds: when that was, by CLOCK_MONOTONIC.
-        now_seconds: by the same clock.
         corrected_seconds: what that clock has been corrected by since the boot, either way.
     """
     slack = _SLACK_SECONDS + 2 * corrected_seconds + _CALIBRATED_TO * now_seconds
@@ -135,11 +131,7 @@ class KernelLog:
     """The kernel log from the moment of opening on."""
 
     def __init__(self, path: Path = Path("/dev/kmsg")) -> None:
-        """Opens the log at its end.
-
-        Raises:
-            OSError: it is missing, or reading it is not allowed.
-        """
+        """Opens the log at its end; OSError where it is missing or may not be read."""
         self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         os.lseek(self._fd, 0, os.SEEK_END)
 

@@ -51,12 +51,7 @@ class Observer:
     """Watches one trainer; begin, sample now and then, end."""
 
     def __init__(self, trainer_pid: int, root: Path = Path("/")) -> None:
-        """Takes the counts that the end is compared with; never fails.
-
-        Args:
-            trainer_pid: the process to watch; it must be alive.
-            root: where `proc`, `dev` and the cgroup file systems are found.
-        """
+        """Takes the counts that the end is compared with; never fails."""
         self._root = root
         self._pids = frozenset({trainer_pid})
         self._log = _open_log(root / "dev/kmsg")
@@ -90,12 +85,7 @@ class Observer:
     def end(
         self, usage: resource.struct_rusage | None, workers: frozenset[int] = frozenset()
     ) -> Observations:
-        """What was seen.
-
-        Args:
-            usage: what `os.wait4` said about the trainer.
-            workers: children of the trainer that died before it.
-        """
+        """What was seen, of `workers` (children that died before the trainer) too."""
         self._pids |= workers
         counters = cgroup.read(self._baseline.group) if self._baseline else None
         logged = self._kernel_log()

@@ -34,8 +34,6 @@ class ThreadFact:
     """One thread at one moment.
 
     Attributes:
-        tid: its id; that of the main thread is the process's.
-        name: as the kernel knows it.
         state: one letter: R runs, S sleeps, D waits for a device, T is stopped, t traced.
         channel: the kernel function it waits in, empty when not known.
         file: what it reads or writes, empty when not known or it does neither.

@@ -12,10 +12,6 @@ def delay_seconds(failures: int, chance: float) -> float:
     Doubles from one second to a minute, times something between a half and one, so
     that many runs that lost the same server do not come back in step ("equal
     jitter", AWS Architecture Blog, "Exponential Backoff And Jitter").
-
-    Args:
-        failures: how many there were, at least 1.
-        chance: a random number from 0 up to 1.
     """
     # The exponent is bounded too: a long outage must not overflow a float.
     whole = min(FIRST_SECONDS * 2.0 ** min(failures - 1, 16), LONGEST_SECONDS)

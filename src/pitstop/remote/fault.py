@@ -34,11 +34,7 @@ _MOST_CHARACTERS = 200
 
 
 class StorageFault(EnvironmentFault):
-    """The storage behind a URL cannot be used, for a while or until the user acts.
-
-    Attributes:
-        needs_user: it will not get better by itself.
-    """
+    """The storage behind a URL cannot be used, for a while or until the user acts."""
 
     def __init__(self, message: str, remedy: str = "", *, needs_user: bool = False) -> None:
         super().__init__(message, remedy)

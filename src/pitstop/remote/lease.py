@@ -31,13 +31,9 @@ class Lease:
     """The holder of a mirror.
 
     Attributes:
-        holder: random hex digits of one call of `pitstop run`.
-        host: for people.
         machine: one boot of one machine, and the process ids that `pid` counts among.
-        pid: of the holder there.
         start_time_ticks: of that process, see `store.lock.LockRecord`.
         state: "live"; "finishing" when only the last uploads are left; "released".
-        renewed_seconds: when it was written, seconds since the epoch.
     """
 
     holder: str

@@ -24,14 +24,9 @@ class MirrorInUse(UserError):
 
 
 class LeaseHolder:
-    """One call of `pitstop run`, as the writer of a mirror."""
+    """One call of `pitstop run` (random hex digits, the same for all its uploaders) as a writer."""
 
     def __init__(self, storage: Storage, holder: str) -> None:
-        """Prepares the lease; nothing is written yet.
-
-        Args:
-            holder: random hex digits, the same for all uploaders of one call.
-        """
         self._storage = storage
         record = own_record()
         self._own = Lease(
@@ -62,11 +57,7 @@ class LeaseHolder:
         self._take(found)
 
     def renew(self) -> bool:
-        """Writes the lease anew; False when another run has taken the mirror.
-
-        Raises:
-            StorageFault: the mirror cannot be read or written.
-        """
+        """Writes the lease anew; False when another run has taken the mirror."""
         found = self._read()
         if found is not None and not self._is_own(found):
             return False
@@ -78,11 +69,7 @@ class LeaseHolder:
         self._state = lease.FINISHING
 
     def release(self) -> None:
-        """Gives the mirror back.
-
-        Raises:
-            StorageFault: that could not be written; the lease runs out by itself.
-        """
+        """Gives the mirror back."""
         self._state = lease.RELEASED
         self.renew()
 

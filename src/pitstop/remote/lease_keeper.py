@@ -16,11 +16,7 @@ class LeaseKeeper:
     """Renews a lease that is held until it is given back."""
 
     def __init__(self, holder: LeaseHolder, on_lost: Callable[[], None]) -> None:
-        """Begins to renew.
-
-        Args:
-            on_lost: called when another run has taken the mirror.
-        """
+        """Begins to renew; `on_lost` is called when another run has taken the mirror."""
         self._holder = holder
         self._on_lost = on_lost
         self._released = False

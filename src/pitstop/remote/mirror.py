@@ -34,11 +34,6 @@ class Mirror:
     """
 
     def __init__(self, storage: Storage, run_dir: Path, report: Callable[[Event], None]) -> None:
-        """Nothing is read yet.
-
-        Args:
-            report: told of every checkpoint that is whole in the mirror.
-        """
         self._storage = storage
         self._run_dir = run_dir
         self._report = report
@@ -48,13 +43,9 @@ class Mirror:
         self._began_seconds = 0.0
 
     def update(self, is_wanted: Callable[[], bool]) -> bool:
-        """Sends and removes until the mirror holds what the folder holds.
+        """Sends and removes until the mirror holds what the folder holds; whether that is done.
 
-        Args:
-            is_wanted: asked before each step; False ends the pass.
-
-        Returns:
-            Whether the pass came to its end; otherwise another one goes on.
+        `is_wanted` is asked before each step; where it says no, the next pass goes on.
 
         Raises:
             StorageFault: the storage or the local disk refused; the next pass goes on.
@@ -77,11 +68,7 @@ class Mirror:
         return self._take_all(steps, is_wanted) and self._send_records(is_wanted)
 
     def missing(self) -> list[str]:
-        """What the mirror lacks: names of checkpoints, and paths of other files.
-
-        Raises:
-            StorageFault: the local disk refused.
-        """
+        """What the mirror lacks: names of checkpoints, and paths of other files."""
         remote = self._remote or RemoteState({}, {})
         with self._local_faults_explained():
             actions = plan.plan(read_checkpoints(self._run_dir), remote)

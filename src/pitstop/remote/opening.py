@@ -31,10 +31,6 @@ class Opening:
     def run(self, lease: LeaseHolder, *, new: bool) -> None:
         """Takes the lease, compares, and fetches what is newer.
 
-        Args:
-            lease: taken before anything else is looked at.
-            new: the user wants to begin anew.
-
         Raises:
             StorageFault: the mirror cannot be used.
             MirrorInUse: another live run writes it.

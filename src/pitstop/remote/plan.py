@@ -26,12 +26,7 @@ class LocalFile:
 
 @dataclass(frozen=True)
 class LocalCheckpoint:
-    """A committed checkpoint in the local folder.
-
-    Attributes:
-        digest: of its manifest's bytes.
-        files: by the key of the object, the manifest not among them.
-    """
+    """A committed checkpoint in the local folder: its manifest's digest, other files by key."""
 
     name: str
     sequence: int
@@ -114,10 +109,6 @@ def plan(local: Sequence[LocalCheckpoint], remote: RemoteState) -> tuple[Action,
 
     A folder without any checkpoint leaves the mirror as it is: it is more
     likely to have lost them than to have given them up.
-
-    Args:
-        local: the newest first, which is sent first.
-        remote: the mirror as it is.
     """
     if not local:
         return ()

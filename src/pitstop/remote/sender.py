@@ -39,8 +39,6 @@ class Sender:
         """Begins nothing.
 
         Args:
-            report: told of failures, the first of a kind in a row.
-            on_end: called when the thread has nothing more to do.
             is_ours: asked before each step whether the mirror may be written; where it may not,
                 `stop` was called.
         """

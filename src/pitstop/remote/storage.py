@@ -38,11 +38,7 @@ class Storage:
     """
 
     def __init__(self, url: str) -> None:
-        """Loads the library for the URL; nothing is sent yet.
-
-        Raises:
-            StorageFault: there is no library for such URLs here.
-        """
+        """Loads the library for the URL; nothing is sent yet."""
         self.url = url
         protocol = url.partition("://")[0]
         options = _OPTIONS.get(protocol, {})
@@ -78,11 +74,7 @@ class Storage:
             self._filesystem.pipe_file(self._path(key), data, mode=mode)
 
     def upload(self, path: Path, key: str) -> None:
-        """Sends a file.
-
-        Raises:
-            LocalFileGone: it is not there any more.
-        """
+        """Sends a file; raises `LocalFileGone` where it is not there any more."""
         with self._failures_explained():
             try:
                 self._make_parent(key)

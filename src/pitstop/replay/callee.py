@@ -52,7 +52,7 @@ class FunctionCallee:
         return private.function_name(self.owner)
 
     def traces(self) -> int:
-        """How often it has been traced."""
+        """See `Callee`."""
         return private.traces(self.owner)
 
     def trains(self) -> bool:

@@ -33,12 +33,7 @@ WATCHED_METHODS = (
 def watch_functions(
     registry: VariableRegistry, open_session: Callable[[], Session | None]
 ) -> Recorder:
-    """Leads calls of `tf.function`s and reads of variables to a recorder.
-
-    Args:
-        registry: the variables of this process.
-        open_session: see `Recorder`.
-    """
+    """Leads calls of `tf.function`s and reads of variables to a recorder."""
     recorder = Recorder(open_session, registry)
     private.replace_function_call(functools.partial(_function_call, recorder))
     private.before_variable_read(recorder.reads)
@@ -54,13 +49,7 @@ def watch_functions(
 
 
 def watch_models(recorder: Recorder, trainer: type, optimizer: type) -> None:
-    """Leads the calls of Keras models to the recorder.
-
-    Args:
-        recorder: of this process.
-        trainer: the class with `fit` and its like.
-        optimizer: the class with `apply`.
-    """
+    """Leads `fit` and its like of a class, and `apply` of an optimizer's, to the recorder."""
     for name in WATCHED_METHODS:
         setattr(trainer, name, _method(recorder, name, getattr(trainer, name)))
     for owner, name, wrap in ((trainer, "fit", _fit), (optimizer, "apply", _apply)):

@@ -32,7 +32,6 @@ class LiveLoop:
     Attributes:
         index: which training of the process, counted from 0.
         step: steps completed over the whole run.
-        record: what has been called since the first step.
         calls: how many calls that are, looks at variables not counted.
         first_random: the random streams at the first step, as plain values.
         identity: what the loop is known by.
@@ -104,12 +103,7 @@ class LiveLoop:
             self.give_up(str(full))
 
     def step_done(self, loss: float | None, data: memoryview) -> None:
-        """A recorded call changed the model.
-
-        Args:
-            loss: what it returned, None when that is no number.
-            data: all that it returned, as bytes.
-        """
+        """A recorded call changed the model, and returned this loss and this data."""
         self.step += 1
         self._loss = NO_LOSS if loss is None else loss
         self._boundary.record(

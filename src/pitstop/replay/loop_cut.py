@@ -22,16 +22,7 @@ def make_cut(
     first_random: dict[str, Any],
     identity: LoopIdentity,
 ) -> StateCapture:
-    """A consistent cut, here and now.
-
-    Args:
-        position: where the loop stands.
-        level: how exact a resume will be.
-        held: the variables, as `VariableRegistry.hold` gives them.
-        record: what has been called.
-        first_random: the random streams at the first step.
-        identity: what the loop is known by.
-    """
+    """A consistent cut, here and now."""
     encoder = Encoder("python/")
     entries, described = record.hold()
     state = {

@@ -66,12 +66,7 @@ class LoopIdentity:
 
 
 def match(before: LoopIdentity | None, now: LoopIdentity) -> LoopMatch:
-    """Whether a loop is the saved one: the same place of an equal script, and equal values.
-
-    Args:
-        before: the saved one; None where nobody noted it.
-        now: the one whose first step has run.
-    """
+    """Whether a loop is the saved one (None: not noted): the same place, script and values."""
     if before is None:
         return LoopMatch(doubt=_UNKNOWN)
     likeness = first_step.compare(before.first_step, now.first_step)

@@ -8,10 +8,9 @@ from pitstop.engine.weights_file import WeightsUnusable
 
 
 def refuse_orders(session: Session) -> None:
-    """The first training of the process is a recorded loop, known after its first step.
+    """Raises `Refused` where a recorded loop was to begin with saved weights.
 
-    Raises:
-        Refused: it was to begin with saved weights.
+    The first training of the process is such a loop, which is known after its first step only.
     """
     if session.start_from():
         refuse_start(

@@ -81,11 +81,7 @@ class LoopRecord:
         return self._size_bytes
 
     def append(self, entry: RecordEntry) -> None:
-        """Adds an entry.
-
-        Raises:
-            RecordFull: all entries together are too large to be kept.
-        """
+        """Adds an entry; raises `RecordFull` where the record becomes too large."""
         name, form = self._number(entry.name), self._number_form(entry.form, len(entry.data))
         data = bytes(entry.data)
         same = bool(data) and self._last.get(name) == (form, data)

@@ -78,7 +78,6 @@ class Recorder:
             open_session: the session of this process; None when it has none to
                 give, because another process trains or the script has a loop of
                 `pitstop.start`.
-            registry: the variables of this process.
         """
         self._open_session = open_session
         self._registry = registry
@@ -175,12 +174,7 @@ class Recorder:
                 self._note_read(self._loop, name, variable)
 
     def writes(self, run: Callable[[], Any], instead: Callable[[], Any]) -> Any:
-        """Writes a checkpoint of the script's own; what there is of them stays as it is meanwhile.
-
-        Args:
-            run: writes it; the variables that it looks at are not recorded.
-            instead: what comes back in a repetition, where nothing is written.
-        """
+        """Runs what writes the script's own checkpoint; gives `instead` in a repetition."""
         if self._loop is None or not self.listens():
             return run()
         with self._within():

@@ -83,9 +83,6 @@ class Repetition:
     def why_another(self, read: ReadBack) -> str:
         """Why the script does something else than what is saved; empty where it does the same.
 
-        Args:
-            read: what the script has read back of an earlier attempt's files.
-
         Raises:
             LoopDiverged: the user has changed what the loop computes.
         """
@@ -141,12 +138,7 @@ class Repetition:
         return entry
 
     def next(self, kind: RecordKind, name: str, given: int = 0) -> RecordEntry:
-        """What the earlier attempt recorded here.
-
-        Args:
-            kind: what the script does now.
-            name: what it calls.
-            given: checksum of the arguments.
+        """What the earlier attempt recorded at this call; `given` is the checksum of its arguments.
 
         Raises:
             LoopDiverged: it did something else.

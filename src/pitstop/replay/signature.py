@@ -35,13 +35,7 @@ class Signatures:
 
 
 def checksum(args: Sequence[Any], kwargs: Mapping[str, Any], number: int) -> int:
-    """CRC-32 of the arguments: whole in the first calls, then of values all over each.
-
-    Args:
-        args: by position.
-        kwargs: by name.
-        number: which recorded call it is, so that other values are looked at each time.
-    """
+    """CRC-32 of the arguments: whole in the first calls, then of other values each time."""
     crc = 0
     for leaf in _leaves((*args, *kwargs.values())):
         crc = zlib.crc32(_sample(leaf, number), crc)

@@ -16,13 +16,7 @@ from pitstop.store.run_folder import JOURNAL_FILE
 
 @dataclass(frozen=True)
 class MemberReport:
-    """The report on one of them.
-
-    Attributes:
-        task: its name for users ("worker 1").
-        report: on its own run.
-        ended_seconds: when it ended, in seconds since the epoch; 0 where it never began to.
-    """
+    """The report on one of them, which ended at `ended_seconds` (0 where it never began to)."""
 
     task: str
     report: WhyReport
@@ -42,13 +36,7 @@ class MemberReport:
 
 @dataclass(frozen=True)
 class GangReport:
-    """The report on all.
-
-    Attributes:
-        name: of their folder, as the user named it.
-        first: who failed first; the leader where nobody did.
-        others: the others, those that failed before those that did not.
-    """
+    """The report on all; `first` failed first, and is the leader where nobody failed."""
 
     name: str
     first: MemberReport
@@ -95,12 +83,7 @@ def ended_seconds(run_dir: Path) -> float:
 
 
 def of_members(name: str, members: Sequence[MemberReport]) -> GangReport:
-    """Puts who failed first in front.
-
-    Args:
-        name: of their folder.
-        members: the leader first; at least one.
-    """
+    """Puts who failed first in front; the leader comes first in `members`."""
     failed = sorted((each for each in members if each.failed), key=lambda each: each.ended_seconds)
     first, *others = [*failed, *(each for each in members if not each.failed)]
     return GangReport(name, first, tuple(others))

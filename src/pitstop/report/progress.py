@@ -17,12 +17,7 @@ class AttemptProgress:
     """One attempt in a line.
 
     Attributes:
-        attempt: its number.
-        state: as a diagnosis names it.
         cause: what ended it, empty while it runs.
-        started_seconds, ended_seconds: since the epoch; the end is the last thing known.
-        first_step: steps of the run that it began with.
-        last_step: steps that it reached.
         checkpoint_step: what is saved of them, None when nothing is.
     """
 
@@ -46,13 +41,7 @@ class AttemptProgress:
 
 
 def progress(evidence: Evidence, diagnosis: Diagnosis, recorded_step: int) -> AttemptProgress:
-    """The progress of an attempt.
-
-    Args:
-        evidence: of the attempt; at least one journal entry.
-        diagnosis: why it ended.
-        recorded_step: the last step in its own record, 0 when there is none.
-    """
+    """How far an attempt came; `recorded_step` is the last in its own record, 0 without one."""
     first = _first_step(evidence)
     return AttemptProgress(
         attempt=evidence.attempt,

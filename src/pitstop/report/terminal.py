@@ -37,13 +37,7 @@ _MARGIN = 20
 
 
 def show(report: WhyReport, console: Console, page: Path | None = None) -> None:
-    """Writes the report; text of the run is never read as markup.
-
-    Args:
-        report: what to write.
-        console: where to.
-        page: a file that shows more.
-    """
+    """Writes the report; text of the run is never read as markup."""
     # A path that is broken in its middle can be copied neither from a pipe nor from a terminal.
     if not console.is_terminal:
         console.width = max(console.width, _longest_word(report) + _MARGIN)

@@ -38,8 +38,6 @@ class Series:
     """One quantity.
 
     Attributes:
-        name: in the legend.
-        points: in order of their times.
         is_dots: measured so seldom that every point is shown.
     """
 
@@ -62,12 +60,7 @@ class Panel:
     """Quantities that share an axis.
 
     Attributes:
-        id: says what is measured, for whoever wants one panel.
-        title: over the plot.
-        unit: of all its values.
-        series: those that have points.
         limit: a value that ends the run when it is reached, None where there is none.
-        limit_name: what sets it.
     """
 
     id: str
@@ -84,13 +77,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Mark:
-    """Something that happened.
-
-    Attributes:
-        seconds: when, since the epoch.
-        kind: what sort of thing.
-        text: in a few words.
-    """
+    """Something that happened."""
 
     seconds: float
     kind: MarkKind
@@ -102,10 +89,7 @@ class Timeline:
     """One attempt over time.
 
     Attributes:
-        started_seconds, ended_seconds: since the epoch; the end of one that goes on is
-            the last thing known of it.
         panels: those that have something to show, the most wanted first.
-        marks: in order.
     """
 
     started_seconds: float

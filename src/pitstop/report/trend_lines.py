@@ -37,9 +37,6 @@ class CourseLine:
     """How one quantity went.
 
     Attributes:
-        name: of the quantity.
-        first, last: its first and its last value.
-        line: the way between them.
         limit: what it may be at most, or empty.
     """
 

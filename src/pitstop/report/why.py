@@ -23,16 +23,11 @@ class WhyReport:
     """Why each attempt of a run ended.
 
     Attributes:
-        name: the run's folder or the log file, as the user named it.
         last: the newest attempt, or the one that was asked for.
         earlier: those before it, the oldest first.
-        damaged_lines: journal lines that could not be read.
         attempts: how far each of them came, the oldest first; empty for a log file.
         timeline: of the last one, None where nothing was recorded.
         losses: of each of them over the steps of the run, where there are several.
-        facts: what was run, where, and with what.
-        output: its last lines.
-        log_folder: where the script's TensorBoard callback wrote, or empty.
     """
 
     name: str
@@ -48,12 +43,7 @@ class WhyReport:
 
 
 def why(run_dir: Path, *, live: bool, attempt: int | None = None) -> WhyReport:
-    """The report on a run.
-
-    Args:
-        run_dir: the run's folder.
-        live: its supervisor is still there.
-        attempt: the one to report on, None for the newest.
+    """The report on one attempt of a run, None for the newest; `live`: its supervisor is there.
 
     Raises:
         RunNotFound: the folder holds no run, one that never began, or no such attempt.
@@ -113,16 +103,7 @@ def _report(run_dir: Path, attempts: Sequence[_Explained], damaged_lines: int) -
 
 
 def why_log(path: Path, *, exit_code: int | None = None, signal: str = "") -> WhyReport:
-    """The report on nothing but a log file.
-
-    Args:
-        path: the log.
-        exit_code: what the process returned, where that is known.
-        signal: the name of the signal that ended it ("SIGKILL"), or empty.
-
-    Raises:
-        RunNotFound: the log cannot be read.
-    """
+    """The report on nothing but a log file; raises `RunNotFound` where it cannot be read."""
     evidence = load.from_log(path, exit_code=exit_code, signal=signal)
     return WhyReport(str(path), diagnose(evidence), output=_last_lines(evidence.output))
 

@@ -18,12 +18,7 @@ _TICKS = 6
 
 
 def attempts_section(attempts: Sequence[AttemptProgress], losses: Panel | None) -> Element | None:
-    """The section, where there is more than one attempt to compare.
-
-    Args:
-        attempts: all of them, in order.
-        losses: of every attempt, over the steps of the run.
-    """
+    """The section, where there is more than one attempt to compare."""
     if len(attempts) < 2:
         return None
     across = axis(0.0, float(max(each.last_step for each in attempts)))

@@ -23,11 +23,7 @@ _SHORTEST = 0.1
 
 @dataclass(frozen=True)
 class Scale:
-    """An axis from `low` to `high`.
-
-    Attributes:
-        is_log: equal distances are equal ratios.
-    """
+    """An axis from `low` to `high`; on a logarithmic one equal distances are equal ratios."""
 
     low: float
     high: float
