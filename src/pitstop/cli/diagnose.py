@@ -19,7 +19,6 @@ class SignalName(click.ParamType[str]):
     name = "signal"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name ("SIGKILL")."""
         try:
             if value.isdigit():
                 return signal.Signals(int(value)).name

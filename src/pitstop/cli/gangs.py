@@ -18,10 +18,7 @@ from pitstop.supervisor.status.status import Status
 def find_gang(path: Path | None) -> GangFolder | None:
     """The launch that the user means: a folder, a script's newest, or the only one under runs/.
 
-    None where a run is meant.
-
-    Raises:
-        RunFolderInvalid: its gang.json is damaged.
+    None where a run is meant; `RunFolderInvalid` where its gang.json is damaged.
     """
     if path is None:
         places = {run.parent.parent for run in find_runs(RUNS)}
@@ -48,6 +45,5 @@ def statuses(gang: GangFolder) -> list[Status]:
 
 
 def statuses_json(gang: GangFolder) -> JsonValue:
-    """The same for programs."""
     found = zip(gang.members, statuses(gang), strict=True)
     return {"members": [{"task": task_name(path), **counted(each)} for path, each in found]}

@@ -13,22 +13,14 @@ class LazyGroup(click.Group):
     """Each command lies in a module of its own, and has its name: `find-nan` in `find_nan`."""
 
     def __init__(self, *arguments: Any, package: str, names: Sequence[str], **given: Any) -> None:
-        """As a click group.
-
-        Args:
-            package: where the modules are.
-            names: of the commands, in the order of the help.
-        """
         super().__init__(*arguments, **given)
         self._package = package
         self._names = list(names)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order of the help."""
         return self._names
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command; None where there is none of this name."""
         if cmd_name not in self._names:
             return None
         name = cmd_name.replace("-", "_")

@@ -65,8 +65,7 @@ class LiveRun:
     def find(cls, folder: RunFolder) -> LiveRun | None:
         """The live run in a folder, None when nobody supervises it now.
 
-        Raises:
-            NoAnswer: its supervisor lets nobody in.
+        Raises `NoAnswer` where its supervisor lets nobody in.
         """
         record = holder(folder)
         if record is None or not record.socket:
@@ -79,43 +78,22 @@ class LiveRun:
             return None
 
     def status(self) -> Status:
-        """What the supervisor says now.
-
-        Raises:
-            PeerClosed: it has ended.
-            NoAnswer: it does not answer.
-        """
+        """What the supervisor says now.  Like all questions, raises `PeerClosed` or `NoAnswer`."""
         return Status.from_json(self._ask(ClientRequest("status"), StatusAnswer).status)
 
     def suspended_trainer(self) -> int:
-        """Process id of the trainer, if that is suspended; else 0.
-
-        Raises:
-            PeerClosed: the supervisor has ended.
-            NoAnswer: it does not answer.
-        """
+        """Process id of the trainer, if that is suspended; else 0."""
         now = self.status()
         return (now.pid or 0) if now.state == SUSPENDED else 0
 
     def stop(self, *, now: bool) -> None:
-        """Asks for a stop; the run obeys at its next step boundary, or `now`.
-
-        Raises:
-            PeerClosed: the supervisor ended before it answered.
-            NoAnswer: it does not answer.
-        """
+        """Asks for a stop; the run obeys at its next step boundary, or `now`."""
         self._ask(ClientRequest("stop", now=now), StatusAnswer)
 
     def checkpoint(self, name: str, waits: Callable[[], None]) -> CheckpointAnswer:
         """Asks for a checkpoint, with a name if one is given, and waits until it is on disk.
 
-        Args:
-            name: of the checkpoint, or empty.
-            waits: called once where that takes a while.
-
-        Raises:
-            PeerClosed: the supervisor ended before it answered.
-            EnvironmentFault: it refuses, and says why.
+        `waits` is called once where that takes a while.  `EnvironmentFault` where it is refused.
         """
         request = ClientRequest("checkpoint", name=name)
         with contextlib.suppress(NoAnswer):
@@ -148,7 +126,6 @@ class LiveRun:
                 self._connection.receive()
 
     def close(self) -> None:
-        """Ends the conversation."""
         self._connection.close()
 
 
@@ -162,8 +139,7 @@ def _no_answer(pid: int) -> NoAnswer:
 def find_run(path: Path | None) -> RunFolder:
     """The run that the user means: a folder, a script's newest, or the only one under runs/.
 
-    Raises:
-        RunNotFound: there is none, or more than one to choose from.
+    Raises `RunNotFound` where there is none, or more than one to choose from.
     """
     if path is not None:
         of_script = [] if (path / RUN_FILE).exists() else runs_of_script(str(path))

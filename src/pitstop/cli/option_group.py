@@ -15,12 +15,9 @@ Option = Callable[[Any], Any]
 def option_group(
     name: str, make: Callable[..., object], *options: Option
 ) -> Callable[[_Command], _Command]:
-    """A decorator that adds options to a command, which gets one value for all of them.
+    """A decorator that adds options to a command, which gets one value `name` for all of them.
 
-    Args:
-        name: of the command's parameter.
-        make: is given the options' values by their names, and gives the value.
-        options: in the order in which the help lists them.
+    `make` is given the options' values by their names.  The help lists them in this order.
     """
     names = tuple(inspect.signature(make).parameters)
 

@@ -18,12 +18,7 @@ from pitstop.report.why import WhyReport
 
 @dataclass(frozen=True)
 class OutputFormats:
-    """The forms that were asked for.
-
-    Attributes:
-        as_json: on the standard output.
-        html_file, markdown_file: where to write these forms, None for nowhere.
-    """
+    """The forms that were asked for: on the standard output, and in files."""
 
     as_json: bool
     html_file: Path | None
@@ -31,7 +26,6 @@ class OutputFormats:
 
     @property
     def in_terminal(self) -> bool:
-        """Whether no form was asked for."""
         return not self.as_json and self.html_file is None and self.markdown_file is None
 
 
@@ -58,13 +52,8 @@ report_forms = option_group(
 def deliver(found: WhyReport, left_page: Path | None, forms: OutputFormats) -> None:
     """Gives the report in the forms that were asked for, in the terminal when in none.
 
-    Args:
-        found: the report.
-        left_page: the page that the run itself has left, to be told of in the terminal.
-        forms: what was asked for.
-
-    Raises:
-        EnvironmentFault: a file cannot be written.
+    `left_page` is the page that the run itself has left.  `EnvironmentFault` where a file cannot be
+    written.
     """
     _write_files(found, forms)
     if forms.as_json:
@@ -74,11 +63,7 @@ def deliver(found: WhyReport, left_page: Path | None, forms: OutputFormats) -> N
 
 
 def deliver_gang(found: GangReport, left_page: Path | None, forms: OutputFormats) -> None:
-    """The same of all members of a launch: who failed first at length, the others in a line.
-
-    Raises:
-        EnvironmentFault: a file cannot be written.
-    """
+    """The same of all members of a launch: who failed first at length, the others in a line."""
     _write_files(found.first.report, forms)
     if forms.as_json:
         tell_json(found.to_json())

@@ -25,7 +25,6 @@ class PlaceType(click.ParamType[Path | RemotePlace]):
     name = "folder or URL"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Path | RemotePlace:
-        """What the user named."""
         text = str(value)
         return parse(text) if is_url(text) else Path(text)
 
@@ -36,8 +35,7 @@ PLACE = PlaceType()
 def local_and_mirror(place: Path | RemotePlace | None, local_dir: Path | None) -> tuple[Path, str]:
     """The folder that a run works in, and the URL of its mirror or empty.
 
-    Raises:
-        UserError: a folder beside the one that is named.
+    Raises `UserError` for a folder beside the one that is named.
     """
     if isinstance(place, RemotePlace):
         return local_dir or place.working_copy, place.url
@@ -51,9 +49,7 @@ def local_and_mirror(place: Path | RemotePlace | None, local_dir: Path | None) -
 def fetched(context: click.Context, place: RemotePlace) -> Path:
     """The records of a mirrored run, in a folder that lasts as long as the command.
 
-    Raises:
-        RunNotFound: there is none.
-        EnvironmentFault: the mirror cannot be read.
+    Raises `RunNotFound`, or `EnvironmentFault` where the mirror cannot be read.
     """
     folder = tempfile.TemporaryDirectory(prefix="pitstop-")
     context.call_on_close(folder.cleanup)
@@ -63,11 +59,7 @@ def fetched(context: click.Context, place: RemotePlace) -> Path:
 
 
 def find_remote_runs(place: RemotePlace) -> list[RemotePlace]:
-    """The runs at a URL, or right below it.
-
-    Raises:
-        EnvironmentFault: it cannot be read.
-    """
+    """The runs at a URL, or right below it."""
     return [RemotePlace(url) for url in _read(place.url)]
 
 

@@ -19,8 +19,8 @@ _ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.
 def leave_reports(run_dir: Path, say: Callable[[str], None]) -> None:
     """Writes the reports that are missing; says so when the disk refuses.
 
-    Everything is saved and nothing is left to stop: a signal that asks for it once more
-    must not change the exit code of the run.
+    Everything is saved and nothing is left to stop: a signal that asks for it once more must not
+    change the exit code of the run.
     """
     with _deaf(), contextlib.suppress(RunNotFound):
         try:

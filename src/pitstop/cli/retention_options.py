@@ -14,13 +14,7 @@ from pitstop.store.retention import RetentionPolicy
 
 @dataclass(frozen=True)
 class Retention:
-    """What the options say; None or nothing where they say nothing.
-
-    Attributes:
-        keep: number of the newest.
-        keep_every: the first of every such span, in seconds.
-        keep_best: the best by metrics.
-    """
+    """What the options say; None or nothing where they say nothing."""
 
     keep: int | None
     keep_every: float | None

@@ -139,7 +139,6 @@ def _place(
     command: tuple[str, ...],
     settings: Settings,
 ) -> tuple[Path, str]:
-    """The folder that the run works in, and the URL of its mirror or empty."""
     if run_dir is not None or local_dir is not None:
         return local_and_mirror(run_dir, local_dir)
     choice = choose(command, takes=bool(settings.take))

@@ -47,12 +47,9 @@ def stop(run: Path | None, *, now: bool, no_wait: bool) -> None:
 
 @dataclass(frozen=True)
 class _StopAsked:
-    """A run that was asked to stop.
+    """A run that was asked to stop, whether it has heard that, or why it could not be asked.
 
-    Attributes:
-        live: None where nobody supervises it any more.
-        heard: it has heard the request.
-        refused: why it could not be asked.
+    `live` is None where nobody supervises it any more.
     """
 
     folder: RunFolder

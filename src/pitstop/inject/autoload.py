@@ -48,8 +48,8 @@ class _NotifyingLoader(importlib.abc.Loader):
 class ImportWatcher(importlib.abc.MetaPathFinder):
     """Finds the watched modules through the other finders, and wraps their loaders.
 
-    A module may be looked for (`importlib.util.find_spec`) without being
-    imported, so that finding it must have no effect.
+    A module may be looked for (`importlib.util.find_spec`) without being imported, so that finding
+    it must have no effect.
     """
 
     def __init__(self, watched: Mapping[str, Callable[[], None]]) -> None:
@@ -62,7 +62,6 @@ class ImportWatcher(importlib.abc.MetaPathFinder):
         path: Sequence[str] | None = None,
         target: ModuleType | None = None,
     ) -> importlib.machinery.ModuleSpec | None:
-        """Part of the import protocol."""
         if fullname not in self._watched or fullname in self._finding:
             return None
         self._finding.add(fullname)
@@ -78,8 +77,8 @@ class ImportWatcher(importlib.abc.MetaPathFinder):
 class _Autoload:
     """Installs the adapters as the frameworks come.
 
-    Either may import the other while it is itself being imported; Keras is not
-    touched before both have finished.
+    Either may import the other while it is itself being imported; Keras is not touched before both
+    have finished.
     """
 
     def __init__(self, socket_path: str) -> None:
@@ -89,7 +88,6 @@ class _Autoload:
         self._failed = False
 
     def imported(self, name: str) -> None:
-        """One of the frameworks has been imported."""
         self._awaited.discard(name)
         if name == "tensorflow":
             self._install_tensorflow()
@@ -221,9 +219,7 @@ def _callback_of(frame: FrameType) -> str:
 def install(socket_path: str, also: Mapping[str, Callable[[], None]] | None = None) -> None:
     """Waits for TensorFlow and Keras in this process; a fork may have them already.
 
-    Args:
-        socket_path: where the supervisor listens.
-        also: other modules that are waited for, and what is done when they are there.
+    `also`: other modules that are waited for, and what is done when they are there.
     """
     earlier_files.READ.watch()
     made_folders.MADE.watch()

@@ -26,9 +26,7 @@ class ShapeChanged(UserError):
 def choose(command: Sequence[str], shape: Shape, root: Path = RUNS) -> RunChoice:
     """The launch of this command below `root`; a new one where there is none.
 
-    Raises:
-        RunFolderInvalid: a folder of such a name is damaged.
-        RunFolderUnwritable: the disk refused.
+    Raises `RunFolderInvalid` or `RunFolderUnwritable`.
     """
     now, name = present_command(command), run_name(command)
     with alone(root):
@@ -49,14 +47,7 @@ def gangs(root: Path, name: str) -> list[GangFolder]:
 def claim(
     path: Path, shape: Shape, command: Sequence[str], *, new: bool, takes: bool
 ) -> tuple[GangFolder, RunLock]:
-    """The launch's folder, made or put aside as asked, and locked for us.
-
-    Args:
-        path: of the folder.
-        shape: of what is launched.
-        command: of what is launched.
-        new: put an existing one aside.
-        takes: another command may go on with it.
+    """The launch's folder, made or put aside (`new`), and locked; `takes`: also another command's.
 
     Raises:
         RunInUse: it is running.

@@ -14,10 +14,9 @@ SAVE_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class MemberEnd:
-    """How one member's `pitstop run` ended.
+    """How one member's `pitstop run` ended; 128 + signal when it was killed.
 
     Attributes:
-        exit_code: for a shell, 128 + signal when it was killed.
         failed: neither complete, nor stopped as somebody had asked.
         dismissed: told to end, since the leader had.
         leads: its end is the end of the training.
@@ -36,11 +35,7 @@ class MemberEnd:
 
 
 def exit_code(ends: Sequence[MemberEnd]) -> int:
-    """The launch's exit code: the leader's, or that of who failed first.
-
-    Args:
-        ends: of all members, in the order of time.
-    """
+    """The launch's exit code, from all ends in time: the leader's, or that of who failed first."""
     leaders = [each.exit_code for each in ends if each.leads and each.exit_code]
     failures = [each.exit_code for each in ends if each.failed and not each.dismissed]
     stopped = [each.exit_code for each in ends if each.exit_code == EXIT_STOPPED]
@@ -57,12 +52,7 @@ class Dismissal(enum.Enum):
 
 @dataclass(frozen=True)
 class Linger:
-    """How long those who remain may go on.
-
-    Attributes:
-        linger_seconds: by themselves.
-        grace_seconds: once they were told to end.
-    """
+    """How long those who remain may go on by themselves, and once they were told to end."""
 
     linger_seconds: float
     grace_seconds: float

@@ -27,13 +27,7 @@ _LAST_HEEDED = signal.SIGUSR1
 
 
 class MemberProcess:
-    """A member that has been started.
-
-    Attributes:
-        member: what was planned for it.
-        pid: of its `pitstop run`.
-        end: how that ended, None while it lives.
-    """
+    """A member that has been started; `end` is None while its `pitstop run` lives."""
 
     def __init__(
         self,
@@ -43,11 +37,7 @@ class MemberProcess:
         output: MemberOutput,
         signal_mask: frozenset[signal.Signals],
     ) -> None:
-        """Starts it.
-
-        Raises:
-            EnvironmentFault: the kernel refuses another process.
-        """
+        """Starts it; `EnvironmentFault` where the kernel refuses another process."""
         self.member = member
         self.end: MemberEnd | None = None
         self._output = output
@@ -100,9 +90,7 @@ class MemberProcess:
     def ended(self, wait_status: int, since_seconds: float) -> MemberEnd:
         """Takes note of its end, and waits until its last lines are written.
 
-        Args:
-            wait_status: as `os.wait4` gives it.
-            since_seconds: when the launch began, in seconds since the epoch.
+        `since_seconds`: when the launch began, in seconds since the epoch.
         """
         self._output.drain(_DRAIN_SECONDS)
         returned = os.waitstatus_to_exitcode(wait_status)

@@ -55,7 +55,6 @@ class Terminal:
             write_all(fd, data)
 
     def say(self, line: str) -> None:
-        """Tells the user a line of our own."""
         self.write(2, f"{PREFIX}{line}\n".encode())
 
 
@@ -63,11 +62,7 @@ class MemberOutput:
     """The pipes from one member to our output."""
 
     def __init__(self, prefix: str, terminal: Terminal) -> None:
-        """Opens them.
-
-        Raises:
-            OSError: there are too many open files.
-        """
+        """Opens them; `OSError` where there are too many open files."""
         self._prefix = prefix.encode()
         self._terminal = terminal
         self._ends: dict[int, int] = {}
@@ -85,7 +80,6 @@ class MemberOutput:
 
     @property
     def streams(self) -> StandardStreams:
-        """What the member gets as its output."""
         return StandardStreams(self._ends[1], self._ends[2])
 
     def started(self) -> None:

@@ -21,13 +21,9 @@ _WITHOUT_ADDRESS = ("evaluator",)
 
 @dataclass(frozen=True)
 class Member:
-    """One process of the cluster.
+    """One process of the cluster: its name for users, and the variables that only it gets.
 
-    Attributes:
-        name: for users ("worker 1").
-        run_dir: the folder of its run.
-        environment: variables that only it gets.
-        leads: its end is the end of the training.
+    `leads`: its end is the end of the training.
     """
 
     name: str
@@ -37,7 +33,6 @@ class Member:
 
     @property
     def prefix(self) -> str:
-        """What stands in front of each line of its output."""
         return f"{self.name} | "
 
 
@@ -47,13 +42,7 @@ def ports_needed(shape: Shape) -> int:
 
 
 def plan(shape: Shape, ports: Sequence[int], path: Path) -> tuple[Member, ...]:
-    """The members, the leader first.
-
-    Args:
-        shape: how many there are of each kind.
-        ports: free ones, as many as `ports_needed`.
-        path: folder of all runs.
-    """
+    """The members, the leader first; as many `ports` as `ports_needed`."""
     *servers, supervisors = ports
     cluster: dict[str, list[str]] = {}
     for (kind, _), port in zip(_with_address(shape), servers, strict=True):

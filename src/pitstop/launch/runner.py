@@ -32,16 +32,7 @@ _UNHEARD = (signal.SIGCHLD, signal.SIGWINCH)
 
 @dataclass(frozen=True)
 class LaunchRequest:
-    """What is started.
-
-    Attributes:
-        members: the leader first.
-        command: that each of them runs.
-        options: of `pitstop run`, for each of them.
-        environment: of all of them.
-        linger: how long others may go on when the leader has ended.
-        signals: what each signal does.
-    """
+    """What is started: the members, the leader first, and what all of them get."""
 
     members: tuple[Member, ...]
     command: tuple[str, ...]
@@ -59,13 +50,10 @@ def free_ports(count: int) -> list[int]:
 
 
 def launch_members(request: LaunchRequest, terminal: Terminal) -> int:
-    """Runs the members to their ends; the exit code.
+    """Runs the members to their ends; the exit code.  `EnvironmentFault` for no more processes.
 
-    Must be called in the main thread of a process that does nothing else: it blocks signals,
-    adopts orphans and collects every child.
-
-    Raises:
-        EnvironmentFault: the machine refuses a process.
+    Must be called in the main thread of a process that does nothing else: it blocks signals, adopts
+    orphans and collects every child.
     """
     process.adopt_orphans()
     with closing(SignalQueue(request.signals)) as signals:

@@ -91,7 +91,6 @@ class Progress:
         step_seconds: smoothed time between boundaries, 0 before the second.
         snapshot_step: step of the newest complete snapshot, -1 when none.
         replay_step: step whose place in the input is being found, while RESTORING.
-        replayed_batches: batches drawn again so far.
         batches_to_replay: how many there are to draw again, 0 for none.
         pulses: batches seen outside of the training's own steps.
     """
@@ -118,11 +117,7 @@ class Beacon:
     """The shared page, mapped into this process."""
 
     def __init__(self, fd: int) -> None:
-        """Maps the page behind `fd`, which stays open and owned by the beacon.
-
-        Raises:
-            ValueError: the page was not made by `create` of this version.
-        """
+        """Maps the page behind `fd`, ours from now on; `ValueError` where it is no beacon."""
         self.fd = fd
         self._page = mmap.mmap(fd, SIZE_BYTES)
         if _HEADER.unpack_from(self._page, 0) != (_MAGIC, _VERSION):
@@ -148,25 +143,20 @@ class Beacon:
     def write_position(
         self, step: int, epoch: int, step_in_epoch: int, boundary_ns: int, loss: float
     ) -> None:
-        """Publishes the position; called at every step boundary."""
         self._put(_AT_POSITION, _POSITION, step, epoch, step_in_epoch, boundary_ns, loss)
 
     def write_plan(
         self, fit: int, epochs: int, steps_per_epoch: int, steps_this_attempt: int
     ) -> None:
-        """Publishes how much there is to do."""
         self._put(_AT_PLAN, _PLAN, fit, epochs, steps_per_epoch, steps_this_attempt)
 
     def write_step_seconds(self, seconds: float) -> None:
-        """Publishes the smoothed step time."""
         self._put(_AT_STEP_SECONDS, _REAL, seconds)
 
     def write_phase(self, phase: Phase) -> None:
-        """Publishes what the trainer is doing."""
         self._put(_AT_PHASE, _WORD, phase)
 
     def write_snapshot_step(self, step: int) -> None:
-        """Publishes the step of the newest complete snapshot."""
         self._put(_AT_SNAPSHOT_STEP, _SIGNED, step)
 
     def trainings(self) -> int:
@@ -176,10 +166,8 @@ class Beacon:
     def take_training(self, at_least: int = 0) -> int:
         """The number of a training that begins, counted from 0 over all processes of the attempt.
 
-        They train one after the other, so that nobody else counts meanwhile.
-
-        Args:
-            at_least: numbers below this one are passed over.
+        They train one after the other, so that nobody else counts meanwhile.  Numbers below
+        `at_least` are passed over.
         """
         count = max(self.trainings(), at_least)
         self._put(_AT_TRAININGS, _WORD, count + 1)
@@ -192,7 +180,6 @@ class Beacon:
         return bytes(name).rstrip(b"\0").decode(errors="replace")
 
     def write_replay(self, step: int, batches: int, total: int) -> None:
-        """Publishes how far the place of a step in the input has been found."""
         self._put(_AT_REPLAY, _REPLAY, step, batches, total)
 
     def pulse(self) -> None:
@@ -210,8 +197,7 @@ class Beacon:
     def request_checkpoint(self, name: str = "") -> None:
         """Asks the trainer for a durable checkpoint at its next boundary.
 
-        Args:
-            name: what to call it; a request without one leaves an earlier name standing.
+        A request without a name leaves an earlier name standing.
         """
         if name:
             self._put(_AT_CHECKPOINT_NAME, _NAME, name.encode())
@@ -235,11 +221,9 @@ class Beacon:
     # -- reading --
 
     def stop(self) -> int:
-        """The stop word, one of `Stop`."""
         return int(_WORD.unpack_from(self._page, _AT_STOP)[0])
 
     def checkpoint_requests(self) -> int:
-        """How many durable checkpoints were asked for so far."""
         return int(_WORD.unpack_from(self._page, _AT_CHECKPOINT_REQUESTS)[0])
 
     def pinned(self) -> int:
@@ -256,7 +240,6 @@ class Beacon:
         return Phase(word) if word in _PHASES else Phase.STARTING
 
     def progress(self) -> Progress:
-        """Everything the trainer published."""
         step, epoch, step_in_epoch, boundary_ns, loss = _POSITION.unpack_from(
             self._page, _AT_POSITION
         )
@@ -285,8 +268,8 @@ class Beacon:
 def anonymous_file(name: str) -> int:
     """A file without a name that vanishes with its last descriptor.
 
-    On Linux it lives in memory (`memfd_create`), outside /dev/shm and its size
-    limit; elsewhere it is an unlinked temporary file.
+    On Linux it lives in memory (`memfd_create`), outside /dev/shm and its size limit; elsewhere it
+    is an unlinked temporary file.
     """
     if sys.platform == "linux":
         return os.memfd_create(name, os.MFD_CLOEXEC)

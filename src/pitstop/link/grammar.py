@@ -111,12 +111,7 @@ _CHECKS: Mapping[str, _Check] = {
 
 
 def message_in(text: bytes | bytearray, fd_count: int) -> Message:
-    """The message in a JSON text, see `message_from`; what is no message is a `MalformedMessage`.
-
-    Args:
-        text: as it came.
-        fd_count: how many open files came with it.
-    """
+    """The message in a JSON text; what is no message is a `MalformedMessage`."""
     try:
         body = _object_in(text)
     except ValueError as problem:
@@ -140,14 +135,8 @@ def _object_in(text: bytes | bytearray) -> dict[str, Any]:
 def message_from(type_: str, body: Mapping[str, Any], fd_count: int) -> Message:
     """The message that a JSON object is; members that this version does not know are dropped.
 
-    Args:
-        type_: its name on the wire.
-        body: the members.
-        fd_count: how many open files came with it.
-
-    Returns:
-        `UnknownMessage` for a type that this version does not know, `MalformedMessage` for what
-        does not fit.
+    `UnknownMessage` for a type that this version does not know, `MalformedMessage` for what does
+    not fit.
     """
     cls = MESSAGES.get(type_)
     if cls is None:

@@ -34,12 +34,7 @@ SOME = -1
 
 @dataclass(frozen=True)
 class Message:
-    """Base of all messages.
-
-    Attributes:
-        type: what it is called on the wire.
-        fds: how many open files come with it.
-    """
+    """Base of all messages: what it is called on the wire, and how many open files come with it."""
 
     type: ClassVar[str] = ""
     fds: ClassVar[int] = 0
@@ -97,8 +92,7 @@ class EventReport(Message):
 class ArenaOffer(Message, fds=1):
     """To the supervisor, which tells the persister: the shared memory for snapshots.
 
-    Attributes:
-        backing: "memory" or "file".
+    `backing` is "memory" or "file".
     """
 
     size_bytes: Count
@@ -109,11 +103,7 @@ class ArenaOffer(Message, fds=1):
 class SnapshotReport(Message):
     """To the supervisor: a snapshot in memory is whole.
 
-    Attributes:
-        sequence: its number, larger than those of all snapshots before it.
-        durable: it is to be written to disk at once.
-        blocked_seconds: the time that training waited for it.
-        copy_seconds: the time that copying took.
+    Its `sequence` is larger than those before it; `durable`: it is to be written to disk at once.
     """
 
     sequence: Count
@@ -130,8 +120,7 @@ class SnapshotReport(Message):
 class VitalsReport(Message):
     """To the supervisor: what the flight recorder cannot see from outside.
 
-    Attributes:
-        log_folder: where the script's TensorBoard callback writes; empty without one.
+    `log_folder`: where the script's TensorBoard callback writes; empty without one.
     """
 
     metrics: Numbers = field(default_factory=dict)
@@ -214,12 +203,9 @@ class CheckpointAnswer(Message):
 
 @dataclass(frozen=True)
 class RoleReport(Message):
-    """To the supervisor: this process has a part in a cluster.
+    """To the supervisor: this process has a part in a cluster, as `events.RoleTaken` says.
 
-    Attributes:
-        role: see `events.RoleTaken`.
-        task: which task of the cluster it is ("worker 1"), or empty.
-        cluster: all tasks, see `cluster.spec`; empty where it is not known.
+    `cluster` has all tasks, see `cluster.spec`; it is empty where they are not known.
     """
 
     role: str
@@ -327,11 +313,7 @@ class Opened(Message):
 
 @dataclass(frozen=True)
 class NotOpened(Message):
-    """To the supervisor: it is not, and the uploader ends.
-
-    Attributes:
-        by_user: it is the user who must act.
-    """
+    """To the supervisor: it is not, and the uploader ends; `by_user`: the user must act."""
 
     message: str
     remedy: str

@@ -43,7 +43,6 @@ class Settings:
         snapshot_memory_bytes: most memory the arena may take, 0 for automatic.
         input_mode: how the position in the input is saved: "native", "replay" or "auto".
         force: continue where a difference would make Pitstop refuse.
-        deterministic: TensorFlow uses deterministic ops only.
         halt_at_step: stop, saved, at the first boundary from this step on, 0 for never.
         die_at_step: SIGKILL the trainer there, 0 for never; a drill does this.
         take: hyperparameters whose value is the script's and not the saved one, by name; or "all".
@@ -91,12 +90,10 @@ class Settings:
         return min(filter(None, (self.halt_at_step, self.die_at_step)), default=0)
 
     def to_json(self) -> dict[str, Any]:
-        """For a message."""
         return dataclasses.asdict(self)
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Settings:
-        """From a message of the same version."""
         rules = tuple(body["keep_best"])
         metrics = tuple((step, values) for step, values in body["saved_metrics"])
         given = {"keep_best": rules, "saved_metrics": metrics, "take": tuple(body["take"])}

@@ -50,12 +50,7 @@ class Connection:
 
     @classmethod
     def connect(cls, path: str, timeout_seconds: float = 10.0) -> Connection:
-        """Connects to a listening socket.
-
-        Raises:
-            PeerClosed: nobody listens there.
-            NoAnswer: who listens there lets nobody in.
-        """
+        """Connects; `PeerClosed` where nobody listens, `NoAnswer` where nobody is let in."""
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         sock.settimeout(timeout_seconds)
         try:
@@ -70,15 +65,12 @@ class Connection:
         return cls(sock)
 
     def fileno(self) -> int:
-        """For selectors."""
         return self.socket.fileno()
 
     def send(self, message: Message, fds: Sequence[int] = ()) -> None:
         """Sends one message and waits until the kernel took it.
 
-        Raises:
-            PeerClosed: the other process closed its end, or takes nothing.
-            ValueError: it is too large.
+        Raises `PeerClosed` where the other process closed its end, or takes nothing.
         """
         text = json.dumps(message.to_body(), separators=(",", ":")).encode()
         if len(text) > _MOST_BYTES:
@@ -98,7 +90,7 @@ class Connection:
         """Waits for the next message, no longer than the timeout of the socket.
 
         Raises:
-            PeerClosed: the other process closed its end.
+            PeerClosed: the other process closed its end, or does not speak in messages.
             NoAnswer: none came in time.
             EnvironmentFault: this process may open no more files, and some came with it.
         """
@@ -109,11 +101,8 @@ class Connection:
     def receive_ready(self) -> list[Received]:
         """Reads what has arrived (at least one byte) and returns the whole messages.
 
-        What is no message is a `MalformedMessage`: those around it count.
-
-        Raises:
-            PeerClosed: the other process closed its end, or does not speak in messages.
-            EnvironmentFault: this process may open no more files, and some came with it.
+        What is no message is a `MalformedMessage`: those around it count.  Raises as `receive`
+        does.
         """
         self._read()
         received = []

@@ -29,12 +29,7 @@ _SPARE_SHARE = 32
 
 @dataclass(frozen=True)
 class ArenaPlan:
-    """Size and place of an arena.
-
-    Attributes:
-        slot_bytes: bytes of one slot, a multiple of the page size.
-        backing: "memory", or "file" for a nameless file in the run folder.
-    """
+    """Bytes of one slot, a multiple of the page size, and the place of both: "memory" or "file"."""
 
     slot_bytes: int
     backing: str
@@ -48,14 +43,9 @@ class ArenaPlan:
 def plan_arena(snapshot_bytes: int, available_bytes: int, limit_bytes: int) -> ArenaPlan:
     """How large an arena to make, and where.
 
-    The arena stays in memory when it takes at most half of what is free, or
-    what the user allowed; memory that training would have to fight for is
-    worse than slower snapshots.
-
-    Args:
-        snapshot_bytes: bytes of one snapshot, image and state.
-        available_bytes: memory this process may still take.
-        limit_bytes: the most the user allows, 0 for no word on it.
+    The arena stays in memory when it takes at most half of what is free, or what the user allowed
+    (`limit_bytes`, 0 for no word on it); memory that training would have to fight for is worse than
+    slower snapshots.
     """
     spare_bytes = max(_SPARE_BYTES, snapshot_bytes // _SPARE_SHARE)
     slot_bytes = _page_aligned(slot.HEAD_BYTES + snapshot_bytes + spare_bytes)
@@ -67,12 +57,8 @@ def plan_arena(snapshot_bytes: int, available_bytes: int, limit_bytes: int) -> A
 def choose_slot(sequences: Sequence[int], pinned: int) -> int | None:
     """Index of the slot the next snapshot may overwrite, None when it must wait.
 
-    The newest whole snapshot is never overwritten, and neither is the one that
-    the persister reads.
-
-    Args:
-        sequences: number of the whole snapshot in each slot, 0 when none.
-        pinned: number of the snapshot being read, 0 when none.
+    Neither the newest whole snapshot nor the one that the persister reads (`pinned`) is
+    overwritten; 0 stands for none.
     """
     newest = max(sequences)
     free = [
@@ -87,15 +73,7 @@ class Arena:
     """An arena mapped for writing; owned by the trainer."""
 
     def __init__(self, plan: ArenaPlan, folder: Path) -> None:
-        """Reserves the space.
-
-        Args:
-            plan: size and backing.
-            folder: where the nameless file goes when the backing is "file".
-
-        Raises:
-            OSError: the memory or the disk cannot hold it.
-        """
+        """Reserves the space, in `folder` for a file; `OSError` where it cannot be had."""
         self.plan = plan
         self.fd = nameless_file(folder) if plan.backing == "file" else anonymous_file("pitstop")
         try:
@@ -108,11 +86,9 @@ class Arena:
     def prefault(self, is_awaited: Callable[[], bool]) -> None:
         """Touches every page once, so that no snapshot pays for page faults.
 
-        A file is left alone: its pages would be written to the disk for nothing.
-
-        Args:
-            is_awaited: a snapshot waits for it, and only needs the pages of one slot; it had
-                better touch them itself.
+        A file is left alone: its pages would be written to the disk for nothing.  Ends early when a
+        snapshot `is_awaited`: it only needs the pages of one slot, and had better touch them
+        itself.
         """
         if self.plan.backing == "file":
             return
@@ -137,11 +113,9 @@ class Arena:
                 self._sequences[index] = 0
 
     def fits(self, snapshot_bytes: int) -> bool:
-        """Whether a snapshot of this size fits into a slot."""
         return slot.HEAD_BYTES + snapshot_bytes <= self.plan.slot_bytes
 
     def choose_slot(self, pinned: int) -> int | None:
-        """Index of the slot that may be overwritten now; see `choose_slot`."""
         return choose_slot(self._sequences, pinned)
 
     def write(
@@ -162,7 +136,6 @@ class Arena:
         self._sequences[index] = sequence
 
     def close(self) -> None:
-        """Gives the trainer's hold on the arena back."""
         self._map.close()
         os.close(self.fd)
 
@@ -185,11 +158,7 @@ def _reserved(fd: int, plan: ArenaPlan) -> mmap.mmap:
 def nameless_file(folder: Path) -> int:
     """A file on the disk of a folder that vanishes with its last descriptor.
 
-    The kernel may write its pages back and drop them: it takes no memory that
-    training needs.
-
-    Raises:
-        OSError: the disk refuses.
+    The kernel may write its pages back and drop them: it takes no memory that training needs.
     """
     fd, path = tempfile.mkstemp(prefix=".arena-", dir=folder)
     Path(path).unlink()

@@ -22,10 +22,9 @@ _PIECE_BYTES = 8 << 20
 class Increments:
     """Plans checkpoint after checkpoint of one run.
 
-    Dense training changes every byte, and then comparing costs a pass over the
-    snapshot for nothing.  So a snapshot is compared before it is written only
-    while the last one had enough in common with the one before; what they have in
-    common is known for free, from the checksums.
+    Dense training changes every byte, and then comparing costs a pass over the snapshot for
+    nothing.  So a snapshot is compared before it is written only while the last one had enough in
+    common with the one before; what they have in common is known for free, from the checksums.
     """
 
     def __init__(self) -> None:

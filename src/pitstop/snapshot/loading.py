@@ -23,31 +23,22 @@ from pitstop.store.reader import opened, read_state, read_tensors
 
 @dataclass(frozen=True)
 class RestoreImage:
-    """A verified checkpoint, ready to be mapped.
+    """A verified checkpoint, ready to be mapped: its table, then its tensors files.
 
-    Attributes:
-        fds: of the table, then of the tensors files; the owner's to close.
-        ledger: what the next checkpoint may refer to.
+    `ledger`: what the next checkpoint may refer to.
     """
 
     fds: tuple[int, ...]
     ledger: PreviousCheckpoint
 
     def close(self) -> None:
-        """Gives the descriptors back."""
         close_all(self.fds)
 
 
 def load(path: Path, manifest: Manifest) -> RestoreImage:
     """Reads and verifies a checkpoint, which may be removed afterwards.
 
-    Args:
-        path: the checkpoint's folder.
-        manifest: of the checkpoint.
-
-    Raises:
-        CheckpointCorrupt: a file does not hold what the manifest promises.
-        EnvironmentFault: a file may not be opened or read.
+    Raises `CheckpointCorrupt`, or `EnvironmentFault` where a file may not be opened or read.
     """
     state = read_state(path, manifest)
     files = sorted({part.file for each in manifest.tensors.values() for part in each.parts})

@@ -186,10 +186,7 @@ def _load(entry: CheckpointEntry) -> RestoreImage:
 
 
 def end_process_group(pid: int, grace_seconds: float) -> None:
-    """Waits for a process and kills what is left of its group.
-
-    The trainer leads its own session, so its group holds its data workers too.
-    """
+    """Waits for a process and kills what is left of its group, with its data workers."""
     if not _wait_for_exit(pid, grace_seconds):
         send_to_group(signal.SIGTERM, pid)
         _wait_for_exit(pid, _TERMINATE_SECONDS)
@@ -209,7 +206,6 @@ def _wait_for_exit(pid: int, timeout_seconds: float) -> bool:
 
 
 def main(argv: list[str]) -> int:
-    """Entry point; see `Persister`."""
     parser = argparse.ArgumentParser(prog="pitstop-persister")
     parser.add_argument("--fd", type=int, required=True)
     parser.add_argument("--beacon-fd", type=int, required=True)

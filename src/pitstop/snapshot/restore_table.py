@@ -23,30 +23,20 @@ Range = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class RestoreTable:
-    """What is in the table.
-
-    Attributes:
-        ranges: by tensor, in the order of its bytes.
-        state: the JSON text of the cut.
-    """
+    """The ranges of each tensor, in the order of its bytes, and the JSON text of the state."""
 
     ranges: Mapping[str, Sequence[Range]]
     state: bytes
 
 
 def pack_table(table: RestoreTable) -> bytes:
-    """The bytes of a table."""
     members = {"ranges": table.ranges, "state_bytes": len(table.state)}
     text = json.dumps(members, separators=(",", ":")).encode()
     return len(text).to_bytes(_LENGTH_BYTES, "little") + text + table.state
 
 
 def parse_table(data: memoryview) -> RestoreTable:
-    """The table in some bytes.
-
-    Raises:
-        InternalFault: it is not a whole one.
-    """
+    """The table in some bytes; `InternalFault` where it is not a whole one."""
     text_end = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "little")
     try:
         members = json.loads(bytes(data[_LENGTH_BYTES:text_end]))

@@ -74,8 +74,7 @@ class Saver:
     def save_newest(self, reason: str) -> CheckpointCommitted | None:
         """Commits the newest whole snapshot unless it is durable already.
 
-        Raises:
-            CheckpointWriteFailed: the disk refuses; earlier checkpoints stand.
+        Raises `CheckpointWriteFailed` where the disk refuses; earlier checkpoints stand.
         """
         while (found := self._pin_newest()) is not None:
             try:
@@ -182,11 +181,7 @@ class _SlotBytes:
         self._found = found
 
     def read_into(self, target: memoryview, offset_bytes: int) -> None:
-        """Fills `target` from an offset of the image on.
-
-        Raises:
-            SnapshotOverwritten: the trainer has begun to write there.
-        """
+        """Fills `target`; `SnapshotOverwritten` where the trainer has begun to write there."""
         slot.read_into(self._found.fd, target, self._found.image_start + offset_bytes)
         _check_still(self._found)
 

@@ -44,7 +44,6 @@ class SlotHead:
 
 
 def pack_head(head: SlotHead) -> bytes:
-    """The header of a whole slot."""
     text = _HEAD.pack(
         _MAGIC, head.sequence, head.image_bytes, head.state_bytes, head.step, head.sequence, 0
     )[:-4]
@@ -66,7 +65,6 @@ def unpack_head(data: bytes) -> SlotHead | None:
 
 
 def read_head(fd: int, offset_bytes: int) -> SlotHead | None:
-    """Reads the head of the slot at an offset of a file."""
     return unpack_head(os.pread(fd, _HEAD.size, offset_bytes))
 
 
@@ -81,13 +79,8 @@ def write_slot(
 ) -> SlotHead:
     """Fills a mapped slot with a snapshot.
 
-    Args:
-        view: the slot's writable bytes; at least the snapshot's size.
-        image: the layout; its placements are in the order of `tensors`.
-        tensors: the bytes of each tensor, one-dimensional and contiguous; with
-            one thread, each is let go before the next is asked for.
-        state: the JSON text.
-        threads: how many copy the tensors.
+    The tensors are one-dimensional, in the order of the image's placements; with one thread, each
+    is let go before the next is asked for.
     """
     head = SlotHead(sequence, image.size_bytes, len(state), step)
     _store(view, 0, pack_unfinished_head(sequence))
@@ -128,13 +121,10 @@ def _store(view: memoryview, offset_bytes: int, data: bytes | memoryview) -> Non
 
 
 def read_into(fd: int, target: memoryview, offset_bytes: int) -> None:
-    """Fills `target` with the bytes of a file from an offset on.
+    """Fills `target` with the bytes of a file from an offset on; `EOFError` if it ends too early.
 
-    Reading instead of mapping keeps the arena out of the persister's resident
-    memory, which the kernel's OOM killer would hold against it.
-
-    Raises:
-        EOFError: the file ends too early.
+    Reading instead of mapping keeps the arena out of the persister's resident memory, which the
+    kernel's OOM killer would hold against it.
     """
     done = 0
     while done < len(target):

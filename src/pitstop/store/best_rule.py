@@ -32,12 +32,7 @@ _LARGER_IS_BETTER = frozenset(
 
 @dataclass(frozen=True)
 class BestRule:
-    """Keep the `count` best checkpoints by a metric.
-
-    Attributes:
-        metric: its name in the logs of an epoch, such as `val_loss`.
-        mode: "min" where a smaller value is better, "max" where a larger one is.
-    """
+    """Keep the `count` best checkpoints by a metric, `val_loss`; "min": smaller is better."""
 
     metric: str
     count: int
@@ -47,11 +42,7 @@ class BestRule:
         return f"{self.metric}:{self.count}:{self.mode}"
 
     def choose(self, values: Iterable[tuple[int, float]]) -> frozenset[int]:
-        """Keys of the best values; of equal ones the smaller key, NaN never.
-
-        Args:
-            values: pairs of a key, which grows with time, and the metric there.
-        """
+        """Keys of the best values; of equal ones the smaller, earlier key, NaN never."""
         sign = 1 if self.mode == "min" else -1
         ranked = sorted((sign * value, key) for key, value in values if not math.isnan(value))
         return frozenset(key for _, key in ranked[: self.count])
@@ -60,8 +51,7 @@ class BestRule:
 def parse_best_rule(text: str) -> BestRule:
     """`val_loss`, `val_loss:3`, `val_accuracy:max:2`, in any order behind the name.
 
-    Raises:
-        ValueError: it is none of these, or the name does not tell what is better.
+    Raises `ValueError`, also where the name does not tell what is better.
     """
     metric, *words = (word.strip() for word in text.split(":"))
     modes = [word for word in words if word in MODES]
@@ -77,8 +67,8 @@ def parse_best_rule(text: str) -> BestRule:
 def infer_mode(metric: str) -> str:
     """What is better, from the words of a metric's name; empty when they do not tell.
 
-    Keras' callbacks know it from the metric's class; the names of those classes
-    give the same answers.
+    Keras' callbacks know it from the metric's class; the names of those classes give the same
+    answers.
     """
     words = set(metric.lower().split("_"))
     smaller, larger = bool(words & _SMALLER_IS_BETTER), bool(words & _LARGER_IS_BETTER)

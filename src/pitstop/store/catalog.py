@@ -29,8 +29,7 @@ REASON_FILE = "reason.txt"
 class CheckpointEntry:
     """A checkpoint folder.  problem is empty when its manifest could be read.
 
-    A readable manifest says nothing yet of the files beside it: see
-    `Catalog.verify`.
+    A readable manifest says nothing yet of the files beside it: see `Catalog.verify`.
     """
 
     path: Path
@@ -45,8 +44,8 @@ _Identity = tuple[int, int, int] | None
 class Catalog:
     """The checkpoints in one folder.
 
-    Everything but `entries`, `next_sequence` and `verify` changes the folder;
-    the caller holds the run's lock.
+    Everything but `entries`, `next_sequence` and `verify` changes the folder; the caller holds the
+    run's lock.
     """
 
     def __init__(self, checkpoints_dir: Path, filesystem: Filesystem = REAL_FILESYSTEM) -> None:
@@ -57,9 +56,7 @@ class Catalog:
     def entries(self) -> tuple[CheckpointEntry, ...]:
         """All checkpoints, newest first; unreadable ones lead, they may be newer.
 
-        Raises:
-            FormatTooNew: one was written by a newer Pitstop.
-            EnvironmentFault: this process may not read one.
+        Raises `FormatTooNew`, or `EnvironmentFault` where this process may not read one.
         """
         names = sorted((name for name in self._names() if is_checkpoint(name)), reverse=True)
         self._read = {name: self._entry(name) for name in names}
@@ -82,9 +79,7 @@ class Catalog:
     def verify(self, entry: CheckpointEntry) -> Manifest:
         """Reads every byte of a checkpoint; its manifest when all is good.
 
-        Raises:
-            CheckpointCorrupt: something is not what the manifest promises.
-            EnvironmentFault: this process may not read it.
+        Raises `CheckpointCorrupt`, or `EnvironmentFault` where this process may not read it.
         """
         if entry.manifest is None:
             raise CheckpointCorrupt(entry.path, entry.problem)
@@ -93,11 +88,7 @@ class Catalog:
         return entry.manifest
 
     def quarantine(self, entry: CheckpointEntry, reason: str) -> Path:
-        """Sets a damaged checkpoint aside, with the reason in a file; its new place.
-
-        Raises:
-            RunFolderUnwritable: the disk refused.
-        """
+        """Sets a damaged checkpoint aside, with the reason in a file; its new place."""
         folder = self.checkpoints_dir / QUARANTINE_DIR
         with self._changing():
             if not folder.exists():
@@ -110,11 +101,7 @@ class Catalog:
         return target
 
     def prune(self, policy: RetentionPolicy) -> list[Path]:
-        """Removes the checkpoints that the policy gives up; what they were called.
-
-        Raises:
-            RunFolderUnwritable: the disk refused.
-        """
+        """Removes the checkpoints that the policy gives up; what they were called."""
         entries = self.entries()
         manifests = (entry.manifest for entry in entries if entry.manifest)
         expired = choose_expired(manifests, policy)

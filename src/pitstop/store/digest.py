@@ -74,11 +74,8 @@ class StreamSplitter:
     def split(self, data: memoryview) -> Iterator[tuple[str, memoryview, bool]]:
         """Each tensor that the next bytes belong to: name, its bytes, whether it ends here.
 
-        Tensors without bytes come when their turn is reached, at the latest with
-        the call `split(b"")` behind the last byte.
-
-        Raises:
-            ValueError: there are more bytes than tensors.
+        Tensors without bytes come when their turn is reached, at the latest with the call
+        `split(b"")` behind the last byte.  More bytes than tensors are a `ValueError`.
         """
         while not self._done and (data or not self._left_bytes):
             part, data = data[: self._left_bytes], data[self._left_bytes :]

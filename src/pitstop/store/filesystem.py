@@ -22,11 +22,9 @@ class Filesystem:
     """The operating system's files; every operation raises OSError on failure."""
 
     def make_dir(self, path: Path) -> None:
-        """Makes a folder that does not exist yet."""
         path.mkdir()
 
     def create(self, path: Path) -> int:
-        """Makes a file that does not exist yet and opens it for writing."""
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
 
     def allocate(self, fd: int, size_bytes: int) -> None:
@@ -35,20 +33,16 @@ class Filesystem:
             os.posix_fallocate(fd, 0, size_bytes)
 
     def write(self, fd: int, data: memoryview) -> None:
-        """Appends all of `data`."""
         while data:
             data = data[os.write(fd, data) :]
 
     def write_past_cache(self, fd: int, data: memoryview) -> None:
         """Appends all of `data`, straight to the disk where the file system can.
 
-        Twice as fast as through the page cache, which would also count against the
-        job's memory limit.  What is not a multiple of a block, and what a file
-        system refuses (tmpfs, some of FUSE), goes the usual way.
-
-        Args:
-            data: begins at a page of memory; only the last call for a file may
-                have a length that is not a multiple of `BLOCK_BYTES`.
+        Twice as fast as through the page cache, which would also count against the job's memory
+        limit.  What is not a multiple of a block, and what a file system refuses (tmpfs, some of
+        FUSE), goes the usual way.  `data` begins at a page of memory; only the last call for a file
+        may have a length that is not a multiple of `BLOCK_BYTES`.
         """
         straight = data[: len(data) - len(data) % BLOCK_BYTES]
         if straight and _set_direct(fd, direct=True):
@@ -76,7 +70,6 @@ class Filesystem:
         os.fsync(fd)
 
     def close(self, fd: int) -> None:
-        """Closes a file that `create` opened."""
         os.close(fd)
 
     def sync_dir(self, path: Path) -> None:
@@ -88,7 +81,6 @@ class Filesystem:
             os.close(fd)
 
     def rename(self, source: Path, target: Path) -> None:
-        """Gives a file or folder another name, in one step."""
         source.rename(target)
 
     def remove_tree(self, path: Path) -> None:
@@ -126,8 +118,7 @@ def created_file(filesystem: Filesystem, path: Path) -> Iterator[int]:
 def replace_file(path: Path, data: bytes, filesystem: Filesystem = REAL_FILESYSTEM) -> None:
     """Gives a file new content in one step: readers see the old or the new one.
 
-    Raises:
-        OSError: it could not be written; the old content stays.
+    After an `OSError` the old content stays.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.unlink(missing_ok=True)

@@ -20,16 +20,13 @@ _VERSIONS = {RUN_KIND: 1, CHECKPOINT_KIND: CHECKPOINT_VERSION, GANG_KIND: 1}
 
 
 def format_members(kind: str) -> dict[str, JsonValue]:
-    """The members that a file of this kind begins with."""
     return {"format": kind, "version": _VERSIONS[kind]}
 
 
 def check_format(record: JsonValue, kind: str) -> dict[str, JsonValue]:
     """The record, when it is an object of this kind in a version we read.
 
-    Raises:
-        ValueError: it is something else, with the reason.
-        FormatTooNew: a newer Pitstop wrote it.
+    Raises `ValueError`, or `FormatTooNew`.
     """
     if not isinstance(record, dict) or record.get("format") != kind:
         raise ValueError(f"it is not in the format {kind!r}")

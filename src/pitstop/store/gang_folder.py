@@ -34,11 +34,7 @@ class Shape:
 
     @classmethod
     def from_json(cls, record: JsonValue) -> Shape:
-        """The shape that `asdict` described.
-
-        Raises:
-            ValueError: it is none.
-        """
+        """The shape that `asdict` described; else a `ValueError`."""
         counts = record if isinstance(record, dict) else {}
         shape = cls(**{each.name: counts.get(each.name, 0) for each in fields(cls)})
         numbers = asdict(shape).values()
@@ -62,14 +58,9 @@ class Shape:
 
 @dataclass(frozen=True)
 class GangFolder:
-    """The runs of one launch on disk.
+    """The runs of one launch on disk; secrets in the command are masked.
 
-    Attributes:
-        path: of the folder.
-        gang_id: random hex digits, never used for another one.
-        shape: how many members it has.
-        command: that each of them runs, secrets in it masked.
-        created_seconds: seconds since the epoch.
+    `gang_id`: random hex digits, never used for another one.
     """
 
     path: Path
@@ -90,7 +81,6 @@ class GangFolder:
 
 
 def member_dir(path: Path, kind: str, index: int) -> Path:
-    """The run folder of a member."""
     return path / MEMBERS_DIR / f"{kind}-{index}"
 
 
@@ -105,12 +95,7 @@ def is_gang(path: Path) -> bool:
 
 
 def create(path: Path, shape: Shape, command: Sequence[str]) -> GangFolder:
-    """Makes the folder.
-
-    Raises:
-        RunFolderInvalid: something else is there.
-        RunFolderUnwritable: the disk refused.
-    """
+    """Makes the folder; `RunFolderInvalid` where something else is there, `RunFolderUnwritable`."""
     words = tuple(masked_words(command))
     gang = GangFolder(path, uuid.uuid4().hex, shape, words, time.time())
     record = {
@@ -135,9 +120,7 @@ def create(path: Path, shape: Shape, command: Sequence[str]) -> GangFolder:
 def open_gang(path: Path) -> GangFolder:
     """The gang at `path`, only read.
 
-    Raises:
-        RunFolderInvalid: its gang.json cannot be read, or is damaged.
-        FormatTooNew: a newer Pitstop wrote it.
+    Raises `RunFolderInvalid` where its gang.json cannot be read or is damaged, or `FormatTooNew`.
     """
     try:
         record = check_format(json.loads(read_regular(path / GANG_FILE)), GANG_KIND)

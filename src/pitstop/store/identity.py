@@ -37,9 +37,7 @@ def encode(identity: RunIdentity) -> bytes:
 def decode(data: bytes) -> RunIdentity:
     """The identity that `encode` wrote.
 
-    Raises:
-        ValueError: the content is damaged or not Pitstop's, with the reason.
-        FormatTooNew: a newer Pitstop wrote it.
+    Raises `ValueError` where the content is damaged or not Pitstop's, or `FormatTooNew`.
     """
     record = check_format(_parsed(data), RUN_KIND)
     command = record.get("command")

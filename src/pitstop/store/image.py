@@ -106,7 +106,6 @@ class Placement:
 
     @property
     def end_bytes(self) -> int:
-        """Offset of the first byte behind the tensor."""
         return self.offset_bytes + self.size_bytes
 
 
@@ -114,10 +113,8 @@ class Placement:
 class Image:
     """A whole tensors file but for its data.
 
-    Attributes:
-        header: the file's first bytes, header length and padding included.
-        placements: all tensors in order of their offsets, without holes.
-        size_bytes: size of the file.
+    `header` includes its length and the padding; `placements` are in order of their offsets,
+    without holes.
     """
 
     header: bytes
@@ -128,9 +125,8 @@ class Image:
 def plan_image(specs: Sequence[TensorSpec], metadata: Mapping[str, str] = _NO_METADATA) -> Image:
     """The image that holds `specs`: wide dtypes first, else in the given order.
 
-    Raises:
-        InternalFault: a name is taken twice or cannot be stored, a dtype or a
-            shape is not one of safetensors', or the header grows too long.
+    Raises `InternalFault` where a name is taken twice or cannot be stored, a dtype or a shape is
+    not one of safetensors', or the header grows too long.
     """
     _check_specs(specs)
     ordered = sorted(specs, key=lambda spec: -DTYPE_WIDTH_BYTES[spec.dtype])
@@ -144,13 +140,10 @@ def plan_image(specs: Sequence[TensorSpec], metadata: Mapping[str, str] = _NO_ME
 
 
 def parse_image(data: bytes | memoryview) -> Image:
-    """The image of a tensors file, from the file's beginning.
+    """The image of a tensors file, from the file's beginning; else a `ValueError` with the reason.
 
-    `data` must hold the header; bytes behind it are not looked at, so compare
-    `Image.size_bytes` with the size of the file.
-
-    Raises:
-        ValueError: the header is cut or malformed, with the reason.
+    `data` must hold the header; bytes behind it are not looked at, so compare `Image.size_bytes`
+    with the size of the file.
     """
     header = bytes(data[: header_size_bytes(data)])
     members = _decode_header(header)
@@ -162,11 +155,7 @@ def parse_image(data: bytes | memoryview) -> Image:
 
 
 def header_size_bytes(data: bytes | memoryview) -> int:
-    """Size of the header, its length field included, from the file's beginning.
-
-    Raises:
-        ValueError: there are too few bytes for the field, or it is absurd.
-    """
+    """Size of the header, its length field included; `ValueError` where that is cut or absurd."""
     if len(data) < LENGTH_BYTES:
         raise ValueError("the header length is cut off")
     json_bytes = int.from_bytes(data[:LENGTH_BYTES], "little")

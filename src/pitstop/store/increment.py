@@ -41,11 +41,7 @@ class PreviousTensor:
 class PreviousCheckpoint:
     """What the last checkpoint holds, for the next one to refer to.
 
-    Attributes:
-        folder: its folder.
-        sequence: its number.
-        files: tensors files under their lasting names.
-        tensors: with parts in files under their lasting names.
+    Tensors files have their lasting names, here and in the tensors' parts.
     """
 
     folder: Path
@@ -125,7 +121,6 @@ def unchanged_share(image: Image, chunks: Mapping[str, bytes], ledger: PreviousC
 
 
 def plan_whole(image: Image) -> WritePlan:
-    """The plan that writes the whole snapshot."""
     data_bytes = image.size_bytes - len(image.header)
     parts = {place.spec.name: _own_parts(place) for place in image.placements}
     return WritePlan(image, (Extent(len(image.header), data_bytes),), parts, {})
@@ -136,10 +131,7 @@ def plan_increment(
 ) -> WritePlan:
     """The plan that writes what the ledger's checkpoint does not hold.
 
-    Args:
-        image: the snapshot's.
-        chunks: by tensor of the snapshot, the digests of its chunks.
-        ledger: the last checkpoint.
+    `chunks`: by tensor of the snapshot, the digests of its chunks.
     """
     found = {place.spec.name: tuple(_segments(place, chunks, ledger)) for place in image.placements}
     worthy = _worthy_files(found.values(), ledger.files)

@@ -32,8 +32,6 @@ class LockRecord:
     """Who holds a run.
 
     Attributes:
-        pid: process id on `host`.
-        host: host name.
         start_time_ticks: when that process started, in clock ticks since the
             boot; with the pid it names one process for good.
         socket: path of its control socket, empty when it has none.
@@ -46,7 +44,6 @@ class LockRecord:
 
 
 def own_record(socket_path: str = "") -> LockRecord:
-    """The record of this process."""
     return LockRecord(os.getpid(), socket.gethostname(), start_time_ticks(), socket_path)
 
 
@@ -61,11 +58,8 @@ class RunLock:
     def acquire(cls, path: Path, record: LockRecord, *, inheritable: bool = False) -> RunLock:
         """Locks the file at `path`, made when missing, and writes who holds it.
 
-        With `inheritable`, programs that this process starts can hold the lock too.
-
-        Raises:
-            RunInUse: somebody else holds it.
-            RunFolderUnwritable: the file cannot be written or locked.
+        With `inheritable`, programs that this process starts can hold the lock too.  Raises
+        `RunInUse` or `RunFolderUnwritable`.
         """
         with _failures_explained(path):
             lock = cls(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))

@@ -53,12 +53,7 @@ class Part:
 
 @dataclass(frozen=True)
 class TensorEntry:
-    """One tensor: its type, its checksum, and where its bytes are.
-
-    Attributes:
-        xxh3_64: 16 hex digits; of its chunks, see `pitstop.store.digest`.
-        parts: in the order of the tensor's bytes; a tensor without bytes has none.
-    """
+    """One tensor: its type, its checksum (see `store.digest`), and its bytes, in order."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -88,11 +83,8 @@ class CheckpointInfo:
         step_in_epoch: steps completed in that epoch.
         fit: which `model.fit` of the process, counted from 0.
         milestone: "fit_end" for the end of a fit, else empty.
-        attempt: attempt of the run that took it.
         reason: as in `events.CheckpointCommitted`.
         level: how exactly it can be resumed, as in `events.LevelKnown`.
-        created_seconds: seconds since the epoch.
-        versions: version by library name.
         name: given by the user, who wants it kept; else empty.
         metrics: what the epoch logged at whose end it stands; else empty.
         identity: what is trained, see `engine.identity`; empty of a loop of the script's own.
@@ -115,14 +107,7 @@ class CheckpointInfo:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a checkpoint promises.
-
-    Attributes:
-        sequence: number of the checkpoint in the run; grows with every commit.
-        info: where and why it was taken.
-        files: by file name.
-        tensors: by tensor name.
-    """
+    """What a checkpoint promises; `sequence`, its number in the run, grows with every commit."""
 
     sequence: int
     info: CheckpointInfo
@@ -145,12 +130,7 @@ def encode(manifest: Manifest) -> bytes:
 
 
 def decode(data: bytes) -> Manifest:
-    """The manifest that `encode` wrote.
-
-    Raises:
-        ValueError: the manifest is damaged, with the reason.
-        FormatTooNew: a newer Pitstop wrote it.
-    """
+    """The manifest that `encode` wrote; `ValueError` where it is damaged, or `FormatTooNew`."""
     record = check_format(_checked_json(data), CHECKPOINT_KIND)
     files = _build_each(FileEntry, "files", record)
     _check_names(files)

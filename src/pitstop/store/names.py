@@ -17,7 +17,6 @@ _EXPIRED_PREFIX = ".expired-"
 
 
 def checkpoint_names(step: int) -> Iterator[str]:
-    """Names for a checkpoint of this step: 00001234, 00001234.2, 00001234.3, ..."""
     return numbered_names(f"{step:08d}", first=2)
 
 

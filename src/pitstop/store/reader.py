@@ -50,18 +50,10 @@ def read_tensors(
 ) -> dict[str, bytes]:
     """Streams all tensors into `sink` as one safetensors file, verifying them.
 
-    Args:
-        path: the checkpoint's folder.
-        manifest: what the checkpoint promises.
-        sink: gets the bytes in order, header first; each view is valid during the
-            call only.  What it got is good only when this function returns.
+    Each view is valid during the call only; what `sink` got is good only when this function
+    returns. Gives, by tensor, the digests of its chunks; see `store.digest`.
 
-    Returns:
-        By tensor the digests of its chunks; see `pitstop.store.digest`.
-
-    Raises:
-        CheckpointCorrupt: a tensor or a file is not what was promised.
-        EnvironmentFault: a file may not be opened or read.
+    Raises `CheckpointCorrupt`, or `EnvironmentFault` where a file may not be opened or read.
     """
     check_files(path, manifest)
     image = image_of(manifest)
@@ -70,12 +62,7 @@ def read_tensors(
 
 
 def read_tensor(path: Path, manifest: Manifest, name: str) -> bytes:
-    """The bytes of one tensor, verified.
-
-    Raises:
-        CheckpointCorrupt: they are not what was promised.
-        EnvironmentFault: a file may not be opened or read.
-    """
+    """The bytes of one tensor, verified as by `read_tensors`."""
     entry = manifest.tensors[name]
     alone = plan_image([TensorSpec(name, entry.dtype, entry.shape)])
     received = bytearray()
@@ -84,12 +71,7 @@ def read_tensor(path: Path, manifest: Manifest, name: str) -> bytes:
 
 
 def read_state(path: Path, manifest: Manifest) -> bytes:
-    """The checkpoint's state, verified.
-
-    Raises:
-        CheckpointCorrupt: it is not what was promised.
-        EnvironmentFault: the file may not be opened or read.
-    """
+    """The checkpoint's state, verified as by `read_tensors`."""
     promised = _entry(path, manifest, STATE_FILE)
     if promised.size_bytes > _MOST_STATE_BYTES:
         raise CheckpointCorrupt(path, f"{STATE_FILE} is too large: {promised.size_bytes} bytes")
@@ -111,12 +93,7 @@ def _is_object(state: bytes) -> bool:
 
 
 def check_files(path: Path, manifest: Manifest) -> None:
-    """Size and header of every tensors file; the tensors have checksums of their own.
-
-    Raises:
-        CheckpointCorrupt: a file is not what was promised.
-        EnvironmentFault: a file may not be opened or read.
-    """
+    """Size and header of every tensors file; the tensors have checksums of their own."""
     _entry(path, manifest, TENSORS_FILE)
     for name, promised in manifest.files.items():
         if name != STATE_FILE:
@@ -131,9 +108,8 @@ def check_files(path: Path, manifest: Manifest) -> None:
 def opened(path: Path, name: str) -> Iterator[BinaryIO]:
     """One file of the checkpoint `path`, open for reading.
 
-    Raises:
-        CheckpointCorrupt: it is missing or the disk lost it, then or while reading.
-        EnvironmentFault: this process may not read it.
+    `CheckpointCorrupt` where it is missing or the disk lost it, then or while reading;
+    `EnvironmentFault` where this process may not read it.
     """
     try:
         with open_regular(path / name, buffering=0) as file:

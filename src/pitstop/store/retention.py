@@ -19,15 +19,10 @@ _TENSORS = re.compile(r"tensors(?:-(\d+))?\.safetensors$")
 class RetentionPolicy:
     """What is kept; everything that no rule names is given up.
 
-    Whatever the policy says, the newest checkpoint is kept, the ends of fits,
-    the named ones, the newest one that shares no bytes with the newest, and the newest
-    of the last trainings that were left in their middle.
-
-    Attributes:
-        keep_last: number of the newest.
-        keep_every_seconds: the oldest of every such span of time, counted from
-            the epoch; 0 for none.
-        keep_best: the best by metrics.
+    Whatever the policy says, the newest checkpoint is kept, the ends of fits, the named ones, the
+    newest one that shares no bytes with the newest, and the newest of the last trainings that were
+    left in their middle.  Spans of `keep_every_seconds`, whose oldest is kept, count from the
+    epoch; 0 for none.
     """
 
     keep_last: int = 3
@@ -35,7 +30,6 @@ class RetentionPolicy:
     keep_best: tuple[BestRule, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """For another process of the same version."""
         return {
             "keep_last": self.keep_last,
             "keep_every_seconds": self.keep_every_seconds,
@@ -44,7 +38,6 @@ class RetentionPolicy:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> RetentionPolicy:
-        """What `to_json` made."""
         rules = tuple(parse_best_rule(text) for text in body["keep_best"])
         return cls(int(body["keep_last"]), float(body["keep_every_seconds"]), rules)
 

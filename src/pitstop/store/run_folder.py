@@ -62,7 +62,6 @@ class RunFolder:
         return self.path / CHECKPOINTS_DIR
 
     def attempt_dir(self, attempt: int) -> Path:
-        """The folder of one attempt's files."""
         return self.path / ATTEMPTS_DIR / str(attempt)
 
     def output_log(self, attempt: int) -> Path:
@@ -70,11 +69,7 @@ class RunFolder:
         return self.attempt_dir(attempt) / OUTPUT_FILE
 
     def next_attempt(self) -> int:
-        """Makes the folder of a new attempt; its number, the first is 1.
-
-        Raises:
-            RunFolderUnwritable: the disk refused.
-        """
+        """Makes the folder of a new attempt; its number, the first is 1."""
         with _writing(self.path):
             names = (path.name for path in (self.path / ATTEMPTS_DIR).iterdir())
             attempt = 1 + max((int(name) for name in names if name.isdecimal()), default=0)
@@ -84,11 +79,7 @@ class RunFolder:
         return attempt
 
     def archive(self) -> Path:
-        """Moves the run out of the way, to RUN.1, RUN.2, ...; its new place.
-
-        Raises:
-            RunFolderUnwritable: the disk refused.
-        """
+        """Moves the run out of the way, to RUN.1, RUN.2, ...; its new place."""
         # A relative path like "." has no name of its own to number.
         path = self.path.resolve()
         with _writing(path):
@@ -101,16 +92,10 @@ class RunFolder:
 def open_or_create(path: Path, command: Sequence[str], cwd: Path, entropy: str = "") -> RunFolder:
     """The run at `path`, made when there is none; an existing one keeps its identity.
 
-    Args:
-        path: of the folder.
-        command: of the run.
-        cwd: where it is started.
-        entropy: what a new run begins its random streams with; its own if empty.
+    `entropy`: what a new run begins its random streams with; its own if empty.
 
-    Raises:
-        RunFolderInvalid: something else is there.
-        FormatTooNew: the run was written by a newer Pitstop.
-        RunFolderUnwritable: the disk refused.
+    Raises `RunFolderInvalid` where something else is there, `FormatTooNew`, or
+    `RunFolderUnwritable`.
     """
     with _writing(path):
         if not (path / RUN_FILE).exists():
@@ -127,10 +112,7 @@ def open_or_create(path: Path, command: Sequence[str], cwd: Path, entropy: str =
 def open_existing(path: Path) -> RunFolder:
     """The run at `path`, only read.
 
-    Raises:
-        RunNotFound: there is none.
-        RunFolderInvalid: its run.json is damaged or not Pitstop's.
-        FormatTooNew: the run was written by a newer Pitstop.
+    Raises `RunNotFound`, `RunFolderInvalid` where its run.json is damaged, or `FormatTooNew`.
     """
     try:
         identity = decode(read_regular(path / RUN_FILE))

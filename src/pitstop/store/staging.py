@@ -31,8 +31,8 @@ class Stage:
 class StagedFile:
     """A file that is appended to through the buffers of a stage, in order.
 
-    Leaving the context without an exception writes what is left; nothing is
-    synced.  A write that fails raises its OSError at a later call.
+    Leaving the context without an exception writes what is left; nothing is synced.  A write that
+    fails raises its OSError at a later call.
     """
 
     def __init__(
@@ -42,12 +42,7 @@ class StagedFile:
         fd: int,
         pace: Callable[[], None] = lambda: None,
     ) -> None:
-        """Begins at the present end of the file.
-
-        Args:
-            stage: nobody else uses it as long.
-            pace: called by the writing thread behind each buffer.
-        """
+        """Begins at the present end of the file; `pace` is called by the writing thread."""
         self._stage = stage
         self._filesystem = filesystem
         self._fd = fd
@@ -88,7 +83,6 @@ class StagedFile:
         self._filled_bytes += size_bytes
 
     def append(self, data: bytes) -> None:
-        """Copies some bytes in."""
         view = memoryview(data)
         while view:
             room = self.room(len(view))

@@ -45,8 +45,8 @@ class SnapshotSource(Protocol):
 class CheckpointWriter:
     """A context in which one checkpoint is written and committed.
 
-    Leaving it without a commit, by an exception or not, removes what was
-    written.  The caller holds the run's lock.
+    Leaving it without a commit, by an exception or not, removes what was written.  The caller holds
+    the run's lock.
     """
 
     def __init__(
@@ -56,12 +56,7 @@ class CheckpointWriter:
         filesystem: Filesystem = REAL_FILESYSTEM,
         stage: Stage | None = None,
     ) -> None:
-        """Writes nothing yet.
-
-        Args:
-            sequence: the checkpoint's number.
-            stage: buffers to use; one that writes many checkpoints keeps them.
-        """
+        """`stage`: buffers to use; one that writes many checkpoints keeps them."""
         self._checkpoints_dir = checkpoints_dir
         self._sequence = sequence
         self._filesystem = filesystem
@@ -85,13 +80,10 @@ class CheckpointWriter:
         self._filesystem.remove_tree(self._partial_dir)
 
     def link(self, ledger: PreviousCheckpoint, plan: WritePlan) -> bool:
-        """Takes over the files of earlier checkpoints that the plan refers to.
+        """Takes over the files of earlier checkpoints that the plan refers to, before any writing.
 
-        It comes before any writing: when it fails, the folder is empty again.
-
-        Returns:
-            Whether that went well; a file system may not know hard links, and
-            then the plan must be another one.
+        False, and the folder is empty again, where the file system knows no hard links: then the
+        plan must be another one.
         """
         try:
             for name in plan.links:
@@ -110,18 +102,12 @@ class CheckpointWriter:
         chunks: Mapping[str, bytes] | None = None,
         pace: Callable[[], None] = lambda: None,
     ) -> None:
-        """Streams a snapshot's tensors to disk.
+        """Streams a snapshot's tensors to disk; `pace`, called behind each piece, may wait.
 
-        Args:
-            image: the layout of the snapshot.
-            snapshot: its bytes.
-            plan: what of it is written; all when None.
-            chunks: digests of its tensors' chunks, needed for a plan that leaves
-                something out; when None they are taken on the way.
-            pace: called behind each piece that was written; may wait.
+        All is written without a plan.  `chunks`, the digests of the tensors' chunks, are needed for
+        a plan that leaves something out; else they are taken on the way.
 
-        Raises:
-            CheckpointWriteFailed: the disk refused.
+        Raises `CheckpointWriteFailed` where the disk refuses.
         """
         plan = plan or plan_whole(image)
         hasher = StreamHasher((p.spec.name, p.size_bytes) for p in image.placements)
@@ -140,11 +126,7 @@ class CheckpointWriter:
     def commit(self, state: bytes, info: CheckpointInfo) -> tuple[Path, Manifest]:
         """Makes the checkpoint durable; its folder and its manifest.
 
-        `chunks` and these two are what `increment.ledger_of` needs.
-
-        Raises:
-            CheckpointWriteFailed: the disk refused; earlier checkpoints are intact.
-            InternalFault: the tensors were not written before.
+        Raises `CheckpointWriteFailed` where the disk refuses; earlier checkpoints are intact.
         """
         if TENSORS_FILE not in self._files:
             raise InternalFault("A checkpoint was committed without its tensors.")

@@ -22,11 +22,7 @@ from pitstop.supervisor.terminal.own_words import say
 
 
 def read_request(text: str) -> RunRequest:
-    """The request of a trainer, from its JSON form.
-
-    Raises:
-        PlaceInvalid: it names a URL that is no folder's.
-    """
+    """The request of a trainer; `PlaceInvalid` where its URL is no folder's."""
     body = json.loads(text)
     place = parse(body["run_dir"]) if is_url(body["run_dir"]) else None
     return RunRequest(
@@ -47,7 +43,6 @@ class CompanionAnswer:
         self._fd = fd
 
     def ready(self, socket_path: str) -> None:
-        """The run can be joined."""
         self._give({"socket": socket_path})
 
     def refuse(self, error: PitstopError) -> None:
@@ -62,12 +57,7 @@ class CompanionAnswer:
 
 
 def accompany(arguments: Sequence[str], ended: Callable[[Path], None]) -> int:
-    """Supervises the trainer to its end; the exit code of the attempt.
-
-    Args:
-        arguments: the request, and the descriptor for the answer.
-        ended: is told the run's folder when everything is over.
-    """
+    """Supervises the trainer to its end; `ended` is then told the run's folder."""
     answer = CompanionAnswer(int(arguments[1]))
     try:
         request = read_request(arguments[0])

@@ -80,11 +80,10 @@ def supervise(
 ) -> RunOutcome:
     """Runs the command to its end or to a stop; again where that is asked for and helps.
 
-    Must be called in the main thread of a process that does nothing else: it
-    blocks signals, adopts orphans and collects every child.
+    Must be called in the main thread of a process that does nothing else: it blocks signals, adopts
+    orphans and collects every child.
 
     Args:
-        request: what to run, where and how.
         say: tells the user a line before the attempt has begun.
         ready: told the run's socket once a trainer can connect to it.
         cause_of: finds out why an attempt failed, see `restarts`.

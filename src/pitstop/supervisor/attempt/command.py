@@ -21,12 +21,7 @@ from pitstop.supervisor.records.notices import NO_TRAINING
 
 
 class Command:
-    """Starts the command of one attempt, observes it, and judges its end.
-
-    Attributes:
-        main: its main process.
-        exit_code: of `pitstop run`, once the attempt has ended.
-    """
+    """Starts the command of one attempt, observes it, and judges its end."""
 
     main: TrainerProcess | AdoptedProcess
     _observer: Observer
@@ -45,9 +40,7 @@ class Command:
     def start(self) -> AttemptStarted:
         """Starts it, or watches the script that asked to be supervised.
 
-        Raises:
-            CommandNotExecutable: the kernel cannot execute the program.
-            EnvironmentFault: the kernel refuses another process.
+        Raises `CommandNotExecutable`, and `EnvironmentFault` where the kernel refuses a process.
         """
         try:
             self.main = self._adopt() if self._plan.request.trainer_pid else self._spawn()
@@ -83,11 +76,9 @@ class Command:
         self.main.forward(signal_name, self._descendants())
 
     def terminate(self, grace_seconds: float) -> None:
-        """Asks all of it to end; the grace counts from here."""
         self.main.terminate(self._descendants(), grace_seconds)
 
     def kill(self) -> None:
-        """Kills all of it."""
         self.main.kill(self._descendants())
 
     def check_end(self) -> Iterator[Occurrence]:
@@ -112,7 +103,6 @@ class Command:
         return (verdict.signal,)
 
     def finish(self) -> tuple[AttemptEnded, ...]:
-        """The last event of the attempt."""
         step = self._resources.beacon.progress().step
         saved = self._resources.attempt_state.checkpoint_step
         state = self._lifecycle.state.value

@@ -27,11 +27,7 @@ _SHARED_MEMORY = Path("/dev/shm")
 
 
 class InputShare:
-    """How much of the steps' time went into waiting for input, when it was told last.
-
-    Attributes:
-        latest: that share; None before it is known.
-    """
+    """The share of the steps' time that went into waiting for input; None before it is known."""
 
     def __init__(self) -> None:
         self.latest: float | None = None
@@ -75,7 +71,6 @@ class Flight:
         self._recorder.start()
 
     def on_vitals(self, report: VitalsReport) -> None:
-        """The trainer tells of itself."""
         if self._recorder is not None:
             self._recorder.on_metrics(TrainerMetrics(time.time(), report))
 
@@ -84,7 +79,6 @@ class Flight:
         return () if self._recorder is None else self._recorder.take_forecasts()
 
     def seen(self, status: Status) -> Status:
-        """The status with what was seen last."""
         recorder = self._recorder
         if recorder is None or recorder.latest is None:
             return status
@@ -96,7 +90,6 @@ class Flight:
         )
 
     def close(self) -> None:
-        """Ends the recording."""
         if self._recorder is not None:
             self._recorder.close()
 

@@ -31,7 +31,6 @@ class AttemptParts:
     """Everything that tells of something, and that something can be done with."""
 
     def __init__(self, plan: AttemptPlan, resources: AttemptResources) -> None:
-        """Connects the parts; nothing is started yet."""
         loop, persister = resources.event_loop, resources.persister
         patience = min(_SAVE_PATIENCE_SECONDS, plan.grace_seconds)
         self.plan = plan
@@ -53,7 +52,6 @@ class AttemptParts:
         )
 
     def status(self) -> Status:
-        """What there is to say now."""
         resources, pid = self.resources, self.trainers.slot.present_pid or self.command.main.pid
         hangs = self.hang_monitor.report(time.monotonic(), self.trainers.watched_pid)
         identity = replace(
@@ -72,7 +70,6 @@ class AttemptParts:
         return self.flight.seen(now)
 
     def close(self) -> None:
-        """Says good-bye to waiting clients and gives the memory back."""
         self.clients.close()
         self.membership.close()
         self.trainers.close()

@@ -40,18 +40,11 @@ class AttemptPlan:
     """What an attempt is to do.
 
     Attributes:
-        request: what the user asked for.
         program: the file that the command's first word names.
-        environment: the variables that the command gets.
         attempt: its number, from 1.
-        history: the attempts before.
         resumes: there is a checkpoint to go on from.
-        fingerprint: what the attempt runs with, see `fingerprint`.
         command_changes: in what the command differs from that of the last attempt.
         threads: how many TensorFlow computes with.
-        started_seconds: seconds since the epoch.
-        time_limit: the time there is, None without a limit.
-        restarts_left: how often the command may be started again after it.
     """
 
     request: RunRequest
@@ -69,7 +62,6 @@ class AttemptPlan:
 
     @property
     def grace_seconds(self) -> float:
-        """The longest wait for a boundary after a stop request."""
         return self.request.grace_seconds
 
     @property
@@ -93,7 +85,6 @@ class AttemptPlan:
         )
 
     def started(self, trainer_pid: int, cgroup: str) -> AttemptStarted:
-        """The event of its start."""
         return AttemptStarted(
             attempt=self.attempt,
             command=list(self.request.command),
@@ -107,7 +98,6 @@ class AttemptPlan:
         )
 
     def status(self) -> Status:
-        """What it says of itself."""
         status = Status(
             state="",
             run_dir=str(self.request.run_dir),
@@ -127,7 +117,6 @@ class AttemptPlan:
         return self._of_resume(*as_event(self.command_changes), *found)
 
     def version_changes(self, trainer: TrainerConnected) -> tuple[Event, ...]:
-        """What differs from it, as the trainer tells."""
         return self._of_resume(*self.history.version_changes(trainer))
 
     def _of_resume(self, *changes: Event) -> tuple[Event, ...]:
@@ -156,5 +145,4 @@ class AttemptResources:
 
     @property
     def attempt_state(self) -> AttemptState:
-        """What has happened so far."""
         return self.event_log.attempt_state

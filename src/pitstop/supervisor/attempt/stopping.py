@@ -50,7 +50,6 @@ class Stopping:
         self._stop_at = _NEVER
 
     def asked(self, asked: StopAsked) -> Iterator[Occurrence]:
-        """Somebody asks for a stop."""
         event, is_saving = asked.event, self._lifecycle.state is State.SAVING
         if not (self._lifecycle.is_live or is_saving):
             return
@@ -72,7 +71,6 @@ class Stopping:
         self._stop_at = time.monotonic()
 
     def terminate(self) -> None:
-        """Asks the command's processes to end."""
         self._command.terminate(self._sources.terminate_seconds(self._save_seconds))
 
     def look(self, now_seconds: float) -> Iterator[Occurrence]:

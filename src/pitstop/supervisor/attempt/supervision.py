@@ -28,9 +28,7 @@ class Supervision:
     def __init__(self, plan: AttemptPlan, resources: AttemptResources) -> None:
         """Connects the parts and starts the persister, and the command beside it.
 
-        Raises:
-            CommandNotExecutable: the kernel cannot execute the program.
-            EnvironmentFault: the kernel refuses another process.
+        Raises `CommandNotExecutable`, and `EnvironmentFault` where the kernel refuses a process.
         """
         self._plan = plan
         self._resources = resources
@@ -59,18 +57,15 @@ class Supervision:
         self._dispatch.perform(self._parts.mirroring.finish(patience))
 
     def status(self) -> Status:
-        """What there is to say now."""
         return self._parts.status()
 
     def last_words(self) -> tuple[str, ...]:
-        """What to tell the user at the end."""
         seconds = max(0.0, time.time() - self._plan.started_seconds)
         state, exit_code = self._resources.lifecycle.state, self._parts.command.exit_code
         run_dir, attempt_state = self._plan.request.run_dir, self._resources.attempt_state
         return notices.final_lines(state, exit_code, attempt_state, run_dir, seconds)
 
     def close(self) -> None:
-        """Says good-bye to waiting clients and gives the memory back."""
         self._parts.close()
 
     def _start(self) -> Iterator[Occurrence]:

@@ -36,11 +36,7 @@ class _PendingTrainer:
 
 
 class TrainerReception:
-    """Lets a process train, has the next one wait for a moment, and refuses the others.
-
-    Attributes:
-        slot: the process that trains.
-    """
+    """Lets a process train, has the next one wait for a moment, and refuses the others."""
 
     def __init__(self, plan: AttemptPlan, resources: AttemptResources) -> None:
         self.slot = TrainerSlot(resources.event_loop, plan.invitation(resources.beacon.fd))
@@ -66,7 +62,6 @@ class TrainerReception:
         return self.slot.pid if self.watches else 0
 
     def training_asked(self, asked: TrainingAsked) -> Iterator[Occurrence]:
-        """A process wants to train."""
         connection, hello = asked.connection, asked.hello
         closed, new = self._closed_to_others, hello.pid != self.slot.pid
         if not self._lifecycle.is_live:
@@ -84,15 +79,10 @@ class TrainerReception:
         return (self._pending.pop(0).asked,) if self._pending else ()
 
     def role_asked(self, asked: RoleAsked) -> tuple[Occurrence, ...]:
-        """A process of the command has a part in a cluster."""
         return (asked.event, Trigger.TRAINER_CONNECTED) if self._lifecycle.is_live else ()
 
     def ask_checkpoint(self, name: str = "") -> int | None:
-        """Asks the trainer for a durable checkpoint, with a name if one is given.
-
-        Returns:
-            The step it had completed by then, None when nobody trains.
-        """
+        """Asks for a durable checkpoint; the step completed by then, None if nobody trains."""
         progress = self._resources.beacon.progress()
         if not self.slot.connected or progress.phase is Phase.STARTING:
             return None
@@ -126,7 +116,6 @@ class TrainerReception:
         self._nobody_at += away_seconds
 
     def close(self) -> None:
-        """Says good-bye to those that wait."""
         for pending in self._pending:
             pending.asked.connection.close()
 

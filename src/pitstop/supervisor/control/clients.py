@@ -33,7 +33,6 @@ class ClientReception:
         event_loop.watch(control, self._accept)
 
     def close(self) -> None:
-        """Says good-bye to clients that wait for the end of the run."""
         self._event_loop.forget(self._control)
         for client in list(self._clients):
             self._dismiss(client)

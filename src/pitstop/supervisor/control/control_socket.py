@@ -37,11 +37,7 @@ class ControlSocket:
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        """Starts to listen.
-
-        Raises:
-            OSError: no folder for the socket can be made.
-        """
+        """Starts to listen; `OSError` where no folder for the socket can be made."""
         name = f"{os.getpid()}-{secrets.token_hex(4)}.sock"
         self.path = _socket_folder(environment, len(name)) / name
         _sweep(self.path.parent)
@@ -56,14 +52,7 @@ class ControlSocket:
 
     @classmethod
     def open(cls, purpose: str) -> ControlSocket:
-        """Listens as the environment says.
-
-        Args:
-            purpose: what it is for, in the words of the error.
-
-        Raises:
-            EnvironmentFault: no folder for the socket can be made.
-        """
+        """Listens as the environment says; an `EnvironmentFault` names the purpose."""
         try:
             return cls(os.environ)
         except OSError as error:
@@ -73,7 +62,6 @@ class ControlSocket:
             ) from error
 
     def fileno(self) -> int:
-        """For selectors."""
         return self._socket.fileno()
 
     def accept(self) -> Connection | None:
@@ -87,13 +75,11 @@ class ControlSocket:
         return Connection(sock)
 
     def close(self) -> None:
-        """Stops listening and removes the socket."""
         self._socket.close()
         self.path.unlink(missing_ok=True)
 
 
 def peer_of(connection: Connection) -> Peer:
-    """Who is at the other end."""
     data = connection.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     pid, uid, _ = _CREDENTIALS.unpack(data)
     return Peer(pid, uid)

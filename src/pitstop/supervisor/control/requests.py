@@ -67,8 +67,7 @@ class _Waiting:
 class RequestDesk:
     """Answers requests; some wait for a checkpoint, some for the end of the run.
 
-    Attributes:
-        has_released: a process was told that the training is over for it.
+    `has_released`: a process was told that the training is over for it.
     """
 
     def __init__(self) -> None:
@@ -105,18 +104,12 @@ class RequestDesk:
             self._servers.append(connection)
 
     def tell_status(self, asked: StatusAsked, status: Status) -> None:
-        """Answers who asked for the status."""
         if status.state == "running" and status.pid and is_suspended(status.pid):
             status = replace(status, state=SUSPENDED)
         _reply(asked.connection, StatusAnswer(status.to_json()))
 
     def await_checkpoint(self, asked: CheckpointAsked, step: int | None) -> None:
-        """Has a client wait for its checkpoint.
-
-        Args:
-            asked: what it asked for.
-            step: that the trainer had completed when it was asked; None when nobody trains.
-        """
+        """Has a client wait for a checkpoint of this step or a later one; None: nobody trains."""
         if step is None:
             _reply(asked.connection, Refusal(_NOTHING_TO_SAVE))
         else:
@@ -147,7 +140,6 @@ class RequestDesk:
         return bool(waited)
 
     def forget(self, connection: Connection) -> None:
-        """A client has gone."""
         self._waiting.pop(connection, None)
         self._servers = [server for server in self._servers if server is not connection]
 

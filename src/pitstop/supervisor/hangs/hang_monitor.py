@@ -44,7 +44,6 @@ class _Notified:
     place: str = ""
 
     def seconds_at(self, now_seconds: float) -> float:
-        """How long it is by now."""
         return self.seconds + now_seconds - self.at_seconds
 
 
@@ -63,18 +62,12 @@ class HangMonitor:
         self._dead: list[tuple[int, WorkerDied]] = []
 
     def recorded(self, event: Event) -> None:
-        """Something happened in the trainer."""
         if isinstance(event, WorkerDied):
             progress = self._beacon.progress()
             self._dead.append((_epoch_of(progress), event))
 
     def look(self, now_seconds: float, pid: int) -> tuple[Occurrence, ...]:
-        """Looks, if it is time to.
-
-        Args:
-            now_seconds: CLOCK_MONOTONIC.
-            pid: of the process that trains, 0 when none is there.
-        """
+        """Looks, if it is time to; `pid` is 0 when nobody trains."""
         if not pid or not self._policy.after_seconds or now_seconds < self._look_at:
             return ()
         self._look_at = now_seconds + watchdog.LOOK_SECONDS
@@ -87,7 +80,6 @@ class HangMonitor:
         return went_on if self._told else (*went_on, *self._judge(now_seconds, pid, progress))
 
     def report(self, now_seconds: float, pid: int) -> WatchReport:
-        """What there is to say now; the arguments are those of `look`."""
         if not self._policy.after_seconds:
             return WatchReport()
         report = WatchReport(self._policy.action)
@@ -101,7 +93,6 @@ class HangMonitor:
         return replace(report, silent_seconds=silent, standstill=self._told.place)
 
     def close(self) -> None:
-        """Removes a file of stacks that nothing was written to."""
         self._question.close()
 
     def _look(self, now_seconds: float, pid: int, progress: Progress) -> Observation:

@@ -44,7 +44,6 @@ class Stack:
 
     @property
     def users_frame(self) -> StackFrame | None:
-        """The innermost call in the user's own code."""
         return next((frame for frame in self.frames if frame.is_users), None)
 
 

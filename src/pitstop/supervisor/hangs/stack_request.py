@@ -21,12 +21,9 @@ _NO_FILE = "the Python stacks of the trainer (the disk takes no file)"
 
 @dataclass(frozen=True)
 class StackAnswer:
-    """What was learned.
+    """Stacks of the trainer's Python threads, the main one first, and the file that has all stacks.
 
-    Attributes:
-        stacks: of the trainer's Python threads, the main one first; empty when unknown.
-        file: where all stacks are written, empty when there are none.
-        missing: what could not be learned.
+    `missing` says what could not be learned.
     """
 
     stacks: tuple[Stack, ...] = ()
@@ -44,13 +41,7 @@ class StackRequest:
         self._missing: list[str] = []
 
     def ask(self, trainer_pid: int, pids: Sequence[int], title: str) -> StackAnswer | None:
-        """Goes on asking; the answer, once everybody has been asked.
-
-        Args:
-            trainer_pid: the process that trains.
-            pids: it and its descendants.
-            title: of what is written.
-        """
+        """Goes on asking, the trainer first; the answer, once all have been asked."""
         if self._waiting is None:
             others = [pid for pid in pids if pid != trainer_pid]
             self._waiting = others[: _MOST_PROCESSES - 1]
@@ -68,11 +59,9 @@ class StackRequest:
         return self._answer()
 
     def withdraw(self) -> None:
-        """The question is none any more."""
         self._waiting = None
 
     def close(self) -> None:
-        """Removes the file if nothing was written to it."""
         with contextlib.suppress(OSError):
             if not self._size():
                 self._file.unlink()

@@ -29,14 +29,7 @@ _TERMINAL = ("/dev/pts/", "/dev/tty")
 
 @dataclass(frozen=True)
 class HangEvidence:
-    """What was found when the silence had become too long.
-
-    Attributes:
-        phase: what the trainer says that it does.
-        stacks: of its Python threads, the main thread's first; empty when unknown.
-        threads: what the kernel says of them, the main one first.
-        dead_workers: data workers that died, in words.
-    """
+    """What was found when the silence had become too long; the main thread comes first."""
 
     phase: Phase
     stacks: tuple[Stack, ...] = ()
@@ -46,13 +39,10 @@ class HangEvidence:
 
 @dataclass(frozen=True)
 class Standstill:
-    """What a training that makes no progress does.
+    """What a training that makes no progress does; the calls that say it, innermost first.
 
-    Attributes:
-        doing: see `events.TrainingStalled`; "person" where it waits for somebody at
-            a terminal or in a debugger, which is no standstill.
-        place: in words.
-        frames: the calls that say it, innermost first.
+    `doing` as in `events.TrainingStalled`, or "person": somebody at a terminal or in a debugger,
+    which is no standstill.
     """
 
     doing: str

@@ -37,12 +37,7 @@ DRAWING = PACED | {Phase.FIRST_STEP}
 
 @dataclass(frozen=True)
 class HangPolicy:
-    """What was asked for.
-
-    Attributes:
-        after_seconds: the shortest silence that counts, 0 for no watch.
-        action: "warn", "kill" (end the attempt) or "restart" (end it and start again).
-    """
+    """The least silence that counts, 0 for no watch; what follows: "warn", "kill", "restart"."""
 
     after_seconds: float = 60.0
     action: str = "warn"
@@ -53,10 +48,7 @@ class Observation:
     """What is seen of the trainer at one moment.
 
     Attributes:
-        now_seconds: CLOCK_MONOTONIC.
         mark: changes with every progress, whatever it is.
-        phase: what the trainer says that it does.
-        step_seconds: smoothed time of a step.
         busy: its processes compute, or read and write.
         stopped: it is suspended (SIGSTOP, a debugger).
         worker_died: a process that feeds this epoch has died.
@@ -73,13 +65,9 @@ class Observation:
 
 @dataclass(frozen=True)
 class IdleTime:
-    """What there is to know of the looks so far.
+    """The last look, and how long there was no progress: idle, and busy with something.
 
-    Attributes:
-        last: the last look, None before the first.
-        idle_seconds: time without progress in which nothing was done either.
-        busy_seconds: time without progress in which something was done.
-        longest_seconds: by phase, the longest silence that ended with progress.
+    `longest_seconds`: by phase, the longest silence that ended with progress.
     """
 
     last: Observation | None = None
@@ -89,12 +77,10 @@ class IdleTime:
 
     @property
     def seconds(self) -> float:
-        """Time without progress, all together."""
         return self.idle_seconds + self.busy_seconds
 
 
 def see(silence: IdleTime, look: Observation) -> IdleTime:
-    """What is known after one more look."""
     last = silence.last
     if last is None:
         return IdleTime(look, 0.0, 0.0, silence.longest_seconds)
@@ -115,9 +101,9 @@ def forgive(silence: IdleTime) -> IdleTime:
 
 
 def is_suspicious(silence: IdleTime, after_seconds: float) -> bool:
-    """Whether what its processes do is to be looked at, which costs more than to look at it.
+    """Whether it is time to look at what its processes do, which costs more than to look at it.
 
-    Until then it counts as nothing: it is to be well below the shortest silence that counts.
+    Until then their work is not counted, so it comes well before the shortest silence that counts.
     """
     latest = after_seconds - _LOOKS_TO_KNOW * LOOK_SECONDS
     return silence.seconds >= min(_SUSPICIOUS_SECONDS, latest)
@@ -126,13 +112,8 @@ def is_suspicious(silence: IdleTime, after_seconds: float) -> bool:
 def patience_seconds(silence: IdleTime, after_seconds: float) -> float:
     """How long nothing may happen, and nothing be done, before it is a standstill.
 
-    The least is what was asked for, more where steps or the silences so far are
-    long, and several times as much where no pace is known: the script's own
-    code, the first step.
-
-    Args:
-        silence: with at least one look.
-        after_seconds: the shortest silence that counts.
+    The least is `after_seconds`, more where steps or the silences so far are long, and several
+    times as much where no pace is known: the script's own code, the first step.
     """
     look = silence.last
     if look is None:
@@ -149,8 +130,7 @@ def patience_seconds(silence: IdleTime, after_seconds: float) -> float:
 def is_overdue(silence: IdleTime, after_seconds: float) -> bool:
     """Whether the silence is too long.
 
-    Where a pace is known, also a trainer that computes is overdue at last: it may
-    be in an endless loop.
+    Where a pace is known, also a trainer that computes is overdue at last: the loop may be endless.
     """
     look = silence.last
     if look is None or look.stopped or after_seconds <= 0:
@@ -162,7 +142,6 @@ def is_overdue(silence: IdleTime, after_seconds: float) -> bool:
 
 
 def without_worker(silence: IdleTime) -> IdleTime:
-    """The same, as if no worker had died."""
     last = silence.last
     return silence if last is None else replace(silence, last=replace(last, worker_died=False))
 
@@ -170,8 +149,8 @@ def without_worker(silence: IdleTime) -> IdleTime:
 def may_end(phase: Phase, doing: str) -> bool:
     """Whether a standstill there is ground enough to end the trainer.
 
-    A script may wait outside of its trainings for what it likes, until it has come to
-    its end; and whoever suspended a process wants it to stay.
+    A script may wait outside of its trainings for what it likes, until it has come to its end; and
+    whoever suspended a process wants it to stay.
     """
     if doing == "exit":
         return True

@@ -22,7 +22,7 @@ _LONG_LIFE_SECONDS = 600.0
 
 
 class HelperLink:
-    """One helper at a time.
+    """One helper process at a time.
 
     Attributes:
         connection: to the present one, None when it is gone.
@@ -43,11 +43,7 @@ class HelperLink:
         return self._starts < _MOST_STARTS
 
     def receive(self) -> list[Received]:
-        """What it said.
-
-        Raises:
-            PeerClosed: it has ended.
-        """
+        """What it said; `PeerClosed` when it has ended."""
         if self.connection is None:
             return []
         received = self.connection.receive_ready()
@@ -55,7 +51,6 @@ class HelperLink:
         return received
 
     def lost(self) -> None:
-        """The connection has ended."""
         if self.connection is not None:
             self.connection.close()
             self.connection = None
@@ -96,12 +91,9 @@ def spawn_module(
 
     Args:
         options: values by name.
-        inherit: descriptors that it is to have too.
-        flags: further words.
+        inherit: descriptors that it gets under the same numbers.
+        flags: words behind the options.
         signal_mask: signals that it blocks.
-
-    Raises:
-        OSError: the kernel refuses another process.
     """
     words = [str(word) for option in options.items() for word in option]
     return process.spawn(

@@ -38,11 +38,7 @@ class MirrorPlan:
 
 
 class MirrorLink(HelperLink):
-    """One uploader at a time, replaced when it dies.
-
-    Attributes:
-        url: where the mirror is.
-    """
+    """One uploader at a time, replaced when it dies."""
 
     def __init__(self, plan: MirrorPlan) -> None:
         super().__init__()
@@ -53,14 +49,9 @@ class MirrorLink(HelperLink):
         self.url = plan.url
 
     def open(self, say: Callable[[str], None]) -> None:
-        """Starts the uploader and waits until the local folder is ready to be used.
+        """Starts the uploader, waits until the local folder can be used; `say` tells the user.
 
-        Args:
-            say: tells the user what it waits for and fetches.
-
-        Raises:
-            UserError: the mirror is in use, or of another run.
-            EnvironmentFault: it cannot be read, or the uploader died.
+        Raises `UserError` where the mirror is in use or of another run, else `EnvironmentFault`.
         """
         connection = self._start_uploader(*(["--new"] if self._plan.new else []))
         try:
@@ -75,11 +66,7 @@ class MirrorLink(HelperLink):
             raise kind(message.message, message.remedy)
 
     def restart(self) -> Connection:
-        """Starts another one in place of one that died.
-
-        Raises:
-            OSError: the kernel refuses another process.
-        """
+        """Starts another one in place of one that died; `OSError` where that fails."""
         return self._start_uploader("--again")
 
     def begin(self) -> None:

@@ -27,11 +27,8 @@ def patience_seconds(
 ) -> float:
     """How long to wait for the last uploads.
 
-    Args:
-        stop_waited_seconds: since a stop was asked for; None without one, and then
-            the uploader itself decides when it is no use to go on.
-        grace_seconds: the longest wait after a stop request.
-        left_seconds: of the time limit; None without one.
+    Without a stop (`stop_waited_seconds` is None) the uploader itself decides when to give up.
+    `left_seconds` of the time limit, None without one.
     """
     wait = _UNLIMITED_SECONDS
     if stop_waited_seconds is not None:
@@ -51,20 +48,18 @@ class Mirroring:
         self._reason = _END_OF_TIME
 
     def begin(self) -> None:
-        """The run folder is ours; sending begins."""
         if self._link is not None and self._link.connection is not None:
             self._link.begin()
             self._event_loop.watch(self._link.connection, self._receive)
 
     def recorded(self, event: Event) -> None:
-        """Something happened; a new checkpoint is sent."""
         if self._link is not None and isinstance(event, CheckpointCommitted):
             self._link.changed()
 
     def finish(self, patience: float) -> Iterator[Occurrence]:
         """Waits until the mirror holds everything, or until the time is over.
 
-        Gives what happens meanwhile, to be handled at once: a second request to stop ends the wait.
+        What happens meanwhile must be handled at once: a second request to stop ends the wait.
         """
         if self._link is None:
             return
@@ -82,7 +77,6 @@ class Mirroring:
         self._ends_at_seconds, self._reason = 0.0, reason
 
     def close(self) -> None:
-        """Listens no more."""
         if self._link is not None and self._link.connection is not None:
             self._event_loop.forget(self._link.connection)
 

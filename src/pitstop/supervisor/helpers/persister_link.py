@@ -19,16 +19,9 @@ _MODULE = "pitstop.snapshot.persister"
 
 @dataclass(frozen=True)
 class PersisterPlan:
-    """What a persister is started with.
+    """What a persister is started with; it keeps the lock, too.
 
-    Attributes:
-        run_dir: the run's folder.
-        attempt: number of the attempt.
-        lock_fd: descriptor of the run's lock, which the persister keeps too.
-        beacon_fd: descriptor of the shared page.
-        retention: which checkpoints it keeps.
-        log: where its own words go, which should be none.
-        signal_mask: signals it blocks: it is told by messages, not by signals.
+    `signal_mask`: it is told by messages, not by signals.
     """
 
     run_dir: Path
@@ -67,11 +60,7 @@ class PersisterLink(HelperLink):
         return self._arena.offer.backing if self._arena else ""
 
     def start(self) -> Connection:
-        """Starts a persister and tells it what the one before knew.
-
-        Raises:
-            OSError: the kernel refuses another process.
-        """
+        """Starts a persister and tells it what the one before knew; `OSError` where that fails."""
         ours = self._start(self._spawn)
         if self._trainer_pid:
             self.set_trainer(self._trainer_pid)
@@ -111,8 +100,8 @@ class PersisterLink(HelperLink):
     def close(self) -> None:
         """Gives back what is held for it; waits for one that was asked to finish.
 
-        One that was not asked takes the end of its connection for the death of
-        its supervisor, and ends the run in its stead.
+        One that was not asked takes the end of its connection for the death of its supervisor, and
+        ends the run in its stead.
         """
         if self._finishing:
             with contextlib.suppress(ChildProcessError):

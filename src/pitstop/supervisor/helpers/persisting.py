@@ -18,12 +18,8 @@ COST_FACTOR = 50
 def interval_seconds(took_seconds: float, mean_seconds: float) -> float:
     """The time from one checkpoint to the next.
 
-    By cost alone while the run has never lost its memory.  Where it has, the
-    optimum for that rate of losses counts, if it is shorter.
-
-    Args:
-        took_seconds: what the last checkpoint took.
-        mean_seconds: the mean time between losses, infinite without any.
+    By the cost of the last one alone while the run has never lost its memory (`mean_seconds` is
+    infinite); else the optimum for that rate of losses, if it is shorter.
     """
     by_cost = max(LEAST_INTERVAL_SECONDS, COST_FACTOR * took_seconds)
     if math.isinf(mean_seconds):
@@ -36,17 +32,14 @@ def interval_seconds(took_seconds: float, mean_seconds: float) -> float:
 class Persisting:
     """What is known about snapshots and checkpoints of one attempt.
 
-    The persister always takes the newest whole snapshot, so there is nothing
-    to choose but the moment, and one request at a time is enough.
+    The persister always takes the newest whole snapshot, so there is nothing to choose but the
+    moment, and one request at a time is enough.
 
     Attributes:
         ready_seconds: the earliest time for the next one that is not urgent.
         urgent: reason of the newest snapshot that must be durable, or empty.
-        saved_sequence: newest snapshot that is durable.
         busy: a request is under way.
         interval_seconds: the time between checkpoints at present, 0 before the first.
-        losses: what the attempts before have seen.
-        started_seconds: when the attempt began.
     """
 
     ready_seconds: float
@@ -65,7 +58,6 @@ class Persisting:
         return cls(ready_seconds, losses=losses, started_seconds=now_seconds)
 
     def taken(self, snapshot: SnapshotReport) -> Persisting:
-        """A snapshot is whole."""
         urgent = snapshot.reason if snapshot.durable else self.urgent
         return dataclasses.replace(self, newest=snapshot, urgent=urgent)
 

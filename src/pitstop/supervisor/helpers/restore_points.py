@@ -12,13 +12,9 @@ from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint
 def restore_points(entries: Iterable[CheckpointEntry], newest: str) -> tuple[ChosenCheckpoint, ...]:
     """The states to restore: of each training its newest, which is its end where it has one.
 
-    The one that was loaded comes last.  A script may leave out what was interrupted last, and
-    come back to it: states of trainings that did not end are kept, whatever came behind them;
-    not those of loops, which are known by their number.
-
-    Args:
-        entries: the checkpoints there are, in any order.
-        newest: name of the one that was loaded; nothing newer is considered.
+    The one that was loaded, `newest`, comes last; nothing behind it is considered.  A script may
+    leave out what was interrupted last, and come back to it: states of trainings that did not end
+    are kept, whatever came behind them; not those of loops, which are known by their number.
     """
     good = sorted(
         ((entry.path.name, entry.manifest) for entry in entries if entry.manifest),

@@ -20,13 +20,10 @@ _NOBODY_LOADS = "the process that loads it keeps dying"
 class Restoring:
     """Asks the persister for images, and has the trainer begin when they are known.
 
-    The newest checkpoint is loaded before anybody asks, beside the import of
-    TensorFlow; `ready` tells that its loading has ended either way.  One that is
-    there and cannot be read is a restore point all the same: the trainer, which
-    asks for it, is told why not, and does not begin anew in its place.
-
-    Attributes:
-        points: the states to restore, in order; empty on a fresh start.
+    The newest checkpoint is loaded before anybody asks, beside the import of TensorFlow; `ready`
+    tells that its loading has ended either way.  One that is there and cannot be read is a restore
+    point all the same: the trainer, which asks for it, is told why not, and does not begin anew in
+    its place.
     """
 
     def __init__(
@@ -49,12 +46,10 @@ class Restoring:
         return ()
 
     def came_in(self, _: TrainerCameIn) -> None:
-        """A trainer is there."""
         if self.ready:
             self._trainer_slot.welcome(self.points)
 
     def requested(self, request: RestoreRequest) -> None:
-        """The trainer asks for a restore point."""
         trainer, checkpoint = self._trainer_slot.link, request.checkpoint
         if trainer is None:
             return
@@ -98,7 +93,6 @@ class Restoring:
         return ()
 
     def close(self) -> None:
-        """Lets a preloaded image go."""
         self._drop_preloaded()
 
     def _first_answer(self, received: Received) -> Iterable[Occurrence]:

@@ -41,15 +41,7 @@ class Saving:
         losses: Losses,
         patience_seconds: float,
     ) -> None:
-        """Nothing is asked for yet.
-
-        Args:
-            event_loop: waits for the persister's messages.
-            persister: not started yet.
-            restoring: told of what the persister loads.
-            losses: what the attempts before have seen.
-            patience_seconds: what the last save may take until nobody need wait for it.
-        """
+        """`patience_seconds`: what the last save may take until nobody need wait for it."""
         self._event_loop = event_loop
         self._persister = persister
         self._restoring = restoring
@@ -62,19 +54,13 @@ class Saving:
 
     @property
     def interval_seconds(self) -> float | None:
-        """The time between checkpoints at present, None before the first."""
         return self._policy.interval_seconds or None
 
     def start(self) -> None:
-        """Starts the persister.
-
-        Raises:
-            OSError: the kernel refuses another process.
-        """
+        """Starts the persister; `OSError` where the kernel refuses another process."""
         self._event_loop.watch(self._persister.start(), self._receive)
 
     def restart(self) -> Iterator[Occurrence]:
-        """Starts another persister in place of one that died."""
         self._policy = self._policy.failed(time.monotonic())
         try:
             self.start()
@@ -97,7 +83,6 @@ class Saving:
         yield from self.restart()
 
     def taken(self, snapshot: SnapshotReport) -> None:
-        """A snapshot is whole."""
         self._policy = self._policy.taken(snapshot)
 
     def persist_soon(self, reason: str) -> None:
@@ -117,11 +102,7 @@ class Saving:
             self._persister.persist(reason)
 
     def persist_last(self, reason: str) -> Iterator[Occurrence]:
-        """Asks for what the trainer has left; the persister knows what is durable.
-
-        Args:
-            reason: why, unless the newest snapshot has a reason of its own.
-        """
+        """Asks for what the trainer has left; a reason of the snapshot's own wins."""
         if self._again_at != _NEVER:
             yield from self._try_again()
         self._persister.persist(self._policy.urgent or reason)

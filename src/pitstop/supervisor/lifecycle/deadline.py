@@ -23,12 +23,7 @@ _PARENT_SECONDS = 15.0
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to wait for the trainer, counted from the stop request, and why.
-
-    Attributes:
-        seconds: the wait.
-        reason: what is waited for, for the journal.
-    """
+    """How long to wait for the trainer, counted from the stop request, and why, for the journal."""
 
     seconds: float
     reason: str
@@ -46,17 +41,14 @@ def patience(
 ) -> Patience:
     """The wait that the trainer's present position deserves.
 
-    Where nothing can be lost the wait is short; where a step is under way it
-    follows the measured step time; where a boundary may be far (validation, a
-    checkpoint being taken), the script has run to its end, or it does not train and
-    was sent the signal, it is the whole grace.  A script that has stopped training
-    gets the grace once more, for what it does before it exits.
+    Where nothing can be lost the wait is short; where a step is under way it follows the measured
+    step time; where a boundary may be far (validation, a checkpoint being taken), the script has
+    run to its end, or it does not train and was sent the signal, it is the whole grace.  A script
+    that has stopped training gets the grace once more, for what it does before it exits.
 
     Args:
-        progress: where the trainer is.
         connected: an instrumented process is there to see the request.
         stopped: it said that it has stopped.
-        grace_seconds: the longest wait for a boundary.
         goes_on: the script is not ours, and goes on behind its training as long as it likes.
         released: it is a server, and the leader of its cluster has it end.
         left_seconds: how long after the request the process that trained was gone; None where

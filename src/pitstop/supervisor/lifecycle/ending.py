@@ -23,7 +23,6 @@ class AttemptEnding:
     Attributes:
         wait_status: of the main process, as `os.wait4` gives it; None when
             it was no child of ours and its status is not on record.
-        stop_requested: somebody asked the run to stop before it was gone.
         script_ended: the interpreter reached its normal exit.
         trainer_stopped: the trainer obeyed the stop request at a boundary.
         saves_nothing: there was nothing that Pitstop could have saved, and that could go on.
@@ -65,12 +64,11 @@ class EndVerdict:
 def decide(ending: AttemptEnding) -> EndVerdict:
     """The verdict on a trainer that is gone.
 
-    A stop that was asked for wins over the way the script went down, also when
-    it had to be killed: the newest checkpoint stands.  Only a script that ran
-    to its own end while the stop was on its way has completed; and what is not saved has its
-    own exit code, since nothing goes on when it is run again.  A server that was released ends as
-    its leader did.  Where the status is not known, the interpreter's normal exit is what there is
-    to go by.
+    A stop that was asked for wins over the way the script went down, also when it had to be killed:
+    the newest checkpoint stands.  Only a script that ran to its own end while the stop was on its
+    way has completed; and what is not saved has its own exit code, since nothing goes on when it is
+    run again. A server that was released ends as its leader did.  Where the status is not known,
+    the interpreter's normal exit is what there is to go by.
     """
     if ending.released is not None:
         completed = ending.released.outcome == "completed"
@@ -97,10 +95,7 @@ def trainer_exited(
     """The event of the trainer's end.
 
     Args:
-        ending: how its process ended.
-        progress: where it was, as it last published.
         machine: what was observed from outside, by field of the event.
-        now_ns: CLOCK_MONOTONIC.
         role: its part in a cluster, which is its phase where it does not train.
     """
     boundary_ns = progress.boundary_ns

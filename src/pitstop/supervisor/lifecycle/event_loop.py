@@ -14,8 +14,7 @@ Reader = Callable[[], Iterable[Occurrence] | None]
 class Readable(Protocol):
     """Anything with a descriptor."""
 
-    def fileno(self) -> int:
-        """The descriptor to watch."""
+    def fileno(self) -> int: ...
 
 
 class EventLoop:
@@ -25,7 +24,6 @@ class EventLoop:
         self._selector = selectors.DefaultSelector()
 
     def watch(self, source: Readable, reader: Reader) -> None:
-        """Calls `reader` whenever `source` can be read."""
         self._selector.register(source, selectors.EVENT_READ, reader)
 
     def forget(self, source: Readable) -> None:
@@ -43,5 +41,4 @@ class EventLoop:
                 yield from key.data() or ()
 
     def close(self) -> None:
-        """Forgets everything."""
         self._selector.close()

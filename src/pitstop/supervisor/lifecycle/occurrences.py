@@ -33,7 +33,7 @@ class StopAsked(Told):
 class RoleAsked(Told):
     """A process has a part in a cluster; it is journaled if the attempt is still under way.
 
-    cluster: all tasks, see `cluster.spec`; empty where it is not known.
+    `cluster` has all tasks, see `cluster.spec`; it is empty where they are not known.
     """
 
     event: RoleTaken

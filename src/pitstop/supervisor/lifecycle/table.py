@@ -34,8 +34,8 @@ FINAL = frozenset({State.COMPLETED, State.STOPPED, State.FAILED})
 class Trigger(enum.Enum):
     """What can happen to an attempt.
 
-    "The trainer" is the user's command with everything it started: it is gone
-    when the last of its processes is.
+    "The trainer" is the user's command with everything it started: it is gone when the last of its
+    processes is.
     """
 
     TRAINER_CONNECTED = "trainer connected"
@@ -161,11 +161,7 @@ TABLE: Mapping[tuple[State, Trigger], Transition] = MappingProxyType(
 
 
 def advance(state: State, signal: Trigger) -> Transition:
-    """What follows from `signal` in `state`.
-
-    Raises:
-        InternalFault: the pair cannot happen.
-    """
+    """What follows; `InternalFault` for a pair that cannot happen."""
     transition = TABLE.get((state, signal))
     if transition is None:
         raise InternalFault(

@@ -67,7 +67,6 @@ class GoogleCloud:
         self._saw_it_begin = False
 
     def notice(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
-        """What it says now."""
         preempted = self._preempted(server, now_seconds)
         return preempted or self._maintained(server, now_seconds)
 
@@ -106,7 +105,6 @@ class AmazonCloud:
         self._token = ""
 
     def notice(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
-        """What it says now."""
         answer = self._ask(server)
         if answer.status == _UNAUTHORIZED:
             self._token = ""
@@ -137,7 +135,6 @@ class AzureCloud:
         self._own_name = ""
 
     def notice(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
-        """What it says now."""
         if not self._own_name:
             path = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
             self._own_name = _body(server.ask(path, _AZURE_HEADERS)).strip()
@@ -166,10 +163,7 @@ CLOUDS: Mapping[str, Callable[[], Cloud]] = {
 def detect(root: Path = Path("/")) -> str:
     """The name of the cloud that this machine belongs to, empty when it is none of them.
 
-    Read from what the firmware says of the machine; nobody is asked.
-
-    Args:
-        root: holds `sys`.
+    Read from what the firmware says of the machine; nobody is asked.  `root` holds `sys`.
     """
     if _dmi(root, "product_name").startswith("Google Compute Engine"):
         return "gce"
@@ -180,11 +174,7 @@ def detect(root: Path = Path("/")) -> str:
 
 
 def ask(cloud: Cloud, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
-    """What a cloud says; an answer that cannot be read is none.
-
-    Raises:
-        MetadataUnavailable: its server does not answer as documented.
-    """
+    """What a cloud says; an answer that cannot be read is a `MetadataUnavailable`."""
     try:
         return cloud.notice(server, now_seconds)
     except MalformedNotice as error:

@@ -66,15 +66,7 @@ class PreemptionNotice:
 
 
 def google(body: str, seen_at_seconds: float) -> PreemptionNotice | None:
-    """From `instance/preempted`, which says TRUE or FALSE; no time is given.
-
-    Args:
-        body: of the answer.
-        seen_at_seconds: when it said TRUE first.
-
-    Raises:
-        MalformedNotice: it says something else.
-    """
+    """From `instance/preempted`, TRUE or FALSE; the time counts from when it was seen first."""
     said = body.strip()
     if said not in ("TRUE", "FALSE"):
         raise MalformedNotice(f"neither TRUE nor FALSE but {said[:40]!r}")
@@ -86,15 +78,9 @@ def google(body: str, seen_at_seconds: float) -> PreemptionNotice | None:
 def google_maintenance(
     body: str, seen_at_seconds: float, notice_seconds: float
 ) -> PreemptionNotice | None:
-    """From `instance/maintenance-event`; no time is given.
+    """From `instance/maintenance-event`, first seen then.
 
-    Args:
-        body: of the answer.
-        seen_at_seconds: when it said so first.
-        notice_seconds: the time there is from then on, if the machine is stopped.
-
-    Raises:
-        MalformedNotice: it says something that is not documented.
+    `notice_seconds`: the time there is from then on, if the machine is stopped.
     """
     match body.strip():
         case "NONE":
@@ -114,9 +100,6 @@ def amazon(body: str, now_seconds: float) -> PreemptionNotice:
     """From `spot/instance-action`, which exists only once the instance is marked.
 
     A clock that is wrong does not make more of it than the two minutes there are.
-
-    Raises:
-        MalformedNotice: it is not an action with a time.
     """
     action = _object(body)
     try:
@@ -134,15 +117,8 @@ def amazon(body: str, now_seconds: float) -> PreemptionNotice:
 def azure(body: str, own_name: str, now_seconds: float) -> PreemptionNotice | None:
     """The first of the scheduled events that ends this machine, else one that pauses it.
 
-    Machines of one availability or scale set see each other's events.
-
-    Args:
-        body: of `scheduledevents`.
-        own_name: of this machine.
-        now_seconds: seconds since the epoch, for an event that gives no time.
-
-    Raises:
-        MalformedNotice: it is not a list of events.
+    Machines of one availability or scale set see each other's events.  An event that gives no time
+    counts from `now_seconds`.
     """
     events = _object(body).get("Events", [])
     if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):

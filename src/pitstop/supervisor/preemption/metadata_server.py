@@ -18,13 +18,7 @@ class MetadataUnavailable(EnvironmentFault):
 
 @dataclass(frozen=True)
 class MetadataAnswer:
-    """What it said.
-
-    Attributes:
-        status: the HTTP status.
-        body: the text, cut at 64 KiB.
-        headers: by name in lower case.
-    """
+    """The HTTP status, the text, cut at 64 KiB, and the headers by name in lower case."""
 
     status: int
     body: str
@@ -40,11 +34,7 @@ class MetadataServer:
     def ask(
         self, path: str, headers: Mapping[str, str], method: str = "GET", said: str = ""
     ) -> MetadataAnswer:
-        """The answer to a question, with a body of its own or not, whatever its status.
-
-        Raises:
-            MetadataUnavailable: there is none.
-        """
+        """The answer, whatever its status; `MetadataUnavailable` where there is none."""
         import http.client
 
         connection = http.client.HTTPConnection(self._address, timeout=TIMEOUT_SECONDS)

@@ -24,12 +24,7 @@ _RETRY_SECONDS = 30.0
 
 
 def pause_seconds(interval_seconds: float, failures: int) -> float:
-    """The time to the next question.
-
-    Args:
-        interval_seconds: between two that are answered.
-        failures: questions without an answer, up to now.
-    """
+    """The time to the next question, after so many questions without an answer."""
     if failures < _PATIENT_FAILURES:
         return interval_seconds
     return max(interval_seconds, _RETRY_SECONDS)
@@ -59,19 +54,12 @@ class PreemptionWatch:
     def choose(
         cls, choice: str, environment: Mapping[str, str], root: Path = Path("/")
     ) -> PreemptionWatch:
-        """The watch that the user asked for.
-
-        Args:
-            choice: one of `CHOICES`.
-            environment: of the supervisor.
-            root: holds `sys`.
-        """
+        """The watch that the user asked for, one of `CHOICES`; `root` holds `sys`."""
         name = detect(root) if choice == "auto" else choice
         cloud = CLOUDS[name]() if name in CLOUDS else None
         return cls(cloud, environment.get(ENV_URL, _URL))
 
     def request(self) -> StopRequested | None:
-        """The request to stop of a notice that has come."""
         notice = self._notice
         return cloud_notice.request(notice, time.time()) if notice is not None else None
 
@@ -115,7 +103,6 @@ class PreemptionWatch:
         return Notice("preemption_acknowledged", text) if told else None
 
     def close(self) -> None:
-        """Asks no more."""
         self._closing.set()
 
     def _follow(self, cloud: Cloud) -> None:

@@ -32,18 +32,11 @@ _EXIT_CODE_FIELD = 49
 class AdoptedProcess(WatchedProcess):
     """The process that asked to be supervised.
 
-    Attributes:
-        pid: its process id.
-        exit: how it ended; None while it lives, and where that stays unknown.
-        gone: it has ended.
+    `exit`: how it ended; None while it lives, and where that stays unknown.
     """
 
     def __init__(self, pid: int) -> None:
-        """Watches a process.
-
-        Raises:
-            EnvironmentFault: it is gone, or the kernel has no pidfd for it.
-        """
+        """Watches a process; `EnvironmentFault` where it is gone, or there is no pidfd."""
         super().__init__()
         self.pid = pid
         self.exit: Exit | None = None
@@ -61,7 +54,6 @@ class AdoptedProcess(WatchedProcess):
         return self._pidfd
 
     def close(self) -> None:
-        """Lets go of it."""
         os.close(self._pidfd)
 
     def collect(self) -> None:

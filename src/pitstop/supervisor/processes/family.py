@@ -16,8 +16,8 @@ import psutil
 def living_descendants(excluding: Collection[int]) -> list[int]:
     """Process ids of our living descendants, without those given and theirs.
 
-    A child of ours that has ended counts until it is collected: it may have
-    left us children of its own after we looked for them.
+    A child of ours that has ended counts until it is collected: it may have left us children of its
+    own after we looked for them.
     """
     children = [child for child in _children(psutil.Process()) if child.pid not in excluding]
     further = [each.pid for child in children for each in _children(child, recursive=True)]
@@ -25,7 +25,6 @@ def living_descendants(excluding: Collection[int]) -> list[int]:
 
 
 def tree_of(pid: int) -> list[int]:
-    """A process and its descendants, itself first."""
     try:
         return [pid, *(child.pid for child in _children(psutil.Process(pid), recursive=True))]
     except psutil.Error:
@@ -42,7 +41,6 @@ def belongs_to(pid: int, ancestors: Collection[int]) -> bool:
 
 
 def group_of(pid: int) -> int | None:
-    """Leader of the process group that a process is in, None when it is gone."""
     try:
         return os.getpgid(pid)
     except ProcessLookupError:
@@ -50,7 +48,6 @@ def group_of(pid: int) -> int | None:
 
 
 def command_of(pid: int) -> str:
-    """The command line of a process, empty when it is gone or hidden."""
     try:
         text = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
@@ -59,7 +56,6 @@ def command_of(pid: int) -> str:
 
 
 def resident_bytes(pid: int) -> int | None:
-    """Memory that a process occupies, None when it is gone."""
     try:
         return int(psutil.Process(pid).memory_info().rss)
     except psutil.Error:
@@ -67,7 +63,6 @@ def resident_bytes(pid: int) -> int | None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process exists and has not ended."""
     try:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.Error:

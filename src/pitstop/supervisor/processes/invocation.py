@@ -32,9 +32,7 @@ class Invocation:
     """A command in its parts.
 
     Attributes:
-        kind: of what it starts.
         target: a script's path as it was given, a module's name, a program's name, or code.
-        arguments: of the target.
         options: of the interpreter, as far as they change what a script does.
         variables: that the command sets for itself, in order of name.
     """
@@ -47,7 +45,6 @@ class Invocation:
 
 
 def is_python_program(word: str) -> bool:
-    """Whether a program's name is that of a Python interpreter."""
     return bool(_PYTHON.match(PurePath(word).name))
 
 

@@ -34,14 +34,9 @@ class _Asked:
 
 
 class JobWatch:
-    """The job of one attempt.
-
-    Attributes:
-        seen: the job, None outside of one.
-    """
+    """The job of one attempt; `seen` is None outside of one."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        """Looks at the environment; asks nobody yet."""
         self._environment = environment
         self.seen = schedulers.find(environment)
         self._asked: list[_Asked] = []
@@ -50,8 +45,8 @@ class JobWatch:
     def heard(self, event: Event) -> JobState | None:
         """What is to be told before this event of the attempt.
 
-        The question goes out when the trainer is gone; the answer is there when the
-        attempt ends.  One that has trained to its end asks nothing.
+        The question goes out when the trainer is gone; the answer is there when the attempt ends.
+        One that has trained to its end asks nothing.
         """
         if isinstance(event, TrainerExited) and event.exit_code != 0:
             self._ask()

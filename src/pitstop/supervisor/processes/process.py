@@ -43,7 +43,7 @@ class StandardStreams:
 class Exit:
     """A process that ended: its status as `os.wait4` gives it, and what it used.
 
-    usage: None for a process that is no child of ours.
+    `usage` is None for a process that is no child of ours.
     """
 
     pid: int
@@ -54,9 +54,7 @@ class Exit:
 def find_program(command: Sequence[str], search_path: str | None = None) -> str:
     """The file that the command's first word names, looked up as a shell does.
 
-    Raises:
-        CommandNotFound: there is none.
-        CommandNotExecutable: there is one that may not be executed.
+    Raises `CommandNotFound` or `CommandNotExecutable`.
     """
     name = command[0]
     found = shutil.which(name, path=search_path)
@@ -91,22 +89,15 @@ def spawn(
     signal_mask: frozenset[signal.Signals] = frozenset(),
     own_session: bool = True,
 ) -> int:
-    """Starts a process as the leader of its own session; returns its pid.
+    """Starts a process as the leader of its own session; its pid.  `OSError` if refused.
 
-    Its own session keeps the terminal's Ctrl-C and hang-up from it; reading
-    from the terminal still works.  Without one it leads a process group of its
-    own, which keeps only the Ctrl-C from it.
+    Its own session keeps the terminal's Ctrl-C and hang-up from it; reading from the terminal still
+    works.  Without one it leads a process group of its own, which keeps only the Ctrl-C from it.
 
     Args:
-        program: the file to execute.
-        command: its arguments, the name it is called by first.
-        environment: its variables.
         streams: its input and output; ours when not given.
         inherit: descriptors that it gets under the same numbers.
         signal_mask: the signals it blocks.
-
-    Raises:
-        OSError: the kernel refuses (limits, memory, a bad executable).
     """
     wiring = [*((fd, fd) for fd in inherit), *(streams or StandardStreams()).wiring]
     start = functools.partial(

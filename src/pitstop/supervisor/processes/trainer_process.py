@@ -13,12 +13,7 @@ from pitstop.supervisor.processes.watched_process import WatchedProcess
 
 
 class TrainerProcess(WatchedProcess):
-    """The command's main process and everything that came out of it.
-
-    Attributes:
-        pid: the main process, leader of its own session.
-        exit: how it ended, None while it lives.
-    """
+    """The command's main process, leader of its own session, and everything that came out of it."""
 
     def __init__(
         self,
@@ -28,12 +23,7 @@ class TrainerProcess(WatchedProcess):
         streams: StandardStreams,
         signal_mask: frozenset[signal.Signals],
     ) -> None:
-        """Starts the command.
-
-        Raises:
-            CommandNotExecutable: the kernel cannot execute the program.
-            EnvironmentFault: the kernel refuses another process.
-        """
+        """Raises `CommandNotExecutable`, or `EnvironmentFault` for no more processes."""
         super().__init__()
         try:
             self.pid = process.spawn(
@@ -45,19 +35,17 @@ class TrainerProcess(WatchedProcess):
 
     @property
     def gone(self) -> bool:
-        """Whether the main process has ended."""
         return self.exit is not None
 
     @property
     def wait_status(self) -> int:
-        """Of the main process, as `os.wait4` gives it; 0 while it lives."""
         return self.exit.wait_status if self.exit else 0
 
     def collected(self, ended: Exit, trainer_pid: int) -> None:
         """Takes note of a process that ended.
 
-        A script that went into the background ends as its training process
-        does, not as the one that left it there.
+        A script that went into the background ends as its training process does, not as the one
+        that left it there.
         """
         trained_behind = self.exit is not None and ended.pid == trainer_pid
         if ended.pid == self.pid or trained_behind:
@@ -68,7 +56,6 @@ class TrainerProcess(WatchedProcess):
         signalling.send_to_group(signal.SIGSTOP, self.pid)
 
     def resume(self, away_seconds: float) -> None:
-        """Lets a stopped process group go on; the time away counts for nothing."""
         super().resume(away_seconds)
         signalling.send_to_group(signal.SIGCONT, self.pid)
 
@@ -86,15 +73,8 @@ def aftermath(
 ) -> Trigger | None:
     """What the end of the main process means; None when there is only to wait.
 
-    A main process that succeeds while the training process lives has gone into
-    the background; and while nobody has reported to train, any survivor may be
-    about to.
-
-    Args:
-        wait_status: of the main process.
-        trainer_pid: the process that trains or trained, 0 when nobody reported.
-        survivors: processes of the command that still live.
-        state: of the lifecycle.
+    A main process that succeeds while the training process lives has gone into the background; and
+    while nobody has reported to train (`trainer_pid` is 0), any survivor may be about to.
     """
     if not survivors:
         return Trigger.TRAINER_GONE

@@ -11,11 +11,7 @@ _NEVER = float("inf")
 
 
 class WatchedProcess(ABC):
-    """A trainer and what came out of it.
-
-    Attributes:
-        killed: all of it was sent SIGKILL.
-    """
+    """A trainer and what came out of it; `killed`: all of it was sent SIGKILL."""
 
     def __init__(self) -> None:
         self.killed = False
@@ -31,7 +27,6 @@ class WatchedProcess(ABC):
         self._send(signal.SIGTERM, descendants)
 
     def kill(self, descendants: Collection[int]) -> None:
-        """Kills all of it."""
         self._kill_at = _NEVER
         self.killed = True
         self._send(signal.SIGKILL, descendants)
@@ -42,7 +37,6 @@ class WatchedProcess(ABC):
         return time.monotonic() >= self._kill_at
 
     def resume(self, away_seconds: float) -> None:
-        """It goes on after a suspension; the time away counts for nothing."""
         self._kill_at += away_seconds
 
     @abstractmethod

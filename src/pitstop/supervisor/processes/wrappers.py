@@ -13,12 +13,7 @@ _ENV = "env"
 
 @dataclass(frozen=True)
 class _WrapperForm:
-    """How a wrapper is called.
-
-    Attributes:
-        valued: its options that take a value, long and short.
-        words: the number of words between its options and the program.
-    """
+    """How a wrapper is called: options that take a value, words before the program."""
 
     valued: frozenset[str] = frozenset()
     words: int = 0

@@ -35,12 +35,9 @@ class AttemptState:
         resume_refused: the saved state does not fit the script.
         checkpoint_step: step of the newest durable checkpoint.
         checkpoint: its folder's name.
-        checkpoint_seconds: when it was written, seconds since the epoch.
         checkpoint_bytes: its size, 0 before the first of the attempt.
         save_seconds: what it took to write, 0 before the first of the attempt.
         dead_workers: process ids of the trainer's children that died unasked.
-        best: the best epoch of the attempt.
-        last_epoch: the last that ended.
     """
 
     stop_requested: bool = False
@@ -76,7 +73,6 @@ class AttemptState:
 
 
 def tell(attempt_state: AttemptState, event: Event, now_seconds: float) -> AttemptState:
-    """The state after one more event."""
     match event:
         case StopRequested():
             return replace(attempt_state, stop_requested=True)

@@ -32,7 +32,6 @@ def better(best: BestEpoch | None, event: EpochEnded) -> BestEpoch | None:
 
 
 def best_of(epochs: Iterable[EpochEnded]) -> BestEpoch | None:
-    """The best of these, in their order."""
     best: BestEpoch | None = None
     for event in epochs:
         best = better(best, event)

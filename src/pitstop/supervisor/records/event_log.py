@@ -14,11 +14,7 @@ _JOURNAL_PROBLEM = "the journal cannot be written: {}. Training goes on; `why` w
 
 
 class EventLog:
-    """The one door for events.
-
-    Attributes:
-        attempt_state: what has happened so far.
-    """
+    """The one door for events."""
 
     def __init__(self, recorder: JournalWriter, say: Callable[[str], None]) -> None:
         self.attempt_state = AttemptState()

@@ -112,7 +112,6 @@ def sources(command: Sequence[str]) -> dict[str, JsonValue]:
 
 
 def usable_cpus() -> int:
-    """How many CPUs this process, and so the command, may use."""
     if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -121,9 +120,8 @@ def usable_cpus() -> int:
 def find_script(command: Sequence[str], folder: Path = _HERE) -> Path | None:
     """The script, the module's file, or the first word after a launcher that is a file.
 
-    Relative words are looked for in `folder`.
-
-    A file that is too large for a script is passed over: it is data, and to read it takes long.
+    Words are looked for in `folder`.  A file that is too large for a script is passed over: it is
+    data, and to read it takes long.
     """
     invocation = parse(command)
     first: tuple[str, ...] = ()
@@ -175,7 +173,6 @@ def compare(
 
 
 def describe(change: EnvironmentChanged) -> str:
-    """One line for the user."""
     if change.what == COMMAND:
         return f"{COMMAND} has changed since the last attempt ({change.before} -> {change.now})."
     if change.what in _SHOWN_BY_NAME:
@@ -229,7 +226,6 @@ def _content(path: Path) -> bytes:
 
 
 def digest_of(path: Path) -> str:
-    """The digest of a file's content; of one that cannot be read, that of nothing."""
     return _digest(_content(path))
 
 

@@ -31,8 +31,6 @@ class History:
         environment: its fingerprint.
         versions: library versions of the last one that trained.
         save_seconds: what the newest checkpoint took to write, 0 when there is none.
-        epochs: the epochs that have ended, in the order of the journal.
-        losses: how often they lost what was in memory.
         start_from: the saved weights that the run began with, or empty.
     """
 
@@ -46,7 +44,6 @@ class History:
 
     @classmethod
     def from_entries(cls, entries: Sequence[Entry]) -> History:
-        """From the journal as it is before the attempt."""
         started = [each.event for each in entries if isinstance(each.event, AttemptStarted)]
         connected = [each.event for each in entries if isinstance(each.event, TrainerConnected)]
         committed = [each.event for each in entries if isinstance(each.event, CheckpointCommitted)]
@@ -63,7 +60,6 @@ class History:
     def environment_changes(
         self, environment: Mapping[str, JsonValue]
     ) -> tuple[EnvironmentChanged, ...]:
-        """What differs from the last attempt."""
         return fingerprint.compare(self.environment, environment)
 
     def version_changes(self, event: TrainerConnected) -> tuple[EnvironmentChanged, ...]:
@@ -93,8 +89,7 @@ def _all_versions(event: TrainerConnected) -> dict[str, str]:
 def reached_step(entries: Sequence[Entry]) -> int:
     """The step that the last attempt had reached; -1 when that is not known.
 
-    Attempts that ended before their first step, such as one that was not
-    resumed, say nothing about what is executed again.
+    Attempts that ended before their first step say nothing about what is executed again.
     """
     reached: dict[int, int] = {}
     for entry in entries:

@@ -39,11 +39,7 @@ class JournalWriter:
     """Appends events in order; those the disk refuses are tried again later."""
 
     def __init__(self, path: Path, attempt: int) -> None:
-        """Opens the journal.
-
-        Raises:
-            OSError: it cannot be opened.
-        """
+        """Opens the journal, or raises `OSError`."""
         self._journal = Journal(path, attempt)
         self._waiting: deque[tuple[float, Event]] = deque(maxlen=_MOST_KEPT)
         self.problem = ""
@@ -62,7 +58,6 @@ class JournalWriter:
             self.problem = error.strerror or str(error)
 
     def close(self) -> None:
-        """Closes the journal."""
         try:
             self._journal.close()
         except OSError as error:

@@ -17,12 +17,7 @@ from pitstop.journal import Entry
 
 @dataclass(frozen=True)
 class Losses:
-    """What the attempts before have seen.
-
-    Attributes:
-        count: attempts that ended without a word of supervisor or persister.
-        observed_seconds: how long the attempts ran, all together.
-    """
+    """How many attempts ended without a word of supervisor or persister, and how long all ran."""
 
     count: int = 0
     observed_seconds: float = 0.0
@@ -39,11 +34,7 @@ class Losses:
         )
 
     def mean_seconds(self, running_seconds: float = 0.0) -> float:
-        """The mean time between two losses; infinite while there was none.
-
-        Args:
-            running_seconds: how long the present attempt has run.
-        """
+        """The mean time between two losses, the present attempt counted; infinite without any."""
         if not self.count:
             return math.inf
         return (self.observed_seconds + running_seconds) / self.count
@@ -56,15 +47,11 @@ NO_LOSSES = Losses()
 def optimal_interval_seconds(cost_seconds: float, mean_seconds: float) -> float:
     """The time between checkpoints that loses least, to first order: sqrt(2 C M) - C.
 
-    J. T. Daly, "A higher order estimate of the optimum checkpoint interval for
-    restart dumps", Future Generation Computer Systems 22 (2006) 303-312, after
-    J. W. Young, "A first order approximation to the optimum checkpoint
-    interval", Communications of the ACM 17 (1974) 530-531.  For a cost of 2 M
-    or more Daly's answer is M.
-
-    Args:
-        cost_seconds: C, what a checkpoint takes.
-        mean_seconds: M, the mean time between losses.
+    C is what a checkpoint costs, M the mean time between losses.  J. T. Daly, "A higher order
+    estimate of the optimum checkpoint interval for restart dumps", Future Generation Computer
+    Systems 22 (2006) 303-312, after J. W. Young, "A first order approximation to the optimum
+    checkpoint interval", Communications of the ACM 17 (1974) 530-531.  For a cost of 2 M or more
+    Daly's answer is M.
     """
     if cost_seconds >= 2 * mean_seconds:
         return mean_seconds

@@ -18,12 +18,9 @@ VARIABLE = "TF_NUM_INTRAOP_THREADS"
 
 @dataclass(frozen=True)
 class Threads:
-    """The choice for one attempt.
+    """How many threads an op is split over, and how many CPUs there are.
 
-    Attributes:
-        count: threads that an op is split over.
-        cpus: CPUs that the attempt may use.
-        kept: whether the number is that of the attempts before, against TensorFlow's choice.
+    `kept`: the number is that of the attempts before, against TensorFlow's choice.
     """
 
     count: int
@@ -32,12 +29,10 @@ class Threads:
 
     @property
     def variables(self) -> dict[str, str]:
-        """What the trainer's environment needs for it."""
         return {VARIABLE: str(self.count)} if self.kept else {}
 
     @property
     def notice(self) -> Notice:
-        """What the user is told when the number was kept."""
         return Notice(
             "threads_kept",
             f"TensorFlow computes with {self.count} threads as before, "
@@ -49,10 +44,7 @@ class Threads:
 def choose(cpus: int, environment: Mapping[str, str], before: Mapping[str, JsonValue]) -> Threads:
     """The user's number if there is one, then that of the attempt before, then the CPUs.
 
-    Args:
-        cpus: CPUs that the attempt may use.
-        environment: the user's variables.
-        before: fingerprint of the last attempt, empty for the first.
+    `before` is the fingerprint of the last attempt, empty for the first.
     """
     wanted = environment.get(VARIABLE, "")
     if wanted.isdecimal() and int(wanted):

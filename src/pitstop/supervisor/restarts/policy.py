@@ -36,12 +36,7 @@ BRAKE: Mapping[str, int] = MappingProxyType(
 
 @dataclass(frozen=True)
 class RestartPolicy:
-    """What was asked for.
-
-    Attributes:
-        most: restarts of one call of `pitstop run`, 0 for none.
-        after_hang: a training that was ended because it stood still is started again.
-    """
+    """How many restarts one call of `pitstop run` makes, and whether after a standstill."""
 
     most: int = 0
     after_hang: bool = True
@@ -49,12 +44,7 @@ class RestartPolicy:
 
 @dataclass(frozen=True)
 class AttemptFailure:
-    """An attempt that failed.
-
-    Attributes:
-        cause: as a diagnosis names it.
-        step: training steps that the run had completed.
-    """
+    """An attempt that failed: its cause, and the steps that the run had completed."""
 
     cause: str
     step: int
@@ -62,25 +52,14 @@ class AttemptFailure:
 
 @dataclass(frozen=True)
 class Decision:
-    """What follows a failure.
-
-    Attributes:
-        wait_seconds: until the next attempt; None for no further one.
-        reason: why there is none, in the user's words.
-    """
+    """The wait until the next attempt; None for no further one, with the reason."""
 
     wait_seconds: float | None
     reason: str = ""
 
 
 def decide(failures: Sequence[AttemptFailure], policy: RestartPolicy, chance: float) -> Decision:
-    """What to do after the last of these failures.
-
-    Args:
-        failures: of this call, in order; at least one.
-        policy: what was asked for.
-        chance: a random number from 0 up to 1, for the jitter.
-    """
+    """What to do after the last of these failures; `chance`, below 1, makes the jitter."""
     last = failures[-1]
     if last.cause not in BRAKE:
         return Decision(None, f"{last.cause} would come back; something must be mended first")

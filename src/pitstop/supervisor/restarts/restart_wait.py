@@ -49,16 +49,7 @@ class RestartWait:
         save_seconds: float,
         cluster: ClusterLink,
     ) -> None:
-        """Waits for nothing yet.
-
-        Args:
-            signal_queue: of the supervisor.
-            control: the run's socket.
-            stop_sources: the stop file, the time limit, and the cloud.
-            status: what to answer who asks for it.
-            save_seconds: what a checkpoint takes; an attempt that cannot save is no use.
-            cluster: whose members wait as well.
-        """
+        """`save_seconds`: an attempt that cannot be saved any more is no use."""
         self._signals = signal_queue
         self._control = control
         self._stop_sources = stop_sources

@@ -36,14 +36,7 @@ class Restarts:
     def after(
         self, state: State, step: int, run_dir: Path, record: Callable[[Event], None]
     ) -> float | None:
-        """How long to wait before the next attempt; None when there is to be none.
-
-        Args:
-            state: in which the attempt ended.
-            step: training steps that the run had completed.
-            run_dir: the run's folder.
-            record: where the decision is told.
-        """
+        """How long to wait before the next attempt, None for no other; records the decision."""
         if state is not State.FAILED or not self._policy.most:
             return None
         failure = AttemptFailure(self._cause_of(run_dir), step)

@@ -72,8 +72,7 @@ def is_moved(before: StartedCommand, now: StartedCommand, *, mirrored: bool) -> 
 def admit(request: RunRequest, folder: RunFolder) -> None:
     """Makes sure that what the run has saved is for the command.
 
-    Raises:
-        CommandChanged: it is another command's, and nobody has said that it is meant.
+    Raises `CommandChanged` where it is another's, and nobody has said that it is meant.
     """
     meant = request.settings.take or request.settings.force
     found = () if meant else changes_of(request, folder)

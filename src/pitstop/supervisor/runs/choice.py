@@ -39,16 +39,10 @@ class RunChoice:
 def choose(command: Sequence[str], *, takes: bool = False, root: Path = RUNS) -> RunChoice:
     """The run of this command below `root`; a new one where there is none.
 
-    Two calls at the same time never get one folder for two commands.
+    Two calls at the same time never get one folder for two commands.  With `takes`, another command
+    of the same script may go on with its newest run.
 
-    Args:
-        command: what is to be started.
-        takes: another command of the same script may go on with its newest run.
-        root: folder of the runs.
-
-    Raises:
-        RunFolderInvalid: a folder of such a name has a damaged identity.
-        RunFolderUnwritable: the disk refused.
+    Raises `RunFolderInvalid` or `RunFolderUnwritable`.
     """
     now, name = present_command(command), run_name(command)
     with alone(root):

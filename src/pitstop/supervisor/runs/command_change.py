@@ -24,11 +24,8 @@ _Group = tuple[str, ...]
 def changes(before: StartedCommand, now: StartedCommand, *, moved: bool) -> tuple[Difference, ...]:
     """What differs; nothing for the same command.
 
-    Args:
-        before: the command of the run.
-        now: the one that is to be started.
-        moved: the run, or its project, lies elsewhere than it did: paths say nothing then,
-            and the same place of the same script below its working folder is the same.
+    Where the run or its project has `moved`, paths say nothing, and the same place of the same
+    script below its working folder is the same.
     """
     one, other = parse(before.words), parse(now.words)
     found = list(_of_target(before, one, now, other, moved=moved))
@@ -47,7 +44,6 @@ def same_target(before: StartedCommand, now: StartedCommand, *, moved: bool) -> 
 
 
 def in_words(found: Sequence[Difference]) -> str:
-    """All of them, for a message."""
     return "; ".join(
         f"{each.name}: {each.before or _NONE} -> {each.now or _NONE}" for each in found
     )

@@ -22,13 +22,7 @@ def of_new_runs(environment: Mapping[str, str]) -> str:
 def hash_seed(
     run_entropy: str, environment: Mapping[str, str], before: Mapping[str, JsonValue]
 ) -> dict[str, str]:
-    """Python's hash seed: the user's, that of before, or one from the run's entropy.
-
-    Args:
-        run_entropy: of the run's identity.
-        environment: the user's variables.
-        before: fingerprint of the last attempt, empty for the first.
-    """
+    """Python's hash seed: the user's, that of the attempt before, or one from the entropy."""
     known = before.get("env")
     earlier = known.get(HASH_SEED) if isinstance(known, dict) else None
     return {HASH_SEED: environment.get(HASH_SEED) or earlier or _derived(run_entropy)}

@@ -17,20 +17,14 @@ class RunRequest:
     """One call of `pitstop run`.
 
     Attributes:
-        run_dir: the run's folder, made when missing.
         mirror: URL of its mirror, empty for none.
-        command: the user's command and its arguments.
         settings: what the trainer obeys.
         grace_seconds: the longest wait for a boundary after a stop request.
         max_seconds: time for the whole call, 0 for no limit; None asks the
             scheduler's environment.
         stop_when: a condition on the metrics, see `stop_condition`; or empty.
         stops: what else stops it, and how much time there is then.
-        retention: which checkpoints are kept.
-        restarts: how often to start again after a failure.
-        hang: what counts as a standstill, and what is done about it.
         new: put an existing run aside and start over.
-        status_line: show one on a terminal that can.
         trainer_pid: a process that runs the command already and is to be
             supervised, 0 to start the command.
         launcher_pid: our parent, whose end is to stop the run; 0 for none.
@@ -55,13 +49,7 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a call of `pitstop run` ended.
-
-    Attributes:
-        state: "completed", "stopped" or "failed".
-        exit_code: for the shell.
-        attempt: the attempt that was made, 0 when none was needed.
-    """
+    """How a call of `pitstop run` ended; attempt 0: none was needed."""
 
     state: str
     exit_code: int

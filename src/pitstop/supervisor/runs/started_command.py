@@ -11,14 +11,10 @@ from pitstop.journal import Entry
 
 @dataclass(frozen=True)
 class StartedCommand:
-    """What was started, where.
+    """What was started, where; empty where it is not on record.
 
     Attributes:
-        words: the command.
-        cwd: absolute folder that it was started in; empty if it is not on record.
-        host: host name; empty if it is not on record.
         script: absolute path of the script, without links; empty for none.
-        script_digest: of its text.
         files: digests of the small files that the command names, by their words.
     """
 

@@ -32,15 +32,7 @@ def live_status(
     progress: Progress,
     now_seconds: float,
 ) -> Status:
-    """The status from what is known.
-
-    Args:
-        identity: run, attempt, processes and sizes; everything else is filled in.
-        state: of the lifecycle.
-        attempt_state: of the attempt so far.
-        progress: what the trainer published.
-        now_seconds: seconds since the epoch.
-    """
+    """The status of an attempt; `identity` has run, attempt, processes and sizes."""
     status = replace(
         identity,
         state=_PUBLIC[state],

@@ -108,7 +108,6 @@ class Status:
     restarts_left: int = 0
 
     def to_json(self) -> dict[str, JsonValue]:
-        """For a message, or for `status --json`."""
         return dataclasses.asdict(self)
 
     @classmethod

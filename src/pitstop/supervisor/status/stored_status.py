@@ -31,11 +31,7 @@ _E = TypeVar("_E", bound=Event)
 
 
 def stored_status(folder: RunFolder) -> Status:
-    """Reads journal and checkpoints.
-
-    Raises:
-        FormatTooNew: a checkpoint was written by a newer Pitstop.
-    """
+    """Reads journal and checkpoints; `FormatTooNew` where a newer Pitstop wrote one."""
     manifests = [each.manifest for each in Catalog(folder.checkpoints).entries() if each.manifest]
     entries = journal.read(folder.journal).entries
     return status_from(str(folder.path), entries, manifests[0] if manifests else None, time.time())
@@ -44,10 +40,7 @@ def stored_status(folder: RunFolder) -> Status:
 def status_from(
     run_dir: str, entries: Sequence[Entry], newest: Manifest | None, now_seconds: float
 ) -> Status:
-    """The status of a run without a supervisor.
-
-    An attempt without an end lost its supervisor, and has failed.
-    """
+    """The status of a run without a supervisor; an attempt without an end has failed."""
     attempt = max((entry.attempt for entry in entries), default=0)
     own = [entry for entry in entries if entry.attempt == attempt]
     started, ended = _last(own, AttemptStarted), _last(own, AttemptEnded)

@@ -14,15 +14,7 @@ class ConditionWatch:
     """One `--stop-when`; it asks once."""
 
     def __init__(self, text: str, before: Iterable[Event] = ()) -> None:
-        """Learns the epochs of earlier attempts.
-
-        Args:
-            text: a condition, see `stop_condition`; empty for one that never holds.
-            before: events of earlier attempts, in their order.
-
-        Raises:
-            ValueError: the text is no condition.
-        """
+        """Learns the epochs of earlier attempts; `ValueError` where the text is no condition."""
         self._text = text
         self._holds = stop_condition.parse(text) if text else None
         self._epochs: dict[int, dict[int, Mapping[str, float]]] = {}

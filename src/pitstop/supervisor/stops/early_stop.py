@@ -13,10 +13,7 @@ _USUAL = (signal.SIG_DFL, signal.default_int_handler)
 
 
 def heed() -> None:
-    """From now on a signal that asks for a stop ends this process as stopped.
-
-    One that is ignored stays ignored.
-    """
+    """From now on a signal that asks for a stop, if not ignored, ends this process as stopped."""
     for each in _ASKING:
         if signal.getsignal(each) in _USUAL:
             signal.signal(each, _leave)

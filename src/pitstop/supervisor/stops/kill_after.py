@@ -24,11 +24,7 @@ def seconds_left(
 ) -> float | None:
     """The time from a signal to the SIGKILL that follows it; None when it is not known.
 
-    Args:
-        received: the signal.
-        sender_command: the command line of its sender, empty if it is not known.
-        given_seconds: as the user says for SIGTERM, 0 for no limit; None if nothing is said.
-        environment: of the supervisor.
+    `given_seconds`: as the user says for SIGTERM, 0 for no limit; None if nothing is said.
     """
     if received is signal.SIGTERM and given_seconds is not None:
         return given_seconds or None

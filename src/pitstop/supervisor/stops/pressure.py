@@ -49,10 +49,8 @@ class Reading:
     Attributes:
         available_bytes: memory that may still be taken.
         falling_bytes: by how much it fell in each of the last seconds, at least.
-        trainer_bytes: memory that the trainer has.
         stalled_share: of the time in which everybody waited for memory.
         swapping_bytes: read back from swap in each of the last seconds, at least.
-        disk_free_bytes: left on the disk of the run's folder.
         checkpoint_bytes: size of the last checkpoint, 0 before the first.
     """
 
@@ -109,12 +107,7 @@ _RULES: Mapping[Shortage, _Rule] = MappingProxyType(
 
 
 def judge(before: frozenset[Shortage], reading: Reading) -> frozenset[Shortage]:
-    """What is short now.
-
-    Args:
-        before: what was short at the last reading.
-        reading: what there is.
-    """
+    """What is short now; `before` was short at the last reading."""
     return frozenset(
         each
         for each, rule in _RULES.items()
@@ -123,7 +116,6 @@ def judge(before: frozenset[Shortage], reading: Reading) -> frozenset[Shortage]:
 
 
 def describe(shortage: Shortage, reading: Reading) -> str:
-    """A shortage in words, with its numbers."""
     numbers = {
         Shortage.MEMORY: f"{_megabytes(reading.available_bytes)} left, of which the last seconds "
         f"took {_megabytes(reading.falling_bytes)}/s",
@@ -136,7 +128,6 @@ def describe(shortage: Shortage, reading: Reading) -> str:
 
 
 def notice(text: str) -> Notice:
-    """For the user, when training goes on."""
     return Notice(
         "pressure",
         f"{text[:1].upper()}{text[1:]}; what was trained is saved, and training goes on.",
@@ -145,7 +136,6 @@ def notice(text: str) -> Notice:
 
 
 def request(text: str) -> StopRequested:
-    """The stop that `--on-pressure stop` asks for."""
     return StopRequested(source="pressure", urgency="graceful", reason=text)
 
 

@@ -30,13 +30,7 @@ class PressureWatch:
         trainer_bytes: Callable[[], int | None],
         checkpoint_bytes: int,
     ) -> str:
-        """What has got short since it last was not, in words; empty mostly.
-
-        Args:
-            now_seconds: CLOCK_MONOTONIC.
-            trainer_bytes: asks for the memory that the trainer has, None when it is gone.
-            checkpoint_bytes: size of the last checkpoint, 0 before the first.
-        """
+        """What has got short since it last was not, in words; empty mostly."""
         if now_seconds < self._look_at:
             return ""
         self._look_at = now_seconds + _LOOK_SECONDS

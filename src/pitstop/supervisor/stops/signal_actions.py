@@ -33,17 +33,12 @@ _USUAL: Mapping[signal.Signals, Action] = MappingProxyType(
 
 @dataclass(frozen=True)
 class SignalActions:
-    """The actions of one call of `pitstop run`.
-
-    Attributes:
-        chosen: those that the user chose; the others are as usual.
-    """
+    """The actions that the user chose; the others are as usual."""
 
     chosen: Mapping[signal.Signals, Action] = field(default_factory=dict)
 
     @property
     def all(self) -> Mapping[signal.Signals, Action]:
-        """Every signal that does something here."""
         return {**_USUAL, **self.chosen}
 
     def of(self, number: signal.Signals) -> Action | None:
@@ -52,20 +47,12 @@ class SignalActions:
 
     @classmethod
     def from_texts(cls, texts: Iterable[str]) -> SignalActions:
-        """From `USR1=checkpoint` and the like; a later one wins.
-
-        Raises:
-            ValueError: one of them is something else.
-        """
+        """From `USR1=checkpoint` and the like; a later one wins.  Else `ValueError`."""
         return cls(dict(parse(text) for text in texts))
 
 
 def parse(text: str) -> tuple[signal.Signals, Action]:
-    """A signal and its action, from `USR1=checkpoint` or `SIGUSR1=checkpoint`.
-
-    Raises:
-        ValueError: it is something else.
-    """
+    """A signal and its action, from `USR1=checkpoint` or `SIGUSR1=checkpoint`."""
     name, _, action = text.partition("=")
     name = name.strip().upper().removeprefix("SIG")
     actions = {each.value: each for each in Action}

@@ -31,9 +31,7 @@ class ReceivedSignal:
     """A signal that arrived.
 
     Attributes:
-        signal: which one.
         sender_pid: process that sent it, None when the kernel did.
-        sender_uid: its user, None when the kernel did.
         from_terminal: the terminal made it (Ctrl-C, Ctrl-Z, hang-up).
         action: what it is to do; None for one that is no business of the user's.
     """
@@ -46,7 +44,6 @@ class ReceivedSignal:
 
     @property
     def asks_to_stop(self) -> bool:
-        """Whether it is to stop the run."""
         return self.action in (Action.STOP, Action.NOW)
 
 
@@ -55,8 +52,8 @@ def stop_request(
 ) -> StopRequested:
     """The event of a signal that asks to stop.
 
-    A Ctrl-C after an earlier request wants the end at once; a repeated SIGTERM
-    is only a scheduler that says everything twice.
+    A Ctrl-C after an earlier request wants the end at once; a repeated SIGTERM is only a scheduler
+    that says everything twice.
     """
     at_once = received.action is Action.NOW or (again and received.signal is signal.SIGINT)
     return StopRequested(
@@ -91,8 +88,8 @@ def watched_signals(
 ) -> frozenset[signal.Signals]:
     """The signals to wait for.
 
-    One that was ignored when we started stays ignored, unless the user has chosen
-    what it does: that is how `nohup` and a shell's background jobs ask to be left alone.
+    One that was ignored when we started stays ignored, unless the user has chosen what it does:
+    that is how `nohup` and a shell's background jobs ask to be left alone.
     """
     watched = _OTHERS | frozenset(actions.all)
     may_be_ignored = watched - _NEVER_IGNORED - frozenset(actions.chosen)
@@ -100,13 +97,10 @@ def watched_signals(
 
 
 class SignalQueue:
-    """Blocks the watched signals in this process and collects them.
+    """Blocks the watched signals in this process and collects them; readable when there is one.
 
-    Must be made in the main thread.  `fileno()` becomes readable when
-    something is in the queue.
-
-    A thread that a library started before us (a BLAS pool, a debugger) blocks
-    nothing, and the kernel may hand it our signals.  They are caught there by
+    Must be made in the main thread.  A thread that a library started before us (a BLAS pool, a
+    debugger) blocks nothing, and the kernel may hand it our signals.  They are caught there by
     ordinary handlers, which only do not know the sender.
     """
 
@@ -133,11 +127,9 @@ class SignalQueue:
         return self.original_mask | self._watched
 
     def fileno(self) -> int:
-        """For selectors."""
         return self._wake_in.fileno()
 
     def take(self) -> list[ReceivedSignal]:
-        """Everything that arrived, in order."""
         self._wake_in.recv(1 << 12)
         return [self._received.popleft() for _ in range(len(self._received))]
 

@@ -41,11 +41,7 @@ _LARGER_IS_BETTER = re.compile(r"acc$|accuracy$|auc$")
 
 
 def parse(text: str) -> Condition:
-    """The condition that a text means.
-
-    Raises:
-        ValueError: it means none; says where.
-    """
+    """The condition that a text means; else a `ValueError` that says where it goes wrong."""
     parser = _Parser(text)
     condition = parser.condition()
     parser.end()

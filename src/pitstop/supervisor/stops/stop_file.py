@@ -15,8 +15,8 @@ _READ_BYTES = 1000
 def obey(path: Path) -> StopRequested | None:
     """The request that the file makes, None when it is not there; removes it.
 
-    Its first line, if it has one, is the reason.  A file that cannot be read is
-    a request all the same.
+    Its first line, if it has one, is the reason.  A file that cannot be read is a request all the
+    same.
     """
     try:
         state = path.lstat()

@@ -16,11 +16,10 @@ class StopPolicy:
     """What the user has chosen.
 
     Attributes:
-        preemption: whose notices are followed, see `preemption_watch.CHOICES`.
+        preemption: whose notices are followed, one of `preemption.watch.CHOICES`.
         stops_under_pressure: memory or disk that gets short stops the run; else it
             is saved, and goes on.
         acknowledges: the cloud is told when its notice was obeyed.
-        signals: what each of them does.
         kill_after_seconds: from a SIGTERM to the SIGKILL that follows, 0 for none;
             None if nothing is known.
     """
@@ -39,13 +38,6 @@ class StopPolicy:
         *,
         again: bool,
     ) -> StopRequested:
-        """The event of a signal that asks to stop.
-
-        Args:
-            received: the signal.
-            sender_command: the command line of its sender, empty if it is not known.
-            environment: of the supervisor.
-            again: somebody has asked before.
-        """
+        """The event of a signal that asks to stop; `again`: somebody has asked before."""
         left = seconds_left(received.signal, sender_command, self.kill_after_seconds, environment)
         return stop_request(received, sender_command, again=again, seconds_left=left)

@@ -15,11 +15,7 @@ _LOOK_SECONDS = 0.25
 
 
 class StopSources:
-    """Asked at every turn of the supervision; looks around now and then.
-
-    Attributes:
-        limit: the time there is; None without a limit.
-    """
+    """Asked at every turn of the supervision; looks around now and then."""
 
     def __init__(
         self,
@@ -27,13 +23,6 @@ class StopSources:
         limit: TimeLimit | None,
         preempted: Callable[[], StopRequested | None] = lambda: None,
     ) -> None:
-        """Looks at nothing yet.
-
-        Args:
-            stop_file: the file that asks for a stop.
-            limit: of the call of `pitstop run`, if there is one.
-            preempted: asks whether the machine is taken away.
-        """
         self.limit = limit
         self._stop_file = stop_file
         self._preempted = preempted
@@ -42,13 +31,7 @@ class StopSources:
     def request(
         self, now_seconds: float, step_seconds: float, save_seconds: float
     ) -> StopRequested | None:
-        """A reason to stop that has come up; None mostly.
-
-        Args:
-            now_seconds: CLOCK_MONOTONIC.
-            step_seconds: measured time of a step.
-            save_seconds: measured time to make a checkpoint durable.
-        """
+        """A reason to stop that has come up; None mostly."""
         if self.limit is not None:
             asked = time_limit.request(self.limit, now_seconds, step_seconds, save_seconds)
             if asked is not None:
@@ -59,12 +42,7 @@ class StopSources:
         return self._preempted() or stop_file.obey(self._stop_file)
 
     def heard(self, asked: StopRequested, now_seconds: float) -> None:
-        """Somebody asks for a stop, and may end the run by force after a while.
-
-        Args:
-            asked: the request.
-            now_seconds: CLOCK_MONOTONIC.
-        """
+        """Somebody asks for a stop, and may end the run by force after a while."""
         if asked.seconds_left is not None:
             set_by = asked.signal or asked.source
             given = TimeLimit(asked.seconds_left, now_seconds + asked.seconds_left, set_by)

@@ -21,13 +21,7 @@ _SAVES = 2
 
 @dataclass(frozen=True)
 class TimeLimit:
-    """The time that a call of `pitstop run` has.
-
-    Attributes:
-        seconds: from the start of the supervisor.
-        ends_at_seconds: the end, CLOCK_MONOTONIC.
-        set_by: in the user's words.
-    """
+    """The time that a call of `pitstop run` has, from its start; it ends on CLOCK_MONOTONIC."""
 
     seconds: float
     ends_at_seconds: float
@@ -40,15 +34,11 @@ def find(
     clock_seconds: float,
     started_seconds: float,
 ) -> TimeLimit | None:
-    """The limit that was asked for, or else the end of the Slurm job.
+    """The limit that was asked for (0 for none), or else the end of the Slurm job.
 
-    An end that has passed is of a job that is not ours: a shell that outlived it.
-
-    Args:
-        max_seconds: as asked for, 0 for no limit, None to look at the job.
-        environment: of the supervisor; see sbatch(1) for SLURM_JOB_END_TIME.
-        clock_seconds: seconds since the epoch.
-        started_seconds: the same moment, CLOCK_MONOTONIC.
+    An end that has passed is of a job that is not ours: a shell that outlived it.  See sbatch(1)
+    for SLURM_JOB_END_TIME.  `started_seconds` (CLOCK_MONOTONIC) is the same moment as
+    `clock_seconds`.
     """
     if max_seconds is not None:
         limit = TimeLimit(max_seconds, started_seconds + max_seconds, "--max-time")
@@ -61,17 +51,11 @@ def find(
 
 
 def sooner(one: TimeLimit | None, other: TimeLimit) -> TimeLimit:
-    """Whichever ends first."""
     return other if one is None or other.ends_at_seconds < one.ends_at_seconds else one
 
 
 def lead_seconds(step_seconds: float, save_seconds: float) -> float:
-    """How long before the end to ask for the stop.
-
-    Args:
-        step_seconds: measured time of a step.
-        save_seconds: measured time to make a checkpoint durable.
-    """
+    """How long before the end to ask for the stop."""
     return step_seconds + _SAVES * save_seconds + MARGIN_SECONDS
 
 
@@ -93,14 +77,7 @@ def request(
 def within(
     limit: TimeLimit, wait: Patience, asked_at_seconds: float, save_seconds: float
 ) -> Patience:
-    """A wait for the trainer, cut so that the newest snapshot can still be saved.
-
-    Args:
-        limit: the time there is.
-        wait: how long one would wait without it.
-        asked_at_seconds: when the trainer was asked to stop, CLOCK_MONOTONIC.
-        save_seconds: measured time to make a checkpoint durable.
-    """
+    """A wait for the trainer, cut so that the newest snapshot can still be saved."""
     last_call = _last_call(limit, save_seconds)
     return replace(wait, seconds=max(0.0, min(wait.seconds, last_call - asked_at_seconds)))
 

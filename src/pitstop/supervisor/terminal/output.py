@@ -27,11 +27,9 @@ _CLOSE_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Channel:
-    """One way of the script's output to ours.
+    """One way of the script's output to ours, for its descriptors 1, 2 or both.
 
-    Attributes:
-        targets: the script's descriptors that write into it (1, 2 or both).
-        terminal: it is a pseudo-terminal; else a pipe.
+    `terminal`: it is a pseudo-terminal; else a pipe.
     """
 
     targets: tuple[int, ...]
@@ -41,8 +39,8 @@ class Channel:
 def plan_channels(*, stdout_tty: bool, stderr_tty: bool, same_file: bool) -> tuple[Channel, ...]:
     """The channels for our own output: what is a terminal stays one.
 
-    Both go through one channel where ours end in one place, so that the order
-    of what the script writes is kept.
+    Both go through one channel where ours end in one place, so that the order of what the script
+    writes is kept.
     """
     if (stdout_tty and stderr_tty) or same_file:
         return (Channel((1, 2), stdout_tty),)
@@ -50,7 +48,6 @@ def plan_channels(*, stdout_tty: bool, stderr_tty: bool, same_file: bool) -> tup
 
 
 def our_channels() -> tuple[Channel, ...]:
-    """The channels for this process's own stdout and stderr."""
     return plan_channels(
         stdout_tty=os.isatty(1), stderr_tty=os.isatty(2), same_file=_same_file(1, 2)
     )
@@ -70,7 +67,6 @@ class Tee:
 
     @property
     def streams(self) -> StandardStreams:
-        """What the script must get as its stdout and stderr."""
         return StandardStreams(self._ends[1], self._ends[2])
 
     def script_started(self) -> None:
@@ -81,7 +77,6 @@ class Tee:
             thread.start()
 
     def resize(self, size: Size | None) -> None:
-        """Tells the script's terminals how large they are."""
         if size is None:
             return
         window = struct.pack("HHHH", size.rows, size.columns, 0, 0)
@@ -96,7 +91,6 @@ class Tee:
                 thread.join(_CLOSE_SECONDS)
 
     def close(self) -> None:
-        """Waits until everything is copied, but not for a reader that blocks."""
         self.drain()
         self._log.close()
 
@@ -126,8 +120,8 @@ class Tee:
     def _pass_on(self, target: int, data: bytes) -> bool:
         """Whether there is still somebody to write to.
 
-        A `tee` that Ctrl-C ends before us must not cost the step that is under way: from
-        then on the script's output goes into the log alone.
+        A `tee` that Ctrl-C ends before us must not cost the step that is under way: from then on
+        the script's output goes into the log alone.
         """
         try:
             self._screen.write(target, data)

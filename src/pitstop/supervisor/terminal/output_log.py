@@ -17,9 +17,9 @@ _COPY_BYTES = 1 << 20
 class OutputLog:
     """Keeps the first 1 MiB and at least the last 16 MiB of what is appended.
 
-    The file grows to twice the tail and is then cut to head and tail, so that
-    an append costs one write.  What looks like a secret is masked.  A log that
-    cannot be written is given up; the script's output itself is never held back for it.
+    The file grows to twice the tail and is then cut to head and tail, so that an append costs one
+    write.  What looks like a secret is masked.  A log that cannot be written is given up; the
+    script's output itself is never held back for it.
     """
 
     def __init__(
@@ -35,7 +35,6 @@ class OutputLog:
         self._size_bytes = os.fstat(self._fd).st_size
 
     def append(self, data: bytes) -> None:
-        """Adds a piece of output."""
         with self._lock:
             if self.problem:
                 return

@@ -30,13 +30,7 @@ class Screen:
     """Where the script's output and our own words meet."""
 
     def __init__(self, *, status_row: bool, stdout: int = 1, stderr: int = 2) -> None:
-        """Starts the thread.
-
-        Args:
-            status_row: keep the bottom row of the terminal for the status line.
-            stdout: descriptor of our standard output.
-            stderr: descriptor of our standard error.
-        """
+        """`status_row`: the bottom row of the terminal is kept for the status line."""
         self._targets = {1: stdout, 2: stderr}
         self._terminal = threading.Lock()
         self._tail = b""
@@ -56,11 +50,7 @@ class Screen:
         return Size(size.rows - 1, size.columns)
 
     def write(self, target: int, data: bytes) -> None:
-        """Passes the script's bytes on; blocks as long as our output does.
-
-        Raises:
-            OSError: our output is closed.
-        """
+        """Passes the script's bytes on; blocks as our output does, `OSError` where it is closed."""
         fd = self._targets[target]
         with self._owned(fd):
             write_all(fd, data)
@@ -76,7 +66,6 @@ class Screen:
         return self._status_row and now_seconds >= self._next_seconds
 
     def show(self, status: Status) -> None:
-        """Replaces the status line."""
         self._next_seconds = time.monotonic() + _REFRESH_SECONDS
         self._jobs.put(lambda: self._paint(status))
 
@@ -145,11 +134,7 @@ class Screen:
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Writes all of it; blocks as long as the reader does.
-
-    Raises:
-        OSError: the descriptor is closed.
-    """
+    """Writes all of it; blocks as long as the reader does, `OSError` where it is closed."""
     view = memoryview(data)
     while view:
         try:

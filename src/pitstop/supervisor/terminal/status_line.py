@@ -26,14 +26,13 @@ _OPEN_SEQUENCE = re.compile(rb"\x1b(\[[0-?]*[ -/]*|\][^\x07\x1b]*|[ -/]*)$")
 
 @dataclass(frozen=True)
 class Size:
-    """Size of a terminal's window in character cells."""
+    """Of a window, in character cells."""
 
     rows: int
     columns: int
 
 
 def wanted(environment: Mapping[str, str], *, terminals: bool, rows: int) -> bool:
-    """Whether a status line can be shown here."""
     return terminals and rows >= FEWEST_ROWS and environment.get("TERM", "dumb") != "dumb"
 
 

@@ -17,7 +17,6 @@ class ChosenCheckpoint:
     info: CheckpointInfo
 
     def to_json(self) -> dict[str, JsonValue]:
-        """For the trainer's welcome."""
         return {"checkpoint": self.checkpoint, "info": dataclasses.asdict(self.info)}
 
     def chosen(self) -> ResumeChosen:

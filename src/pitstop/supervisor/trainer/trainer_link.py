@@ -27,11 +27,7 @@ from pitstop.supervisor.lifecycle.occurrences import ArenaReceived, Occurrence, 
 def refusal(hello: Hello, trainer_pid: int, *, slot_taken: bool) -> str:
     """Why a process may not train in this run, empty when it may.
 
-    Args:
-        hello: what it says of itself.
-        trainer_pid: the process that trains, or trained before; of no account while the
-            slot is free.
-        slot_taken: nobody but that process may train.
+    With `slot_taken`, nobody but the process `trainer_pid` may.
     """
     if hello.protocol != PROTOCOL:
         return f"it speaks protocol {hello.protocol}, and this supervisor {PROTOCOL}"
@@ -43,10 +39,7 @@ def refusal(hello: Hello, trainer_pid: int, *, slot_taken: bool) -> str:
 class TrainerLink:
     """One process that trains, from its hello to its end.
 
-    Attributes:
-        pid: its process id.
-        lost: it has closed its end.
-        open: our end is open.
+    `lost`: it has closed its end; `open`: our end is open.
     """
 
     def __init__(self, connection: Connection, pid: int) -> None:
@@ -56,7 +49,6 @@ class TrainerLink:
         self.lost = False
 
     def receive(self) -> Iterator[Occurrence]:
-        """What has arrived."""
         try:
             received = self.connection.receive_ready()
         except (PeerClosed, EnvironmentFault):
@@ -71,7 +63,6 @@ class TrainerLink:
             yield from self.receive()
 
     def welcome(self, welcome: Welcome, beacon_fd: int) -> None:
-        """Lets it train."""
         self._send(welcome, beacon_fd)
 
     def give_image(self, checkpoint: str, fds: tuple[int, ...]) -> None:
@@ -83,7 +74,6 @@ class TrainerLink:
         self._send(NoImage(checkpoint, reason))
 
     def close(self) -> None:
-        """Ends the conversation."""
         if self.open:
             self.open = False
             self.connection.close()

@@ -19,15 +19,7 @@ from pitstop.supervisor.trainer.trainer_link import TrainerLink, refusal
 
 @dataclass(frozen=True)
 class Invitation:
-    """What every trainer of the attempt is told, but for the restore points.
-
-    Attributes:
-        run_dir: the run's folder, absolute.
-        attempt: number of the attempt.
-        settings: as `link.settings.Settings.to_json` gives them.
-        lost_from_step: step that the attempt before had reached, -1 if unknown.
-        beacon_fd: descriptor of the shared page.
-    """
+    """What every trainer of the attempt is told, but for the restore points; see `Welcome`."""
 
     run_dir: str
     attempt: int
@@ -62,7 +54,6 @@ class TrainerSlot:
 
     @property
     def connected(self) -> bool:
-        """Whether a trainer is there now."""
         return self.link is not None and self.link.open
 
     @property
@@ -75,10 +66,8 @@ class TrainerSlot:
     ) -> Iterator[Occurrence]:
         """A process wants to train: `TrainerCameIn` if it may, it is refused otherwise.
 
-        Args:
-            connection: to the process; ours to close.
-            hello: what it said first.
-            closed: no process but the present one may train any more.
+        `closed`: no process but the present one may train any more.  The connection is ours to
+        close.
         """
         reason = refusal(hello, self.pid, slot_taken=self.connected or closed)
         if reason:
