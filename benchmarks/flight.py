@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from pitstop.flight.reading import read
+from pitstop.flight.files import read_spaced
 from pitstop.flight.recorder import FlightRecorder
 from pitstop.flight.sample import TRAINER
 from pitstop.flight.sampler import ProcessRoles, Sampler
@@ -83,7 +83,7 @@ def measure(children: int, seconds: float) -> Cost:
         time.sleep(seconds)
         recorder.close()
         share = (time.process_time() - before_cpu) / (time.monotonic() - began)
-        found = read(folder)
+        found = read_spaced(folder, sys.maxsize)
         size_bytes = (folder / "flight.0.a.jsonl").stat().st_size
         watched.communicate(b"\n")
     grown_bytes = peak_bytes() - before_bytes

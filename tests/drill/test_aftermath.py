@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pitstop.drill.aftermath import Aftermath, aftermath
+from pitstop.drill.outcome import Aftermath, aftermath
 from pitstop.events import AttemptStarted, CheckpointCommitted, Event, LevelKnown, Notice
 
 _FIRST, _SECOND = (AttemptStarted(number, ["true"], 10, 11, "host") for number in (1, 2))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pitstop.engine.copy_mode import BESIDE_SHARE, LARGE_BYTES, is_copied_before
+from pitstop.engine.copier import BESIDE_SHARE, LARGE_BYTES, is_copied_before
 
 
 @pytest.mark.parametrize("copy_seconds", [0.0, 0.01, 10.0])

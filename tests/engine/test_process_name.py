@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from pitstop.engine.process_name import process_name
+from pitstop.engine.present_identity import process_name
 
 # In a process of its own: what `multiprocessing` starts beside its children outlives a test.
 _IN_A_CHILD = """
 import multiprocessing
-from pitstop.engine.process_name import process_name
+from pitstop.engine.present_identity import process_name
 
 for _ in range(2):
     process = multiprocessing.get_context("fork").Process(target=lambda: print(process_name()))

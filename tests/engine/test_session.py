@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pitstop.engine.copy_mode import LARGE_BYTES
+from pitstop.engine.copier import LARGE_BYTES
 from pitstop.engine.leaving import TrainingStopped
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.session import Session

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.engine.step_clock import StepClock
+from pitstop.engine.step_boundary import StepClock
 
 SECONDS = st.floats(0, 1e6)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.engine.variable_names import unique_names
+from pitstop.engine.variable_match import unique_names
 
 
 def test_the_second_of_a_path_is_numbered() -> None:

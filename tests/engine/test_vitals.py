@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from pitstop.engine.vitals import Vitals
-from pitstop.flight.trainer_metrics import TrainerMetrics
+from pitstop.flight.sampler import TrainerMetrics
 from pitstop.link.messages import VitalsReport
 
 

@@ -17,6 +17,9 @@ from pitstop.flight.sample import (
     TrainingSample,
 )
 
+ALL = 1 << 30
+"""More samples than there are."""
+
 TRAINING = TrainingSample(
     step=100,
     fit=0,

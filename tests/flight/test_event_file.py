@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitstop.flight import event_file, protobuf
-from pitstop.flight.crc32c import crc32c, masked
-from pitstop.flight.event_file import EventFile, cut_behind, records, step_of
+from pitstop.flight.event_file import EventFile, crc32c, cut_behind, masked, records, step_of
 
 
 def test_the_checksum_is_the_one_of_rfc_3720() -> None:

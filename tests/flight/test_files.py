@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from pitstop.flight import files
-from pitstop.flight.files import FlightFiles
-from pitstop.flight.reading import read
-from tests.flight.samples import SAMPLE, at
+from pitstop.flight.files import FlightFiles, read_spaced
+from tests.flight.samples import ALL, SAMPLE, at
 
 
 def write(folder: Path, numbers: range) -> None:
@@ -21,12 +20,12 @@ def write(folder: Path, numbers: range) -> None:
 
 def test_a_short_run_is_kept_in_full(tmp_path: Path) -> None:
     write(tmp_path, range(1000))
-    assert [sample.number for sample in read(tmp_path)] == list(range(1000))
+    assert [sample.number for sample in read_spaced(tmp_path, ALL)] == list(range(1000))
 
 
 def test_the_last_minutes_are_in_full_and_the_rest_is_thinned(tmp_path: Path) -> None:
     write(tmp_path, range(20_000))
-    numbers = [sample.number for sample in read(tmp_path)]
+    numbers = [sample.number for sample in read_spaced(tmp_path, ALL)]
     assert numbers == sorted(set(numbers))
     assert numbers[0] == 0
     assert numbers[-600:] == list(range(19_400, 20_000))
@@ -51,15 +50,15 @@ def test_large_samples_take_no_more(tmp_path: Path) -> None:
         writer.append(replace(large, number=number))
     writer.close()
     assert all(path.stat().st_size <= files.BYTES_PER_FILE for path in tmp_path.glob("flight.*"))
-    assert read(tmp_path)[-1].number == 199
+    assert read_spaced(tmp_path, ALL)[-1].number == 199
 
 
 def test_half_a_line_costs_one_sample(tmp_path: Path) -> None:
     write(tmp_path, range(3))
     path = tmp_path / files.file_name(0)
     os.truncate(path, path.stat().st_size - 20)
-    assert [sample.number for sample in read(tmp_path)] == [0, 1]
+    assert [sample.number for sample in read_spaced(tmp_path, ALL)] == [0, 1]
 
 
 def test_nothing_recorded_is_no_samples(tmp_path: Path) -> None:
-    assert read(tmp_path / "nowhere") == ()
+    assert read_spaced(tmp_path / "nowhere", ALL) == ()

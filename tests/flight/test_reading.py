@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.flight.files import FlightFiles
-from pitstop.flight.reading import read, read_spaced
-from tests.flight.samples import at
+from pitstop.flight.files import FlightFiles, read_spaced
+from tests.flight.samples import ALL, at
 
 
 def _recorded(folder: Path, count: int) -> None:
@@ -27,8 +26,8 @@ def test_half_of_some_are_the_last_and_the_others_are_spread(tmp_path: Path) -> 
 @pytest.mark.parametrize("count", [1, 7, 20])
 def test_all_of_a_few(tmp_path: Path, count: int) -> None:
     _recorded(tmp_path, count)
-    assert read_spaced(tmp_path, 40) == read(tmp_path)
-    assert len(read(tmp_path)) == count
+    assert read_spaced(tmp_path, 40) == read_spaced(tmp_path, ALL)
+    assert len(read_spaced(tmp_path, ALL)) == count
 
 
 def test_a_line_that_was_cut_short_is_left_out(tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from pitstop.events import ExhaustionForecast
 from pitstop.flight.exhaustion_monitor import ExhaustionMonitor
-from pitstop.flight.reading import read
+from pitstop.flight.files import read_spaced
 from pitstop.flight.recorder import FlightRecorder
 from pitstop.flight.sample import TRAINER, Sample
-from pitstop.flight.sampler import ProcessRoles, Sampler
-from pitstop.flight.trainer_metrics import TrainerMetrics
+from pitstop.flight.sampler import ProcessRoles, Sampler, TrainerMetrics
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.link.messages import VitalsReport
+from tests.flight.samples import ALL
 from tests.source_tree import SOURCE
 
 _EVERY_SECONDS = 0.02
@@ -70,7 +70,7 @@ def test_what_is_recorded_is_what_is_read(tmp_path: Path) -> None:
     assert witness.enough.wait(20)
     flight.close()
     assert witness.closed
-    assert list(read(tmp_path)) == witness.samples
+    assert list(read_spaced(tmp_path, ALL)) == witness.samples
     last = witness.samples[-1]
     assert flight.latest == last
     assert last.training is not None
@@ -101,18 +101,18 @@ def test_a_folder_that_is_gone_costs_samples_only(tmp_path: Path) -> None:
     flight.start()
     assert witness.enough.wait(20)
     flight.close()
-    assert read(tmp_path / "nowhere") == ()
+    assert read_spaced(tmp_path / "nowhere", ALL) == ()
 
 
 def test_the_last_samples_survive_a_kill(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _BESIDE_ITSELF, str(tmp_path)]
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
     with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment) as process:
-        while len(read(tmp_path)) < 3:
+        while len(read_spaced(tmp_path, ALL)) < 3:
             assert process.poll() is None
-        before = read(tmp_path)
+        before = read_spaced(tmp_path, ALL)
         process.send_signal(signal.SIGKILL)
-    after = read(tmp_path)
+    after = read_spaced(tmp_path, ALL)
     assert after[: len(before)] == before
     assert after[-1].trainer is not None
     assert after[-1].trainer.pid == process.pid

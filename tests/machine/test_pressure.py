@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.machine import pressure
+from pitstop.machine import memory
 
 _STALLS = "some avg10=40.00 avg60=1.00 avg300=0.00 total=9\nfull avg10={} avg60=1.00 total=3\n"
 
@@ -31,7 +31,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_the_machine_s_stalls_where_the_cgroup_shows_none(root: Path) -> None:
-    sample = pressure.sample(root, root)
+    sample = memory.sample(root, root)
     assert sample.stalled_share == 0.035
     assert sample.available_bytes == 40 << 10
     assert sample.swapped_in_bytes == 5 * os.sysconf("SC_PAGE_SIZE")
@@ -39,16 +39,16 @@ def test_the_machine_s_stalls_where_the_cgroup_shows_none(root: Path) -> None:
 
 def test_the_cgroup_s_own_stalls_count_before_the_machine_s(root: Path) -> None:
     (root / "sys/fs/cgroup/job/memory.pressure").write_text(_STALLS.format("62.00"))
-    assert pressure.sample(root, root).stalled_share == 0.62
+    assert memory.sample(root, root).stalled_share == 0.62
 
 
 def test_a_kernel_that_shows_nothing(tmp_path: Path) -> None:
-    sample = pressure.sample(tmp_path / "gone", tmp_path)
+    sample = memory.sample(tmp_path / "gone", tmp_path)
     assert (sample.stalled_share, sample.swapped_in_bytes) == (None, None)
     assert sample.disk_free_bytes is None
 
 
 def test_the_disk_of_the_folder() -> None:
-    shown = pressure.sample(Path("/")).disk_free_bytes
+    shown = memory.sample(Path("/")).disk_free_bytes
     state = os.statvfs("/")
     assert shown == pytest.approx(state.f_bavail * state.f_frsize, rel=0.2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pitstop.events import LevelKnown
-from pitstop.report.facts import facts
+from pitstop.report.why import facts
 from tests.diagnosis.attempts import CONNECTED, STARTED, attempt_of
 
 
@@ -22,4 +22,4 @@ def test_the_facts_of_an_attempt() -> None:
 
 
 def test_what_is_not_known_is_left_out() -> None:
-    assert facts(attempt_of(CONNECTED)) == (("versions", "python 3.11.7, keras 3.15.1"),)
+    assert list(facts(attempt_of(CONNECTED))) == [("versions", "python 3.11.7, keras 3.15.1")]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from pitstop.report.sparkline import sparkline
 from pitstop.report.timeline import Point
+from pitstop.report.trend_lines import sparkline
 
 
 def _points(*values: float) -> list[Point]:

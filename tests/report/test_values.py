@@ -6,8 +6,7 @@ from datetime import UTC, timedelta, timezone
 
 import pytest
 
-from pitstop.report.timeline import Unit
-from pitstop.report.values import clock, value_text
+from pitstop.report.timeline import Unit, clock, value_text
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from pitstop.comparison import compare_runs
 from pitstop.comparison.load import load_run
 from pitstop.comparison.record import RunRecord
 from pitstop.drill import points
-from pitstop.drill.aftermath import aftermath
 from pitstop.drill.folder import REPETITION, UNINTERRUPTED, DrillFolder
 from pitstop.drill.invocation import (
     environment_of_runs,
@@ -23,7 +22,7 @@ from pitstop.drill.invocation import (
     pitstop_run,
     with_absolute_script,
 )
-from pitstop.drill.outcome import Drill, Trial
+from pitstop.drill.outcome import Drill, Trial, aftermath
 from pitstop.drill.points import Interruption
 from pitstop.errors import UserError
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_STOPPED

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+
 from pitstop.engine.call_site import present_call_site
 from pitstop.engine.identity import Identity
-from pitstop.engine.process_name import process_name
 from pitstop.engine.program import command_digest, program_digest
 
 
@@ -22,3 +23,14 @@ def identity_of_present_call(seed: int | None) -> Identity:
         values=site.values,
         seed="" if seed is None else str(seed),
     )
+
+
+def process_name() -> str:
+    """The name that `multiprocessing` gave it, in the order in which they are made.
+
+    Empty for a process that it did not make.
+    """
+    made_by = sys.modules.get("multiprocessing.process")
+    if made_by is None or made_by.parent_process() is None:
+        return ""
+    return str(made_by.current_process().name)

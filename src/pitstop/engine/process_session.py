@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FrameType
 
 from pitstop.engine import stacks
@@ -12,6 +12,8 @@ from pitstop.engine.fence import FENCE
 from pitstop.engine.session import Session
 from pitstop.engine.witness import Witness
 from pitstop.engine.worker_watch import WorkerWatch
+from pitstop.errors import PeerFault, UnsupportedVersion
+from pitstop.events import InstrumentationUnavailable
 from pitstop.link.stacks import ENV_STACKS, STACKS_FILE
 
 # By process: a forked data worker inherits the entry, but the session is not its own.
@@ -44,3 +46,15 @@ def open_session(
         Witness(session.report, session.beacon, callback_of).install()
         ExitWatch(session.report, callback_of).install()
     return session
+
+
+def report_unavailable(
+    socket_path: str, versions: Mapping[str, str], problem: UnsupportedVersion
+) -> None:
+    """Tells the supervisor why; nothing, where it does not listen to this process."""
+    try:
+        # A process has one session: another would take the place of its first.
+        session = current() or Session.open(socket_path, dict(versions))
+    except PeerFault:
+        return
+    session.report(InstrumentationUnavailable(problem.message, problem.remedy))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import hashlib
 import sys
 from pathlib import Path
 
 from pitstop.engine.described import digest_of_text
 from pitstop.engine.reachable import user_modules
+
+_MOST_FILES = 256
+_LARGEST_BYTES = 1 << 20
 
 
 @functools.cache
@@ -29,3 +34,15 @@ def _text(file: str) -> str:
         return Path(file).read_text(errors="replace")
     except OSError:
         return ""
+
+
+def own_sources() -> dict[str, str]:
+    """Digests of the files that the script's modules came from, by path."""
+    found: dict[str, str] = {}
+    for module in user_modules().values():
+        path = Path(vars(module)["__file__"]).absolute()
+        # What cannot be read says nothing.
+        with contextlib.suppress(OSError):
+            if len(found) < _MOST_FILES and path.stat().st_size <= _LARGEST_BYTES:
+                found[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found

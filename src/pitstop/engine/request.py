@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pitstop.errors import PeerFault
-from pitstop.link.messages import Message
+from pitstop.link.messages import MalformedMessage, Message, NoImage, Refusal
 from pitstop.link.wire import Connection
 
 
@@ -20,3 +20,12 @@ def request(socket_path: str, body: Message) -> Message | None:
         return None
     finally:
         connection.close()
+
+
+def reason_of(answer: Message) -> str:
+    """Why the supervisor does not do what was asked for."""
+    match answer:
+        case Refusal(reason) | MalformedMessage(reason) | NoImage(_, reason):
+            return reason
+        case _:
+            return f"it answered {answer.type}"

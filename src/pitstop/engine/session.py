@@ -13,17 +13,16 @@ from pathlib import Path
 
 from pitstop.engine import abandonment, snapshot_notices
 from pitstop.engine.allowance import Allowance
-from pitstop.engine.answers import reason_of
 from pitstop.engine.best_watch import BestWatch
 from pitstop.engine.cadence import Cadence
-from pitstop.engine.copier import Copied, Copier
-from pitstop.engine.copy_mode import is_copied_before
+from pitstop.engine.copier import Copied, Copier, is_copied_before
 from pitstop.engine.durability import Durability
 from pitstop.engine.fence import FENCE
 from pitstop.engine.leaving import TrainingStopped
 from pitstop.engine.loss_watch import LossWatch
 from pitstop.engine.milestones import Milestones
-from pitstop.engine.own_sources import own_sources
+from pitstop.engine.program import own_sources
+from pitstop.engine.request import reason_of
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState, open_saved_state
 from pitstop.engine.state_capture import Position, StateCapture

@@ -13,6 +13,8 @@ from pitstop.events.attempts import (
     AttemptEnded,
     AttemptStarted,
     EnvironmentChanged,
+    JobSeen,
+    JobState,
     Notice,
     ResumeChosen,
     StopDeadlinePassed,
@@ -20,7 +22,14 @@ from pitstop.events.attempts import (
     TrainerExited,
 )
 from pitstop.events.base import Event, JsonValue, UnknownEvent, from_record, to_record
-from pitstop.events.checkpoints import CheckpointCommitted, CheckpointFailed, CheckpointQuarantined
+from pitstop.events.checkpoints import (
+    CheckpointCommitted,
+    CheckpointFailed,
+    CheckpointQuarantined,
+    CheckpointUploaded,
+    UploadFailed,
+    UploadGivenUp,
+)
 from pitstop.events.clusters import (
     LeaderFound,
     MemberEnded,
@@ -28,10 +37,8 @@ from pitstop.events.clusters import (
     MemberReleased,
     RoleTaken,
 )
-from pitstop.events.flight import ExhaustionForecast
-from pitstop.events.jobs import JobSeen, JobState
-from pitstop.events.mirror import CheckpointUploaded, UploadFailed, UploadGivenUp
 from pitstop.events.supervision import (
+    ExhaustionForecast,
     RestartCancelled,
     RestartPlanned,
     RestartRefused,

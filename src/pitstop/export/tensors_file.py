@@ -12,7 +12,7 @@ import numpy as np
 
 from pitstop.engine.python_state import decode
 from pitstop.engine.saved_state import SavedState
-from pitstop.engine.variable_names import unique_names
+from pitstop.engine.variable_match import unique_names
 from pitstop.store.image import DTYPE_CODES, TensorSpec, plan_image
 from pitstop.store.manifest import CheckpointInfo
 

@@ -13,8 +13,7 @@ from pitstop.events import ExhaustionForecast
 from pitstop.flight.exhaustion_monitor import ExhaustionMonitor
 from pitstop.flight.files import FlightFiles
 from pitstop.flight.sample import Sample
-from pitstop.flight.sampler import Sampler
-from pitstop.flight.trainer_metrics import TrainerMetrics
+from pitstop.flight.sampler import Sampler, TrainerMetrics
 
 COST_SHARE = 0.003
 """Of one processor, at most; where a sample costs more, there are fewer."""

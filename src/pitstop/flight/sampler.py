@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pitstop.flight import disks, gpus, processes
@@ -14,23 +14,36 @@ from pitstop.flight.gpus import GpuReader
 from pitstop.flight.host import HostReader
 from pitstop.flight.sample import (
     TRAINER,
+    AllocatorSample,
     DiskSample,
     GpuSample,
     ProcessSample,
     Sample,
     TrainingSample,
 )
-from pitstop.flight.trainer_metrics import TrainerMetrics
 from pitstop.flight.watcher import Watcher
 from pitstop.link.beacon import Beacon, Progress
+from pitstop.link.messages import VitalsReport
 
 _FAMILY_SECONDS = 5.0
 """So often it is looked for new processes."""
 _DISK_SECONDS, _GPU_SECONDS, _PSS_SECONDS = 1.0, 1.0, 60.0
 _UNANSWERED_SECONDS = 5.0
-
 NO_CGROUP = "the memory cgroup of the training"
 NO_PRESSURE = "stalls (/proc/pressure)"
+
+
+@dataclass(frozen=True)
+class TrainerMetrics:
+    """Its last message, and when it came (seconds since the epoch); None before the first."""
+
+    time_seconds: float | None = None
+    report: VitalsReport = field(default_factory=VitalsReport)
+
+    @property
+    def allocators(self) -> list[AllocatorSample]:
+        """The memory of its devices."""
+        return [AllocatorSample(**each) for each in self.report.allocators]
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ class _Autoload:
 
     def _give_up(self, versions: Mapping[str, str], problem: UnsupportedVersion) -> None:
         """Nothing of this process is saved, and the run is told why."""
-        from pitstop.engine.unavailable import report_unavailable
+        from pitstop.engine.process_session import report_unavailable
 
         if self._recorder is not None:
             self._recorder.switch_off()

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pitstop.engine.array_digest import digest_of
 from pitstop.engine.described import (
     code_digest,
     describe,
+    digest_of,
     digest_of_text,
     is_reproducible,
     plain_attributes,

@@ -9,8 +9,8 @@ from pitstop.diagnosis import Diagnosis, EvidenceItem, Finding
 from pitstop.durations import duration
 from pitstop.plain_text import plain_record
 from pitstop.report.progress import compare
+from pitstop.report.timeline import clock
 from pitstop.report.trend_lines import course
-from pitstop.report.values import clock
 from pitstop.report.why import WhyReport
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from pitstop import steps
 from pitstop.diagnosis import Evidence
 from pitstop.diagnosis.load import MOST_SAMPLES
-from pitstop.flight import reading
+from pitstop.flight import files
 from pitstop.flight.sample import Sample
 from pitstop.report.marks import marks
 from pitstop.report.resource_panels import resource_panels
@@ -27,7 +27,7 @@ _MOST_ATTEMPTS = 8
 
 def samples_of(run_dir: Path, attempt: int) -> tuple[Sample, ...]:
     """What the flight recorder has left of an attempt."""
-    return reading.read_spaced(run_dir / ATTEMPTS_DIR / str(attempt), MOST_SAMPLES)
+    return files.read_spaced(run_dir / ATTEMPTS_DIR / str(attempt), MOST_SAMPLES)
 
 
 def log_folder(samples: Sequence[Sample]) -> str:

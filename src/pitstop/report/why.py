@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+import shlex
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pitstop.diagnosis import Diagnosis, Evidence, diagnose, load
+from pitstop.diagnosis import Diagnosis, Evidence, diagnose, load, phrases
 from pitstop.errors import RunNotFound
+from pitstop.events import AttemptStarted, LevelKnown, TrainerConnected
 from pitstop.report import recorded
-from pitstop.report.facts import Fact, facts
 from pitstop.report.progress import AttemptProgress, progress
 from pitstop.report.timeline import Panel, Timeline
 from pitstop.report.trend_lines import telling_first
 
+Fact = tuple[str, str]
+"""A name and a value."""
+
+_LONGEST = 300
 _OUTPUT_LINES = 40
 _LINE_CHARACTERS = 400
+
+
+def facts(evidence: Evidence) -> Iterator[Fact]:
+    """What was run, where, and with what, in a few words each."""
+    started, connected = evidence.first(AttemptStarted), evidence.last(TrainerConnected)
+    level = evidence.last(LevelKnown)
+    if started is not None:
+        yield "command", phrases.shorten(shlex.join(started.command), _LONGEST)
+        yield "host", started.host
+    if connected is not None:
+        versions = {"python": connected.python.partition(" ")[0], **connected.versions}
+        yield "versions", ", ".join(f"{name} {version}" for name, version in versions.items())
+    if level is not None:
+        reason = f" ({level.reason})" if level.reason else ""
+        yield "a resume is", f"{level.level.replace('_', ' ')}{reason}"
 
 
 @dataclass(frozen=True)
@@ -96,7 +116,7 @@ def _report(run_dir: Path, attempts: Sequence[_Explained], damaged_lines: int) -
         attempts=tuple(each.progress for each in attempts),
         timeline=telling_first(recorded.timeline(run_dir, newest, samples), last.cause),
         losses=recorded.losses(run_dir, [each.evidence.attempt for each in attempts]),
-        facts=facts(newest),
+        facts=tuple(facts(newest)),
         output=_last_lines(newest.output),
         log_folder=recorded.log_folder(samples),
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from pitstop.engine.export_order import NotExportable
 from pitstop.engine.saved_state import SavedState
-from pitstop.engine.variable_names import unique_names
+from pitstop.engine.variable_match import unique_names
 from pitstop.tensorflow.variables import VariableRegistry, assign, check_fits, saved_variables
 
 

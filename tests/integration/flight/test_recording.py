@@ -11,10 +11,11 @@ import tensorflow as tf
 
 from pitstop.cli.live_run import status_of
 from pitstop.flight import series
-from pitstop.flight.reading import read
+from pitstop.flight.files import read_spaced
 from pitstop.flight.summary import summarize
 from pitstop.flight.tensorboard_writer import FOLDER
 from pitstop.store.run_folder import open_existing
+from tests.flight.samples import ALL
 from tests.integration.keras_run import KerasRun
 from tests.integration.supervisor import launch
 
@@ -41,7 +42,7 @@ def test_what_was_seen_survives_sigkill_of_everything(tmp_path: Path) -> None:
     os.kill(status["pid"], signal.SIGKILL)
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    samples = read(tmp_path / "run/attempts/1")
+    samples = read_spaced(tmp_path / "run/attempts/1", ALL)
     found = summarize(samples)
     assert found is not None
     assert found.trainer is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pitstop.machine.pressure import MemoryPressure
+from pitstop.machine.memory import MemoryPressure
 from pitstop.supervisor.stops.pressure_watch import PressureWatch
 
 _TRAINER_BYTES = 1000

@@ -10,8 +10,7 @@ from pitstop.report.page.element import Child, element, items
 from pitstop.report.page.plot import figure
 from pitstop.report.page.scale import Scale, axis, round_values
 from pitstop.report.progress import AttemptProgress, compare
-from pitstop.report.timeline import Panel
-from pitstop.report.values import clock
+from pitstop.report.timeline import Panel, clock
 
 _MOST_LISTED = 30
 _TICKS = 6

@@ -14,7 +14,7 @@ from pitstop.report.page import findings
 from pitstop.report.page.attempts import attempts_section
 from pitstop.report.page.element import Child, element, serialize, text_with_code
 from pitstop.report.page.timeline_section import timeline_section
-from pitstop.report.values import clock
+from pitstop.report.timeline import clock
 from pitstop.report.why import WhyReport
 
 _STYLE, _SCRIPT = "style.css", "hover.js"

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 
 from pitstop.diagnosis import ChainLink, Diagnosis, EvidenceItem, Finding
 from pitstop.report.page.element import Child, element, items, text_with_code
-from pitstop.report.values import clock
+from pitstop.report.timeline import clock
 
 
 def remedy(finding: Finding) -> Element | None:

@@ -14,8 +14,7 @@ from xml.etree.ElementTree import Element
 
 from pitstop.report.page.element import Child, element
 from pitstop.report.page.scale import Scale, scale_of, shows_limit
-from pitstop.report.timeline import Mark, MarkKind, Panel, Point, Series, Unit
-from pitstop.report.values import value_text
+from pitstop.report.timeline import Mark, MarkKind, Panel, Point, Series, Unit, value_text
 
 WIDTH, HEIGHT = 1000, 100
 _TICKS = 3

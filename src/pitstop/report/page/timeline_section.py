@@ -13,8 +13,7 @@ from pitstop.events import JsonValue
 from pitstop.report.page.element import element, plain, text_with_code
 from pitstop.report.page.plot import figure
 from pitstop.report.page.scale import Scale, axis, time_ticks
-from pitstop.report.timeline import Mark, MarkKind, Panel, Timeline
-from pitstop.report.values import clock
+from pitstop.report.timeline import Mark, MarkKind, Panel, Timeline, clock
 
 _SIGNS = {
     MarkKind.CHECKPOINT: "◆",

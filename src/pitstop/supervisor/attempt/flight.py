@@ -13,9 +13,8 @@ from pitstop.events import Event
 from pitstop.flight import series
 from pitstop.flight.recorder import FlightRecorder
 from pitstop.flight.sample import TRAINER, Sample
-from pitstop.flight.sampler import ProcessRoles, Sampler
+from pitstop.flight.sampler import ProcessRoles, Sampler, TrainerMetrics
 from pitstop.flight.tensorboard_writer import TensorBoardWriter
-from pitstop.flight.trainer_metrics import TrainerMetrics
 from pitstop.link.messages import VitalsReport
 from pitstop.store.run_folder import open_existing
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources

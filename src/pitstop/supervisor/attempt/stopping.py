@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from pitstop.machine.pressure import sample
+from pitstop.machine.memory import sample
 from pitstop.store.run_folder import STOP_FILE
 from pitstop.supervisor.attempt.command import Command
 from pitstop.supervisor.attempt.membership import Membership

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
-from pitstop.machine.pressure import MemoryPressure
+from pitstop.machine.memory import MemoryPressure
 from pitstop.supervisor.stops import pressure
 from pitstop.supervisor.stops.pressure import Reading, Shortage
 
