@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import tensorflow as tf
+from tensorflow.python.eager.polymorphic_function.concrete_function import ConcreteFunction
 from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
 from tensorflow.python.framework.func_graph import FuncGraph
 from tensorflow.python.ops import resource_variable_ops
@@ -60,7 +61,8 @@ def test_input_that_a_function_draws_is_told(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_call_can_be_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Function, "__call__", Function.__call__)
+    for owner in (Function, ConcreteFunction):
+        monkeypatch.setattr(owner, "__call__", owner.__call__)
     heard: list[str] = []
 
     def wrap(original: Any) -> Any:

@@ -186,16 +186,14 @@ class _Autoload:
         from pitstop.engine import process_session
         from pitstop.errors import PeerFault
         from pitstop.replay.orders import refuse_orders
-        from pitstop.tensorflow import frameworks
+        from pitstop.tensorflow.devices import computed_with
 
         session = process_session.current()
         if session is not None:
             # The loop of `pitstop.start` has boundaries of its own.
             return session if session.trains_with_fit else None
         try:
-            session = process_session.open_session(
-                self._socket_path, frameworks.versions(), _callback_of
-            )
+            session = process_session.open_session(self._socket_path, computed_with(), _callback_of)
         except PeerFault:
             # Another process of the run trains, or the run is over.
             return None

@@ -12,7 +12,7 @@ from pitstop.engine.companion import CompanionRequest, start_companion
 from pitstop.keras import hooks, private, stop_training
 from pitstop.link.settings import ENV_SOCKET, Settings
 from pitstop.tensorflow import private as tensorflow_private
-from pitstop.tensorflow.frameworks import versions
+from pitstop.tensorflow.devices import computed_with
 from pitstop.tensorflow.variables import REGISTRY
 
 
@@ -71,6 +71,6 @@ def _attach(request: CompanionRequest) -> None:
     private.check()
     REGISTRY.install()
     socket_path = start_companion(request)
-    session = process_session.open_session(socket_path, versions(), stop_training.callback_of)
+    session = process_session.open_session(socket_path, computed_with(), stop_training.callback_of)
     session.alone = True
     hooks.install(socket_path, REGISTRY)

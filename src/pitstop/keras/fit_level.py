@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pitstop.engine.cluster_level import level_of_members
 from pitstop.engine.exactness import EXACT, Exactness
 from pitstop.engine.session import Session
 from pitstop.events import LevelKnown
+from pitstop.tensorflow.devices import level_of_process
 
 _NAMED = 3
 
@@ -25,7 +25,7 @@ class FitLevel:
     """
 
     def __init__(self) -> None:
-        self.step: Exactness | None = level_of_members()
+        self.step: Exactness | None = level_of_process()
         self.shared: Exactness | None = None
         self.unverified: list[str] = []
         self.deviation = ""

@@ -21,7 +21,7 @@ from pitstop.errors import PeerFault, UnsupportedVersion
 from pitstop.keras import private, stop_training
 from pitstop.keras.training import Training
 from pitstop.tensorflow import private as tensorflow_private
-from pitstop.tensorflow.frameworks import versions
+from pitstop.tensorflow.devices import computed_with
 from pitstop.tensorflow.variables import VariableRegistry
 
 
@@ -62,7 +62,7 @@ class Instrumentation:
         return self._training
 
     def _open(self) -> Training:
-        found = versions()
+        found = computed_with()
         session = process_session.open_session(self._socket_path, found, stop_training.callback_of)
         return Training(session, self._registry, found)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pitstop.engine.cluster_level import level_of_members
 from pitstop.engine.exactness import EXACT
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
@@ -15,6 +14,7 @@ from pitstop.errors import ResumeRefused
 from pitstop.loop.built_models import BuiltModels
 from pitstop.loop.tracked import Tracked, track, variables_of
 from pitstop.tensorflow import randomness
+from pitstop.tensorflow.devices import level_of_process
 from pitstop.tensorflow.variables import VariableRegistry
 
 
@@ -30,7 +30,12 @@ class LoopState:
     def __init__(
         self, objects: Mapping[str, Any], registry: VariableRegistry, versions: dict[str, str]
     ) -> None:
-        found = level_of_members() or EXACT
+        """Looks at the objects.
+
+        Raises:
+            CannotTrack: one of them can be neither read nor set in place.
+        """
+        found = level_of_process() or EXACT
         self.level, self.reason = found.level, found.reason
         self.unverified: list[str] = []
         self._objects: dict[str, Tracked] = {

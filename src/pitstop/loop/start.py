@@ -18,7 +18,7 @@ from pitstop.loop.loop_state import LoopState
 from pitstop.loop.run import Run
 from pitstop.loop.starting_from import begin_loop
 from pitstop.tensorflow import private
-from pitstop.tensorflow.frameworks import versions
+from pitstop.tensorflow.devices import computed_with
 from pitstop.tensorflow.variables import REGISTRY
 
 
@@ -67,7 +67,7 @@ def start(
         )
     private.check()
     REGISTRY.install()
-    state = LoopState(objects, REGISTRY, versions())
+    state = LoopState(objects, REGISTRY, computed_with())
     returns = on_stop == "return"
     settings = Settings(overhead, every_steps, every_seconds, stop_returns=returns)
     session = _open(CompanionRequest(run_dir, settings, max_seconds))
@@ -85,7 +85,7 @@ def start(
 def _open(request: CompanionRequest) -> Session:
     socket_path = os.environ.get(ENV_SOCKET)
     launched = bool(socket_path)
-    session = process_session.open_session(socket_path or start_companion(request), versions())
+    session = process_session.open_session(socket_path or start_companion(request), computed_with())
     session.alone = not launched
     session.trains_with_fit = False
     return session

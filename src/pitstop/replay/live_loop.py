@@ -9,7 +9,6 @@ import time
 import zlib
 
 from pitstop import steps
-from pitstop.engine.cluster_level import level_of_members
 from pitstop.engine.exactness import Exactness
 from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Position, StateCapture
@@ -21,6 +20,7 @@ from pitstop.replay.loop_identity import LoopIdentity
 from pitstop.replay.record import LoopRecord, RecordEntry, RecordFull, RecordKind
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.allocators import allocators
+from pitstop.tensorflow.devices import level_of_process
 from pitstop.tensorflow.variables import VariableRegistry
 
 _ADVICE = "use pitstop.start and run.steps, two lines, which save the loop's state itself"
@@ -58,7 +58,7 @@ class LiveLoop:
         self.keeps = not session.trainings.is_past(index)
         self._first_step = step
         self._registry = registry
-        self._level = level_of_members() or Exactness("exact_by_replay")
+        self._level = level_of_process() or Exactness("exact_by_replay")
         self._reported: Exactness | None = None
         self._boundary = StepBoundary(session)
         self._boundary.start()

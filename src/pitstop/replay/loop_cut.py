@@ -10,7 +10,7 @@ from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
 from pitstop.replay.loop_identity import LoopIdentity
 from pitstop.replay.record import LoopRecord
 from pitstop.tensorflow import randomness
-from pitstop.tensorflow.frameworks import versions
+from pitstop.tensorflow.devices import computed_with
 from pitstop.tensorflow.variables import HeldVariables
 
 
@@ -28,7 +28,7 @@ def make_cut(
     state = {
         "position": dict(vars(position)),
         "level": {**vars(level), "unverified": held.refused},
-        "versions": versions(),
+        "versions": computed_with(),
         **held.state,
         "random": encoder.encode(randomness.capture()),
         "replay": {

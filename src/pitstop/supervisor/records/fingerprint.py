@@ -75,6 +75,7 @@ _MEANINGS: Mapping[str, tuple[str, bool]] = {
     "tensorflow": ("TensorFlow's version", True),
     "keras": ("Keras's version", True),
     "numpy": ("NumPy's version", True),
+    "device": ("the device that computes", True),
 }
 
 

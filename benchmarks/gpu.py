@@ -1,0 +1,110 @@
+"""Whether a training on this machine's device is restored exactly, and what saving it costs there.
+
+First each kind of training is drilled: killed and stopped, resumed, and compared with the run
+that nobody disturbed, bit for bit; with deterministic ops and without.  Then a state of each size
+is trained with and without Pitstop, in turn: the most memory of the device, and the time of a step.
+
+On a machine without a GPU it does the same on the CPU, and says so.  Ten minutes on a GPU.
+
+    python benchmarks/gpu.py [--megabytes 100 1000 10000] [--rounds N] [--every STEPS]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+TRAINING = (sys.executable, str(ROOT / "benchmarks/gpu_training.py"))
+PITSTOP = (sys.executable, "-m", "pitstop.cli.main")
+KINDS = ("fit", "mixed", "loop")
+WARM_UP_STEPS = 10
+DEVICE = "from pitstop.tensorflow.devices import computed_with; print(computed_with()['device'])"
+
+
+def run(command: tuple[str, ...], folder: str, deterministic: bool = False) -> str:
+    """What a command prints; its environment asks for deterministic ops or does not."""
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment.pop("TF_DETERMINISTIC_OPS", None)
+    if deterministic:
+        environment["TF_DETERMINISTIC_OPS"] = "1"
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode not in (0, 1):
+        raise SystemExit(done.stderr)
+    return done.stdout
+
+
+def drilled(kind: str, deterministic: bool) -> str:
+    """How many of the interrupted runs of a training have the bits of the one that was not."""
+    with tempfile.TemporaryDirectory() as folder:
+        drill = (*PITSTOP, "drill", "--json", "--kills", "3", "--stops", "1", "--")
+        found = json.loads(run((*drill, *TRAINING, kind), folder, deterministic))
+    same = sum(each["identical"] for each in found["trials"])
+    return f"{same} of {len(found['interruptions'])}"
+
+
+def trained(megabytes: int, every_steps: int) -> dict[str, Any]:
+    """One training of a state of this size; without Pitstop where `every_steps` is 0."""
+    command: tuple[str, ...] = (*TRAINING, "dense", "--megabytes", str(megabytes))
+    if every_steps:
+        options = ("--run-dir", "run", "--every", f"{every_steps}steps", "--overhead", "50%")
+        command = (*PITSTOP, "run", *options, "--", *command)
+    with tempfile.TemporaryDirectory() as folder:
+        lines = run(command, folder).splitlines()
+    found: dict[str, Any] = json.loads(next(line for line in lines if line.startswith("{")))
+    return found
+
+
+def cost_row(megabytes: int, rounds: int, every_steps: int) -> str:
+    """The line of one size in the second table."""
+    plain, saved = [], []
+    for _ in range(rounds):
+        plain.append(trained(megabytes, 0))
+        saved.append(trained(megabytes, every_steps))
+    peaks = [max(each["peak_bytes"] for each in side) / 1e6 for side in (plain, saved)]
+    steps = [_times(side) for side in (plain, saved)]
+    medians = [statistics.median(side) for side in steps]
+    more = f"{100 * (peaks[1] - peaks[0]) / megabytes:.1f} %" if peaks[0] else "no GPU"
+    longest = [max(side) - medians[0] for side in steps]
+    return (
+        f"| {megabytes} | {peaks[0]:.0f} | {peaks[1]:.0f} | **{more}** | {medians[0]:.2f} "
+        f"| {medians[1]:.2f} | {longest[0]:.1f} | **{longest[1]:.1f}** |"
+    )
+
+
+def _times(trainings: list[dict[str, Any]]) -> list[float]:
+    return [ms for each in trainings for ms in each["milliseconds"][WARM_UP_STEPS:]]
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--megabytes", type=int, nargs="+", default=[100, 1000, 10000])
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--every", type=int, default=10, help="steps between two snapshots")
+    options = parser.parse_args()
+    print(f"Device: {run((sys.executable, '-c', DEVICE), str(ROOT)).strip()}\n")
+    print("| training | identical, deterministic ops | identical, any ops |")
+    print("|---|---|---|")
+    for kind in KINDS:
+        print(f"| {kind} | {drilled(kind, True)} | {drilled(kind, False)} |", flush=True)
+    print("\nLongest: of all steps, beyond the median of a step without Pitstop.\n")
+    print(
+        "| state, MB | peak, MB | with Pitstop | more | step, ms | with Pitstop | longest | with |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    for megabytes in options.megabytes:
+        print(cost_row(megabytes, options.rounds, options.every), flush=True)
+
+
+if __name__ == "__main__":
+    main()
