@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from pitstop import errors
 from tests.source_tree import ROOT, SOURCE, Module, layers, modules, project, third_party
 
 MAX_FILE_LINES = 400
@@ -178,6 +179,27 @@ def test_functions_are_short_in_the_median() -> None:
 
 def test_a_module_says_what_it_is() -> None:
     assert not [module.name for module in _MODULES if not ast.get_docstring(module.tree)]
+
+
+def test_a_public_function_says_which_error_of_ours_it_raises() -> None:
+    # The errors of the commands end in the terminal.
+    ours = {error.__name__ for error in vars(errors).values() if isinstance(error, type)}
+    assert not [
+        f"{module.name}.{function.name}: {name}"
+        for module in _MODULES
+        if module.unit != "cli"
+        for function in module.functions()
+        if not function.name.startswith("_")
+        for name in sorted(_raised(function) & ours)
+        if name not in (ast.get_docstring(function) or "")
+    ]
+
+
+def _raised(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """The names of the errors that a function makes and raises."""
+    made = [each.exc for each in ast.walk(function) if isinstance(each, ast.Raise)]
+    calls = [each.func for each in made if isinstance(each, ast.Call)]
+    return {each.id for each in calls if isinstance(each, ast.Name)}
 
 
 def test_a_package_init_only_re_exports() -> None:

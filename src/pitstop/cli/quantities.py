@@ -38,7 +38,11 @@ class Interval:
 
 
 def parse_seconds(text: str) -> float:
-    """`30s`, `10min`, `1.5h`, `3h50m`; a bare number is seconds."""
+    """`30s`, `10min`, `1.5h`, `3h50m`; a bare number is seconds.
+
+    Raises:
+        ValueError: it is none of these.
+    """
     parts = _PART.findall(text) if _PARTS.match(text) else [_split(text)]
     if not all(unit.lower() in _SECONDS for _, unit in parts):
         raise ValueError(f"{text!r} is not a time; write for example 30s, 10min or 3h50m")
@@ -46,7 +50,11 @@ def parse_seconds(text: str) -> float:
 
 
 def parse_bytes(text: str) -> int:
-    """`2GB`, `512MiB`; a bare number is bytes."""
+    """`2GB`, `512MiB`; a bare number is bytes.
+
+    Raises:
+        ValueError: it is none of these.
+    """
     amount, unit = _split(text)
     if unit not in _BYTES:
         raise ValueError(f"{text!r} is not a size; write for example 2GB or 512MiB")
@@ -54,7 +62,11 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_share(text: str) -> float:
-    """`1%` or `0.01`, above 0 and at most one half."""
+    """`1%` or `0.01`, above 0 and at most one half.
+
+    Raises:
+        ValueError: it is neither.
+    """
     amount, unit = _split(text)
     share = amount / 100 if unit == "%" else amount
     if unit not in ("", "%") or not 0 < share <= _MOST_OVERHEAD:
@@ -63,7 +75,11 @@ def parse_share(text: str) -> float:
 
 
 def parse_interval(text: str) -> Interval:
-    """`500steps`, `10min`; the unit must be given."""
+    """`500steps`, `10min`; the unit must be given.
+
+    Raises:
+        ValueError: it is neither, or zero.
+    """
     amount, unit = _split(text)
     steps = unit in _STEPS
     if not unit or amount <= 0 or (steps and amount != int(amount)):
@@ -95,20 +111,32 @@ class Quantity(click.ParamType[object]):
 
 
 def parse_name(text: str) -> str:
-    """A name for a checkpoint: letters, digits, `.`, `_`, `-`, and not a number."""
+    """A name for a checkpoint: letters, digits, `.`, `_`, `-`, and not a number.
+
+    Raises:
+        ValueError: it is something else, or longer than 64 characters.
+    """
     if not _NAME.match(text):
         raise ValueError(f"{text!r} is no name; write for example before-lr-change")
     return text
 
 
 def parse_signal_action(text: str) -> str:
-    """A signal and what it does, as it is."""
+    """A signal and what it does, as it is.
+
+    Raises:
+        ValueError: it is none.
+    """
     signal_actions.parse(text)
     return text
 
 
 def parse_flight(text: str) -> float:
-    """`1s`, or `off` for 0: the time between two samples of the flight recorder."""
+    """`1s`, or `off` for 0: the time between two samples of the flight recorder.
+
+    Raises:
+        ValueError: it is neither, or less than a tenth of a second.
+    """
     if text == "off":
         return 0.0
     seconds = parse_seconds(text)
@@ -118,7 +146,11 @@ def parse_flight(text: str) -> float:
 
 
 def parse_condition(text: str) -> str:
-    """A condition on metrics, as it is."""
+    """A condition on metrics, as it is.
+
+    Raises:
+        ValueError: it is none.
+    """
     if text:
         stop_condition.parse(text)
     return text

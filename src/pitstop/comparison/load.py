@@ -24,7 +24,13 @@ _VARIABLES = "variables/"
 
 
 def load_run(path: Path) -> RunRecord:
-    """What the run at `path` left behind."""
+    """What the run at `path` left behind.
+
+    Raises:
+        RunNotFound: there is none.
+        UserError: it holds no record of steps.
+        FormatTooNew: a newer Pitstop wrote it.
+    """
     folder = open_existing(path)
     entries = journal.read(folder.journal).entries
     trace = load_trace(folder)

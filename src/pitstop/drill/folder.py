@@ -31,7 +31,11 @@ class DrillFolder:
         return self.path / f"{name}.log"
 
     def work_dir(self, name: str, files: Iterable[str], source: Path) -> Path:
-        """A working folder for a trial, with copies of these files of another folder."""
+        """A working folder for a trial, with copies of these files of another folder.
+
+        Raises:
+            RunFolderUnwritable: the disk refused.
+        """
         path = self.path / _WORK_DIR / name
         try:
             path.mkdir(parents=True)
@@ -43,7 +47,11 @@ class DrillFolder:
         return path
 
     def save(self, result: str) -> None:
-        """Writes what was found."""
+        """Writes what was found.
+
+        Raises:
+            RunFolderUnwritable: the disk refused.
+        """
         try:
             (self.path / RESULT_FILE).write_text(result, encoding="utf-8")
         except OSError as error:
@@ -51,7 +59,12 @@ class DrillFolder:
 
 
 def make_folder(path: Path) -> DrillFolder:
-    """An empty folder for a drill; an earlier drill in it is removed."""
+    """An empty folder for a drill; an earlier drill in it is removed.
+
+    Raises:
+        RunFolderInvalid: something else is there.
+        RunFolderUnwritable: the disk refused.
+    """
     try:
         if path.exists() and not path.is_dir():
             raise RunFolderInvalid(f"{path} is a file.", "Name a folder with --run-dir.")

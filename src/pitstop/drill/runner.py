@@ -69,7 +69,11 @@ class _Runner:
         )
 
     def uninterrupted(self, name: str) -> tuple[RunRecord, float]:
-        """A run to the end."""
+        """A run to the end.
+
+        Raises:
+            UserError: the script fails by itself, or does not train.
+        """
         ran = self._run(name, self._work_dir(name))
         run_dir = self._folder.run_dir(name)
         if ran.exit_code not in (EXIT_COMPLETED, EXIT_STOPPED):

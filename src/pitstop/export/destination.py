@@ -17,7 +17,12 @@ class DestinationTaken(UserError):
 
 
 def check(path: Path, *, force: bool) -> None:
-    """Makes sure, before any work is done, that a path is free and its folder can be written."""
+    """Makes sure, before any work is done, that a path is free and its folder can be written.
+
+    Raises:
+        DestinationTaken: something is there, and may not be replaced.
+        EnvironmentFault: its folder cannot be written.
+    """
     if path.exists() and not force:
         raise DestinationTaken(f"{path} exists.", "Name another place, or replace it with --force.")
     with _explained(path):

@@ -123,7 +123,12 @@ def _refuse_recorded_loop(source: Source) -> None:
 
 
 def _check(outcome: Outcome, output: str) -> None:
-    """Makes sure that the script has written the export."""
+    """Makes sure that the script has written the export.
+
+    Raises:
+        UserError: it has not, and why.
+        EnvironmentFault: this Keras or TensorFlow cannot be instrumented.
+    """
     for event in outcome.events:
         if isinstance(event, Notice) and event.code == EXPORTED:
             return

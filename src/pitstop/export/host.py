@@ -83,7 +83,12 @@ class Host:
         self._trainer_slot: TrainerSlot
 
     def run(self, script: Script) -> Outcome:
-        """Runs the script to its end."""
+        """Runs the script to its end.
+
+        Raises:
+            UserError: there is no such program.
+            EnvironmentFault: the machine refuses a socket or a process.
+        """
         (self._scratch / "attempts" / str(_ATTEMPT)).mkdir(parents=True)
         with ExitStack() as stack:
             control = stack.enter_context(closing(ControlSocket.open("export")))

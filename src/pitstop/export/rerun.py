@@ -31,6 +31,11 @@ def script_of(folder: RunFolder, attempt: int, log: Path, command: Sequence[str]
     """The run's command as an attempt started it; raises `UserError` where that cannot be done.
 
     `command` is the run's command with its secrets, which the folder does not keep; or empty.
+
+    Raises:
+        WorkFolderGone: it cannot be started where it was.
+        CommandMasked: its secrets are not known.
+        UserError: the command is not the run's.
     """
     identity = folder.identity
     if not Path(identity.cwd).is_dir():

@@ -41,7 +41,11 @@ class Source:
         self.loaded.close()
 
     def image(self, name: str) -> tuple[int, ...]:
-        """A verified image of one of the points; the descriptors are the caller's to close."""
+        """A verified image of one of the points; the descriptors are the caller's to close.
+
+        Raises:
+            CheckpointCorrupt: it is damaged, or was removed meanwhile.
+        """
         if name == self.name:
             return _duplicates(self.loaded)
         found = next(each for each in self.entries if each.path.name == name)

@@ -58,6 +58,11 @@ class EventFile:
     """One event file, appended to; every record is one `write`, which raises OSError if refused."""
 
     def __init__(self, folder: Path, time_seconds: float, suffix: str = SCALARS) -> None:
+        """Begins a file with a name that no other has, and that ends in `suffix`.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         host = socket.gethostname()
         name = f"events.out.tfevents.{int(time_seconds):010d}.{host}.{os.getpid()}.{suffix}"
@@ -69,7 +74,11 @@ class EventFile:
             self._append(protobuf.double(_WALL_TIME, time_seconds) + version)
 
     def scalars(self, step: int, time_seconds: float, values: Mapping[str, float]) -> None:
-        """Writes numbers of one step, by their tags."""
+        """Writes numbers of one step, by their tags.
+
+        Raises:
+            OSError: the disk is full or gone.
+        """
         parts = (
             protobuf.text(_TAG, tag) + protobuf.real(_SIMPLE_VALUE, value)
             for tag, value in values.items()
@@ -77,7 +86,11 @@ class EventFile:
         self._summary(step, time_seconds, parts)
 
     def text(self, step: int, time_seconds: float, tag: str, markdown: str) -> None:
-        """Writes a text, which TensorBoard shows as Markdown."""
+        """Writes a text, which TensorBoard shows as Markdown.
+
+        Raises:
+            OSError: the disk is full or gone.
+        """
         plugin = protobuf.text(_PLUGIN_NAME, "text")
         metadata = protobuf.message(_PLUGIN_DATA, plugin)
         tensor = (

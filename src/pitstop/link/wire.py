@@ -71,6 +71,10 @@ class Connection:
         """Sends one message and waits until the kernel took it.
 
         Raises `PeerClosed` where the other process closed its end, or takes nothing.
+
+        Raises:
+            PeerClosed: the other process closed its end, or takes nothing.
+            ValueError: it is too large.
         """
         text = json.dumps(message.to_body(), separators=(",", ":")).encode()
         if len(text) > _MOST_BYTES:
@@ -103,6 +107,10 @@ class Connection:
 
         What is no message is a `MalformedMessage`: those around it count.  Raises as `receive`
         does.
+
+        Raises:
+            PeerClosed: the other process closed its end, or does not speak in messages.
+            EnvironmentFault: this process may open no more files, and some came with it.
         """
         self._read()
         received = []

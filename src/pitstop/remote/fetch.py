@@ -23,6 +23,10 @@ def fetch_run(storage: Storage, target: Path, say: Callable[[str], None]) -> tup
     """Makes `target` the run's folder, whole or not at all; its checkpoints, newest first.
 
     Checkpoints are verified; damaged ones are left out, and said to be.
+
+    Raises:
+        StorageFault: the mirror cannot be read.
+        OSError: the folder cannot be written.
     """
     staging = target.with_name(f".{target.name}.fetching")
     shutil.rmtree(staging, ignore_errors=True)

@@ -57,7 +57,11 @@ class LeaseHolder:
         self._take(found)
 
     def renew(self) -> bool:
-        """Writes the lease anew; False when another run has taken the mirror."""
+        """Writes the lease anew; False when another run has taken the mirror.
+
+        Raises:
+            StorageFault: the mirror cannot be read or written.
+        """
         found = self._read()
         if found is not None and not self._is_own(found):
             return False
@@ -69,7 +73,11 @@ class LeaseHolder:
         self._state = lease.FINISHING
 
     def release(self) -> None:
-        """Gives the mirror back."""
+        """Gives the mirror back.
+
+        Raises:
+            StorageFault: that could not be written; the lease runs out by itself.
+        """
         self._state = lease.RELEASED
         self.renew()
 

@@ -68,7 +68,11 @@ class Mirror:
         return self._take_all(steps, is_wanted) and self._send_records(is_wanted)
 
     def missing(self) -> list[str]:
-        """What the mirror lacks: names of checkpoints, and paths of other files."""
+        """What the mirror lacks: names of checkpoints, and paths of other files.
+
+        Raises:
+            StorageFault: the local disk refused.
+        """
         remote = self._remote or RemoteState({}, {})
         with self._local_faults_explained():
             actions = plan.plan(read_checkpoints(self._run_dir), remote)

@@ -50,7 +50,12 @@ def read_identity(storage: Storage) -> RunIdentity | None:
 
 
 def read_manifests(storage: Storage, sizes: Mapping[str, int]) -> tuple[StoredManifest, ...]:
-    """All manifests that a listing names, newest first; FormatTooNew for those of a newer one."""
+    """All manifests that a listing names, newest first; FormatTooNew for those of a newer one.
+
+    Raises:
+        StorageFault: the mirror cannot be read.
+        FormatTooNew: a newer Pitstop wrote one.
+    """
     names = filter(None, map(checkpoint_of, sizes))
     found = [_read_manifest(storage, name) for name in names]
     return tuple(sorted(found, key=lambda each: each.sequence, reverse=True))

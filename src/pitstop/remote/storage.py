@@ -38,7 +38,11 @@ class Storage:
     """
 
     def __init__(self, url: str) -> None:
-        """Loads the library for the URL; nothing is sent yet."""
+        """Loads the library for the URL; nothing is sent yet.
+
+        Raises:
+            StorageFault: there is no library for such URLs here.
+        """
         self.url = url
         protocol = url.partition("://")[0]
         options = _OPTIONS.get(protocol, {})

@@ -155,7 +155,11 @@ def _prepare(
 def patiently(
     act: Callable[[], None], say: Callable[[str], None], sleep: Callable[[float], None]
 ) -> None:
-    """Does something that the network may refuse, a few times over."""
+    """Does something that the network may refuse, a few times over.
+
+    Raises:
+        StorageFault: it is refused for good, or still.
+    """
     for failures in range(1, _MOST_TRIES):
         try:
             act()

@@ -88,7 +88,11 @@ class Catalog:
         return entry.manifest
 
     def quarantine(self, entry: CheckpointEntry, reason: str) -> Path:
-        """Sets a damaged checkpoint aside, with the reason in a file; its new place."""
+        """Sets a damaged checkpoint aside, with the reason in a file; its new place.
+
+        Raises:
+            RunFolderUnwritable: the disk refused.
+        """
         folder = self.checkpoints_dir / QUARANTINE_DIR
         with self._changing():
             if not folder.exists():
@@ -101,7 +105,11 @@ class Catalog:
         return target
 
     def prune(self, policy: RetentionPolicy) -> list[Path]:
-        """Removes the checkpoints that the policy gives up; what they were called."""
+        """Removes the checkpoints that the policy gives up; what they were called.
+
+        Raises:
+            RunFolderUnwritable: the disk refused.
+        """
         entries = self.entries()
         manifests = (entry.manifest for entry in entries if entry.manifest)
         expired = choose_expired(manifests, policy)

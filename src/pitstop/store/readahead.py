@@ -11,7 +11,11 @@ PIECE_BYTES = 8 << 20
 
 
 def read_ahead(fd: int, offset_bytes: int, size_bytes: int) -> Iterator[memoryview]:
-    """The bytes of a range; fewer where the file ends.  Each piece is valid until the next one."""
+    """The bytes of a range; fewer where the file ends.  Each piece is valid until the next one.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
     count = -(-size_bytes // PIECE_BYTES)
     room_bytes = min(PIECE_BYTES, size_bytes)
     buffers = [memoryview(bytearray(room_bytes)) for _ in range(min(count, 2))]

@@ -62,7 +62,12 @@ def read_tensors(
 
 
 def read_tensor(path: Path, manifest: Manifest, name: str) -> bytes:
-    """The bytes of one tensor, verified as by `read_tensors`."""
+    """The bytes of one tensor, verified as by `read_tensors`.
+
+    Raises:
+        CheckpointCorrupt: they are not what was promised.
+        EnvironmentFault: a file may not be opened or read.
+    """
     entry = manifest.tensors[name]
     alone = plan_image([TensorSpec(name, entry.dtype, entry.shape)])
     received = bytearray()
@@ -71,7 +76,12 @@ def read_tensor(path: Path, manifest: Manifest, name: str) -> bytes:
 
 
 def read_state(path: Path, manifest: Manifest) -> bytes:
-    """The checkpoint's state, verified as by `read_tensors`."""
+    """The checkpoint's state, verified as by `read_tensors`.
+
+    Raises:
+        CheckpointCorrupt: it is not what was promised.
+        EnvironmentFault: the file may not be opened or read.
+    """
     promised = _entry(path, manifest, STATE_FILE)
     if promised.size_bytes > _MOST_STATE_BYTES:
         raise CheckpointCorrupt(path, f"{STATE_FILE} is too large: {promised.size_bytes} bytes")
@@ -93,7 +103,12 @@ def _is_object(state: bytes) -> bool:
 
 
 def check_files(path: Path, manifest: Manifest) -> None:
-    """Size and header of every tensors file; the tensors have checksums of their own."""
+    """Size and header of every tensors file; the tensors have checksums of their own.
+
+    Raises:
+        CheckpointCorrupt: a file is not what was promised.
+        EnvironmentFault: a file may not be opened or read.
+    """
     _entry(path, manifest, TENSORS_FILE)
     for name, promised in manifest.files.items():
         if name != STATE_FILE:

@@ -15,6 +15,11 @@ RETENTION_FILE = "retention.json"
 
 
 def write_policy(folder: RunFolder, attempt: int, policy: RetentionPolicy) -> None:
+    """Writes the policy of an attempt into its folder.
+
+    Raises:
+        RunFolderUnwritable: the disk refused.
+    """
     path = folder.attempt_dir(attempt) / RETENTION_FILE
     try:
         replace_file(path, json.dumps(policy.to_json()).encode() + b"\n")

@@ -69,7 +69,11 @@ class RunFolder:
         return self.attempt_dir(attempt) / OUTPUT_FILE
 
     def next_attempt(self) -> int:
-        """Makes the folder of a new attempt; its number, the first is 1."""
+        """Makes the folder of a new attempt; its number, the first is 1.
+
+        Raises:
+            RunFolderUnwritable: the disk refused.
+        """
         with _writing(self.path):
             names = (path.name for path in (self.path / ATTEMPTS_DIR).iterdir())
             attempt = 1 + max((int(name) for name in names if name.isdecimal()), default=0)
@@ -79,7 +83,11 @@ class RunFolder:
         return attempt
 
     def archive(self) -> Path:
-        """Moves the run out of the way, to RUN.1, RUN.2, ...; its new place."""
+        """Moves the run out of the way, to RUN.1, RUN.2, ...; its new place.
+
+        Raises:
+            RunFolderUnwritable: the disk refused.
+        """
         # A relative path like "." has no name of its own to number.
         path = self.path.resolve()
         with _writing(path):

@@ -127,6 +127,10 @@ class CheckpointWriter:
         """Makes the checkpoint durable; its folder and its manifest.
 
         Raises `CheckpointWriteFailed` where the disk refuses; earlier checkpoints are intact.
+
+        Raises:
+            CheckpointWriteFailed: the disk refused; earlier checkpoints are intact.
+            InternalFault: the tensors were not written before.
         """
         if TENSORS_FILE not in self._files:
             raise InternalFault("A checkpoint was committed without its tensors.")

@@ -94,6 +94,9 @@ def spawn_module(
         inherit: descriptors that it gets under the same numbers.
         flags: words behind the options.
         signal_mask: signals that it blocks.
+
+    Raises:
+        OSError: the kernel refuses another process.
     """
     words = [str(word) for option in options.items() for word in option]
     return process.spawn(

@@ -66,7 +66,11 @@ class PreemptionNotice:
 
 
 def google(body: str, seen_at_seconds: float) -> PreemptionNotice | None:
-    """From `instance/preempted`, TRUE or FALSE; the time counts from when it was seen first."""
+    """From `instance/preempted`, TRUE or FALSE; the time counts from when it was seen first.
+
+    Raises:
+        MalformedNotice: it says something else.
+    """
     said = body.strip()
     if said not in ("TRUE", "FALSE"):
         raise MalformedNotice(f"neither TRUE nor FALSE but {said[:40]!r}")
@@ -81,6 +85,9 @@ def google_maintenance(
     """From `instance/maintenance-event`, first seen then.
 
     `notice_seconds`: the time there is from then on, if the machine is stopped.
+
+    Raises:
+        MalformedNotice: it says something that is not documented.
     """
     match body.strip():
         case "NONE":
@@ -100,6 +107,9 @@ def amazon(body: str, now_seconds: float) -> PreemptionNotice:
     """From `spot/instance-action`, which exists only once the instance is marked.
 
     A clock that is wrong does not make more of it than the two minutes there are.
+
+    Raises:
+        MalformedNotice: it is not an action with a time.
     """
     action = _object(body)
     try:
@@ -119,6 +129,9 @@ def azure(body: str, own_name: str, now_seconds: float) -> PreemptionNotice | No
 
     Machines of one availability or scale set see each other's events.  An event that gives no time
     counts from `now_seconds`.
+
+    Raises:
+        MalformedNotice: it is not a list of events.
     """
     events = _object(body).get("Events", [])
     if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):

@@ -52,7 +52,11 @@ class SignalActions:
 
 
 def parse(text: str) -> tuple[signal.Signals, Action]:
-    """A signal and its action, from `USR1=checkpoint` or `SIGUSR1=checkpoint`."""
+    """A signal and its action, from `USR1=checkpoint` or `SIGUSR1=checkpoint`.
+
+    Raises:
+        ValueError: it is something else.
+    """
     name, _, action = text.partition("=")
     name = name.strip().upper().removeprefix("SIG")
     actions = {each.value: each for each in Action}
