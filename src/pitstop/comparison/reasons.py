@@ -39,7 +39,6 @@ def likely_reasons(found: Comparison) -> tuple[Reason, ...]:
 
 
 def computed_twice_differently(found: Comparison) -> Reason | None:
-    """One run repeated its own steps with other results."""
     side = next((side for side in (found.a, found.b) if side.disagreements), None)
     if side is None:
         return None
@@ -54,7 +53,6 @@ def computed_twice_differently(found: Comparison) -> Reason | None:
 
 
 def environments_differ(found: Comparison) -> Reason | None:
-    """Something that can change bits is not the same."""
     between = [_change_text(each) for each in found.environment if each.changes_bits]
     within = [
         f"{_change_text(each)} between the attempts of {side.name}"
@@ -72,7 +70,6 @@ def environments_differ(found: Comparison) -> Reason | None:
 
 
 def differs_after_a_resume(found: Comparison) -> Reason | None:
-    """The first difference is the first step that a resumed attempt computed."""
     step = found.step
     if step is None:
         return None
@@ -91,7 +88,6 @@ def differs_after_a_resume(found: Comparison) -> Reason | None:
 
 
 def differs_later_after_a_resume(found: Comparison) -> Reason | None:
-    """The first difference comes some steps after a resume."""
     step = found.step
     if step is None or differs_after_a_resume(found):
         return None
@@ -110,7 +106,6 @@ def differs_later_after_a_resume(found: Comparison) -> Reason | None:
 
 
 def differs_in_the_last_bits(found: Comparison) -> Reason | None:
-    """The values part by rounding only."""
     ulps = found.step.ulps if found.step and found.step.loss_differs else None
     if ulps is None or ulps.format != "float32" or ulps.count > _LAST_BITS_ULPS:
         return None
@@ -123,7 +118,6 @@ def differs_in_the_last_bits(found: Comparison) -> Reason | None:
 
 
 def differs_from_the_start(found: Comparison) -> Reason | None:
-    """The first step differs, and not by rounding only."""
     if not (found.step and found.step.first_of_run) or differs_in_the_last_bits(found):
         return None
     return Reason(
@@ -135,7 +129,6 @@ def differs_from_the_start(found: Comparison) -> Reason | None:
 
 
 def differs_at_an_epoch(found: Comparison) -> Reason | None:
-    """The runs part where an epoch begins."""
     step = found.step
     if step is None or step.first_of_run or not step.first_of_epoch:
         return None
@@ -207,7 +200,6 @@ def only_state_differs(found: Comparison) -> Reason | None:
 
 
 def lengths_differ(found: Comparison) -> Reason | None:
-    """Both were trained to the end, and not to the same step."""
     if not found.lengths_differ:
         return None
     return Reason(

@@ -39,7 +39,6 @@ def check(facts: Facts) -> list[Check]:
 
 
 def works(checks: list[Check]) -> bool:
-    """Whether training under Pitstop can work."""
     return all(each.level != "fails" for each in checks)
 
 

@@ -61,7 +61,6 @@ def ask(executable: str) -> Frameworks:
 
 
 def answer(executable: str, output: str, exit_code: int) -> Frameworks:
-    """What the process has told with its last line."""
     lines = output.strip().splitlines()
     try:
         return Frameworks(executable, **json.loads(lines[-1]))

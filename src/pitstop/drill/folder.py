@@ -23,7 +23,6 @@ class DrillFolder:
     path: Path
 
     def run_dir(self, name: str) -> Path:
-        """The run folder of a trial."""
         return self.path / name
 
     def log(self, name: str) -> Path:

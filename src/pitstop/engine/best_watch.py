@@ -18,7 +18,6 @@ class BestWatch:
 
     @property
     def active(self) -> bool:
-        """Whether anything is kept for its metrics at all."""
         return bool(self._rules)
 
     def accepts(self, step: int, metrics: Mapping[str, float]) -> bool:

@@ -91,7 +91,6 @@ class CallSite:
 
 
 def present_call_site() -> CallSite:
-    """The site of the call that runs now."""
     return site_of(list(_stack(sys._getframe(1))))
 
 

@@ -36,7 +36,6 @@ class ChangedFiles:
             sys.addaudithook(self._hear)
 
     def leave(self) -> None:
-        """The training is over."""
         self._doubt = None
 
     def note(self, path: str) -> None:

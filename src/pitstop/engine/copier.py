@@ -111,7 +111,6 @@ class Copier:
         return self._arena is None or self._arena.choose_slot(self._beacon.pinned()) is not None
 
     def wait(self) -> None:
-        """Waits until no copy is under way."""
         with self._standing_still():
             self._idle.wait()
 

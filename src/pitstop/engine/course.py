@@ -68,7 +68,6 @@ def decide(
 
 
 def _has_passed(found: TrainingMatch, now: Identity, epoch: int) -> bool:
-    """Whether the saved state is beyond the epochs that the script asks for now."""
     if all(each.name != EPOCHS for each in found.differences):
         return False
     epochs = now.settings.get(EPOCHS, "")
@@ -132,7 +131,6 @@ def _is_taken(difference: Difference, take: Collection[str]) -> bool:
 
 
 def _is_asked(difference: Difference, take: Collection[str]) -> bool:
-    """Whether the user wants the script's value."""
     name = difference.name
     return bool({name, name.rpartition(".")[2], _ALL} & set(take))
 
@@ -214,7 +212,6 @@ def _doubt_of_another(found: TrainingMatch) -> str:
 
 
 def told(found: Iterable[Difference]) -> str:
-    """Differences as text."""
     return "; ".join(map(str, found))
 
 

@@ -67,7 +67,6 @@ def shortened(text: str) -> str:
 
 
 def digest_of_text(*texts: str) -> str:
-    """A short digest of some texts."""
     return hashlib.blake2b("\0".join(texts).encode(errors="replace"), digest_size=8).hexdigest()
 
 

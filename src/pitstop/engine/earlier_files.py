@@ -34,12 +34,10 @@ class ReadFiles:
         self._started_seconds = time.time()
 
     def watch(self) -> None:
-        """Hears of every file that Python opens from now on."""
         self._listening = True
         sys.addaudithook(self._hear)
 
     def note(self, path: str) -> None:
-        """A file is opened for reading."""
         if not self._listening or len(self._changed) >= _MOST_FILES or _is_code(path):
             return
         try:

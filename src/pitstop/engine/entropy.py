@@ -35,7 +35,6 @@ class Entropy:
         return os.getpid() == self._pid and threading.current_thread() is threading.main_thread()
 
     def bits(self, purpose: str, count: int) -> int:
-        """The next number of this many bits."""
         # Only now: each Python process of a run loads this module.
         import hashlib  # noqa: PLC0415
 

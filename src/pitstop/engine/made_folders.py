@@ -38,7 +38,6 @@ class MadeFolders:
         return list(self._paths)
 
     def watch(self) -> None:
-        """Hears of every folder that is made from now on."""
         sys.addaudithook(self._hear)
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:

@@ -26,7 +26,6 @@ class RestorePoint:
 
     @classmethod
     def from_json(cls, point: dict[str, Any]) -> RestorePoint:
-        """Reads one from the supervisor's welcome."""
         info = point["info"]
         return cls(
             point["checkpoint"],

@@ -26,7 +26,6 @@ class SavedState:
 
     @property
     def position(self) -> Position:
-        """Where the state was saved."""
         return Position(**self.state["position"])
 
 

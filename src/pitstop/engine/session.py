@@ -182,7 +182,6 @@ class Session:
             self._cadence.postponed(now_ns, self.milestones.short_ns)
 
     def stop_requested(self) -> bool:
-        """Whether the run was asked to stop."""
         return self.beacon.stop() != 0
 
     def due(self, step: int, now_ns: int) -> bool:
@@ -200,7 +199,6 @@ class Session:
             self.report(snapshot_notices.broken(error))
 
     def phase(self) -> Phase:
-        """What this process is doing."""
         return self.beacon.phase()
 
     def act(self, step: int, take: Callable[[], StateCapture | None]) -> bool:
@@ -285,7 +283,6 @@ class Session:
         return not self.stop_requested()
 
     def _named(self, cut: StateCapture) -> StateCapture:
-        """The cut with the name that the user asked for, if one did."""
         name = self._take_request()
         return cut.named(name) if name else cut
 

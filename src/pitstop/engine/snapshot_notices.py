@@ -10,7 +10,6 @@ from pitstop.snapshot.arena import ArenaPlan
 
 
 def memory_short(plan: ArenaPlan) -> Notice:
-    """Snapshots go through a file."""
     return Notice(
         "snapshot_memory_short",
         f"Snapshots need {plan.size_bytes >> 20} MB of memory, which is not free; "
@@ -20,7 +19,6 @@ def memory_short(plan: ArenaPlan) -> Notice:
 
 
 def short_trainings(begun: int) -> Notice:
-    """Ends of trainings are left out."""
     return Notice(
         "short_trainings",
         f"The script trains often, and shortly: from training {begun} on, only those ends are "
@@ -42,7 +40,6 @@ def failed(step: int, error: Exception) -> CheckpointFailed:
 
 
 def broken(error: Exception) -> InstrumentationUnavailable:
-    """Our own code failed: there are no snapshots any more."""
     trace = "".join(traceback.format_exception(error)[-3:])
     return InstrumentationUnavailable(
         f"Pitstop failed ({error!r}); training goes on, and no further snapshot is taken.",
@@ -51,14 +48,12 @@ def broken(error: Exception) -> InstrumentationUnavailable:
 
 
 def none_taken(step: int) -> CheckpointFailed:
-    """A checkpoint was asked for, and this training has none to give."""
     return CheckpointFailed(
         step, "No snapshot can be taken of this training.", "`pitstop status` tells why."
     )
 
 
 def not_resumed(fault: PeerFault) -> Notice:
-    """What is saved could not be loaded."""
     return Notice("resume_refused", str(fault), "Run the same command again.")
 
 

@@ -63,11 +63,9 @@ class StateCapture:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all tensors."""
         return sum(tensor.spec.size_bytes for tensor in self.tensors)
 
     def named(self, name: str) -> StateCapture:
-        """The same cut with a name that the user gave it."""
         return replace(self, state=self.state | {"name": name})
 
     def measured(self, metrics: dict[str, float]) -> StateCapture:

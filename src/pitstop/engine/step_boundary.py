@@ -86,7 +86,6 @@ class StepBoundary:
         self._session.beacon.write_step_seconds(self._clock.typical_seconds)
 
     def record(self, record: StepRecord) -> None:
-        """Writes down a step that has ended."""
         self._session.steps.record(record)
 
     def reach(self, step: int, epoch: int, step_in_epoch: int, loss: float, now_ns: int) -> None:

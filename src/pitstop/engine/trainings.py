@@ -95,7 +95,6 @@ class Trainings:
         return point
 
     def point_of(self, found: TrainingMatch) -> RestorePoint:
-        """The state of the training that was found."""
         assert found.training is not None
         return next(point for point, _ in self._known() if point.fit == found.training.fit)
 

@@ -48,7 +48,6 @@ class SavedVariable:
 
     @classmethod
     def of(cls, described: Mapping[str, Any]) -> SavedVariable:
-        """From the JSON of a state."""
         return cls(
             index=described["index"],
             path=described["path"],
@@ -61,7 +60,6 @@ class SavedVariable:
 
     @property
     def label(self) -> str:
-        """For messages: path, dtype and shape."""
         return f"{self.path} {self.dtype}{list(self.shape)}"
 
 
@@ -79,7 +77,6 @@ class PresentVariable:
 
     @property
     def label(self) -> str:
-        """For messages: path, dtype and shape."""
         return f"{self.path} {self.dtype}{list(self.shape or ())}"
 
 
@@ -146,7 +143,6 @@ def reshaped(saved: Sequence[SavedVariable], present: Sequence[PresentVariable])
 
 
 def fits(item: SavedVariable, variable: PresentVariable) -> bool:
-    """Whether a variable can take a saved value."""
     shape = variable.shape
     known = shape is not None and None not in shape
     return item.dtype == variable.dtype and (not known or shape == item.shape)
@@ -277,7 +273,6 @@ def check_fits(item: SavedVariable, variable: PresentVariable) -> None:
 
 
 def changed(item: SavedVariable, now: PresentVariable) -> ResumeRefused:
-    """A variable is not what it was."""
     return ResumeRefused(
         f"The model changed: variable {item.index} was {item.label} and is now {now.label}.",
         _REMEDY,

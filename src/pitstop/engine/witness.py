@@ -34,7 +34,6 @@ _MOST_FILES = 1 << 14
 
 
 def is_own_file(filename: str) -> bool:
-    """Whether a source file is part of Pitstop."""
     return filename.startswith(_OWN)
 
 
@@ -116,7 +115,6 @@ class Witness:
         self._pid = os.getpid()
 
     def install(self) -> None:
-        """Takes the place of `sys.excepthook` and joins `atexit`."""
         self._excepthook = sys.excepthook
         sys.excepthook = self._on_exception
         atexit.register(self._on_exit)

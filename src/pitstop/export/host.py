@@ -164,7 +164,6 @@ class Host:
 
 
 def environment_of(script: Script, socket_path: str) -> dict[str, str]:
-    """The variables with which a script finds the host."""
     if script.launched:
         return process.instrumented_environment(script.environment, socket_path)
     own = {name: value for name, value in script.environment.items() if name != ENV_SOCKET}

@@ -37,7 +37,6 @@ class Source:
     loaded: RestoreImage
 
     def close(self) -> None:
-        """Lets the files go."""
         self.loaded.close()
 
     def image(self, name: str) -> tuple[int, ...]:

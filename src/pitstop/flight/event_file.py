@@ -106,7 +106,6 @@ class EventFile:
         self._summary(step, time_seconds, (value,))
 
     def close(self) -> None:
-        """Closes the file."""
         os.close(self._fd)
 
     def _summary(self, step: int, time_seconds: float, values: Iterable[bytes]) -> None:

@@ -28,7 +28,6 @@ _NUMBER = re.compile(rb'\{"number":(\d+),.*\n')
 
 
 def file_name(level: int, half: str = "a") -> str:
-    """Name of a file in the folder of an attempt."""
     return f"flight.{level}.{half}.jsonl"
 
 
@@ -46,7 +45,6 @@ class FlightFiles:
                 file.append(line)
 
     def close(self) -> None:
-        """Closes the files."""
         for file in self._levels:
             file.close()
 

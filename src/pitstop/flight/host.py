@@ -36,7 +36,6 @@ class HostReader:
         self._cpu = cgroup.folder_of(pid, "cpu", self._root)
 
     def host(self) -> HostSample:
-        """The machine now."""
         memory = table(read_text(self._root / "proc/meminfo"), ":")
         available = _kibibytes(memory, "MemAvailable")
         left = cgroup.left_bytes(self._memory) if self._memory else None

@@ -9,12 +9,10 @@ _WIDTHS = {_FIXED64: 8, _FIXED32: 4}
 
 
 def integer(field: int, value: int) -> bytes:
-    """A whole number, not below 0."""
     return _varint(field << 3 | _VARINT) + _varint(value)
 
 
 def double(field: int, value: float) -> bytes:
-    """A number of 64 bits."""
     return _varint(field << 3 | _FIXED64) + struct.pack("<d", value)
 
 
@@ -33,7 +31,6 @@ def message(field: int, data: bytes) -> bytes:
 
 
 def text(field: int, value: str) -> bytes:
-    """Text."""
     return message(field, value.encode())
 
 

@@ -51,7 +51,6 @@ class FlightRecorder:
         self._thread = threading.Thread(target=self._work, name="pitstop-flight", daemon=True)
 
     def start(self) -> None:
-        """Begins to record."""
         self._sampler.start()
         self._thread.start()
 
@@ -60,7 +59,6 @@ class FlightRecorder:
         self._listeners.append(listener)
 
     def on_metrics(self, metrics: TrainerMetrics) -> None:
-        """The trainer has sent metrics."""
         self._metrics = metrics
 
     def take_forecasts(self) -> list[ExhaustionForecast]:

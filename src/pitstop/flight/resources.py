@@ -29,7 +29,6 @@ class Resource:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells it from others."""
         return self.name, self.place
 
 

@@ -247,12 +247,10 @@ class Sample:
 
     @property
     def trainer(self) -> ProcessSample | None:
-        """The process that trains."""
         return next((each for each in self.processes if each.role == TRAINER), None)
 
     @property
     def command(self) -> list[ProcessSample]:
-        """All processes of the user's command."""
         return [each for each in self.processes if each.role in (TRAINER, CHILD)]
 
     @property

@@ -42,7 +42,6 @@ class TrainerMetrics:
 
     @property
     def allocators(self) -> list[AllocatorSample]:
-        """The memory of its devices."""
         return [AllocatorSample(**each) for each in self.report.allocators]
 
 
@@ -86,7 +85,6 @@ class Sampler:
         self._pss = Watcher("pitstop-pss", self._read_pss, no_pss, _PSS_SECONDS)
 
     def start(self) -> None:
-        """Starts the threads for what may not answer."""
         for watcher in (self._disks, self._gpus, self._pss):
             watcher.start()
 
@@ -96,7 +94,6 @@ class Sampler:
             watcher.close()
 
     def take(self, metrics: TrainerMetrics) -> Sample:
-        """The next sample."""
         now, process_roles = time.monotonic(), self._process_roles()
         self._look(now, process_roles)
         group, pressure = self._host.cgroup(), self._host.pressure()

@@ -19,27 +19,22 @@ def memory(samples: Sequence[Sample]) -> Series:
 
 
 def memory_left(samples: Sequence[Sample]) -> Series:
-    """Bytes that may still be taken."""
     return _series(samples, lambda each: each.host.left_bytes)
 
 
 def open_files(samples: Sequence[Sample]) -> Series:
-    """Descriptors of the trainer."""
     return _series(samples, lambda each: each.trainer.open_files if each.trainer else None)
 
 
 def loss(samples: Sequence[Sample]) -> Series:
-    """The loss of the last step."""
     return _training(samples, lambda each: each.loss)
 
 
 def learning_rate(samples: Sequence[Sample]) -> Series:
-    """The optimizer's learning rate."""
     return _training(samples, lambda each: each.learning_rate)
 
 
 def python_blocks(samples: Sequence[Sample]) -> Series:
-    """Memory blocks of Python's objects."""
     return _training(samples, lambda each: each.python_blocks)
 
 
@@ -64,8 +59,6 @@ def input_share(samples: Sequence[Sample]) -> Series:
 
 
 def disk_free(samples: Sequence[Sample], mount: str) -> Series:
-    """Bytes free on one file system."""
-
     def free(sample: Sample) -> int | None:
         found: Iterator[DiskSample] = (each for each in sample.disks if each.mount == mount)
         return next((each.free_bytes for each in found if each.answers), None)
@@ -74,7 +67,6 @@ def disk_free(samples: Sequence[Sample], mount: str) -> Series:
 
 
 def gpu_memory(samples: Sequence[Sample], index: int) -> Series:
-    """Bytes in use on one GPU."""
     return _gpu(samples, index, lambda each: each.used_bytes)
 
 

@@ -80,7 +80,6 @@ class Summary:
 
 
 def summarize(samples: Sequence[Sample]) -> Summary | None:
-    """The summary of an attempt's samples; None where there are none."""
     if not samples:
         return None
     first, last = samples[0], samples[-1]

@@ -52,7 +52,6 @@ class TensorBoardWriter:
             self._failed = True
 
     def close(self) -> None:
-        """Closes the file."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -29,7 +29,6 @@ class Watcher(Generic[T]):
         self._thread = threading.Thread(target=self._work, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begins to read."""
         self._thread.start()
 
     @property

@@ -49,7 +49,6 @@ class LoopState:
         registry.adopt(variable for _, variable in self._variables())
 
     def cut(self, position: Position, metrics: Mapping[str, float]) -> StateCapture:
-        """A consistent cut, here and now."""
         encoder = Encoder("python/")
         held = self._registry.hold(self._path_of)
         self.unverified = held.refused

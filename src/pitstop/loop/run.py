@@ -145,7 +145,6 @@ class Run:
         self._reach_boundary(loss, now_ns)
 
     def _settle(self) -> None:
-        """Behind the first step of a resumed run: what it creates is there."""
         saved, self._unsettled = self._unsettled, None
         if saved is None:
             return

@@ -136,7 +136,6 @@ class DataIterator:
         return None, [HeldTensor(TensorSpec(self._tensor, "U8", (len(data),)), lambda: view)]
 
     def restore(self, saved: Any, tensors: Mapping[str, memoryview]) -> None:
-        """Brings the iterator to its position."""
         if self._tensor in tensors:
             private.restore_iterator(self._iterator, bytes(tensors[self._tensor]))
 
@@ -165,7 +164,6 @@ class PortableValue:
             ) from None
 
     def restore(self, saved: Any, tensors: Mapping[str, memoryview]) -> None:
-        """Sets it."""
         self._write(decode(saved, tensors))
 
 

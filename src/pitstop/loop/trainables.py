@@ -59,7 +59,6 @@ def _build(optimizer: Any, trained: list[Any], slots: list[str]) -> None:
 
 
 def sessions_of(objects: Mapping[str, Any]) -> dict[str, Any]:
-    """The v1 sessions among the objects."""
     return {name: each for name, each in objects.items() if isinstance(each, tf.compat.v1.Session)}
 
 

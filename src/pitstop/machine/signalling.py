@@ -17,7 +17,6 @@ def send(number: signal.Signals, pids: Collection[int]) -> None:
 
 
 def send_to_group(number: signal.Signals, leader_pid: int) -> None:
-    """Sends a signal to a whole process group at once."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader_pid, number)
 

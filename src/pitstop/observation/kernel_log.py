@@ -136,7 +136,6 @@ class KernelLog:
         os.lseek(self._fd, 0, os.SEEK_END)
 
     def read(self) -> list[KernelMessage]:
-        """The messages since the last call."""
         messages: list[KernelMessage] = []
         while True:
             try:
@@ -150,7 +149,6 @@ class KernelLog:
             messages += _messages(record)
 
     def close(self) -> None:
-        """Closes the log."""
         os.close(self._fd)
 
 

@@ -75,7 +75,6 @@ class Sighting:
 
 
 def judge(seen: Sighting) -> LeaseVerdict:
-    """Whether the mirror may be taken, is in use, or needs another look."""
     if seen.lease is None or seen.lease.state == RELEASED:
         return LeaseVerdict.TAKE
     if seen.here and not seen.holder_alive:
@@ -88,7 +87,6 @@ def judge(seen: Sighting) -> LeaseVerdict:
 
 
 def encode(lease: Lease) -> bytes:
-    """The content of lease.json."""
     return json.dumps({"format": _FORMAT, "version": 1, **asdict(lease)}, indent=2).encode()
 
 

@@ -40,7 +40,6 @@ class LeaseKeeper:
         return False
 
     def finishing(self) -> None:
-        """Says that only the last uploads are left."""
         self._holder.finishing()
         self._wake.set()
 

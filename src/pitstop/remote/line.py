@@ -45,7 +45,6 @@ class MirrorSide:
 
     @classmethod
     def of(cls, manifests: Iterable[Manifest], journal: bytes) -> MirrorSide:
-        """From what a copy holds."""
         found = sorted(manifests, key=lambda each: each.sequence)
         saved = frozenset((each.sequence, each.info.created_seconds) for each in found)
         if not found:
@@ -59,7 +58,6 @@ class MirrorSide:
 
     @property
     def place(self) -> str:
-        """How far it is, in words."""
         return f"at step {self.step} of attempt {self.attempt}" if self.saved else "without a state"
 
 

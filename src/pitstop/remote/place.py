@@ -27,7 +27,6 @@ class RemotePlace:
 
     @property
     def name(self) -> str:
-        """The last part of its path."""
         return self.url.rpartition("/")[2]
 
     @property

@@ -91,7 +91,6 @@ Action = PutFile | PutManifest | RemoveManifest | RemoveFile
 
 
 def apply(remote: RemoteState, action: Action) -> RemoteState:
-    """The mirror after an action."""
     match action:
         case PutFile(key, file):
             return replace(remote, files={**remote.files, key: file.stamp})

@@ -49,7 +49,6 @@ def find(url: str) -> Iterator[str]:
 
 
 def main(argv: list[str]) -> int:
-    """Entry point."""
     parser = argparse.ArgumentParser(prog="pitstop-remote-reading")
     parser.add_argument("url")
     parser.add_argument("--into", type=Path, help="fetch the run; without it, list runs")

@@ -112,7 +112,6 @@ class Storage:
             return {self._key(path): int(info["size"]) for path, info in found.items()}
 
     def folders(self) -> list[str]:
-        """The names of the folders right below the URL."""
         with self._failures_explained():
             try:
                 rows = self._filesystem.ls(self._root, detail=True)

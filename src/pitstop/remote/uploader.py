@@ -174,7 +174,6 @@ def patiently(
 
 
 def main(argv: list[str]) -> int:
-    """Entry point; see `Uploader`."""
     parser = argparse.ArgumentParser(prog="pitstop-uploader")
     parser.add_argument("--fd", type=int, required=True)
     parser.add_argument("--url", required=True)

@@ -48,19 +48,15 @@ class FunctionCallee:
 
     @property
     def name(self) -> str:
-        """The name of the Python function."""
         return private.function_name(self.owner)
 
     def traces(self) -> int:
-        """See `Callee`."""
         return private.traces(self.owner)
 
     def trains(self) -> bool:
-        """Whether it writes a trainable variable."""
         return private.trains(self.owner)
 
     def variables(self) -> list[Any]:
-        """Those of its graphs."""
         held = (each for graph in private.graphs(self.owner) for each in graph.variables)
         return list({id(variable): variable for variable in held}.values())
 
@@ -86,18 +82,15 @@ class MethodCallee:
         return 0
 
     def trains(self) -> bool:
-        """Whether it takes a training step."""
         return self.name == "train_on_batch"
 
     def variables(self) -> list[Any]:
-        """The model's and its optimizer's."""
         optimizer = getattr(self.owner, "optimizer", None)
         return [
             each.value for owner in (self.owner, optimizer) if owner for each in owner.variables
         ]
 
     def is_eager(self) -> bool:
-        """Whether the model was compiled so."""
         return bool(self.owner.run_eagerly)
 
 

@@ -68,11 +68,9 @@ class LiveLoop:
 
     @property
     def level(self) -> Exactness:
-        """How exact a resume of this loop is."""
         return self._level
 
     def start(self) -> None:
-        """The loop is live from here."""
         self.session.report(FitStarted(self.index, 1, None, {"adapter": LOOPS[1]}))
         atexit.register(self.script_ended)
         self._boundary.start()
@@ -142,7 +140,6 @@ class LiveLoop:
             self.session.stop_with(None, "train")
 
     def publish(self, now_ns: int) -> None:
-        """Writes the position to the beacon."""
         self._boundary.reach(self.step, 0, self.step - self._first_step, self._loss, now_ns)
 
     def finish(self) -> None:

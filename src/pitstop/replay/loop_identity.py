@@ -61,7 +61,6 @@ class LoopIdentity:
 
     @classmethod
     def from_json(cls, saved: Mapping[str, Any], arrays: Mapping[str, memoryview]) -> LoopIdentity:
-        """Reads what `to_json` made."""
         return cls(Identity.from_json(saved["place"]), decode(saved["first_step"], arrays))
 
 

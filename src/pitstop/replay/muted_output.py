@@ -20,7 +20,6 @@ class MutedOutput:
         self._excepthook = sys.excepthook
 
     def begin(self) -> None:
-        """Nothing is shown from now on."""
         _flush()
         nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         for fd in (1, 2):

@@ -77,7 +77,6 @@ class LoopRecord:
 
     @property
     def size_bytes(self) -> int:
-        """Length of the entries so far."""
         return self._size_bytes
 
     def append(self, entry: RecordEntry) -> None:
@@ -126,7 +125,6 @@ class LoopRecord:
 
 
 def read(data: memoryview, described: Mapping[str, Any]) -> Iterator[RecordEntry]:
-    """The entries of a saved record, in order."""
     names, lengths = described["names"], described["lengths"]
     forms = [as_form(form) for form in described["forms"]]
     last: dict[int, memoryview] = {}

@@ -113,7 +113,6 @@ class Recorder:
         )
 
     def call(self, call: Call) -> Any:
-        """Runs a call of the script, or answers it."""
         taped = private.tape_is_open()
         self._gradients_taken = False
         with self._within():

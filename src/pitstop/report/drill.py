@@ -19,7 +19,6 @@ _COLUMNS = ("interruption", "resumed at", "lost", "result", "seconds")
 
 
 def to_json(drill: Drill) -> dict[str, JsonValue]:
-    """The drill as one strict JSON object."""
     again = drill.repetition
     return {
         "verdict": drill.verdict.value,
@@ -37,7 +36,6 @@ def render(drill: Drill) -> str:
 
 
 def show(drill: Drill, console: Console) -> None:
-    """Writes the table and the verdict."""
     parts: list[RenderableType] = [_table(drill), Text(), _verdict(drill)]
     lines = (Text(line) for line in _explanation(drill))
     console.print(PlainText(Group(*parts, *lines)))

@@ -15,7 +15,6 @@ from pitstop.report.why import WhyReport
 
 
 def render(report: WhyReport) -> str:
-    """The report as one Markdown document."""
     report = plain_record(report)
     parts = [f"# Why {_escape(report.name)} ended", *_attempt(report)]
     parts += _earlier(report)

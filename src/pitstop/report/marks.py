@@ -48,7 +48,6 @@ _STOPPED_BY = {
 
 
 def marks(entries: Iterable[Entry]) -> tuple[Mark, ...]:
-    """The marks of an attempt's journal, in order."""
     return tuple(_marks(entries))
 
 

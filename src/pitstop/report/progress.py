@@ -32,11 +32,9 @@ class AttemptProgress:
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
         return max(0.0, self.ended_seconds - self.started_seconds)
 
     def to_json(self) -> dict[str, JsonValue]:
-        """One JSON object, under the names of the attributes."""
         return asdict(self)
 
 

@@ -26,7 +26,6 @@ _MOST_ATTEMPTS = 8
 
 
 def samples_of(run_dir: Path, attempt: int) -> tuple[Sample, ...]:
-    """What the flight recorder has left of an attempt."""
     return files.read_spaced(run_dir / ATTEMPTS_DIR / str(attempt), MOST_SAMPLES)
 
 
@@ -37,7 +36,6 @@ def log_folder(samples: Sequence[Sample]) -> str:
 
 
 def timeline(run_dir: Path, evidence: Evidence, samples: Sequence[Sample]) -> Timeline:
-    """The timeline of an attempt, of all that was recorded of it."""
     found = steps.read_spaced(_steps_file(run_dir, evidence.attempt), _MOST_RECORDS)
     # The clock of the machine may have been set back meanwhile.
     records = sorted(found, key=lambda each: each.time_seconds)

@@ -102,7 +102,6 @@ class Timeline:
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
         return max(0.0, self.ended_seconds - self.started_seconds)
 
     def panel(self, panel_id: str) -> Panel | None:

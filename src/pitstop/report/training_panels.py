@@ -25,7 +25,6 @@ _NOT_METRICS = ("loss", "learning_rate", "lr")
 def training_panels(
     records: Sequence[StepRecord], entries: Iterable[Entry], ended_seconds: float
 ) -> tuple[Panel, ...]:
-    """Panels of an attempt's steps and the ends of its epochs."""
     epochs = [(each.time_seconds, each.event) for each in entries]
     ended = [(seconds, event) for seconds, event in epochs if isinstance(event, EpochEnded)]
     losses = tuple((each.time_seconds, drawable(each.loss)) for each in records)

@@ -51,7 +51,6 @@ def plain(text: str) -> str:
 
 
 def serialize(root: Element) -> str:
-    """The element as HTML."""
     return tostring(root, encoding="unicode", method="html")
 
 

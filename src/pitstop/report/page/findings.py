@@ -11,14 +11,12 @@ from pitstop.report.timeline import clock
 
 
 def remedy(finding: Finding) -> Element | None:
-    """What to do."""
     if not finding.advice:
         return None
     return element("section", element("h2", "What to do"), items("ol", finding.advice), class_="do")
 
 
 def chain(links: Sequence[ChainLink]) -> Element | None:
-    """What led to the end, one after the other."""
     if not links:
         return None
     steps = (element("li", *_link(link)) for link in links)
@@ -28,7 +26,6 @@ def chain(links: Sequence[ChainLink]) -> Element | None:
 
 
 def evidence(found: Sequence[EvidenceItem]) -> Element | None:
-    """What was seen, and where."""
     if not found:
         return None
     rows = (part for item in found for part in _evidence_row(item))
@@ -36,14 +33,12 @@ def evidence(found: Sequence[EvidenceItem]) -> Element | None:
 
 
 def missing(phrases: Sequence[str]) -> Element | None:
-    """What could not be observed."""
     if not phrases:
         return None
     return element("section", element("h2", "Could not be observed"), items("ul", phrases))
 
 
 def others(diagnosis: Diagnosis) -> Element | None:
-    """What else was found."""
     if not diagnosis.others:
         return None
     entries = (

@@ -63,7 +63,6 @@ def axis(low: float, high: float) -> Scale:
 
 
 def shows_limit(panel: Panel, scale: Scale) -> bool:
-    """Whether the panel's limit lies on its axis."""
     return panel.limit is not None and panel.limit <= scale.high
 
 
