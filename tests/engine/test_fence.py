@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from pitstop.engine import fence
-from pitstop.engine.fence import FAILURES_FILE, Fence, RestoreFailed, observing
+from pitstop.engine.fence import FAILURES_FILE, Fence, observing
+from pitstop.engine.leaving import Refused
 from pitstop.events import Event, Notice
 from pitstop.link.beacon import Phase
 from pitstop.link.stacks import ENV_STACKS
@@ -82,7 +83,7 @@ def test_a_failed_restore_leaves_the_script(fenced: Fence, tmp_path: Path) -> No
     session = Watched(tmp_path, Phase.RESTORING)
     fenced.tell(session)
     for _ in range(2):
-        with pytest.raises(RestoreFailed) as caught:
+        with pytest.raises(Refused) as caught:
             observing(spoils=True)(fails)()
         assert caught.value.code == 2
     (notice,) = session.reported

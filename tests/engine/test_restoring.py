@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from pitstop.engine.fence import FENCE, RestoreFailed
+from pitstop.engine.fence import FENCE
+from pitstop.engine.leaving import Refused
 from pitstop.engine.restoring import restoring
 from pitstop.engine.saved_state import SavedState
 from pitstop.events import Event
@@ -39,7 +40,7 @@ def test_a_malformed_state_ends_the_script(
     monkeypatch.setattr(FENCE, "_session", session)
     monkeypatch.setattr(FENCE, "_places", set())
     saved = SavedState({"position": position}, {})
-    with pytest.raises(RestoreFailed):
+    with pytest.raises(Refused):
         restoring(lambda: saved.position)()
     assert len(session.reported) == 1
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.errors import EnvironmentFault
+from pitstop.errors import EnvironmentFault, UserError
 from pitstop.export import destination
-from pitstop.export.destination import DestinationTaken
 
 
 def names_in(folder: Path) -> list[str]:
@@ -18,7 +17,7 @@ def names_in(folder: Path) -> list[str]:
 def test_a_place_that_is_taken_is_refused_without_force(tmp_path: Path) -> None:
     taken = tmp_path / "model.keras"
     taken.touch()
-    with pytest.raises(DestinationTaken, match="--force"):
+    with pytest.raises(UserError, match="--force"):
         destination.check(taken, force=False)
     destination.check(taken, force=True)
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from pitstop.errors import UserError
 from pitstop.events import AttemptStarted, FitStarted
-from pitstop.export.locating import NothingToFind, find_nan
+from pitstop.export.locating import find_nan
 from pitstop.journal import Journal
 from pitstop.store.run_folder import RunFolder, open_or_create
 
@@ -18,14 +19,14 @@ def folder(tmp_path: Path) -> RunFolder:
 
 
 def test_a_run_that_never_began_has_nothing_to_look_at(folder: RunFolder) -> None:
-    with pytest.raises(NothingToFind, match="no journal"):
+    with pytest.raises(UserError, match="no journal"):
         find_nan(folder, 7, pytest.fail)
 
 
 def test_a_run_without_a_bad_loss_needs_a_step(folder: RunFolder) -> None:
     with Journal(folder.journal, 1) as journal:
         journal.append(AttemptStarted(1, ["train"], 1, 2, "host"))
-    with pytest.raises(NothingToFind, match="No loss of this run"):
+    with pytest.raises(UserError, match="No loss of this run"):
         find_nan(folder, 0, pytest.fail)
 
 
@@ -33,5 +34,5 @@ def test_steps_of_a_loop_of_the_scripts_own_are_not_known(folder: RunFolder) -> 
     with Journal(folder.journal, 1) as journal:
         journal.append(AttemptStarted(1, ["train"], 1, 2, "host"))
         journal.append(FitStarted(0, 1, None, {"adapter": "custom loop"}))
-    with pytest.raises(NothingToFind, match="loop of the script's own"):
+    with pytest.raises(UserError, match="loop of the script's own"):
         find_nan(folder, 7, pytest.fail)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pitstop.engine.refused import Refused
+from pitstop.engine.leaving import Refused
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState
 from pitstop.errors import PeerFault

@@ -27,7 +27,7 @@ def start(code: str) -> subprocess.Popen[bytes]:
 
 def watch(child: subprocess.Popen[bytes], root: Path = Path("/")) -> tuple[int, Observations]:
     """Observes the child from its start to its end; returns its wait status too."""
-    observer = Observer.begin(child.pid, root)
+    observer = Observer(child.pid, root)
     return let_end(child, observer)
 
 
@@ -73,7 +73,7 @@ def test_a_real_out_of_memory_kill_is_counted_and_found_in_the_log(memory_cgroup
 
 def test_a_move_into_another_cgroup_is_followed(memory_cgroup: Path) -> None:
     child = start(EAT)
-    observer = Observer.begin(child.pid)
+    observer = Observer(child.pid)
     (memory_cgroup / "cgroup.procs").write_text(str(child.pid))
     observer.sample(child.pid)
     assert observer.cgroup.endswith(memory_cgroup.name)

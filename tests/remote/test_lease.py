@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pitstop.remote import lease
 from pitstop.remote.layout import LEASE_KEY
-from pitstop.remote.lease import Lease, LeaseVerdict, Sighting, judge
+from pitstop.remote.lease import Lease, LeaseVerdict, judge
 from pitstop.remote.lease_holder import LeaseHolder, MirrorInUse
 from pitstop.remote.storage import Storage
 
 _FOREIGN = Lease("ab", "elsewhere", "boot pid:[1]", 42, 7, lease.LIVE, 1e9)
-_SEEN = Sighting(
-    _FOREIGN,
-    here=False,
-    holder_alive=False,
-    renewed=False,
-    unchanged_seconds=0.0,
-    age_seconds=5.0,
-)
+_SEEN: dict[str, Any] = {
+    "lease": _FOREIGN,
+    "here": False,
+    "holder_alive": False,
+    "renewed": False,
+    "unchanged_seconds": 0.0,
+    "age_seconds": 5.0,
+}
 _FINISHING = dataclasses.replace(_FOREIGN, state=lease.FINISHING)
 _RELEASED = dataclasses.replace(_FOREIGN, state=lease.RELEASED)
 
@@ -29,23 +30,19 @@ _RELEASED = dataclasses.replace(_FOREIGN, state=lease.RELEASED)
 @pytest.mark.parametrize(
     ("seen", "verdict"),
     [
-        (dataclasses.replace(_SEEN, lease=None), LeaseVerdict.TAKE),
-        (dataclasses.replace(_SEEN, lease=_RELEASED), LeaseVerdict.TAKE),
-        (dataclasses.replace(_SEEN, here=True), LeaseVerdict.TAKE),
-        (dataclasses.replace(_SEEN, here=True, holder_alive=True), LeaseVerdict.REFUSE),
-        (_SEEN, LeaseVerdict.WAIT),
-        (dataclasses.replace(_SEEN, renewed=True), LeaseVerdict.REFUSE),
-        (dataclasses.replace(_SEEN, unchanged_seconds=lease.EXPIRY_SECONDS), LeaseVerdict.TAKE),
-        (dataclasses.replace(_SEEN, age_seconds=lease.ABANDONED_SECONDS), LeaseVerdict.TAKE),
-        (dataclasses.replace(_SEEN, lease=_FINISHING, renewed=True), LeaseVerdict.WAIT),
-        (
-            dataclasses.replace(_SEEN, lease=_FINISHING, here=True, holder_alive=True),
-            LeaseVerdict.WAIT,
-        ),
+        ({"lease": _RELEASED}, LeaseVerdict.TAKE),
+        ({"here": True}, LeaseVerdict.TAKE),
+        ({"here": True, "holder_alive": True}, LeaseVerdict.REFUSE),
+        ({}, LeaseVerdict.WAIT),
+        ({"renewed": True}, LeaseVerdict.REFUSE),
+        ({"unchanged_seconds": lease.EXPIRY_SECONDS}, LeaseVerdict.TAKE),
+        ({"age_seconds": lease.ABANDONED_SECONDS}, LeaseVerdict.TAKE),
+        ({"lease": _FINISHING, "renewed": True}, LeaseVerdict.WAIT),
+        ({"lease": _FINISHING, "here": True, "holder_alive": True}, LeaseVerdict.WAIT),
     ],
 )
-def test_what_is_done_about_a_lease(seen: Sighting, verdict: LeaseVerdict) -> None:
-    assert judge(seen) is verdict
+def test_what_is_done_about_a_lease(seen: dict[str, Any], verdict: LeaseVerdict) -> None:
+    assert judge(**{**_SEEN, **seen}) is verdict
 
 
 def test_a_lease_survives_json() -> None:

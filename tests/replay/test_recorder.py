@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pitstop.engine.leaving import TrainingStopped
+from pitstop.engine.leaving import Refused, TrainingStopped
 from pitstop.events import (
     Event,
     FitEnded,
@@ -22,7 +22,6 @@ from pitstop.events import (
 )
 from pitstop.link.beacon import Stop
 from pitstop.replay import record
-from pitstop.replay.repetition import LoopDiverged
 from tests.replay.attempt import as_saved
 from tests.replay.conftest import MakeAttempt
 
@@ -151,7 +150,7 @@ def test_another_call_is_refused(make: MakeAttempt, inputs: Any, words: str) -> 
     first.train(INPUTS[:3])
     second = make(first.save())
     second.step(INPUTS[0])
-    with pytest.raises(LoopDiverged) as caught:
+    with pytest.raises(Refused) as caught:
         second.call(second.train_step, inputs)
     assert caught.value.code == 2
     notice = last(second.events(), Notice)
@@ -189,7 +188,7 @@ def test_a_changed_training_is_refused(make: MakeAttempt) -> None:
     saved.state["replay"]["identity"]["place"]["program"] = "another"
     second = make(saved)
     second.weights.assign([3.0, 2.0])
-    with pytest.raises(LoopDiverged):
+    with pytest.raises(Refused):
         second.step(INPUTS[0])
     assert only(second.events(), Notice).code == "resume_refused"
 
@@ -199,7 +198,7 @@ def test_a_changed_model_is_refused(make: MakeAttempt) -> None:
     first.train(INPUTS[:1])
     saved = first.save()
     saved.state["variables"][0]["shape"] = [3]
-    with pytest.raises(LoopDiverged):
+    with pytest.raises(Refused):
         make(saved).step(INPUTS[0])
 
 
@@ -208,7 +207,7 @@ def test_a_state_of_a_fit_is_refused(make: MakeAttempt) -> None:
     first.train(INPUTS[:1])
     saved = first.save()
     del saved.state["replay"]
-    with pytest.raises(LoopDiverged):
+    with pytest.raises(Refused):
         make(saved).step(INPUTS[0])
 
 

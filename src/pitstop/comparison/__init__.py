@@ -4,5 +4,3 @@ from __future__ import annotations
 
 from pitstop.comparison.compare import compare_runs
 from pitstop.comparison.difference import Comparison
-
-__all__ = ["Comparison", "compare_runs"]

@@ -4,5 +4,3 @@ from __future__ import annotations
 
 from pitstop.drill.outcome import Drill, DrillVerdict, Trial
 from pitstop.drill.runner import DrillRequest, run_drill
-
-__all__ = ["Drill", "DrillRequest", "DrillVerdict", "Trial", "run_drill"]

@@ -20,9 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ParamSpec, Protocol
 
-from pitstop.engine.leaving import LeavesScript
+from pitstop.engine.leaving import Refused
 from pitstop.events import Event, Notice
-from pitstop.exit_codes import EXIT_REFUSED
 from pitstop.link.beacon import Phase
 from pitstop.link.stacks import ENV_STACKS
 
@@ -31,16 +30,6 @@ FAILURES_FILE = "failures.txt"
 
 _MOST_PLACES = 50
 _P = ParamSpec("_P")
-
-
-class RestoreFailed(LeavesScript):
-    """Leaves the script because our own code failed while a saved state was restored.
-
-    The checkpoint stands; to train from the start in its place would be a silent loss.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(EXIT_REFUSED)
 
 
 class Watched(Protocol):
@@ -92,7 +81,7 @@ class Fence:
         """Our code has failed at a place, which is named with the same words each time.
 
         Raises:
-            RestoreFailed: it failed while a saved state is restored.
+            Refused: it failed while a saved state is restored.
         """
         if os.getpid() != self._pid:
             return  # a forked data worker
@@ -102,7 +91,7 @@ class Fence:
             with suppress(Exception):
                 self._keep(OwnFailure(place, error, spoils))
         if spoils and self._session is not None and self._session.phase() is Phase.RESTORING:
-            raise RestoreFailed
+            raise Refused
 
     def _keep(self, failure: OwnFailure) -> None:
         if self._session is None:

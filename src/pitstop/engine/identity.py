@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pitstop.events.annotations import checker
+
 
 @dataclass(frozen=True)
 class Identity:
@@ -41,23 +43,26 @@ class Identity:
     values: str = ""
     seed: str = ""
     reseeded: bool = False
-    random: Mapping[str, str] = field(default_factory=dict)
-    architecture: Mapping[str, str] = field(default_factory=dict)
-    settings: Mapping[str, str] = field(default_factory=dict)
-    data: Mapping[str, str] = field(default_factory=dict)
+    random: dict[str, str] = field(default_factory=dict)
+    architecture: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
+    data: dict[str, str] = field(default_factory=dict)
     digested: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """For a saved state, and for a manifest."""
-        return {name: _plain(value) for name, value in vars(self).items()}
+        return dataclasses.asdict(self)
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Identity:
         """Reads what `to_json` made, but for unknown members; ValueError where one is malformed."""
-        values = {}
+        values: dict[str, Any] = {}
         for each in dataclasses.fields(cls):
             if each.name in record:
-                values[each.name] = _READERS[str(each.type)](record[each.name])
+                value = record[each.name]
+                if not checker(str(each.type))(value):
+                    raise ValueError(f"an identity cannot have {value!r} for {each.type}")
+                values[each.name] = tuple(value) if isinstance(value, list) else value
         return cls(**values)
 
 
@@ -82,36 +87,3 @@ def differences(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[Diff
     names = [*now, *(name for name in before if name not in now)]
     pairs = ((name, before.get(name, ""), now.get(name, "")) for name in names)
     return tuple(Difference(*each) for each in pairs if each[1] != each[2])
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return list(value)
-    return dict(value) if isinstance(value, Mapping) else value
-
-
-def _of_type(kind: type) -> Any:
-    def read(value: Any) -> Any:
-        if type(value) is not kind:
-            raise ValueError(f"an identity cannot have {value!r} for a {kind.__name__}")
-        return value
-
-    return read
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(map(_of_type(str), _of_type(list)(value)))
-
-
-def _mapping(value: Any) -> dict[str, str]:
-    text = _of_type(str)
-    return {text(name): text(each) for name, each in _of_type(dict)(value).items()}
-
-
-_READERS = {
-    "int": _of_type(int),
-    "str": _of_type(str),
-    "bool": _of_type(bool),
-    "tuple[str, ...]": _texts,
-    "Mapping[str, str]": _mapping,
-}

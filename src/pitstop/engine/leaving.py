@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pitstop.exit_codes import EXIT_STOPPED
+from pitstop.exit_codes import EXIT_REFUSED, EXIT_STOPPED
 
 
 class LeavesScript(SystemExit):
@@ -21,6 +21,13 @@ class TrainingStopped(LeavesScript):
 
     def __init__(self) -> None:
         super().__init__(EXIT_STOPPED)
+
+
+class Refused(LeavesScript):
+    """Leaves the script because what is saved cannot be restored into it; nothing is lost."""
+
+    def __init__(self) -> None:
+        super().__init__(EXIT_REFUSED)
 
 
 @contextmanager

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from pitstop.engine.leaving import LeavesScript
+from pitstop.engine.leaving import Refused
 from pitstop.engine.session import Session
 from pitstop.errors import PitstopError
 from pitstop.events import Notice
-from pitstop.exit_codes import EXIT_REFUSED
-
-
-class Refused(LeavesScript):
-    """Leaves the script, because what is saved does not fit it; nothing is lost."""
-
-    def __init__(self) -> None:
-        super().__init__(EXIT_REFUSED)
 
 
 def refuse_resume(session: Session, problem: PitstopError) -> NoReturn:

@@ -12,10 +12,6 @@ from pitstop.errors import EnvironmentFault, UserError
 from pitstop.store.disk_fault import explain
 
 
-class DestinationTaken(UserError):
-    """Something is at the place that the export is to go to."""
-
-
 def check(path: Path, *, force: bool) -> None:
     """Makes sure, before any work is done, that a path is free and its folder can be written.
 
@@ -24,7 +20,7 @@ def check(path: Path, *, force: bool) -> None:
         EnvironmentFault: its folder cannot be written.
     """
     if path.exists() and not force:
-        raise DestinationTaken(f"{path} exists.", "Name another place, or replace it with --force.")
+        raise UserError(f"{path} exists.", "Name another place, or replace it with --force.")
     with _explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         if not os.access(path.parent, os.W_OK):

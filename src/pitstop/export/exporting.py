@@ -26,10 +26,6 @@ _SUFFIXES = {
 }
 
 
-class ExportFailed(UserError):
-    """The script did not come to the point where its model could be written."""
-
-
 @dataclass(frozen=True)
 class ExportRequest:
     """One call of `pitstop export`.
@@ -116,7 +112,7 @@ def _run_script(request: ExportRequest, source: Source, partial: Path) -> None:
 
 def _refuse_recorded_loop(source: Source) -> None:
     if "replay" in source.saved.state:
-        raise ExportFailed(
+        raise UserError(
             f"Checkpoint {source.name} is of a recorded loop, whose models nobody has named.",
             "Use `--to safetensors`; or name the models in pitstop.start, see docs/loops.md.",
         )
@@ -134,10 +130,10 @@ def _check(outcome: Outcome, output: str) -> None:
             return
     for event in outcome.events:
         if isinstance(event, Notice) and event.code in (REFUSED, "resume_refused"):
-            raise ExportFailed(event.message, event.remedy)
+            raise UserError(event.message, event.remedy)
         if isinstance(event, InstrumentationUnavailable):
             raise EnvironmentFault(event.reason, event.remedy)
-    raise ExportFailed(
+    raise UserError(
         f"The script ended {rerun.describe_end(outcome, output)}",
         "Mend the script, or use `--to safetensors`, which runs nothing.",
     )

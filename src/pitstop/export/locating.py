@@ -28,14 +28,6 @@ from pitstop.store.catalog import Catalog
 from pitstop.store.run_folder import FOUND_FILE, RunFolder
 
 
-class NothingToFind(UserError):
-    """The run has no loss that is no number, or it cannot be looked at."""
-
-
-class NotFound(UserError):
-    """The script did not come to the step."""
-
-
 @dataclass(frozen=True)
 class Found:
     """What the step showed.
@@ -62,8 +54,8 @@ def find_nan(
         command: of the run, with its secrets; needed where it has some.
 
     Raises:
-        NothingToFind: there is no such loss, or the training is a loop of the script's own.
-        NotFound: the script does not come to the step.
+        UserError: there is no such loss, or the training is a loop of the script's own.
+        UserError: the script does not come to the step.
         EnvironmentFault: the machine refuses.
     """
     attempt, wanted = _target(journal.read(folder.journal).entries, step)
@@ -91,14 +83,14 @@ def _target(entries: tuple[Entry, ...], step: int) -> tuple[int, int]:
         if isinstance(entry.event, FitStarted) and entry.event.data.get("adapter") in LOOPS
     }
     if not entries:
-        raise NothingToFind("The run has no journal: nothing of it is known.")
+        raise UserError("The run has no journal: nothing of it is known.")
     if not bad and not step:
-        raise NothingToFind(
+        raise UserError(
             "No loss of this run was NaN or infinite.", "Name the step to look at with --step."
         )
     attempt = bad[-1].attempt if bad else entries[-1].attempt
     if attempt in loops:
-        raise NothingToFind(
+        raise UserError(
             "The training is a loop of the script's own, whose steps only the script knows.",
             "Call `tf.debugging.enable_check_numerics()` in it, and run it from a copy.",
         )
@@ -146,10 +138,10 @@ def _no_image(name: str) -> NoReturn:
 def _failure(outcome: Outcome, output: str) -> UserError | EnvironmentFault:
     for event in outcome.events:
         if isinstance(event, Notice) and event.code == "resume_refused":
-            return NotFound(event.message, event.remedy)
+            return UserError(event.message, event.remedy)
         if isinstance(event, InstrumentationUnavailable):
             return EnvironmentFault(event.reason, event.remedy)
-    return NotFound(
+    return UserError(
         f"The script ended {rerun.describe_end(outcome, output)}",
         "Run it as the run did: the same command, folder and data.",
     )

@@ -19,14 +19,6 @@ from pitstop.supervisor.runs.entropy import hash_seed
 _TAIL_LINES = 20
 
 
-class WorkFolderGone(UserError):
-    """The folder that the run's command was started in is gone."""
-
-
-class CommandMasked(UserError):
-    """The run's command is not kept as it was, for it holds a secret."""
-
-
 def script_of(folder: RunFolder, attempt: int, log: Path, command: Sequence[str] = ()) -> Script:
     """The run's command as an attempt started it; raises `UserError` where that cannot be done.
 
@@ -39,7 +31,7 @@ def script_of(folder: RunFolder, attempt: int, log: Path, command: Sequence[str]
     """
     identity = folder.identity
     if not Path(identity.cwd).is_dir():
-        raise WorkFolderGone(
+        raise UserError(
             f"The run's command was started in {identity.cwd}, which is gone.",
             "Make the folder again.",
         )
@@ -54,7 +46,7 @@ def _whole(kept: tuple[str, ...], given: Sequence[str]) -> tuple[str, ...]:
     if given and tuple(masked_words(given)) != kept:
         raise UserError("This is not the run's command.", f"Name it as it was: {shlex.join(kept)}")
     if not given and any(MASK in word for word in kept):
-        raise CommandMasked(
+        raise UserError(
             "The run's command holds a secret, which its folder does not keep.",
             f"Name the command once more, with the secret, behind `--`: -- {shlex.join(kept)}",
         )

@@ -16,10 +16,6 @@ from pitstop.supervisor.helpers.restore_points import restore_points
 from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint
 
 
-class NothingToExport(UserError):
-    """The run has no checkpoint, or not the one that was named."""
-
-
 @dataclass(frozen=True)
 class Source:
     """A checkpoint and those that a script goes through on its way to it.
@@ -61,7 +57,7 @@ def choose(folder: RunFolder, wanted: str, say: Callable[[str], None]) -> Source
             its step as a number; empty for the newest.
 
     Raises:
-        NothingToExport: there is none.
+        UserError: there is none.
         CheckpointCorrupt: the one that was named is damaged.
     """
     entries = Catalog(folder.checkpoints).entries()
@@ -73,7 +69,7 @@ def choose(folder: RunFolder, wanted: str, say: Callable[[str], None]) -> Source
             if wanted:
                 raise
             say(f"{each.path} is damaged ({damage.reason}); the one before it is taken.")
-    raise NothingToExport(
+    raise UserError(
         f"{folder.path} has no checkpoint{f' {wanted}' if wanted else ' to export'}.",
         f"See `pitstop checkpoints {folder.path}`; `pitstop checkpoint` takes one of a live run.",
     )

@@ -11,8 +11,8 @@ from pitstop.engine import last_epoch
 from pitstop.engine.changed_files import CHANGED
 from pitstop.engine.export_order import refuse_to_train
 from pitstop.engine.fence import observing
-from pitstop.engine.leaving import TrainingStopped, ending_threads
-from pitstop.engine.refused import Refused, refuse_resume
+from pitstop.engine.leaving import Refused, TrainingStopped, ending_threads
+from pitstop.engine.refused import refuse_resume
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session

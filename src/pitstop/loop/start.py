@@ -22,10 +22,6 @@ from pitstop.tensorflow.devices import computed_with
 from pitstop.tensorflow.variables import REGISTRY
 
 
-class StartedTwice(UserError):
-    """`pitstop.start` was called again in a process that has a run already."""
-
-
 def start(
     run_dir: str | os.PathLike[str],
     *,
@@ -59,10 +55,10 @@ def start(
         CannotTrack: an object can be neither read nor set in place.
         RunUnavailable: the folder is in use, unwritable, or of another format.
         ResumeRefused: the saved state does not fit the objects.
-        StartedTwice: the process has a run already.
+        UserError: the process has a run already.
     """
     if process_session.current() is not None:
-        raise StartedTwice(
+        raise UserError(
             "This process has a run already.", "Call pitstop.start once, before any training."
         )
     private.check()

@@ -3,5 +3,3 @@
 from __future__ import annotations
 
 from pitstop.observation.observer import Observations, Observer
-
-__all__ = ["Observations", "Observer"]

@@ -60,11 +60,6 @@ class Observer:
         self._limits: dict[str, JsonValue] = {}
         self.sample(trainer_pid)
 
-    @classmethod
-    def begin(cls, trainer_pid: int, root: Path = Path("/")) -> Observer:
-        """Starts to watch a process that has just been started."""
-        return cls(trainer_pid, root)
-
     @property
     def cgroup(self) -> str:
         """The memory cgroup of the trainer as the kernel names it, or empty."""

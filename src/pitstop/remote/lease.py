@@ -53,37 +53,32 @@ class LeaseVerdict(enum.Enum):
     REFUSE = "refuse"
 
 
-@dataclass(frozen=True)
-class Sighting:
-    """What was seen of a lease so far.
+def judge(
+    lease: Lease,
+    *,
+    here: bool,
+    holder_alive: bool,
+    renewed: bool,
+    unchanged_seconds: float,
+    age_seconds: float,
+) -> LeaseVerdict:
+    """Whether the mirror may be taken, is in use, or needs another look.
 
-    Attributes:
-        lease: as it was read last, None when there is none.
+    Args:
+        lease: as it was read last.
         here: it was written on this machine since its boot.
         holder_alive: of one that was written here: its process is still there.
         renewed: it was renewed since it was first looked at.
         unchanged_seconds: since it last changed under our eyes.
         age_seconds: since it was written, by the two machines' clocks.
     """
-
-    lease: Lease | None
-    here: bool
-    holder_alive: bool
-    renewed: bool
-    unchanged_seconds: float
-    age_seconds: float
-
-
-def judge(seen: Sighting) -> LeaseVerdict:
-    if seen.lease is None or seen.lease.state == RELEASED:
+    if lease.state == RELEASED or (here and not holder_alive):
         return LeaseVerdict.TAKE
-    if seen.here and not seen.holder_alive:
+    if max(unchanged_seconds / EXPIRY_SECONDS, age_seconds / ABANDONED_SECONDS) >= 1:
         return LeaseVerdict.TAKE
-    if max(seen.unchanged_seconds / EXPIRY_SECONDS, seen.age_seconds / ABANDONED_SECONDS) >= 1:
-        return LeaseVerdict.TAKE
-    if seen.lease.state == FINISHING:
+    if lease.state == FINISHING:
         return LeaseVerdict.WAIT
-    return LeaseVerdict.REFUSE if seen.here or seen.renewed else LeaseVerdict.WAIT
+    return LeaseVerdict.REFUSE if here or renewed else LeaseVerdict.WAIT
 
 
 def encode(lease: Lease) -> bytes:

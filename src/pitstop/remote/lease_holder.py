@@ -12,7 +12,7 @@ from pitstop.machine.own_process import is_there
 from pitstop.remote import lease
 from pitstop.remote.fault import StorageFault
 from pitstop.remote.layout import LEASE_KEY
-from pitstop.remote.lease import Lease, LeaseVerdict, Sighting
+from pitstop.remote.lease import Lease, LeaseVerdict
 from pitstop.remote.storage import Storage
 from pitstop.store.lock import own_record
 
@@ -85,15 +85,14 @@ class LeaseHolder:
         if found is None or self._is_own(found):
             return LeaseVerdict.TAKE
         here = found.machine == self._own.machine
-        sighting = Sighting(
-            lease=found,
+        return lease.judge(
+            found,
             here=here,
             holder_alive=here and is_there(found.pid, found.start_time_ticks),
             renewed=found != first,
             unchanged_seconds=time.monotonic() - changed_at,
             age_seconds=time.time() - found.renewed_seconds,
         )
-        return lease.judge(sighting)
 
     def _take(self, found: Lease | None) -> None:
         """Writes ours and reads it back: of two that write at once, one is refused."""

@@ -15,7 +15,7 @@ from pitstop.engine import earlier_files
 from pitstop.engine.earlier_files import ReadBack
 from pitstop.engine.fence import FENCE, observing
 from pitstop.engine.identity import Identity
-from pitstop.engine.leaving import ending_threads
+from pitstop.engine.leaving import Refused, ending_threads
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.session import Session
 from pitstop.engine.step_recorder import began_seconds
@@ -28,7 +28,7 @@ from pitstop.replay.guarded import guarded
 from pitstop.replay.live_loop import LiveLoop
 from pitstop.replay.loop_identity import LoopIdentity
 from pitstop.replay.record import RecordEntry, RecordKind
-from pitstop.replay.repetition import OWN_RESUME, LoopDiverged, Repetition
+from pitstop.replay.repetition import OWN_RESUME, Repetition
 from pitstop.replay.traced import TracedFunctions
 from pitstop.tensorflow import private, randomness
 from pitstop.tensorflow.variables import VariableRegistry
@@ -370,7 +370,7 @@ class Recorder:
         try:
             saved = loop.session.fetch(point)
         except PeerFault:
-            raise LoopDiverged from None
+            raise Refused from None
         repetition = Repetition(loop, self._registry, saved)
         why_another = repetition.why_another(read)
         if not why_another:

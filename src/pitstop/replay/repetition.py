@@ -9,12 +9,13 @@ import time
 
 from pitstop.engine.changed_files import CHANGED
 from pitstop.engine.earlier_files import ReadBack
-from pitstop.engine.leaving import LeavesScript
+from pitstop.engine.leaving import Refused
 from pitstop.engine.python_state import decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.step_recorder import began_seconds
 from pitstop.errors import ResumeRefused
 from pitstop.events import FitRestored, Notice, Restored
+from pitstop.exit_codes import EXIT_REFUSED
 from pitstop.link.beacon import Phase
 from pitstop.replay import loop_identity, record
 from pitstop.replay.live_loop import LiveLoop
@@ -24,7 +25,6 @@ from pitstop.replay.record import RecordEntry, RecordKind
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.variables import VariableRegistry
 
-_EXIT_REFUSED = 2
 _REMEDY = (
     "Undo the change, or start over with --new; a loop with pitstop.start may be changed "
     "in the middle of a run."
@@ -46,13 +46,6 @@ _OTHER_INPUT = (
     "the script draws other input than it did before; seed everything it draws from "
     "(keras.utils.set_random_seed, numpy's default_rng)"
 )
-
-
-class LoopDiverged(LeavesScript):
-    """Leaves the script because it does not do what it did before; nothing is lost."""
-
-    def __init__(self) -> None:
-        super().__init__(_EXIT_REFUSED)
 
 
 class Repetition:
@@ -84,7 +77,7 @@ class Repetition:
         """Why the script does something else than what is saved; empty where it does the same.
 
         Raises:
-            LoopDiverged: the user has changed what the loop computes.
+            Refused: the user has changed what the loop computes.
         """
         described = self._saved.state["replay"].get("identity")
         before = LoopIdentity.from_json(described, self._saved.tensors) if described else None
@@ -141,7 +134,7 @@ class Repetition:
         """What the earlier attempt recorded at this call; `given` is the checksum of its arguments.
 
         Raises:
-            LoopDiverged: it did something else.
+            Refused: it did something else.
             TrainingStopped: the run was asked to stop; the checkpoint stands.
         """
         self._obey_stop()
@@ -186,7 +179,7 @@ class Repetition:
         """The script is about to get an answer; the last one brings the state back.
 
         Raises:
-            LoopDiverged: the model is not the one that was saved.
+            Refused: the model is not the one that was saved.
         """
         if self._count == self._total:
             self._go_live()
@@ -229,10 +222,10 @@ class Repetition:
             )
         )
 
-    def _refused(self, message: str) -> LoopDiverged:
+    def _refused(self, message: str) -> Refused:
         self._end()
         self.loop.session.report(Notice("resume_refused", message, _REMEDY))
-        return LoopDiverged()
+        return Refused()
 
     def _end(self) -> None:
         self.over = True
@@ -250,7 +243,7 @@ class Repetition:
         what = f"raised {type(error).__name__}" if error is not None else "ended"
         where = f"after call {self._count} of {self._total} that its loop had made"
         self._refused(f"The script {what} while it was repeated, {where}; it did not before.")
-        os._exit(_EXIT_REFUSED)
+        os._exit(EXIT_REFUSED)
 
 
 def _in_words(kind: RecordKind, name: str) -> str:

@@ -3,5 +3,3 @@
 from __future__ import annotations
 
 from pitstop.report.why import WhyReport, why, why_log
-
-__all__ = ["WhyReport", "why", "why_log"]

@@ -3,5 +3,3 @@
 from __future__ import annotations
 
 from pitstop.report.page.document import render
-
-__all__ = ["render"]

@@ -49,7 +49,7 @@ class Command:
             raise
         self._resources.tee.script_started()
         self._resources.persister.set_trainer(self.main.pid)
-        self._observer = Observer.begin(self.main.pid)
+        self._observer = Observer(self.main.pid)
         return self._plan.started(self.main.pid, self._observer.cgroup)
 
     def came_in(self, came: TrainerCameIn) -> tuple[Trigger, ...]:
