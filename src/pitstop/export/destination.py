@@ -16,7 +16,7 @@ def check(path: Path, *, force: bool) -> None:
     """Makes sure, before any work is done, that a path is free and its folder can be written.
 
     Raises:
-        DestinationTaken: something is there, and may not be replaced.
+        UserError: something is there, and may not be replaced.
         EnvironmentFault: its folder cannot be written.
     """
     if path.exists() and not force:

@@ -25,8 +25,7 @@ def script_of(folder: RunFolder, attempt: int, log: Path, command: Sequence[str]
     `command` is the run's command with its secrets, which the folder does not keep; or empty.
 
     Raises:
-        WorkFolderGone: it cannot be started where it was.
-        CommandMasked: its secrets are not known.
+        UserError: it cannot be started where it was, or with the secrets that it had.
         UserError: the command is not the run's.
     """
     identity = folder.identity
