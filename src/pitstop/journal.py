@@ -14,7 +14,6 @@ import os
 import time
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
@@ -22,12 +21,13 @@ from pitstop.errors import RunFolderInvalid
 from pitstop.events import Event, JsonValue, from_record, to_record
 from pitstop.machine.regular_file import NoRegularFile, open_regular
 from pitstop.masking import masked_tree
+from pitstop.record import record
 
 _SUFFIX = ',"crc32":"{:08x}"}}\n'
 _SUFFIX_BYTES = len(_SUFFIX.format(0))
 
 
-@dataclass(frozen=True)
+@record
 class Entry:
     """One line of the journal: the event, its attempt, and when it happened."""
 
@@ -36,7 +36,7 @@ class Entry:
     event: Event
 
 
-@dataclass(frozen=True)
+@record
 class JournalText:
     """What a journal file holds: good entries in order, and how many were damaged."""
 

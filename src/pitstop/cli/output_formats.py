@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -11,12 +10,13 @@ from rich.console import Console
 from pitstop.cli.echo import tell, tell_json
 from pitstop.cli.option_group import option_group
 from pitstop.errors import EnvironmentFault
+from pitstop.record import record
 from pitstop.report import json_report, markdown, page, terminal
 from pitstop.report.gang import GangReport
 from pitstop.report.why import WhyReport
 
 
-@dataclass(frozen=True)
+@record
 class OutputFormats:
     """The forms that were asked for: on the standard output, and in files."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import click
 
+from pitstop.record import record
 from pitstop.store.best_rule import parse_best_rule
 from pitstop.supervisor.stops import signal_actions, stop_condition
 
@@ -29,7 +29,7 @@ _MOST_OVERHEAD = 0.5
 _LEAST_FLIGHT_SECONDS = 0.1
 
 
-@dataclass(frozen=True)
+@record
 class Interval:
     """A fixed interval; the other one is 0."""
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import click
 
 from pitstop.cli.option_group import option_group
 from pitstop.cli.quantities import BEST_RULE, SECONDS
+from pitstop.record import record
 from pitstop.store.best_rule import BestRule
 from pitstop.store.retention import RetentionPolicy
 
 
-@dataclass(frozen=True)
+@record
 class Retention:
     """What the options say; None or nothing where they say nothing."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -14,6 +13,7 @@ from pitstop.cli.echo import tell
 from pitstop.cli.gangs import begun, find_gang
 from pitstop.cli.live_run import LiveRun, find_run, suspended, wait_until_free
 from pitstop.errors import PeerClosed, PitstopError, UserError
+from pitstop.record import record
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.status.status import Status
 from pitstop.supervisor.status.stored_status import stored_status
@@ -45,7 +45,7 @@ def stop(run: Path | None, *, now: bool, no_wait: bool) -> None:
             raise each.refused
 
 
-@dataclass(frozen=True)
+@record
 class _StopAsked:
     """A run that was asked to stop, whether it has heard that, or why it could not be asked.
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import click
 
 from pitstop.cli.option_group import option_group
 from pitstop.cli.quantities import SECONDS
+from pitstop.record import record
 from pitstop.supervisor.hangs.watchdog import HangPolicy
 from pitstop.supervisor.restarts.policy import RestartPolicy
 
 
-@dataclass(frozen=True)
+@record
 class SupervisionOptions:
     """What the options ask for: how often to start again, and what a standstill is."""
 

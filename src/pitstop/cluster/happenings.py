@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pitstop.cluster.spec import Task
 from pitstop.link.messages import Message
+from pitstop.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Heard:
     """A message of a member, or of the leader; a `JoinRequest` is the first of a member."""
 
@@ -16,14 +15,14 @@ class Heard:
     message: Message
 
 
-@dataclass(frozen=True)
+@record
 class Parted:
     """The conversation with a task is over; without a `EndReport` before it, it was lost."""
 
     task: Task
 
 
-@dataclass(frozen=True)
+@record
 class Trouble:
     """Somebody was refused, or the leader cannot be reached: worth a line."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from pitstop.record import record
 
 BEAT_SECONDS = 1.0
 """Between two beats."""
@@ -12,7 +14,7 @@ PARTED_SECONDS = 2.0
 """The same where the connection is closed: who is there comes back sooner."""
 
 
-@dataclass(frozen=True)
+@record
 class BeatLease:
     """What was heard of one supervisor, by a monotonic clock.
 

@@ -6,14 +6,13 @@ They are checked, written and read like the messages between the processes of on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pitstop.link.messages import Count, Counts, Message
+from pitstop.record import record
 
 PROTOCOL = 1
 
 
-@dataclass(frozen=True)
+@record
 class JoinRequest(Message):
     """To the leader, first: who this member is.
 
@@ -31,7 +30,7 @@ class JoinRequest(Message):
     pid: Count
 
 
-@dataclass(frozen=True)
+@record
 class Beat(Message):
     """Each way, every second: this supervisor is there, and what its run does.
 
@@ -47,7 +46,7 @@ class Beat(Message):
     serves: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class StopProposal(Message):
     """To the leader: this member was asked to stop, and so the whole cluster is.
 
@@ -59,7 +58,7 @@ class StopProposal(Message):
     now: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Release(Message):
     """To a member: the training is over for it.
 
@@ -74,7 +73,7 @@ class Release(Message):
     reason: str
 
 
-@dataclass(frozen=True)
+@record
 class EndReport(Message):
     """To the leader, last: how the run of this member ended."""
 

@@ -6,17 +6,18 @@ Each function takes a roster and gives the next one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from pitstop.cluster.lease import BeatLease
 from pitstop.cluster.messages import PROTOCOL, Beat, EndReport, JoinRequest
 from pitstop.cluster.spec import ClusterSpec, Task
+from pitstop.record import record
 
 _STORES = "ps"
 """The kind of task that others need until their end."""
 
 
-@dataclass(frozen=True)
+@record
 class ClusterMember:
     """One task that has joined.
 
@@ -42,7 +43,7 @@ class ClusterMember:
         return self.end is None and not self.lost
 
 
-@dataclass(frozen=True)
+@record
 class Roster:
     """The members that have joined, by task."""
 

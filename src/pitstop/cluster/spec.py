@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pitstop.record import record
+
 VARIABLE = "TF_CONFIG"
 PORT_VARIABLE = "PITSTOP_CLUSTER_PORT"
 
@@ -44,7 +46,7 @@ class Task:
         return cls(kind, int(index))
 
 
-@dataclass(frozen=True)
+@record
 class ClusterSpec:
     """All tasks, with the address ("host:port") at which TensorFlow reaches each."""
 

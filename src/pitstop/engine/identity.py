@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pitstop.events.annotations import checker
+from pitstop.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Identity:
     """A training as it begins.
 
@@ -66,7 +67,7 @@ class Identity:
         return cls(**values)
 
 
-@dataclass(frozen=True)
+@record
 class Difference:
     """Something that is not as it was; `before` or `now` is empty where there was nothing."""
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 from pitstop.errors import UserError
+from pitstop.record import record
 
 STARTED_FROM = "started_from"
 """Code of the notice that says which weights a run has begun with."""
@@ -36,7 +36,7 @@ class WeightsUnusable(UserError):
     """The saved weights are missing, of an unknown form, or do not fit the model."""
 
 
-@dataclass(frozen=True)
+@record
 class WeightsFile:
     """Saved weights that a run begins with.
 

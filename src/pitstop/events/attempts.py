@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pitstop.events.base import Event, JsonValue
+from pitstop.record import record
 
 
-@dataclass(frozen=True)
+@record
 class AttemptStarted(Event):
     """The supervisor started the command for the n-th time.
 
@@ -26,7 +27,7 @@ class AttemptStarted(Event):
     launched: bool = True
 
 
-@dataclass(frozen=True)
+@record
 class ResumeChosen(Event):
     """The checkpoint this attempt starts from; none is chosen on a fresh start."""
 
@@ -36,7 +37,7 @@ class ResumeChosen(Event):
     level: str
 
 
-@dataclass(frozen=True)
+@record
 class EnvironmentChanged(Event):
     """Something differs from the attempt that wrote the checkpoint."""
 
@@ -46,7 +47,7 @@ class EnvironmentChanged(Event):
     changes_bits: bool
 
 
-@dataclass(frozen=True)
+@record
 class StopRequested(Event):
     """Somebody asked the run to stop.
 
@@ -70,7 +71,7 @@ class StopRequested(Event):
     seconds_left: float | None = None
 
 
-@dataclass(frozen=True)
+@record
 class StopDeadlinePassed(Event):
     """The trainer did not reach a step boundary in time and is ended."""
 
@@ -79,7 +80,7 @@ class StopDeadlinePassed(Event):
     reason: str
 
 
-@dataclass(frozen=True)
+@record
 class TrainerExited(Event):
     """How the trainer's process ended, and what the machine says about it.
 
@@ -113,7 +114,7 @@ class TrainerExited(Event):
     kernel_fault_ages_seconds: list[float] | None = None
 
 
-@dataclass(frozen=True)
+@record
 class AttemptEnded(Event):
     """The end of an attempt.  state: "completed", "stopped" or "failed"."""
 
@@ -124,7 +125,7 @@ class AttemptEnded(Event):
     checkpoint_step: int | None
 
 
-@dataclass(frozen=True)
+@record
 class Notice(Event):
     """Something the user should know; training goes on."""
 
@@ -133,7 +134,7 @@ class Notice(Event):
     remedy: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class JobSeen(Event):
     """The attempt runs inside of a job.
 
@@ -149,7 +150,7 @@ class JobSeen(Event):
     facts: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@record
 class JobState(Event):
     """What the scheduler says of the job, asked when the command had ended.
 

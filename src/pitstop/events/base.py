@@ -6,16 +6,16 @@ import dataclasses
 import functools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pitstop.events.annotations import checker
+from pitstop.record import record
 
 JsonValue = Any
 """A value that `json` can carry: None, bool, int, float, str, list, dict."""
 
 
-@dataclass(frozen=True)
+@record
 class Event:
     """Base of all events; `kind` is the class name in snake case."""
 
@@ -30,7 +30,7 @@ class Event:
 _KINDS: dict[str, type[Event]] = {}
 
 
-@dataclass(frozen=True)
+@record
 class UnknownEvent(Event):
     """An event of a kind this version does not know (a newer writer)."""
 

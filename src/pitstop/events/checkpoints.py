@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pitstop.events.base import Event
+from pitstop.record import record
 
 
-@dataclass(frozen=True)
+@record
 class CheckpointCommitted(Event):
     """A checkpoint is durable: its manifest and folder are on disk.
 
@@ -26,7 +25,7 @@ class CheckpointCommitted(Event):
     name: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class CheckpointFailed(Event):
     """A checkpoint could not be written; the ones before it are intact."""
 
@@ -35,7 +34,7 @@ class CheckpointFailed(Event):
     remedy: str
 
 
-@dataclass(frozen=True)
+@record
 class CheckpointQuarantined(Event):
     """A damaged checkpoint was set aside; the one before it is used."""
 
@@ -43,7 +42,7 @@ class CheckpointQuarantined(Event):
     reason: str
 
 
-@dataclass(frozen=True)
+@record
 class CheckpointUploaded(Event):
     """A checkpoint is whole in the mirror; `size_bytes` were sent for it."""
 
@@ -53,7 +52,7 @@ class CheckpointUploaded(Event):
     seconds: float
 
 
-@dataclass(frozen=True)
+@record
 class UploadFailed(Event):
     """The mirror could not be brought up to date; it is tried again.
 
@@ -65,7 +64,7 @@ class UploadFailed(Event):
     needs_user: bool
 
 
-@dataclass(frozen=True)
+@record
 class UploadGivenUp(Event):
     """The attempt ends and the mirror lacks these; the local folder has them.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from pitstop.events.base import Event
+from pitstop.record import record
 
 _PARTS: Mapping[str, str] = {
     "member": "is a member of a cluster (tf.distribute.Server)",
@@ -15,7 +15,7 @@ _PARTS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class RoleTaken(Event):
     """A process has a part in a training whose steps are not seen, and which is not saved.
 
@@ -34,7 +34,7 @@ class RoleTaken(Event):
         return f"{_PARTS.get(self.role, 'has a part in a cluster')}{task}"
 
 
-@dataclass(frozen=True)
+@record
 class MemberJoined(Event):
     """Another task of the cluster talks with this one, which leads."""
 
@@ -43,7 +43,7 @@ class MemberJoined(Event):
     pid: int
 
 
-@dataclass(frozen=True)
+@record
 class MemberEnded(Event):
     """The run of another task is over.
 
@@ -57,14 +57,14 @@ class MemberEnded(Event):
     exit_code: int | None = None
 
 
-@dataclass(frozen=True)
+@record
 class LeaderFound(Event):
     """This member talks with the supervisor of the task that leads."""
 
     leader: str
 
 
-@dataclass(frozen=True)
+@record
 class MemberReleased(Event):
     """The training is over for this member.
 

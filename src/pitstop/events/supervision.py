@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pitstop.events.base import Event
+from pitstop.record import record
 
 
-@dataclass(frozen=True)
+@record
 class WorkerDied(Event):
     """A child of the trainer, started by `multiprocessing`, ended and nobody had asked it to.
 
@@ -19,7 +20,7 @@ class WorkerDied(Event):
     exit_code: int | None = None
 
 
-@dataclass(frozen=True)
+@record
 class TrainingStalled(Event):
     """The training makes no progress, for much longer than it ever took.
 
@@ -48,14 +49,14 @@ class TrainingStalled(Event):
     missing: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@record
 class TrainingWentOn(Event):
     """A training that stalled makes progress again."""
 
     seconds: float
 
 
-@dataclass(frozen=True)
+@record
 class RestartPlanned(Event):
     """The attempt failed, and the command is started again after a wait.
 
@@ -69,7 +70,7 @@ class RestartPlanned(Event):
     restarts: int
 
 
-@dataclass(frozen=True)
+@record
 class RestartRefused(Event):
     """The attempt failed, restarts were asked for, and none is made."""
 
@@ -77,7 +78,7 @@ class RestartRefused(Event):
     reason: str
 
 
-@dataclass(frozen=True)
+@record
 class RestartCancelled(Event):
     """Somebody asked the run to stop while it waited to be started again.
 
@@ -89,7 +90,7 @@ class RestartCancelled(Event):
     reason: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class ExhaustionForecast(Event):
     """Something grows steadily and is going to meet its limit; told once for each.
 

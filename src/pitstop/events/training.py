@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pitstop.events.base import Event, JsonValue
+from pitstop.record import record
 
 
-@dataclass(frozen=True)
+@record
 class TrainerConnected(Event):
     """The instrumented process reported for the first time.
 
@@ -21,7 +22,7 @@ class TrainerConnected(Event):
     sources: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@record
 class InstrumentationUnavailable(Event):
     """Snapshots and exact resume are off for this process, and why."""
 
@@ -32,7 +33,7 @@ class InstrumentationUnavailable(Event):
 LOOPS = ("custom loop", "recorded loop")
 
 
-@dataclass(frozen=True)
+@record
 class FitStarted(Event):
     """`model.fit` began: the fit-th of the process, counted from 0.
 
@@ -47,7 +48,7 @@ class FitStarted(Event):
     data: dict[str, JsonValue] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@record
 class LevelKnown(Event):
     """How exact a resume of this run is: "exact", "exact_by_replay", "not_exact"."""
 
@@ -56,7 +57,7 @@ class LevelKnown(Event):
     unverified: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@record
 class Restored(Event):
     """The trainer continues from saved state.
 
@@ -73,7 +74,7 @@ class Restored(Event):
     lost_steps: int
 
 
-@dataclass(frozen=True)
+@record
 class FitRestored(Event):
     """A `fit` that an earlier attempt finished was not run again."""
 
@@ -83,7 +84,7 @@ class FitRestored(Event):
     seconds: float
 
 
-@dataclass(frozen=True)
+@record
 class EpochEnded(Event):
     """An epoch ended.
 
@@ -97,7 +98,7 @@ class EpochEnded(Event):
     logs: dict[str, float]
 
 
-@dataclass(frozen=True)
+@record
 class InputExhausted(Event):
     """The input ended before `steps_per_epoch` steps."""
 
@@ -107,7 +108,7 @@ class InputExhausted(Event):
     expected_steps: int
 
 
-@dataclass(frozen=True)
+@record
 class NonFiniteLoss(Event):
     """The first step whose loss is NaN or infinite.
 
@@ -125,7 +126,7 @@ class NonFiniteLoss(Event):
     learning_rate: float | None = None
 
 
-@dataclass(frozen=True)
+@record
 class NonFiniteLocated(Event):
     """Where the first non-finite number of a step came from; the step was run again.
 
@@ -141,7 +142,7 @@ class NonFiniteLocated(Event):
     details: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@record
 class StopTrainingSet(Event):
     """`model.stop_training` became true, and who set it.
 
@@ -158,7 +159,7 @@ class StopTrainingSet(Event):
     watched: dict[str, JsonValue] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@record
 class ExceptionRaised(Event):
     """An exception left the script uncaught.
 
@@ -178,7 +179,7 @@ class ExceptionRaised(Event):
     bases: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@record
 class ThreadFailed(Event):
     """An exception ended a thread of the script; the process goes on without it."""
 
@@ -190,7 +191,7 @@ class ThreadFailed(Event):
     function: str
 
 
-@dataclass(frozen=True)
+@record
 class ExitCalled(Event):
     """The script asked to exit.
 
@@ -209,7 +210,7 @@ class ExitCalled(Event):
     handling: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class FitEnded(Event):
     """`model.fit` returned."""
 
@@ -219,7 +220,7 @@ class FitEnded(Event):
     epochs: int
 
 
-@dataclass(frozen=True)
+@record
 class TrainerStopped(Event):
     """The trainer obeyed a stop request at a boundary.
 
@@ -233,7 +234,7 @@ class TrainerStopped(Event):
     phase: str
 
 
-@dataclass(frozen=True)
+@record
 class ScriptEnded(Event):
     """The interpreter reached its normal exit (`atexit` ran)."""
 

@@ -7,11 +7,12 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from pitstop.flight.sample import DiskSample
 from pitstop.machine.kernel_file import read_text
+from pitstop.record import record
 
 FILES = "files"
 """What a disk is used by where only open files of the training are on it."""
@@ -24,7 +25,7 @@ _NO_DISKS = frozenset(
 )
 
 
-@dataclass(frozen=True)
+@record
 class Mount:
     """A mounted file system; `device` is "major:minor"."""
 

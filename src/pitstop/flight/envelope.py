@@ -6,15 +6,16 @@ peaks of every step leave them where they were.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pitstop.flight.trend import Point
+from pitstop.record import record
 
 BLOCK_SECONDS = (2.0, 8.0, 32.0, 128.0, 512.0, 2048.0)
 MOST_BLOCKS = 48
 
 
-@dataclass(frozen=True)
+@record
 class Block:
     """A stretch of time: when it began, and the lowest and highest value in it."""
 
@@ -23,7 +24,7 @@ class Block:
     high: float
 
 
-@dataclass(frozen=True)
+@record
 class MixedScale:
     """The last blocks of one length; the newest one is still growing."""
 
@@ -35,7 +36,7 @@ class MixedScale:
         return tuple(Point(each.begin_seconds, each.low) for each in self.blocks[:-1])
 
 
-@dataclass(frozen=True)
+@record
 class Envelope:
     """The same values at every scale, and the highest of all so far."""
 

@@ -10,6 +10,7 @@ from pitstop.flight.envelope import Envelope, extended
 from pitstop.flight.forecast import Forecast, Outlook
 from pitstop.flight.resources import Resource, resources
 from pitstop.flight.sample import Sample, TrainingSample
+from pitstop.record import record
 
 _JUDGE_SECONDS = 5.0
 _NOT_TRAINING = frozenset({"starting", "restoring", "first_step", "ended"})
@@ -19,7 +20,7 @@ PYTHON = "python"
 """What grows, where the memory blocks of Python's objects do."""
 
 
-@dataclass(frozen=True)
+@record
 class AttemptBeginning:
     """Where the training of this attempt began."""
 

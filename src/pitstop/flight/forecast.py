@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pitstop.flight.envelope import MOST_BLOCKS, Envelope, MixedScale
 from pitstop.flight.trend import Trend, trend
+from pitstop.record import record
 
 HORIZON_WINDOWS = 3.0
 """How far a forecast reaches ahead, in windows that it looked back."""
@@ -30,7 +30,7 @@ _STEADY_TAU = 0.9
 _NEW_HIGH_SHARE = 0.98
 
 
-@dataclass(frozen=True)
+@record
 class Outlook:
     """How long the training goes on, in seconds; None where it is not known."""
 
@@ -39,7 +39,7 @@ class Outlook:
     seconds_left: float | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Forecast:
     """Something that grows steadily and will meet its limit.
 

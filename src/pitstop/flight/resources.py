@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pitstop.flight.sample import Sample
+from pitstop.record import record
 
 MEMORY, DISK, OPEN_FILES, TASKS = "memory", "disk", "open_files", "tasks"
 
 
-@dataclass(frozen=True)
+@record
 class Resource:
     """Something limited.
 

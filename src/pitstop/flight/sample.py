@@ -6,13 +6,15 @@ to; a rate is the difference of two samples.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from pitstop.record import record
 
 TRAINER, CHILD = "trainer", "child"
 """Roles of the processes that belong to the user's command; others are Pitstop's own."""
 
 
-@dataclass(frozen=True)
+@record
 class ProcessSample:
     """One process of the run.
 
@@ -56,7 +58,7 @@ class ProcessSample:
     written_bytes: int | None = None
 
 
-@dataclass(frozen=True)
+@record
 class CgroupSample:
     """The cgroup of the trainer, version 1 or 2.
 
@@ -82,7 +84,7 @@ class CgroupSample:
     throttled_seconds: float | None = None
 
 
-@dataclass(frozen=True)
+@record
 class HostSample:
     """The machine.
 
@@ -105,7 +107,7 @@ class HostSample:
     sent_bytes: int | None = None
 
 
-@dataclass(frozen=True)
+@record
 class PressureSample:
     """Pressure stall information: shares of the last ten seconds, of our cgroup or the machine.
 
@@ -122,7 +124,7 @@ class PressureSample:
     io_full: float | None = None
 
 
-@dataclass(frozen=True)
+@record
 class DiskSample:
     """A file system that the run uses.
 
@@ -147,7 +149,7 @@ class DiskSample:
     answers: bool = True
 
 
-@dataclass(frozen=True)
+@record
 class GpuSample:
     """One GPU, as NVML shows it.
 
@@ -172,7 +174,7 @@ class GpuSample:
     xid: int | None = None
 
 
-@dataclass(frozen=True)
+@record
 class AllocatorSample:
     """What TensorFlow's allocator has taken on one device, such as "GPU:0"."""
 
@@ -181,7 +183,7 @@ class AllocatorSample:
     peak_bytes: int
 
 
-@dataclass(frozen=True)
+@record
 class TrainingSample:
     """Where the training is, and what it told last of itself.
 
@@ -221,7 +223,7 @@ class TrainingSample:
     log_folder: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class Sample:
     """Everything at one moment.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from pitstop.flight import disks, gpus, processes
@@ -24,6 +24,7 @@ from pitstop.flight.sample import (
 from pitstop.flight.watcher import Watcher
 from pitstop.link.beacon import Beacon, Progress
 from pitstop.link.messages import VitalsReport
+from pitstop.record import record
 
 _FAMILY_SECONDS = 5.0
 """So often it is looked for new processes."""
@@ -33,7 +34,7 @@ NO_CGROUP = "the memory cgroup of the training"
 NO_PRESSURE = "stalls (/proc/pressure)"
 
 
-@dataclass(frozen=True)
+@record
 class TrainerMetrics:
     """Its last message, and when it came (seconds since the epoch); None before the first."""
 
@@ -45,7 +46,7 @@ class TrainerMetrics:
         return [AllocatorSample(**each) for each in self.report.allocators]
 
 
-@dataclass(frozen=True)
+@record
 class ProcessRoles:
     """The known processes by id; `checkpoint_step` is None before the first durable checkpoint."""
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from pitstop.flight import series
 from pitstop.flight.resources import memory_limit_bytes, memory_place
 from pitstop.flight.sample import DiskSample, GpuSample, ProcessSample, Sample
 from pitstop.flight.trend import Point, trend
+from pitstop.record import record
 
 RECENT_SECONDS = 60.0
 """The end of an attempt, as far as "recent" goes."""
 _MOST_POINTS = 60
 
 
-@dataclass(frozen=True)
+@record
 class Used:
     """Something over the attempt; slopes are medians, the recent one over the last minute."""
 
@@ -26,7 +26,7 @@ class Used:
     per_second: float
 
 
-@dataclass(frozen=True)
+@record
 class Summary:
     """An attempt as the flight recorder saw it; None where it could not see.
 

@@ -11,12 +11,13 @@ import itertools
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from pitstop.record import record
 
 _NORMAL_95 = 1.96
 
 
-@dataclass(frozen=True)
+@record
 class Point:
     """A value at a time, in seconds."""
 
@@ -24,7 +25,7 @@ class Point:
     value: float
 
 
-@dataclass(frozen=True)
+@record
 class Trend:
     """A line through points.
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_STOPPED
+from pitstop.record import record
 
 SAVE_SECONDS = 60.0
 """What a member may take, behind its own grace, to save after it was told to end."""
 
 
-@dataclass(frozen=True)
+@record
 class MemberEnd:
     """How one member's `pitstop run` ended; 128 + signal when it was killed.
 
@@ -50,7 +50,7 @@ class Dismissal(enum.Enum):
     KILL = "kill"
 
 
-@dataclass(frozen=True)
+@record
 class Linger:
     """How long those who remain may go on by themselves, and once they were told to end."""
 

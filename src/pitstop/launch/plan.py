@@ -9,17 +9,17 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop.cluster import spec
+from pitstop.record import record
 from pitstop.store.gang_folder import Shape, member_dir
 
 HOST = "127.0.0.1"
 _WITHOUT_ADDRESS = ("evaluator",)
 
 
-@dataclass(frozen=True)
+@record
 class Member:
     """One process of the cluster: its name for users, and the variables that only it gets.
 

@@ -9,7 +9,6 @@ import socket
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 
 import psutil
 
@@ -19,6 +18,7 @@ from pitstop.launch.member_process import MemberProcess
 from pitstop.launch.output import MemberOutput, Terminal
 from pitstop.launch.plan import HOST, Member, pitstop_run
 from pitstop.machine import signalling
+from pitstop.record import record
 from pitstop.supervisor.processes import family, process
 from pitstop.supervisor.processes.process import Exit
 from pitstop.supervisor.stops.signal_actions import SignalActions
@@ -30,7 +30,7 @@ _SUSPEND_SECONDS = 2.0
 _UNHEARD = (signal.SIGCHLD, signal.SIGWINCH)
 
 
-@dataclass(frozen=True)
+@record
 class LaunchRequest:
     """What is started: the members, the leader first, and what all of them get."""
 

@@ -18,8 +18,9 @@ import os
 import struct
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
+
+from pitstop.record import record
 
 SIZE_BYTES = 4096
 _MAGIC = 0x504F545354495031  # "1PITSTOP", little endian
@@ -77,7 +78,7 @@ class Stop(enum.IntEnum):
     NOW = 2
 
 
-@dataclass(frozen=True)
+@record
 class Progress:
     """The trainer's position as last written.
 

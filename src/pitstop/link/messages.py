@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, ClassVar, TypeAlias
+
+from pitstop.record import record
 
 Count: TypeAlias = int
 """Not negative."""
@@ -32,7 +34,7 @@ SOME = -1
 """Of open files: how many depends."""
 
 
-@dataclass(frozen=True)
+@record
 class Message:
     """Base of all messages: what it is called on the wire, and how many open files come with it."""
 
@@ -54,14 +56,14 @@ MESSAGES: dict[str, type[Message]] = {}
 """All messages by their names on the wire."""
 
 
-@dataclass(frozen=True)
+@record
 class UnknownMessage(Message):
     """A message that this version does not know: nobody handles it."""
 
     name: str
 
 
-@dataclass(frozen=True)
+@record
 class MalformedMessage(Message):
     """What came in the place of a message, and what is wrong with it."""
 
@@ -71,7 +73,7 @@ class MalformedMessage(Message):
 # -- of the process that trains -----------------------------------------------------
 
 
-@dataclass(frozen=True)
+@record
 class Hello(Message):
     """To the supervisor: this process is going to train."""
 
@@ -81,14 +83,14 @@ class Hello(Message):
     argv: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
+@record
 class EventReport(Message):
     """To the supervisor, also from its helpers: an event for the journal."""
 
     event: Record
 
 
-@dataclass(frozen=True)
+@record
 class ArenaOffer(Message, fds=1):
     """To the supervisor, which tells the persister: the shared memory for snapshots.
 
@@ -99,7 +101,7 @@ class ArenaOffer(Message, fds=1):
     backing: str = "memory"
 
 
-@dataclass(frozen=True)
+@record
 class SnapshotReport(Message):
     """To the supervisor: a snapshot in memory is whole.
 
@@ -116,7 +118,7 @@ class SnapshotReport(Message):
     copy_seconds: float = 0.0
 
 
-@dataclass(frozen=True)
+@record
 class VitalsReport(Message):
     """To the supervisor: what the flight recorder cannot see from outside.
 
@@ -132,14 +134,14 @@ class VitalsReport(Message):
     log_folder: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class RestoreRequest(Message):
     """To the supervisor: asks for the image of a restore point."""
 
     checkpoint: FolderName
 
 
-@dataclass(frozen=True)
+@record
 class Welcome(Message, fds=1):
     """To the trainer, with the beacon: it may train.
 
@@ -157,7 +159,7 @@ class Welcome(Message, fds=1):
     points: Sequence[dict[str, Any]]
 
 
-@dataclass(frozen=True)
+@record
 class Refusal(Message):
     """To a client: what it asked for is not done; to a trainer: it may not train here."""
 
@@ -167,7 +169,7 @@ class Refusal(Message):
 # -- of the command line, and of a process that does not train --------------------------
 
 
-@dataclass(frozen=True)
+@record
 class ClientRequest(Message):
     """To the supervisor.
 
@@ -186,14 +188,14 @@ class ClientRequest(Message):
     now: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class StatusAnswer(Message):
     """Its answer: a status, as `Status.to_json` gives it."""
 
     status: dict[str, Any]
 
 
-@dataclass(frozen=True)
+@record
 class CheckpointAnswer(Message):
     """Its answer: the checkpoint that was asked for is on disk."""
 
@@ -201,7 +203,7 @@ class CheckpointAnswer(Message):
     step: Count
 
 
-@dataclass(frozen=True)
+@record
 class RoleReport(Message):
     """To the supervisor: this process has a part in a cluster, as `events.RoleTaken` says.
 
@@ -213,7 +215,7 @@ class RoleReport(Message):
     cluster: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@record
 class ReleaseRequest(Message):
     """To the supervisor: this process is to be told when the training is over for it.
 
@@ -221,7 +223,7 @@ class ReleaseRequest(Message):
     """
 
 
-@dataclass(frozen=True)
+@record
 class ReleaseAnswer(Message):
     """Its answer: it ends, in order, with this exit code."""
 
@@ -231,28 +233,28 @@ class ReleaseAnswer(Message):
 # -- between the supervisor and the persister -----------------------------------------
 
 
-@dataclass(frozen=True)
+@record
 class TrainerPid(Message):
     """To the persister: who trains."""
 
     pid: Count
 
 
-@dataclass(frozen=True)
+@record
 class Load(Message):
     """To the persister: verify and load a checkpoint; the newest good one without a name."""
 
     checkpoint: str
 
 
-@dataclass(frozen=True)
+@record
 class ImageAnswer(Message, fds=SOME):
     """To the supervisor, which tells the trainer: a checkpoint (see `snapshot.loading`)."""
 
     checkpoint: FolderName
 
 
-@dataclass(frozen=True)
+@record
 class NoImage(Message):
     """The answer in the place of an image."""
 
@@ -260,14 +262,14 @@ class NoImage(Message):
     reason: str
 
 
-@dataclass(frozen=True)
+@record
 class Persist(Message):
     """To the persister: make the newest snapshot durable."""
 
     reason: str
 
 
-@dataclass(frozen=True)
+@record
 class Persisted(Message):
     """Its answer; sequence 0: there was nothing newer."""
 
@@ -276,7 +278,7 @@ class Persisted(Message):
     seconds: float
 
 
-@dataclass(frozen=True)
+@record
 class PersistFailed(Message):
     """Its answer when it could not."""
 
@@ -286,12 +288,12 @@ class PersistFailed(Message):
 # -- between the supervisor and both helpers ------------------------------------------
 
 
-@dataclass(frozen=True)
+@record
 class Finish(Message):
     """To a helper: do what was asked for before, then end."""
 
 
-@dataclass(frozen=True)
+@record
 class Finished(Message):
     """Its answer, before it ends."""
 
@@ -299,19 +301,19 @@ class Finished(Message):
 # -- between the supervisor and the uploader of a mirror --------------------------------
 
 
-@dataclass(frozen=True)
+@record
 class Say(Message):
     """To the supervisor, before the run begins: a line for the user."""
 
     line: str
 
 
-@dataclass(frozen=True)
+@record
 class Opened(Message):
     """To the supervisor: the local folder is ready to be used."""
 
 
-@dataclass(frozen=True)
+@record
 class NotOpened(Message):
     """To the supervisor: it is not, and the uploader ends; `by_user`: the user must act."""
 
@@ -320,17 +322,17 @@ class NotOpened(Message):
     by_user: bool
 
 
-@dataclass(frozen=True)
+@record
 class Begin(Message):
     """To the uploader: send what is there."""
 
 
-@dataclass(frozen=True)
+@record
 class Changed(Message):
     """To the uploader: there is a new checkpoint."""
 
 
-@dataclass(frozen=True)
+@record
 class Abandon(Message):
     """To the uploader: tell what is left, and end."""
 

@@ -6,10 +6,10 @@ import dataclasses
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pitstop.link.stacks import ENV_STACKS
+from pitstop.record import record
 
 ENV_SOCKET = "PITSTOP_SOCKET"
 """Environment variable: path of the supervisor's socket, for instrumented processes."""
@@ -32,7 +32,7 @@ def own_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {**kept, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
-@dataclass(frozen=True)
+@record
 class Settings:
     """Settings of one attempt.
 

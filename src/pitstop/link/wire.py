@@ -16,11 +16,11 @@ import struct
 import threading
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from pitstop.errors import EnvironmentFault, NoAnswer, PeerClosed
 from pitstop.link.grammar import message_in
 from pitstop.link.messages import MalformedMessage, Message, UnknownMessage
+from pitstop.record import record
 
 PROTOCOL = 1
 _HEAD = struct.Struct("<IB")
@@ -31,7 +31,7 @@ _READ_BYTES = 1 << 16
 _MOST_BYTES = 1 << 26
 
 
-@dataclass(frozen=True)
+@record
 class Received:
     """A message, and descriptors that the receiver now owns."""
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop.machine.kernel_file import read_number, read_text, table
+from pitstop.record import record
 
 _UNLIMITED_BYTES = 1 << 62
 """v1 has no word for "no limit"; it shows the largest page-aligned number."""
 
 
-@dataclass(frozen=True)
+@record
 class MemoryCgroup:
     """Where the memory controller keeps the counters of a process.
 
@@ -32,7 +32,7 @@ class MemoryCgroup:
     top: Path
 
 
-@dataclass(frozen=True)
+@record
 class MemoryCounters:
     """Counters of one memory cgroup; None where the kernel does not show one.
 
@@ -48,7 +48,7 @@ class MemoryCounters:
     peak_bytes: int | None
 
 
-@dataclass(frozen=True)
+@record
 class _Names:
     """How one version of the controller names its files, and the cache in `memory.stat`."""
 
@@ -77,7 +77,7 @@ _NAMES = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class _Mount:
     """One mounted cgroup hierarchy: the part of it that is visible, and where."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop.machine import cgroup
 from pitstop.machine.kernel_file import read_text, table
+from pitstop.record import record
 
 _UNKNOWN_BYTES = 1 << 62
 _FULL_AVERAGE = re.compile(r"^full avg10=([0-9.]+)", re.MULTILINE)
@@ -38,7 +38,7 @@ def _left_in_cgroup(root: Path) -> int:
     return _UNKNOWN_BYTES if left_bytes is None else left_bytes
 
 
-@dataclass(frozen=True)
+@record
 class MemoryPressure:
     """What was read at one moment; None where the kernel does not show it.
 

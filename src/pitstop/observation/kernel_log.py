@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from pitstop.record import record
 
 _RECORD_BYTES = 8192
 """The kernel never hands out a longer record."""
@@ -36,7 +37,7 @@ _CALIBRATED_TO = 2e-5
 """By this share of the time since the boot two clocks of one counter may differ."""
 
 
-@dataclass(frozen=True)
+@record
 class KernelMessage:
     """A message of the kernel, and its time stamp.
 
@@ -49,7 +50,7 @@ class KernelMessage:
     stamp_seconds: float | None
 
 
-@dataclass(frozen=True)
+@record
 class OomKill:
     """One line of the kernel log about a process killed for memory.
 

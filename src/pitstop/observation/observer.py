@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import resource
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from pitstop.events import JsonValue
@@ -14,6 +14,7 @@ from pitstop.machine.cgroup import MemoryCgroup
 from pitstop.machine.own_process import sees_all_pids
 from pitstop.observation import kernel_log, limits
 from pitstop.observation.kernel_log import KernelLog, KernelMessage
+from pitstop.record import record
 
 NO_OOM_COUNTER = "the kernel's count of out-of-memory kills (its memory cgroup cannot be read)"
 NO_KERNEL_LOG = "the kernel log (/dev/kmsg cannot be read)"
@@ -23,7 +24,7 @@ _SHARED_MEMORY = Path("/dev/shm")
 _FAULTS_ARE_LOGGED = "proc/sys/debug/exception-trace"
 
 
-@dataclass(frozen=True)
+@record
 class Observations:
     """The fields of `TrainerExited` that the machine answers, under the same names."""
 
@@ -39,7 +40,7 @@ class Observations:
     kernel_fault_ages_seconds: list[float] | None
 
 
-@dataclass(frozen=True)
+@record
 class _Baseline:
     """A memory cgroup and its count of kills when the trainer came into it."""
 

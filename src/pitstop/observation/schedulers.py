@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from pitstop.events import JobSeen
+from pitstop.record import record
 
 _STILL_GOING_ON = frozenset({"RUNNING", "COMPLETING", "RUN", "R", "E", ""})
 _PAIR = re.compile(r"(?:^|\s)(\w+)=(\S*)")
@@ -37,7 +37,7 @@ _FACTS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class SchedulerAnswer:
     """What a scheduler said of a job: its state, and why, in its own words."""
 
@@ -50,7 +50,7 @@ class SchedulerAnswer:
         return self.state not in _STILL_GOING_ON or bool(self.reason)
 
 
-@dataclass(frozen=True)
+@record
 class Question:
     """A command that asks for a job, and how its output is read."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from pitstop.record import record
 
 _CLOCK_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _STATE, _UTIME, _STIME = 0, 11, 12
@@ -29,7 +30,7 @@ _WAITING = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class ThreadFact:
     """One thread at one moment.
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
+
+from pitstop.record import record
 
 RENEW_SECONDS = 15.0
 EXPIRY_SECONDS = 60.0
@@ -26,7 +28,7 @@ RELEASED = "released"
 _FORMAT = "pitstop-lease"
 
 
-@dataclass(frozen=True)
+@record
 class Lease:
     """The holder of a mirror.
 

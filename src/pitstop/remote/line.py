@@ -10,10 +10,10 @@ from __future__ import annotations
 import enum
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from pitstop.events import CheckpointCommitted
 from pitstop.journal import decode
+from pitstop.record import record
 from pitstop.store.manifest import Manifest
 
 
@@ -27,7 +27,7 @@ class MirrorChoice(enum.Enum):
     BESIDE = "beside"
 
 
-@dataclass(frozen=True)
+@record
 class MirrorSide:
     """How far one of the two copies is.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from xxhash import xxh3_64_hexdigest
 
+from pitstop.record import record
 from pitstop.remote.layout import file_keys
 from pitstop.remote.plan import LocalCheckpoint, LocalFile
 from pitstop.store.catalog import Catalog, CheckpointEntry
@@ -16,7 +16,7 @@ from pitstop.store.manifest import MANIFEST_FILE, Manifest
 from pitstop.store.run_folder import ATTEMPTS_DIR, CHECKPOINTS_DIR, JOURNAL_FILE
 
 
-@dataclass(frozen=True)
+@record
 class LocalRecord:
     """A file that is written once or only grows: its place, the object's key, its size now."""
 

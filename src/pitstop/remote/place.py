@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop.errors import UserError
+from pitstop.record import record
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://(.*)", re.DOTALL)
 _RUNS = Path("runs")
@@ -16,7 +16,7 @@ class PlaceInvalid(UserError):
     """The URL names no folder that a run can be mirrored to."""
 
 
-@dataclass(frozen=True)
+@record
 class RemotePlace:
     """A folder at a URL, without a slash at its end."""
 

@@ -8,14 +8,16 @@ files and removed before them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
+
+from pitstop.record import record
 
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True)
+@record
 class LocalFile:
     """A file of a checkpoint; `stamp` is another one when its content is another one."""
 
@@ -24,7 +26,7 @@ class LocalFile:
     stamp: str
 
 
-@dataclass(frozen=True)
+@record
 class LocalCheckpoint:
     """A committed checkpoint in the local folder: its manifest's digest, other files by key."""
 
@@ -36,7 +38,7 @@ class LocalCheckpoint:
     files: Mapping[str, LocalFile]
 
 
-@dataclass(frozen=True)
+@record
 class RemoteCheckpoint:
     """A manifest in the mirror: the digest of its bytes, and the objects it refers to."""
 
@@ -44,7 +46,7 @@ class RemoteCheckpoint:
     keys: frozenset[str]
 
 
-@dataclass(frozen=True)
+@record
 class RemoteState:
     """What the mirror holds of checkpoints.
 
@@ -58,7 +60,7 @@ class RemoteState:
     files: Mapping[str, str]
 
 
-@dataclass(frozen=True)
+@record
 class PutFile:
     """Send a file."""
 
@@ -66,21 +68,21 @@ class PutFile:
     file: LocalFile
 
 
-@dataclass(frozen=True)
+@record
 class PutManifest:
     """Send a manifest; with it the checkpoint is there."""
 
     checkpoint: LocalCheckpoint
 
 
-@dataclass(frozen=True)
+@record
 class RemoveManifest:
     """Remove a manifest; with it the checkpoint is gone."""
 
     name: str
 
 
-@dataclass(frozen=True)
+@record
 class RemoveFile:
     """Remove a file that no checkpoint needs."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from xxhash import xxh3_64_hexdigest
 
 from pitstop.errors import RunFolderInvalid
+from pitstop.record import record
 from pitstop.remote.layout import checkpoint_of, file_keys, is_checkpoint_file, manifest_key
 from pitstop.remote.plan import LocalCheckpoint, RemoteCheckpoint, RemoteState
 from pitstop.remote.storage import Storage
@@ -18,7 +18,7 @@ from pitstop.store.manifest import decode as decode_manifest
 from pitstop.store.run_folder import RUN_FILE
 
 
-@dataclass(frozen=True)
+@record
 class StoredManifest:
     """A manifest in the mirror; `manifest` is None when it cannot be believed."""
 

@@ -13,10 +13,10 @@ import mmap
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop.link.beacon import anonymous_file
+from pitstop.record import record
 from pitstop.snapshot import slot
 from pitstop.store.image import Image
 
@@ -27,7 +27,7 @@ _SPARE_SHARE = 32
 """A slot is a 32nd larger than its first snapshot: two of them take 2.06 times the state."""
 
 
-@dataclass(frozen=True)
+@record
 class ArenaPlan:
     """Bytes of one slot, a multiple of the page size, and the place of both: "memory" or "file"."""
 

@@ -10,18 +10,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop.link.beacon import anonymous_file
 from pitstop.link.wire import close_all
+from pitstop.record import record
 from pitstop.snapshot.restore_table import Range, RestoreTable, pack_table
 from pitstop.store.increment import PreviousCheckpoint, joined, ledger_of
 from pitstop.store.manifest import Manifest
 from pitstop.store.reader import opened, read_state, read_tensors
 
 
-@dataclass(frozen=True)
+@record
 class RestoreImage:
     """A verified checkpoint, ready to be mapped: its table, then its tensors files.
 

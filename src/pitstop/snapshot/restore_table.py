@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from pitstop.errors import InternalFault
+from pitstop.record import record
 
 _LENGTH_BYTES = 8
 
@@ -21,7 +21,7 @@ Range = tuple[int, int, int]
 """Some bytes of a tensor: the number of the file among the image's, an offset, and a size."""
 
 
-@dataclass(frozen=True)
+@record
 class RestoreTable:
     """The ranges of each tensor, in the order of its bytes, and the JSON text of the state."""
 

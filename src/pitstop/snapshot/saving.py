@@ -6,13 +6,13 @@ import contextlib
 import json
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pitstop.errors import EnvironmentFault
 from pitstop.events import CheckpointCommitted
 from pitstop.link.beacon import Beacon, Stop
+from pitstop.record import record
 from pitstop.snapshot import slot
 from pitstop.snapshot.arena import newest_slot
 from pitstop.snapshot.increments import Increments
@@ -30,7 +30,7 @@ class SnapshotOverwritten(Exception):
     """The trainer reused the slot while it was read; a newer snapshot is coming."""
 
 
-@dataclass(frozen=True)
+@record
 class _Found:
     """A whole slot: the arena it is in, where, and what it says of itself."""
 

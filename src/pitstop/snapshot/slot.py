@@ -18,8 +18,8 @@ import struct
 import zlib
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
+from pitstop.record import record
 from pitstop.store.image import Image
 
 HEAD_BYTES = mmap.PAGESIZE
@@ -28,7 +28,7 @@ _HEAD = struct.Struct("<8sQQQQQI")  # magic, begin, image, state, step, end, crc
 _PIECE_BYTES = 8 << 20
 
 
-@dataclass(frozen=True)
+@record
 class SlotHead:
     """What a whole slot says of itself.  `sequence` grows with every snapshot."""
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from pitstop.record import record
 
 MODES = ("min", "max")
 _SMALLER_IS_BETTER = frozenset(
@@ -30,7 +31,7 @@ _LARGER_IS_BETTER = frozenset(
 )
 
 
-@dataclass(frozen=True)
+@record
 class BestRule:
     """Keep the `count` best checkpoints by a metric, `val_loss`; "min": smaller is better."""
 

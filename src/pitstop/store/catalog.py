@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop.errors import CheckpointCorrupt, EnvironmentFault, RunFolderUnwritable
+from pitstop.record import record
 from pitstop.store.disk_fault import explain
 from pitstop.store.filesystem import REAL_FILESYSTEM, Filesystem, replace_file
 from pitstop.store.manifest import MANIFEST_FILE, Manifest, decode
@@ -25,7 +25,7 @@ from pitstop.store.retention import RetentionPolicy, choose_expired
 REASON_FILE = "reason.txt"
 
 
-@dataclass(frozen=True)
+@record
 class CheckpointEntry:
     """A checkpoint folder.  problem is empty when its manifest could be read.
 

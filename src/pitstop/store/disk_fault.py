@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from pitstop.record import record
 
 
-@dataclass(frozen=True)
+@record
 class DiskFault:
     """A cause in plain words, and a remedy as one sentence."""
 

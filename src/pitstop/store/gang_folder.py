@@ -6,13 +6,14 @@ import json
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 
 from pitstop.errors import RunFolderInvalid, RunFolderUnwritable
 from pitstop.events import JsonValue
 from pitstop.machine.regular_file import NoRegularFile, read_regular
 from pitstop.masking import masked_words
+from pitstop.record import record
 from pitstop.store.disk_fault import explain
 from pitstop.store.filesystem import replace_file
 from pitstop.store.format import GANG_KIND, check_format, format_members
@@ -23,7 +24,7 @@ MOST_OF_A_KIND = 1000
 _ELSEWHERE = "Name an empty or a new folder with --run-dir."
 
 
-@dataclass(frozen=True)
+@record
 class Shape:
     """How many members there are of each kind; the kinds are TensorFlow's, the leader's first."""
 
@@ -56,7 +57,7 @@ class Shape:
         return ", ".join(words)
 
 
-@dataclass(frozen=True)
+@record
 class GangFolder:
     """The runs of one launch on disk; secrets in the command are masked.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from pitstop.events import JsonValue
+from pitstop.record import record
 from pitstop.store.format import RUN_KIND, check_format, format_members
 
 
-@dataclass(frozen=True)
+@record
 class RunIdentity:
     """What a run is.
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from types import MappingProxyType
 
 from pitstop.errors import InternalFault
 from pitstop.events import JsonValue
+from pitstop.record import record
 
 DTYPE_WIDTH_BYTES: Mapping[str, int] = MappingProxyType(
     {
@@ -82,7 +82,7 @@ _METADATA_KEY = "__metadata__"
 _NO_METADATA: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
+@record
 class TensorSpec:
     """One tensor's name, safetensors dtype code and shape."""
 
@@ -96,7 +96,7 @@ class TensorSpec:
         return math.prod(self.shape) * DTYPE_WIDTH_BYTES[self.dtype]
 
 
-@dataclass(frozen=True)
+@record
 class Placement:
     """Where a tensor lies.  offset_bytes counts from the start of the image."""
 
@@ -109,7 +109,7 @@ class Placement:
         return self.offset_bytes + self.size_bytes
 
 
-@dataclass(frozen=True)
+@record
 class Image:
     """A whole tensors file but for its data.
 

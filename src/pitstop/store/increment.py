@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from pitstop.record import record
 from pitstop.store.digest import CHUNK_BYTES, DIGEST_BYTES
 from pitstop.store.image import Image, Placement, TensorSpec, plan_image
 from pitstop.store.manifest import TENSORS_FILE, FileEntry, Manifest, Part, TensorEntry
@@ -29,7 +30,7 @@ MOST_FILES = 8
 """Files that one checkpoint refers to, at most."""
 
 
-@dataclass(frozen=True)
+@record
 class PreviousTensor:
     """A tensor of the last checkpoint: its entry, and the digests of its chunks."""
 
@@ -37,7 +38,7 @@ class PreviousTensor:
     chunks: bytes
 
 
-@dataclass(frozen=True)
+@record
 class PreviousCheckpoint:
     """What the last checkpoint holds, for the next one to refer to.
 
@@ -55,7 +56,7 @@ class PreviousCheckpoint:
         return self.folder / (TENSORS_FILE if own else name)
 
 
-@dataclass(frozen=True)
+@record
 class Extent:
     """Bytes of the snapshot's image, from its start."""
 
@@ -63,7 +64,7 @@ class Extent:
     size_bytes: int
 
 
-@dataclass(frozen=True)
+@record
 class WritePlan:
     """How a snapshot becomes a checkpoint.
 
@@ -80,7 +81,7 @@ class WritePlan:
     links: Mapping[str, FileEntry]
 
 
-@dataclass(frozen=True)
+@record
 class _Segment:
     """Some bytes of a tensor: kept in `part`, or to be written."""
 

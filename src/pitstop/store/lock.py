@@ -14,12 +14,13 @@ import os
 import socket
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from pitstop.errors import RunFolderUnwritable, RunInUse
 from pitstop.machine.own_process import is_there, start_time_ticks
 from pitstop.machine.regular_file import NoRegularFile, open_regular
+from pitstop.record import record
 from pitstop.store.disk_fault import explain
 
 _TRIES = 5
@@ -27,7 +28,7 @@ _PAUSE_SECONDS = 0.01
 _MAX_RECORD_BYTES = 64 * 1024
 
 
-@dataclass(frozen=True)
+@record
 class LockRecord:
     """Who holds a run.
 

@@ -11,13 +11,14 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, field, fields
 from typing import Any, TypeVar
 
 from xxhash import xxh3_64_hexdigest
 
 from pitstop.events import JsonValue
 from pitstop.events.annotations import checker
+from pitstop.record import record
 from pitstop.store.format import CHECKPOINT_KIND, check_format, format_members
 from pitstop.store.image import DTYPE_WIDTH_BYTES
 from pitstop.store.names import is_file_name
@@ -42,7 +43,7 @@ _FORMS = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class Part:
     """Some bytes of a tensor: `size_bytes` from `offset_bytes` of a file of the checkpoint."""
 
@@ -51,7 +52,7 @@ class Part:
     size_bytes: int
 
 
-@dataclass(frozen=True)
+@record
 class TensorEntry:
     """One tensor: its type, its checksum (see `store.digest`), and its bytes, in order."""
 
@@ -62,7 +63,7 @@ class TensorEntry:
     parts: tuple[Part, ...]
 
 
-@dataclass(frozen=True)
+@record
 class FileEntry:
     """One file of the checkpoint: its size and checksum, 16 hex digits.
 
@@ -73,7 +74,7 @@ class FileEntry:
     xxh3_64: str
 
 
-@dataclass(frozen=True)
+@record
 class CheckpointInfo:
     """Where in the training a checkpoint was taken, and why.
 
@@ -105,7 +106,7 @@ class CheckpointInfo:
     identity: dict[str, JsonValue] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@record
 class Manifest:
     """What a checkpoint promises; `sequence`, its number in the run, grows with every commit."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from pitstop.record import record
 from pitstop.store.best_rule import BestRule, parse_best_rule
 from pitstop.store.manifest import Manifest
 
@@ -15,7 +15,7 @@ _MOST_INTERRUPTED = 3
 _TENSORS = re.compile(r"tensors(?:-(\d+))?\.safetensors$")
 
 
-@dataclass(frozen=True)
+@record
 class RetentionPolicy:
     """What is kept; everything that no rule names is given up.
 

@@ -7,12 +7,12 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop.errors import RunFolderInvalid, RunFolderUnwritable, RunNotFound
 from pitstop.machine.regular_file import NoRegularFile, read_regular
 from pitstop.masking import masked_words
+from pitstop.record import record
 from pitstop.store.disk_fault import explain
 from pitstop.store.filesystem import REAL_FILESYSTEM, replace_file
 from pitstop.store.identity import RunIdentity, decode, encode
@@ -39,7 +39,7 @@ _ELSEWHERE = "Move the folder away, or name another one with --run-dir."
 _TENSORFLOW_FILES = ("checkpoint", "saved_model.pb", "keras_metadata.pb")
 
 
-@dataclass(frozen=True)
+@record
 class RunFolder:
     """A run on disk: its place and its identity."""
 

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from pitstop import journal
@@ -16,6 +16,7 @@ from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.beacon import Beacon
 from pitstop.link.settings import ENV_ENTROPY
 from pitstop.link.stacks import ENV_STACKS, STACKS_FILE
+from pitstop.record import record
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.filesystem import REAL_FILESYSTEM
 from pitstop.store.lock import RunLock, is_running, own_record, read_lock
@@ -56,7 +57,7 @@ _RETRY_SECONDS = 0.1
 _LAST_SAVE_SECONDS = 60.0
 
 
-@dataclass(frozen=True)
+@record
 class _RunContext:
     """What all attempts of one call share."""
 

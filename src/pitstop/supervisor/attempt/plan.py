@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop.engine.identity import Difference
 from pitstop.events import AttemptStarted, Event, JsonValue, TrainerConnected
 from pitstop.link.beacon import Beacon
 from pitstop.link.stacks import ENV_STACKS
+from pitstop.record import record
 from pitstop.store.catalog import Catalog
 from pitstop.supervisor.control.control_socket import ControlSocket
 from pitstop.supervisor.helpers.mirror_link import MirrorLink
@@ -35,7 +35,7 @@ from pitstop.supervisor.terminal.screen import Screen
 from pitstop.supervisor.trainer.trainer_slot import Invitation
 
 
-@dataclass(frozen=True)
+@record
 class AttemptPlan:
     """What an attempt is to do.
 
@@ -125,7 +125,7 @@ class AttemptPlan:
         return (*changes, self.threads.notice) if self.threads.kept else changes
 
 
-@dataclass(frozen=True)
+@record
 class AttemptResources:
     """What an attempt works with, opened and closed by `supervise`."""
 

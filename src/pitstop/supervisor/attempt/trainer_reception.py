@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pitstop.events import Notice
 from pitstop.link.beacon import Phase
+from pitstop.record import record
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
 from pitstop.supervisor.lifecycle.occurrences import (
     Occurrence,
@@ -27,7 +27,7 @@ _HANDOVER_SECONDS = 3.0
 """How long a process that wants to train waits for the end of the one before it."""
 
 
-@dataclass(frozen=True)
+@record
 class _PendingTrainer:
     """A process that wants to train while another one is still there."""
 

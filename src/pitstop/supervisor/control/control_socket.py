@@ -9,11 +9,11 @@ import stat
 import struct
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop.errors import EnvironmentFault
 from pitstop.link.wire import Connection
+from pitstop.record import record
 
 _CREDENTIALS = struct.Struct("iII")  # struct ucred: pid, uid, gid
 _LONGEST_PATH_BYTES = 107
@@ -21,7 +21,7 @@ _BACKLOG = 16
 _PATIENCE_SECONDS = 2.0
 
 
-@dataclass(frozen=True)
+@record
 class Peer:
     """The process at the other end of a connection, as the kernel knows it."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pitstop.errors import PeerClosed
 from pitstop.events import (
@@ -26,6 +26,7 @@ from pitstop.link.messages import (
 )
 from pitstop.link.wire import Connection
 from pitstop.machine.own_process import is_suspended
+from pitstop.record import record
 from pitstop.supervisor.control.control_socket import Peer, peer_of
 from pitstop.supervisor.lifecycle.occurrences import (
     CheckpointAsked,
@@ -53,7 +54,7 @@ def stop_request(peer: Peer, sender_command: str, request: ClientRequest) -> Sto
     )
 
 
-@dataclass(frozen=True)
+@record
 class _Waiting:
     """What a client waits for: a checkpoint of this step or a later one, of this name if any."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from pitstop.events import Event, TrainingStalled, TrainingWentOn, WorkerDied
 from pitstop.link.beacon import Beacon, Progress
 from pitstop.observation import thread_facts
+from pitstop.record import record
 from pitstop.supervisor.hangs import watchdog
 from pitstop.supervisor.hangs.stack_request import StackAnswer, StackRequest
 from pitstop.supervisor.hangs.standstill import HangEvidence, Standstill, judge
@@ -25,7 +26,7 @@ _STOPPED_SECONDS = 5.0
 """A process that is suspended for longer is told of."""
 
 
-@dataclass(frozen=True)
+@record
 class WatchReport:
     """What there is to say of the watch at one moment; the attributes are those of `Status`."""
 
@@ -35,7 +36,7 @@ class WatchReport:
     standstill: str = ""
 
 
-@dataclass(frozen=True)
+@record
 class _Notified:
     """A standstill that was told of: when (CLOCK_MONOTONIC), how long it was by then, and where."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from pitstop.record import record
 
 _HEAD = re.compile(r"^(?:Current thread|Thread) 0x(?P<id>[0-9a-f]+) .*most recent call first")
 _FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+|\?\?\?) in (?P<function>.+)$')
@@ -13,7 +14,7 @@ _LIBRARY = re.compile(
 )
 
 
-@dataclass(frozen=True)
+@record
 class StackFrame:
     """One call: the source file, its line (0 when not known), and the function."""
 
@@ -30,7 +31,7 @@ class StackFrame:
         return f"{self.file}:{self.line} in {self.function}()"
 
 
-@dataclass(frozen=True)
+@record
 class Stack:
     """The calls of one thread, innermost first."""
 

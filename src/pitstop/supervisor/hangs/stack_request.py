@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop.link.stacks import STACKS_SIGNAL
 from pitstop.observation import thread_facts
+from pitstop.record import record
 from pitstop.supervisor.hangs import stack_dump
 from pitstop.supervisor.hangs.stack_dump import Stack
 from pitstop.supervisor.processes import family
@@ -19,7 +19,7 @@ _NO_STACKS = "the Python stacks of the trainer (it takes no questions)"
 _NO_FILE = "the Python stacks of the trainer (the disk takes no file)"
 
 
-@dataclass(frozen=True)
+@record
 class StackAnswer:
     """Stacks of the trainer's Python threads, the main one first, and the file that has all stacks.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pitstop.link.beacon import Phase
 from pitstop.observation.thread_facts import ThreadFact
+from pitstop.record import record
 from pitstop.supervisor.hangs.stack_dump import Stack, StackFrame
 
 _MOST_FRAMES = 12
@@ -27,7 +27,7 @@ _SAVING = ("pitstop/engine/durability.py", "pitstop/engine/copier.py", "pitstop/
 _TERMINAL = ("/dev/pts/", "/dev/tty")
 
 
-@dataclass(frozen=True)
+@record
 class HangEvidence:
     """What was found when the silence had become too long; the main thread comes first."""
 
@@ -37,7 +37,7 @@ class HangEvidence:
     dead_workers: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Standstill:
     """What a training that makes no progress does; the calls that say it, innermost first.
 

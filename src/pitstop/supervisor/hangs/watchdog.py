@@ -8,9 +8,10 @@ was suspended, or a supervisor that was stopped itself, has seen nothing.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from pitstop.link.beacon import Phase
+from pitstop.record import record
 
 LOOK_SECONDS = 1.0
 """Time between two looks."""
@@ -35,7 +36,7 @@ DRAWING = PACED | {Phase.FIRST_STEP}
 """Phases that wait for the input."""
 
 
-@dataclass(frozen=True)
+@record
 class HangPolicy:
     """The least silence that counts, 0 for no watch; what follows: "warn", "kill", "restart"."""
 
@@ -43,7 +44,7 @@ class HangPolicy:
     action: str = "warn"
 
 
-@dataclass(frozen=True)
+@record
 class Observation:
     """What is seen of the trainer at one moment.
 
@@ -63,7 +64,7 @@ class Observation:
     worker_died: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class IdleTime:
     """The last look, and how long there was no progress: idle, and busy with something.
 

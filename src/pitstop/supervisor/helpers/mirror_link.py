@@ -9,12 +9,12 @@ import signal
 import tempfile
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop.errors import EnvironmentFault, PeerClosed, UserError
 from pitstop.link.messages import Abandon, Begin, Changed, Finish, NotOpened, Say
 from pitstop.link.wire import Connection
+from pitstop.record import record
 from pitstop.supervisor.helpers.helper_link import HelperLink, spawn_module
 
 _MODULE = "pitstop.remote.uploader"
@@ -22,7 +22,7 @@ _EXIT_SECONDS = 6.0
 _WORDS_BYTES = 4096
 
 
-@dataclass(frozen=True)
+@record
 class MirrorPlan:
     """What an uploader is started for.
 

@@ -6,18 +6,18 @@ import contextlib
 import json
 import os
 import signal
-from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop.link.messages import ArenaOffer, Finish, Load, Persist, TrainerPid
 from pitstop.link.wire import Connection
+from pitstop.record import record
 from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.helpers.helper_link import HelperLink, spawn_module
 
 _MODULE = "pitstop.snapshot.persister"
 
 
-@dataclass(frozen=True)
+@record
 class PersisterPlan:
     """What a persister is started with; it keeps the lock, too.
 
@@ -33,7 +33,7 @@ class PersisterPlan:
     signal_mask: frozenset[signal.Signals]
 
 
-@dataclass(frozen=True)
+@record
 class _Arena:
     offer: ArenaOffer
     fd: int

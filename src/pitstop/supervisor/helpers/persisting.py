@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
 
 from pitstop.link.messages import SnapshotReport
+from pitstop.record import record
 from pitstop.supervisor.records.losses import NO_LOSSES, Losses, optimal_interval_seconds
 
 FIRST_SECONDS = 5.0
@@ -28,7 +28,7 @@ def interval_seconds(took_seconds: float, mean_seconds: float) -> float:
     return min(max(optimum, LEAST_INTERVAL_SECONDS), by_cost)
 
 
-@dataclass(frozen=True)
+@record
 class Persisting:
     """What is known about snapshots and checkpoints of one attempt.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from pitstop.events import StopDeadlinePassed
 from pitstop.link.beacon import Phase, Progress
+from pitstop.record import record
 
 TERMINATE_GRACE_SECONDS = 3.0
 """Between SIGTERM and SIGKILL."""
@@ -21,7 +21,7 @@ _PARENT_SECONDS = 15.0
 """For the script whose child has trained, stopped and ended: it may wait for it for ever."""
 
 
-@dataclass(frozen=True)
+@record
 class Patience:
     """How long to wait for the trainer, counted from the stop request, and why, for the journal."""
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pitstop.events import MemberReleased, TrainerExited
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.beacon import Phase, Progress
 from pitstop.machine.signalling import signal_name
+from pitstop.record import record
 from pitstop.supervisor.lifecycle.table import Trigger
 
 _UNKNOWN_FAILURE = 1 << 8
 
 
-@dataclass(frozen=True)
+@record
 class AttemptEnding:
     """What is known when the trainer is gone.
 
@@ -53,7 +53,7 @@ class AttemptEnding:
         return None if self.wait_status is None else os.waitstatus_to_exitcode(self.wait_status)
 
 
-@dataclass(frozen=True)
+@record
 class EndVerdict:
     """The final lifecycle event and the exit code of `pitstop run`."""
 

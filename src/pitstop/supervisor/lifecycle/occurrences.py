@@ -9,12 +9,12 @@ what the trainer has sent.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pitstop.events import Event, RoleTaken, StopRequested
 from pitstop.link.messages import ArenaOffer, Hello, Message
 from pitstop.link.wire import Connection
+from pitstop.record import record
 from pitstop.supervisor.lifecycle.table import Instruction, Trigger
 
 
@@ -22,14 +22,14 @@ class Told:
     """Base of what only the loop is told."""
 
 
-@dataclass(frozen=True)
+@record
 class StopAsked(Told):
     """Somebody asks for a stop; it is journaled if it still counts."""
 
     event: StopRequested
 
 
-@dataclass(frozen=True)
+@record
 class RoleAsked(Told):
     """A process has a part in a cluster; it is journaled if the attempt is still under way.
 
@@ -40,14 +40,14 @@ class RoleAsked(Told):
     cluster: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@record
 class StatusAsked(Told):
     """A client waits for the status."""
 
     connection: Connection
 
 
-@dataclass(frozen=True)
+@record
 class CheckpointAsked(Told):
     """A client waits for a checkpoint, with this name if it is not empty."""
 
@@ -55,7 +55,7 @@ class CheckpointAsked(Told):
     name: str
 
 
-@dataclass(frozen=True)
+@record
 class TrainingAsked(Told):
     """A process wants to train; the connection is the receiver's to close."""
 
@@ -63,19 +63,19 @@ class TrainingAsked(Told):
     hello: Hello
 
 
-@dataclass(frozen=True)
+@record
 class TrainerCameIn(Told):
     """The process with this id trains from now on."""
 
     pid: int
 
 
-@dataclass(frozen=True)
+@record
 class TrainerLeft(Told):
     """The process that trained has closed its connection."""
 
 
-@dataclass(frozen=True)
+@record
 class ArenaReceived(Told):
     """The trainer's memory for snapshots; the descriptor is the receiver's to close."""
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from pitstop.errors import InternalFault
+from pitstop.record import record
 
 
 class State(enum.Enum):
@@ -75,7 +75,7 @@ class Instruction(enum.Enum):
     FINISH = "finish"
 
 
-@dataclass(frozen=True)
+@record
 class Transition:
     """The state that follows, and what to do on the way, in order."""
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from pitstop.durations import duration
 from pitstop.events import Notice, StopRequested
+from pitstop.record import record
 
 GOOGLE_SECONDS = 30.0
 """The time that Compute Engine gives from its notice of a preemption to the forced stop."""
@@ -47,7 +47,7 @@ class MalformedNotice(ValueError):
     """A metadata server answered something that its documentation does not have."""
 
 
-@dataclass(frozen=True)
+@record
 class PreemptionNotice:
     """The machine goes away, or is moved.
 

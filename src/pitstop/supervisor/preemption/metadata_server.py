@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import urlsplit
 
 from pitstop.errors import EnvironmentFault
+from pitstop.record import record
 
 TIMEOUT_SECONDS = 5.0
 _MOST_BYTES = 1 << 16
@@ -16,7 +17,7 @@ class MetadataUnavailable(EnvironmentFault):
     """The metadata server does not answer, or not as documented."""
 
 
-@dataclass(frozen=True)
+@record
 class MetadataAnswer:
     """The HTTP status, the text, cut at 64 KiB, and the headers by name in lower case."""
 

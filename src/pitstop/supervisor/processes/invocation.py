@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 
+from pitstop.record import record
 from pitstop.supervisor.processes.wrappers import unwrapped
 
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*t?$")
@@ -27,7 +27,7 @@ class InvocationKind(enum.Enum):
     PROGRAM = "program"
 
 
-@dataclass(frozen=True)
+@record
 class Invocation:
     """A command in its parts.
 

@@ -11,12 +11,12 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pitstop
 from pitstop.errors import CommandNotExecutable, CommandNotFound, EnvironmentFault, PitstopError
 from pitstop.link.settings import ENV_SOCKET
+from pitstop.record import record
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -24,7 +24,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 _PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
-@dataclass(frozen=True)
+@record
 class StandardStreams:
     """Descriptors that a new process gets as its input and output, -1 to inherit ours."""
 
@@ -39,7 +39,7 @@ class StandardStreams:
         return [(fd, to) for fd, to in pairs if fd >= 0]
 
 
-@dataclass(frozen=True)
+@record
 class Exit:
     """A process that ended: its status as `os.wait4` gives it, and what it used.
 

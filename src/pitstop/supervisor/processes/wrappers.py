@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
+
+from pitstop.record import record
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=", re.ASCII)
 _ENV = "env"
 
 
-@dataclass(frozen=True)
+@record
 class _WrapperForm:
     """How a wrapper is called: options that take a value, words before the program."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pitstop.events import (
     CheckpointCommitted,
@@ -21,10 +21,11 @@ from pitstop.events import (
     TrainerStopped,
     WorkerDied,
 )
+from pitstop.record import record
 from pitstop.supervisor.records.best_epoch import BestEpoch, better
 
 
-@dataclass(frozen=True)
+@record
 class AttemptState:
     """The facts that later decisions and the status need.
 

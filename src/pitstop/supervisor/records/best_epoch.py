@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from pitstop.events import EpochEnded
+from pitstop.record import record
 
 _WATCHED = ("val_loss", "loss")
 
 
-@dataclass(frozen=True)
+@record
 class BestEpoch:
     """The least value of a metric, and the epoch that it comes from, counted from 0."""
 

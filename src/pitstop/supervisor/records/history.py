@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pitstop.engine.weights_file import STARTED_FROM
 from pitstop.events import (
@@ -18,11 +18,12 @@ from pitstop.events import (
     TrainerStopped,
 )
 from pitstop.journal import Entry
+from pitstop.record import record
 from pitstop.supervisor.records import fingerprint
 from pitstop.supervisor.records.losses import NO_LOSSES, Losses
 
 
-@dataclass(frozen=True)
+@record
 class History:
     """The attempts before this one, as far as they matter to it.
 

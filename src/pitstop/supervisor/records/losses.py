@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pitstop.events import AttemptEnded, AttemptStarted, Event, StopRequested
 from pitstop.journal import Entry
+from pitstop.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Losses:
     """How many attempts ended without a word of supervisor or persister, and how long all ran."""
 

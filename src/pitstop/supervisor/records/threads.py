@@ -9,14 +9,14 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from pitstop.events import JsonValue, Notice
+from pitstop.record import record
 
 VARIABLE = "TF_NUM_INTRAOP_THREADS"
 
 
-@dataclass(frozen=True)
+@record
 class Threads:
     """How many threads an op is split over, and how many CPUs there are.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
+from pitstop.record import record
 from pitstop.remote.backoff import delay_seconds
 
 HANG = "hang_or_stall"
@@ -34,7 +34,7 @@ BRAKE: Mapping[str, int] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True)
+@record
 class RestartPolicy:
     """How many restarts one call of `pitstop run` makes, and whether after a standstill."""
 
@@ -42,7 +42,7 @@ class RestartPolicy:
     after_hang: bool = True
 
 
-@dataclass(frozen=True)
+@record
 class AttemptFailure:
     """An attempt that failed: its cause, and the steps that the run had completed."""
 
@@ -50,7 +50,7 @@ class AttemptFailure:
     step: int
 
 
-@dataclass(frozen=True)
+@record
 class Decision:
     """The wait until the next attempt; None for no further one, with the reason."""
 

@@ -7,11 +7,11 @@ import fcntl
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 
 from pitstop.errors import RunFolderUnwritable
+from pitstop.record import record
 from pitstop.store.disk_fault import explain
 from pitstop.store.run_folder import RUN_FILE, RunFolder, open_existing, open_or_create
 from pitstop.supervisor.processes.command_line import run_name
@@ -28,7 +28,7 @@ from pitstop.supervisor.runs.started_command import StartedCommand
 RUNS = Path("runs")
 
 
-@dataclass(frozen=True)
+@record
 class RunChoice:
     """A run's folder, which is there by now, and what to tell the user of it."""
 

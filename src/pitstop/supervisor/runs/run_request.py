@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from pitstop.link.settings import Settings
+from pitstop.record import record
 from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.hangs.watchdog import HangPolicy
 from pitstop.supervisor.restarts.policy import RestartPolicy
 from pitstop.supervisor.stops.stop_policy import StopPolicy
 
 
-@dataclass(frozen=True)
+@record
 class RunRequest:
     """One call of `pitstop run`.
 
@@ -47,7 +48,7 @@ class RunRequest:
     launcher_pid: int = 0
 
 
-@dataclass(frozen=True)
+@record
 class RunOutcome:
     """How a call of `pitstop run` ended; attempt 0: none was needed."""
 

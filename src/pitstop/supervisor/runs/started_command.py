@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pitstop.events import AttemptStarted, JsonValue, TrainerConnected
 from pitstop.journal import Entry
+from pitstop.record import record
 
 
-@dataclass(frozen=True)
+@record
 class StartedCommand:
     """What was started, where; empty where it is not on record.
 

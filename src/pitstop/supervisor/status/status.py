@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pitstop.events import JsonValue, RoleTaken
 from pitstop.link.beacon import Phase, Progress
+from pitstop.record import record
 from pitstop.supervisor.records.best_epoch import BestEpoch
 
 SUSPENDED = "suspended"
@@ -16,7 +17,7 @@ NO_ANSWER = "no_answer"
 """Phase of a run that somebody holds, and who does not say more."""
 
 
-@dataclass(frozen=True)
+@record
 class Status:
     """A run's status; None where a thing is not known (yet).
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from pitstop.events import Notice, StopRequested
+from pitstop.record import record
 
 LOOKAHEAD_SECONDS = 5.0
 """Memory is short when, falling at its present rate, it would be gone in this time."""
@@ -42,7 +42,7 @@ class Shortage(enum.Enum):
     DISK = "disk space"
 
 
-@dataclass(frozen=True)
+@record
 class Reading:
     """What there is, and what is needed; None where it is not known.
 
@@ -63,7 +63,7 @@ class Reading:
     checkpoint_bytes: int = 0
 
 
-@dataclass(frozen=True)
+@record
 class _Rule:
     """A shortage rises when it is short, and falls when it is relieved; nothing changes between."""
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import enum
 import signal
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
+
+from pitstop.record import record
 
 _FREE = ("HUP", "INT", "QUIT", "TERM", "USR1", "USR2")
 
@@ -31,7 +33,7 @@ _USUAL: Mapping[signal.Signals, Action] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True)
+@record
 class SignalActions:
     """The actions that the user chose; the others are as usual."""
 

@@ -14,10 +14,10 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import FrameType
 
 from pitstop.events import StopRequested
+from pitstop.record import record
 from pitstop.supervisor.stops.signal_actions import Action, SignalActions
 
 _SI_KERNEL = 0x80
@@ -26,7 +26,7 @@ _OTHERS = frozenset({signal.SIGCHLD, signal.SIGTSTP, signal.SIGWINCH})
 _NEVER_IGNORED = frozenset({signal.SIGCHLD, signal.SIGWINCH})
 
 
-@dataclass(frozen=True)
+@record
 class ReceivedSignal:
     """A signal that arrived.
 

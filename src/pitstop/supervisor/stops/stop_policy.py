@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pitstop.events import StopRequested
+from pitstop.record import record
 from pitstop.supervisor.stops.kill_after import seconds_left
 from pitstop.supervisor.stops.signal_actions import SignalActions
 from pitstop.supervisor.stops.signals import ReceivedSignal, stop_request
 
 
-@dataclass(frozen=True)
+@record
 class StopPolicy:
     """What the user has chosen.
 

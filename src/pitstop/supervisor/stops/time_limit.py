@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pitstop.durations import duration
 from pitstop.events import StopRequested
+from pitstop.record import record
 from pitstop.supervisor.lifecycle.deadline import TERMINATE_GRACE_SECONDS, Patience
 
 MARGIN_SECONDS = 2.0
@@ -19,7 +20,7 @@ _SLURM_END = "SLURM_JOB_END_TIME"
 _SAVES = 2
 
 
-@dataclass(frozen=True)
+@record
 class TimeLimit:
     """The time that a call of `pitstop run` has, from its start; it ends on CLOCK_MONOTONIC."""
 

@@ -14,8 +14,8 @@ import stat
 import struct
 import termios
 import threading
-from dataclasses import dataclass
 
+from pitstop.record import record
 from pitstop.supervisor.processes.process import StandardStreams
 from pitstop.supervisor.terminal.output_log import OutputLog
 from pitstop.supervisor.terminal.screen import Screen
@@ -25,7 +25,7 @@ _READ_BYTES = 1 << 16
 _CLOSE_SECONDS = 5.0
 
 
-@dataclass(frozen=True)
+@record
 class Channel:
     """One way of the script's output to ours, for its descriptors 1, 2 or both.
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from pitstop.durations import duration
+from pitstop.record import record
 from pitstop.supervisor.status.status import Status, replay_text
 
 FEWEST_ROWS = 10
@@ -24,7 +24,7 @@ _INVERSE, _PLAIN = "\x1b[7m", "\x1b[0m"
 _OPEN_SEQUENCE = re.compile(rb"\x1b(\[[0-?]*[ -/]*|\][^\x07\x1b]*|[ -/]*)$")
 
 
-@dataclass(frozen=True)
+@record
 class Size:
     """Of a window, in character cells."""
 

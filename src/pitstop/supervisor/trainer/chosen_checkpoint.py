@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 
 from pitstop.events import JsonValue, ResumeChosen
+from pitstop.record import record
 from pitstop.store.manifest import CheckpointInfo
 
 
-@dataclass(frozen=True)
+@record
 class ChosenCheckpoint:
     """A checkpoint to restore: the folder's name and what its manifest says."""
 

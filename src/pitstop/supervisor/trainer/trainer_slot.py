@@ -5,19 +5,19 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from pitstop.errors import PeerClosed
 from pitstop.link.messages import Hello, Refusal, Welcome
 from pitstop.link.wire import PROTOCOL, Connection
+from pitstop.record import record
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, TrainerCameIn, TrainerLeft
 from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint
 from pitstop.supervisor.trainer.trainer_link import TrainerLink, refusal
 
 
-@dataclass(frozen=True)
+@record
 class Invitation:
     """What every trainer of the attempt is told, but for the restore points; see `Welcome`."""
 
