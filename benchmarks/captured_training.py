@@ -1,4 +1,4 @@
-"""Runs a script and prints what capturing its input and its callbacks took at each snapshot.
+"""Runs a script and prints what capturing its input and its objects took at each snapshot.
 
 Started by `resume.py`; prints a JSON list of milliseconds, one number per snapshot.
 """
@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.boundary import drain, open_session
-from pitstop.keras import callback_state, hooks
+from pitstop.keras import hooks
+from pitstop.keras.fit_objects import FitObjects
 from pitstop.keras.training import Training
 from pitstop.keras.training_input import TrainingInput
 from pitstop.link.beacon import Beacon
@@ -44,9 +45,9 @@ def main() -> None:
     sys.argv = sys.argv[1:]
     sys.path.insert(0, str(Path(sys.argv[0]).parent))
     of_input: list[float] = []
-    of_callbacks: list[float] = []
+    of_objects: list[float] = []
     TrainingInput.capture = timed(TrainingInput.capture, of_input)  # type: ignore[method-assign]
-    callback_state.capture = timed(callback_state.capture, of_callbacks)
+    FitObjects.capture = timed(FitObjects.capture, of_objects)  # type: ignore[method-assign]
     REGISTRY.install()
     ours, theirs = pair()
     beacon = Beacon.create()
@@ -56,7 +57,7 @@ def main() -> None:
         training = Training(open_session(ours, beacon, folder, OFTEN), REGISTRY, {})
         hooks.patch(hooks.Instrumentation("", REGISTRY, training))
         runpy.run_path(sys.argv[0], run_name="__main__")
-    print(json.dumps([sum(pair) for pair in zip(of_input, of_callbacks, strict=True)]))
+    print(json.dumps([sum(pair) for pair in zip(of_input, of_objects, strict=True)]))
 
 
 if __name__ == "__main__":

@@ -71,6 +71,20 @@ def test_arrays_count_by_their_content(tensor: str, name: str) -> None:
     assert differing(read_facts(STATE, DIGESTS), read_facts(STATE, changed)) == (name,)
 
 
+def test_what_a_callback_refers_to_counts_as_its_own() -> None:
+    def referring(content: list[float]) -> dict[str, Any]:
+        node = {"kind": "list", "form": "list", "content": {"$all": content}}
+        itself = {"kind": "list", "form": "list", "content": [{"$ref": "itself"}]}
+        state = _with(("fit", "objects"), {"cut": {"losses": node, "itself": itself}})
+        attributes = {"loss": {"$ref": "losses"}, "all": {"$ref": "itself"}}
+        state["fit"]["callbacks"] = [{"class": "Trace", "attributes": attributes}]
+        return state
+
+    one, other = referring([0.5]), referring([0.25])
+    assert differing(read_facts(one, {}), read_facts(one, {})) == ()
+    assert differing(read_facts(one, {}), read_facts(other, {})) == ("callback 1 (Trace): loss",)
+
+
 def test_where_an_array_is_stored_does_not_count() -> None:
     moved = _with(("fit", "callbacks", 1, "attributes", "loss"), {"$floats": "python/0009"})
     digests = {**DIGESTS, "python/0009": DIGESTS["python/0001"]}

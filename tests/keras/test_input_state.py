@@ -173,7 +173,8 @@ class Input:
     def save(self) -> tuple[dict[str, Any], dict[str, memoryview]]:
         encoder = Encoder("")
         state, tensors = self.state.capture(self.iterator, encoder)
-        state["objects"] = self.objects.capture(encoder, read_ahead=self.state.by_replay)
+        read_ahead = self.state.by_replay
+        _, state["objects"] = self.objects.capture(encoder, [], read_ahead=read_ahead)
         arrays = {name: memoryview(array.tobytes()) for name, array in encoder.arrays.items()}
         held = {tensor.spec.name: tensor.read() for tensor in tensors}
         return json.loads(json.dumps(state)), {**arrays, **held}

@@ -9,9 +9,9 @@ import keras
 import pytest
 
 from pitstop.engine.made_folders import MADE, is_moved, moved
-from pitstop.engine.python_state import Encoder
-from pitstop.keras import callback_state, moved_files
+from pitstop.keras import moved_files
 from pitstop.keras.moved_files import Followed
+from tests.keras.test_callback_nodes import described_of, restored
 
 _OLD, _NEW = "exp-20250131-120000", "exp-20250201-080000"
 
@@ -37,9 +37,9 @@ def test_what_a_callback_has_written_is_copied(
     (tmp_path / _OLD).mkdir()
     for each in written:
         (tmp_path / _OLD / each).write_text(each)
-    described, _ = callback_state.capture([_checkpoint(tmp_path / _OLD, name)], Encoder("p/"))
+    described, _ = described_of([_checkpoint(tmp_path / _OLD, name)])
     now = _checkpoint(tmp_path / _NEW, name)
-    assert not callback_state.restore([now], described, {})
+    assert not restored([now], described)
     assert now.filepath == str(tmp_path / _NEW / name)
     copied = moved_files.follow([now], {"callbacks": described}).copied
     assert sorted(copied) == [tmp_path / _NEW / each for each in kept]
@@ -65,8 +65,8 @@ def test_attributes_of_the_scripts_own_callbacks_follow_too(tmp_path: Path) -> N
     before.least = 0.25
     (tmp_path / _OLD).mkdir()
     Path(before.path).write_text("0.25")
-    described, _ = callback_state.capture([before], Encoder("p/"))
-    assert not callback_state.restore([now], described, {})
+    described, _ = described_of([before])
+    assert not restored([now], described)
     assert (now.path, now.least) == (str(tmp_path / _NEW / "best.txt"), 0.25)
     found = moved_files.follow([now], {"callbacks": described})
     assert found.copied == (Path(now.path),)
@@ -118,7 +118,7 @@ def test_a_disk_is_not_filled_with_copies(tmp_path: Path) -> None:
     (tmp_path / _OLD).mkdir()
     (tmp_path / _OLD / "best.weights.h5").write_bytes(bytes(100))
     before = _checkpoint(tmp_path / _OLD, "best.weights.h5")
-    described, _ = callback_state.capture([before], Encoder("p/"))
+    described, _ = described_of([before])
     now = _checkpoint(tmp_path / _NEW, "best.weights.h5")
     found = moved_files.follow([now], {"callbacks": described}, most_bytes=99)
     assert found == Followed(left=(tmp_path / _OLD / "best.weights.h5",))

@@ -136,7 +136,7 @@ def test_the_end_of_an_epoch_that_is_repeated_draws_again(
         "random": encoder.encode(reader._streams.capture()),
         "fit": {
             "input": {**described, "drawn": drawn},
-            "objects": reader._objects.capture(encoder, read_ahead=True),
+            "objects": reader._objects.capture(encoder, [], read_ahead=True)[1],
         },
     }
     arrays = {name: memoryview(each.tobytes()) for name, each in encoder.arrays.items()}

@@ -55,7 +55,7 @@ STATE_PARTS = {
     "keras/fit_objects": "objects.",
     "keras/structure": "structure.",
     "engine/script_state/state": "",
-    "keras/callback_state": "callbacks.",
+    "keras/callback_nodes": "callbacks.",
     "keras/event_files": "events.",
     "keras/open_files": "files.",
     "keras/data_spec": "data.",
@@ -143,7 +143,6 @@ def test_every_mark_of_a_coded_value_is_specified() -> None:
         "engine/script_state/frozen",
         "engine/script_state/holder",
         "engine/script_state/stored_node",
-        "keras/callback_state",
     )
     texts = {text for path in paths for text in string_constants(_module(path))}
     marks = {text for text in texts if re.fullmatch(r"\$\w+", text)}

@@ -63,10 +63,24 @@ def is_decisive(name: str, *, read_ahead: bool) -> bool:
 
 
 def _callbacks(state: JsonValue) -> Iterator[tuple[str, JsonValue]]:
+    nodes = _at(state, ("fit", "objects", "cut")) or {}
     for index, callback in enumerate(_at(state, ("fit", "callbacks")) or ()):
         label = f"callback {index + 1} ({callback.get('class', '')})"
         for name, value in callback.get("attributes", {}).items():
-            yield f"{label}: {name}", value
+            yield f"{label}: {name}", _with_content(value, nodes)
+
+
+def _with_content(value: JsonValue, nodes: Mapping[str, JsonValue]) -> JsonValue:
+    """Nodes in the place of references to them, each once."""
+    if isinstance(value, list):
+        return [_with_content(item, nodes) for item in value]
+    if not isinstance(value, dict):
+        return value
+    name = value.get("$ref")
+    if isinstance(name, str) and name in nodes:
+        others = {other: node for other, node in nodes.items() if other != name}
+        return _with_content(nodes[name], others)
+    return {key: _with_content(item, nodes) for key, item in value.items()}
 
 
 def _at(value: JsonValue, path: Sequence[str]) -> JsonValue:

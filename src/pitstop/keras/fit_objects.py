@@ -6,7 +6,6 @@ never an end of the training.
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -15,9 +14,8 @@ import numpy as np
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.script_state.state import Part, Saved, ScriptState
 from pitstop.engine.script_state.walk import Node
-from pitstop.keras import callback_match
+from pitstop.keras import callback_match, callback_nodes
 from pitstop.keras.fit_level import missing
-from pitstop.keras.own_places import foreign_path
 from pitstop.keras.script_library import KerasLibrary
 
 _Result = TypeVar("_Result")
@@ -39,7 +37,6 @@ class FitObjects:
         self._input_unverified: list[str] = []
         self._cut_unverified: list[str] = []
         self._failures: list[str] = []
-        self._living: Mapping[str, Any] = {}
         self._before_replay: dict[str, Node] = {}
 
     @property
@@ -73,18 +70,22 @@ class FitObjects:
         )
         self._input_arrays = encoder.arrays
 
-    def capture(self, encoder: Encoder, *, read_ahead: bool) -> dict[str, Any]:
-        """The JSON form at a cut; arrays go to the encoder."""
+    def capture(
+        self, encoder: Encoder, callbacks: list[Any], *, read_ahead: bool
+    ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """The callbacks and the objects at a cut, in JSON; arrays go to the encoder."""
         empty: Saved = {}
+        nodes = self._state.keep_whole(callback_nodes.named(callbacks))
         cut = self._fenced(lambda: self._state.capture(encoder, read_ahead=read_ahead), empty)
         self._cut_unverified = self._state.unverified
-        arrays = self._state.arrays_at_begin()
-        if not read_ahead:
+        described = callback_nodes.taken_out(cut, callbacks, nodes)
+        if read_ahead:
+            # They are ours alone: no further copy.
+            encoder.arrays.update(self._input_arrays)
+        else:
             self._input_unverified = []
-            return {"cut": cut, "input": {}, "arrays": arrays}
-        # They are ours alone: no further copy.
-        encoder.arrays.update(self._input_arrays)
-        return {"cut": cut, "input": self._input, "arrays": arrays}
+        read = self._input if read_ahead else empty
+        return described, {"cut": cut, "input": read, "arrays": self._state.arrays_at_begin()}
 
     def changed_arrays(self, saved: Mapping[str, Any]) -> list[str]:
         """Names of arrays that were others when the `fit` began, and are not restored."""
@@ -95,48 +96,52 @@ class FitObjects:
 
     def restore_input(self, saved: Mapping[str, Any], arrays: Mapping[str, memoryview]) -> None:
         """What an input that is replayed reads from, as it was when its iterator was created."""
-        own = self._without_foreign(saved["input"])
+        own = saved["input"]
         self._tell(self._fenced(lambda: self._state.restore_input(own, arrays), []))
         self._before_replay = self._fenced(self._state.look_at_input, {})
         self.capture_input()
 
-    def keep_living(self) -> None:
-        """The objects that are followed, arrays among them, live until they are restored."""
-        self._living = self._state.living()
-
     def restore(
-        self, saved: Mapping[str, Any], arrays: Mapping[str, memoryview], *, left: str
-    ) -> None:
+        self,
+        fit: Mapping[str, Any],
+        arrays: Mapping[str, memoryview],
+        callbacks: list[Any],
+        *,
+        left: str,
+    ) -> list[str]:
         """All else as it was at the cut.
 
         Args:
-            saved: what `capture` gave.
+            fit: the part of the saved state that tells of the fit.
             arrays: the saved tensors by name.
+            callbacks: all that there are.
             left: which parts of the input stay: "none", those that a replay has "moved", "all".
+
+        Returns:
+            A sentence for each callback that is not what it was.
         """
         but: frozenset[Part] = frozenset()
         if left == "moved":
             but = self._fenced(lambda: self._state.moved(self._before_replay), but)
         elif left == "all":
             but = self._fenced(self._state.parts_of_input, but)
-        read_ahead, own = left != "none", self._without_foreign(saved["cut"])
+        nothing: tuple[Saved, list[str]] = ({}, [])
+        own, problems = self._fenced(lambda: self._saved_nodes(fit, callbacks), nothing)
         self._tell(
             self._fenced(
-                lambda: self._state.restore(own, arrays, read_ahead=read_ahead, but=but),
-                [],
+                lambda: self._state.restore(own, arrays, read_ahead=left != "none", but=but), []
             )
         )
-        self._living = {}
+        return problems
 
-    def _without_foreign(self, nodes: Saved) -> Saved:
-        """Without nodes that name places which are none of the script's."""
-        script = types.SimpleNamespace(content=self._state.fields_at_begin())
-        foreign = {name for name, node in nodes.items() if foreign_path(node["content"], script)}
-        self._failures += [f"{name} (names a foreign place)" for name in sorted(foreign)]
-        return {name: node for name, node in nodes.items() if name not in foreign}
+    def _saved_nodes(self, fit: Mapping[str, Any], callbacks: list[Any]) -> tuple[Saved, list[str]]:
+        nodes = self._state.keep_whole(callback_nodes.named(callbacks))
+        cut = fit.get("objects", NO_OBJECTS)["cut"]
+        return callback_nodes.put_in(cut, fit["callbacks"], callbacks, nodes)
 
     def _tell(self, missing: list[str]) -> None:
-        self._failures += [f"{name} (no longer there)" for name in missing]
+        for name in missing:
+            self._failures.append(name if name.endswith(")") else f"{name} (no longer there)")
 
     def _fenced(self, act: Callable[[], _Result], otherwise: _Result) -> _Result:
         try:

@@ -19,7 +19,7 @@ from pitstop.engine.step_boundary import StepBoundary
 from pitstop.events import Notice
 from pitstop.keras import (
     callback_match,
-    callback_state,
+    callback_nodes,
     data_spec,
     fit_state,
     private,
@@ -27,7 +27,7 @@ from pitstop.keras import (
 )
 from pitstop.keras.event_files import EventFiles
 from pitstop.keras.fit_level import FitLevel
-from pitstop.keras.fit_objects import NO_OBJECTS, FitObjects
+from pitstop.keras.fit_objects import FitObjects
 from pitstop.keras.fit_vitals import FitVitals
 from pitstop.keras.input_choice import InputMode
 from pitstop.keras.recognition import FitBeginning
@@ -272,10 +272,11 @@ class FitRun:
         encoder = Encoder("python/")
         position = Position(self.step, self.index, self.epoch, self.step_in_epoch, stage, milestone)
         held = self._registry.hold(self._path_of)
-        described, _ = callback_state.capture(self.callbacks.callbacks, encoder)
         input_json, input_tensors = self.input.capture(encoder)
         validation_json, validation_tensors = self.validation.capture(encoder)
-        objects = self.objects.capture(encoder, read_ahead=self.input.by_replay)
+        described, objects = self.objects.capture(
+            encoder, self.callbacks.callbacks, read_ahead=self.input.by_replay
+        )
         self.parts.unverified = held.refused + self._structure.unverified + self.objects.unverified
         self.parts.report(self.session, self.level)
         state = {
@@ -370,15 +371,9 @@ class FitRun:
         self.logs = self.restored_logs = decode(fit["logs"], saved.tensors)
         self.epoch_iterator._steps_seen = fit["steps_seen"]
         self.epoch_iterator._num_batches = fit["num_batches"]
-        # What callbacks held is still named by what is restored behind them.
-        self.objects.keep_living()
-        self._tell_callbacks(
-            callback_state.restore(self.callbacks.callbacks, fit["callbacks"], saved.tensors),
-            callback_state.new_kinds(self.callbacks.callbacks, fit["callbacks"]),
-        )
-        self.objects.restore(
-            fit.get("objects", NO_OBJECTS), saved.tensors, left=self.input.stays(saved)
-        )
+        callbacks = self.callbacks.callbacks
+        lost = self.objects.restore(fit, saved.tensors, callbacks, left=self.input.stays(saved))
+        self._tell_callbacks(lost, callback_nodes.new_kinds(callbacks, fit["callbacks"]))
         self.doubt(self.objects.lost)
         self._structure.restore(fit.get("structure", {}))
         CHANGED.watch(saved.state.get("time_seconds", math.inf), self.doubt)

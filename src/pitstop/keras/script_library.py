@@ -89,6 +89,11 @@ class KerasLibrary:
         """Such as the writer of a `CSVLogger`."""
         return _names_set_by_libraries(kind)
 
+    def is_asked(self, owner: Any, value: Any) -> bool:
+        """Texts of Keras' own callbacks, such as a path."""
+        is_callback = isinstance(owner, keras.callbacks.Callback)
+        return is_callback and type(owner).__module__.startswith("keras.") and type(value) is str
+
     def functions_of(self, value: Any) -> Iterator[Any]:
         """The Python function of a `tf.function`."""
         # By the class: an object of the script may answer to any name, or with an error.

@@ -32,6 +32,9 @@ class NoLibrary:
 
     remade_names = own_names
 
+    def is_asked(self, owner: Any, value: Any) -> bool:
+        return False
+
     def functions_of(self, value: Any) -> Iterator[Any]:
         return iter(())
 

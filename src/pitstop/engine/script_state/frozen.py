@@ -5,6 +5,7 @@
 {"$items": [...]}     a tuple that holds one of these
 {"$tensor": array}    a tensor of the framework
 {"$record": [class, ...]}   a named tuple of the script
+{"$function": "module:name"}   a function that an imported module names
 """
 
 from __future__ import annotations
@@ -51,6 +52,17 @@ class Record:
     items: tuple[Any, ...]
 
 
+@dataclass(frozen=True)
+class Function:
+    """A function that a module names.
+
+    Attributes:
+        name: module and name.
+    """
+
+    name: str
+
+
 class Tensor:
     """A tensor of the framework, by its value: an array, or strings in nested tuples."""
 
@@ -75,7 +87,7 @@ def _bits(value: Any) -> Any:
 
 
 Resolve = Callable[[Any], Any]
-"""What a `Ref`, an `Opaque`, a `Record` or a `Tensor` stands for in this process."""
+"""What a `Ref`, an `Opaque`, a `Record`, a `Function` or a `Tensor` stands for in this process."""
 
 
 def to_json(value: Any, encoder: Encoder) -> Any:
@@ -89,6 +101,8 @@ def to_json(value: Any, encoder: Encoder) -> Any:
             return {"$ref": value.name}
         case Opaque():
             return {"$opaque": value.type_name}
+        case Function():
+            return {"$function": value.name}
         case Tensor():
             return {"$tensor": encoder.encode(value.value)}
         case Record():
@@ -109,6 +123,8 @@ def from_json(value: Any, arrays: Mapping[str, memoryview]) -> Any:
             return Ref(name)
         case {"$opaque": str(type_name)}:
             return Opaque(type_name)
+        case {"$function": str(name)}:
+            return Function(name)
         case {"$tensor": array}:
             return Tensor(decode(array, arrays))
         case {"$record": [str(form), *items]}:
@@ -118,11 +134,23 @@ def from_json(value: Any, arrays: Mapping[str, memoryview]) -> Any:
     return decode(value, arrays)
 
 
+def with_refs(form: Any, name_of: Callable[[str], str]) -> Any:
+    """A JSON form whose references have other names."""
+    if isinstance(form, list):
+        return [with_refs(each, name_of) for each in form]
+    match form:
+        case {"$ref": str(name)}:
+            return {"$ref": name_of(name)}
+        case dict():
+            return {key: with_refs(each, name_of) for key, each in form.items()}
+    return form
+
+
 def has_marks(value: Any) -> bool:
     """Whether a value, or one in a tuple, is none that the encoder knows."""
     if type(value) is tuple:
         return any(map(has_marks, value))
-    return isinstance(value, Ref | Opaque | Record | Tensor)
+    return isinstance(value, Ref | Opaque | Record | Function | Tensor)
 
 
 def thaw(value: Any, resolve: Resolve) -> Any:

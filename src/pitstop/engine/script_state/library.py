@@ -29,6 +29,9 @@ class Library(Protocol):
     def remade_names(self, kind: type) -> frozenset[str]:
         """Attributes that a library's own code sets, and makes again where they are missing."""
 
+    def is_asked(self, owner: Any, value: Any) -> bool:
+        """Whether an attribute of a library's object is what the script has asked for now."""
+
     def functions_of(self, value: Any) -> Iterator[Any]:
         """Python functions behind an object that its attributes do not show."""
 

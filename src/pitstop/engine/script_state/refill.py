@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from pitstop.engine.made_folders import is_moved
 from pitstop.engine.script_state import holder, iterators
 from pitstop.engine.script_state.classes import make_record
 from pitstop.engine.script_state.frozen import (
+    Function,
     Opaque,
     Record,
     Tensor,
@@ -18,8 +20,10 @@ from pitstop.engine.script_state.frozen import (
     opaque_in,
     thaw,
 )
+from pitstop.engine.script_state.functions import named_function
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names
+from pitstop.engine.script_state.places import folders_named_in, foreign_path
 from pitstop.engine.script_state.stored_node import can_be_made, make
 from pitstop.engine.script_state.walk import Node
 
@@ -50,6 +54,8 @@ class Refill:
         self._baseline = baseline
         self._now = now
         self._live = names.objects()
+        contents = [node.content for node in baseline.values() if node.kind != "array"]
+        self._own_folders = folders_named_in(contents)
 
     def all(self, wanted: Mapping[str, Node]) -> list[str]:
         """Sets these nodes; names of what the script no longer has, or has otherwise."""
@@ -77,6 +83,7 @@ class Refill:
         now = self._now.get(name)
         try:
             if now is None or not _is_same(now.content, node.content):
+                self._check_places(node.content)
                 self._refill_items(self._live[name], node, now)
         except Exception as problem:  # noqa: BLE001  it may refuse what it once had
             yield f"{name} ({problem})"
@@ -104,23 +111,40 @@ class Refill:
 
     def _refill_fields(self, name: str, node: Node) -> Iterator[str]:
         known, now = self._baseline.get(name), self._now.get(name)
+        owner = self._live[name]
         for key, frozen in node.content.items():
             is_new = known is not None and key not in known.content
-            if not key.isidentifier() or key.startswith("__"):
-                continue
             if is_new and node.kind in ("class", "function", "module"):
                 continue
             before = known.content.get(key) if known is not None else None
-            if opaque_in(frozen) or isinstance(before, Opaque):
+            present = now.content.get(key) if now is not None else None
+            if is_moved(present, frozen) or self._library.is_asked(owner, present):
+                continue
+            is_fixed = self._is_fixed(node, owner, key)
+            if is_fixed or opaque_in(frozen) or isinstance(before, Opaque):
                 # It stays what the script has made it.
-                is_there = now is not None and agrees(now.content.get(key), frozen)
-                if not is_there and key not in self._library.remade_names(type(self._live[name])):
+                is_there = now is not None and agrees(present, frozen)
+                is_remade = not is_fixed and key in self._library.remade_names(type(owner))
+                if not is_there and not is_remade:
                     yield f"{name}.{key}"
                 continue
             try:
-                holder.set_field(self._live[name], key, thaw(frozen, self._value_of))
+                self._check_places(frozen)
+                holder.set_field(owner, key, thaw(frozen, self._value_of))
             except Exception as problem:  # noqa: BLE001  it may refuse what it once had
                 yield f"{name}.{key} ({problem})"
+
+    def _check_places(self, frozen: Any) -> None:
+        if place := foreign_path(frozen, self._own_folders):
+            raise ValueError(f"names {place}, which is in no folder of the script")
+
+    def _is_fixed(self, node: Node, owner: Any, key: str) -> bool:
+        """Whether a name is of the language, of a method, or of a library's own."""
+        if not key.isidentifier() or key.startswith("__"):
+            return True
+        kind = type(owner)
+        is_method = node.kind == "object" and callable(getattr(kind, key, None))
+        return is_method or key in self._library.own_names(kind)
 
     def _value_of(self, frozen: Any) -> Any:
         match frozen:
@@ -129,6 +153,10 @@ class Refill:
                 return make_record(frozen.form, items, self._modules)
             case Tensor():
                 return self._library.tensor_of(frozen.value)
+            case Function():
+                if (function := named_function(frozen.name)) is None:
+                    raise ValueError(f"{frozen.name} is not the script's")
+                return function
             case Opaque():
                 raise ValueError(f"with {frozen.type_name}")
         if frozen.name not in self._live:

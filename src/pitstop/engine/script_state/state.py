@@ -8,7 +8,7 @@ from typing import Any
 from pitstop.engine import reachable
 from pitstop.engine.python_state import Encoder, NotPortable
 from pitstop.engine.script_state import holder
-from pitstop.engine.script_state.frozen import by_place, opaque_in
+from pitstop.engine.script_state.frozen import by_place, has_marks, opaque_in
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names
 from pitstop.engine.script_state.refill import Refill
@@ -51,6 +51,7 @@ class ScriptState:
         self._names = Names()
         self._modules: Mapping[str, Any] = {}
         self._input: dict[str, Any] = {}
+        self._whole: Mapping[str, Any] = {}
         self._first: dict[tuple[str, Any], Any] = {}
 
     def begin(self, rest: Mapping[str, Any], data: Mapping[str, Any]) -> None:
@@ -75,8 +76,20 @@ class ScriptState:
 
     def _walk_again(self, known: Mapping[str, Node]) -> Walk:
         walk = Walk(self._library, self._names, self._modules, known)
-        walk.visit_again(self._names.objects())
+        walk.visit_again(self._names.objects(), self._whole)
         return walk
+
+    def keep_whole(self, objects: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What the training holds besides: saved with all its plain fields, and never made anew.
+
+        Args:
+            objects: by the names that they get, if they have none.
+
+        Returns:
+            The same by the names that they have.
+        """
+        self._whole = {self._names.name_of(each, name): each for name, each in objects.items()}
+        return self._whole
 
     # -- saving -------------------------------------------------------------------------
 
@@ -112,10 +125,6 @@ class ScriptState:
         arrays = {name: node for name, node in self.baseline.items() if node.kind == "array"}
         return {name: node.content for name, node in arrays.items()}
 
-    def fields_at_begin(self) -> list[Any]:
-        """The content of all that the script brought along."""
-        return [node.content for node in self.baseline.values() if node.kind != "array"]
-
     def _save_changed(self, walk: Walk, encoder: Encoder) -> tuple[Saved, list[str]]:
         objects = self._names.objects()
         unverified = [] if walk.is_complete and self._is_complete else [_INCOMPLETE]
@@ -124,8 +133,8 @@ class ScriptState:
         for name, node in walk.nodes.items():
             before = self.baseline.get(name)
             unverified += self._changed_opaques(name, node, before)
-            if before is None or _differs(node, before):
-                changed = _difference(node, before)
+            if before is None or name in self._whole or _differs(node, before):
+                changed = _difference(node, before, keep_plain=name in self._whole)
                 unverified += self._save(name, changed, objects[name], encoder, saved)
         return saved, unverified
 
@@ -151,8 +160,8 @@ class ScriptState:
     ) -> Iterator[str]:
         if node.kind in _NOT_SAVED:
             return
-        is_new = name not in self.baseline and node.kind not in _MADE_BY_SCRIPT
-        if is_new and not can_be_made(node, self._modules):
+        is_there = name in self.baseline or name in self._whole or node.kind in _MADE_BY_SCRIPT
+        if not is_there and not can_be_made(node, self._modules):
             # A function in a function of the script: what holds it tells whether it matters.
             if node.kind not in holder.FIELDS or node.kind == "object":
                 yield f"{name} ({node.form})"
@@ -245,10 +254,6 @@ class ScriptState:
         refill = Refill(self._library, self._modules, self._names, self.baseline, now)
         return refill.all(wanted)
 
-    def living(self) -> Mapping[str, Any]:
-        """The objects that have a name; they live as long as this is kept."""
-        return self._names.objects()
-
     def look_at_input(self) -> dict[str, Node]:
         """The nodes that the input leads to, as they are."""
         return self._walk(self._input).nodes
@@ -268,13 +273,21 @@ class ScriptState:
         return frozenset().union(*(_parts(name, node) for name, node in nodes))
 
 
-def _difference(node: Node, before: Node | None) -> Node:
-    """The fields that are not as before; all that is in a node of another kind."""
+def object_with_fields(value: Any, content: Any) -> Any:
+    """The saved node of an object that holds this."""
+    form = f"{type(value).__module__}:{type(value).__qualname__}"
+    return {"kind": "object", "form": form, "content": content}
+
+
+def _difference(node: Node, before: Node | None, *, keep_plain: bool = False) -> Node:
+    """The fields that are not as before, or are plain; all that is in a node of another kind."""
     if before is None or node.kind not in holder.FIELDS:
         return node
     known = before.content
     changed = {
-        key: value for key, value in node.content.items() if key not in known or known[key] != value
+        key: value
+        for key, value in node.content.items()
+        if key not in known or known[key] != value or (keep_plain and not has_marks(value))
     }
     return Node(node.kind, node.form, changed)
 

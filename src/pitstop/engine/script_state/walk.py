@@ -16,7 +16,8 @@ import numpy as np
 from pitstop.engine import plain_values, reachable, script_random
 from pitstop.engine.script_state import fingerprint, holder, iterators
 from pitstop.engine.script_state.classes import record_class
-from pitstop.engine.script_state.frozen import Opaque, Record, Ref, Tensor
+from pitstop.engine.script_state.frozen import Function, Opaque, Record, Ref, Tensor
+from pitstop.engine.script_state.functions import name_of_function
 from pitstop.engine.script_state.library import Library
 from pitstop.engine.script_state.names import Names
 from pitstop.engine.witness import is_user_file
@@ -114,18 +115,19 @@ class Walk:
         if name in self.nodes:
             self.nodes[name] = Node("unreadable", "", ())
 
-    def visit_again(self, objects: Mapping[str, Any]) -> None:
+    def visit_again(self, objects: Mapping[str, Any], others: Mapping[str, Any]) -> None:
         """Looks at the known nodes, and at all that their content leads to.
 
         Args:
             objects: the living ones by name.
+            others: what is looked at besides.
         """
         for name, node in (self._known or {}).items():
             if node.kind == "module":
                 self._note_globals(objects[name], frozenset(node.content))
         known = (self._known or {}).items()
         names = [name for name, node in known if node.kind != "elsewhere" and name in objects]
-        self.visit({name: objects[name] for name in names})
+        self.visit({name: objects[name] for name in names} | dict(others))
 
     # -- what an object is ------------------------------------------------------------
 
@@ -234,6 +236,8 @@ class Walk:
         found = self._meet(value, path, is_content=True)
         if found is not None and self.nodes[found.name].kind not in ("function", "class"):
             return found
+        if function := name_of_function(value):
+            return Function(function)
         if found is not None:
             # Which one it is can be told, and is not carried.
             return Opaque(type(value).__qualname__, found.name)

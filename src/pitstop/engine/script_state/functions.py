@@ -14,14 +14,20 @@ import numpy as np
 
 from pitstop.engine.witness import is_user_file
 
-FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, np.ufunc)
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, np.ufunc)
 
 _HARMLESS = ("math", "_operator", "keras.src.ops.", "keras.ops.")
 _HARMLESS_BUILTINS = frozenset({"abs", "all", "any", "len", "max", "min", "round", "sum"})
 
 
-def name_of(function: Any) -> str:
-    """Module and name of a function."""
+def name_of_function(value: Any) -> str:
+    """Module and name of a function that `named_function` finds; empty for all else."""
+    is_function = issubclass(type(value), _FUNCTIONS)
+    name = _name_of(value) if is_function else ""
+    return name if is_function and named_function(name) is value else ""
+
+
+def _name_of(function: Any) -> str:
     module = getattr(function, "__module__", None) or "numpy"
     return f"{module}:{function.__name__}"
 
@@ -34,7 +40,7 @@ def named_function(name: str) -> Any:
     """
     module, _, function = name.partition(":")
     found = getattr(sys.modules.get(module), function, None)
-    if not isinstance(found, FUNCTIONS) or name_of(found) != name:
+    if not isinstance(found, _FUNCTIONS) or _name_of(found) != name:
         return None
     return found if _may_be_called(found, module) else None
 

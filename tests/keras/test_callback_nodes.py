@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from pitstop.engine.python_state import Encoder
-from pitstop.keras import callback_state
+from pitstop.keras import callback_nodes
+from pitstop.keras.fit_objects import FitObjects
 
 
 def a_rule(value: float) -> float:
@@ -26,16 +27,51 @@ class Mine(keras.callbacks.Callback):
         self.__dict__.update(attributes)
 
 
-class Other(keras.callbacks.Callback):
+class Other(Mine):
     pass
+
+
+def described_of(callbacks: list[Any]) -> tuple[Any, list[str]]:
+    """What a saved state says of callbacks, and what it does not carry."""
+    fit, _, unverified = saved_of(callbacks)
+    return fit["callbacks"], unverified
+
+
+def saved_of(callbacks: list[Any]) -> tuple[Any, dict[str, memoryview], list[str]]:
+    # As of callbacks that `fit` adds by itself: nothing is known of them when it begins.
+    return captured(begun([]), callbacks)
+
+
+def begun(callbacks: list[Any]) -> FitObjects:
+    objects = FitObjects()
+    objects.begin({}, callbacks)
+    return objects
+
+
+def captured(
+    objects: FitObjects, callbacks: list[Any]
+) -> tuple[Any, dict[str, memoryview], list[str]]:
+    encoder = Encoder("")
+    described, nodes = objects.capture(encoder, callbacks, read_ahead=False)
+    fit = json.loads(json.dumps({"callbacks": described, "objects": nodes}))
+    arrays = {name: memoryview(array.tobytes()) for name, array in encoder.arrays.items()}
+    return fit, arrays, objects.unverified
+
+
+def restored(into: list[Any], described: Any) -> list[str]:
+    """Gives callbacks what a state says; what does not hold."""
+    return given(into, {"callbacks": described}, {})
+
+
+def given(into: list[Any], fit: Any, arrays: dict[str, memoryview]) -> list[str]:
+    objects = begun(into)
+    return [*objects.restore(fit, arrays, into, left="none"), *objects.unverified]
 
 
 def through_json(callbacks: list[Any], into: list[Any]) -> list[str]:
     """Saves the state of some callbacks and restores it into others."""
-    encoder = Encoder("")
-    described, _ = callback_state.capture(callbacks, encoder)
-    arrays = {name: memoryview(array.tobytes()) for name, array in encoder.arrays.items()}
-    return callback_state.restore(into, json.loads(json.dumps(described)), arrays)
+    fit, arrays, _ = saved_of(callbacks)
+    return given(into, fit, arrays)
 
 
 @pytest.mark.parametrize(
@@ -76,9 +112,9 @@ def test_the_model_and_functions_without_a_name_are_the_scripts() -> None:
     layer = model.layers[0]
     saved = Mine(model_of_mine=model, layer=layer, rule=lambda: 1, module=json)
     saved.set_model(model)
-    described, unverified = callback_state.capture([saved], Encoder(""))
+    fit, _, unverified = captured(begun([saved]), [saved])
     assert unverified == []
-    attributes = described[0]["attributes"].keys()
+    attributes = fit["callbacks"][0]["attributes"].keys()
     assert not attributes & {"model_of_mine", "_model", "layer", "rule", "module"}
 
 
@@ -98,7 +134,7 @@ def test_a_state_names_no_function_that_does_harm(name: str) -> None:
 
     into = Mine(rule=None)
     saved = [{"class": "Mine", "attributes": {"rule": {"$function": name}}}]
-    (problem,) = callback_state.restore([into], saved, {})
+    (problem,) = restored([into], saved)
     assert "not the script's" in problem
     assert into.rule is None
 
@@ -108,14 +144,14 @@ def test_a_state_replaces_nothing_but_attributes(key: str) -> None:
     into = Mine()
     before = dict(vars(into))
     saved = [{"class": "Mine", "attributes": {key: 7}}]
-    assert len(callback_state.restore([into], saved, {})) == 1
+    assert len(restored([into], saved)) == 1
     assert vars(into) == before
 
 
 def test_a_state_leads_a_callback_to_no_other_folder(tmp_path: Path) -> None:
     into = Mine(best=str(tmp_path / "best.keras"), seen=[])
     attributes = {"best": str(tmp_path / "best-7.keras"), "seen": ["/etc/passwd"]}
-    (problem,) = callback_state.restore([into], [{"class": "Mine", "attributes": attributes}], {})
+    (problem,) = restored([into], [{"class": "Mine", "attributes": attributes}])
     assert "/etc/passwd" in problem
     assert (into.best, into.seen) == (str(tmp_path / "best-7.keras"), [])
 
@@ -124,32 +160,35 @@ def test_a_callback_of_keras_writes_where_the_script_says(tmp_path: Path) -> Non
     into = keras.callbacks.ModelCheckpoint(str(tmp_path / "best.keras"))
     attributes = {"filepath": str(tmp_path / "other.keras"), "best": 0.25}
     saved = [{"class": "ModelCheckpoint", "attributes": attributes}]
-    assert callback_state.restore([into], saved, {}) == []
+    assert restored([into], saved) == []
     assert (into.filepath, into.best) == (str(tmp_path / "best.keras"), 0.25)
 
 
 def test_what_cannot_be_carried_is_named() -> None:
-    described, unverified = callback_state.capture(
-        [Mine(table=[1, object()], count=3)], Encoder("")
-    )
-    assert unverified == ["Mine.table[1] (builtins.object)"]
+    described, unverified = described_of([Mine(table=[1, open], count=3)])
+    assert unverified == ["Mine[0].table (with builtins.builtin_function_or_method)"]
     assert described[0]["attributes"]["count"] == 3
-    assert "table" not in described[0]["attributes"]
+    into = Mine(table=["the script's"], count=0)
+    assert through_json([Mine(table=[1, open], count=3)], [into]) != []
+    assert (into.table, into.count) == (["the script's"], 3)
 
 
 def test_the_progress_bar_is_left_alone() -> None:
     bar = keras.callbacks.ProgbarLogger()
     bar.seen = 7
-    described, unverified = callback_state.capture([bar], Encoder(""))
-    assert (described, unverified) == ([{"class": "ProgbarLogger", "attributes": {}}], [])
+    described, unverified = described_of([bar])
+    assert (described, unverified) == (
+        [{"class": "ProgbarLogger", "node": "", "attributes": {}}],
+        [],
+    )
 
 
 def test_callbacks_that_changed_are_told_and_left_alone() -> None:
     saved = [Mine(value=1), Mine(value=1), Mine(value=1)]
     into: list[Any] = [Other(), Mine(value=5)]
     assert through_json(saved, into) == ["Mine is missing", "Mine is missing"]
-    described, _ = callback_state.capture(saved, Encoder("python/"))
-    assert callback_state.new_kinds(into, described) == ["Other is new"]
+    described, _ = described_of(saved)
+    assert callback_nodes.new_kinds(into, described) == ["Other is new"]
     assert into[1].value == 1
     assert not hasattr(into[0], "value")
 
@@ -176,7 +215,7 @@ def test_a_file_of_another_folder_than_before_is_named(tmp_path: Path) -> None:
 def test_a_hostile_state_names_no_function_of_the_system(name: str) -> None:
     into = Mine(value=None)
     described = [{"class": "Mine", "attributes": {"value": {"$function": name}}}]
-    callback_state.restore([into], described, {})
+    restored([into], described)
     assert into.value is None
 
 
@@ -200,3 +239,26 @@ def test_early_stopping_goes_on_counting() -> None:
     for callback in (stopped, resumed):
         callback.on_epoch_end(3, {"loss": 0.45})
     assert resumed.wait == stopped.wait == 2
+
+
+def test_callbacks_that_moved_keep_what_they_hold() -> None:
+    saved = [Mine(log=[1], place="a"), Mine(log=[2], place="b"), Other(seen=[3])]
+    into = [Other(seen=[]), Mine(log=[], place="b")]
+    lists = [into[0].seen, into[1].log]
+    assert through_json(saved, into) == ["Mine is missing"]
+    assert lists == [[3], [2]]
+    assert [into[0].seen, into[1].log] == lists
+    assert into[0].seen is lists[0]
+
+
+def test_a_list_that_two_callbacks_share_stays_one() -> None:
+    shared: list[int] = []
+    saved = [Mine(log=shared), Other(log=shared)]
+    objects = begun(saved)
+    shared.append(1)
+    fit, arrays, _ = captured(objects, saved)
+    there: list[int] = []
+    into = [Mine(log=there), Other(log=there)]
+    assert given(into, fit, arrays) == []
+    assert there == [1]
+    assert into[0].log is into[1].log is there

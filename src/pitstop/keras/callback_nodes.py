@@ -1,0 +1,114 @@
+"""Callbacks in a saved state: their attributes are the fields of nodes, see `script_state`.
+
+Of a resumed script they may stand in other places, or be fewer or more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from pitstop.engine.made_folders import is_moved
+from pitstop.engine.script_state.frozen import with_refs
+from pitstop.engine.script_state.state import Saved, object_with_fields
+from pitstop.keras import callback_match
+
+_DISPLAY_ONLY = ("ProgbarLogger",)
+_GONE = "(gone) "
+
+
+def named(callbacks: Sequence[Any]) -> dict[str, Any]:
+    """Those that remember something, by class and number."""
+    return {
+        name: each
+        for name, each in callback_match.named(callbacks).items()
+        if type(each).__name__ not in _DISPLAY_ONLY
+    }
+
+
+def taken_out(
+    cut: Saved, callbacks: Sequence[Any], nodes: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """The callbacks, as the saved state lists them; they are no longer in the cut.
+
+    Args:
+        cut: the saved nodes by name.
+        callbacks: all of them.
+        nodes: those that remember something, by the names of their nodes.
+    """
+    names = {id(each): name for name, each in nodes.items()}
+    described = []
+    for callback in callbacks:
+        node = names.get(id(callback), "")
+        attributes = cut.pop(node, {"content": {}})["content"]
+        kind = type(callback).__name__
+        described.append({"class": kind, "node": node, "attributes": attributes})
+    return described
+
+
+def put_in(
+    cut: Saved,
+    described: Sequence[Mapping[str, Any]],
+    callbacks: Sequence[Any],
+    nodes: Mapping[str, Any],
+) -> tuple[Saved, list[str]]:
+    """The saved nodes with those of the callbacks, by the names that they have now.
+
+    Args:
+        cut: the saved nodes by name.
+        described: what `taken_out` gave.
+        callbacks: all of now.
+        nodes: those that remember something, by the names of their nodes.
+
+    Returns:
+        The nodes; and a sentence for each callback that is not what it was.
+    """
+    names = {id(each): name for name, each in nodes.items()}
+    renamed, problems, found = {}, [], dict(cut)
+    for saved, callback in callback_match.matched(described, callbacks):
+        now = names.get(id(callback), "")
+        before = saved.get("node", now)
+        if now and before:
+            renamed[before] = now
+            found[before] = object_with_fields(callback, saved["attributes"])
+            problems += _moved_files(callback, saved["attributes"])
+        elif before or callback is None:
+            renamed[before] = f"{_GONE}{before}"
+            problems.append(f"{saved['class']} is missing")
+    return _renamed(found, renamed), problems
+
+
+def new_kinds(callbacks: Sequence[Any], described: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A sentence for each kind of callback that was not there."""
+    known = {each["class"] for each in described}
+    kinds = {type(each).__name__ for each in callbacks} - known
+    return [f"{kind} is new" for kind in sorted(kinds)]
+
+
+def _renamed(nodes: Saved, renamed: Mapping[str, str]) -> Saved:
+    """Nodes by the names that callbacks have now, and those that begin with one."""
+    if all(before == now for before, now in renamed.items()):
+        return nodes
+
+    def new_name(name: str) -> str:
+        callback, bracket, rest = name.partition("]")
+        return renamed.get(callback + bracket, callback + bracket) + rest
+
+    return {new_name(name): with_refs(each, new_name) for name, each in nodes.items()}
+
+
+def _moved_files(callback: Any, attributes: Mapping[str, Any]) -> list[str]:
+    """What is to be said of files that Keras has written to another place than now."""
+    if not isinstance(callback, keras.callbacks.ModelCheckpoint):
+        return []
+    return [
+        f"{type(callback).__name__}.{key} is {now} and was {before}, "
+        "where the file of before still is"
+        for key, before in attributes.items()
+        if isinstance(before, str) and (now := vars(callback).get(key)) != before
+        if isinstance(now, str) and not is_moved(now, before)
+        if Path(before).exists() and not Path(now).exists()
+    ]
