@@ -13,6 +13,7 @@ import pytest
 
 from pitstop.diagnosis import CAUSES, Evidence, Finding, rules
 from pitstop.diagnosis.engine import RULES
+from pitstop.diagnosis.signatures import SIGNATURES
 from tests.source_tree import ROOT, modules, string_constants
 
 _PAGE = (ROOT / "docs" / "causes.md").read_text(encoding="utf-8")
@@ -40,7 +41,8 @@ def _rules_of(module: ModuleType) -> Iterator[object]:
 
 def _named_in_the_rules() -> set[str]:
     sources = [each for each in modules() if each.name.startswith("pitstop.diagnosis.rules")]
-    return {text for each in sources for text in string_constants(each)} & set(CAUSES)
+    told = {text for each in sources for text in string_constants(each)} & set(CAUSES)
+    return told | {row.cause for row in SIGNATURES if row.cause}
 
 
 def test_every_cause_has_a_section_and_every_section_a_cause() -> None:

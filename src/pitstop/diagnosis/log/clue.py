@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pitstop.diagnosis.exception import Raised
 from pitstop.diagnosis.finding import CauseId
-from pitstop.diagnosis.log.signs.sign import Weight
+from pitstop.diagnosis.signatures import Weight
 
 LIKELY = 0.5
 """What is less sure is a doubt about another cause, not a cause."""

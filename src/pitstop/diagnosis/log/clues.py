@@ -12,13 +12,10 @@ from pitstop.diagnosis.log.clue import Clue
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.log.progress import ran_to_its_end
 from pitstop.diagnosis.log.signalled import of_signal
-from pitstop.diagnosis.log.signs.numbers import signal_of, signal_of_code
-from pitstop.diagnosis.log.signs.sign import Sign, Weight
-from pitstop.diagnosis.log.signs.table import SIGNS
 from pitstop.diagnosis.log.tracebacks import Traceback
 from pitstop.diagnosis.rules import own_fault
-from pitstop.diagnosis.rules.signatures import Signature, classify, of_cut
-from pitstop.diagnosis.rules.signatures.memory import EXHAUSTED, GPU_MEMORY
+from pitstop.diagnosis.signatures import BY_NAME, LINES, Signature, Weight, classify, of_cut
+from pitstop.diagnosis.signatures.signals import signal_of, signal_of_code
 
 _WRAPPERS = frozenset(
     {
@@ -160,8 +157,8 @@ def classified(log: Log, base: Clue, raised: Raised, row: Signature) -> Clue:
     """The clue, with what its row of the table says."""
     # Where no device is named it is hardly ever the host's memory, which is larger.
     is_likely = _SAID_OF_GPUS.search(raised.message) and not log.names_cpu_only
-    if row is EXHAUSTED or _NO_DEVICE.search(raised.message):
-        row = GPU_MEMORY if is_likely or log.names_gpu else row
+    if row.name == "exhausted" or _NO_DEVICE.search(raised.message):
+        row = BY_NAME["gpu_memory"] if is_likely or log.names_gpu else row
     return replace(
         base,
         cause=row.cause,
@@ -228,7 +225,7 @@ def title_of(raised: Raised) -> str:
 
 
 def _from_signs(log: Log) -> Iterator[Clue]:
-    found = [clue for sign in SIGNS for clue in _of_all(log, sign)]
+    found = [clue for sign in LINES for clue in _of_all(log, sign)]
     # What native code said before it gave up explains the traces that it leaves afterwards.
     said = min((clue.number for clue in found if clue.is_last_word), default=None)
     for clue in found:
@@ -237,7 +234,7 @@ def _from_signs(log: Log) -> Iterator[Clue]:
             yield clue
 
 
-def _of_all(log: Log, sign: Sign) -> Iterator[Clue]:
+def _of_all(log: Log, sign: Signature) -> Iterator[Clue]:
     for line, found in log.matches(sign):
         if line.number in log.inside_tracebacks and sign.weight < Weight.VERDICT:
             continue
@@ -246,7 +243,9 @@ def _of_all(log: Log, sign: Sign) -> Iterator[Clue]:
             yield clue
 
 
-def _of_sign(log: Log, sign: Sign, found: re.Match[str], number: int, group: str) -> Clue | None:
+def _of_sign(
+    log: Log, sign: Signature, found: re.Match[str], number: int, group: str
+) -> Clue | None:
     base = Clue(
         sign.cause,
         sign.confidence,
@@ -275,7 +274,7 @@ def _of_sign(log: Log, sign: Sign, found: re.Match[str], number: int, group: str
     return _of_code(text, base) if is_code else of_signal(signal_of(text), base)
 
 
-def _was_survived(log: Log, sign: Sign, number: int, group: str) -> bool:
+def _was_survived(log: Log, sign: Signature, number: int, group: str) -> bool:
     """The training went on; after the word of a process' end, one that begins is enough."""
     if sign.weight is Weight.STATUS and log.began_after(number, group):
         return True

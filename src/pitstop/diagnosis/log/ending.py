@@ -10,7 +10,7 @@ from pitstop.diagnosis.log import clues
 from pitstop.diagnosis.log.clue import Clue
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.log.progress import ran_to_its_end
-from pitstop.diagnosis.log.signs.sign import Weight
+from pitstop.diagnosis.signatures import Weight
 
 QUIET_ENDS: frozenset[CauseId] = frozenset({"early_stopping_or_callback_stop", "dataset_exhausted"})
 """What ends a training without an error, unless an error came after it."""

@@ -12,8 +12,8 @@ from pitstop.diagnosis.log import lines as log_lines
 from pitstop.diagnosis.log import progress, tracebacks
 from pitstop.diagnosis.log.lines import Line
 from pitstop.diagnosis.log.progress import LogProgress
-from pitstop.diagnosis.log.signs.sign import Sign
 from pitstop.diagnosis.log.tracebacks import Traceback
+from pitstop.diagnosis.signatures import Signature
 
 _GPU = re.compile(
     r"[Cc]reated (?:TensorFlow )?device .*GPU|Adding visible gpu|GPU_\d+_bfc|device:GPU"
@@ -81,9 +81,9 @@ class Log:
         """It computed on the processor, as its framework says, and no GPU is named."""
         return bool(_CPU.search(self.text)) and not self.names_gpu
 
-    def matches(self, sign: Sign) -> Iterator[tuple[Line, re.Match[str]]]:
+    def matches(self, sign: Signature) -> Iterator[tuple[Line, re.Match[str]]]:
         """Where the sign stands."""
-        for found in sign.pattern.finditer(self.text):
+        for found in sign.line.finditer(self.text) if sign.line else ():
             yield self.lines[bisect.bisect_right(self._starts, found.start()) - 1], found
 
     def went_on_after(self, number: int, group: str) -> bool:

@@ -8,7 +8,7 @@ from pitstop.diagnosis import phrases
 from pitstop.diagnosis.log.clue import LIKELY, Clue
 from pitstop.diagnosis.log.ending import QUIET_ENDS, Ending
 from pitstop.diagnosis.log.progress import ran_to_its_end
-from pitstop.diagnosis.log.signs.sign import Weight
+from pitstop.diagnosis.signatures import Weight
 
 _DOUBTED = 0.6
 

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from pitstop.diagnosis.finding import CauseId
 from pitstop.diagnosis.log.clue import Clue
-from pitstop.diagnosis.log.signs.numbers import CAUSE_OF_SIGNAL
 from pitstop.diagnosis.phrases import NAME_THE_LINE
+from pitstop.diagnosis.signatures.signals import CAUSE_OF_SIGNAL
 
 T = TypeVar("T")
 

@@ -11,8 +11,7 @@ from pitstop.diagnosis.log import advising, hints, quiet
 from pitstop.diagnosis.log.clue import LIKELY, Clue
 from pitstop.diagnosis.log.ending import QUIET_ENDS, Ending
 from pitstop.diagnosis.log.signalled import is_own_fault
-from pitstop.diagnosis.log.signs.sign import Weight
-from pitstop.diagnosis.rules.signatures.signature import TENSORFLOW
+from pitstop.diagnosis.signatures import TENSORFLOW, Weight
 
 _SURVIVED_FACTOR = 0.6
 _OTHER_FACTOR = 0.5

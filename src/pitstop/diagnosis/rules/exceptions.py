@@ -11,7 +11,7 @@ from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.raised import Raised
 from pitstop.diagnosis.rules import own_fault
 from pitstop.diagnosis.rules.numerics import NAN_MESSAGE
-from pitstop.diagnosis.rules.signatures import Signature, classify
+from pitstop.diagnosis.signatures import Signature, classify
 from pitstop.events import ExceptionRaised, FitStarted, Notice, TrainerConnected
 
 _PRINTED_FACTOR = 0.95
@@ -45,7 +45,11 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
         *_limit(evidence, row),
     )
     return Finding(
-        row.cause, confidence, text, seen, (*row.advice, *(_look(raised) if known else ()))
+        row.cause or "unknown",
+        confidence,
+        text,
+        seen,
+        (*row.advice, *(_look(raised) if known else ())),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pitstop.diagnosis.log.signs.numbers import CAUSE_OF_SIGNAL, signal_of, signal_of_code
+from pitstop.diagnosis.signatures.signals import CAUSE_OF_SIGNAL, signal_of, signal_of_code
 
 
 @pytest.mark.parametrize("text", ["9", "-9", "SIGKILL", "KILL", "Killed", "killed", "已杀死"])

@@ -83,6 +83,17 @@ _WORDS = MappingProxyType(
 """Words of shells (strsignal(3), and translations of it) and of faulthandler."""
 
 
+WORDS = (
+    r"[Kk]illed|[Ss]egmentation fault|[Aa]borted|[Aa]bort(?= )|[Bb]us error|[Tt]erminated|Hangup"
+    r"|[Ff]loating[ -]point exception|[Ii]llegal (?:hardware )?instruction|Quit|Alarm clock"
+    r"|User defined signal [12]"
+    r"|CPU ?[Tt]ime limit exceeded|File ?[Ss]ize limit exceeded|Trace/\w+ trap|Bad system call"
+    r"|cpu ?time limit exceeded|file ?size limit exceeded|trace/\w+ trap"
+    r"|已杀死|已终止|段错误|Getötet|Processus arrêté|Убито|強制終了|죽었음"
+)
+"""The same as shells print them, as a pattern."""
+
+
 def signal_of(text: str) -> str:
     """The name of a signal given by name, number or the words of a shell; else empty."""
     word = text.strip().strip(":'\"").lower()

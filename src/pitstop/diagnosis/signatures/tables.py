@@ -1,0 +1,171 @@
+"""The tables of signatures and of advice, and which row an exception belongs to."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from pitstop.diagnosis.exception import Raised
+from pitstop.diagnosis.finding import CauseId
+from pitstop.diagnosis.signatures.place import places_of
+from pitstop.diagnosis.signatures.signals import WORDS
+from pitstop.diagnosis.signatures.signature import Signature, Weight
+
+_OF_TENSORFLOW = """
+OpError ResourceExhaustedError InternalError UnknownError AbortedError UnavailableError
+InvalidArgumentError NotFoundError PermissionDeniedError FailedPreconditionError DataLossError
+OutOfRangeError DeadlineExceededError CancelledError UnimplementedError AlreadyExistsError
+UnauthenticatedError"""
+TENSORFLOW = frozenset(_OF_TENSORFLOW.split())
+"""The classes of tensorflow.errors, one for each status code."""
+
+_FAMILIES = {"TENSORFLOW": TENSORFLOW, "XLA": frozenset({"XlaRuntimeError", "JaxRuntimeError"})}
+"""What stands for several classes. JAX raises the second for any status code."""
+
+_HERE = Path(__file__).parent
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+ADVICE: Mapping[str, str] = MappingProxyType(_read(_HERE.parent / "advice.toml"))
+"""What to do, by name."""
+
+
+def _classes(names: str) -> frozenset[str]:
+    return frozenset().union(*(_FAMILIES.get(name, {name}) for name in names.split()))
+
+
+def _whole_lines(patterns: list[str]) -> re.Pattern[str]:
+    """Any of the patterns, each within one line; all of the line is found."""
+    words = [each.replace("{word}", WORDS) for each in patterns]
+    whole = [each if each.startswith("^") else f"^.*{each}" for each in words]
+    ended = [each if each.endswith("$") else f"{each}.*$" for each in whole]
+    return re.compile("|".join(ended), re.MULTILINE)
+
+
+def _row(fields: dict[str, Any]) -> Signature:
+    message, line = fields.pop("message", None), fields.pop("line", None)
+    values: dict[str, Any] = {
+        "cause": None,
+        **fields,
+        "advice": tuple(ADVICE[name] for name in fields.get("advice", ())),
+        "message": re.compile("|".join(message), re.DOTALL) if message else None,
+        "line": _whole_lines(line) if line else None,
+        "weight": Weight[fields.get("weight", "verdict").upper()],
+        **{name: frozenset(fields.get(name, ())) for name in ("places", "packages")},
+        **{name: _classes(fields.get(name, "")) for name in ("classes", "alone")},
+    }
+    return Signature(**values)
+
+
+def _rows(name: str) -> Iterator[Signature]:
+    """The rows of a file; one whose message tells on a line of its own, too, makes two."""
+    for fields in _read(_HERE / f"{name}.toml")["signature"]:
+        lone = fields.pop("lone", None)
+        row = _row(dict(fields))
+        yield row
+        if lone:
+            line = _whole_lines(fields["message"])
+            yield replace(row, message=None, line=line, weight=Weight.SPECIAL, confidence=lone)
+
+
+_ALL = tuple(
+    row for name in ("resources", "programs", "schedulers", "endings") for row in _rows(name)
+)
+SIGNATURES = tuple(row for row in _ALL if row.line is None)
+"""What exceptions look like: the most specific first."""
+LINES = tuple(row for row in _ALL if row.line is not None)
+"""What lines look like that no exception stands behind."""
+BY_NAME: Mapping[str, Signature] = MappingProxyType({row.name: row for row in _ALL if row.name})
+
+_NO_PART_OF_IT = re.compile(
+    r"Hint: If you want to see a list of allocated tensors.*"  # about "OOM", below any error
+    # frames of the graph's functions, with their lines of code
+    r"|^\s*File \"[^\"]+\", line \d+.*\n?(?:^\s{4,}(?!\w+Error: ).*\n?)?"
+    r"|^\s*(?:Compile with|CUDA kernel errors might|For debugging consider).*",
+    re.MULTILINE,
+)
+_OLD_STATUS = re.compile(
+    r"\b(?:Resource exhausted|Not found|Invalid argument|Out of range|Unavailable|Aborted"
+    r"|Failed precondition|Data loss|Deadline exceeded|Cancelled)(?=: (?![-+\d]))"
+)
+"""As TensorFlow spelled the codes before 2.9, when "NOT_FOUND: " became the form of all."""
+
+_MISSING = frozenset({"FileNotFoundError", "NotADirectoryError", "IsADirectoryError"})
+_WRITES = re.compile(r"[Uu]nable to (?:synchronously )?create file|Failed to create a \w+File")
+_OF_INPUTS: frozenset[CauseId | None] = frozenset({"data_error", "dataset_exhausted"})
+_OF_WRITING: frozenset[CauseId | None] = frozenset(
+    {"disk_full", "shm_exhausted", "permission_or_readonly", "too_many_open_files"}
+)
+
+
+def with_status_names(message: str) -> str:
+    """The message with its status codes as TensorFlow spells them now."""
+    return _OLD_STATUS.sub(lambda found: found[0].replace(" ", "_").upper(), message)
+
+
+def classify(raised: Raised) -> Signature | None:
+    """The first row that fits, None when none does."""
+    told = replace(raised, message=with_status_names(_NO_PART_OF_IT.sub("", raised.message)))
+    return next((row for row in SIGNATURES if row.matches(told) and _may_be(row, told)), None)
+
+
+def _may_be(row: Signature, raised: Raised) -> bool:
+    """What a callback cannot find or parse is its own, and what cannot be written is no input."""
+    if _could_not_write(raised):
+        return row.cause in _OF_WRITING
+    reads_input = not raised.callback or "input" in places_of(raised)
+    return reads_input or row.cause not in _OF_INPUTS
+
+
+def _could_not_write(raised: Raised) -> bool:
+    """The folder that something is to be saved in is not there: no input is missing."""
+    if _WRITES.search(raised.message):
+        return True
+    is_missing = bool(_MISSING & raised.names) or "[Errno 2]" in raised.message
+    return is_missing and "saving" in places_of(raised)
+
+
+_CUT = (
+    Signature(
+        "network_or_download_failure",
+        "A download failed",
+        (ADVICE["read_on"],),
+        places=frozenset({"download"}),
+        confidence=0.6,
+    ),
+    Signature(
+        "checkpoint_corrupt_or_mismatch",
+        "What was saved could not be loaded",
+        (ADVICE["read_on"],),
+        places=frozenset({"restoring"}),
+        confidence=0.55,
+    ),
+    Signature(
+        "dependency_or_import_error",
+        "A package failed while it was loaded",
+        (ADVICE["read_on"],),
+        places=frozenset({"importing"}),
+        confidence=0.55,
+    ),
+)
+_CUT_CALLBACK = Signature(
+    "callback_error", "A callback failed", (ADVICE["read_on"],), confidence=0.6
+)
+
+
+def of_cut(raised: Raised) -> Signature | None:
+    """What an exception may be whose last line is not there, by its class, else by its place."""
+    known = classify(raised) if raised.name else None
+    if known:
+        return known
+    if raised.callback:
+        return _CUT_CALLBACK
+    return next((row for row in _CUT if row.matches(raised)), None)
