@@ -46,7 +46,7 @@ CASES: list[tuple[str, str, CauseId | None]] = [
         "Key w not found in checkpoint",
         "checkpoint_corrupt_or_mismatch",
     ),
-    (INVALID, "You must feed a value for placeholder tensor 'x'", None),
+    (INVALID, "You must feed a value for placeholder tensor 'x'", "user_code_error"),
     (INVALID, "something with the values of this batch", "data_error"),
     (
         "ray.exceptions.OutOfMemoryError",

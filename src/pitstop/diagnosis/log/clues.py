@@ -7,14 +7,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pitstop.diagnosis import phrases
-from pitstop.diagnosis.exception import Raised, from_title, said_in
+from pitstop.diagnosis.exception import Raised, from_title, innermost_own, said_in
 from pitstop.diagnosis.log.clue import Clue
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.log.progress import ran_to_its_end
 from pitstop.diagnosis.log.signalled import of_signal
 from pitstop.diagnosis.log.tracebacks import Traceback
 from pitstop.diagnosis.rules import own_fault
-from pitstop.diagnosis.signatures import BY_NAME, LINES, Signature, Weight, classify, of_cut
+from pitstop.diagnosis.signatures import (
+    BY_NAME,
+    LINES,
+    TENSORFLOW,
+    Signature,
+    Weight,
+    classify,
+    of_cut,
+)
 from pitstop.diagnosis.signatures.signals import signal_of, signal_of_code
 
 _WRAPPERS = frozenset(
@@ -55,6 +63,9 @@ _OTHER_PROGRAM = re.compile(
     rf"|(?<![\w.:/-])(?!{_OWN_NAME})[\w.:/-]+\[\d+\]:? (?:segfault at|trap |general protection)"
 )
 """Of the kernel's words on processes those on others, by the names that a training's have."""
+
+_SAYS_LITTLE = frozenset({"Error", "error", "Exception", "RuntimeError", "OSError"}) | TENSORFLOW
+"""Classes that stand for anything: without frames of the script they accuse nobody."""
 
 _MESSAGES = ("what", "fatal", "uncaught", "check")
 _CODES = ("code", "exited", "finished", "finished_as", "returned", "deepspeed")
@@ -182,6 +193,10 @@ def _unclassified(base: Clue, raised: Raised) -> Clue:
     if raised.callback:
         headline = f"A callback failed in {raised.callback}: {title_of(raised)}"
         return replace(base, cause="callback_error", headline=headline)
+    own = innermost_own(raised.frames)
+    if raised.name in _SAYS_LITTLE and (own is None or raised.name in TENSORFLOW):
+        headline = f"It ended with an error that no rule knows: {title_of(raised)}"
+        return replace(base, cause="unknown", confidence=_UNCERTAIN, headline=headline)
     return replace(base, cause="user_code_error")
 
 
@@ -238,6 +253,8 @@ def _of_all(log: Log, sign: Signature) -> Iterator[Clue]:
     for line, found in log.matches(sign):
         if line.number in log.inside_tracebacks and sign.weight < Weight.VERDICT:
             continue
+        if sign.weight is Weight.STATUS and line.number in log.listed:
+            continue  # somebody's notes on ends
         clue = _of_sign(log, sign, found, line.number, line.group)
         if clue:
             yield clue

@@ -40,6 +40,7 @@ _NAMED = re.compile(r"(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z]\w*(?:Error|Exception)
 _GOES_ON = re.compile(r"[a-z]+ ")
 """A line that a terminal or a page has broken off."""
 _MOST_LINES = 60
+_MOST_AFTER = 8
 _FACTOR = 0.45
 _LINES_BEFORE = 8
 _LAST_LINES = 6
@@ -48,13 +49,22 @@ _FEWEST_REPEATS = 3
 
 def find(log: Log) -> Iterator[Clue]:
     """What the last such lines may mean, in order; far less sure than anything else."""
-    inside = log.inside_tracebacks
+    inside = log.inside_tracebacks | log.listed
     told = [line for line in log.lines if line.text.strip()][-_MOST_LINES:]
     around = zip(["", *(line.text for line in told)], told, [*told[1:], Line(0, "")], strict=False)
+    last = _last_ordinary([line for line in told if line.number not in inside])
     for above, line, below in around:
+        if line.number <= last:
+            continue  # the program went on after it
         is_told = _ANNOUNCES.match(above) or _OF_AN_OPERATION.match(below.text)
         if line.number not in inside and (is_told or _may_be_an_error(line.text)):
             yield from _of(log, line, below.text if _GOES_ON.match(below.text) else "")
+
+
+def _last_ordinary(told: list[Line]) -> int:
+    """Number of the last line that many lines follow which say nothing of an error."""
+    ordinary = [line.number for line in told if not _may_be_an_error(line.text)]
+    return ordinary[-_MOST_AFTER] if len(ordinary) >= _MOST_AFTER else 0
 
 
 def before(log: Log, clue: Clue) -> Clue | None:

@@ -25,6 +25,8 @@ _CPU = re.compile(
     r"allocator (?:mkl_?)?cpu|device:CPU|/cpu:0|GPU will not be used|platform Host|CpuDevice"
 )
 
+_LIST_ITEM = re.compile(r"\s*\d{1,2}\. ")
+
 
 @dataclass(frozen=True)
 class Log:
@@ -65,6 +67,12 @@ class Log:
             if each.headed
             for number in range(each.first, each.last + 1)
         )
+
+    @cached_property
+    def listed(self) -> frozenset[int]:
+        """Numbers of the lines that somebody has numbered: notes about errors, not a program's."""
+        found = frozenset(line.number for line in self.lines if _LIST_ITEM.match(line.text))
+        return found if len(found) > 1 else frozenset()
 
     @cached_property
     def completions(self) -> tuple[Line, ...]:

@@ -31,6 +31,8 @@ _NAN = re.compile(
     r"|^(?!.*loss)(?:.*\b\w+[=:] ?-?nan\b){2}",
     re.IGNORECASE,
 )
+_WHOLE_EPOCH = re.compile(r"^\d+m?s - (?:\w+_)?loss: ")
+"""What Keras prints of an epoch with `verbose=2`, where it does not know the number of steps."""
 _REST_OF_BAR = re.compile(r"^ - (?:ETA: )?\d")
 """What a notebook puts on a line of its own, where Keras had gone back in the line."""
 _COMPLETE = re.compile(
@@ -114,6 +116,8 @@ def _of(line: Line) -> LogProgress | None:
     epoch = _EPOCH.match(text)
     bar = _BAR.search(text, epoch.end() if epoch else 0)
     step = None if bar else _STEP.search(text)
+    if _WHOLE_EPOCH.match(text):
+        return LogProgress(line.number, line.group, text, done=1, total=1, is_nan=is_nan)
     if not (epoch or (bar and _LOOKS_LIKE_TRAINING.search(text)) or (step and _is_step(text))):
         return None
     done = bar["done"] if bar else (step[0] if step else "")

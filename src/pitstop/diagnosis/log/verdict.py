@@ -29,6 +29,17 @@ def findings(ending: Ending) -> list[Finding]:
 
 def choose(ending: Ending) -> Clue | None:
     """The clue that explains the end best."""
+    best = _best(ending)
+    return (_killed_for_memory(ending) or best) if best and best.signal == "SIGKILL" else best
+
+
+def _killed_for_memory(ending: Ending) -> Clue | None:
+    """Where SIGKILL is all that is known of the end: who says anywhere that memory was short."""
+    said = [each for each in ending.clues if each.weight is Weight.VERDICT]
+    return next((each for each in reversed(said) if each.cause == "host_oom_killed"), None)
+
+
+def _best(ending: Ending) -> Clue | None:
     if ending.exit_code == 0:
         return quiet.of_completed(ending)
     fatal = [each for each in ending.clues if not each.survived and each.weight > Weight.HINT]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from pitstop.diagnosis.exception import Frame, Raised
+from pitstop.diagnosis.exception import Frame, Raised, frames_in
 
 Place = Literal[
     "restoring",
@@ -16,9 +16,10 @@ Place = Literal[
     "download",
     "processes",
     "model",
+    "shapes",
 ]
 """Loading saved weights; deep in a library that loads them; saving; importing a package;
-reading data; downloading; talking to processes of its own; computing."""
+reading data; downloading; talking to processes of its own; computing; comparing shapes."""
 
 _FUNCTIONS: tuple[tuple[Place, re.Pattern[str]], ...] = (
     (
@@ -38,6 +39,7 @@ _FUNCTIONS: tuple[tuple[Place, re.Pattern[str]], ...] = (
         "download",
         re.compile(r"^_?(?:download\w*|urlretrieve|urlopen|get_file|hf_hub_\w+)$"),
     ),
+    ("shapes", re.compile(r"^(?:assert_(?:input|is)_compatib\w+|_?standardize_input_data)$")),
     ("input", re.compile(r"^(?:__getitem__|collate\w*|default_collate|_parse_\w+|decode_\w+)$")),
 )
 _FILES: tuple[tuple[Place, re.Pattern[str]], ...] = (
@@ -64,12 +66,18 @@ _IMPORT = re.compile(r"^(?:import|from) [^;]*$")
 
 def places_of(raised: Raised) -> frozenset[Place]:
     """All that the traceback went through."""
-    found = {place for frame in raised.frames for place in _places(frame)}
+    found = {place for frame in _frames(raised) for place in _places(frame)}
     if _is_importing(raised.frames):
         found.add("importing")
     if _is_restoring_inside(raised.frames):
         found.add("restoring_inside")
     return frozenset(found)
+
+
+def _frames(raised: Raised) -> tuple[Frame, ...]:
+    """Those of the traceback, and those that Keras and AutoGraph put into the message."""
+    is_told = raised.message.startswith("in user code:")
+    return (*raised.frames, *(frames_in(raised.message.splitlines()) if is_told else ()))
 
 
 def _places(frame: Frame) -> list[Place]:

@@ -66,14 +66,14 @@ class Signature:
     survives: bool = False
     is_victim: bool = False
 
-    def matches(self, raised: Raised) -> bool:
-        """Whether the exception looks like this."""
+    def matches(self, raised: Raised, message: str) -> bool:
+        """Whether the exception looks like this; `message` is what counts of its own."""
         if self.alone & raised.names or raised.module.partition(".")[0] in self.packages:
             return True
         if self.message is None and not self.places:
             return False
         if self.classes and not self.classes & raised.names:
             return False
-        if self.message is not None and not self.message.search(raised.message):
+        if self.message is not None and not self.message.search(message):
             return False
         return not self.places or bool(self.places & places_of(raised))

@@ -113,8 +113,9 @@ def with_status_names(message: str) -> str:
 
 def classify(raised: Raised) -> Signature | None:
     """The first row that fits, None when none does."""
-    told = replace(raised, message=with_status_names(_NO_PART_OF_IT.sub("", raised.message)))
-    return next((row for row in SIGNATURES if row.matches(told) and _may_be(row, told)), None)
+    said = with_status_names(_NO_PART_OF_IT.sub("", raised.message))
+    rows = (row for row in SIGNATURES if row.matches(raised, said))
+    return next((row for row in rows if _may_be(row, raised)), None)
 
 
 def _may_be(row: Signature, raised: Raised) -> bool:
@@ -168,4 +169,4 @@ def of_cut(raised: Raised) -> Signature | None:
         return known
     if raised.callback:
         return _CUT_CALLBACK
-    return next((row for row in _CUT if row.matches(raised)), None)
+    return next((row for row in _CUT if row.matches(raised, "")), None)

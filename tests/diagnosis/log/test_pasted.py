@@ -1,0 +1,79 @@
+"""Logs as people paste them: cut off, with notes around them, or healthy with warnings."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitstop.diagnosis import CauseId, Finding
+from pitstop.diagnosis.log.ending import Ending
+from pitstop.diagnosis.log.log import parse
+from pitstop.diagnosis.log.verdict import findings
+
+FRAME = 'Traceback (most recent call last):\n  File "{}", line 3, in {}\n    run()\n'
+OWN = FRAME.format("train.py", "main")
+LIBRARY = FRAME.format("/usr/lib/python3/dist-packages/a/b.py", "call")
+VERBOSE_2 = "Epoch 1/2\n71s - loss: 0.5 - acc: 0.7\nEpoch 2/2\n70s - loss: 0.4 - acc: 0.8\n"
+GRAPPLER = "E tensorflow/core/meta_optimizer.cc:561] remapper failed: Invalid argument: a shape\n"
+OOM_KILL = "slurmstepd: error: Detected 1 oom-kill event(s) in StepId=191.batch cgroup.\n"
+STEPS = "Epoch: [0][41/1736] Loss 0.58\nEpoch: [0][44/1736] Loss 0.55\n"
+IN_USER_CODE = (
+    "ValueError: in user code:\n\n"
+    '    File "/usr/lib/python3/dist-packages/keras/engine/input_spec.py", line 232, '
+    "in assert_input_compatibility\n        raise ValueError(\n"
+)
+
+
+def first(text: str) -> Finding | None:
+    return next(iter(findings(Ending(parse(text)))), None)
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        # who raised it tells, where the message is cut off
+        (OWN + IN_USER_CODE, "data_error"),
+        # the message outranks a class that says little
+        (OWN + "StopIteration: [Errno 2] No such file or directory: 'a/950742.jpg'", "data_error"),
+        (
+            OWN + "FileNotFoundError: [Errno 2] No such file or directory: '/a/.keras/train.txt'",
+            "data_error",
+        ),
+        (
+            OWN + "tensorflow.errors.NotFoundError: dlopen(a/mpi_lib.so, 0x0006): weak-def symbol "
+            "not found '__ZN3xla'",
+            "dependency_or_import_error",
+        ),
+        (
+            OWN + "tensorflow.errors.InternalError: CUDA runtime implicit initialization on GPU:0 "
+            "failed. Status: out of memory",
+            "gpu_oom",
+        ),
+        # whoever says that memory was short explains a bare SIGKILL, wherever it stands
+        (OOM_KILL + STEPS + "Killed\n", "host_oom_killed"),
+        (STEPS + "Killed\n", "killed_from_outside"),
+        # an error that the program went on after accuses nobody
+        (GRAPPLER + "".join(f"sample {n} of 9: right\n" for n in range(9)), "unknown"),
+        (GRAPPLER, "data_error"),
+        # notes about errors are no log
+        (
+            "3. Process finished with exit code 137\n4. Could not load 'libcublas.so.10'\n",
+            "unknown",
+        ),
+        ("Process finished with exit code 137\n", "killed_from_outside"),
+        # an operation that failed for no reason that anybody knows is not the script's fault
+        (LIBRARY + "tensorflow.errors.InternalError: it did not work", "unknown"),
+        ("RuntimeError: it did not work", "unknown"),
+        (OWN + "RuntimeError: it did not work", "user_code_error"),
+        (VERBOSE_2, "completed_normally"),
+    ],
+)
+def test_cause(text: str, cause: CauseId) -> None:
+    found = first(text)
+    assert (found.cause if found else "unknown") == cause
+
+
+def test_what_no_rule_knows_is_shown() -> None:
+    found = first(LIBRARY + "tensorflow.errors.InternalError: it did not work")
+    assert found is not None
+    assert "it did not work" in found.summary
+    assert found.confidence < 0.5
