@@ -56,7 +56,7 @@ def first(text: str) -> Finding | None:
         (GRAPPLER, "data_error"),
         # notes about errors are no log
         (
-            "3. Process finished with exit code 137\n4. Could not load 'libcublas.so.10'\n",
+            "3. Process finished with exit code 137\n4. Could not load 'libcublas.so'\n",
             "unknown",
         ),
         ("Process finished with exit code 137\n", "killed_from_outside"),
