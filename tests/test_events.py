@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from pitstop import events
 from pitstop.events import Event, UnknownEvent, from_record, to_record
+from pitstop.events.annotations import checker
 from tests.strategies import EVENT_CLASSES, instances_of
 
 _KNOWN = [cls for cls in EVENT_CLASSES if cls is not UnknownEvent]
@@ -67,3 +68,14 @@ def test_events_are_frozen(cls: type[Event], data: st.DataObject) -> None:
     for field in dataclasses.fields(event):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(event, field.name, None)
+
+
+def test_values_of_several_texts_are_checked() -> None:
+    several = checker("tuple[str, ...]")
+    assert several(["a", "b"])
+    assert several([])
+    assert not several(["a", 1])
+    assert checker("tuple[int, ...]")([1])
+    assert checker("dict[str, float]")({"a": 0.5})
+    assert not checker("dict[str, str]")({"a": 0.5})
+    assert checker("dict[str, dict[str, str]]")({"a": {"b": "c"}})

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-_NESTED = re.compile(r"(list|tuple|dict)\[(?:str, )?(.+?)(?:, \.\.\.)?\]")
+_NESTED = re.compile(r"(list|tuple|dict)\[(?:str, (?!\.))?(.+?)(?:, \.\.\.)?\]")
 _MOST_INTEGER = 1 << 64
 """Of either sign; larger ones become infinite, or an error, where somebody divides."""
 
