@@ -18,7 +18,8 @@ from pathlib import Path
 from benchmarks.foreign.drilled import Bench, Drilled
 from benchmarks.foreign.notebook import script_of
 from benchmarks.foreign.small_data import write_data_sets
-from tests.integration.programs.interpreters import HERE, forking
+from tests.integration.interpreters import forking
+from tests.integration.programs.runner import COMMAND
 
 KINDS = {".py", ".ipynb"}
 
@@ -35,7 +36,7 @@ def main() -> None:
         forking("tensorflow", "keras", KERAS_HOME=keras_home) as python,
         forking("pitstop.cli.main") as tools,
     ):
-        pitstop = (tools, str(HERE / "pitstop_command.py"))
+        pitstop = (tools, str(COMMAND))
         bench = Bench(base, (python,), pitstop, options.packages, options.step)
         rows = [_drilled(bench, path, base / f"{path.stem}.py") for path in chosen]
     counts = Counter(row.outcome for row in rows)

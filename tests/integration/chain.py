@@ -17,7 +17,7 @@ from pitstop.events import (
     TrainerStopped,
 )
 from tests.integration.compare import assert_identical
-from tests.integration.keras_run import OUT, SCRIPTS, KerasRun
+from tests.integration.keras_run import OUT, REAL, SCRIPTS, KerasRun
 from tests.integration.supervisor.launch import PITSTOP, run_alone
 
 BY_COST: tuple[str, ...] = ()
@@ -82,7 +82,7 @@ class Chain:
             return otherwise
         return int(self.arguments[self.arguments.index(argument) + 1])
 
-    def run_in(self, folder: Path) -> KerasRun:
+    def run_in(self, folder: Path, interpreter: tuple[str, ...] = REAL) -> KerasRun:
         """The run, not started yet."""
         pace = ("--pace", "0.02") if self.paced else ()
         environment = {
@@ -91,13 +91,20 @@ class Chain:
             "STOP_COMMAND": f"{' '.join(PITSTOP)} stop run --no-wait",
         }
         return KerasRun(
-            folder, "train.py", (OUT, *self.arguments, *pace), self.options, environment
+            folder,
+            "train.py",
+            (OUT, *self.arguments, *pace),
+            self.options,
+            environment,
+            interpreter=interpreter,
         )
 
 
-def interrupt_everywhere(chain: Chain, folder: Path, baseline: Path) -> None:
+def interrupt_everywhere(
+    chain: Chain, folder: Path, baseline: Path, interpreter: tuple[str, ...] = REAL
+) -> None:
     """Runs a chain and fails when an attempt or the final bits are not as they must be."""
-    run = chain.run_in(folder)
+    run = chain.run_in(folder, interpreter)
     points = chain.parsed()
     for attempt, point in enumerate(points, start=1):
         ended = run.attempt()

@@ -5,17 +5,20 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.integration.chain import train_alone
+from tests.integration.interpreters import forking
 from tests.integration.keras_run import OUT
 
 CYCLES = "cycles"
 
 Baseline = Callable[[tuple[str, ...]], Path]
+Interpreter = tuple[str, ...]
+"""The words before the path of a script."""
 
 
 @pytest.fixture(scope="session")
@@ -39,6 +42,17 @@ def baseline(shared_folder: Path) -> Baseline:
             return trained if trained.exists() else train_alone(folder, arguments)
 
     return outcome
+
+
+@pytest.fixture(scope="session")
+def forked() -> Iterator[Interpreter]:
+    """A `python` whose scripts are forks that have imported the frameworks already.
+
+    For tests that compare bits.  Its scripts have another parent than `pitstop run` expects: what
+    looks at processes needs a real one.
+    """
+    with forking("tensorflow", "keras") as python:
+        yield (python,)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

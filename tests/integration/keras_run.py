@@ -21,6 +21,7 @@ from tests.integration.supervisor import launch
 
 SCRIPTS = Path(__file__).parent / "scripts"
 OUT = "out.npz"
+REAL = (sys.executable,)
 
 E = TypeVar("E", bound=Event)
 
@@ -49,7 +50,7 @@ class KerasRun:
     options: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     pace_seconds: float = 0.0
-    interpreter: tuple[str, ...] = (sys.executable,)
+    interpreter: tuple[str, ...] = REAL
 
     def start(self, *more: str) -> Started:
         """Starts an attempt, with more options for `pitstop run` if there are any."""

@@ -9,8 +9,8 @@ import pytest
 from pitstop.events import LevelKnown
 from tests.integration.chain import BY_COST, Chain, interrupt_everywhere
 from tests.integration.compare import assert_identical
-from tests.integration.conftest import Baseline
-from tests.integration.keras_run import OUT, KerasRun
+from tests.integration.conftest import Baseline, Interpreter
+from tests.integration.keras_run import OUT, REAL, KerasRun
 
 DECIDING = ("--validation", "--callbacks")
 
@@ -90,10 +90,11 @@ def _parameter(name: str) -> object:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", [_parameter(name) for name in CHAINS])
 def test_interrupted_run_ends_with_the_same_bits(
-    name: str, tmp_path: Path, baseline: Baseline
+    name: str, tmp_path: Path, baseline: Baseline, forked: Interpreter
 ) -> None:
     chain = CHAINS[name]
-    interrupt_everywhere(chain, tmp_path, baseline(chain.arguments))
+    interpreter = REAL if chain.options == BY_COST else forked
+    interrupt_everywhere(chain, tmp_path, baseline(chain.arguments), interpreter)
 
 
 def test_an_input_whose_state_costs_too_much_is_replayed(

@@ -9,7 +9,7 @@ import tensorflow as tf
 from tensorflow.core.util import event_pb2
 
 from tests.integration.chain import Chain, interrupt_everywhere
-from tests.integration.conftest import Baseline
+from tests.integration.conftest import Baseline, Interpreter
 
 ARGUMENTS = ("--input", "numpy", "--validation", "--logs")
 
@@ -31,11 +31,11 @@ def scalars(folder: Path) -> list[Scalar]:
 
 
 @pytest.mark.timeout(240)
-def test_logs_hold_every_step_once(tmp_path: Path, baseline: Baseline) -> None:
+def test_logs_hold_every_step_once(tmp_path: Path, baseline: Baseline, forked: Interpreter) -> None:
     # With snapshots far apart, so that steps are done again.
     chain = Chain(ARGUMENTS, "kill@batch:13 stop@batch:24 kill@test:9", ("--every", "9steps"))
     alone = baseline(ARGUMENTS).parent
-    interrupt_everywhere(chain, tmp_path, alone / "out.npz")
+    interrupt_everywhere(chain, tmp_path, alone / "out.npz", forked)
     for name in ("epochs.csv", "batches.jsonl"):
         assert (tmp_path / name).read_text() == (alone / name).read_text()
     for kind in ("train", "validation"):

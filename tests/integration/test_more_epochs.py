@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pitstop.events import Restored
+from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import KerasRun
 from tests.integration.supervisor.launch import run_alone
 
@@ -36,12 +37,14 @@ _STEPS_OF_AN_EPOCH = 5
 
 
 @pytest.mark.timeout(300)
-def test_more_epochs_go_on_behind_the_last_to_the_same_bits(tmp_path: Path) -> None:
+def test_more_epochs_go_on_behind_the_last_to_the_same_bits(
+    tmp_path: Path, forked: Interpreter
+) -> None:
     """Best weights and averages are put in place behind 2 epochs; the next 2 are killed once."""
     script = tmp_path / "script.py"
     script.write_text(_SCRIPT)
     run_alone(tmp_path, sys.executable, script, "4", "plain")
-    run = KerasRun(tmp_path, str(script), ("2", "out"))
+    run = KerasRun(tmp_path, str(script), ("2", "out"), interpreter=forked)
     assert run.attempt().returncode == 0
     longer = replace(run, arguments=("4", "out"))
     died = longer.attempt("--take", "epochs", "--every", "2steps", "--die-at-step", "17")

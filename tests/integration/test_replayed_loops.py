@@ -9,7 +9,8 @@ import pytest
 
 from pitstop.events import LevelKnown, Notice, Restored, TrainerStopped
 from tests.integration.compare import assert_identical
-from tests.integration.keras_run import OUT, SCRIPTS, Ended, KerasRun
+from tests.integration.conftest import Interpreter
+from tests.integration.keras_run import OUT, REAL, SCRIPTS, Ended, KerasRun
 from tests.integration.supervisor.launch import PITSTOP, run_alone
 
 _SCRIPT = "loop_plain.py"
@@ -28,14 +29,15 @@ MANY = {
 }
 
 
-def _run_of(folder: Path, loop: str, faults: str) -> KerasRun:
+def _run_of(folder: Path, loop: str, faults: str, interpreter: Interpreter = REAL) -> KerasRun:
     environment = {
         "FAULTS": faults,
         "FAULTS_DONE": str(folder / "faults"),
         "STOP_COMMAND": f"{' '.join(PITSTOP)} stop run --no-wait",
     }
     arguments = (OUT, "--loop", loop)
-    return KerasRun(folder, _SCRIPT, arguments, ("--every", "1steps"), environment)
+    options = ("--every", "1steps")
+    return KerasRun(folder, _SCRIPT, arguments, options, environment, interpreter=interpreter)
 
 
 def _alone(folder: Path, loop: str) -> tuple[Path, list[bytes]]:
@@ -49,9 +51,9 @@ def _printed(ended: Ended) -> list[bytes]:
     return [line for line in ended.stdout.splitlines() if line.startswith(b"step ")]
 
 
-def _interrupt(folder: Path, loop: str, faults: str) -> None:
+def _interrupt(folder: Path, loop: str, faults: str, interpreter: Interpreter) -> None:
     expected, lines = _alone(folder, loop)
-    run = _run_of(folder, loop, faults)
+    run = _run_of(folder, loop, faults, interpreter)
     for attempt, fault in enumerate(faults.split(), start=1):
         ended = run.attempt()
         assert ended.returncode == _EXIT_CODES[fault.partition("@")[0]], (fault, ended.stderr)
@@ -81,15 +83,17 @@ def _check_resumed(run: KerasRun, attempt: int) -> None:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("loop", ["batches", "gan", pytest.param("tape", marks=pytest.mark.fast)])
-def test_a_loop_that_is_killed_and_stopped(loop: str, tmp_path: Path) -> None:
-    _interrupt(tmp_path, loop, LOOPS[loop])
+def test_a_loop_that_is_killed_and_stopped(loop: str, tmp_path: Path, forked: Interpreter) -> None:
+    _interrupt(tmp_path, loop, LOOPS[loop], forked)
 
 
 @pytest.mark.torture
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("loop", MANY)
-def test_a_loop_that_is_interrupted_again_and_again(loop: str, tmp_path: Path) -> None:
-    _interrupt(tmp_path, loop, MANY[loop])
+def test_a_loop_that_is_interrupted_again_and_again(
+    loop: str, tmp_path: Path, forked: Interpreter
+) -> None:
+    _interrupt(tmp_path, loop, MANY[loop], forked)
 
 
 @pytest.mark.torture

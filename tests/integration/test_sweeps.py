@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import SCRIPTS, KerasRun
 from tests.integration.supervisor.launch import run_alone
 
@@ -18,9 +19,11 @@ KILLED_IN_TORTURE = 25
 MOST_ATTEMPTS = 6
 
 
-def killed_sweep(folder: Path, kind: str, steps: tuple[int, ...]) -> bytes:
+def killed_sweep(
+    folder: Path, kind: str, steps: tuple[int, ...], interpreter: Interpreter
+) -> bytes:
     """What a sweep prints in the end that was killed at these steps of its attempts."""
-    run = KerasRun(folder, "sweep.py", (kind,), ("--every", "5steps"))
+    run = KerasRun(folder, "sweep.py", (kind,), ("--every", "5steps"), interpreter=interpreter)
     for step in steps:
         if run.attempt("--die-at-step", str(step)).returncode == 0:
             break
@@ -37,19 +40,21 @@ def expected_results(folder: Path, kind: str) -> object:
 
 
 @pytest.mark.timeout(300)
-def test_a_sweep_that_leaves_out_finished_trials_is_not_mixed_up(tmp_path: Path) -> None:
+def test_a_sweep_that_leaves_out_finished_trials_is_not_mixed_up(
+    tmp_path: Path, forked: Interpreter
+) -> None:
     """The second trial is the first call of the second attempt."""
     plain, supervised = tmp_path / "plain", tmp_path / "supervised"
     plain.mkdir()
     supervised.mkdir()
     expected = expected_results(plain, "repeats")
-    assert json.loads(killed_sweep(supervised, "repeats", (50, 85))) == expected
+    assert json.loads(killed_sweep(supervised, "repeats", (50, 85), forked)) == expected
 
 
 @pytest.mark.torture
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("kind", KINDS)
-def test_killed_sweeps_lose_no_trial(tmp_path: Path, kind: str) -> None:
+def test_killed_sweeps_lose_no_trial(tmp_path: Path, kind: str, forked: Interpreter) -> None:
     plain = tmp_path / "plain"
     plain.mkdir()
     expected = expected_results(plain, kind)
@@ -58,5 +63,5 @@ def test_killed_sweeps_lose_no_trial(tmp_path: Path, kind: str) -> None:
         folder = tmp_path / str(number)
         folder.mkdir()
         steps = tuple(sorted(choice.sample(range(3, 3 * STEPS_OF_A_TRIAL), 2)))
-        found = json.loads(killed_sweep(folder, kind, steps))
+        found = json.loads(killed_sweep(folder, kind, steps, forked))
         assert found == expected, (kind, steps)

@@ -9,7 +9,8 @@ import pytest
 
 from pitstop.events import LevelKnown, Restored
 from tests.integration.compare import first_difference
-from tests.integration.keras_run import OUT, KerasRun
+from tests.integration.conftest import Interpreter
+from tests.integration.keras_run import OUT, REAL, KerasRun
 from tests.integration.matrix.cells import IN_EVERY_TEST_RUN, NOT_EXACT, Cell, all_cells
 from tests.integration.matrix.conftest import (
     IDENTICAL,
@@ -32,14 +33,16 @@ def _marks(cell: Cell) -> list[pytest.MarkDecorator]:
 CELLS = [pytest.param(cell, id=cell.name, marks=_marks(cell)) for cell in all_cells()]
 
 
-def interrupted_run(cell: Cell, folder: Path) -> KerasRun:
+def interrupted_run(cell: Cell, folder: Path, interpreter: Interpreter) -> KerasRun:
     """Runs a cell, interrupted once, to its end."""
     environment = {
         "FAULTS": cell.point,
         "FAULTS_DONE": str(folder / "faults"),
         "STOP_COMMAND": f"{' '.join(PITSTOP)} stop run --no-wait",
     }
-    run = KerasRun(folder, SCRIPT, (OUT, cell.input, cell.kind), ("--every", "3steps"), environment)
+    arguments = (OUT, cell.input, cell.kind)
+    options = ("--every", "3steps")
+    run = KerasRun(folder, SCRIPT, arguments, options, environment, interpreter=interpreter)
     for expected in (ENDS_WITH[cell.action], 0):
         ended = run.attempt()
         assert ended.returncode == expected, (cell.point, ended.stderr.decode())
@@ -52,9 +55,10 @@ def test_cell_is_identical_or_labelled(
     cell: Cell,
     tmp_path: Path,
     baseline: Baseline,
+    forked: Interpreter,
     record_property: Callable[[str, object], None],
 ) -> None:
-    run = interrupted_run(cell, tmp_path)
+    run = interrupted_run(cell, tmp_path, REAL if "process" in cell.input else forked)
     difference = first_difference(baseline(cell), tmp_path / OUT)
     known = run.last(LevelKnown)
     assert known.level == run.status()["level"] == cell.level, (difference, known)

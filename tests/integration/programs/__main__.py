@@ -9,10 +9,10 @@ import argparse
 import tempfile
 from pathlib import Path
 
+from tests.integration.interpreters import forking
 from tests.integration.programs.drawing import program_of
 from tests.integration.programs.grammar import Program
-from tests.integration.programs.interpreters import HERE, forking
-from tests.integration.programs.runner import Runner
+from tests.integration.programs.runner import COMMAND, Runner
 from tests.integration.programs.smaller import smallest
 from tests.integration.programs.verdict import FAILURES
 
@@ -25,7 +25,7 @@ def main() -> None:
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="programs-"))
     with forking("tensorflow", "keras") as python, forking("pitstop.cli.main") as tools:
-        runner = Runner(folder, (python,), (tools, str(HERE / "pitstop_command.py")))
+        runner = Runner(folder, (python,), (tools, str(COMMAND)))
         for number in options.numbers:
             program = program_of(number)
             if options.smallest:

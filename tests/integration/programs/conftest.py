@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.programs.interpreters import HERE, forking
-from tests.integration.programs.runner import Runner
+from tests.integration.interpreters import forking
+from tests.integration.programs.runner import COMMAND, Runner
 
 OUTCOME = "program"
 
@@ -18,7 +18,7 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
     """Runs programs in forks: nothing but the script itself takes time."""
     folder = tmp_path_factory.mktemp("programs")
     with forking("tensorflow", "keras") as python, forking("pitstop.cli.main") as tools:
-        yield Runner(folder, (python,), (tools, str(HERE / "pitstop_command.py")))
+        yield Runner(folder, (python,), (tools, str(COMMAND)))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -11,13 +11,14 @@ from functools import cache
 from pathlib import Path
 
 from pitstop.events import LevelKnown
+from tests.integration.interpreters import HASH_SEED
 from tests.integration.programs.changes import CHANGES, NEW, OLD
 from tests.integration.programs.grammar import Program
-from tests.integration.programs.interpreters import HASH_SEED
 from tests.integration.programs.verdict import Ended, Level, Verdict, judge
 from tests.integration.programs.writer import SCRIPT, Attempt, first_attempt, last_attempt
 from tests.integration.supervisor import launch
 
+COMMAND = Path(__file__).with_name("pitstop_command.py")
 OPTIONS = {"kill": "--die-at-step", "stop": "--halt-at-step"}
 SETTLED = {Verdict.IDENTICAL, Verdict.HONEST}
 LONGEST_SECONDS = 180.0
