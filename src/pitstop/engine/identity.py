@@ -52,7 +52,8 @@ class Identity:
 
     def to_json(self) -> dict[str, Any]:
         """For a saved state, and for a manifest."""
-        return dataclasses.asdict(self)
+        values = dataclasses.asdict(self)
+        return {name: [*each] if type(each) is tuple else each for name, each in values.items()}
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Identity:
