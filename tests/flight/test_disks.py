@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from pitstop.flight import disks
-from pitstop.flight.disks import DiskReader, Mount, in_use, mount_of, mounts
+from pitstop.flight.disks import DiskReader, in_use, mount_of
+from pitstop.machine.kernel_file import Mount, mounts
 
 MOUNTINFO = (
     "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
@@ -19,8 +20,10 @@ AMONG = mounts(MOUNTINFO)
 
 
 def test_mounts_are_read() -> None:
-    assert AMONG[0] == Mount("/", "ext4", "8:1", read_only=False)
-    assert AMONG[2] == Mount("/data/a b", "nfs4", "0:5", read_only=True)
+    first, third = AMONG[0], AMONG[2]
+    assert first == Mount("/", "ext4", "8:1", read_only=False, super_options=frozenset({"rw"}))
+    assert (third.path, third.kind, third.device) == ("/data/a b", "nfs4", "0:5")
+    assert third.read_only
 
 
 def test_a_path_is_on_its_nearest_mount_and_the_newest_there() -> None:

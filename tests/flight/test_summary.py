@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pitstop.flight.sample import CgroupSample, HostSample, PressureSample
+from pitstop.flight.sample import HostSample, PressureSample
 from pitstop.flight.summary import summarize
 from tests.flight.samples import SAMPLE, TRAINER, at
 
@@ -49,26 +49,6 @@ def test_the_trainer_is_as_it_was_seen_last() -> None:
     assert found.memory is not None
     assert found.memory.last == SAMPLE.memory_bytes
     assert found.ended_seconds == gone.time_seconds
-
-
-def test_counts_are_since_the_beginning() -> None:
-    throttled = [replace(CgroupSample(2), throttled_seconds=seconds) for seconds in (5.0, 7.5)]
-    samples = [
-        at(0, cgroup=throttled[0]),
-        at(10, cgroup=throttled[1], host=replace(SAMPLE.host, oom_kills=5)),
-    ]
-    found = summarize(samples)
-    assert found is not None
-    assert found.throttled_share == pytest.approx(0.25)
-    assert found.host_oom_kills == 2
-    assert found.swap_used_bytes == 600
-
-
-def test_the_worst_stall_is_remembered() -> None:
-    stalled = PressureSample(memory_full=0.9)
-    found = summarize([at(0), at(1, pressure=stalled), at(2)])
-    assert found is not None
-    assert found.memory_stalled_share == 0.9
 
 
 def test_what_could_not_be_seen_is_none() -> None:

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pitstop.doctor.frameworks import Frameworks
-from pitstop.flight.disks import mount_of, mounts
+from pitstop.flight.disks import mount_of
 from pitstop.machine import cgroup
 from pitstop.machine.cgroup import MemoryCounters
-from pitstop.machine.kernel_file import read_number, read_text
+from pitstop.machine.kernel_file import mounts, read_number, read_text
 from pitstop.machine.own_process import sees_all_pids
 from pitstop.observation import schedulers
 

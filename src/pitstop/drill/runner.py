@@ -7,7 +7,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pitstop import journal
@@ -141,9 +141,7 @@ def run_drill(request: DrillRequest, folder: DrillFolder, say: Callable[[str], N
         return drill
     say("something differs; running it once more without interruption.")
     repetition, _ = runner.uninterrupted(REPETITION)
-    return Drill(
-        expected.name, last_step, seconds, tuple(trials), compare_runs(expected, repetition)
-    )
+    return replace(drill, repetition=compare_runs(expected, repetition))
 
 
 def _judge(

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from pitstop.flight.sample import DiskSample
-from pitstop.machine.kernel_file import read_text
-from pitstop.record import record
+from pitstop.machine.kernel_file import Mount, mounts, read_text
 
 FILES = "files"
 """What a disk is used by where only open files of the training are on it."""
@@ -23,16 +21,6 @@ _SECTORS_READ, _SECTORS_WRITTEN = 5, 9
 _NO_DISKS = frozenset(
     {"proc", "sysfs", "cgroup", "cgroup2", "devpts", "devtmpfs", "nsfs", "mqueue"}
 )
-
-
-@record
-class Mount:
-    """A mounted file system; `device` is "major:minor"."""
-
-    path: str
-    kind: str
-    device: str
-    read_only: bool
 
 
 class DiskReader:
@@ -75,19 +63,6 @@ class DiskReader:
 def unanswered(disks: Iterable[DiskSample], asking: str) -> list[DiskSample]:
     """The disks of the last reading, when the one that is asked now does not answer."""
     return [replace(each, answers=each.answers and each.mount != asking) for each in disks]
-
-
-def mounts(mountinfo: str) -> list[Mount]:
-    """The mounted file systems, from the text of /proc/PID/mountinfo."""
-    found = []
-    for line in mountinfo.splitlines():
-        left, separator, right = line.partition(" - ")
-        fields = left.split(" ")
-        if separator and len(fields) > 5:
-            read_only = "ro" in fields[5].split(",")
-            kind = right.split(" ")[0]
-            found.append(Mount(_unescape(fields[4]), kind, fields[2], read_only))
-    return found
 
 
 def mount_of(path: str, among: Iterable[Mount]) -> Mount | None:
@@ -154,7 +129,3 @@ def open_files(pid: int, proc: Path = Path("/proc")) -> list[str]:
                 found.append(str(entry.readlink()))
     hidden = ("/dev/", "/proc/", "/sys/", "/memfd:")
     return [link for link in found if link.startswith("/") and not link.startswith(hidden)]
-
-
-def _unescape(field: str) -> str:
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)

@@ -27,30 +27,21 @@ from pitstop.flight.sample import (
 
 _T = TypeVar("_T")
 
-_ONE: Mapping[str, type] = {
-    "training": TrainingSample,
+_KINDS: Mapping[str, type] = {
+    "allocators": AllocatorSample,
     "cgroup": CgroupSample,
-    "host": HostSample,
-    "pressure": PressureSample,
-}
-_MANY: Mapping[str, type] = {
-    "processes": ProcessSample,
     "disks": DiskSample,
     "gpus": GpuSample,
+    "host": HostSample,
+    "pressure": PressureSample,
+    "processes": ProcessSample,
+    "training": TrainingSample,
 }
+"""By the name of a member: of what class it is, or each of its items."""
+
 _MEMBERS: Mapping[type, frozenset[str]] = {
     kind: frozenset(field.name for field in dataclasses.fields(kind))
-    for kind in (
-        AllocatorSample,
-        CgroupSample,
-        DiskSample,
-        GpuSample,
-        HostSample,
-        PressureSample,
-        ProcessSample,
-        Sample,
-        TrainingSample,
-    )
+    for kind in (Sample, *_KINDS.values())
 }
 
 
@@ -65,14 +56,7 @@ def decode(line: bytes) -> Sample | None:
     Members that this version does not know are passed over.
     """
     record = journal.unseal(line)
-    if record is None:
-        return None
-    for name, kind in _ONE.items():
-        if name in record:
-            record[name] = _build(kind, record[name])
-    for name, kind in _MANY.items():
-        record[name] = [_build(kind, each) for each in record.get(name, ())]
-    return _build(Sample, record)
+    return None if record is None else _build(Sample, record)
 
 
 def _known(value: Any) -> dict[str, Any]:
@@ -82,13 +66,17 @@ def _known(value: Any) -> dict[str, Any]:
 
 
 def _build(kind: type[_T], record: Mapping[str, Any]) -> _T:
-    fields = _MEMBERS[kind]
-    members = {name: value for name, value in record.items() if name in fields}
-    if kind is TrainingSample:
-        members = _with_numbers(members, float)
-        told = members.get("allocators", ())
-        members["allocators"] = [_build(AllocatorSample, each) for each in told]
-    return kind(**members)
+    known = {name: _member(name, record[name]) for name in record if name in _MEMBERS[kind]}
+    return kind(**(_with_numbers(known, float) if kind is TrainingSample else known))
+
+
+def _member(name: str, value: Any) -> Any:
+    kind = _KINDS.get(name)
+    if kind is None:
+        return value
+    return (
+        [_build(kind, each) for each in value] if isinstance(value, list) else _build(kind, value)
+    )
 
 
 def _with_numbers(members: dict[str, Any], convert: Callable[[Any], float | str]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from pitstop.flight import series
 from pitstop.flight.resources import memory_limit_bytes, memory_place
@@ -35,16 +35,11 @@ class Summary:
         every_seconds: the time between the last two.
         memory: bytes that the processes of the command occupied.
         memory_limit_bytes: the limit that they meet first, `memory_limited_by` "cgroup"
-            or "machine"; `memory_left_bytes` was left at the end, `least_left_bytes` at
-            the least.
-        swap_used_bytes: of the machine, at the end.
-        host_oom_kills: processes that the kernel killed for memory meanwhile, anywhere.
+            or "machine"; `memory_left_bytes` was left at the end.
         open_files: descriptors of the trainer, and their limit.
-        tasks: of the cgroup, and their limit.
-        throttled_share: of the time, in which the cgroup's processor quota held it back.
+        tasks: of the cgroup.
         cpu_share: processors that the trainer kept busy in the last minute.
         input_share: of the steps' time that went into waiting for input, in the last minute.
-        memory_stalled_share: the most of any ten seconds in which all waited for memory.
         trainer: the trainer as it was seen last.
         children: other processes of the command at the end.
         disks, gpus: as they were at the end.
@@ -60,17 +55,11 @@ class Summary:
     memory_limit_bytes: int | None
     memory_limited_by: str
     memory_left_bytes: int | None
-    least_left_bytes: int | None
-    swap_used_bytes: int | None
-    host_oom_kills: int | None
     open_files: Used | None
     open_files_limit: int | None
     tasks: int | None
-    tasks_limit: int | None
-    throttled_share: float | None
     cpu_share: float | None
     input_share: float | None
-    memory_stalled_share: float | None
     trainer: ProcessSample | None
     children: int
     disks: tuple[DiskSample, ...]
@@ -86,7 +75,7 @@ def summarize(samples: Sequence[Sample]) -> Summary | None:
     # The very last samples may be of an attempt whose trainer has just gone, or is ending.
     lived = (each for each in reversed(samples) if each.trainer and each.trainer.rss_bytes)
     alive = next(lived, last)
-    host, group, left = alive.host, alive.cgroup, series.memory_left(samples)
+    host, group = alive.host, alive.cgroup
     before = samples[-2] if len(samples) > 1 else first
     return Summary(
         samples=len(samples),
@@ -97,17 +86,11 @@ def summarize(samples: Sequence[Sample]) -> Summary | None:
         memory_limit_bytes=memory_limit_bytes(alive),
         memory_limited_by=memory_place(alive),
         memory_left_bytes=host.left_bytes,
-        least_left_bytes=min((int(each.value) for each in left), default=None),
-        swap_used_bytes=_difference(host.swap_total_bytes, host.swap_free_bytes),
-        host_oom_kills=_difference(last.host.oom_kills, first.host.oom_kills),
         open_files=_used(series.open_files(samples)),
         open_files_limit=alive.trainer.open_files_limit if alive.trainer else None,
         tasks=group.pids if group else None,
-        tasks_limit=group.pids_limit if group else None,
-        throttled_share=_throttled_share(first, last),
         cpu_share=_recent_mean(series.cpu_share(samples)),
         input_share=_recent_mean(series.input_share(samples)),
-        memory_stalled_share=_highest(samples, lambda each: each.pressure.memory_full),
         trainer=alive.trainer,
         children=len(alive.command) - 1 if alive.trainer else len(alive.command),
         disks=tuple(last.disks),
@@ -142,24 +125,6 @@ def _recent(points: Sequence[Point]) -> list[Point]:
 def _recent_mean(points: Sequence[Point]) -> float | None:
     values = [each.value for each in _recent(points)] if points else []
     return sum(values) / len(values) if values else None
-
-
-def _highest(samples: Iterable[Sample], value: Callable[[Sample], float | None]) -> float | None:
-    known = [found for each in samples if (found := value(each)) is not None]
-    return max(known, default=None)
-
-
-def _difference(now: int | None, before: int | None) -> int | None:
-    return None if now is None or before is None else now - before
-
-
-def _throttled_share(first: Sample, last: Sample) -> float | None:
-    before = first.cgroup.throttled_seconds if first.cgroup else None
-    after = last.cgroup.throttled_seconds if last.cgroup else None
-    seconds = last.clock_seconds - first.clock_seconds
-    if before is None or after is None or seconds <= 0 or after < before:
-        return None
-    return (after - before) / seconds
 
 
 def _gpu_peaks(samples: Iterable[Sample]) -> dict[int, int]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from pitstop.machine.kernel_file import read_number, read_text, table
+from pitstop.machine.kernel_file import Mount, mounts, read_number, read_text, table
 from pitstop.record import record
 
 _UNLIMITED_BYTES = 1 << 62
@@ -77,45 +77,23 @@ _NAMES = {
 }
 
 
-@record
-class _Mount:
-    """One mounted cgroup hierarchy: the part of it that is visible, and where."""
-
-    version: int
-    root: str
-    folder: str
-    controllers: frozenset[str]
-
-
 def find(pid: int, root: Path = Path("/")) -> MemoryCgroup | None:
     """The memory cgroup of a process, or None when it cannot be found.
 
     `root` holds the `proc` folder and everything that its mounts name.
     """
-    memberships = read_text(root / "proc" / str(pid) / "cgroup")
-    mounts = read_text(root / "proc/self/mountinfo")
     # v1 first: where both are mounted, memory is a v1 controller or absent in v2.
     candidates = (
-        _locate(path, mount, root)
-        for version in (1, 2)
-        for path in _paths(memberships, version)
-        for mount in _mounts(mounts)
-        if mount.version == version and (version == 2 or "memory" in mount.controllers)
+        _locate(path, mount, version, root)
+        for version, path, mount in _memberships(pid, "memory", root)
     )
     return next((each for each in candidates if each is not None), None)
 
 
 def folder_of(pid: int, controller: str, root: Path = Path("/")) -> Path | None:
     """The folder in which another controller, such as "pids", keeps the counters of a process."""
-    memberships = read_text(root / "proc" / str(pid) / "cgroup")
-    mounts = list(_mounts(read_text(root / "proc/self/mountinfo")))
-    folders = (
-        _folder(path, mount, root)
-        for version in (1, 2)
-        for path in _paths(memberships, version, controller)
-        for mount in mounts
-        if mount.version == version and (version == 2 or controller in mount.controllers)
-    )
+    places = _memberships(pid, controller, root)
+    folders = (_folder(path, mount, root) for _, path, mount in places)
     return next((folder for folder in folders if folder.is_dir()), None)
 
 
@@ -160,7 +138,7 @@ def _cache_in(folder: Path, names: _Names) -> int:
     return sum(int(stat.get(name, 0)) for name in names.cache)
 
 
-def _paths(memberships: str, version: int, controller: str = "memory") -> Iterator[str]:
+def _paths(memberships: str, version: int, controller: str) -> Iterator[str]:
     for line in memberships.splitlines():
         hierarchy, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
@@ -170,33 +148,33 @@ def _paths(memberships: str, version: int, controller: str = "memory") -> Iterat
             yield path
 
 
-def _mounts(mountinfo: str) -> Iterator[_Mount]:
-    # id parent major:minor root mountpoint options [optional...] - type source superoptions
-    for line in mountinfo.splitlines():
-        left, separator, right = line.partition(" - ")
-        fields, kind = left.split(" "), right.split(" ")
-        if separator and kind[0] in ("cgroup", "cgroup2"):
-            version = 1 if kind[0] == "cgroup" else 2
-            controllers = frozenset(kind[-1].split(","))
-            yield _Mount(version, _unescape(fields[3]), _unescape(fields[4]), controllers)
+def _memberships(pid: int, controller: str, root: Path) -> Iterator[tuple[int, str, Mount]]:
+    """The version, the cgroup's path, and a hierarchy in which it may be seen."""
+    text = read_text(root / "proc" / str(pid) / "cgroup")
+    mounted = mounts(read_text(root / "proc/self/mountinfo"))
+    first = [each for each in mounted if each.kind == "cgroup" and controller in each.super_options]
+    second = [each for each in mounted if each.kind == "cgroup2"]
+    for version, hierarchies in ((1, first), (2, second)):
+        for path in _paths(text, version, controller):
+            yield from ((version, path, each) for each in hierarchies)
 
 
-def _locate(path: str, mount: _Mount, root: Path) -> MemoryCgroup | None:
+def _locate(path: str, mount: Mount, version: int, root: Path) -> MemoryCgroup | None:
     folder, top = _folder(path, mount, root), _top(mount, root)
-    if not (folder / _NAMES[mount.version].usage).exists() and not _is_root(folder, mount.version):
+    if not (folder / _NAMES[version].usage).exists() and not _is_root(folder, version):
         return None
-    return MemoryCgroup(mount.version, path, folder, top)
+    return MemoryCgroup(version, path, folder, top)
 
 
-def _folder(path: str, mount: _Mount, root: Path) -> Path:
+def _folder(path: str, mount: Mount, root: Path) -> Path:
     below = path
     if mount.root != "/" and f"{path}/".startswith(f"{mount.root}/"):
         below = path[len(mount.root) :]  # a container sees only its own part, mounted at the top
     return _top(mount, root) / below.strip("/")
 
 
-def _top(mount: _Mount, root: Path) -> Path:
-    return root / mount.folder.lstrip("/")
+def _top(mount: Mount, root: Path) -> Path:
+    return root / mount.path.lstrip("/")
 
 
 def _is_root(folder: Path, version: int) -> bool:
@@ -214,7 +192,3 @@ def _up(folder: Path, top: Path) -> Iterator[Path]:
 def _oom_kills(path: Path) -> int | None:
     match = re.search(r"^oom_kill (\d+)$", read_text(path), re.MULTILINE)
     return int(match[1]) if match else None
-
-
-def _unescape(field: str) -> str:
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)

@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
+from pitstop.record import record
+
 _READ_BYTES = 1 << 16
+
+
+@record
+class Mount:
+    """A mounted file system; `device` is "major:minor", `root` the part of it that is seen."""
+
+    path: str
+    kind: str
+    device: str
+    read_only: bool
+    root: str = "/"
+    super_options: frozenset[str] = frozenset()
 
 
 def read_text(path: str | Path) -> str:
@@ -38,3 +53,28 @@ def table(text: str, separator: str = " ") -> dict[str, str]:
     """Lines of a key and a value, by key."""
     pairs = (line.partition(separator) for line in text.splitlines())
     return {key: value.strip() for key, found, value in pairs if found}
+
+
+def mounts(mountinfo: str) -> list[Mount]:
+    """The mounted file systems, from the text of /proc/PID/mountinfo."""
+    # id parent major:minor root mountpoint options [optional...] - type source superoptions
+    found = []
+    for line in mountinfo.splitlines():
+        left, separator, right = line.partition(" - ")
+        fields, kind = left.split(" "), right.split(" ")
+        if separator and len(fields) > 5:
+            found.append(
+                Mount(
+                    path=_unescape(fields[4]),
+                    kind=kind[0],
+                    device=fields[2],
+                    read_only="ro" in fields[5].split(","),
+                    root=_unescape(fields[3]),
+                    super_options=frozenset(kind[-1].split(",")),
+                )
+            )
+    return found
+
+
+def _unescape(field: str) -> str:
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pitstop.machine.kernel_file import read_text
+
 WATCHERS = frozenset(
     {"earlyoom", "systemd-oomd", "oomd", "nohang", "bustd", "low-memory-monitor", "psi-monitor"}
 )
@@ -14,12 +16,5 @@ _NAME_CHARACTERS = 15
 def running(proc: Path = Path("/proc")) -> list[str]:
     """Names of the memory watchers that run now, each once."""
     short = {name[:_NAME_CHARACTERS]: name for name in WATCHERS}
-    names = {short.get(_name(folder)) for folder in proc.glob("[0-9]*")}
+    names = {short.get(read_text(folder / "comm").strip()) for folder in proc.glob("[0-9]*")}
     return sorted(name for name in names if name)
-
-
-def _name(process: Path) -> str:
-    try:
-        return (process / "comm").read_text(errors="replace").strip()
-    except OSError:
-        return ""

@@ -11,6 +11,7 @@ from pathlib import Path
 from pitstop.events import JsonValue
 from pitstop.machine import cgroup, memory_watchers
 from pitstop.machine.cgroup import MemoryCgroup
+from pitstop.machine.kernel_file import read_number
 from pitstop.machine.own_process import sees_all_pids
 from pitstop.observation import kernel_log, limits
 from pitstop.observation.kernel_log import KernelLog, KernelMessage
@@ -131,12 +132,7 @@ class Observer:
 
     def _logs_faults(self) -> bool:
         # Other processors have other words for a crash, and more of them.
-        if platform.machine() != "x86_64":
-            return False
-        try:
-            return (self._root / _FAULTS_ARE_LOGGED).read_text().strip() == "1"
-        except OSError:
-            return False
+        return platform.machine() == "x86_64" and read_number(self._root / _FAULTS_ARE_LOGGED) == 1
 
     def _shared_memory(self) -> dict[str, JsonValue]:
         space = limits.read_space(self._root / _SHARED_MEMORY.relative_to("/"))

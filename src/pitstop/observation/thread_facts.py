@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from pitstop.machine.kernel_file import read_text
 from pitstop.record import record
 
 _CLOCK_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -69,7 +70,7 @@ def read(pid: int, proc: Path = Path("/proc")) -> tuple[ThreadFact, ...]:
 
 def state_of(pid: int, proc: Path = Path("/proc")) -> str:
     """The state letter of a process's main thread; empty when it is gone."""
-    _, fields = parse_stat(_text(proc / str(pid) / "stat"))
+    _, fields = parse_stat(read_text(proc / str(pid) / "stat"))
     return fields[_STATE] if fields else ""
 
 
@@ -86,7 +87,7 @@ def work_of(pids: Sequence[int], proc: Path = Path("/proc")) -> tuple[float, int
     a crowded machine, who computes is mostly waiting for its turn.
     """
     folders = [proc / str(pid) for pid in pids]
-    stats = [parse_stat(_text(folder / "stat"))[1] for folder in folders]
+    stats = [parse_stat(read_text(folder / "stat"))[1] for folder in folders]
     ticks = sum(int(fields[_UTIME]) + int(fields[_STIME]) for fields in stats if fields)
     seconds = ticks / _CLOCK_TICKS_PER_SECOND + sum(map(_queued_seconds, folders))
     return seconds, sum(map(_moved_bytes, folders))
@@ -94,24 +95,24 @@ def work_of(pids: Sequence[int], proc: Path = Path("/proc")) -> tuple[float, int
 
 def catches(pid: int, number: int, proc: Path = Path("/proc")) -> bool:
     """Whether a process has a handler for a signal; without one it may be ended by it."""
-    for line in _text(proc / str(pid) / "status").splitlines():
+    for line in read_text(proc / str(pid) / "status").splitlines():
         if line.startswith("SigCgt:"):
             return bool(int(line.split()[1], 16) >> (number - 1) & 1)
     return False
 
 
 def _read_thread(folder: Path, tid: int) -> ThreadFact | None:
-    name, fields = parse_stat(_text(folder / "stat"))
+    name, fields = parse_stat(read_text(folder / "stat"))
     if not fields:
         return None
-    channel = _text(folder / "wchan")
+    channel = read_text(folder / "wchan").strip()
     return ThreadFact(
         tid, name, fields[_STATE], "" if channel == "0" else channel, _file_of(folder)
     )
 
 
 def _file_of(thread: Path) -> str:
-    words = _text(thread / "syscall").split()
+    words = read_text(thread / "syscall").split()
     if len(words) < 2 or not words[0].isdecimal() or int(words[0]) not in _READS_OR_WRITES:
         return ""
     try:
@@ -123,17 +124,10 @@ def _file_of(thread: Path) -> str:
 def _queued_seconds(process: Path) -> float:
     """Time in which its threads were ready to run and did not; 0 where it is not counted."""
     # "time on a processor, time in the queue, slices", in ns: Documentation/scheduler/sched-stats
-    counts = (_text(file).split() for file in process.glob("task/*/schedstat"))
+    counts = (read_text(file).split() for file in process.glob("task/*/schedstat"))
     return sum(int(each[1]) for each in counts if len(each) > 1) / 1e9
 
 
 def _moved_bytes(process: Path) -> int:
-    lines = (line.partition(":") for line in _text(process / "io").splitlines())
+    lines = (line.partition(":") for line in read_text(process / "io").splitlines())
     return sum(int(value) for key, _, value in lines if key in ("rchar", "wchar"))
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace").strip()
-    except OSError:
-        return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from enum import StrEnum
 
@@ -112,14 +112,7 @@ class Timeline:
 def panels_with_values(panels: Iterable[Panel]) -> tuple[Panel, ...]:
     """The panels that have a line to draw, without their empty series."""
     kept = (
-        Panel(
-            each.id,
-            each.title,
-            each.unit,
-            tuple(series for series in each.series if series.can_be_drawn),
-            each.limit,
-            each.limit_name,
-        )
+        replace(each, series=tuple(series for series in each.series if series.can_be_drawn))
         for each in panels
     )
     return tuple(panel for panel in kept if panel.values())

@@ -50,6 +50,13 @@ def plain(text: str) -> str:
     return _FORBIDDEN.sub("\ufffd", plain_text.plain(shown))
 
 
+def section(title: str, content: Element | None, **attributes: str) -> Element | None:
+    """What is found under a title; nothing where nothing is."""
+    if content is None or not len(content):
+        return None
+    return element("section", element("h2", title), content, **attributes)
+
+
 def serialize(root: Element) -> str:
     return tostring(root, encoding="unicode", method="html")
 

@@ -6,46 +6,34 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 from pitstop.diagnosis import ChainLink, Diagnosis, EvidenceItem, Finding
-from pitstop.report.page.element import Child, element, items, text_with_code
+from pitstop.report.page.element import Child, element, items, section, text_with_code
 from pitstop.report.timeline import clock
 
 
 def remedy(finding: Finding) -> Element | None:
-    if not finding.advice:
-        return None
-    return element("section", element("h2", "What to do"), items("ol", finding.advice), class_="do")
+    return section("What to do", items("ol", finding.advice), class_="do")
 
 
 def chain(links: Sequence[ChainLink]) -> Element | None:
-    if not links:
-        return None
     steps = (element("li", *_link(link)) for link in links)
-    return element(
-        "section", element("h2", "How it came to this"), element("ol", *steps, class_="chain")
-    )
+    return section("How it came to this", element("ol", *steps, class_="chain"))
 
 
 def evidence(found: Sequence[EvidenceItem]) -> Element | None:
-    if not found:
-        return None
     rows = (part for item in found for part in _evidence_row(item))
-    return element("section", element("h2", "Evidence"), element("dl", *rows, class_="evidence"))
+    return section("Evidence", element("dl", *rows, class_="evidence"))
 
 
 def missing(phrases: Sequence[str]) -> Element | None:
-    if not phrases:
-        return None
-    return element("section", element("h2", "Could not be observed"), items("ul", phrases))
+    return section("Could not be observed", items("ul", phrases))
 
 
 def others(diagnosis: Diagnosis) -> Element | None:
-    if not diagnosis.others:
-        return None
     entries = (
         element("li", element("code", other.cause), " ", *text_with_code(other.summary))
         for other in diagnosis.others
     )
-    return element("section", element("h2", "Also found"), element("ul", *entries))
+    return section("Also found", element("ul", *entries))
 
 
 def _link(link: ChainLink) -> tuple[Child, ...]:
