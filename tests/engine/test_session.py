@@ -319,8 +319,7 @@ def test_the_script_stops_itself_at_the_next_boundary(make: MakeSupervisor) -> N
     supervisor = make()
     session = supervisor.session
     session.start_steps(0)
-    session.request_stop("good enough")
-    assert supervisor.event() == StopRequested("script", "graceful", reason="good enough")
+    supervisor.beacon.request_stop(Stop.GRACEFUL)
     assert session.due(5, 0)
     with pytest.raises(TrainingStopped):
         session.act(5, lambda: cut(5))
@@ -475,5 +474,5 @@ def test_behind_a_stop_nothing_is_saved_and_everything_that_trains_stops(
     session.milestone(lambda: cut(9))
     with pytest.raises(TrainingStopped):
         session.stop_with(cut(9), "train")
-    session.request_stop("the next that is told")
-    assert supervisor.event() == StopRequested("script", "graceful", reason="the next that is told")
+    session.report(Notice("told", "the next that is told"))
+    assert supervisor.event() == Notice("told", "the next that is told")

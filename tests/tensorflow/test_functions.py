@@ -11,7 +11,7 @@ from tensorflow.python.eager.polymorphic_function.polymorphic_function import Fu
 from tensorflow.python.framework.func_graph import FuncGraph
 from tensorflow.python.ops import resource_variable_ops
 
-from pitstop.tensorflow import private
+from pitstop.tensorflow import private, variable_use
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
                 # Setting it to itself brings it back after the test.
                 monkeypatch.setattr(base, method, getattr(base, method))
     heard: list[str] = []
-    private.before_variable_read(lambda variable: heard.append(variable.name))
+    variable_use.around_read(lambda variable: heard.append(variable.name), lambda *_: None)
     return heard
 
 

@@ -70,6 +70,10 @@ class Cadence:
         """Whether the fixed interval asks for a durable checkpoint here."""
         return step >= self._due_step or now_ns >= self._fixed_due_ns
 
+    def asked(self, step: int, now_ns: int) -> bool:
+        """Whether there is anything to do here that the user asked for."""
+        return step >= self._last_step or self.fixed_due(step, now_ns)
+
     def taken(self, step: int, now_ns: int) -> None:
         """A snapshot was begun at this boundary."""
         self._first_step = _NEVER

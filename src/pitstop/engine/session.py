@@ -163,11 +163,6 @@ class Session:
             return open_saved_state(received.fds)
         raise PeerFault(f"Checkpoint {point.checkpoint}: {reason_of(received.message)}.")
 
-    def request_stop(self, reason: str) -> None:
-        """The script asks for a stop; it is obeyed at the next boundary."""
-        self.report(StopRequested(source="script", urgency="graceful", reason=reason))
-        self.beacon.request_stop(Stop.GRACEFUL)
-
     # -- the step boundary ---------------------------------------------------
 
     def start_steps(self, step: int, *, repeats: bool = False) -> None:
@@ -184,11 +179,15 @@ class Session:
     def stop_requested(self) -> bool:
         return self.beacon.stop() != 0
 
-    def due(self, step: int, now_ns: int) -> bool:
-        """Whether anything is to be done at this boundary; the hot path."""
+    def due(self, step: int, now_ns: int, *, waits: bool = False) -> bool:
+        """Whether anything is to be done at this boundary; the hot path.
+
+        What nobody has asked for `waits` where a better moment is to come.
+        """
+        planned = self._cadence.asked if waits else self._cadence.due
         return (
             self.beacon.stop() != 0
-            or self._cadence.due(step, now_ns)
+            or planned(step, now_ns)
             or self.beacon.checkpoint_requests() != self._checkpoints_seen
         )
 

@@ -149,9 +149,6 @@ class _Autoload:
         """This process takes a role in a cluster."""
         from pitstop.engine import cluster_role
 
-        if role == "coordinator" and self._recorder is not None:
-            # What it calls runs on the workers, in no order.
-            self._recorder.switch_off()
         cluster_role.take(self._socket_path, role, cluster, task)
 
     def serve(self) -> int | None:

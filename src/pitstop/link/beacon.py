@@ -65,6 +65,7 @@ class Phase(enum.IntEnum):
     RESTORING = 6
     SAVING = 7
     ENDED = 8
+    WAITING = 9
 
 
 _PHASES = frozenset(Phase)

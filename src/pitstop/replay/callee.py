@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pitstop.replay import values
+from pitstop.replay.values import Form
 from pitstop.tensorflow import private
 
 
@@ -95,6 +97,47 @@ class MethodCallee:
 
 
 @dataclass(frozen=True)
+class ClosureCallee(FunctionCallee):
+    """A `tf.function` that a coordinator has a worker run."""
+
+    feeds_itself: bool = True
+
+    @property
+    def name(self) -> str:
+        """The name of the Python function, as it is scheduled."""
+        return f"schedule {super().name}"
+
+    def variables(self) -> list[Any]:
+        """None whose value is certain: workers change them at the same time."""
+        return []
+
+
+@dataclass(frozen=True)
+class CoordinatorCallee:
+    """`join` or `done` of a coordinator."""
+
+    owner: Any
+    name: str
+    feeds_itself: bool = False
+
+    def traces(self) -> int:
+        """It is not traced."""
+        return 0
+
+    def trains(self) -> bool:
+        """What it waits for has trained."""
+        return False
+
+    def variables(self) -> list[Any]:
+        """None."""
+        return []
+
+    def is_eager(self) -> bool:
+        """It runs no code of the script."""
+        return False
+
+
+@dataclass(frozen=True)
 class Call:
     """One call that the script makes."""
 
@@ -102,6 +145,18 @@ class Call:
     run: Callable[[], Any]
     args: Sequence[Any]
     kwargs: Mapping[str, Any]
+
+    def flatten(self, result: Any) -> tuple[Form, bytes]:
+        """What is recorded of its result, see `values`.
+
+        Raises:
+            NotRecordable: it cannot be recorded.
+        """
+        return values.flatten(result)
+
+    def build(self, form: Form, data: memoryview) -> Any:
+        """The result that was recorded."""
+        return values.build(form, data)
 
     def advances_input(self) -> bool:
         """Whether it may leave an input of the script in another state than it was."""

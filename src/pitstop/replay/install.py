@@ -14,9 +14,16 @@ from pitstop.engine import earlier_files
 from pitstop.engine.changed_files import CHANGED
 from pitstop.engine.fence import observing
 from pitstop.engine.session import Session
-from pitstop.replay.callee import Call, FunctionCallee, MethodCallee
+from pitstop.replay.callee import (
+    Call,
+    ClosureCallee,
+    CoordinatorCallee,
+    FunctionCallee,
+    MethodCallee,
+)
+from pitstop.replay.closures import ClosureCall, Closures, CoordinatorCall
 from pitstop.replay.recorder import Recorder
-from pitstop.tensorflow import private
+from pitstop.tensorflow import private, variable_use
 from pitstop.tensorflow.variables import VariableRegistry
 
 _Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -36,14 +43,15 @@ def watch_functions(
     """Leads calls of `tf.function`s and reads of variables to a recorder."""
     recorder = Recorder(open_session, registry)
     private.replace_function_call(functools.partial(_function_call, recorder))
-    private.before_variable_read(recorder.reads)
-    private.after_variable_write(observing(spoils=True)(recorder.wrote))
-    private.after_gradient(observing()(recorder.took_gradients))
+    variable_use.around_read(recorder.reads, recorder.has_read)
+    variable_use.after_write(observing(spoils=True)(recorder.wrote))
+    variable_use.after_gradient(observing()(recorder.took_gradients))
     private.replace_checkpoint_writes(_save(recorder), _other_write(recorder))
     _watch_weights(earlier_files.READ.note, CHANGED.note)
     private.on_hidden_random_op(recorder.traced.random_op)
     private.on_hidden_state_op(recorder.traced.state_op)
     private.on_input_op(recorder.traced.input_op)
+    _watch_coordinators(recorder)
     os.register_at_fork(after_in_child=recorder.switch_off)
     return recorder
 
@@ -54,6 +62,44 @@ def watch_models(recorder: Recorder, trainer: type, optimizer: type) -> None:
         setattr(trainer, name, _method(recorder, name, getattr(trainer, name)))
     for owner, name, wrap in ((trainer, "fit", _fit), (optimizer, "apply", _apply)):
         setattr(owner, name, wrap(recorder, getattr(owner, name)))
+
+
+def _watch_coordinators(recorder: Recorder) -> None:
+    owner = tf.distribute.coordinator.ClusterCoordinator
+    closures = Closures(owner.join, recorder.fetched)
+    construct, schedule = owner.__init__, owner.schedule
+
+    @functools.wraps(construct)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        # Threads that send closures begin in it.
+        recorder.coordinates(closures)
+        construct(self, *args, **kwargs)
+        closures.add(self)
+
+    @functools.wraps(schedule)
+    def scheduled(self: Any, fn: Any, args: Any = None, kwargs: Any = None) -> Any:
+        run = functools.partial(closures.wait, lambda: schedule(self, fn, args, kwargs))
+        if not private.is_function(fn):
+            return run()  # TensorFlow tells what is wrong
+        call = ClosureCall(ClosureCallee(fn), run, tuple(args or ()), dict(kwargs or {}), closures)
+        return recorder.call(call) if recorder.listens() else recorder.elsewhere(call)
+
+    owner.__init__, owner.schedule = __init__, scheduled
+    for name in ("join", "done"):
+        setattr(owner, name, _waiting(recorder, closures, getattr(owner, name)))
+
+
+def _waiting(
+    recorder: Recorder, closures: Closures, original: Callable[..., Any]
+) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def method(self: Any) -> Any:
+        run = functools.partial(closures.wait, functools.partial(original, self))
+        callee = CoordinatorCallee(self, original.__name__)
+        call = CoordinatorCall(callee, run, (), {}, closures)
+        return recorder.call(call) if recorder.listens() else run()
+
+    return method
 
 
 def _save(recorder: Recorder) -> _Wrap:

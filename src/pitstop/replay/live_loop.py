@@ -15,7 +15,8 @@ from pitstop.engine.state_capture import Position, StateCapture
 from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
 from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown
 from pitstop.link.beacon import Phase
-from pitstop.replay.loop_cut import make_cut
+from pitstop.replay.closures import ASYNCHRONOUS, Closures
+from pitstop.replay.loop_cut import make_cut, read_now
 from pitstop.replay.loop_identity import LoopIdentity
 from pitstop.replay.record import LoopRecord, RecordEntry, RecordFull, RecordKind
 from pitstop.tensorflow import randomness
@@ -45,6 +46,7 @@ class LiveLoop:
         index: int,
         step: int,
         identity: LoopIdentity,
+        closures: Closures | None = None,
     ) -> None:
         self.session = session
         self.index = index
@@ -58,7 +60,12 @@ class LiveLoop:
         self.keeps = not session.trainings.is_past(index)
         self._first_step = step
         self._registry = registry
-        self._level = level_of_process() or Exactness("exact_by_replay")
+        self._closures = closures
+        if closures is not None:
+            closures.beacon = session.beacon
+            self._level = ASYNCHRONOUS
+        else:
+            self._level = level_of_process() or Exactness("exact_by_replay")
         self._reported: Exactness | None = None
         self._boundary = StepBoundary(session)
         self._boundary.start()
@@ -76,6 +83,11 @@ class LiveLoop:
         self._boundary.start()
         self.session.start_steps(self.step)
         self.session.beacon.write_phase(Phase.TRAIN)
+
+    def settle(self) -> None:
+        """Waits for what the script has scheduled, see `Closures.settle`."""
+        if self._closures is not None:
+            self._closures.settle()
 
     def doubt(self, reason: str) -> None:
         """A resume will not be exact; the first reason is the one that is told."""
@@ -128,7 +140,9 @@ class LiveLoop:
         self.publish(now_ns)
         if now_ns >= self.session.vitals.due_ns:
             self.session.vitals.tell(lambda: {"allocators": allocators()})
-        self._boundary.obey(self.step, self.take)
+        waits = self._closures is not None and not self._closures.is_consistent(now_ns)
+        if not waits or self.session.due(self.step, now_ns, waits=True):
+            self._boundary.obey(self.step, self.take)
 
     def obey_stop(self) -> None:
         """A call is about to run: where nothing is saved, nothing is lost by stopping here.
@@ -167,7 +181,7 @@ class LiveLoop:
         Only code of ours runs in here: whatever goes wrong, the user's training
         must not end because of it.
         """
-        if not self.keeps:
+        if not (self.keeps and (self._closures is None or self._closures.settles())):
             return None
         try:
             return self._cut(milestone)
@@ -179,6 +193,10 @@ class LiveLoop:
         done = self.step - self._first_step
         position = Position(self.step, self.index, 0, done, "steps", milestone)
         held = self._registry.hold()
+        if self._closures is not None:
+            held = read_now(held)
+            for entry in self._closures.unrecorded():
+                self.note(entry)
         self.report_level(held.refused)
         first = self.first_random, self.identity
         return make_cut(position, self._level, held, self.record, *first)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pitstop.engine.exactness import Exactness
@@ -39,3 +40,13 @@ def make_cut(
     }
     arrays = [HeldTensor.of_array(name, array) for name, array in encoder.arrays.items()]
     return StateCapture(position, (*held.tensors, entries, *arrays), state)
+
+
+def read_now(held: HeldVariables) -> HeldVariables:
+    """The same, with values that have come from where they are: a later read may find others."""
+    return replace(held, tensors=[_read(each) for each in held.tensors])
+
+
+def _read(tensor: HeldTensor) -> HeldTensor:
+    data = tensor.read()
+    return HeldTensor(tensor.spec, lambda: data)

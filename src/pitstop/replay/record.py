@@ -7,7 +7,8 @@ One tensor of a checkpoint holds the entries, each a header and a payload:
                       entry of this name, and no payload
     u32 name          index into `names`: what was called, with what
     u32 form          index into `forms`: what it returned (see `values`)
-    u32 given         checksum of what it was given, 0 where nothing was
+    u32 given         checksum of what it was given, 0 where nothing was; of a RESULT the number
+                      of its closure
     payload           the bytes of the value, as many as the form says
 
 Names, forms and the lengths of payloads are few; they are the JSON beside it.
@@ -39,15 +40,16 @@ class RecordKind(enum.IntEnum):
     CALL = 1
     READ = 2
     END = 3
+    RESULT = 4
 
 
 @dataclass(frozen=True)
 class RecordEntry:
-    """One recorded call, or read of a variable, or the end of the loop.
+    """One recorded call, or read of a variable, or the end of the loop, or a closure's result.
 
     Attributes:
         traced: a graph was traced in it, so that it is executed on a resume too.
-        given: checksum of the arguments.
+        given: checksum of the arguments; of a result the number of its closure.
     """
 
     kind: RecordKind

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -21,8 +20,9 @@ from pitstop.engine.session import Session
 from pitstop.engine.step_recorder import began_seconds
 from pitstop.errors import PeerFault
 from pitstop.link.beacon import Phase
-from pitstop.replay import first_step, signature, values
-from pitstop.replay.callee import Call, Callee
+from pitstop.replay import first_step, reasons, signature, values
+from pitstop.replay.callee import Call, Callee, ClosureCallee
+from pitstop.replay.closures import Closures
 from pitstop.replay.first_step import FirstStep
 from pitstop.replay.guarded import guarded
 from pitstop.replay.live_loop import LiveLoop
@@ -30,34 +30,15 @@ from pitstop.replay.loop_identity import LoopIdentity
 from pitstop.replay.record import RecordEntry, RecordKind
 from pitstop.replay.repetition import OWN_RESUME, Repetition
 from pitstop.replay.traced import TracedFunctions
+from pitstop.replay.variable_labels import VariableLabels
 from pitstop.tensorflow import private, randomness
 from pitstop.tensorflow.variables import VariableRegistry
 
-_EAGER_LOOP = (
-    "gradients are applied outside of any tf.function, so that no step can be told from the "
-    "next; put the step into a tf.function, or use pitstop.start and run.steps, two lines"
-)
-_TAPED = (
-    "{} is called while a gradient tape is open, which an answer from the record cannot lead "
-    "through; take the gradients inside of the tf.function"
-)
-_NO_SEED = (
-    "the script sets no seed, so that it draws other input when it is repeated; "
-    "call keras.utils.set_random_seed first"
-)
 _FIT = "fit"
 
 
 class _Place(threading.local):
     inside = False
-
-
-@dataclass(frozen=True)
-class _Numbers:
-    """Variables by identity, when so many had been created."""
-
-    created: int
-    by_identity: dict[int, int]
 
 
 class Recorder:
@@ -82,7 +63,7 @@ class Recorder:
         self._open_session = open_session
         self._registry = registry
         self.traced = TracedFunctions()
-        self._thread = 0
+        self._thread = self._home = 0
         self._place = _Place()
         self._beginning = threading.Lock()
         self._off = False
@@ -91,7 +72,8 @@ class Recorder:
         self._signatures = signature.Signatures()
         self._seen: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
         self._gradients_taken = False
-        self._numbers = _Numbers(-1, {})
+        self._labels = VariableLabels(registry)
+        self._closures: Closures | None = None
 
     @property
     def loop(self) -> LiveLoop | None:
@@ -102,13 +84,18 @@ class Recorder:
         """Everything is left alone from now on, as in a forked data worker."""
         self._off = True
 
+    def coordinates(self, closures: Closures) -> None:
+        """The steps are closures that workers run; threads of the coordinator send them."""
+        self._closures = closures
+        self._home = threading.get_ident()
+
     # -- what the script does ------------------------------------------------------
 
     def listens(self) -> bool:
         """Whether a call that is made now is the script's own."""
         return (
             not (self._place.inside or self._off)
-            and self._thread in (0, threading.get_ident())
+            and (self._thread or self._home) in (0, threading.get_ident())
             and bool(tf.executing_eagerly())
         )
 
@@ -122,8 +109,11 @@ class Recorder:
                 self._loop.obey_stop()
             result, traced = self._run(call)
             self._observe(call, result, traced=traced, taped=taped)
+            if self._closures is not None:
+                self._closures.raise_failure()
             if self._repetition is not None:
-                return self._reply(self._repetition, self._next_call(self._repetition, call))
+                entry = self._next_call(self._repetition, call)
+                return self._reply(self._repetition, call, entry)
             return result
 
     @observing(spoils=True)
@@ -133,7 +123,7 @@ class Recorder:
             return
         if self._loop is not None and self._repetition is None:
             if taped:
-                self._loop.give_up(_TAPED.format(call.callee.name))
+                self._loop.give_up(reasons.TAPED.format(call.callee.name))
             self._note_call(self._loop, call, result, traced=traced)
 
     def elsewhere(self, call: Call) -> Any:
@@ -147,6 +137,8 @@ class Recorder:
     def _beside(self, callee: Callee) -> None:
         if self._loop is None or not self._loop.keeps:
             return
+        if self._closures is not None and not isinstance(callee, ClosureCallee):
+            return  # the coordinator sends a closure
         if self.traced.trains(callee):
             self._loop.give_up(f"{callee.name} trains at the same time in another thread")
         elif callee.variables():
@@ -163,14 +155,29 @@ class Recorder:
         if self._loop is None or not self.listens() or not private.is_eager_variable(variable):
             return
         with self._within():
-            name = self._name(variable)
+            name = self._labels.of(variable)
             if self._repetition is not None:
-                entry = self._repetition.look(name)
-                if entry is not None:
-                    variable.assign(values.build(entry.form, entry.data))
+                self._repetition.recall(variable, name)
                 self._answered(self._repetition)
-            elif self._loop.keeps:
-                self._note_read(self._loop, name, variable)
+            elif self._loop.keeps and self._closures is None:
+                self._note_read(self._loop, name, private.hold_value(variable))
+
+    def has_read(self, variable: Any, value: Any) -> None:
+        """The same, which workers change at the same time: what the script has got is noted."""
+        if self._closures is None or self._loop is None or self._repetition is not None:
+            return
+        if self._loop.keeps and self.listens() and private.is_eager_variable(variable):
+            with self._within():
+                self._note_read(self._loop, self._labels.of(variable), value)
+
+    def fetched(self, remote: Any, value: Any) -> None:
+        """The script looks at what a closure returned."""
+        if self._closures is None or self._loop is None or not self.listens():
+            return
+        with self._within():
+            entry = self._closures.result(remote, value) if self._loop.keeps else None
+            if entry is not None:
+                self._loop.note(entry)
 
     def writes(self, run: Callable[[], Any], instead: Callable[[], Any]) -> Any:
         """Runs what writes the script's own checkpoint; gives `instead` in a repetition."""
@@ -178,13 +185,6 @@ class Recorder:
             return run()
         with self._within():
             return run() if self._repetition is None else instead()
-
-    def _name(self, variable: Any) -> str:
-        # Names of variables are not unique, and new ones may get the identity of old ones.
-        if self._numbers.created != self._registry.created:
-            self._numbers = _Numbers(self._registry.created, self._registry.indices())
-        number = self._numbers.by_identity.get(id(variable), -1)
-        return f"{number}: {variable.name} {variable.dtype.name}{variable.shape}"
 
     def applies_gradients(self) -> None:
         """A Keras optimizer is applied, by the script itself.
@@ -196,7 +196,7 @@ class Recorder:
             return
         with self._within():
             if self._loop is not None:
-                self._loop.give_up(_EAGER_LOOP)
+                self._loop.give_up(reasons.EAGER_LOOP)
             self._eager_step()
 
     def took_gradients(self) -> None:
@@ -222,7 +222,7 @@ class Recorder:
             if session is None:
                 return
             self._loop = self._new_loop(session, LoopIdentity(Identity(), {}))
-            self._loop.give_up(_EAGER_LOOP)
+            self._loop.give_up(reasons.EAGER_LOOP)
             self._loop.start()
         self._loop.obey_stop()
         self._loop.step_done(None, memoryview(b""))
@@ -278,16 +278,16 @@ class Recorder:
     def _note_result(self, loop: LiveLoop, call: Call, result: Any, *, traced: bool) -> memoryview:
         name = call.callee.name
         with guarded(loop, f"{name} returns"):
-            form, data = values.flatten(result)
+            form, data = call.flatten(result)
             name, given = self._describe(call, loop)
             view = memoryview(data)
             loop.note(RecordEntry(RecordKind.CALL, name, form, view, traced, given))
             return view
         return memoryview(b"")
 
-    def _note_read(self, loop: LiveLoop, name: str, variable: Any) -> None:
+    def _note_read(self, loop: LiveLoop, name: str, value: Any) -> None:
         with guarded(loop, f"variable {name} holds"):
-            form, data = values.flatten(private.hold_value(variable))
+            form, data = values.flatten(value)
             loop.note(RecordEntry(RecordKind.READ, name, form, memoryview(data)))
 
     def _describe(self, call: Call, loop: LiveLoop) -> tuple[str, int]:
@@ -302,14 +302,14 @@ class Recorder:
         if entry.traced or unseen or call.advances_input():
             # For the variables, graphs and draws of it; the result is known.
             self._run(call)
-        return self._reply(repetition, entry)
+        return self._reply(repetition, call, entry)
 
     def _next_call(self, repetition: Repetition, call: Call) -> RecordEntry:
         name, given = self._describe(call, repetition.loop)
         return repetition.next(RecordKind.CALL, name, given)
 
-    def _reply(self, repetition: Repetition, entry: RecordEntry) -> Any:
-        value = values.build(entry.form, entry.data)
+    def _reply(self, repetition: Repetition, call: Call, entry: RecordEntry) -> Any:
+        value = call.build(entry.form, entry.data)
         self._answered(repetition)
         return value
 
@@ -336,8 +336,8 @@ class Recorder:
             return True
         if alone:
             loop.give_up(alone)
-        if private.eager_seed()[0] is None:
-            loop.doubt(_NO_SEED)
+        if private.eager_seed()[0] is None and self._closures is None:
+            loop.doubt(reasons.NO_SEED)
             randomness.seed_if_unseeded()
         loop.start()
         return True
@@ -362,7 +362,7 @@ class Recorder:
 
     def _new_loop(self, session: Session, identity: LoopIdentity) -> LiveLoop:
         step, index = session.beacon.progress().step, session.trainings.next_index()
-        return LiveLoop(session, self._registry, index, step, identity)
+        return LiveLoop(session, self._registry, index, step, identity, self._closures)
 
     def _repeat(self, loop: LiveLoop, point: RestorePoint, read: ReadBack) -> str:
         """Repeats the saved loop; or says why it is left alone."""
@@ -371,7 +371,7 @@ class Recorder:
             saved = loop.session.fetch(point)
         except PeerFault:
             raise Refused from None
-        repetition = Repetition(loop, self._registry, saved)
+        repetition = Repetition(loop, self._registry, saved, self._closures)
         why_another = repetition.why_another(read)
         if not why_another:
             self._repetition = repetition

@@ -6,6 +6,7 @@ import atexit
 import os
 import sys
 import time
+from typing import Any
 
 from pitstop.engine.changed_files import CHANGED
 from pitstop.engine.earlier_files import ReadBack
@@ -17,7 +18,8 @@ from pitstop.errors import ResumeRefused
 from pitstop.events import FitRestored, Notice, Restored
 from pitstop.exit_codes import EXIT_REFUSED
 from pitstop.link.beacon import Phase
-from pitstop.replay import loop_identity, record
+from pitstop.replay import loop_identity, record, values
+from pitstop.replay.closures import Closures
 from pitstop.replay.live_loop import LiveLoop
 from pitstop.replay.loop_identity import LoopIdentity
 from pitstop.replay.muted_output import MutedOutput
@@ -42,6 +44,9 @@ _OTHER_LOOKS = (
     "the script looks at variables at other places than before ({}): what it does depends on the "
     "clock, or on something else that changes"
 )
+_OTHER_RESULT = (
+    "The script changed: it looks at the result of closure {} of its loop, and did not before."
+)
 _OTHER_INPUT = (
     "the script draws other input than it did before; seed everything it draws from "
     "(keras.utils.set_random_seed, numpy's default_rng)"
@@ -56,7 +61,13 @@ class Repetition:
         over: it is live.
     """
 
-    def __init__(self, loop: LiveLoop, registry: VariableRegistry, saved: SavedState) -> None:
+    def __init__(
+        self,
+        loop: LiveLoop,
+        registry: VariableRegistry,
+        saved: SavedState,
+        closures: Closures | None = None,
+    ) -> None:
         self.over = False
         self.loop = loop
         self._registry = registry
@@ -72,6 +83,7 @@ class Repetition:
             raise self._refused("The run was saved in model.fit, and the script now has a loop.")
         self._total = int(described["entries"])
         self._entries = record.read(saved.tensors[record.TENSOR], described)
+        self._closures = closures
 
     def why_another(self, read: ReadBack) -> str:
         """Why the script does something else than what is saved; empty where it does the same.
@@ -103,6 +115,7 @@ class Repetition:
         loop.session.beacon.write_position(
             position.step, 0, position.step_in_epoch, time.monotonic_ns(), float("nan")
         )
+        self._remember_results()
         message = (
             f"repeating the script up to step {position.step}: its steps are answered from the "
             "record, and its output is held back until then."
@@ -110,6 +123,27 @@ class Repetition:
         loop.session.report(Notice("replaying", message))
         self._muted.begin()
         atexit.register(self._script_ended)
+
+    def _remember_results(self) -> None:
+        """Takes the results of closures out of the order: the script may look at them any time."""
+        if self._closures is None:
+            return
+        entries = list(self._entries)
+        results = [each for each in entries if each.kind is RecordKind.RESULT]
+        for entry in results:
+            self.loop.note(entry)
+        self._closures.remember(results, self._lacks_result)
+        self._total -= len(results)
+        self._entries = (each for each in entries if each.kind is not RecordKind.RESULT)
+
+    def _lacks_result(self, number: int) -> LoopDiverged:
+        return self._refused(_OTHER_RESULT.format(number + 1))
+
+    def recall(self, variable: Any, name: str) -> None:
+        """Gives a variable what it held here, as far as anybody had looked at it; see `look`."""
+        entry = self.look(name)
+        if entry is not None:
+            variable.assign(values.build(entry.form, entry.data))
 
     def look(self, name: str) -> RecordEntry | None:
         """What a variable held here; None where nobody had looked at it.
@@ -186,6 +220,7 @@ class Repetition:
 
     def _go_live(self) -> None:
         saved, loop = self._saved, self.loop
+        loop.settle()
         try:
             doubt = self._registry.restore_all(saved)
         except ResumeRefused as refusal:

@@ -6,7 +6,6 @@ turns the instrumentation off with a clear word instead of half working.
 
 from __future__ import annotations
 
-import functools
 import os
 import random
 from collections.abc import Callable, Iterable, Mapping
@@ -164,6 +163,12 @@ def replace_function_call(wrap: Callable[[Callable[..., Any]], Callable[..., Any
         owner.__call__ = wrap(owner.__call__)
 
 
+def is_function(value: Any) -> bool:
+    """Whether this is a `tf.function`, or one of its traces."""
+    kinds = (polymorphic_function.Function, concrete_function.ConcreteFunction)
+    return isinstance(value, kinds)
+
+
 def function_name(function: Any) -> str:
     """The name of the Python function behind a `tf.function`."""
     if isinstance(function, concrete_function.ConcreteFunction):
@@ -215,61 +220,6 @@ def _writes_trainable(graph: Any) -> bool:
         for index, tensor in enumerate(graph.inputs)
         if tensor.dtype == tf.resource and index not in unwritten
     )
-
-
-_WRITES = ("assign", "assign_add", "assign_sub")
-_READS = ("_read_variable_op", "sparse_read", "gather_nd")
-
-
-def before_variable_read(notify: Callable[[Any], None]) -> None:
-    """Calls `notify` with a variable before its value is read, by whatever needs it."""
-    bases = (resource_variable_ops.BaseResourceVariable, resource_variable_ops._UnreadVariable)
-    for base in bases:
-        for name in _READS:
-            if name in vars(base):
-                setattr(base, name, _notifying(getattr(base, name), notify))
-    # Draws of a `tf.random.Generator` read its state in their kernel.
-    generator = stateful_random_ops.Generator
-    original = generator._skip_single_var
-
-    def skip(self: Any, variable: Any, delta: Any) -> Any:
-        notify(variable)
-        return original(self, variable, delta)
-
-    generator._skip_single_var = skip
-
-
-def after_variable_write(notify: Callable[[Any], None]) -> None:
-    """Calls `notify` with a variable after Python code has changed its value."""
-    base = resource_variable_ops.BaseResourceVariable
-    for name in _WRITES:
-        setattr(base, name, _told_after(getattr(base, name), notify))
-
-
-def after_gradient(notify: Callable[[], None]) -> None:
-    """Calls `notify` after a tape was asked for gradients."""
-    tf.GradientTape.gradient = _told_after(tf.GradientTape.gradient, lambda _: notify())
-
-
-def _told_after(original: Callable[..., Any], notify: Callable[[Any], None]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def write(self: Any, *args: Any, **kwargs: Any) -> Any:
-        result = original(self, *args, **kwargs)
-        notify(self)
-        return result
-
-    return write
-
-
-def _notifying(original: Callable[..., Any], notify: Callable[[Any], None]) -> Callable[..., Any]:
-    notify = observing(spoils=True)(notify)
-
-    @functools.wraps(original)
-    def read(self: Any, *args: Any, **kwargs: Any) -> Any:
-        notify(self)
-        return original(self, *args, **kwargs)
-
-    return read
 
 
 def is_eager_tensor(value: Any) -> bool:

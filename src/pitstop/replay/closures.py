@@ -1,0 +1,238 @@
+"""The steps that a coordinator sends to the workers of a cluster, and what they return."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
+
+import tensorflow as tf
+
+from pitstop.engine.exactness import Exactness
+from pitstop.link.beacon import Beacon, Phase
+from pitstop.replay import values
+from pitstop.replay.callee import Call
+from pitstop.replay.record import RecordEntry, RecordKind
+from pitstop.replay.values import Form, NotRecordable
+
+ASYNCHRONOUS = Exactness(
+    "not_exact",
+    "asynchronous: workers take steps in another order, and begin their input anew; consistent: "
+    "no completed closure is lost, one may be repeated if a worker dies",
+)
+_PATIENCE_NS = 60_000_000_000
+"""Without a join of the script for so long, a snapshot waits for the closures by itself."""
+_RESULT = "result"
+_Result = tuple[Form, memoryview]
+_Lacking = Callable[[int], BaseException]
+
+
+class Closures:
+    """Those of one process, numbered as they were scheduled since the loop's first.
+
+    What the workers compute is not in order, so that nothing can be saved between two closures
+    before all that were scheduled have ended.
+
+    Args:
+        join: the original `ClusterCoordinator.join`.
+        fetched: told of a remote value and what it holds, when anybody looks at it.
+    """
+
+    def __init__(self, join: Callable[[Any], None], fetched: Callable[[Any, Any], None]) -> None:
+        self.beacon: Beacon | None = None
+        self._join = join
+        self._fetched = fetched
+        self._coordinators: WeakSet[Any] = WeakSet()
+        self._count = 0
+        self._numbers: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+        self._unrecorded: WeakValueDictionary[int, Any] = WeakValueDictionary()
+        self._results: dict[int, _Result] = {}
+        self._lacking: _Lacking = KeyError
+        self._kinds: set[type] = set()
+        self._settled, self._settled_ns = True, time.monotonic_ns()
+        self._failure: Exception | None = None
+
+    def add(self, coordinator: Any) -> None:
+        """One more coordinator, whose closures are waited for."""
+        self._coordinators.add(coordinator)
+
+    # -- what the script does ------------------------------------------------------
+
+    def wait(self, run: Callable[[], Any]) -> Any:
+        """Runs what may wait for the workers, and says so in the meantime."""
+        beacon = self.beacon
+        if beacon is None or beacon.phase() is not Phase.TRAIN:
+            return run()
+        beacon.write_phase(Phase.WAITING)
+        try:
+            return run()
+        finally:
+            beacon.write_phase(Phase.TRAIN)
+
+    def scheduled(self, remote: Any) -> None:
+        """The next closure, and where its result will be."""
+        self._numbers[remote] = self._count
+        self._unrecorded[self._count] = remote
+        self._count += 1
+        self._settled = False
+        self._watch(type(remote))
+
+    def result(self, remote: Any, value: Any) -> RecordEntry | None:
+        """What is to be recorded now that the script looks at a result; None for nothing."""
+        number = self._numbers.get(remote, -1)
+        if self._unrecorded.pop(number, None) is None:
+            return None
+        with suppress(NotRecordable):
+            return _entry(number, value)
+        return None
+
+    def _watch(self, kind: type) -> None:
+        if kind in self._kinds:
+            return
+        self._kinds.add(kind)
+        owner: Any = kind
+        original = owner.get
+
+        @functools.wraps(original)
+        def get(remote: Any) -> Any:
+            value = self.wait(functools.partial(original, remote))
+            self._fetched(remote, value)
+            return value
+
+        owner.get = get
+
+    # -- a consistent point ----------------------------------------------------------
+
+    def is_consistent(self, now_ns: int) -> bool:
+        """Whether a snapshot may be taken here without much of a wait."""
+        return self._settled or now_ns - self._settled_ns >= _PATIENCE_NS
+
+    def settle(self) -> None:
+        """Waits until all that was scheduled has ended.
+
+        Raises:
+            Exception: what a closure of the script has raised.
+        """
+        self.wait(self._join_all)
+        self.joined()
+
+    def joined(self) -> None:
+        """All that was scheduled has ended."""
+        self._settled, self._settled_ns = True, time.monotonic_ns()
+
+    def settles(self) -> bool:
+        """The same, before a cut; what a closure has raised is kept for `raise_failure`."""
+        try:
+            self.settle()
+        except Exception as failure:  # noqa: BLE001 - the script's own
+            self._failure = failure
+        return self._failure is None
+
+    def raise_failure(self) -> None:
+        """Gives the script what its closure has raised, as TensorFlow would have in its place.
+
+        Raises:
+            Exception: that.
+        """
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def unrecorded(self) -> Iterable[RecordEntry]:
+        """The results, all there, that the script may still look at; each is given once."""
+        for remote in list(self._unrecorded.values()):
+            entry = self.result(remote, remote.get())
+            if entry is not None:
+                yield entry
+
+    def _join_all(self) -> None:
+        for coordinator in list(self._coordinators):
+            self._join(coordinator)
+
+    # -- an earlier attempt's ----------------------------------------------------------
+
+    def remember(self, results: Iterable[RecordEntry], lacking: _Lacking) -> None:
+        """What closures have returned in an earlier attempt.
+
+        Args:
+            results: as they were recorded.
+            lacking: what is raised for a closure without a result.
+        """
+        self._results = {each.given: (each.form, each.data) for each in results}
+        self._lacking = lacking
+
+    def answer(self) -> AnsweredValue:
+        """The next closure, which an earlier attempt has computed."""
+        number, self._count = self._count, self._count + 1
+        return AnsweredValue(number, self._results.get(number), self._lacking)
+
+
+class AnsweredValue(tf.distribute.coordinator.RemoteValue):
+    """The result of a closure that an earlier attempt has computed."""
+
+    def __init__(self, number: int, result: _Result | None, lacking: _Lacking) -> None:
+        self._number = number
+        self._result = result
+        self._lacking = lacking
+
+    def get(self) -> Any:
+        """The result, as tensors."""
+        if self._result is None:
+            raise self._lacking(self._number)
+        return values.build(*self._result)
+
+    def fetch(self) -> Any:
+        """The result, as arrays."""
+        return tf.nest.map_structure(
+            lambda each: each.numpy() if hasattr(each, "numpy") else each, self.get()
+        )
+
+
+@dataclass(frozen=True)
+class ClosureCall(Call):
+    """A closure that the script schedules.
+
+    Attributes:
+        closures: of this process.
+    """
+
+    closures: Closures
+
+    def advances_input(self) -> bool:
+        """Workers begin their input anew."""
+        return False
+
+    def flatten(self, result: Any) -> tuple[Form, bytes]:
+        """Its result comes later."""
+        self.closures.scheduled(result)
+        return ("none",), b""
+
+    def build(self, form: Form, data: memoryview) -> Any:
+        """What stands for its result."""
+        return self.closures.answer()
+
+
+@dataclass(frozen=True)
+class CoordinatorCall(Call):
+    """The script waits for all closures (`join`), or asks whether they are done.
+
+    Attributes:
+        closures: of this process.
+    """
+
+    closures: Closures
+
+    def flatten(self, result: Any) -> tuple[Form, bytes]:
+        """Nothing, or the answer."""
+        if result is not False:
+            self.closures.joined()
+        return super().flatten(result)
+
+
+def _entry(number: int, value: Any) -> RecordEntry:
+    form, data = values.flatten(value)
+    return RecordEntry(RecordKind.RESULT, _RESULT, form, memoryview(data), given=number)
