@@ -1,6 +1,6 @@
 """Train one model whose variables lie on parameter servers, in a loop of its own.
 
-    pitstop launch --workers 2 --ps 2 -- python examples/cluster_parameter_servers.py
+pitstop launch --workers 2 --ps 2 -- python examples/cluster_parameter_servers.py
 """
 
 import argparse

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -53,6 +54,19 @@ def forked() -> Iterator[Interpreter]:
     """
     with forking("tensorflow", "keras") as python:
         yield (python,)
+
+
+@pytest.fixture
+def network() -> Iterator[tuple[str, ...]]:
+    """The words that run a command in a network of its own: TensorFlow's servers hear everybody."""
+    hold = ["unshare", "-n", "sh", "-c", "ip link set lo up && echo up && exec sleep 600"]
+    with subprocess.Popen(hold, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        try:
+            assert holder.stdout.readline() == b"up\n"
+            yield ("nsenter", "-n", "-t", str(holder.pid), "--")
+        finally:
+            holder.kill()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,19 +37,6 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root"),
     pytest.mark.timeout(300),
 ]
-
-
-@pytest.fixture
-def network() -> Iterator[tuple[str, ...]]:
-    """The words that run a command in a network of its own: TensorFlow's servers hear everybody."""
-    hold = ["unshare", "-n", "sh", "-c", "ip link set lo up && echo up && exec sleep 600"]
-    with subprocess.Popen(hold, stdout=subprocess.PIPE) as holder:
-        assert holder.stdout is not None
-        try:
-            assert holder.stdout.readline() == b"up\n"
-            yield ("nsenter", "-n", "-t", str(holder.pid), "--")
-        finally:
-            holder.kill()
 
 
 @dataclass(frozen=True)

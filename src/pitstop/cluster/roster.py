@@ -13,7 +13,7 @@ from pitstop.cluster.messages import PROTOCOL, Beat, EndReport, JoinRequest
 from pitstop.cluster.spec import ClusterSpec, Task
 from pitstop.record import record
 
-_STORES = "ps"
+STORES = "ps"
 """The kind of task that others need until their end."""
 
 
@@ -89,6 +89,11 @@ def heard(roster: Roster, task: Task, message: Beat | EndReport, now_seconds: fl
     return roster.with_member(replace(member, beat=message, lease=lease))
 
 
+def is_new_process(before: Beat, now: Beat) -> bool:
+    """Whether a member that served has begun again."""
+    return before.serves and not now.serves and now.state == "starting"
+
+
 def parted(roster: Roster, task: Task, now_seconds: float) -> Roster:
     """After the connection of a member was closed: it may come back."""
     member = roster.members[task]
@@ -127,7 +132,7 @@ def next_to_release(roster: Roster, outcome: str) -> tuple[Task, ...]:
         roster: the members.
         outcome: of the leader, see `Release`.
     """
-    others = [member for member in roster.live if member.task.kind != _STORES]
+    others = [member for member in roster.live if member.task.kind != STORES]
     stage = others or list(roster.live)
     return tuple(
         member.task

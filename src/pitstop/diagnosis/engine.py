@@ -55,6 +55,7 @@ RULES: tuple[Rule, ...] = (
     hangs.stood_still,
     hangs.lost_a_worker,
     servers.released_by_leader,
+    servers.store_lost,
     servers.server_waits,
     numerics.nan_loss,
     quiet_ends.dataset_exhausted,

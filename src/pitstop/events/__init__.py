@@ -35,6 +35,7 @@ from pitstop.events.clusters import (
     MemberEnded,
     MemberJoined,
     MemberReleased,
+    MemberRestarted,
     RoleTaken,
 )
 from pitstop.events.supervision import (

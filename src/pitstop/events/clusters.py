@@ -58,6 +58,14 @@ class MemberEnded(Event):
 
 
 @record
+class MemberRestarted(Event):
+    """The process of another task has ended, and another is started, which holds nothing yet."""
+
+    task: str
+    host: str
+
+
+@record
 class LeaderFound(Event):
     """This member talks with the supervisor of the task that leads."""
 

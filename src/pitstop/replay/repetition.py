@@ -136,7 +136,7 @@ class Repetition:
         self._total -= len(results)
         self._entries = (each for each in entries if each.kind is not RecordKind.RESULT)
 
-    def _lacks_result(self, number: int) -> LoopDiverged:
+    def _lacks_result(self, number: int) -> Refused:
         return self._refused(_OTHER_RESULT.format(number + 1))
 
     def recall(self, variable: Any, name: str) -> None:

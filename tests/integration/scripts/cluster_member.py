@@ -31,7 +31,8 @@ def ask(number: int, _frame: FrameType | None) -> None:
 strategy = tf.distribute.ParameterServerStrategy(resolver)
 coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
 with strategy.scope():
-    steps = tf.Variable(0, dtype=tf.int64)
+    # Not trainable: a chief that trains is saved, and does not end by itself.
+    steps = tf.Variable(0, dtype=tf.int64, trainable=False)
 
 
 @tf.function

@@ -8,7 +8,15 @@ import re
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
-from pitstop.events import AttemptStarted, FitStarted, JsonValue, MemberReleased, RoleTaken
+from pitstop.events import (
+    AttemptStarted,
+    FitStarted,
+    JsonValue,
+    MemberEnded,
+    MemberReleased,
+    MemberRestarted,
+    RoleTaken,
+)
 
 _STARTED = re.compile(r"^.*Started server with target: ?(?P<target>\S+).*$", re.MULTILINE)
 """TensorFlow's words, from grpc_server_lib.cc."""
@@ -20,6 +28,11 @@ _NETWORK = (
     "Look at the run and the machine of {leader}; PITSTOP_CLUSTER_LEASE=SECONDS on all members has "
     "them wait for it longer."
 )
+_AT_THE_STORE = (
+    "Look at the run of {task}: `pitstop why` tells there why it ended. Run the command again, or "
+    "with --restarts: new servers get the variables of the last checkpoint."
+)
+_STORE_ENDS = {"lost": "went silent", "failed": "failed", "stopped": "was stopped"}
 _REMARK = 0.6
 _SEEN_WAITING = 0.9
 
@@ -42,6 +55,23 @@ def released_by_leader(evidence: Evidence) -> Finding | None:
         return Finding("worker_lost", 0.95, text, seen, (_NETWORK.format(leader=leader),))
     text = f"{leader} failed ({event.reason}), and this process was ended with it."
     return Finding("worker_lost", 0.95, text, seen, (_AT_THE_LEADER.format(leader=leader),))
+
+
+def store_lost(evidence: Evidence) -> Finding | None:
+    """A parameter server has gone, and the training with it."""
+    gone = (*evidence.all(MemberEnded), *evidence.all(MemberRestarted))
+    stores = [each for each in gone if each.task.startswith("ps ")]
+    if evidence.state != "failed" or evidence.stop is not None or not stores:
+        return None
+    event = stores[0]
+    state = event.state if isinstance(event, MemberEnded) else "ended, and was started again"
+    how = _STORE_ENDS.get(state, state)
+    text = (
+        f"{event.task} on {event.host} {how}, and the variables that it held are gone; "
+        "this process could not go on without them."
+    )
+    seen = (EvidenceItem("journal", f"{event.task}: {how}"),)
+    return Finding("worker_lost", 0.97, text, seen, (_AT_THE_STORE.format(task=event.task),))
 
 
 def server_waits(evidence: Evidence) -> Finding | None:

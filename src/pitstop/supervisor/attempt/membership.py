@@ -7,8 +7,9 @@ import time
 from collections.abc import Iterable, Iterator
 
 from pitstop.cluster.messages import Beat, Release
+from pitstop.cluster.roster import STORES
 from pitstop.cluster.spec import ClusterSpec, Task
-from pitstop.events import Event, MemberReleased, StopRequested
+from pitstop.events import Event, MemberEnded, MemberReleased, MemberRestarted, StopRequested
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.supervisor.attempt.plan import AttemptResources
 from pitstop.supervisor.control.requests import RequestDesk
@@ -20,6 +21,8 @@ from pitstop.supervisor.records import notices
 _WORKERS_SECONDS = 10.0
 """For the other members that train, before the leader saves."""
 _TURN_SECONDS = 0.1
+_WITHOUT_STORE_SECONDS = 10.0
+"""For the script, to fail by itself when a parameter server is gone; TensorFlow takes 1 to 4."""
 
 
 class Membership:
@@ -32,6 +35,7 @@ class Membership:
         self._watched = False
         self._ends_at_seconds = 0.0
         self._workers_until_seconds: float | None = None
+        self._store_lost: tuple[float, int] | None = None
 
     def begin(self) -> None:
         """An earlier attempt may have joined."""
@@ -61,6 +65,18 @@ class Membership:
         ):
             self._workers_until_seconds = None
             self._desk.release(EXIT_STOPPED)
+        yield from self._end_without_store()
+
+    def _end_without_store(self) -> Iterator[Occurrence]:
+        """Ends a training whose variables are gone, where it waits for them."""
+        lost, step = self._store_lost, self._resources.beacon.progress().step
+        if lost is None or not self._resources.lifecycle.is_calm:
+            return
+        if step != lost[1]:
+            self._store_lost = None  # What was lost is only the word of it.
+        elif time.monotonic() - lost[0] >= _WITHOUT_STORE_SECONDS:
+            self._store_lost = None
+            yield Trigger.HUNG
 
     def suspend(self) -> None:
         """Tells the others that nothing will be heard for a while, which is no reason to end."""
@@ -117,8 +133,17 @@ class Membership:
                 yield StopAsked(event)
             else:
                 yield event
+            if self._loses_store(event):
+                self._store_lost = time.monotonic(), self._resources.beacon.progress().step
             if isinstance(event, MemberReleased) and self._resources.lifecycle.is_live:
                 yield from self._end(event)
+
+    def _loses_store(self, event: Event) -> bool:
+        """Whether variables of this training have gone with a parameter server."""
+        role = self._resources.attempt_state.role
+        is_gone = isinstance(event, MemberEnded | MemberRestarted)
+        leads = role is not None and role.role == "coordinator"
+        return is_gone and leads and Task.parse(event.task).kind == STORES
 
     def _end(self, event: MemberReleased) -> Iterator[Occurrence]:
         if self._resources.attempt_state.serves:

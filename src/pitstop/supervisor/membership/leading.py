@@ -11,7 +11,7 @@ from pitstop.cluster.lease import BEAT_SECONDS, BeatLease
 from pitstop.cluster.messages import Beat, EndReport, JoinRequest, Release, StopProposal
 from pitstop.cluster.roster import ClusterMember, Roster
 from pitstop.cluster.spec import Task
-from pitstop.events import Event, MemberEnded, MemberJoined, Notice, StopRequested
+from pitstop.events import Event, MemberEnded, MemberJoined, MemberRestarted, Notice, StopRequested
 
 if TYPE_CHECKING:
     from pitstop.cluster.leader_server import LeaderServer
@@ -95,8 +95,12 @@ class Leading:
             case Heard(task, StopProposal() as proposal):
                 return stop_request(task, proposal)
             case Heard(task, Beat() | EndReport() as message):
+                before = self._roster.members[task]
                 self._roster = roster.heard(self._roster, task, message, time.monotonic())
-                return self._ended(task) if isinstance(message, EndReport) else None
+                if isinstance(message, EndReport):
+                    return self._ended(task)
+                if roster.is_new_process(before.beat, message):
+                    return MemberRestarted(str(task), before.host)
         return None
 
     def _joined(self, request: JoinRequest) -> Event:

@@ -15,6 +15,7 @@ from pitstop.events import (
     LevelKnown,
     MemberEnded,
     MemberReleased,
+    MemberRestarted,
     NonFiniteLoss,
     Notice,
     RestartCancelled,
@@ -163,7 +164,10 @@ def _elsewhere_line(event: Event) -> str:
             return f"{event.leader}: {event.reason}; what serves it here ends."
         case MemberEnded() if event.state != "completed":
             return f"{event.task} on {event.host} {_MEMBER_ENDS[event.state]}."
-        case RoleTaken() if event.role != "member":  # which says more, or trains, after that
+        case MemberRestarted():
+            return f"{event.task} on {event.host} has ended, and is started again."
+        case RoleTaken() if event.role not in ("member", "coordinator"):
+            # Which say more, or train, after that.
             return f"process {event.pid} {event.part}; {_UNSAVED}"
         case _:
             return ""

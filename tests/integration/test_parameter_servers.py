@@ -1,0 +1,169 @@
+"""Loops whose variables lie on parameter servers: no step of a worker is lost or counted twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from pitstop.events import CheckpointCommitted, LevelKnown, MemberRestarted, TrainerStopped
+from pitstop.exit_codes import EXIT_STOPPED
+from pitstop.store.run_folder import OUTPUT_FILE
+from pitstop.tensorflow import stored_values
+from tests.integration.keras_run import Started
+from tests.integration.supervisor import launch
+
+SCRIPT = Path(__file__).parent / "scripts" / "parameter_servers.py"
+EPOCHS, STEPS = 3, 40
+ALL = EPOCHS * STEPS + 1
+SHAPE = ("--workers", "2", "--ps", "2", "--run-dir", "run")
+SLOW, AT_ONCE = "0.02", "0"
+HELD = [[[ALL, ALL], [ALL, ALL]], [[ALL] * 4], EPOCHS]
+"""What the script says at its end where no step was lost or repeated."""
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root"),
+    pytest.mark.timeout(300),
+]
+
+
+@dataclass(frozen=True)
+class Launched:
+    """A launched cluster in a folder."""
+
+    folder: Path
+    network: tuple[str, ...]
+
+    def start(self, *options: str, pace: str = SLOW, lease: str = "") -> Started:
+        words = ("launch", *SHAPE, *options, "--", sys.executable, SCRIPT, EPOCHS, STEPS)
+        variables = {"SAMPLE_PACE": pace, "PITSTOP_CLUSTER_LEASE": lease}
+        return launch.start(self.folder, *words, before=self.network, **variables)
+
+    @property
+    def members(self) -> Path:
+        return self.folder / "run" / "members"
+
+    def said(self, attempt: int) -> str:
+        output = self.members / "chief-0" / "attempts" / str(attempt) / OUTPUT_FILE
+        return output.read_text() if output.exists() else ""
+
+    def until(self, words: str, attempt: int = 1) -> None:
+        launch.until(lambda: f"{words}\n" in self.said(attempt))
+
+    def until_saved(self) -> None:
+        launch.until(lambda: bool(launch.events(self.members, CheckpointCommitted, "chief-0")))
+
+    def processes(self, member: str) -> tuple[psutil.Process, psutil.Process]:
+        """The supervisor of a member, and the process that runs its script."""
+        status = json.loads(launch.call(self.members, "status", member, "--json").stdout)
+        supervisor = psutil.Process(status["supervisor_pid"])
+        scripts = [each for each in supervisor.children() if str(SCRIPT) in each.cmdline()]
+        return supervisor, scripts[0]
+
+    def why(self, member: str) -> str:
+        return launch.call(self.members, "why", member).stdout.decode()
+
+    def end_words(self, attempt: int) -> list[object]:
+        """The counts in the shards, those in the slots, and that of the chief."""
+        found = re.findall(r"^ends (\[\[.*?\]\]) (\[\[.*?\]\]) (\d+)$", self.said(attempt), re.M)
+        return [json.loads(each) for each in found[-1]]
+
+    def draws(self, attempts: int) -> list[str]:
+        """What was said of each epoch, in any attempt."""
+        text = "".join(self.said(attempt) for attempt in range(1, attempts + 1))
+        return sorted(set(re.findall(r"^epoch .*$", text, re.M)))
+
+
+def uninterrupted() -> list[str]:
+    random = np.random.default_rng(7)
+    return [
+        f"epoch {epoch} {STEPS} {STEPS * (epoch + 1)} {random.integers(1 << 30)}"
+        for epoch in range(EPOCHS)
+    ]
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, network: tuple[str, ...]) -> Launched:
+    return Launched(tmp_path, network)
+
+
+@pytest.mark.fast
+def test_a_stop_saves_all_steps_and_new_servers_get_them(cluster: Launched) -> None:
+    started = cluster.start()
+    cluster.until("schedules 60")
+    assert launch.call(cluster.members, "stop", "ps-1").returncode == 0
+    ended = launch.finish(started)
+    assert ended.returncode == EXIT_STOPPED, ended.stderr
+    [stopped] = launch.events(cluster.members, TrainerStopped, "chief-0")
+    saved = cluster.members / "chief-0" / "checkpoints" / f"{stopped.step:08}"
+    values = stored_values.of_safetensors(saved / "tensors.safetensors")
+    held = {name.split("/")[2]: value.read() for name, value in values.items() if "/" in name}
+    assert 60 <= stopped.step < ALL
+    assert int(held["total"]) == stopped.step
+    assert all(set(held[name].tolist()) == {stopped.step} for name in ("counts", "slot"))
+    again = launch.finish(cluster.start(pace=AT_ONCE))
+    assert again.returncode == 0, again.stderr
+    assert cluster.end_words(2) == HELD
+    assert f"fetched {ALL}\n" in cluster.said(2)
+    assert "schedules 60\n" not in cluster.said(2)
+    assert cluster.draws(2) == uninterrupted()
+    level = launch.events(cluster.members, LevelKnown, "chief-0")[-1]
+    assert level.level == "not_exact"
+    assert "no completed closure is lost" in level.reason
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("member", ["chief-0", "ps-1"])
+def test_a_killed_process_costs_no_step(cluster: Launched, member: str) -> None:
+    started = cluster.start("--restarts", "3")
+    cluster.until("schedules 60")
+    cluster.until_saved()
+    cluster.processes(member)[1].kill()
+    ended = launch.finish(started)
+    assert ended.returncode == 0, ended.stderr
+    assert cluster.end_words(2) == HELD
+    assert cluster.draws(2) == uninterrupted()
+    if member != "chief-0":
+        why = launch.call(cluster.members, "why", "chief-0", "--attempt", "1").stdout.decode()
+        assert "ps 1" in why
+
+
+@pytest.mark.torture
+def test_a_killed_worker_is_replaced_and_the_chief_goes_on(cluster: Launched) -> None:
+    started = cluster.start("--restarts", "3")
+    cluster.until("schedules 60")
+    cluster.processes("worker-1")[1].kill()
+    ended = launch.finish(started)
+    assert ended.returncode == 0, ended.stderr
+    shards, _, epochs = cluster.end_words(1)
+    # The step that it was at may have been counted in part of the variables, and is repeated.
+    assert epochs == EPOCHS
+    assert all(count in (ALL, ALL + 1) for shard in shards for count in shard)  # type: ignore[attr-defined]
+    restarted = launch.events(cluster.members, MemberRestarted, "chief-0")
+    assert [each.task for each in restarted] == ["worker 1"]
+
+
+@pytest.mark.torture
+def test_a_frozen_server_is_named_as_the_reason(cluster: Launched) -> None:
+    started = cluster.start(lease="3")
+    cluster.until("schedules 60")
+    frozen = cluster.processes("ps-0")
+    for process in frozen:
+        process.suspend()
+    launch.until(lambda: "ps 0 on" in cluster.why("chief-0"))
+    for process in frozen:
+        process.send_signal(signal.SIGCONT)
+    ended = launch.finish(started)
+    assert ended.returncode not in (0, EXIT_STOPPED)
+    assert "variables that it held are gone" in cluster.why("chief-0")
+    again = launch.finish(cluster.start(pace=AT_ONCE))
+    assert again.returncode == 0, again.stderr
+    assert cluster.end_words(2) == HELD
