@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 import tensorflow as tf
@@ -29,6 +30,7 @@ _PATIENCE_NS = 60_000_000_000
 _RESULT = "result"
 _Result = tuple[Form, memoryview]
 _Lacking = Callable[[int], BaseException]
+_T = TypeVar("_T")
 
 
 class Closures:
@@ -44,6 +46,7 @@ class Closures:
 
     def __init__(self, join: Callable[[Any], None], fetched: Callable[[Any, Any], None]) -> None:
         self.beacon: Beacon | None = None
+        self._thread = 0
         self._join = join
         self._fetched = fetched
         self._coordinators: WeakSet[Any] = WeakSet()
@@ -58,20 +61,25 @@ class Closures:
 
     def add(self, coordinator: Any) -> None:
         """One more coordinator, whose closures are waited for."""
+        self._thread = threading.get_ident()
         self._coordinators.add(coordinator)
 
     # -- what the script does ------------------------------------------------------
 
-    def wait(self, run: Callable[[], Any]) -> Any:
-        """Runs what may wait for the workers, and says so in the meantime."""
+    def wait(self, run: Callable[[], _T]) -> _T:
+        """Runs what may wait for the workers, and says so in the meantime.
+
+        A stop that is asked for meanwhile has its time until it is obeyed.
+        """
         beacon = self.beacon
-        if beacon is None or beacon.phase() is not Phase.TRAIN:
+        if beacon is None or not self._is_own_thread() or beacon.phase() is not Phase.TRAIN:
             return run()
         beacon.write_phase(Phase.WAITING)
         try:
             return run()
         finally:
-            beacon.write_phase(Phase.TRAIN)
+            if beacon.stop() == 0:
+                beacon.write_phase(Phase.TRAIN)
 
     def scheduled(self, remote: Any) -> None:
         """The next closure, and where its result will be."""
@@ -99,6 +107,8 @@ class Closures:
 
         @functools.wraps(original)
         def get(remote: Any) -> Any:
+            if not self._is_own_thread():
+                return original(remote)  # of the coordinator, for one
             value = self.wait(functools.partial(original, remote))
             self._fetched(remote, value)
             return value
@@ -148,6 +158,9 @@ class Closures:
             entry = self.result(remote, remote.get())
             if entry is not None:
                 yield entry
+
+    def _is_own_thread(self) -> bool:
+        return threading.get_ident() == self._thread
 
     def _join_all(self) -> None:
         for coordinator in list(self._coordinators):
@@ -231,6 +244,11 @@ class CoordinatorCall(Call):
         if result is not False:
             self.closures.joined()
         return super().flatten(result)
+
+
+def is_of_another_task(error: Exception) -> bool:
+    """Whether an operation failed on the task that it was to run on; the script will hear of it."""
+    return isinstance(error, tf.errors.OpError)
 
 
 def _entry(number: int, value: Any) -> RecordEntry:

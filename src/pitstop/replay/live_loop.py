@@ -15,7 +15,7 @@ from pitstop.engine.state_capture import Position, StateCapture
 from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
 from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown
 from pitstop.link.beacon import Phase
-from pitstop.replay.closures import ASYNCHRONOUS, Closures
+from pitstop.replay.closures import ASYNCHRONOUS, Closures, is_of_another_task
 from pitstop.replay.loop_cut import make_cut, read_now
 from pitstop.replay.loop_identity import LoopIdentity
 from pitstop.replay.record import LoopRecord, RecordEntry, RecordFull, RecordKind
@@ -99,7 +99,8 @@ class LiveLoop:
         if self.keeps:
             self.keeps = False
             self.record = LoopRecord()
-            self._level = Exactness("not_exact", f"{reason}; {_ADVICE}")
+            advice = f"; {_ADVICE}" if self._closures is None else ""
+            self._level = Exactness("not_exact", f"{reason}{advice}")
             self.report_level([])
 
     def note(self, entry: RecordEntry) -> None:
@@ -181,12 +182,19 @@ class LiveLoop:
         Only code of ours runs in here: whatever goes wrong, the user's training
         must not end because of it.
         """
-        if not (self.keeps and (self._closures is None or self._closures.settles())):
+        closures = self._closures
+        if not self.keeps:
             return None
+        if closures is None:
+            return self._take(milestone)
+        return closures.wait(lambda: self._take(milestone) if closures.settles() else None)
+
+    def _take(self, milestone: str) -> StateCapture | None:
         try:
             return self._cut(milestone)
         except Exception as error:  # noqa: BLE001
-            self.session.give_up_snapshots(error)
+            if not (self._closures is not None and is_of_another_task(error)):
+                self.session.give_up_snapshots(error)
             return None
 
     def _cut(self, milestone: str) -> StateCapture:

@@ -7,7 +7,14 @@ from dataclasses import replace
 import pytest
 
 from pitstop.diagnosis import Evidence, diagnose
-from pitstop.events import Event, MemberReleased, RoleTaken, ScriptEnded
+from pitstop.events import (
+    Event,
+    MemberEnded,
+    MemberReleased,
+    MemberRestarted,
+    RoleTaken,
+    ScriptEnded,
+)
 from tests.diagnosis.attempts import (
     FIT,
     STARTED,
@@ -97,3 +104,19 @@ def test_a_server_that_was_released_tells_how_its_leader_ended(
     finding = finding_of(attempt_of(PS, SERVER, released, exited(exit_code), state=state))
     assert finding.cause == cause
     assert "chief 0" in finding.summary
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        MemberEnded("ps 1", "host", "lost"),
+        MemberEnded("ps 1", "host", "failed", 137),
+        MemberRestarted("ps 1", "host"),
+    ],
+)
+def test_a_chief_without_its_parameter_server_names_it(gone: Event) -> None:
+    chief = RoleTaken("coordinator", 7, "chief 0")
+    worker = MemberEnded("worker 0", "host", "failed", 1)
+    finding = finding_of(attempt_of("", chief, worker, gone, exited(1), state="failed"))
+    assert finding.cause == "worker_lost"
+    assert "ps 1 on host" in finding.summary

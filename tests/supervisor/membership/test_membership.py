@@ -28,6 +28,7 @@ from pitstop.events import (
     MemberEnded,
     MemberJoined,
     MemberReleased,
+    MemberRestarted,
     Notice,
     StopRequested,
 )
@@ -123,6 +124,16 @@ def test_a_member_that_goes_silent_is_lost(network: PlayedNetwork) -> None:
     join(network, leader, WORKER)
     assert leader.tick(BEAT) == (MemberEnded("worker 0", "host", "lost"),)
     assert leader.tick(BEAT) == ()
+
+
+def test_a_server_that_begins_again_is_told_of(network: PlayedNetwork) -> None:
+    leader = leading(network)
+    join(network, leader, PS, WORKER)
+    starting = Beat("starting", "starting")
+    network.coming += [Heard(PS, SERVING), Heard(PS, starting), Heard(PS, starting)]
+    assert leader.heard() == (MemberRestarted("ps 0", "host"),)
+    network.coming += [Heard(PS, SERVING), Heard(WORKER, Beat("stopping", "server", serves=True))]
+    assert leader.heard() == ()
 
 
 def test_a_leader_waits_for_its_members_in_order(network: PlayedNetwork) -> None:

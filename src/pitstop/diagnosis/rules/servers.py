@@ -59,7 +59,8 @@ def released_by_leader(evidence: Evidence) -> Finding | None:
 
 def store_lost(evidence: Evidence) -> Finding | None:
     """A parameter server has gone, and the training with it."""
-    gone = (*evidence.all(MemberEnded), *evidence.all(MemberRestarted))
+    gone: list[MemberEnded | MemberRestarted] = [*evidence.all(MemberEnded)]
+    gone += evidence.all(MemberRestarted)
     stores = [each for each in gone if each.task.startswith("ps ")]
     if evidence.state != "failed" or evidence.stop is not None or not stores:
         return None
