@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from pitstop.engine.leaving import TrainingStopped
+from pitstop.engine.leaving import Refused, TrainingStopped
 from pitstop.events import LevelKnown, Notice, Restored, TrainerStopped
 from pitstop.link.beacon import Phase, Stop
 from pitstop.replay.callee import ClosureCallee, CoordinatorCallee
 from pitstop.replay.closures import ASYNCHRONOUS, ClosureCall, Closures, CoordinatorCall
-from pitstop.replay.repetition import LoopDiverged
 from tests.replay.attempt import Attempt
 from tests.replay.conftest import MakeAttempt
 from tests.replay.test_recorder import only
@@ -108,7 +107,7 @@ def test_results_are_there_again_in_any_order(make: MakeAttempt) -> None:
     remotes = [again.schedule(x) for x in (0.1, 0.2, 0.3)]
     assert remotes[2].fetch() == pytest.approx(expected[2])
     assert remotes[0].fetch() == pytest.approx(expected[0])
-    with pytest.raises(LoopDiverged):
+    with pytest.raises(Refused):
         remotes[1].fetch()
     notice = [each for each in second.events() if isinstance(each, Notice)][-1]
     assert notice.code == "resume_refused"

@@ -10,6 +10,7 @@ from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
 from pitstop.events import (
     AttemptStarted,
+    ExceptionRaised,
     FitStarted,
     JsonValue,
     MemberEnded,
@@ -32,7 +33,14 @@ _AT_THE_STORE = (
     "Look at the run of {task}: `pitstop why` tells there why it ended. Run the command again, or "
     "with --restarts: new servers get the variables of the last checkpoint."
 )
-_STORE_ENDS = {"lost": "went silent", "failed": "failed", "stopped": "was stopped"}
+_STORE_ENDS = {
+    "lost": "went silent",
+    "failed": "failed",
+    "stopped": "was stopped",
+    "restarted": "ended, and was started again",
+}
+_STORE = re.compile(r"/job:ps/(?:replica:\d+/)?task:(\d+)")
+_UNAVAILABLE = frozenset({"UnavailableError", "AbortedError"})
 _REMARK = 0.6
 _SEEN_WAITING = 0.9
 
@@ -62,17 +70,35 @@ def store_lost(evidence: Evidence) -> Finding | None:
     gone: list[MemberEnded | MemberRestarted] = [*evidence.all(MemberEnded)]
     gone += evidence.all(MemberRestarted)
     stores = [each for each in gone if each.task.startswith("ps ")]
-    if evidence.state != "failed" or evidence.stop is not None or not stores:
+    if evidence.state != "failed" or evidence.stop is not None:
         return None
+    if not stores:
+        return _store_unavailable(evidence)
     event = stores[0]
-    state = event.state if isinstance(event, MemberEnded) else "ended, and was started again"
+    state = event.state if isinstance(event, MemberEnded) else "restarted"
     how = _STORE_ENDS.get(state, state)
+    seen = EvidenceItem("journal", f"{event.task}: {how}")
+    return _of_store(event.task, f"{event.task} on {event.host} {how}", seen)
+
+
+def _store_unavailable(evidence: Evidence) -> Finding | None:
+    """The same, as far as TensorFlow has said it: its supervisor has not yet, or there is none."""
+    raised = evidence.last(ExceptionRaised)
+    if raised is None or raised.class_name.rpartition(".")[2] not in _UNAVAILABLE:
+        return None
+    named = _STORE.search(raised.message)
+    if named is None:
+        return None
+    task, seen = f"ps {named[1]}", EvidenceItem("exception", phrases.shorten(raised.message))
+    return _of_store(task, f"{task} did not answer any more", seen)
+
+
+def _of_store(task: str, how: str, seen: EvidenceItem) -> Finding:
     text = (
-        f"{event.task} on {event.host} {how}, and the variables that it held are gone; "
-        "this process could not go on without them."
+        f"{how}, and the variables that it held are gone; this process could not go on without "
+        "them."
     )
-    seen = (EvidenceItem("journal", f"{event.task}: {how}"),)
-    return Finding("worker_lost", 0.97, text, seen, (_AT_THE_STORE.format(task=event.task),))
+    return Finding("worker_lost", 0.97, text, (seen,), (_AT_THE_STORE.format(task=task),))
 
 
 def server_waits(evidence: Evidence) -> Finding | None:
