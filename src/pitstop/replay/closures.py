@@ -16,6 +16,7 @@ import tensorflow as tf
 from pitstop.engine.exactness import Exactness
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.replay import values
+from pitstop.replay.backlog import Backlog
 from pitstop.replay.callee import Call
 from pitstop.replay.record import RecordEntry, RecordKind
 from pitstop.replay.values import Form, NotRecordable
@@ -58,11 +59,13 @@ class Closures:
         self._kinds: set[type] = set()
         self._settled, self._settled_ns = True, time.monotonic_ns()
         self._failure: Exception | None = None
+        self._backlog = Backlog()
 
     def add(self, coordinator: Any) -> None:
         """One more coordinator, whose closures are waited for."""
         self._thread = threading.get_ident()
         self._coordinators.add(coordinator)
+        self._backlog.begin(_workers_of(coordinator))
 
     # -- what the script does ------------------------------------------------------
 
@@ -81,6 +84,12 @@ class Closures:
             if beacon.stop() == 0:
                 beacon.write_phase(Phase.TRAIN)
 
+    def admit(self, is_done: Callable[[], bool]) -> None:
+        """Waits until one more may be scheduled, see `Backlog.wait`."""
+        beacon = self.beacon
+        if beacon is not None:
+            self._backlog.wait(is_done, lambda: beacon.stop() != 0)
+
     def scheduled(self, remote: Any) -> None:
         """The next closure, and where its result will be."""
         self._numbers[remote] = self._count
@@ -88,6 +97,7 @@ class Closures:
         self._count += 1
         self._settled = False
         self._watch(type(remote))
+        self._backlog.scheduled(remote)
 
     def result(self, remote: Any, value: Any) -> RecordEntry | None:
         """What is to be recorded now that the script looks at a result; None for nothing."""
@@ -108,7 +118,10 @@ class Closures:
         @functools.wraps(original)
         def get(remote: Any) -> Any:
             if not self._is_own_thread():
-                return original(remote)  # of the coordinator, for one
+                # Of the coordinator, which copies each result when its closure has ended.
+                value = original(remote)
+                self._backlog.ended(remote)
+                return value
             value = self.wait(functools.partial(original, remote))
             self._fetched(remote, value)
             return value
@@ -133,6 +146,7 @@ class Closures:
     def joined(self) -> None:
         """All that was scheduled has ended."""
         self._settled, self._settled_ns = True, time.monotonic_ns()
+        self._backlog.clear()
 
     def settles(self) -> bool:
         """The same, before a cut; what a closure has raised is kept for `raise_failure`."""
@@ -142,14 +156,19 @@ class Closures:
             self._failure = failure
         return self._failure is None
 
-    def raise_failure(self) -> None:
+    def raise_failure(self, give_up: Callable[[str], None]) -> None:
         """Gives the script what its closure has raised, as TensorFlow would have in its place.
+
+        Args:
+            give_up: told why nothing is saved from now on: what else was scheduled is cancelled.
 
         Raises:
             Exception: that.
         """
         failure, self._failure = self._failure, None
         if failure is not None:
+            self._backlog.clear()
+            give_up(f"a closure raised {type(failure).__name__}")
             raise failure
 
     def unrecorded(self) -> Iterable[RecordEntry]:
@@ -244,6 +263,13 @@ class CoordinatorCall(Call):
         if result is not False:
             self.closures.joined()
         return super().flatten(result)
+
+
+def _workers_of(coordinator: Any) -> int:
+    try:
+        return int(coordinator.strategy.cluster_resolver.cluster_spec().num_tasks("worker"))
+    except Exception:  # noqa: BLE001 - a resolver of the script's own
+        return 1
 
 
 def is_of_another_task(error: Exception) -> bool:

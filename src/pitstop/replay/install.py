@@ -67,7 +67,7 @@ def watch_models(recorder: Recorder, trainer: type, optimizer: type) -> None:
 def _watch_coordinators(recorder: Recorder) -> None:
     owner = tf.distribute.coordinator.ClusterCoordinator
     closures = Closures(owner.join, recorder.fetched)
-    construct, schedule = owner.__init__, owner.schedule
+    construct, schedule, done = owner.__init__, owner.schedule, owner.done
 
     @functools.wraps(construct)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -78,9 +78,13 @@ def _watch_coordinators(recorder: Recorder) -> None:
 
     @functools.wraps(schedule)
     def scheduled(self: Any, fn: Any, args: Any = None, kwargs: Any = None) -> Any:
-        run = functools.partial(closures.wait, lambda: schedule(self, fn, args, kwargs))
+        def admitted() -> Any:
+            closures.admit(lambda: bool(done(self)))
+            return schedule(self, fn, args, kwargs)
+
         if not private.is_function(fn):
-            return run()  # TensorFlow tells what is wrong
+            return schedule(self, fn, args, kwargs)  # which tells what is wrong
+        run = functools.partial(closures.wait, admitted)
         call = ClosureCall(ClosureCallee(fn), run, tuple(args or ()), dict(kwargs or {}), closures)
         return recorder.call(call) if recorder.listens() else recorder.elsewhere(call)
 

@@ -109,8 +109,8 @@ class Recorder:
                 self._loop.obey_stop()
             result, traced = self._run(call)
             self._observe(call, result, traced=traced, taped=taped)
-            if self._closures is not None:
-                self._closures.raise_failure()
+            if self._closures is not None and self._loop is not None:
+                self._closures.raise_failure(self._loop.give_up)
             if self._repetition is not None:
                 entry = self._next_call(self._repetition, call)
                 return self._reply(self._repetition, call, entry)
