@@ -57,9 +57,9 @@ def test_fast_closures_may_be_many(monkeypatch: pytest.MonkeyPatch) -> None:
         now += 0.01
         backlog.ended(remote)
     monkeypatch.undo()
-    filled(backlog, 199)
+    filled(backlog, 190)
     assert not is_held(backlog)
-    filled(backlog, 2)
+    filled(backlog, 20)
     assert is_held(backlog)
 
 
