@@ -117,6 +117,6 @@ def test_a_server_that_was_released_tells_how_its_leader_ended(
 def test_a_chief_without_its_parameter_server_names_it(gone: Event) -> None:
     chief = RoleTaken("coordinator", 7, "chief 0")
     worker = MemberEnded("worker 0", "host", "failed", 1)
-    finding = finding_of(attempt_of("", chief, worker, gone, exited(1), state="failed"))
+    finding = finding_of(attempt_of(chief, worker, gone, exited(1), state="failed"))
     assert finding.cause == "worker_lost"
     assert "ps 1 on host" in finding.summary

@@ -141,9 +141,11 @@ class Membership:
     def _loses_store(self, event: Event) -> bool:
         """Whether variables of this training have gone with a parameter server."""
         role = self._resources.attempt_state.role
-        is_gone = isinstance(event, MemberEnded | MemberRestarted)
-        leads = role is not None and role.role == "coordinator"
-        return is_gone and leads and Task.parse(event.task).kind == STORES
+        if role is None or role.role != "coordinator":
+            return False
+        if not isinstance(event, MemberEnded | MemberRestarted):
+            return False
+        return Task.parse(event.task).kind == STORES
 
     def _end(self, event: MemberReleased) -> Iterator[Occurrence]:
         if self._resources.attempt_state.serves:
