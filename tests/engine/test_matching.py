@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -175,6 +176,6 @@ def test_what_follows_a_training_that_went_another_way_is_proven_or_trained() ->
 
 
 def test_an_identity_is_what_was_written() -> None:
-    assert Identity.from_json(TRIAL.to_json()) == TRIAL
+    assert Identity.from_json(json.loads(json.dumps(TRIAL.to_json()))) == TRIAL
     with pytest.raises(ValueError, match="an identity"):
         Identity.from_json({**TRIAL.to_json(), "frames": [1]})
