@@ -10,7 +10,7 @@ import tensorflow as tf
 
 def numbers(logs: Mapping[str, Any]) -> dict[str, float]:
     """The scalars among the logs that are numbers."""
-    found = {name: _number(value) for name, value in logs.items() if _is_scalar(value)}
+    found = {name: _number(value) for name, value in _flat(logs) if _is_scalar(value)}
     return {name: number for name, number in found.items() if number is not None}
 
 
@@ -30,8 +30,20 @@ def _is_scalar(value: Any) -> bool:
     return isinstance(value, float | int) or getattr(value, "shape", None) == ()
 
 
-def _as_arrays(logs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _flat(logs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Each with its name alone, as Keras tells callbacks."""
     for key, value in logs.items():
-        array = tf.convert_to_tensor(value).numpy()
-        if getattr(array, "ndim", 0) == 0:
-            yield key, array if hasattr(array, "dtype") else tf.constant(value).numpy()
+        if isinstance(value, Mapping):
+            yield from _flat(value)
+        else:
+            yield key, value
+
+
+def _as_arrays(logs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, value in _flat(logs):
+        try:
+            array = tf.convert_to_tensor(value).numpy()
+        except (TypeError, ValueError):
+            continue  # an object, or a list of several kinds
+        if getattr(array, "ndim", None) == 0:  # not a text, which comes as bytes
+            yield key, array
