@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from pitstop.errors import CheckpointCorrupt, EnvironmentFault
 from pitstop.store import readahead
 from pitstop.store.catalog import Catalog
 from pitstop.store.image import plan_image
-from pitstop.store.manifest import MANIFEST_FILE, STATE_FILE, TENSORS_FILE, Manifest
+from pitstop.store.manifest import MANIFEST_FILE, STATE_FILE, TENSORS_FILE, Manifest, encode
 from pitstop.store.reader import opened, read_state, read_tensors
 from tests.store.samples import SPECS, image_bytes, save
 
@@ -157,3 +157,25 @@ def test_only_what_the_disk_lost_is_called_damage(
     with pytest.raises(EnvironmentFault) as caught, opened(specimen.path, STATE_FILE):
         raise OSError(number, os.strerror(number))
     assert type(caught.value) is error
+
+
+@pytest.mark.parametrize("name", [spec.name for spec in SPECS])
+def test_a_tensor_that_the_manifest_omits_is_found(tmp_path: Path, name: str) -> None:
+    path, manifest = save(tmp_path, 1, 1)
+    tensors = {other: each for other, each in manifest.tensors.items() if other != name}
+    omitting = Manifest(manifest.sequence, manifest.info, manifest.files, tensors)
+    (path / MANIFEST_FILE).write_bytes(encode(omitting))
+    catalog = Catalog(tmp_path)
+    with pytest.raises(CheckpointCorrupt, match=f"does not name '{name}'"):
+        catalog.verify(catalog.entries()[0])
+
+
+def test_a_tensor_that_only_the_manifest_names_is_found(tmp_path: Path) -> None:
+    path, manifest = save(tmp_path, 1, 1)
+    kernel = manifest.tensors["kernel"]
+    [part] = kernel.parts
+    parts = (replace(part, size_bytes=40), replace(part, offset_bytes=part.offset_bytes + 40))
+    tensors = {**manifest.tensors, "more": replace(kernel, parts=parts)}
+    adding = Manifest(manifest.sequence, manifest.info, manifest.files, tensors)
+    with pytest.raises(CheckpointCorrupt, match="lacks tensors that its manifest names"):
+        read_tensors(path, adding, _discard)

@@ -16,7 +16,14 @@ from pitstop.errors import CheckpointCorrupt, EnvironmentFault
 from pitstop.machine.regular_file import open_regular
 from pitstop.store.digest import ChunkHasher, StreamSplitter, checksum
 from pitstop.store.disk_fault import explain
-from pitstop.store.image import LENGTH_BYTES, Image, TensorSpec, header_size_bytes, plan_image
+from pitstop.store.image import (
+    LENGTH_BYTES,
+    Image,
+    TensorSpec,
+    header_size_bytes,
+    parse_image,
+    plan_image,
+)
 from pitstop.store.increment import joined
 from pitstop.store.manifest import (
     STATE_FILE,
@@ -114,9 +121,32 @@ def check_files(path: Path, manifest: Manifest) -> None:
         if name != STATE_FILE:
             with opened(path, name) as file:
                 _check_size(path, name, promised, os.fstat(file.fileno()).st_size)
-                found = _header_checksum(file)
-            if found != promised.xxh3_64:
+                header = _header(file)
+            if xxh3_64_hexdigest(header) != promised.xxh3_64:
                 raise CheckpointCorrupt(path, f"{name} does not match its checksum")
+            if name == TENSORS_FILE:
+                _check_held(path, manifest, header)
+
+
+def _check_held(path: Path, manifest: Manifest, header: bytes) -> None:
+    """The file that this checkpoint wrote holds what its manifest names of it, and no more."""
+    try:
+        placements = parse_image(header).placements
+    except ValueError as error:
+        raise CheckpointCorrupt(path, f"{TENSORS_FILE}: {error}") from error
+    parts = (part for each in manifest.tensors.values() for part in each.parts)
+    named = {(each.offset_bytes, each.size_bytes) for each in parts if each.file == TENSORS_FILE}
+    held = {(each.offset_bytes, each.size_bytes) for each in placements if each.size_bytes}
+    more = [
+        place.spec.name
+        for place in placements
+        if (place.offset_bytes, place.size_bytes) not in named
+        and (place.size_bytes or place.spec.name not in manifest.tensors)
+    ]
+    if more:
+        raise CheckpointCorrupt(path, f"its manifest does not name {more[0]!r} of {TENSORS_FILE}")
+    if named - held:
+        raise CheckpointCorrupt(path, f"{TENSORS_FILE} lacks tensors that its manifest names")
 
 
 @contextlib.contextmanager
@@ -209,9 +239,9 @@ def _check_size(path: Path, name: str, promised: FileEntry, size_bytes: int) -> 
         )
 
 
-def _header_checksum(file: BinaryIO) -> str:
+def _header(file: BinaryIO) -> bytes:
     length = file.read(LENGTH_BYTES)
     try:
-        return xxh3_64_hexdigest(length + file.read(header_size_bytes(length) - LENGTH_BYTES))
+        return length + file.read(header_size_bytes(length) - LENGTH_BYTES)
     except ValueError:
-        return "no header"
+        return b""
