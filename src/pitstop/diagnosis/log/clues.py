@@ -270,7 +270,7 @@ def _of_sign(
         number,
         group,
         found[0].strip(),
-        sign.headline,
+        f"{sign.headline}.",
         sign.advice,
         survived=_was_survived(log, sign, number, group),
         is_victim=sign.is_victim,
@@ -322,7 +322,7 @@ def _of_native_message(log: Log, base: Clue, message: str) -> Clue:
     raised = from_title("RuntimeError", message)
     row = classify(raised)
     if row is None:
-        return replace(base, headline=f"{base.headline}: {phrases.shorten(message)}")
+        return replace(base, headline=f"{base.headline.rstrip('.')}: {phrases.shorten(message)}")
     told = classified(log, replace(base, headed=True), raised, row)
     headline = f"{row.headline}: {phrases.shorten(message)}"
     return replace(told, headline=headline, headed=False, is_last_word=True)
