@@ -99,3 +99,29 @@ def test_where_it_came_from_tells_what_was_damaged() -> None:
 
 def test_every_row_says_what_to_do() -> None:
     assert all(row.advice and row.headline and 0 < row.confidence <= 1 for row in SIGNATURES)
+
+
+FIT = 'm.fit(x, callbacks=[keras.callbacks.CSVLogger("/nowhere/log.csv")])'
+
+
+@pytest.mark.parametrize(
+    ("code", "inner", "cause"),
+    [
+        (
+            FIT,
+            Frame("/a/site-packages/keras/src/utils/file_utils.py", 543, "File"),
+            "callback_error",
+        ),
+        (FIT, Frame("train.py", 3, "<lambda>", 'open("/nowhere/a", "w")'), "callback_error"),
+        (FIT, Frame("train.py", 3, "rows", 'open("/nowhere/a")'), "data_error"),
+        ("main()", Frame("train.py", 3, "main", 'open("/nowhere/a", "w")'), None),
+    ],
+)
+def test_what_cannot_be_written_is_no_missing_input(
+    code: str, inner: Frame, cause: CauseId | None
+) -> None:
+    missing = "[Errno 2] No such file or directory: '/nowhere/a'"
+    row = classify(
+        from_title("FileNotFoundError", missing, (Frame("train.py", 9, "", code), inner))
+    )
+    assert (row.cause if row else None) == cause

@@ -17,9 +17,11 @@ Place = Literal[
     "processes",
     "model",
     "shapes",
+    "saving_in_fit",
 ]
 """Loading saved weights; deep in a library that loads them; saving; importing a package;
-reading data; downloading; talking to processes of its own; computing; comparing shapes."""
+reading data; downloading; talking to processes of its own; computing; comparing shapes;
+writing a file while a model is fitted, which callbacks do."""
 
 _FUNCTIONS: tuple[tuple[Place, re.Pattern[str]], ...] = (
     (
@@ -61,6 +63,9 @@ _FILES: tuple[tuple[Place, re.Pattern[str]], ...] = (
     ("model", re.compile(r"keras/.*(?:layers|engine|models)/|torch/nn/modules/")),
 )
 _CALLS = re.compile(r"(\w+)\(")
+_FITS = re.compile(r"\.fit(?:_generator)?\(")
+_OPENS_TO_WRITE = re.compile(r"\bopen\(.*[\"'][wax][bt+]*[\"']")
+_KERAS_FILES = re.compile(r"keras/.*utils/file_utils\.py")
 _IMPORT = re.compile(r"^(?:import|from) [^;]*$")
 
 
@@ -69,6 +74,11 @@ def places_of(raised: Raised) -> frozenset[Place]:
     found = {place for frame in _frames(raised) for place in _places(frame)}
     if _is_importing(raised.frames):
         found.add("importing")
+    fits = any(_FITS.search(frame.code) for frame in raised.frames if not frame.is_library)
+    inner = raised.frames[-1] if raised.frames else None
+    # Keras takes the frames of its callbacks out of tracebacks.
+    if fits and inner and ("saving" in found or _KERAS_FILES.search(inner.posix_path)):
+        found |= {"saving", "saving_in_fit"}
     if _is_restoring_inside(raised.frames):
         found.add("restoring_inside")
     return frozenset(found)
@@ -84,7 +94,8 @@ def _places(frame: Frame) -> list[Place]:
     # Keras takes its own frames out of tracebacks; the call of the user tells the same.
     functions = [frame.function.rpartition(".")[2], *_CALLS.findall(frame.code)]
     found = [place for place, pattern in _FUNCTIONS if any(map(pattern.match, functions))]
-    return found + [place for place, pattern in _FILES if pattern.search(frame.posix_path)]
+    found += [place for place, pattern in _FILES if pattern.search(frame.posix_path)]
+    return [*found, "saving"] if _OPENS_TO_WRITE.search(frame.code) else found
 
 
 def _is_restoring_inside(frames: tuple[Frame, ...]) -> bool:

@@ -102,7 +102,10 @@ _MISSING = frozenset({"FileNotFoundError", "NotADirectoryError", "IsADirectoryEr
 _WRITES = re.compile(r"[Uu]nable to (?:synchronously )?create file|Failed to create a \w+File")
 _OF_INPUTS: frozenset[CauseId | None] = frozenset({"data_error", "dataset_exhausted"})
 _OF_WRITING: frozenset[CauseId | None] = frozenset(
-    {"disk_full", "shm_exhausted", "permission_or_readonly", "too_many_open_files"}
+    {
+        *("disk_full", "shm_exhausted", "permission_or_readonly", "too_many_open_files"),
+        "callback_error",
+    }
 )
 
 
