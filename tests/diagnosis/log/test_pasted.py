@@ -64,7 +64,18 @@ def first(text: str) -> Finding | None:
         (LIBRARY + "tensorflow.errors.InternalError: it did not work", "unknown"),
         ("RuntimeError: it did not work", "unknown"),
         (OWN + "RuntimeError: it did not work", "user_code_error"),
+        # what the script itself produces data with was called by the library
+        (
+            LIBRARY + '  File "/usr/lib/python3/dist-packages/tensorflow/x.py", line 9, in '
+            'generator_py_func\n    next(it)\n  File "rows.py", line 2, in rows\n    go()\n'
+            "struct.error: unpack requires a buffer of 4 bytes",
+            "data_error",
+        ),
+        # ends without an error, in the words of Keras, of loops, and of notebooks
         (VERBOSE_2, "completed_normally"),
+        ("Epoch 1/2\nLoss: 0.5\nEpoch 2/2\nLoss: 0.4\n", "completed_normally"),
+        ("9/9 [====] - 1s - loss: 0.5\nCPU times: user 1s\nWall time: 1s\n", "completed_normally"),
+        ("Epoch 1/2\nLoss: 0.5\n", "unknown"),
     ],
 )
 def test_cause(text: str, cause: CauseId) -> None:

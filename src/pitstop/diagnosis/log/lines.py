@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from pitstop.diagnosis import output
-from pitstop.diagnosis.log.quoting import common_name, unquoted, without_common_marks
+from pitstop.diagnosis.log.quoting import unquoted, without_common_marks
 
 _CLOCK = r"(?>\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?)"
 _ZONE = r"(?:Z|[+-]\d\d:?\d\d| UTC)?"
@@ -75,14 +75,12 @@ class Line:
         text: without decoration, its indentation kept.
         group: of interleaved writers the mark of this one; empty where there is none.
         is_record: a logger began a record with it.
-        is_stamped: a time stood before it.
     """
 
     number: int
     text: str
     group: str = ""
     is_record: bool = field(default=False, compare=False)
-    is_stamped: bool = field(default=False, compare=False)
 
 
 def split(text: str, first_number: int = 1) -> Iterator[Line]:
@@ -90,17 +88,10 @@ def split(text: str, first_number: int = 1) -> Iterator[Line]:
     known: re.Pattern[str] | None = None
     raws = without_common_marks([unquoted(raw) for raw in text.split("\n")])
     lines = [_undecorated(number, _shortened(raw)) for number, raw in enumerate(raws, first_number)]
-    prefix = common_name([line.text for line in lines if line.is_stamped])
-    for bare in lines:
-        line = _without(bare, prefix) if prefix else bare
+    for line in lines:
         known = _prefix_of(line.text) if _HEADER in line.text else known
         found = known.match(line.text) if known else None
         yield from _unglued(replace(line, text=line.text[found.end() :]) if found else line)
-
-
-def _without(line: Line, prefix: re.Pattern[str]) -> Line:
-    found = prefix.match(line.text)
-    return replace(line, text=line.text[found.end() :]) if found else line
 
 
 def _unglued(line: Line) -> Iterator[Line]:
@@ -152,7 +143,7 @@ def _undecorated(number: int, raw: str) -> Line:
             group = f"{group} {found[0]}".strip()
         seen.add(found.lastgroup)
         text = text[found.end() :].removeprefix(" ")
-    return Line(number, text.rstrip(), group, "level" in seen, "time" in seen)
+    return Line(number, text.rstrip(), group, "level" in seen)
 
 
 def _from_json(raw: str) -> tuple[str, str]:

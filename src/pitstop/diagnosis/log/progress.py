@@ -31,8 +31,8 @@ _NAN = re.compile(
     r"|^(?!.*loss)(?:.*\b\w+[=:] ?-?nan\b){2}",
     re.IGNORECASE,
 )
-_WHOLE_EPOCH = re.compile(r"^\d+m?s - (?:\w+_)?loss: ")
-"""What Keras prints of an epoch with `verbose=2`, where it does not know the number of steps."""
+_WHOLE_EPOCH = re.compile(r"^(?:\d+m?s - )?(?:\w+_)?[Ll]oss: [\d.]")
+"""What Keras with `verbose=2`, or a loop of the script, prints of an epoch at its end."""
 _REST_OF_BAR = re.compile(r"^ - (?:ETA: )?\d")
 """What a notebook puts on a line of its own, where Keras had gone back in the line."""
 _COMPLETE = re.compile(
@@ -45,6 +45,7 @@ _COMPLETE = re.compile(
     r"|.*'train_runtime':|(?:Final |Test )(?:test )?(?:loss|accuracy|acc|score)\b"
     r"|Loss for final step|.*Saved pipeline to output directory"
     r"|.*exited with code 0\b|.*Process finished with exit code 0\b"
+    r"|CPU times: |Wall time: |.{0,60}\b(?:complete|finished)!+$"
     r"|\s*Reason: +Completed|\s*Exit Code: +0$|.*returned successfully)",
     re.IGNORECASE,
 )

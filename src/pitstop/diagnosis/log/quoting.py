@@ -9,11 +9,7 @@ import re
 _ENTITY = re.compile(r"&(?:lt|gt|quot|amp|nbsp|apos|#x?[0-9a-fA-F]{2,4});")
 _TAG = re.compile(r"</?(?:pre|code|span|div|samp|tt|td|li|br|p|b|i)\b[^<>]*>", re.IGNORECASE)
 _MARKS = " \t#>/*;|%"
-_DIGITS = re.compile(r"\d+")
-_FIRST_WORD = re.compile(r"[\s\d].*", re.DOTALL)
-_COUNTS = re.compile(r"epoch|step|iter|batch|loss|acc|wait|:", re.IGNORECASE)
 _FEWEST_LINES = 3
-_MOST_WORDS = 4
 _NOTEBOOK = re.compile(r'^\s*(?P<text>".*\\n"),?\s*$')
 """An output line in the file of a notebook."""
 
@@ -44,20 +40,6 @@ def without_common_marks(lines: list[str]) -> list[str]:
     if not marks or len(told) < _FEWEST_LINES:
         return lines
     return [line.removeprefix(marks) if line.strip(_MARKS) else "" for line in lines]
-
-
-def common_name(texts: list[str]) -> re.Pattern[str] | None:
-    """What names the writer before all lines, as of a pod; None where lines have nothing alike.
-
-    Where all lines count or wait, what they have alike is what they say.
-    """
-    told = [text for text in texts if text.strip()]
-    alike = _shared_start([_DIGITS.sub("0", text) for text in told]).rpartition(" ")[0]
-    rest = {_FIRST_WORD.sub("", text[len(alike) :].strip()) for text in told}
-    is_name = 0 < len(alike.split()) <= _MOST_WORDS and not _COUNTS.search(alike)
-    if len(told) < _FEWEST_LINES or not is_name or len(rest) < _FEWEST_LINES:
-        return None
-    return re.compile(re.escape(alike).replace("0", r"\d+") + " ")
 
 
 def _shared_start(texts: list[str]) -> str:

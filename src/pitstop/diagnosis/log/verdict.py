@@ -52,7 +52,6 @@ def _best(ending: Ending) -> Clue | None:
     return (
         _error(ending, loud)
         or _status(loud)
-        or _survived(ending)
         or quiet.of_completed(ending)
         or _nameless(loud)
         or _hint(ending)
@@ -184,20 +183,6 @@ def _status(fatal: Sequence[Clue]) -> Clue | None:
     signalled = [each for each in statuses if each.signal]
     ranked = own or signalled or statuses
     return ranked[-1] if ranked else None
-
-
-def _survived(ending: Ending) -> Clue | None:
-    """Where a process failed without a word, the last error of it, though others went on."""
-    failed = [each for each in ending.clues if each.weight is Weight.STATUS and not each.survived]
-    began = next((each.number for each in ending.log.progress), 0)
-    errors = [
-        each
-        for each in ending.clues
-        if each.survived and each.raised and each.cause and 0 < began < each.number
-    ]
-    if not failed or not errors:
-        return None
-    return replace(errors[-1], confidence=errors[-1].confidence * _SURVIVED_FACTOR)
 
 
 def _nameless(fatal: Sequence[Clue]) -> Clue | None:

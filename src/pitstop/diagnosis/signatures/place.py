@@ -18,10 +18,12 @@ Place = Literal[
     "model",
     "shapes",
     "saving_in_fit",
+    "producing",
 ]
 """Loading saved weights; deep in a library that loads them; saving; importing a package;
 reading data; downloading; talking to processes of its own; computing; comparing shapes;
-writing a file while a model is fitted, which callbacks do."""
+writing a file while a model is fitted, which callbacks do; functions of
+the script that produce data, as libraries call them."""
 
 _FUNCTIONS: tuple[tuple[Place, re.Pattern[str]], ...] = (
     (
@@ -41,6 +43,7 @@ _FUNCTIONS: tuple[tuple[Place, re.Pattern[str]], ...] = (
         "download",
         re.compile(r"^_?(?:download\w*|urlretrieve|urlopen|get_file|hf_hub_\w+)$"),
     ),
+    ("producing", re.compile(r"^(?:generator_py_func|_?data_generator_task)$")),
     ("shapes", re.compile(r"^(?:assert_(?:input|is)_compatib\w+|_?standardize_input_data)$")),
     ("input", re.compile(r"^(?:__getitem__|collate\w*|default_collate|_parse_\w+|decode_\w+)$")),
 )
@@ -64,7 +67,7 @@ _FILES: tuple[tuple[Place, re.Pattern[str]], ...] = (
 )
 _CALLS = re.compile(r"(\w+)\(")
 _FITS = re.compile(r"\.fit(?:_generator)?\(")
-_OPENS_TO_WRITE = re.compile(r"\bopen\(.*[\"'][wax][bt+]*[\"']")
+_OPENS_TO_WRITE = re.compile(r"\bopen\([^;]*[\"'][wax][bt+]*[\"'][^;]*$")
 _KERAS_FILES = re.compile(r"keras/.*utils/file_utils\.py")
 _IMPORT = re.compile(r"^(?:import|from) [^;]*$")
 
