@@ -30,14 +30,14 @@ ALONE = [
 @pytest.mark.parametrize("config", ALONE)
 def test_a_process_alone(config: str) -> None:
     assert members({"TF_CONFIG": config}) == 1
-    assert level_of_members({"TF_CONFIG": config}) is None
+    assert level_of_members(environment={"TF_CONFIG": config}) is None
 
 
 @pytest.mark.parametrize(
     "cluster", [{"worker": ["a:1", "b:1"]}, {"chief": ["a:1"], "worker": {"0": "b:1"}}]
 )
 def test_members_are_not_exact_by_themselves(cluster: dict[str, object]) -> None:
-    level = level_of_members({"TF_CONFIG": json.dumps({"cluster": cluster})})
+    level = level_of_members(environment={"TF_CONFIG": json.dumps({"cluster": cluster})})
     assert level is not None
     assert level.level == "not_exact"
     assert "2 processes" in level.reason

@@ -6,10 +6,12 @@ They are checked, written and read like the messages between the processes of on
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pitstop.link.messages import Count, Counts, Message
 from pitstop.record import record
 
-PROTOCOL = 1
+PROTOCOL = 2
 
 
 @record
@@ -79,3 +81,142 @@ class EndReport(Message):
 
     state: str
     exit_code: Count
+
+
+# -- of members that train together, see `gang` -----------------------------------------
+
+
+@record
+class Muster(Message):
+    """To the leader, every second until it is answered: this member's trainer is there.
+
+    Attributes:
+        attempt: of its run.
+        marks: the states that it holds, see `resume_agreement`, newest first.
+        levels: how exact each of them is.
+        gangs: all that it has been in.
+        strays: it holds states that no gang has agreed on.
+    """
+
+    attempt: Count
+    marks: Sequence[str] = ()
+    levels: Sequence[str] = ()
+    gangs: Sequence[str] = ()
+    strays: bool = False
+
+
+@record
+class ResumeProposal(Message):
+    """To a member: it is to read this state, all of it; with an empty mark, there is none."""
+
+    proposal: Count
+    mark: str
+
+
+@record
+class ResumeAnswer(Message):
+    """To the leader: it is whole here, or is not."""
+
+    proposal: Count
+    verified: bool
+
+
+@record
+class GangReady(Message):
+    """To a member: all go on from this state, as one gang.
+
+    Attributes:
+        gang: its name.
+        mark: the state; empty to begin anew.
+        doubt: why this is not exact; empty where it is.
+    """
+
+    gang: str
+    mark: str
+    doubt: str = ""
+
+
+@record
+class GangRefused(Message):
+    """To a member: the members cannot go on together."""
+
+    reason: str
+
+
+@record
+class Hold(Message):
+    """To a member: its trainer is to wait at the end of this step; see `stop_agreement`.
+
+    Attributes:
+        reason: who asked for the stop, in words.
+    """
+
+    round: Count
+    step: Count
+    reason: str
+
+
+@record
+class HoldAnswer(Message):
+    """To the leader: where the trainer is.
+
+    Attributes:
+        state: "on its way", "holds" or "passed".
+        step: where it holds, or comes to hold next.
+    """
+
+    round: Count
+    state: str
+    step: Count
+
+
+@record
+class Commit(Message):
+    """To a member: all hold at this step, and stop there."""
+
+    step: Count
+
+
+@record
+class SnapshotOrder(Message):
+    """To a member: all save their state at the end of this step."""
+
+    step: Count
+
+
+@record
+class SavedReport(Message):
+    """To the leader: this state is on this member's disk."""
+
+    mark: str
+
+
+@record
+class Settled(Message):
+    """To a member: the state of this mark is on all disks, and is kept until the next one is."""
+
+    mark: str
+
+
+@record
+class LevelReport(Message):
+    """Both ways: the state of a member is not restored exactly, and so is that of nobody."""
+
+    reason: str
+
+
+@record
+class MemberDown(Message):
+    """To the leader: the trainer of this member is gone, before the training was over."""
+
+    attempt: Count
+    reason: str
+
+
+@record
+class GangOver(Message):
+    """To all members: the gang lost this one, as the first; the trainers of all others end too."""
+
+    gang: str
+    task: str
+    reason: str

@@ -85,9 +85,9 @@ class ClusterSpec:
         return {kind: kinds.count(kind) for kind in sorted(set(kinds))}
 
     @property
-    def training_members(self) -> int:
-        """How many processes train together."""
-        return sum(task.kind in _TRAINING for task in self.addresses)
+    def trainers(self) -> frozenset[Task]:
+        """The processes that train together."""
+        return frozenset(task for task in self.addresses if task.kind in _TRAINING)
 
 
 def _numbered(tasks: Any) -> list[tuple[Any, Any]]:
@@ -158,6 +158,6 @@ def own_cluster(environment: Mapping[str, str]) -> dict[str, Any]:
 def members(environment: Mapping[str, str]) -> int:
     """How many processes train together, as TF_CONFIG says; 1 where nothing tells of others."""
     try:
-        return max(1, ClusterSpec.from_json(own_cluster(environment)).training_members)
+        return max(1, len(ClusterSpec.from_json(own_cluster(environment)).trainers))
     except ValueError:
         return 1

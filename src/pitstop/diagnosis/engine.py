@@ -56,6 +56,7 @@ RULES: tuple[Rule, ...] = (
     hangs.lost_a_worker,
     servers.released_by_leader,
     servers.store_lost,
+    servers.lost_a_member,
     servers.server_waits,
     numerics.nan_loss,
     quiet_ends.dataset_exhausted,

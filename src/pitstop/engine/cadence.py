@@ -29,9 +29,20 @@ class Cadence:
     """
 
     def __init__(
-        self, overhead: float, every_steps: int = 0, every_ns: int = 0, last_step: int = 0
+        self,
+        overhead: float,
+        every_steps: int = 0,
+        every_ns: int = 0,
+        last_step: int = 0,
+        *,
+        by_budget: bool = True,
     ) -> None:
-        """Plans nothing until `start`; 0 turns an interval, or the last step, off."""
+        """Plans nothing until `start`; 0 turns an interval, or the last step, off.
+
+        Args:
+            by_budget: snapshots are taken by what they cost; else others say when.
+        """
+        self._by_budget = by_budget
         self._share = overhead * _SNAPSHOTS_SHARE
         self._every_steps = every_steps
         self._every_ns = every_ns
@@ -58,7 +69,7 @@ class Cadence:
         if self._earned_seconds is None:
             self._earned_seconds = self._share * min(age_ns, _LONGEST_START_NS) / 1e9
             self._taken_ns = now_ns
-        if not self._origin_ns or now_ns >= self._budget_due_ns:
+        if self._by_budget and (not self._origin_ns or now_ns >= self._budget_due_ns):
             self._first_step = step + 1
         self._plan_fixed(step, now_ns)
 
@@ -98,7 +109,7 @@ class Cadence:
         """The snapshot could not be taken now; it is tried again, usually shortly."""
         self._first_step = _NEVER
         self._awaited_step = min(self._due_step, self._last_step)
-        self._budget_due_ns = now_ns + by_ns
+        self._budget_due_ns = now_ns + by_ns if self._by_budget else _NEVER
         self._due_ns = min(self._budget_due_ns, self._fixed_due_ns)
 
     def _plan_budget(self) -> None:
@@ -107,7 +118,7 @@ class Cadence:
         if self._cost_seconds < (self._earned_seconds or 0.0):
             so_far_ns = self._taken_ns - self._origin_ns
             interval_ns = min(interval_ns, max(so_far_ns // _EARLY_PART, _SHORTEST_EARLY_NS))
-        self._budget_due_ns = self._taken_ns + interval_ns
+        self._budget_due_ns = self._taken_ns + interval_ns if self._by_budget else _NEVER
         self._due_ns = min(self._budget_due_ns, self._fixed_due_ns)
 
     def _plan_fixed(self, step: int, now_ns: int) -> None:

@@ -119,6 +119,13 @@ class Copier:
         job = _Job.of(cut, reason, durable=durable)
         self._begin(lambda: self._copy(job))
 
+    def makes_room(self, snapshot_bytes: int) -> bool:
+        """Whether an arena is being made, which takes longer than a copy; training goes on."""
+        if self.has_room(snapshot_bytes) or self.room_refused:
+            return False
+        self.make_room(snapshot_bytes)
+        return True
+
     def has_room(self, snapshot_bytes: int) -> bool:
         """Whether a snapshot of this size could be copied without making an arena first."""
         return self._arena is not None and self._arena.fits(snapshot_bytes)

@@ -9,12 +9,17 @@ from types import FrameType
 from pitstop.engine import stacks
 from pitstop.engine.exit_watch import ExitWatch
 from pitstop.engine.fence import FENCE
+from pitstop.engine.refused import refuse_resume
 from pitstop.engine.session import Session
 from pitstop.engine.witness import Witness
 from pitstop.engine.worker_watch import WorkerWatch
-from pitstop.errors import PeerFault, UnsupportedVersion
+from pitstop.errors import PeerFault, ResumeRefused, UnsupportedVersion
 from pitstop.events import InstrumentationUnavailable
 from pitstop.link.stacks import ENV_STACKS, STACKS_FILE
+
+_AGREE = (
+    "Bring back the folders that the members were saved in, or start all of them over with --new."
+)
 
 # By process: a forked data worker inherits the entry, but the session is not its own.
 _sessions: dict[int, Session] = {}
@@ -39,6 +44,8 @@ def open_session(
     session = current()
     if session is None:
         session = _sessions[os.getpid()] = Session.open(socket_path, versions)
+        if session.refusal:
+            refuse_resume(session, ResumeRefused(session.refusal, _AGREE))
         FENCE.tell(session)
         WorkerWatch(session.report).install()
         if not os.environ.get(ENV_STACKS):

@@ -8,7 +8,6 @@ import warnings
 from pitstop.engine import process_session
 from pitstop.engine.request import request
 from pitstop.events import StopRequested
-from pitstop.link.beacon import Stop
 from pitstop.link.messages import ClientRequest
 from pitstop.link.settings import ENV_SOCKET
 
@@ -29,7 +28,7 @@ def request_stop(reason: str = "") -> None:
     session = process_session.current()
     if session is not None:
         session.report(StopRequested(source="script", urgency="graceful", reason=reason))
-        session.beacon.request_stop(Stop.GRACEFUL)
+        session.lockstep.raise_stop()
     elif not socket_path:
         _warn("is not running under `pitstop run`")
     elif request(socket_path, ClientRequest("stop", source="script", reason=reason)) is None:

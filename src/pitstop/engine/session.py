@@ -19,6 +19,7 @@ from pitstop.engine.copier import Copied, Copier, is_copied_before
 from pitstop.engine.durability import Durability
 from pitstop.engine.fence import FENCE
 from pitstop.engine.leaving import TrainingStopped
+from pitstop.engine.lockstep import Lockstep
 from pitstop.engine.loss_watch import LossWatch
 from pitstop.engine.milestones import Milestones
 from pitstop.engine.program import own_sources
@@ -71,6 +72,8 @@ class Session:
             saves last, since nobody holds its terminal for it.
         trains_with_fit: fits are the training; else they are parts of the
             steps of the script's own loop.
+        lockstep: with those that it trains together with, if there are any.
+        refusal: why it may not go on; empty where it may.
     """
 
     def __init__(self, connection: Connection, beacon: Beacon, welcome: Welcome) -> None:
@@ -88,6 +91,8 @@ class Session:
         share = self.settings.overhead * _HOLDS_SHARE
         self.holds = Allowance(share, time.monotonic_ns(), age_ns())
         self.milestones = Milestones(self.settings.overhead)
+        self.lockstep = Lockstep(beacon, agreed=bool(welcome.gang), doubt=welcome.doubt)
+        self.refusal = welcome.refusal
         self.stopped = self.alone = False
         self.trains_with_fit = True
         self._connection: Connection | None = connection
@@ -100,6 +105,7 @@ class Session:
             self.settings.every_steps,
             int(self.settings.every_seconds * 1e9),
             self.settings.last_step,
+            by_budget=not self.lockstep.agreed,
         )
         self._copier = Copier(
             beacon,
@@ -189,6 +195,7 @@ class Session:
             self.beacon.stop() != 0
             or planned(step, now_ns)
             or self.beacon.checkpoint_requests() != self._checkpoints_seen
+            or self.lockstep.saves_at(step)
         )
 
     def give_up_snapshots(self, error: Exception) -> None:
@@ -214,7 +221,7 @@ class Session:
             self.stop_with(take(), "train")
         now_ns = time.monotonic_ns()
         requested = self.beacon.checkpoint_requests() != self._checkpoints_seen
-        if requested or self._cadence.fixed_due(step, now_ns):
+        if requested or self.lockstep.saves_at(step) or self._cadence.fixed_due(step, now_ns):
             self._durability.wait(self._nobody_stops)
             return self._snapshot(take, "requested", durable=True)
         if not self._copier.ready or self._durability.pending:
@@ -310,7 +317,7 @@ class Session:
             return False
         step_seconds = self.beacon.progress().step_seconds
         waits = is_copied_before(cut.size_bytes, self._copy_seconds, step_seconds)
-        if waits and not durable and self._makes_room(cut.size_bytes):
+        if waits and not durable and self._copier.makes_room(cut.size_bytes):
             self._cadence.postponed(started_ns)
             return False
         cut = self._named(cut)
@@ -320,13 +327,6 @@ class Session:
         else:
             self._copier.submit(cut, reason, durable=durable)
         self._blocked_seconds = (time.monotonic_ns() - started_ns) / 1e9
-        return True
-
-    def _makes_room(self, size_bytes: int) -> bool:
-        """Whether an arena is being made, which takes longer than a copy; training goes on."""
-        if self._copier.has_room(size_bytes) or self._copier.room_refused:
-            return False
-        self._copier.make_room(size_bytes)
         return True
 
     # -- what the copier reports ----------------------------------------------

@@ -99,6 +99,8 @@ class StepBoundary:
         Raises:
             TrainingStopped: the run was asked to stop; the state is saved.
         """
+        if not self._session.lockstep.ends(step):
+            return
         if not self._session.due(step, self.passed_ns):
             return
         self._note_cost(self._clock.cut_short())

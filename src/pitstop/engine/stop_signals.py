@@ -10,7 +10,6 @@ from typing import Any
 
 from pitstop.engine.session import Session
 from pitstop.events import StopRequested
-from pitstop.link.beacon import Stop
 
 _WATCHED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -56,7 +55,7 @@ class StopSignals:
         if self._session.stop_requested() and received is signal.SIGINT:
             self.__exit__(None, None, None)
             raise KeyboardInterrupt
-        self._session.beacon.request_stop(Stop.GRACEFUL)
+        self._session.lockstep.raise_stop()
         # The main thread may be in the middle of a message to the supervisor.
         event = StopRequested(source="signal", urgency="graceful", signal=received.name)
         threading.Thread(

@@ -31,6 +31,9 @@ from pitstop.events.checkpoints import (
     UploadGivenUp,
 )
 from pitstop.events.clusters import (
+    GangBroken,
+    GangFormed,
+    GangStopped,
     LeaderFound,
     MemberEnded,
     MemberJoined,

@@ -84,3 +84,47 @@ class MemberReleased(Event):
     outcome: str
     exit_code: int
     reason: str
+
+
+@record
+class GangFormed(Event):
+    """The members that train together have agreed on the state that all go on from.
+
+    gang: its name, unlike that of any other; the states of the attempt belong to it.
+    task: which of the members this run is.
+    members: how many there are.
+    checkpoint: what this one goes on from; empty where all begin anew.
+    doubt: why that is not exact; empty where it is.
+    """
+
+    gang: str
+    task: str
+    members: int
+    checkpoint: str = ""
+    doubt: str = ""
+
+
+@record
+class GangStopped(Event):
+    """All members of a gang hold at this step, and stop there.
+
+    rounds: how often they were asked to hold.
+    seconds: from the first question to this member to the agreement.
+    """
+
+    gang: str
+    step: int
+    rounds: int
+    seconds: float
+
+
+@record
+class GangBroken(Event):
+    """The trainer of a member is gone, so that those of all others end as well.
+
+    task: whose it was.
+    """
+
+    gang: str
+    task: str
+    reason: str

@@ -24,7 +24,7 @@ from pitstop.record import record
 
 SIZE_BYTES = 4096
 _MAGIC = 0x504F545354495031  # "1PITSTOP", little endian
-_VERSION = 1
+_VERSION = 2
 
 _HEADER = struct.Struct("<QQ")
 _POSITION = struct.Struct("<QQQqd")  # step, epoch, step_in_epoch, boundary_ns, loss
@@ -48,6 +48,13 @@ _AT_PINNED = 320
 _AT_SETTLED = 328
 _AT_CHECKPOINT_NAME = 384
 _AT_TRAININGS = 448
+_AT_HOLD_AT = 512
+_AT_SNAPSHOT_AT = 520
+_AT_ENTERING = 528
+_AT_HELD = 536
+
+NEVER = (1 << 63) - 1
+"""No step."""
 
 MOST_NAME_BYTES = _NAME.size
 """The longest name of a checkpoint that fits the page, in UTF-8."""
@@ -134,6 +141,9 @@ class Beacon:
             _HEADER.pack_into(page, 0, _MAGIC, _VERSION)
             _POSITION.pack_into(page, _AT_POSITION, 0, 0, 0, 0, float("nan"))
             _SIGNED.pack_into(page, _AT_SNAPSHOT_STEP, -1)
+            _SIGNED.pack_into(page, _AT_HELD, -1)
+            for at in (_AT_HOLD_AT, _AT_SNAPSHOT_AT):
+                _SIGNED.pack_into(page, at, NEVER)
         return cls(fd)
 
     def close(self) -> None:
@@ -189,6 +199,14 @@ class Beacon:
         (count,) = _WORD.unpack_from(self._page, _AT_PULSES)
         self._put(_AT_PULSES, _WORD, count + 1)
 
+    def enter(self, step: int) -> None:
+        """Publishes the number of the step that is entered next, before it looks at `hold_at`."""
+        self._put(_AT_ENTERING, _SIGNED, step)
+
+    def hold(self, step: int) -> None:
+        """Publishes that it waits at the end of this step, see `hold_at`."""
+        self._put(_AT_HELD, _SIGNED, step)
+
     # -- the supervisor's side --
 
     def request_stop(self, stop: Stop) -> None:
@@ -204,6 +222,14 @@ class Beacon:
         if name:
             self._put(_AT_CHECKPOINT_NAME, _NAME, name.encode())
         self._put(_AT_CHECKPOINT_REQUESTS, _WORD, self.checkpoint_requests() + 1)
+
+    def hold_from(self, step: int) -> None:
+        """Asks the trainer to wait at the end of this step, or of the first after it."""
+        self._put(_AT_HOLD_AT, _SIGNED, step)
+
+    def snapshot_at(self, step: int) -> None:
+        """Asks the trainer for a durable checkpoint at the end of this step, and of no other."""
+        self._put(_AT_SNAPSHOT_AT, _SIGNED, step)
 
     # -- the persister's side --
 
@@ -235,6 +261,22 @@ class Beacon:
     def settled(self) -> int:
         """Number of the newest snapshot the persister is done with, 0 for none."""
         return int(_WORD.unpack_from(self._page, _AT_SETTLED)[0])
+
+    def hold_step(self) -> int:
+        """Where the trainer is to wait; `NEVER` where it is not."""
+        return int(_SIGNED.unpack_from(self._page, _AT_HOLD_AT)[0])
+
+    def snapshot_order(self) -> int:
+        """At the end of which step a checkpoint is asked for; `NEVER` where none is."""
+        return int(_SIGNED.unpack_from(self._page, _AT_SNAPSHOT_AT)[0])
+
+    def entering(self) -> int:
+        """The step that the trainer has entered, or is about to; 0 before the first."""
+        return int(_SIGNED.unpack_from(self._page, _AT_ENTERING)[0])
+
+    def held(self) -> int:
+        """The end of the step where the trainer waits, or has waited last; -1 for none."""
+        return int(_SIGNED.unpack_from(self._page, _AT_HELD)[0])
 
     def phase(self) -> Phase:
         """What the trainer is doing; nobody of ours writes another word than those of `Phase`."""

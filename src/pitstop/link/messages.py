@@ -149,6 +149,9 @@ class Welcome(Message, fds=1):
         settings: as `link.settings.Settings.to_json` gives them.
         lost_from_step: step that an earlier attempt had reached, -1 when unknown.
         points: the states to restore, in order: finished trainings, then the one to continue.
+        gang: name of the gang that it trains in; empty where it trains alone, or nobody knows.
+        doubt: why the gang does not go on exactly; empty where it does.
+        refusal: why it may not go on; empty where it may.
     """
 
     protocol: int
@@ -157,6 +160,9 @@ class Welcome(Message, fds=1):
     settings: dict[str, Any]
     lost_from_step: int
     points: Sequence[dict[str, Any]]
+    gang: str = ""
+    doubt: str = ""
+    refusal: str = ""
 
 
 @record
@@ -267,6 +273,13 @@ class Persist(Message):
     """To the persister: make the newest snapshot durable."""
 
     reason: str
+
+
+@record
+class Keep(Message):
+    """To the persister: this checkpoint stays until another one is named; empty for none."""
+
+    checkpoint: str
 
 
 @record

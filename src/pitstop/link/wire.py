@@ -22,7 +22,7 @@ from pitstop.link.grammar import message_in
 from pitstop.link.messages import MalformedMessage, Message, UnknownMessage
 from pitstop.record import record
 
-PROTOCOL = 1
+PROTOCOL = 2
 _HEAD = struct.Struct("<IB")
 _MAX_FDS = 16
 """Of one message: a restore image has a table and the files that a checkpoint refers to."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pitstop.engine.exactness import EXACT
+from pitstop.engine.exactness import EXACT, Exactness
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
@@ -14,7 +14,6 @@ from pitstop.errors import ResumeRefused
 from pitstop.loop.built_models import BuiltModels
 from pitstop.loop.tracked import Tracked, track, variables_of
 from pitstop.tensorflow import randomness
-from pitstop.tensorflow.devices import level_of_process
 from pitstop.tensorflow.variables import VariableRegistry
 
 
@@ -35,8 +34,7 @@ class LoopState:
         Raises:
             CannotTrack: one of them can be neither read nor set in place.
         """
-        found = level_of_process() or EXACT
-        self.level, self.reason = found.level, found.reason
+        self.level, self.reason = EXACT.level, EXACT.reason
         self.unverified: list[str] = []
         self._objects: dict[str, Tracked] = {
             name: track(name, value) for name, value in objects.items()
@@ -47,6 +45,11 @@ class LoopState:
         self._paths: dict[int, str] = {}
         self._models = BuiltModels(objects, registry.naming)
         registry.adopt(variable for _, variable in self._variables())
+
+    def among(self, members: Exactness | None) -> None:
+        """It is a member of several that train together, which are not more exact than this."""
+        if members is not None:
+            self._doubt(members.reason)
 
     def cut(self, position: Position, metrics: Mapping[str, float]) -> StateCapture:
         encoder = Encoder("python/")

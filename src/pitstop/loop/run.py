@@ -61,6 +61,9 @@ class Run:
         self.resumed = True
         self._metrics = decode(saved.state["loop"]["metrics"], saved.tensors)
         level = saved.state["level"]
+        if self._state.reason and level["level"] != "not_exact":
+            # The state is exact here, and not for another member of the gang.
+            level = {"level": self._state.level, "reason": self._state.reason}
         seconds = round(time.monotonic() - started, 4)
         if position.milestone:
             self._session.report(FitRestored(position.fit, position.step, 1, seconds))

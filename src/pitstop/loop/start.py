@@ -18,7 +18,7 @@ from pitstop.loop.loop_state import LoopState
 from pitstop.loop.run import Run
 from pitstop.loop.starting_from import begin_loop
 from pitstop.tensorflow import private
-from pitstop.tensorflow.devices import computed_with
+from pitstop.tensorflow.devices import computed_with, level_of_process
 from pitstop.tensorflow.variables import REGISTRY
 
 
@@ -67,6 +67,7 @@ def start(
     returns = on_stop == "return"
     settings = Settings(overhead, every_steps, every_seconds, stop_returns=returns)
     session = _open(CompanionRequest(run_dir, settings, max_seconds))
+    state.among(level_of_process(session))
     private.on_hidden_random_op(state.hidden_random_op)
     run = Run(session, state, returns=returns or session.settings.stop_returns)
     if session.settings.export_to:

@@ -65,7 +65,7 @@ class LiveLoop:
             closures.beacon = session.beacon
             self._level = ASYNCHRONOUS
         else:
-            self._level = level_of_process() or Exactness("exact_by_replay")
+            self._level = level_of_process(session) or Exactness("exact_by_replay")
         self._reported: Exactness | None = None
         self._boundary = StepBoundary(session)
         self._boundary.start()

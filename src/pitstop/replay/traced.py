@@ -25,6 +25,7 @@ class TracedFunctions:
 
     def __init__(self) -> None:
         self._running = _Running()
+        self._latest: Callee | None = None
         self._training: WeakKeyDictionary[Any, dict[str, tuple[int, bool]]] = WeakKeyDictionary()
         self._doubtful: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         self._unrepeatable: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
@@ -32,15 +33,22 @@ class TracedFunctions:
     @contextmanager
     def running(self, callee: Callee) -> Iterator[None]:
         """What is traced in here is traced for this callee."""
-        self._running.callee = callee
+        self._running.callee = self._latest = callee
         try:
             yield
         finally:
-            self._running.callee = None
+            self._running.callee = self._latest = None
+
+    def _traced_for(self) -> Callee | None:
+        """The callee that something is traced for.
+
+        A strategy traces what its replicas do in threads of its own, which the script's waits for.
+        """
+        return self._running.callee or self._latest
 
     def random_op(self, op_type: str) -> None:
         """An op with a hidden counter is traced."""
-        callee = self._running.callee
+        callee = self._traced_for()
         if callee is not None:
             self._doubtful.setdefault(
                 callee.owner,
@@ -51,7 +59,7 @@ class TracedFunctions:
 
     def state_op(self, op_type: str) -> None:
         """An op is traced that changes state outside of variables: in Python, or in a table."""
-        callee = self._running.callee
+        callee = self._traced_for()
         if callee is not None:
             self._doubtful.setdefault(
                 callee.owner,
@@ -61,7 +69,7 @@ class TracedFunctions:
 
     def input_op(self, op_type: str) -> None:
         """An op that draws input is traced."""
-        callee = self._running.callee
+        callee = self._traced_for()
         if callee is not None and not callee.feeds_itself:
             why = _KERAS_2 if private.is_of_keras_2(callee.owner) else ""
             self._unrepeatable.setdefault(

@@ -42,6 +42,7 @@ from pitstop.link.messages import (
     Finish,
     Finished,
     ImageAnswer,
+    Keep,
     Load,
     Message,
     NoImage,
@@ -102,6 +103,8 @@ class Persister:
                 self._trainer_pid = pid
             case ArenaOffer():
                 self._saver.use_arena(received.fds[0])
+            case Keep(checkpoint):
+                self._saver.kept = checkpoint
             case Load(checkpoint):
                 self._answer_load(checkpoint)
             case Persist(reason):

@@ -62,6 +62,7 @@ class Saver:
         self._stage = Stage()
         self._arenas: list[int] = []
         self.saved_sequence = 0
+        self.kept = ""
 
     def use_arena(self, fd: int) -> None:
         """Looks for snapshots in this arena too; an older one is let go in time."""
@@ -124,7 +125,7 @@ class Saver:
         seconds = round(time.monotonic() - started - pace.waited_seconds, 4)
         with contextlib.suppress(EnvironmentFault):
             # The new checkpoint stands; old ones are pruned after the next.
-            self._catalog.prune(self._retention)
+            self._catalog.prune(self._retention, self.kept)
         size_bytes = sum(file.size_bytes for file in manifest.files.values())
         return CheckpointCommitted(
             info.step, info.epoch, path.name, size_bytes, seconds, reason, info.name

@@ -104,7 +104,7 @@ class Catalog:
             self._filesystem.sync_dir(self.checkpoints_dir)
         return target
 
-    def prune(self, policy: RetentionPolicy) -> list[Path]:
+    def prune(self, policy: RetentionPolicy, kept: str = "") -> list[Path]:
         """Removes the checkpoints that the policy gives up; what they were called.
 
         Raises:
@@ -113,7 +113,11 @@ class Catalog:
         entries = self.entries()
         manifests = (entry.manifest for entry in entries if entry.manifest)
         expired = choose_expired(manifests, policy)
-        gone = [entry.path for entry in entries if _sequence(entry) in expired]
+        gone = [
+            entry.path
+            for entry in entries
+            if _sequence(entry) in expired and entry.path.name != kept
+        ]
         for path in gone:
             self._remove(path)
         return gone

@@ -234,7 +234,8 @@ def _attempt(
             resources.tee.close()
             state, step = resources.lifecycle.state, resources.beacon.progress().step
             record = resources.event_log.record
-            wait_seconds = restarts.after(state, step, context.folder.path, record)
+            broken = resources.attempt_state.broken
+            wait_seconds = restarts.after(state, step, context.folder.path, record, broken)
             if wait_seconds is None:
                 for line in supervision.last_words():
                     resources.screen.say(line)

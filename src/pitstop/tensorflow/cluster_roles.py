@@ -13,6 +13,10 @@ from pitstop.tensorflow import monitored_sessions
 from pitstop.tensorflow.monitored_sessions import AwaitedStop
 
 _SERVER = "distribute.Server"
+_MULTI_WORKER = (
+    "distribute.MultiWorkerMirroredStrategy",
+    "distribute.experimental.MultiWorkerMirroredStrategy",
+)
 _COORDINATOR = "distribute.coordinator.ClusterCoordinator"
 _SESSIONS = ("compat.v1.train.MonitoredSession", "compat.v1.train.SingularMonitoredSession")
 _DATA_SERVERS = ("DispatchServer", "WorkerServer")
@@ -39,6 +43,8 @@ def watch(supervisor: Supervisor) -> None:
     _wrap(_SERVER, "__init__", functools.partial(_after_server, supervisor))
     _wrap(_SERVER, "join", functools.partial(_in_place_of_join, supervisor))
     _wrap(_COORDINATOR, "__init__", functools.partial(_before_coordinator, supervisor))
+    for strategy in _MULTI_WORKER:
+        _wrap(strategy, "__init__", functools.partial(_after_strategy, supervisor))
     for session in _SESSIONS:
         _wrap(session, "__init__", functools.partial(_before_session, supervisor))
         for method in ("__exit__", "close"):
@@ -99,6 +105,13 @@ def _before_coordinator(supervisor: Supervisor, original: _Call, *args: Any, **k
     supervisor.take("coordinator", *_place_of_coordinator(args[0]))
 
 
+def _after_strategy(supervisor: Supervisor, original: _Call, *args: Any, **kwargs: Any) -> None:
+    original(*args, **kwargs)
+    cluster, task = _place_of_strategy(args[0])
+    if task:
+        supervisor.take("replica", cluster, task)
+
+
 def _or_unknown(find: Callable[[Any], _Place]) -> Callable[[Any], _Place]:
     """The same, which finds nothing where it fails: the script is not to notice."""
 
@@ -119,6 +132,15 @@ def _place_of_coordinator(coordinator: Any) -> _Place:
     kind, index = resolver.task_type, resolver.task_id
     task = f"{kind} {index}" if kind is not None and index is not None else ""
     return resolver.cluster_spec().as_dict(), task
+
+
+@_or_unknown
+def _place_of_strategy(strategy: Any) -> _Place:
+    """All tasks of its cluster, and its own; nothing where it is alone."""
+    resolver = strategy.cluster_resolver
+    cluster = resolver.cluster_spec().as_dict()
+    kind, index = resolver.task_type, resolver.task_id
+    return (cluster, f"{kind} {index}") if cluster and kind else ({}, "")
 
 
 @_or_unknown

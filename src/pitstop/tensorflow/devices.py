@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from pitstop.engine.cluster_level import level_of_members
 from pitstop.engine.exactness import Exactness
+from pitstop.engine.session import Session
 from pitstop.tensorflow import private
 from pitstop.tensorflow.frameworks import versions
 
@@ -39,9 +40,9 @@ def computed_with() -> dict[str, str]:
     return {**versions(), "device": found or _CPU}
 
 
-def level_of_process() -> Exactness | None:
+def level_of_process(session: Session | None = None) -> Exactness | None:
     """What keeps any training of this process from being exact; None where nothing does."""
-    return level_of_members() or level_on([*accelerators()], private.deterministic_ops())
+    return level_of_members(session) or level_on([*accelerators()], private.deterministic_ops())
 
 
 def level_on(kinds: Sequence[str], deterministic: bool) -> Exactness | None:

@@ -9,11 +9,13 @@ import pytest
 from pitstop.diagnosis import Evidence, diagnose
 from pitstop.events import (
     Event,
+    GangBroken,
     MemberEnded,
     MemberReleased,
     MemberRestarted,
     RoleTaken,
     ScriptEnded,
+    StopRequested,
 )
 from tests.diagnosis.attempts import (
     FIT,
@@ -120,3 +122,19 @@ def test_a_chief_without_its_parameter_server_names_it(gone: Event) -> None:
     finding = finding_of(attempt_of(chief, worker, gone, exited(1), state="failed"))
     assert finding.cause == "worker_lost"
     assert "ps 1 on host" in finding.summary
+
+
+def test_who_was_ended_because_another_member_was_lost_is_told_which() -> None:
+    broken = GangBroken("a-2", "worker 1", "its process was ended by SIGKILL")
+    stop = StopRequested("cluster", "now", reason="worker 1: its process was ended by SIGKILL")
+    finding = finding_of(
+        attempt_of(
+            STARTED,
+            broken,
+            stop,
+            killed("SIGKILL", oom_kills=None, kernel_lines=None),
+            state="stopped",
+        )
+    )
+    assert finding.cause == "worker_lost"
+    assert "worker 1 was lost" in finding.summary

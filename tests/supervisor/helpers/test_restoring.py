@@ -69,7 +69,7 @@ def attempt(tmp_path: Path) -> Iterator[_Attempt]:
     link = PersisterLink(plan)
     link.connection, persister = pair()
     ours, trainer = pair()
-    slot = TrainerSlot(EventLoop(), Invitation("", 1, {}, -1, -1))
+    slot = TrainerSlot(EventLoop(), Invitation("", 1, {}, -1, ours.fileno()))
     restoring = Restoring(Catalog(folder.checkpoints), link, slot)
     assert not list(restoring.begin())
     assert body_of(persister.receive()) == {"checkpoint": ""}
@@ -115,3 +115,40 @@ def test_who_waits_is_told_that_nobody_loads_any_more(attempt: _Attempt) -> None
     attempt.trainer_asks("00000010")
     attempt.persister_is_given_up()
     assert attempt.trainer_hears() == ("no_image", "the process that loads it keeps dying")
+
+
+def test_the_trainer_of_a_member_waits_for_the_state_that_all_agree_on(attempt: _Attempt) -> None:
+    assert attempt.restoring.await_agreement()
+    attempt.slot.link = attempt.trainer_link
+    attempt.persister_says(ImageAnswer("00000020"), attempt.trainer.fileno())
+    assert attempt.restoring.ready
+    assert not attempt.slot.welcomed
+    attempt.restoring.verify("00000020")
+    assert attempt.restoring.verdict("00000020")
+    attempt.restoring.verify("00000010")
+    assert attempt.restoring.verdict("00000010") is None
+    attempt.persister_says(ImageAnswer("00000010"), attempt.trainer.fileno())
+    assert attempt.restoring.verdict("00000010")
+    assert [type(each).__name__ for each in attempt.restoring.agreed("00000010", "a-2", "")] == [
+        "ResumeChosen"
+    ]
+    assert attempt.points == ["00000010"]
+    welcome = body_of(attempt.trainer.receive())
+    assert (welcome["gang"], welcome["refusal"]) == ("a-2", "")
+
+
+def test_a_state_that_cannot_be_read_is_not_agreed_on(attempt: _Attempt) -> None:
+    attempt.restoring.await_agreement()
+    attempt.persister_says(ImageAnswer("00000020"), attempt.trainer.fileno())
+    attempt.restoring.verify("00000010")
+    attempt.persister_says(NoImage("00000010", "it is damaged"))
+    assert attempt.restoring.verdict("00000010") is False
+
+
+def test_without_an_agreement_who_has_a_state_is_refused(attempt: _Attempt) -> None:
+    attempt.restoring.await_agreement()
+    attempt.slot.link = attempt.trainer_link
+    attempt.persister_says(ImageAnswer("00000020"), attempt.trainer.fileno())
+    list(attempt.restoring.agreed_on_nothing("nobody answers"))
+    welcome = body_of(attempt.trainer.receive())
+    assert (welcome["gang"], welcome["refusal"]) == ("", "nobody answers")

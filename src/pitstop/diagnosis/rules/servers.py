@@ -12,6 +12,7 @@ from pitstop.events import (
     AttemptStarted,
     ExceptionRaised,
     FitStarted,
+    GangBroken,
     JsonValue,
     MemberEnded,
     MemberReleased,
@@ -99,6 +100,16 @@ def _of_store(task: str, how: str, seen: EvidenceItem) -> Finding:
         "them."
     )
     return Finding("worker_lost", 0.97, text, (seen,), (_AT_THE_STORE.format(task=task),))
+
+
+def lost_a_member(evidence: Evidence) -> Finding | None:
+    """Another member, without which no step can end, has gone."""
+    event = evidence.last(GangBroken)
+    if event is None:
+        return None
+    text = f"{event.task} was lost ({event.reason}); no step ends without it, and this one ended."
+    seen = (EvidenceItem("journal", f"{event.task}: {event.reason}"),)
+    return Finding("worker_lost", 0.99, text, seen, (_AT_THE_LEADER.format(leader=event.task),))
 
 
 def server_waits(evidence: Evidence) -> Finding | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from pitstop.errors import PitstopError
 from pitstop.events import AttemptEnded, AttemptStarted
@@ -98,7 +98,11 @@ class Command:
 
     def conclude(self) -> tuple[Trigger, ...]:
         """The last checkpoint is saved: how it all ended."""
-        verdict = decide(self._ending)
+        ending = self._ending
+        if self._resources.attempt_state.broken is not None:
+            # It failed for the want of another member.
+            ending = replace(ending, stop_requested=True)
+        verdict = decide(ending)
         self.exit_code = verdict.exit_code
         return (verdict.signal,)
 

@@ -62,6 +62,7 @@ class Dispatch:
         parts.desk.recorded(event)
         if (asked := parts.condition.on_event(event)) is not None:
             yield StopAsked(asked)
+        yield from parts.gang.recorded(event)
         if isinstance(event, TrainerConnected):
             yield from parts.plan.version_changes(event)
 
@@ -72,7 +73,7 @@ def handlers(parts: AttemptParts) -> Mapping[type, tuple[_Handler, ...]]:
     return {
         Trigger: (parts.resources.lifecycle.feed,),
         StopAsked: (parts.stopping.asked,),
-        RoleAsked: (trainers.role_asked, parts.membership.role_asked),
+        RoleAsked: (trainers.role_asked, parts.membership.role_asked, parts.gang.role_asked),
         StatusAsked: (lambda asked: desk.tell_status(asked, parts.status()),),
         CheckpointAsked: (
             lambda asked: desk.await_checkpoint(asked, trainers.ask_checkpoint(asked.name)),
@@ -91,7 +92,7 @@ def actions(parts: AttemptParts) -> Mapping[Instruction, _Action]:
     """What is done for an instruction; one that feeds the lifecycle stands last in its row."""
     beacon, saving, command = parts.resources.beacon, parts.saving, parts.command
     return {
-        Instruction.RAISE_GRACEFUL: lambda: beacon.request_stop(Stop.GRACEFUL),
+        Instruction.RAISE_GRACEFUL: parts.gang.raise_stop,
         Instruction.RAISE_NOW: lambda: beacon.request_stop(Stop.NOW),
         Instruction.ARM_DEADLINE: parts.stopping.arm_deadline,
         Instruction.TERMINATE_TRAINER: parts.stopping.terminate,
@@ -102,6 +103,6 @@ def actions(parts: AttemptParts) -> Mapping[Instruction, _Action]:
         Instruction.PERSIST_NEWEST: lambda: saving.persist_last(command.last_save_reason),
         Instruction.FINISH_PERSISTER: saving.finish,
         Instruction.LEAVE_PERSISTER: saving.leave,
-        Instruction.CONCLUDE: command.conclude,
+        Instruction.CONCLUDE: parts.conclude,
         Instruction.FINISH: command.finish,
     }

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 
 from pitstop.supervisor.attempt.command import Command
 from pitstop.supervisor.attempt.flight import Flight
+from pitstop.supervisor.attempt.gang import GangPart
 from pitstop.supervisor.attempt.membership import Membership
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
 from pitstop.supervisor.attempt.stopping import Stopping
@@ -17,12 +19,16 @@ from pitstop.supervisor.hangs.hang_monitor import HangMonitor
 from pitstop.supervisor.helpers.mirroring import Mirroring
 from pitstop.supervisor.helpers.restoring import Restoring
 from pitstop.supervisor.helpers.saving import Saving
+from pitstop.supervisor.lifecycle.occurrences import Occurrence
 from pitstop.supervisor.processes import family
 from pitstop.supervisor.processes.job_watch import JobWatch
 from pitstop.supervisor.status.live_status import live_status
 from pitstop.supervisor.status.status import Status
 from pitstop.supervisor.stops.condition_watch import ConditionWatch
 
+_VERDICT_SECONDS = 3.0
+"""A supervisor that is out of reach is given up before that."""
+_TURN_SECONDS = 0.05
 _SAVE_PATIENCE_SECONDS = 10.0
 """What the last save may take, if the grace time is not shorter, until nobody need wait for it."""
 
@@ -47,8 +53,9 @@ class AttemptParts:
         self.condition = ConditionWatch(plan.request.stop_when, plan.history.epochs)
         self.command = Command(plan, resources, self.trainers)
         self.membership = Membership(resources, self.desk)
+        self.gang = GangPart(plan, resources, self.restoring)
         self.stopping = Stopping(
-            plan, resources, self.command, self.trainers, self.saving, self.membership
+            plan, resources, self.command, self.trainers, self.saving, self.membership, self.gang
         )
 
     def status(self) -> Status:
@@ -68,6 +75,15 @@ class AttemptParts:
         state, progress = resources.lifecycle.state, resources.beacon.progress()
         now = live_status(identity, state, resources.attempt_state, progress, time.time())
         return self.flight.seen(now)
+
+    def conclude(self) -> Iterator[Occurrence]:
+        """How the attempt ended is decided, once it is known whose end came first."""
+        give_up_at = time.monotonic() + _VERDICT_SECONDS
+        while self.gang.awaits_verdict and time.monotonic() < give_up_at:
+            yield from self.resources.event_loop.turn(_TURN_SECONDS)
+            yield from self.membership.tick()
+            yield from self.gang.tick()
+        yield from self.command.conclude()
 
     def close(self) -> None:
         self.clients.close()

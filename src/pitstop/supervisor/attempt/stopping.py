@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pitstop.machine.memory import sample
 from pitstop.store.run_folder import STOP_FILE
 from pitstop.supervisor.attempt.command import Command
+from pitstop.supervisor.attempt.gang import GangPart
 from pitstop.supervisor.attempt.membership import Membership
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
 from pitstop.supervisor.attempt.trainer_reception import TrainerReception
@@ -35,6 +36,7 @@ class Stopping:
         trainers: TrainerReception,
         saving: Saving,
         membership: Membership,
+        gang: GangPart,
     ) -> None:
         self._plan = plan
         self._resources = resources
@@ -43,6 +45,7 @@ class Stopping:
         self._trainers = trainers
         self._saving = saving
         self._membership = membership
+        self._gang = gang
         self._sources = StopSources(
             plan.request.run_dir / STOP_FILE, plan.time_limit, resources.preemption.request
         )
@@ -109,6 +112,8 @@ class Stopping:
             released=attempt_state.serves and attempt_state.released is not None,
             left_seconds=left_at - self._stop_at if left_at is not None else None,
         )
+        if self._gang.is_agreeing:
+            wait = deadline.patience_with_others(self._plan.grace_seconds)
         wait = self._sources.bound(wait, self._stop_at, self._save_seconds)
         event = deadline.overdue(wait, now_seconds - self._stop_at, progress)
         if event is not None:

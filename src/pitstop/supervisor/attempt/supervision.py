@@ -20,6 +20,8 @@ from pitstop.supervisor.stops.signals import ReceivedSignal, suspend_self
 
 _IDLE_SECONDS = 0.5
 _WATCHFUL_SECONDS = 0.05
+_AGREEING_SECONDS = 0.002
+"""While the trainers of several members wait."""
 
 
 class Supervision:
@@ -42,6 +44,8 @@ class Supervision:
         lifecycle, event_loop = self._resources.lifecycle, self._resources.event_loop
         while not lifecycle.is_over:
             wait_seconds = _IDLE_SECONDS if lifecycle.is_calm else _WATCHFUL_SECONDS
+            if self._parts.gang.is_agreeing:
+                wait_seconds = _AGREEING_SECONDS
             self._dispatch.perform(event_loop.turn(wait_seconds))
             self._dispatch.perform(self._tick(time.monotonic()))
         return self._parts.command.exit_code
@@ -89,6 +93,7 @@ class Supervision:
         yield from parts.flight.take_forecasts()
         yield from parts.trainers.tick()
         yield from parts.membership.tick()
+        yield from parts.gang.tick()
         if lifecycle.is_calm:
             yield from parts.stopping.look(now_seconds)
         if lifecycle.is_calm:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pitstop.events import Notice
 from pitstop.link.beacon import Phase
 from pitstop.record import record
+from pitstop.supervisor.attempt.gang import REPLICA
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
 from pitstop.supervisor.lifecycle.occurrences import (
     Occurrence,
@@ -79,6 +80,8 @@ class TrainerReception:
         return (self._pending.pop(0).asked,) if self._pending else ()
 
     def role_asked(self, asked: RoleAsked) -> tuple[Occurrence, ...]:
+        if asked.event.role == REPLICA:
+            return ()
         return (asked.event, Trigger.TRAINER_CONNECTED) if self._lifecycle.is_live else ()
 
     def ask_checkpoint(self, name: str = "") -> int | None:

@@ -8,7 +8,7 @@ import os
 import signal
 from pathlib import Path
 
-from pitstop.link.messages import ArenaOffer, Finish, Load, Persist, TrainerPid
+from pitstop.link.messages import ArenaOffer, Finish, Keep, Load, Persist, TrainerPid
 from pitstop.link.wire import Connection
 from pitstop.record import record
 from pitstop.store.retention import RetentionPolicy
@@ -48,6 +48,7 @@ class PersisterLink(HelperLink):
         self._finishing = False
         self._trainer_pid = 0
         self._arena: _Arena | None = None
+        self._kept = ""
 
     @property
     def arena_bytes(self) -> int | None:
@@ -66,6 +67,8 @@ class PersisterLink(HelperLink):
             self.set_trainer(self._trainer_pid)
         if self._arena is not None:
             self._send(self._arena.offer, self._arena.fd)
+        if self._kept:
+            self._send(Keep(self._kept))
         return ours
 
     def set_trainer(self, pid: int) -> None:
@@ -79,6 +82,12 @@ class PersisterLink(HelperLink):
             os.close(self._arena.fd)
         self._arena = _Arena(offer, fd)
         self._send(offer, fd)
+
+    def keep(self, checkpoint: str) -> None:
+        """Has it keep a checkpoint that others need, and not the one before any more."""
+        if checkpoint:
+            self._kept = checkpoint
+            self._send(Keep(checkpoint))
 
     def load(self, checkpoint: str) -> None:
         """Asks for a verified image; an empty name asks for the newest good one."""

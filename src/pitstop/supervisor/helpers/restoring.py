@@ -35,6 +35,9 @@ class Restoring:
         self._preloaded: Received | None = None
         self._asking: TrainerLink | None = None
         self._wanted = ""
+        self._awaits_agreement = False
+        self._verdicts: dict[str, bool] = {}
+        self._verifying = ""
         self.ready = False
         self.points: tuple[ChosenCheckpoint, ...] = ()
 
@@ -46,8 +49,45 @@ class Restoring:
         return ()
 
     def came_in(self, _: TrainerCameIn) -> None:
-        if self.ready:
+        if self.ready and not self._awaits_agreement:
             self._trainer_slot.welcome(self.points)
+
+    # -- of a member of a gang: its trainer begins when all have agreed on a state ---------------
+
+    def await_agreement(self) -> bool:
+        """Has the trainer wait; False where it has begun before."""
+        self._awaits_agreement = not self._trainer_slot.welcomed
+        return self._awaits_agreement
+
+    def verify(self, name: str) -> None:
+        """Reads a checkpoint, see `verdict`; an empty name is none."""
+        if not name or name in self._verdicts:
+            return
+        if self._preloaded is not None and self._preloaded.message == ImageAnswer(name):
+            self._verdicts[name] = True
+        elif name != self._verifying:
+            self._verifying = name
+            self._persister.load(name)
+
+    def verdict(self, name: str) -> bool | None:
+        """Whether a checkpoint is whole, once it was read."""
+        if not name:
+            return False
+        return self._verdicts.get(name)
+
+    def agreed(self, name: str, gang: str, doubt: str) -> Iterator[Occurrence]:
+        """All members go on from this state; without a name, they begin anew."""
+        self.points = restore_points(self._catalog.entries(), name) if name else ()
+        self._awaits_agreement = False
+        self._trainer_slot.join_gang(gang, doubt)
+        yield from self._let_in()
+
+    def agreed_on_nothing(self, reason: str) -> Iterator[Occurrence]:
+        """The trainer goes on alone; for this reason, it may not where it has a state."""
+        self._awaits_agreement = False
+        if self.points and reason:
+            self._trainer_slot.refuse_resume(reason)
+        yield from self._let_in()
 
     def requested(self, request: RestoreRequest) -> None:
         trainer, checkpoint = self._trainer_slot.link, request.checkpoint
@@ -67,6 +107,9 @@ class Restoring:
         """The persister has loaded something (`ImageAnswer`), or says why not (`NoImage`)."""
         if not self.ready:
             return self._first_answer(received)
+        if self._verifying:
+            self._verified(received)
+            return ()
         if self._asking is None:
             close_all(received.fds)
         elif isinstance(received.message, ImageAnswer):
@@ -81,14 +124,16 @@ class Restoring:
         """Asks again for what the persister that died has not answered."""
         if not self.ready:
             self._persister.load("")
-        elif self._wanted:
-            self._persister.load(self._wanted)
+        elif self._verifying or self._wanted:
+            self._persister.load(self._verifying or self._wanted)
 
     def persister_given_up(self) -> Iterable[Occurrence]:
         """Nothing more can be loaded: nobody must wait for it."""
         if not self.ready:
             readable = (entry.path.name for entry in self._catalog.entries() if entry.manifest)
             return self._become_ready(next(readable, ""))
+        if self._verifying:
+            self._verdicts[self._verifying], self._verifying = False, ""
         self._give_no_image(_NOBODY_LOADS)
         return ()
 
@@ -114,9 +159,22 @@ class Restoring:
         if newest:
             self.points = restore_points(self._catalog.entries(), newest)
         self.ready = True
+        if not self._awaits_agreement:
+            yield from self._let_in()
+
+    def _let_in(self) -> Iterator[Occurrence]:
         if self.points:
             yield self.points[-1].chosen()
         self._trainer_slot.welcome(self.points)
+
+    def _verified(self, received: Received) -> None:
+        name, self._verifying = self._verifying, ""
+        self._verdicts[name] = isinstance(received.message, ImageAnswer)
+        if self._verdicts[name]:
+            self._drop_preloaded()
+            self._preloaded = received
+        else:
+            close_all(received.fds)
 
     def _drop_preloaded(self) -> None:
         if self._preloaded is not None:

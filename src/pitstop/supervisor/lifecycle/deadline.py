@@ -78,6 +78,11 @@ def patience(
     return Patience(grace_seconds, f"no boundary was reached ({name})")
 
 
+def patience_with_others(grace_seconds: float) -> Patience:
+    """The wait for those that train together to come to one step."""
+    return Patience(grace_seconds, "the members that train together did not agree on a step")
+
+
 def _step_patience_seconds(progress: Progress, grace_seconds: float) -> float:
     steps_seconds = _STEPS_OF_PATIENCE * progress.step_seconds
     return min(max(_LEAST_STEP_SECONDS, steps_seconds), grace_seconds)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from pitstop import __version__
 from pitstop.cluster import roster, secret
+from pitstop.cluster.gang import LeaderProgress, ToLeader, ToMember
 from pitstop.cluster.lease import LEASE_SECONDS
 from pitstop.cluster.messages import PROTOCOL, Beat, EndReport, JoinRequest, Release
 from pitstop.cluster.roster import ClusterMember
@@ -16,6 +17,7 @@ from pitstop.cluster.spec import ClusterSpec, Task, leader_endpoint
 from pitstop.errors import UserError
 from pitstop.events import Event, JsonValue, Notice
 from pitstop.supervisor.membership.following import Following
+from pitstop.supervisor.membership.gang_leading import GangLeading
 from pitstop.supervisor.membership.leading import Leading
 
 LEASE_VARIABLE = "PITSTOP_CLUSTER_LEASE"
@@ -83,6 +85,36 @@ class ClusterLink:
         text = f"The cluster cannot be joined: {message.rstrip('.')}."
         return (Notice(UNUSED, text, remedy),)
 
+    # -- of members that train together, see `cluster.gang` ------------------------------
+
+    def orders(self) -> Iterator[ToMember]:
+        """What the leader of the gang has told this member since the last call."""
+        part = self.part
+        source = part.gang if isinstance(part, Leading) else part
+        while source is not None and source.orders:
+            yield source.orders.popleft()
+
+    def tell_gang(self, message: ToLeader) -> None:
+        """Tells the leader of the gang, which may be this run."""
+        match self.part:
+            case Leading(gang=GangLeading() as gang):
+                gang.hear_own(message)
+            case Following() as following:
+                following.tell_gang(message)
+
+    def ask_gang_stop(self, reason: str, progress: LeaderProgress) -> None:
+        """All members of the gang are to stop at one step."""
+        match self.part:
+            case Leading(gang=GangLeading() as gang):
+                gang.ask_stop(reason, progress)
+            case Following() as following:
+                following.propose_stop(reason, now=False)
+
+    def lead_gang(self, now_seconds: float, progress: LeaderProgress) -> None:
+        """What is due by the clock, where this run leads."""
+        if isinstance(self.part, Leading) and self.part.gang is not None:
+            self.part.gang.tick(now_seconds, progress)
+
     def heard(self) -> tuple[Event, ...]:
         """What the others have said since the last call."""
         return self.part.heard() if self.part else ()
@@ -139,7 +171,7 @@ class ClusterLink:
 
             server = LeaderServer(endpoint, known, lambda request: roster.objection(spec, request))
             server.start()
-            return Leading(server, lease_seconds)
+            return Leading(server, lease_seconds, GangLeading(server, spec, task))
         assert spec.leader is not None
         from pitstop.cluster.member_client import MemberClient
 

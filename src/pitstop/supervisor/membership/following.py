@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from typing import TYPE_CHECKING
 
+from pitstop.cluster.gang import ToLeader, ToMember
 from pitstop.cluster.happenings import Heard, Parted, Trouble
 from pitstop.cluster.lease import BEAT_SECONDS, BeatLease
 from pitstop.cluster.messages import Beat, EndReport, Release, StopProposal
@@ -32,6 +34,7 @@ class Following:
         self._client = client
         self._lease_seconds = lease_seconds
         self._lease: BeatLease | None = None
+        self.orders: deque[ToMember] = deque()
         self._connected = False
         self._released = False
         self._beat_at_seconds = 0.0
@@ -76,6 +79,10 @@ class Following:
         """Asks the leader to stop the training."""
         self._client.send(StopProposal(reason, now))
 
+    def tell_gang(self, message: ToLeader) -> None:
+        """Tells the leader what it needs to know of a member that trains."""
+        self._client.send(message)
+
     def finish(self, end: EndReport) -> None:
         """Tells the leader that this run is over."""
         self._client.send(end)
@@ -93,6 +100,8 @@ class Following:
                 self._lease = self._lease.parted(time.monotonic())
             case Heard(_, Beat() as beat):
                 return self._on_beat(beat)
+            case Heard(_, message) if isinstance(message, ToMember):
+                self.orders.append(message)
             case Heard(_, Release() as release):
                 self._released = True
                 words = (release.outcome, release.exit_code, release.reason)

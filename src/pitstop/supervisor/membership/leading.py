@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from pitstop.cluster import roster
+from pitstop.cluster.gang import ToLeader
 from pitstop.cluster.happenings import Heard, Parted, Trouble
 from pitstop.cluster.lease import BEAT_SECONDS, BeatLease
 from pitstop.cluster.messages import Beat, EndReport, JoinRequest, Release, StopProposal
@@ -15,6 +16,7 @@ from pitstop.events import Event, MemberEnded, MemberJoined, MemberRestarted, No
 
 if TYPE_CHECKING:
     from pitstop.cluster.leader_server import LeaderServer
+    from pitstop.supervisor.membership.gang_leading import GangLeading
 
 TROUBLE = "cluster_member"
 
@@ -27,7 +29,10 @@ class Leading:
         lease_seconds: how long a silent member is believed to be there.
     """
 
-    def __init__(self, server: LeaderServer, lease_seconds: float) -> None:
+    def __init__(
+        self, server: LeaderServer, lease_seconds: float, gang: GangLeading | None = None
+    ) -> None:
+        self.gang = gang
         self._server = server
         self._lease_seconds = lease_seconds
         self._roster = Roster()
@@ -94,6 +99,9 @@ class Leading:
                 return self._joined(request)
             case Heard(task, StopProposal() as proposal):
                 return stop_request(task, proposal)
+            case Heard(task, message) if isinstance(message, ToLeader):
+                if self.gang is not None:
+                    self.gang.hear(task, message)
             case Heard(task, Beat() | EndReport() as message):
                 before = self._roster.members[task]
                 self._roster = roster.heard(self._roster, task, message, time.monotonic())
@@ -104,6 +112,10 @@ class Leading:
         return None
 
     def _joined(self, request: JoinRequest) -> Event:
+        task = Task.parse(request.task)
+        before = self._roster.members.get(task)
+        if self.gang is not None:
+            self.gang.joined(task, same=before is None or before.pid == request.pid)
         lease = BeatLease(self._lease_seconds, time.monotonic())
         self._roster = roster.joined(self._roster, request, lease)
         # The member waits for the first.
@@ -113,6 +125,8 @@ class Leading:
     def _parted(self, task: Task) -> None:
         member = self._roster.members[task]
         if member.is_live:
+            if self.gang is not None:
+                self.gang.parted.add(task)
             self._roster = roster.parted(self._roster, task, time.monotonic())
 
     def _given_up(self, task: Task) -> Event:
@@ -121,6 +135,8 @@ class Leading:
 
     def _ended(self, task: Task) -> Event:
         member = self._roster.members[task]
+        if self.gang is not None and (member.end is None or member.end.state != "completed"):
+            self.gang.lost(task, "its run has ended" if member.end else "its supervisor is silent")
         if member.end is None:
             return MemberEnded(str(task), member.host, "lost")
         return MemberEnded(str(task), member.host, member.end.state, member.end.exit_code)

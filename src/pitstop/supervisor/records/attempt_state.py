@@ -8,6 +8,7 @@ from pitstop.events import (
     CheckpointCommitted,
     EpochEnded,
     Event,
+    GangBroken,
     InstrumentationUnavailable,
     LevelKnown,
     MemberReleased,
@@ -32,6 +33,7 @@ class AttemptState:
     Attributes:
         role: the part of one of its processes in a cluster, which is not saved.
         released: the leader of its cluster has said that the training is over.
+        broken: a member that it trains together with is gone.
         uninstrumented: a process reported that nothing of it can be seen.
         resume_refused: the saved state does not fit the script.
         checkpoint_step: step of the newest durable checkpoint.
@@ -46,6 +48,7 @@ class AttemptState:
     trainer_stopped: bool = False
     role: RoleTaken | None = None
     released: MemberReleased | None = None
+    broken: GangBroken | None = None
     uninstrumented: bool = False
     resume_refused: bool = False
     level: str = ""
@@ -101,6 +104,8 @@ def _with_unsaved(attempt_state: AttemptState, event: Event) -> AttemptState:
     match event:
         case RoleTaken():
             return replace(attempt_state, role=event)
+        case GangBroken():
+            return replace(attempt_state, broken=event)
         case MemberReleased():
             return replace(attempt_state, released=event)
         case InstrumentationUnavailable():

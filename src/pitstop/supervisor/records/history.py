@@ -11,6 +11,7 @@ from pitstop.events import (
     CheckpointCommitted,
     EnvironmentChanged,
     EpochEnded,
+    GangFormed,
     JsonValue,
     Notice,
     TrainerConnected,
@@ -42,6 +43,7 @@ class History:
     epochs: tuple[EpochEnded, ...] = ()
     losses: Losses = NO_LOSSES
     start_from: str = ""
+    gangs: Mapping[int, GangFormed] = field(default_factory=dict)
 
     @classmethod
     def from_entries(cls, entries: Sequence[Entry]) -> History:
@@ -56,6 +58,9 @@ class History:
             epochs=tuple(each.event for each in entries if isinstance(each.event, EpochEnded)),
             losses=Losses.from_entries(entries),
             start_from=_start_from(entries),
+            gangs={
+                each.attempt: each.event for each in entries if isinstance(each.event, GangFormed)
+            },
         )
 
     def environment_changes(

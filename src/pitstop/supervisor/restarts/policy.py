@@ -9,6 +9,7 @@ from pitstop.record import record
 from pitstop.remote.backoff import delay_seconds
 
 HANG = "hang_or_stall"
+MEMBER = "worker_lost"
 _TWICE = 2
 _OFTEN = 6
 
@@ -21,7 +22,7 @@ BRAKE: Mapping[str, int] = MappingProxyType(
         "killed_from_outside": _OFTEN,
         "preempted_or_terminated": _OFTEN,
         "network_or_download_failure": _OFTEN,
-        "worker_lost": _OFTEN,
+        MEMBER: _OFTEN,
         "host_oom_killed": _TWICE,
         "gpu_oom": _TWICE,
         "gpu_driver_or_library": _TWICE,

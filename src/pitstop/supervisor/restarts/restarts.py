@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from pitstop.events import Event, RestartPlanned, RestartRefused
+from pitstop.events import Event, GangBroken, RestartPlanned, RestartRefused
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.restarts import policy
 from pitstop.supervisor.restarts.policy import AttemptFailure, RestartPolicy
@@ -34,12 +34,18 @@ class Restarts:
         return max(0, self._policy.most - len(self._failures))
 
     def after(
-        self, state: State, step: int, run_dir: Path, record: Callable[[Event], None]
+        self,
+        state: State,
+        step: int,
+        run_dir: Path,
+        record: Callable[[Event], None],
+        broken: GangBroken | None = None,
     ) -> float | None:
         """How long to wait before the next attempt, None for no other; records the decision."""
-        if state is not State.FAILED or not self._policy.most:
+        failed = state is State.FAILED or (broken is not None and state is State.STOPPED)
+        if not failed or not self._policy.most:
             return None
-        failure = AttemptFailure(self._cause_of(run_dir), step)
+        failure = AttemptFailure(policy.MEMBER if broken else self._cause_of(run_dir), step)
         self._failures.append(failure)
         decision = policy.decide(self._failures, self._policy, random.random())
         wait_seconds = decision.wait_seconds

@@ -47,7 +47,8 @@ class TrainerSlot:
     def __init__(self, event_loop: EventLoop, invitation: Invitation) -> None:
         self._event_loop = event_loop
         self._invitation = invitation
-        self._welcomed = False
+        self._gang = self._doubt = self._refusal = ""
+        self.welcomed = False
         self.link: TrainerLink | None = None
         self.pid = 0
         self.left_at: float | None = None
@@ -77,11 +78,19 @@ class TrainerSlot:
         self._take(connection, hello)
         yield TrainerCameIn(hello.pid)
 
+    def join_gang(self, gang: str, doubt: str) -> None:
+        """Who trains here does so as a member of a gang, see `Welcome`."""
+        self._gang, self._doubt = gang, doubt
+
+    def refuse_resume(self, reason: str) -> None:
+        """Who trains here may not go on, see `Welcome`."""
+        self._refusal = reason
+
     def welcome(self, points: tuple[ChosenCheckpoint, ...]) -> None:
         """Lets the trainer begin, once it is there and the restore points are known."""
-        if self._welcomed or self.link is None:
+        if self.welcomed or self.link is None:
             return
-        self._welcomed = True
+        self.welcomed = True
         invitation = self._invitation
         welcome = Welcome(
             PROTOCOL,
@@ -90,6 +99,9 @@ class TrainerSlot:
             invitation.settings,
             invitation.lost_from_step,
             [point.to_json() for point in points],
+            self._gang,
+            self._doubt,
+            self._refusal,
         )
         self.link.welcome(welcome, invitation.beacon_fd)
 
@@ -110,7 +122,7 @@ class TrainerSlot:
         self.link = TrainerLink(connection, hello.pid)
         self.pid = hello.pid
         self.left_at = None
-        self._welcomed = False
+        self.welcomed = False
         self._event_loop.watch(connection, self._receive)
 
     def _receive(self) -> Iterator[Occurrence]:

@@ -1,0 +1,206 @@
+"""The members that train together, as their leader sees them.  No I/O.
+
+A gang begins when the trainers of all members are there, and have agreed on the state to go on
+from (`resume_agreement`).  It ends with an agreed stop (`stop_agreement`), or when the trainer of
+one member is lost: no step can end without it, so that the others end as well.  The next gang has
+another name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable
+
+from pitstop.cluster import resume_agreement, stop_agreement
+from pitstop.cluster.messages import (
+    Commit,
+    GangOver,
+    GangReady,
+    GangRefused,
+    Hold,
+    HoldAnswer,
+    LevelReport,
+    MemberDown,
+    Muster,
+    ResumeAnswer,
+    ResumeProposal,
+    SavedReport,
+    Settled,
+    SnapshotOrder,
+)
+from pitstop.cluster.resume_agreement import ResumeAgreement
+from pitstop.cluster.spec import Task
+from pitstop.cluster.stop_agreement import StopAgreement
+from pitstop.record import record
+
+ToLeader = Muster | ResumeAnswer | HoldAnswer | SavedReport | LevelReport | MemberDown
+"""What members tell the leader of their gang."""
+ToMember = (
+    ResumeProposal
+    | GangReady
+    | GangRefused
+    | Hold
+    | Commit
+    | SnapshotOrder
+    | Settled
+    | LevelReport
+    | GangOver
+)
+"""What the leader tells them."""
+
+_REPEAT_SECONDS = 1.0
+_FIRST_SNAPSHOT_SECONDS = 3.0
+_LEAST_SNAPSHOT_SECONDS = 10.0
+_COST_FACTOR = 50
+_NOTICE_SECONDS = 0.25
+"""For the order of a snapshot to reach all members before its step."""
+
+Orders = list[tuple[Task, ToMember]]
+"""What is sent to whom."""
+
+
+@record
+class LeaderProgress:
+    """Where the leader's own trainer is; the others are a step away at most.
+
+    Attributes:
+        entering: number of the step that it is in.
+        trains: its steps are under way.
+        step_seconds: what one takes, 0 where it is not known.
+        save_seconds: what the last checkpoint took to write, 0 before the first.
+    """
+
+    entering: int
+    trains: bool
+    step_seconds: float = 0.0
+    save_seconds: float = 0.0
+
+
+class GangLeader:
+    """What the leader knows, and says.
+
+    Args:
+        members: all that train, the leader too.
+        leader: one of them.
+        new_name: makes a name that no gang had before.
+    """
+
+    def __init__(self, members: frozenset[Task], leader: Task, new_name: Callable[[], str]) -> None:
+        self._members = members
+        self._leader = leader
+        self._new_name = new_name
+        self._ended: dict[Task, int] = {}
+        self._over: GangOver | None = None
+        self._repeat_at_seconds = 0.0
+        self._resume = ResumeAgreement(members, leader, new_name())
+        self._stop: StopAgreement | None = None
+        self._holders: defaultdict[str, set[Task]] = defaultdict(set)
+        self._snapshot_at_seconds: float | None = None
+
+    @property
+    def stop_step(self) -> int | None:
+        """The step that all stop at, once it is agreed."""
+        return self._stop.step if self._stop is not None and self._stop.agreed else None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether all have agreed on the state that they go on from."""
+        return isinstance(self._resume.outcome, GangReady)
+
+    def hear(self, task: Task, message: ToLeader) -> Orders:
+        """A member has said something, and what is said now."""
+        match message:
+            case Muster():
+                return self._mustered(task, message)
+            case ResumeAnswer():
+                self._resume, words = resume_agreement.verified(self._resume, task, message)
+                return list(words)
+            case HoldAnswer() if self._stop is not None:
+                self._stop, orders = stop_agreement.answered(self._stop, task, message)
+                return list(orders)
+            case SavedReport(mark):
+                return self._saved(task, mark)
+            case LevelReport(reason):
+                others = sorted(self._members - {task})
+                return [(each, LevelReport(f"{task}: {reason}")) for each in others]
+            case MemberDown(attempt, reason) if self._attempt_of(task) == attempt:
+                return self.lost(task, reason)
+            case MemberDown(attempt) if self._ended.get(task) == attempt and self._over:
+                return [(task, self._over)]
+        return []
+
+    def ask_stop(self, reason: str, progress: LeaderProgress) -> Orders:
+        """Somebody asks for a stop of all."""
+        if not self.is_ready or self._stop is not None:
+            return []
+        step = progress.entering + 1
+        self._stop, orders = stop_agreement.begun(self._members, step, reason)
+        return list(orders)
+
+    def lost(self, task: Task, reason: str) -> Orders:
+        """The trainer of a member is gone, or nobody knows: the others end too.
+
+        All are told who was the first, itself as well.
+        """
+        if task not in self._resume.musters or self.stop_step is not None:
+            return []
+        over = self._over = GangOver(self._resume.name, str(task), reason)
+        there = sorted(self._resume.musters)
+        self._ended |= {each: muster.attempt for each, muster in self._resume.musters.items()}
+        self._begin()
+        return [(each, over) for each in there]
+
+    def tick(self, now_seconds: float, progress: LeaderProgress) -> Orders:
+        """What is due by the clock: an order is said again, a snapshot is taken."""
+        if not self.is_ready:
+            return []
+        orders = list(self._snapshot(now_seconds, progress))
+        if self._stop is not None and now_seconds >= self._repeat_at_seconds:
+            self._repeat_at_seconds = now_seconds + _REPEAT_SECONDS
+            orders += self._stop.orders
+        return orders
+
+    def _begin(self) -> None:
+        self._resume = ResumeAgreement(self._members, self._leader, self._new_name())
+        self._stop = None
+        self._holders.clear()
+        self._snapshot_at_seconds = None
+
+    def _mustered(self, task: Task, muster: Muster) -> Orders:
+        if muster.attempt <= self._ended.get(task, 0):
+            return []
+        orders: Orders = []
+        if self._resume.outcome is not None and self._attempt_of(task) != muster.attempt:
+            orders = self.lost(task, "its training has begun again")
+        self._resume, words = resume_agreement.mustered(self._resume, task, muster)
+        return [*orders, *words]
+
+    def _attempt_of(self, task: Task) -> int:
+        muster = self._resume.musters.get(task)
+        return muster.attempt if muster is not None else 0
+
+    def forget(self, task: Task) -> None:
+        """Another process is this member from now on, whose attempts count for themselves."""
+        self._ended.pop(task, None)
+
+    def _saved(self, task: Task, mark: str) -> Orders:
+        self._holders[mark].add(task)
+        if self._holders[mark] != self._members:
+            return []
+        del self._holders[mark]
+        return [(each, Settled(mark)) for each in sorted(self._members)]
+
+    def _snapshot(self, now_seconds: float, progress: LeaderProgress) -> Orders:
+        if not progress.trains or self._stop is not None:
+            return []
+        if self._snapshot_at_seconds is None:
+            self._snapshot_at_seconds = now_seconds + _FIRST_SNAPSHOT_SECONDS
+        if now_seconds < self._snapshot_at_seconds:
+            return []
+        pause_seconds = max(_LEAST_SNAPSHOT_SECONDS, _COST_FACTOR * progress.save_seconds)
+        self._snapshot_at_seconds = now_seconds + pause_seconds
+        step_seconds = progress.step_seconds
+        ahead = math.ceil(_NOTICE_SECONDS / step_seconds) if step_seconds > 0 else 0
+        order = SnapshotOrder(progress.entering + 1 + ahead)
+        return [(each, order) for each in sorted(self._members)]

@@ -1,0 +1,159 @@
+"""The one state that all members of a gang go on from: the leader's side.  Pure.
+
+Each member says which states it holds, newest first (`Muster`).  When all have, the leader
+proposes the newest of its own that all the others hold too, and each reads every byte of it.  Where
+it is damaged for one of them, the next is proposed; where none is left, all begin anew.
+
+A state is known by its mark: the gang that it was saved in, and the step.  Two gangs never have the
+same name, so that two states of one step, which differ, are never taken for one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, replace
+
+from pitstop.cluster.messages import GangReady, GangRefused, Muster, ResumeAnswer, ResumeProposal
+from pitstop.cluster.spec import Task
+from pitstop.record import record
+
+ANEW = ""
+"""The mark of no state."""
+_EXACT = ("exact", "exact_by_replay")
+
+Words = tuple[tuple[Task, ResumeProposal | GangReady | GangRefused], ...]
+"""What is sent to whom."""
+
+
+@record
+class ResumeAgreement:
+    """What the leader knows.
+
+    Attributes:
+        members: all that train.
+        leader: whose order of states counts.
+        name: of the gang that begins, unlike that of any other.
+        musters: of those that are there.
+        proposal: number of the last proposal, 0 before the first.
+        mark: that it names.
+        damaged: marks that one member could not read.
+        verified: who has read what was proposed.
+        outcome: what all were told at last, None before.
+    """
+
+    members: frozenset[Task]
+    leader: Task
+    name: str
+    musters: Mapping[Task, Muster] = field(default_factory=dict)
+    proposal: int = 0
+    mark: str = ANEW
+    damaged: frozenset[str] = frozenset()
+    verified: frozenset[Task] = frozenset()
+    outcome: GangReady | GangRefused | None = None
+
+    @property
+    def missing(self) -> frozenset[Task]:
+        """Who is not there yet."""
+        return self.members - self.musters.keys()
+
+
+def mustered(
+    agreement: ResumeAgreement, task: Task, muster: Muster
+) -> tuple[ResumeAgreement, Words]:
+    """After a member has said that it is there; it says so again until it is answered."""
+    if agreement.outcome is not None:
+        return agreement, ((task, agreement.outcome),)
+    before = agreement.musters.get(task)
+    known = replace(agreement, musters={**agreement.musters, task: muster})
+    if known.missing:
+        return known, ()
+    if agreement.proposal and before is not None and before.attempt == muster.attempt:
+        return known, ((task, ResumeProposal(known.proposal, known.mark)),)
+    if problem := _problem(known):
+        return _told_all(known, GangRefused(problem))
+    return _proposed(known)
+
+
+def verified(
+    agreement: ResumeAgreement, task: Task, answer: ResumeAnswer
+) -> tuple[ResumeAgreement, Words]:
+    """After a member has read what was proposed, or could not."""
+    if agreement.outcome is not None or answer.proposal != agreement.proposal:
+        return agreement, ()
+    if not answer.verified:
+        return _proposed(replace(agreement, damaged=agreement.damaged | {agreement.mark}))
+    known = replace(agreement, verified=agreement.verified | {task})
+    if known.verified != known.members:
+        return known, ()
+    return _told_all(known, GangReady(known.name, known.mark, _doubt(known)))
+
+
+def common_marks(agreement: ResumeAgreement) -> tuple[str, ...]:
+    """The states that all hold, as the leader orders them, newest first."""
+    held = [set(muster.marks) for muster in agreement.musters.values()]
+    own = agreement.musters[agreement.leader].marks
+    return tuple(mark for mark in own if all(mark in each for each in held))
+
+
+def _proposed(agreement: ResumeAgreement) -> tuple[ResumeAgreement, Words]:
+    usable = (mark for mark in common_marks(agreement) if mark not in agreement.damaged)
+    mark, number = next(usable, ANEW), agreement.proposal + 1
+    following = replace(agreement, proposal=number, mark=mark, verified=frozenset())
+    order = ResumeProposal(number, mark)
+    return following, tuple((task, order) for task in sorted(agreement.members))
+
+
+def _told_all(
+    agreement: ResumeAgreement, outcome: GangReady | GangRefused
+) -> tuple[ResumeAgreement, Words]:
+    told = tuple((task, outcome) for task in sorted(agreement.members))
+    return replace(agreement, outcome=outcome), told
+
+
+def _problem(agreement: ResumeAgreement) -> str:
+    """Why nobody may go on; empty where all may."""
+    musters = sorted(agreement.musters.items())
+    for task, muster in musters:
+        if muster.strays:
+            return f"{task} has a state that the members have not agreed on"
+    gangs = {gang for _, muster in musters for gang in map(gang_of, muster.marks)}
+    present = len(agreement.members)
+    for size in sorted({size_of(gang) for gang in gangs} - {present}):
+        return f"{size} members have saved their states together, and now there are {present}"
+    for task, muster in musters:
+        if unknown := gangs - set(muster.gangs):
+            other = next(t for t, m in musters if unknown & set(map(gang_of, m.marks)))
+            return (
+                f"{task} has no part in the training that {other} has saved: it has another folder"
+            )
+    return ""
+
+
+def _doubt(agreement: ResumeAgreement) -> str:
+    """Why the gang does not go on exactly; empty where it does."""
+    if agreement.mark == ANEW:
+        return ""
+    for task, muster in sorted(agreement.musters.items()):
+        if muster.levels[muster.marks.index(agreement.mark)] not in _EXACT:
+            return f"the state of {task} is saved as not exact"
+    return ""
+
+
+def mark_of(gang: str, fit: int, step: int, milestone: str) -> str:
+    """The mark of a state."""
+    return f"{gang}:{fit}:{step}:{milestone}"
+
+
+def gang_name(identity: str, size: int) -> str:
+    """What a gang of so many members is called."""
+    return f"{identity}-{size}"
+
+
+def size_of(gang: str) -> int:
+    """How many members a gang has."""
+    return int(gang.rpartition("-")[2])
+
+
+def gang_of(mark: str) -> str:
+    """The name of the gang that a state was saved in."""
+    return mark.partition(":")[0]

@@ -1,0 +1,124 @@
+"""The one step at which all members of a gang stop: the leader's side.  Pure.
+
+1. All members are told to hold at a step (`Hold`).  Each answers whether it holds there, is still
+   on its way, or had passed it before it heard of it.
+2. Where one had passed it, another round begins, with the step at which the furthest of those comes
+   to hold.  They are told first.  Who holds already goes on when all of them have taken note: else
+   it could pull them past the step again, since no member ends a step without the others.
+3. When all members hold at the step of the round, it is agreed, and never changes.
+
+A trainer that holds waits for its supervisor, in no collective of TensorFlow's; nobody leaves a
+collective that another one waits in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, replace
+
+from pitstop.cluster.messages import Commit, Hold, HoldAnswer
+from pitstop.cluster.spec import Task
+from pitstop.record import record
+
+ON_ITS_WAY = "on its way"
+HOLDS = "holds"
+PASSED = "passed"
+
+Orders = tuple[tuple[Task, Hold | Commit], ...]
+"""What is sent to whom."""
+
+
+@record
+class StopAgreement:
+    """What the leader knows.
+
+    Attributes:
+        reason: who asked for the stop, in words.
+        round: from 1.
+        step: of the round.
+        told: who was told of the round.
+        answers: their last ones.
+        agreed: all hold at the step.
+    """
+
+    members: frozenset[Task]
+    reason: str
+    round: int
+    step: int
+    told: frozenset[Task]
+    answers: Mapping[Task, HoldAnswer] = field(default_factory=dict)
+    agreed: bool = False
+
+    @property
+    def orders(self) -> Orders:
+        """What all that were told are to do; to be said again from time to time."""
+        if self.agreed:
+            return tuple((task, Commit(self.step)) for task in sorted(self.members))
+        return _hold(self, self.told)
+
+
+def begun(members: frozenset[Task], step: int, reason: str) -> tuple[StopAgreement, Orders]:
+    """The first round, and what is said.
+
+    Args:
+        members: all that train.
+        step: that none of them has passed yet, if possible.
+        reason: who asked for the stop, in words.
+    """
+    agreement = StopAgreement(members, reason, 1, step, members)
+    return agreement, agreement.orders
+
+
+def answered(
+    agreement: StopAgreement, task: Task, answer: HoldAnswer
+) -> tuple[StopAgreement, Orders]:
+    """After a member's answer, and what is said now."""
+    if agreement.agreed:
+        return agreement, ((task, Commit(agreement.step)),)
+    if answer.round != agreement.round or task not in agreement.told:
+        return agreement, ()
+    known = replace(agreement, answers={**agreement.answers, task: answer})
+    if known.told - known.answers.keys():
+        return known, ()
+    passed = [each.step for each in known.answers.values() if each.state == PASSED]
+    if passed:
+        return _another_round(known, max(passed))
+    if known.told != known.members:
+        return _tell_the_rest(known)
+    if all(each.state == HOLDS for each in known.answers.values()):
+        agreed = replace(known, agreed=True)
+        return agreed, agreed.orders
+    return known, ()
+
+
+def _another_round(agreement: StopAgreement, step: int) -> tuple[StopAgreement, Orders]:
+    waiting = {task for task, each in agreement.answers.items() if each.state == HOLDS}
+    waiting |= agreement.members - agreement.told
+    told = agreement.members - waiting
+    following = replace(agreement, round=agreement.round + 1, step=step, told=told, answers={})
+    return following, following.orders
+
+
+def _tell_the_rest(agreement: StopAgreement) -> tuple[StopAgreement, Orders]:
+    rest = agreement.members - agreement.told
+    return replace(agreement, told=agreement.members), _hold(agreement, rest)
+
+
+def _hold(agreement: StopAgreement, tasks: frozenset[Task]) -> Orders:
+    order = Hold(agreement.round, agreement.step, agreement.reason)
+    return tuple((task, order) for task in sorted(tasks))
+
+
+def answer_to(order: Hold, entering: int, held: int) -> HoldAnswer:
+    """What a member answers.
+
+    Args:
+        order: the last that it heard.
+        entering: number of the step at whose end its trainer looks next whether it is to hold.
+        held: where it has held last, or holds.
+    """
+    if held == order.step == entering - 1:
+        return HoldAnswer(order.round, HOLDS, held)
+    if entering > order.step:
+        return HoldAnswer(order.round, PASSED, held if held == entering - 1 else entering)
+    return HoldAnswer(order.round, ON_ITS_WAY, entering)

@@ -1,0 +1,65 @@
+"""The steps of a process that trains together with others: none ends without all of them."""
+
+from __future__ import annotations
+
+import time
+
+from pitstop.link.beacon import Beacon, Stop
+
+_TURN_SECONDS = 0.001
+
+
+class Lockstep:
+    """What a member of a gang does at the end of a step, see `cluster.stop_agreement`.
+
+    Members save and stop at the end of a training step, at the first boundary there: a later one,
+    of a call that trains nothing, has no number that all members know.
+
+    Attributes:
+        agreed: there are others, which have agreed on the state that they go on from; else nothing
+            is to be waited for.
+        doubt: why the members do not go on exactly; empty where they do.
+    """
+
+    def __init__(self, beacon: Beacon, *, agreed: bool, doubt: str) -> None:
+        """No step has ended yet.
+
+        Args:
+            beacon: of this process.
+            agreed: see above.
+            doubt: why the members do not go on exactly; empty where they do.
+        """
+        self.agreed = agreed
+        self.doubt = doubt
+        self._beacon = beacon
+        self._ended = -1
+
+    def ends(self, step: int) -> bool:
+        """A boundary is reached; whether it is the end of a step.
+
+        Returns when the next step may be entered, or the stop word is up.
+
+        Args:
+            step: steps completed over the whole run.
+        """
+        if not self.agreed:
+            return True
+        if step <= self._ended:
+            return False
+        self._ended = step
+        beacon = self._beacon
+        # In this order: who asks for the hold looks after it at what was entered.
+        beacon.enter(step + 1)
+        while beacon.hold_step() <= step and not beacon.stop():
+            beacon.hold(step)
+            time.sleep(_TURN_SECONDS)
+        return True
+
+    def saves_at(self, step: int) -> bool:
+        """Whether all members save their state at the end of this step."""
+        return self._beacon.snapshot_order() == step
+
+    def raise_stop(self) -> None:
+        """Raises the stop word; that of several members is raised where all can obey it."""
+        if not self.agreed:
+            self._beacon.request_stop(Stop.GRACEFUL)

@@ -1,0 +1,293 @@
+"""The trainer of this run as a member of a gang: it resumes, saves and stops where all do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from pitstop.cluster import resume_agreement, stop_agreement
+from pitstop.cluster.gang import LeaderProgress, ToMember
+from pitstop.cluster.messages import (
+    Commit,
+    GangOver,
+    GangReady,
+    GangRefused,
+    Hold,
+    HoldAnswer,
+    LevelReport,
+    MemberDown,
+    ResumeAnswer,
+    ResumeProposal,
+    SavedReport,
+    Settled,
+    SnapshotOrder,
+)
+from pitstop.events import (
+    CheckpointCommitted,
+    Event,
+    GangBroken,
+    GangFormed,
+    GangStopped,
+    LevelKnown,
+    MemberReleased,
+    Notice,
+    StopRequested,
+    TrainerExited,
+)
+from pitstop.link.beacon import Phase, Stop
+from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
+from pitstop.supervisor.helpers.restoring import Restoring
+from pitstop.supervisor.lifecycle.occurrences import Occurrence, RoleAsked, StopAsked
+from pitstop.supervisor.lifecycle.table import Instruction, State, Trigger
+from pitstop.supervisor.records.gang_states import GangStates, held_states, mark_in
+
+REPLICA = "replica"
+"""The role of a process that takes each training step together with all others."""
+
+_NEVER = float("inf")
+_FORM_SECONDS = 120.0
+_TOLD_SECONDS = 10.0
+_REPEAT_SECONDS = 1.0
+_NOT_AGREED = "not all members answered: no common state was agreed on"
+_NO_GANG = Notice(
+    "no_gang",
+    "Not all members that train together are supervised, or they do not reach their leader: each "
+    "is saved by itself, and stops and goes on at a step of its own.",
+    "Start each of them with `pitstop run`, or all with `pitstop launch`.",
+)
+
+
+class GangPart:
+    """One attempt of a member.  Of a run that trains alone, nothing happens here."""
+
+    def __init__(
+        self, plan: AttemptPlan, resources: AttemptResources, restoring: Restoring
+    ) -> None:
+        self._plan = plan
+        self._resources = resources
+        self._cluster = resources.cluster
+        self._beacon = resources.beacon
+        self._restoring = restoring
+        self._task = ""
+        self._states = GangStates()
+        self._waits_since: float | None = None
+        self._told_waiting = False
+        self._repeat_at = 0.0
+        self._proposal: ResumeProposal | None = None
+        self._gang = ""
+        self._stop_reason = ""
+        self._order: Hold | None = None
+        self._ordered_at = 0.0
+        self._answer: HoldAnswer | None = None
+        self._down = False
+        self._over = False
+
+    @property
+    def awaits_verdict(self) -> bool:
+        """Whether its trainer is gone, and it is open whether another one was gone before it."""
+        return self._down and bool(self._gang) and not self._over
+
+    @property
+    def is_agreeing(self) -> bool:
+        """Whether a stop is asked for, and where is still open."""
+        return self._order is not None and not self._beacon.stop()
+
+    @property
+    def has_stopped(self) -> bool:
+        """Whether all members stop at one step."""
+        return self._order is not None and bool(self._beacon.stop())
+
+    def role_asked(self, asked: RoleAsked) -> Iterator[Occurrence]:
+        """The trainer takes part in a strategy; the network is there, where it can be."""
+        if asked.event.role != REPLICA or self._task:
+            return
+        for _ in self._cluster.orders():  # of an earlier attempt
+            continue
+        self._task = asked.event.task
+        if self._cluster.part is None:
+            yield _NO_GANG
+        elif self._restoring.await_agreement():
+            self._waits_since = time.monotonic()
+
+    def tick(self) -> Iterator[Occurrence]:
+        """Hears the leader, and answers."""
+        if not self._task or self._cluster.part is None:
+            return
+        now = time.monotonic()
+        self._cluster.lead_gang(now, self._progress())
+        yield from self._wait(now)
+        for order in self._cluster.orders():
+            yield from self._obey(order)
+        self._tell_verdict()
+        self._tell_place()
+
+    def recorded(self, event: Event) -> Iterator[Occurrence]:
+        """Something was journaled that the others may have to know."""
+        match event:
+            case StopRequested():
+                self._stop_reason = event.reason or event.signal or event.source
+            case CheckpointCommitted() if self._gang:
+                self._tell_saved(event.path)
+            case LevelKnown(level="not_exact") if self._gang and event.reason:
+                if not event.reason.startswith(_OTHER):
+                    self._cluster.tell_gang(LevelReport(event.reason))
+            case MemberReleased(outcome="lost" | "failed") if self._gang:
+                yield from self._broken(event.leader, event.reason)
+            case TrainerExited() if self._task and event.exit_code != 0 and not self.has_stopped:
+                how = (
+                    f"was ended by {event.signal}"
+                    if event.signal
+                    else f"returned {event.exit_code}"
+                )
+                self._down = True
+                self._cluster.tell_gang(MemberDown(self._plan.attempt, f"its process {how}"))
+
+    def raise_stop(self) -> None:
+        """The trainer is to stop: where all others do, if there are any."""
+        if self._order is not None:
+            return
+        if self._gang and not self._over:
+            self._cluster.ask_gang_stop(self._stop_reason, self._progress())
+            return
+        if self._cluster.follows and self._task and not self._over:
+            self._cluster.ask_gang_stop(self._stop_reason, self._progress())
+        self._beacon.request_stop(Stop.GRACEFUL)
+
+    # -- what it goes on from ----------------------------------------------------------------
+
+    def _wait(self, now: float) -> Iterator[Occurrence]:
+        """Says that the trainer is there, until all are."""
+        if self._waits_since is None or not self._restoring.ready or self._gang:
+            return
+        waited_seconds = now - self._waits_since
+        if waited_seconds >= _FORM_SECONDS:
+            yield _NO_GANG
+            yield from self._go_alone(_NOT_AGREED)
+        elif now >= self._repeat_at:
+            self._repeat_at = now + _REPEAT_SECONDS
+            saved = self._resources.catalog.entries()
+            self._states = held_states(saved, self._plan.history.gangs, self._task)
+            self._cluster.tell_gang(self._states.muster(self._plan.attempt))
+        if waited_seconds >= _TOLD_SECONDS and not self._told_waiting:
+            self._told_waiting = True
+            yield Notice("gang_waiting", "Waiting for the other members that train together.")
+
+    def _go_alone(self, reason: str) -> Iterator[Occurrence]:
+        """There is no agreement: who has a state would go on from another one than the others."""
+        self._waits_since = None
+        forced = self._plan.request.settings.force
+        yield from self._restoring.agreed_on_nothing("" if forced else reason)
+
+    def _obey(self, order: ToMember) -> Iterator[Occurrence]:
+        match order:
+            case ResumeProposal() if self._waits_since is not None:
+                self._proposal = order
+                self._restoring.verify(self._states.names.get(order.mark, ""))
+            case GangReady():
+                yield from self._ready(order)
+            case GangRefused(reason) if self._waits_since is not None:
+                yield from self._go_alone(reason)
+            case Settled(mark):
+                self._resources.persister.keep(self._names_of(mark))
+            case SnapshotOrder(step) if self._gang:
+                self._beacon.snapshot_at(step)
+            case LevelReport(reason):
+                if self._resources.attempt_state.level != "not_exact":
+                    yield LevelKnown("not_exact", f"{_OTHER}{reason}", [])
+            case Hold() | Commit() if self._gang:
+                yield from self._stop_as_told(order)
+            case GangOver(gang) if gang == self._gang or not self._gang:
+                yield from self._broken(order.task, order.reason)
+
+    def _tell_verdict(self) -> None:
+        """Answers a proposal, once the state has been read."""
+        proposal = self._proposal
+        if proposal is None:
+            return
+        verdict = True
+        if proposal.mark != resume_agreement.ANEW:
+            found = self._restoring.verdict(self._states.names.get(proposal.mark, ""))
+            if found is None:
+                return
+            verdict = found
+        self._proposal = None
+        self._cluster.tell_gang(ResumeAnswer(proposal.proposal, verdict))
+
+    def _ready(self, order: GangReady) -> Iterator[Occurrence]:
+        if order.gang == self._gang:
+            return
+        if self._waits_since is None:
+            self._cluster.tell_gang(MemberDown(self._plan.attempt, "it goes on by itself"))
+            return
+        self._waits_since, self._gang = None, order.gang
+        name = self._states.names.get(order.mark, "")
+        members = resume_agreement.size_of(order.gang)
+        yield GangFormed(order.gang, self._task, members, name, order.doubt)
+        if name:
+            self._resources.persister.keep(name)
+        yield from self._restoring.agreed(name, order.gang, order.doubt)
+
+    # -- what it saves -----------------------------------------------------------------------
+
+    def _names_of(self, mark: str) -> str:
+        for entry in self._resources.catalog.entries():
+            if entry.manifest and mark_in(self._gang, entry.manifest.info) == mark:
+                return entry.path.name
+        return ""
+
+    def _tell_saved(self, name: str) -> None:
+        for entry in self._resources.catalog.entries():
+            if entry.path.name == name and entry.manifest:
+                self._cluster.tell_gang(SavedReport(mark_in(self._gang, entry.manifest.info)))
+
+    # -- where it stops ----------------------------------------------------------------------
+
+    def _stop_as_told(self, order: Hold | Commit) -> Iterator[Occurrence]:
+        held = self._order
+        if isinstance(order, Hold):
+            if held is not None and order.round < held.round:
+                return
+            if held is None:
+                self._ordered_at = time.monotonic()
+            self._order, self._answer = order, None
+            self._beacon.hold_from(order.step)
+            if held is None and not self._resources.attempt_state.stop_requested:
+                yield StopAsked(StopRequested("cluster", "graceful", reason=order.reason))
+        elif held is not None and not self._beacon.stop():
+            seconds = round(time.monotonic() - self._ordered_at, 4)
+            self._beacon.request_stop(Stop.GRACEFUL)
+            yield GangStopped(self._gang, order.step, held.round, seconds)
+            yield Instruction.ARM_DEADLINE
+
+    def _tell_place(self) -> None:
+        """Answers where the trainer is, when that is another place than it was."""
+        if self._order is None or self._beacon.stop():
+            return
+        place = self._beacon.entering(), self._beacon.held()
+        answer = stop_agreement.answer_to(self._order, *place)
+        if answer != self._answer:
+            self._answer = answer
+            self._cluster.tell_gang(answer)
+
+    def _broken(self, task: str, reason: str) -> Iterator[Occurrence]:
+        """A member is gone: no step can end without it."""
+        if self._over or self.has_stopped:
+            return
+        self._over = True
+        if task == self._task:
+            return
+        if not self._resources.attempt_state.stop_requested:
+            yield GangBroken(self._gang, task, reason)
+        yield StopAsked(StopRequested("cluster", "now", reason=f"{task}: {reason}"))
+        if self._resources.lifecycle.state is State.ENDING:
+            # It waits for that member, and TensorFlow takes the SIGTERM for itself.
+            yield Trigger.STOP_NOW
+
+    def _progress(self) -> LeaderProgress:
+        progress, saved = self._beacon.progress(), self._resources.attempt_state.save_seconds
+        trains = progress.phase is Phase.TRAIN
+        entering = max(self._beacon.entering(), progress.step + 1)
+        return LeaderProgress(entering, trains, progress.step_seconds, saved)
+
+
+_OTHER = "of another member, "

@@ -1,0 +1,64 @@
+"""One of several workers that train one model together, in a loop of its own; see `main`."""
+
+import hashlib
+import json
+import os
+import sys
+import time
+
+import numpy as np
+import tensorflow as tf
+
+BATCH = 32
+FEATURES = 8
+
+
+def batches():
+    rng = np.random.default_rng(3)
+    features = rng.normal(size=(1024, FEATURES)).astype("float32")
+    labels = (features @ rng.normal(size=(FEATURES, 1)).astype("float32")).astype("float32")
+    dataset = tf.data.Dataset.from_tensor_slices((features, labels))
+    return dataset.shuffle(1024, seed=5).repeat().batch(BATCH)
+
+
+def main(steps: int, pause_seconds: float) -> None:
+    """Takes so many steps, the last of which prints a digest of all variables."""
+    tf.random.set_seed(7)
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    dataset = strategy.experimental_distribute_dataset(batches())
+    with strategy.scope():
+        noise = tf.random.Generator.from_seed(11)
+        weights = tf.Variable(tf.random.normal((FEATURES, 16)), name="weights")
+        head = tf.Variable(tf.random.normal((16, 1)), name="head")
+        momentum = [
+            tf.Variable(tf.zeros_like(each), trainable=False, name="m") for each in (weights, head)
+        ]
+
+    def replica_step(features, labels):
+        with tf.GradientTape() as tape:
+            hidden = tf.tanh(features @ weights + 0.1 * noise.normal((16,)))
+            loss = tf.reduce_sum((hidden @ head - labels) ** 2) / BATCH
+        gradients = tape.gradient(loss, [weights, head])
+        gradients = tf.distribute.get_replica_context().all_reduce("sum", gradients)
+        for variable, slot, gradient in zip((weights, head), momentum, gradients, strict=True):
+            slot.assign(0.9 * slot + gradient)
+            variable.assign_sub(0.01 * slot)
+        return loss
+
+    @tf.function
+    def train_step(batch):
+        losses = strategy.run(replica_step, args=batch)
+        return strategy.reduce("sum", losses, axis=None)
+
+    batch_of = iter(dataset)
+    for step in range(1, steps + 1):
+        loss = float(train_step(next(batch_of)))
+        print(f"step {step} {loss:.6f}", flush=True)
+        time.sleep(pause_seconds)
+    digest = hashlib.sha256(b"".join(v.numpy().tobytes() for v in (weights, head, *momentum)))
+    task = json.loads(os.environ["TF_CONFIG"])["task"]
+    print(f"DIGEST {task['index']} {digest.hexdigest()[:16]}", flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), float(sys.argv[2]))

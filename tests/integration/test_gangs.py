@@ -1,0 +1,219 @@
+"""Workers of a MultiWorkerMirroredStrategy stop, save and go on together, to the same bits."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pitstop.events import (
+    CheckpointCommitted,
+    GangBroken,
+    GangFormed,
+    GangStopped,
+    Restored,
+    TrainerStopped,
+)
+from pitstop.exit_codes import EXIT_STOPPED
+from tests.integration.keras_run import Started
+from tests.integration.supervisor import launch
+from tests.integration.test_clusters import Member, network
+
+__all__ = ["network"]
+
+PORTS = (7201, 7202)
+SCRIPT = Path(__file__).parent / "scripts" / "gang_member.py"
+STEPS = "240"
+_DIGEST = re.compile(rb"^(?:worker \d \| )?DIGEST \d (\w+)$", re.MULTILINE)
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root"),
+    pytest.mark.timeout(400),
+]
+
+
+def config_of(index: int) -> str:
+    cluster = {"worker": [f"127.0.0.1:{port}" for port in PORTS]}
+    return json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}})
+
+
+@dataclass(frozen=True)
+class Gang:
+    """Two workers, each with a supervisor of its own."""
+
+    runs: tuple[Member, ...]
+
+    @classmethod
+    def of(cls, folder: Path, network: tuple[str, ...], *arguments: str) -> Gang:
+        runs = []
+        for index in range(len(PORTS)):
+            variables = {"TF_CONFIG": config_of(index), "HOME": str(folder)}
+            own = folder / f"worker-{index}"
+            own.mkdir()
+            runs.append(Member(own, SCRIPT.name, arguments, environment=variables, network=network))
+        return cls(tuple(runs))
+
+    def start(self, *options: str) -> list[Started]:
+        return [run.start(*options) for run in self.runs]
+
+    def until_step(self, step: int) -> None:
+        for run in self.runs:
+            run.until_training(step)
+
+    def until_saved(self) -> None:
+        """Until both have a checkpoint on disk."""
+        for run in self.runs:
+            launch.until(functools.partial(run.events, CheckpointCommitted))
+
+    def steps_of(self, kind: type[Restored | GangStopped | TrainerStopped]) -> list[int]:
+        return [run.last(kind).step for run in self.runs]
+
+
+def ended(started: list[Started]) -> tuple[list[int], list[str]]:
+    """The exit codes, and the digests where the training has completed."""
+    finished = [launch.finish(each) for each in started]
+    digests = [found.decode() for each in finished for found in _DIGEST.findall(each.stdout)]
+    return [each.returncode for each in finished], digests
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The digest of a training without Pitstop."""
+    folder = tmp_path_factory.mktemp("plain")
+    calls = [
+        f"TF_CONFIG='{config_of(each)}' {sys.executable} {SCRIPT} {STEPS} 0"
+        for each in range(len(PORTS))
+    ]
+    both = f"ip link set lo up; {calls[0]} & {calls[1]}; wait"
+    plain = launch.run_alone(folder, "unshare", "-n", "sh", "-c", both)
+    digests = {found.decode() for found in _DIGEST.findall(plain.stdout)}
+    assert len(digests) == 1
+    return str(digests.pop())
+
+
+def stop(gang: Gang, started: list[Started], who: int, *, command: bool = False) -> None:
+    if command:
+        assert gang.runs[who].pitstop("stop").returncode == 0
+    else:
+        started[who].send_signal(signal.SIGTERM)
+
+
+@pytest.mark.parametrize(
+    ("who", "command"),
+    [
+        pytest.param(1, False, marks=pytest.mark.fast),
+        pytest.param(1, True, marks=pytest.mark.torture),
+        pytest.param(0, False, marks=pytest.mark.torture),
+    ],
+)
+def test_a_stop_of_one_stops_all_at_one_step(
+    tmp_path: Path,
+    network: tuple[str, ...],
+    uninterrupted: str,
+    who: int,
+    *,
+    command: bool,
+) -> None:
+    gang = Gang.of(tmp_path, network, STEPS, "0.02")
+    started = gang.start()
+    gang.until_step(20)
+    stop(gang, started, who, command=command)
+    assert ended(started) == ([EXIT_STOPPED] * 2, [])
+    [step] = set(gang.steps_of(GangStopped))
+    assert gang.steps_of(TrainerStopped) == [step] * 2
+    codes, digests = ended(gang.start())
+    assert (codes, digests) == ([0, 0], [uninterrupted] * 2)
+    for run in gang.runs:
+        restored = run.last(Restored)
+        assert (restored.step, restored.level, restored.lost_steps) == (step, "exact_by_replay", 0)
+
+
+def test_the_loss_of_one_ends_all_and_both_go_on_from_one_state(
+    tmp_path: Path, network: tuple[str, ...], uninterrupted: str
+) -> None:
+    gang = Gang.of(tmp_path, network, STEPS, "0.04")
+    started = gang.start()
+    gang.until_step(1)
+    gang.until_saved()
+    psutil.Process(gang.runs[1].status()["pid"]).kill()
+    assert ended(started) == ([EXIT_STOPPED, 128 + signal.SIGKILL], [])
+    assert gang.runs[0].last(GangBroken).task == "worker 1"
+    assert gang.runs[0].why()["cause"] == "worker_lost"
+    codes, digests = ended(gang.start())
+    assert (codes, digests) == ([0, 0], [uninterrupted] * 2)
+    [step] = set(gang.steps_of(Restored))
+    assert step > 0
+    assert {run.last(Restored).level for run in gang.runs} == {"exact_by_replay"}
+
+
+@pytest.mark.torture
+@pytest.mark.parametrize("victim", [0, 1])
+def test_restarts_bring_all_back(
+    tmp_path: Path, network: tuple[str, ...], uninterrupted: str, victim: int
+) -> None:
+    gang = Gang.of(tmp_path, network, STEPS, "0.04")
+    started = gang.start("--restarts", "2")
+    gang.until_step(1)
+    gang.until_saved()
+    psutil.Process(gang.runs[victim].status()["pid"]).kill()
+    assert ended(started) == ([0, 0], [uninterrupted] * 2)
+    assert len({run.last(GangFormed).gang for run in gang.runs}) == 1
+    assert len(set(gang.steps_of(Restored))) == 1
+
+
+@pytest.mark.torture
+def test_a_supervisor_that_is_frozen_is_lost(
+    tmp_path: Path, network: tuple[str, ...], uninterrupted: str
+) -> None:
+    gang = Gang.of(tmp_path, network, STEPS, "0.1")
+    started = gang.start()
+    gang.until_step(1)
+    gang.until_saved()
+    frozen = psutil.Process(int(gang.runs[1].status()["supervisor_pid"]))
+    tree = [frozen, *frozen.children(recursive=True)]
+    for each in tree:
+        each.suspend()
+    assert launch.finish(started[0]).returncode == EXIT_STOPPED
+    for each in tree:
+        each.resume()
+    launch.finish(started[1])
+    codes, digests = ended(gang.start())
+    assert (codes, digests) == ([0, 0], [uninterrupted] * 2)
+    assert len(set(gang.steps_of(Restored))) == 1
+
+
+@pytest.mark.torture
+def test_members_of_a_launch_stop_at_one_step(
+    tmp_path: Path, network: tuple[str, ...], uninterrupted: str
+) -> None:
+    words = ["launch", "--workers", "2", "--run-dir", "run", "--", sys.executable, SCRIPT, STEPS]
+    started = launch.start(tmp_path, *words, "0.03", before=network)
+    members = tmp_path / "run" / "members"
+    journal = members / "worker-1" / "journal.jsonl"
+    launch.until(lambda: journal.exists() and b"fit_started" in journal.read_bytes())
+    started.send_signal(signal.SIGTERM)
+    assert launch.finish(started).returncode == EXIT_STOPPED
+    steps = [launch.events(members, GangStopped, f"worker-{index}")[-1].step for index in (0, 1)]
+    assert steps[0] == steps[1]
+    again = launch.finish(launch.start(tmp_path, *words, "0.03", before=network))
+    assert again.returncode == 0
+    assert [each.decode() for each in _DIGEST.findall(again.stdout)] == [uninterrupted] * 2
+
+
+@pytest.mark.torture
+def test_a_member_with_another_folder_is_refused(tmp_path: Path, network: tuple[str, ...]) -> None:
+    gang = Gang.of(tmp_path, network, STEPS, "0.02")
+    started = gang.start()
+    gang.until_step(20)
+    stop(gang, started, 1)
+    ended(started)
+    codes, _ = ended([gang.runs[0].start(), gang.runs[1].start("--new")])
+    assert codes == [2, 2]
