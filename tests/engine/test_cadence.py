@@ -209,3 +209,13 @@ def test_from_the_last_step_on_every_boundary_is_due(every_steps: int) -> None:
             cadence.taken(step, 0)
     assert cadence.due(20, 0)
     assert cadence.due(21, 0)
+
+
+def test_what_the_user_asked_for_is_told_apart_from_the_budget() -> None:
+    cadence = Cadence(0.01, every_steps=10, last_step=25)
+    cadence.start(0, 0)
+    assert cadence.due(1, 0)
+    asked = [step for step in range(1, 30) if cadence.asked(step, 0)]
+    assert asked == list(range(10, 30))
+    cadence.taken(20, 0)
+    assert [step for step in range(20, 30) if cadence.asked(step, 0)] == list(range(25, 30))

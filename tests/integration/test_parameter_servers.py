@@ -14,7 +14,7 @@ import numpy as np
 import psutil
 import pytest
 
-from pitstop.events import CheckpointCommitted, LevelKnown, MemberRestarted, TrainerStopped
+from pitstop.events import CheckpointCommitted, LevelKnown, MemberRestarted, Notice, TrainerStopped
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.store.run_folder import OUTPUT_FILE
 from pitstop.tensorflow import stored_values
@@ -172,6 +172,8 @@ def test_a_frozen_server_is_named_as_the_reason(cluster: Launched) -> None:
     for process in frozen:
         process.suspend()
     launch.until(lambda: "ps 0 on" in cluster.why("chief-0"))
+    notices = launch.events(cluster.members, Notice, "chief-0")
+    assert "parameter_server_lost" in [each.code for each in notices]
     for process in frozen:
         process.send_signal(signal.SIGCONT)
     ended = launch.finish(started)

@@ -246,6 +246,11 @@ def test_a_call_that_raises_ends_the_record(make: MakeAttempt) -> None:
     assert loop is not None
     assert loop.take() is None
     assert "fail raised ValueError; use pitstop.start" in loop.level.reason
+    # A script that ends by it has been saved before, and is no worse for it.
+    reported: list[Event] = []
+    attempt.session.report = reported.append  # type: ignore[method-assign]
+    attempt.step(INPUTS[1])
+    assert "fail raised ValueError" in only(reported, LevelKnown).reason
 
 
 def test_without_a_record_a_stop_is_obeyed_before_the_next_call(make: MakeAttempt) -> None:

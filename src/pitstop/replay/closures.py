@@ -156,7 +156,7 @@ class Closures:
             self._failure = failure
         return self._failure is None
 
-    def raise_failure(self, give_up: Callable[[str], None]) -> None:
+    def raise_failure(self, give_up: Callable[..., None]) -> None:
         """Gives the script what its closure has raised, as TensorFlow would have in its place.
 
         Args:
@@ -168,7 +168,7 @@ class Closures:
         failure, self._failure = self._failure, None
         if failure is not None:
             self._backlog.clear()
-            give_up(f"a closure raised {type(failure).__name__}")
+            give_up(f"a closure raised {type(failure).__name__}", raised=True)
             raise failure
 
     def unrecorded(self) -> Iterable[RecordEntry]:

@@ -94,14 +94,18 @@ class LiveLoop:
         if self._level.level != "not_exact":
             self._level = Exactness("not_exact", reason)
 
-    def give_up(self, reason: str) -> None:
-        """The loop cannot be replayed: nothing of it is saved any more."""
+    def give_up(self, reason: str, *, raised: bool = False) -> None:
+        """The loop cannot be replayed: nothing of it is saved any more.
+
+        Where something was `raised`, this is told when the script goes on all the same.
+        """
         if self.keeps:
             self.keeps = False
             self.record = LoopRecord()
             advice = f"; {_ADVICE}" if self._closures is None else ""
             self._level = Exactness("not_exact", f"{reason}{advice}")
-            self.report_level([])
+            if not raised:
+                self.report_level([])
 
     def note(self, entry: RecordEntry) -> None:
         """Adds to the record, if there still is one."""
@@ -151,7 +155,10 @@ class LiveLoop:
         Raises:
             TrainingStopped: the run was asked to stop.
         """
-        if not self.keeps and self.session.stop_requested():
+        if self.keeps:
+            return
+        self.report_level([])
+        if self.session.stop_requested():
             self.session.stop_with(None, "train")
 
     def publish(self, now_ns: int) -> None:

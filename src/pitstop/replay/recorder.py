@@ -253,7 +253,7 @@ class Recorder:
                 result = call.run()
         except Exception as error:
             if self._loop is not None:
-                self._loop.give_up(f"{callee.name} raised {type(error).__name__}")
+                self._loop.give_up(f"{callee.name} raised {type(error).__name__}", raised=True)
             raise
         return result, before != self._so_far(callee)
 

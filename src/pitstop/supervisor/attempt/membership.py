@@ -9,8 +9,16 @@ from collections.abc import Iterable, Iterator
 from pitstop.cluster.messages import Beat, Release
 from pitstop.cluster.roster import STORES
 from pitstop.cluster.spec import ClusterSpec, Task
-from pitstop.events import Event, MemberEnded, MemberReleased, MemberRestarted, StopRequested
+from pitstop.events import (
+    Event,
+    MemberEnded,
+    MemberReleased,
+    MemberRestarted,
+    Notice,
+    StopRequested,
+)
 from pitstop.exit_codes import EXIT_STOPPED
+from pitstop.record import record
 from pitstop.supervisor.attempt.plan import AttemptResources
 from pitstop.supervisor.control.requests import RequestDesk
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, RoleAsked, StopAsked
@@ -21,8 +29,18 @@ from pitstop.supervisor.records import notices
 _WORKERS_SECONDS = 10.0
 """For the other members that train, before the leader saves."""
 _TURN_SECONDS = 0.1
+_STORE_LOST = "parameter_server_lost"
 _WITHOUT_STORE_SECONDS = 10.0
 """For the script, to fail by itself when a parameter server is gone; TensorFlow takes 1 to 4."""
+
+
+@record
+class _LostStore:
+    """A parameter server that has gone, when (CLOCK_MONOTONIC), and the step that was done."""
+
+    task: str
+    at_seconds: float
+    step: int
 
 
 class Membership:
@@ -35,7 +53,7 @@ class Membership:
         self._watched = False
         self._ends_at_seconds = 0.0
         self._workers_until_seconds: float | None = None
-        self._store_lost: tuple[float, int] | None = None
+        self._store_lost: _LostStore | None = None
 
     def begin(self) -> None:
         """An earlier attempt may have joined."""
@@ -72,10 +90,12 @@ class Membership:
         lost, step = self._store_lost, self._resources.beacon.progress().step
         if lost is None or not self._resources.lifecycle.is_calm:
             return
-        if step != lost[1]:
+        if step != lost.step:
             self._store_lost = None  # What was lost is only the word of it.
-        elif time.monotonic() - lost[0] >= _WITHOUT_STORE_SECONDS:
+        elif time.monotonic() - lost.at_seconds >= _WITHOUT_STORE_SECONDS:
             self._store_lost = None
+            message = f"{lost.task} is gone, and the training waits for it: it is ended."
+            yield Notice(_STORE_LOST, message)
             yield Trigger.HUNG
 
     def suspend(self) -> None:
@@ -133,19 +153,20 @@ class Membership:
                 yield StopAsked(event)
             else:
                 yield event
-            if self._loses_store(event):
-                self._store_lost = time.monotonic(), self._resources.beacon.progress().step
+            if task := self._lost_store(event):
+                step = self._resources.beacon.progress().step
+                self._store_lost = _LostStore(task, time.monotonic(), step)
             if isinstance(event, MemberReleased) and self._resources.lifecycle.is_live:
                 yield from self._end(event)
 
-    def _loses_store(self, event: Event) -> bool:
-        """Whether variables of this training have gone with a parameter server."""
+    def _lost_store(self, event: Event) -> str:
+        """The parameter server with which variables of this training have gone; or empty."""
         role = self._resources.attempt_state.role
         if role is None or role.role != "coordinator":
-            return False
+            return ""
         if not isinstance(event, MemberEnded | MemberRestarted):
-            return False
-        return Task.parse(event.task).kind == STORES
+            return ""
+        return event.task if Task.parse(event.task).kind == STORES else ""
 
     def _end(self, event: MemberReleased) -> Iterator[Occurrence]:
         if self._resources.attempt_state.serves:
