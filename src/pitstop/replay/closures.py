@@ -46,7 +46,7 @@ class Closures:
     """
 
     def __init__(self, join: Callable[[Any], None], fetched: Callable[[Any, Any], None]) -> None:
-        self.beacon: Beacon | None = None
+        self._beacon: Beacon | None = None
         self._thread = 0
         self._join = join
         self._fetched = fetched
@@ -67,6 +67,12 @@ class Closures:
         self._coordinators.add(coordinator)
         self._backlog.begin(_workers_of(coordinator))
 
+    def begin(self, beacon: Beacon) -> None:
+        """A loop begins: its closures are counted from 0."""
+        self._beacon, self._count = beacon, 0
+        self._numbers.clear()
+        self._unrecorded.clear()
+
     # -- what the script does ------------------------------------------------------
 
     def wait(self, run: Callable[[], _T]) -> _T:
@@ -74,7 +80,7 @@ class Closures:
 
         A stop that is asked for meanwhile has its time until it is obeyed.
         """
-        beacon = self.beacon
+        beacon = self._beacon
         if beacon is None or not self._is_own_thread() or beacon.phase() is not Phase.TRAIN:
             return run()
         beacon.write_phase(Phase.WAITING)
@@ -86,7 +92,7 @@ class Closures:
 
     def admit(self, is_done: Callable[[], bool]) -> None:
         """Waits until one more may be scheduled, see `Backlog.wait`."""
-        beacon = self.beacon
+        beacon = self._beacon
         if beacon is not None:
             self._backlog.wait(is_done, lambda: beacon.stop() != 0)
 

@@ -62,7 +62,7 @@ class LiveLoop:
         self._registry = registry
         self._closures = closures
         if closures is not None:
-            closures.beacon = session.beacon
+            closures.begin(session.beacon)
             self._level = ASYNCHRONOUS
         else:
             self._level = level_of_process(session) or Exactness("exact_by_replay")
