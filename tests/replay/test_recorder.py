@@ -248,7 +248,7 @@ def test_a_call_that_raises_ends_the_record(make: MakeAttempt) -> None:
     assert "fail raised ValueError; use pitstop.start" in loop.level.reason
     # A script that ends by it has been saved before, and is no worse for it.
     reported: list[Event] = []
-    attempt.session.report = reported.append  # type: ignore[method-assign]
+    attempt.session.report = reported.append  # type: ignore[method-assign, assignment]
     attempt.step(INPUTS[1])
     assert "fail raised ValueError" in only(reported, LevelKnown).reason
 
