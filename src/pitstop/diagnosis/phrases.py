@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-NAME_THE_LINE = "Run with `python -X faulthandler` to see which Python line crashes."
-"""Advice for who crashes in native code."""
-
 _LIBRARY_ROOT = re.compile(r"^.*/(?:site|dist)-packages/")
 _BAD_FIRST = {
     "input": "the batch itself has bad values{name}",

@@ -8,7 +8,7 @@ from pitstop.diagnosis import phrases
 from pitstop.diagnosis.log.clue import LIKELY, Clue
 from pitstop.diagnosis.log.ending import QUIET_ENDS, Ending
 from pitstop.diagnosis.log.progress import ran_to_its_end
-from pitstop.diagnosis.signatures import Weight
+from pitstop.diagnosis.signatures import ADVICE, Weight
 
 _DOUBTED = 0.6
 
@@ -86,7 +86,7 @@ def _nan_seen(ending: Ending) -> Clue:
         first.group,
         phrases.shorten(quote.strip()),
         f"The loss became NaN or infinite{after}.",
-        ("Lower the learning rate or clip gradients; look for NaN, empty or huge inputs.",),
+        (ADVICE["lower_learning_rate"],),
     )
 
 

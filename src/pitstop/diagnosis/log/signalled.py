@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pitstop.diagnosis.finding import CauseId
 from pitstop.diagnosis.log.clue import Clue
-from pitstop.diagnosis.phrases import NAME_THE_LINE
+from pitstop.diagnosis.signatures import ADVICE
 from pitstop.diagnosis.signatures.signals import CAUSE_OF_SIGNAL
 
 T = TypeVar("T")
@@ -27,22 +27,22 @@ _SIGNAL_WORDS: dict[str, str] = {
 }
 _SIGNAL_ADVICE: dict[str, tuple[str, ...]] = {
     "SIGSEGV": (
-        "Look for `segfault` in `dmesg` as root: it names the library; no line, and it was sent.",
-        NAME_THE_LINE,
+        ADVICE["look_for_segfault"],
+        ADVICE["name_the_line"],
     ),
     "SIGBUS": (
-        "Check `df -h /dev/shm`, and that no file was cut short while it was mapped.",
-        NAME_THE_LINE,
+        ADVICE["check_mapped_files"],
+        ADVICE["name_the_line"],
     ),
     "killed_from_outside": (
-        "Look for `Out of memory` in `dmesg` as root: memory is the most frequent reason.",
-        "Ask who ran `kill -9`: a person, a container or job manager, or a memory watcher.",
+        ADVICE["look_for_memory_kill"],
+        ADVICE["ask_who_killed"],
     ),
-    "preempted_or_terminated": ("Ask the scheduler or the cloud's event log who ended it.",),
-    "native_crash": (NAME_THE_LINE,),
-    "illegal_instruction": ("Compare `grep -m1 flags /proc/cpuinfo` with what it needs.",),
-    "time_limit": ("Raise it with `ulimit -t unlimited` in the shell that starts the run.",),
-    "disk_full": ("Run `ulimit -f unlimited` before the run.",),
+    "preempted_or_terminated": (ADVICE["ask_scheduler"],),
+    "native_crash": (ADVICE["name_the_line"],),
+    "illegal_instruction": (ADVICE["compare_cpu_flags"],),
+    "time_limit": (ADVICE["more_processor_time"],),
+    "disk_full": (ADVICE["larger_files"],),
 }
 
 

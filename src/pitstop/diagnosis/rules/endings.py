@@ -10,6 +10,7 @@ from pitstop.diagnosis import output, phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.rules import schedulers
+from pitstop.diagnosis.signatures import ADVICE
 from pitstop.events import (
     LOOPS,
     AttemptStarted,
@@ -306,7 +307,7 @@ def cpu_time_limit(evidence: Evidence) -> Finding | None:
             "limits", f"cpu_seconds: {phrases.limit(limit)}; used {f'{used:.1f}' if used else '?'}"
         ),
     )
-    advice = "Raise it with `ulimit -t unlimited` in the shell that starts the run."
+    advice = ADVICE["more_processor_time"]
     return Finding("time_limit", 0.95, text, seen, (advice,))
 
 

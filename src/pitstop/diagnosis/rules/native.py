@@ -8,6 +8,7 @@ from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.exception import Frame
 from pitstop.diagnosis.finding import EvidenceItem, Finding
+from pitstop.diagnosis.signatures import ADVICE
 from pitstop.events import TrainerExited
 
 _SIGNALS = {
@@ -114,9 +115,7 @@ def shared_memory_full(evidence: Evidence) -> Finding | None:
         return None
     text = f"Shared memory ran out: /dev/shm has {phrases.size(free)} of {phrases.size(size)} free."
     seen = (EvidenceItem("limits", f"/dev/shm: {free} of {size} bytes free"),)
-    advice = (
-        "Give the container more (`docker run --shm-size=8g`), or delete old files in /dev/shm.",
-    )
+    advice = (ADVICE["more_shared_memory"],)
     return Finding("shm_exhausted", 0.93, text, (*_seen(evidence, "SIGBUS"), *seen), advice)
 
 
@@ -139,12 +138,7 @@ def native_no_thread(evidence: Evidence) -> Finding | None:
     count = evidence.limit("processes").get("soft")
     of = f" (limit of this user: {count})" if count else ""
     text = f"No more threads could be created{of}."
-    advice = (
-        (
-            "Raise `ulimit -u` or the pids limit of the container, or lower OMP_NUM_THREADS and "
-            "the number of data workers."
-        ),
-    )
+    advice = (ADVICE["more_threads"],)
     return Finding("thread_or_process_limit", 0.93, text, seen, advice)
 
 
@@ -156,7 +150,7 @@ def native_no_memory(evidence: Evidence) -> Finding | None:
     space = evidence.limit("address_space_bytes").get("soft")
     of = f" (address space limited to {phrases.size(space)})" if space is not None else ""
     text = f"Native code asked for memory and got none{of}."
-    advice = ("Lift `ulimit -v`, or use less memory: smaller batches, fewer data workers.",)
+    advice = (ADVICE["lift_memory_limit"],)
     return Finding("host_alloc_failure", 0.93, text, _seen(evidence, "SIGABRT", line[0]), advice)
 
 
@@ -217,8 +211,7 @@ def _possible_faults(ended: TrainerExited) -> list[str]:
 
 
 def _advice(name: str, *, has_frame: bool) -> tuple[str, ...]:
-    look = () if has_frame else ("Run with `python -X faulthandler` to see which line crashes.",)
+    look = () if has_frame else (ADVICE["name_the_line"],)
     if name == "SIGBUS":
-        shm = "Check `df -h /dev/shm`, and that no file was cut short while it was mapped."
-        return (shm, *look)
-    return (*look, "Update or pin the library that is named in the frames; report it with them.")
+        return (ADVICE["check_mapped_files"], *look)
+    return (*look, ADVICE["update_library"])

@@ -83,7 +83,11 @@ SIGNATURES = tuple(row for row in _ALL if row.line is None)
 """What exceptions look like: the most specific first."""
 LINES = tuple(row for row in _ALL if row.line is not None)
 """What lines look like that no exception stands behind."""
-BY_NAME: Mapping[str, Signature] = MappingProxyType({row.name: row for row in _ALL if row.name})
+_CUT = tuple(_rows("cut"))
+"""What an exception may be whose last line is not there, by the place that it came out of."""
+BY_NAME: Mapping[str, Signature] = MappingProxyType(
+    {row.name: row for row in (*_ALL, *_CUT) if row.name}
+)
 
 _NO_PART_OF_IT = re.compile(
     r"Hint: If you want to see a list of allocated tensors.*"  # about "OOM", below any error
@@ -137,39 +141,11 @@ def _could_not_write(raised: Raised) -> bool:
     return is_missing and "saving" in places_of(raised)
 
 
-_CUT = (
-    Signature(
-        "network_or_download_failure",
-        "A download failed",
-        (ADVICE["read_on"],),
-        places=frozenset({"download"}),
-        confidence=0.6,
-    ),
-    Signature(
-        "checkpoint_corrupt_or_mismatch",
-        "What was saved could not be loaded",
-        (ADVICE["read_on"],),
-        places=frozenset({"restoring"}),
-        confidence=0.55,
-    ),
-    Signature(
-        "dependency_or_import_error",
-        "A package failed while it was loaded",
-        (ADVICE["read_on"],),
-        places=frozenset({"importing"}),
-        confidence=0.55,
-    ),
-)
-_CUT_CALLBACK = Signature(
-    "callback_error", "A callback failed", (ADVICE["read_on"],), confidence=0.6
-)
-
-
 def of_cut(raised: Raised) -> Signature | None:
     """What an exception may be whose last line is not there, by its class, else by its place."""
     known = classify(raised) if raised.name else None
     if known:
         return known
     if raised.callback:
-        return _CUT_CALLBACK
+        return BY_NAME["cut_callback"]
     return next((row for row in _CUT if row.matches(raised, "")), None)
