@@ -112,9 +112,9 @@ class KerasLibrary:
         """A constant."""
         return tf.constant(value)
 
-    def is_table(self, value: Any) -> bool:
+    def is_table(self, kind: type) -> bool:
         """Mutable hash tables; others never change."""
-        return issubclass(type(value), tables.KINDS)
+        return issubclass(kind, tables.KINDS)
 
     def entries_of(self, table: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """The keys and the values in it."""

@@ -22,7 +22,7 @@ class NoLibrary:
     def is_opened(self, kind: type) -> bool:
         return False
 
-    is_followed = is_elsewhere = is_opened
+    is_followed = is_elsewhere = is_table = is_opened
 
     def script_fields(self, value: Any) -> None:
         return None
@@ -43,9 +43,6 @@ class NoLibrary:
 
     def tensor_of(self, array: Any) -> Any:
         return array
-
-    def is_table(self, value: Any) -> bool:
-        return False
 
     def entries_of(self, table: Any) -> Any:
         raise NotImplementedError

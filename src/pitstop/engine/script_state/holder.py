@@ -38,9 +38,8 @@ _FACTORIES: Mapping[str, Any] = {
 _SPECIAL: Mapping[str, type] = {"OrderedDict": OrderedDict, "Counter": collections.Counter}
 
 
-def kind_of(value: Any) -> str:
-    """Which kind of collection this is; empty for what is none."""
-    kind = type(value)
+def kind_of(kind: type) -> str:
+    """Which kind of collection a class is; empty for what is none."""
     if issubclass(kind, np.ndarray):
         return "array"
     return next((name for name, base in COLLECTIONS.items() if issubclass(kind, base)), "")

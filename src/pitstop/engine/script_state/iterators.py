@@ -19,6 +19,7 @@ _INDEXED: tuple[type, ...] = (
     type(iter("\u00e4")),
     type(iter(range(0))),
 )
+KINDS: tuple[type, ...] = (*_INDEXED, itertools.count, itertools.cycle)
 _LONGEST = 10_000_000
 _ENDED = -1
 

@@ -41,8 +41,8 @@ class Library(Protocol):
     def tensor_of(self, value: Any) -> Any:
         """A tensor of this array, or of strings in nested tuples."""
 
-    def is_table(self, value: Any) -> bool:
-        """Whether this is a lookup table that can be changed."""
+    def is_table(self, kind: type) -> bool:
+        """Whether such objects are lookup tables that can be changed."""
 
     def entries_of(self, table: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """The keys and the values in such a table."""

@@ -140,7 +140,9 @@ class ScriptState:
 
     def _shared_with_input(self, saved: Saved) -> list[str]:
         """What is saved of the nodes that a reader ahead of the steps uses, too."""
-        if any(holder.kind_of(each) or self._walk_kind(each) for each in self._input.values()):
+        if any(
+            holder.kind_of(type(each)) or self._walk_kind(each) for each in self._input.values()
+        ):
             # Read by index: what is between two epochs is not read ahead.
             return []
         found = []

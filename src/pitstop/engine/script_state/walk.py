@@ -26,6 +26,7 @@ MOST_OBJECTS = 200_000
 # Longer collections are looked at as a whole.
 MOST_ITEMS = 4096
 _PLAIN = (type(None), bool, int, str, float, bytes)
+_COLLECTIONS = (*holder.COLLECTIONS, "array")
 _LED_FROM = (*holder.FIELDS, *holder.COLLECTIONS, "elsewhere")
 _NO_HOLDERS = (type(None), bool, float, bytes, types.ModuleType, *weakref.ProxyTypes)
 
@@ -86,6 +87,9 @@ class Walk:
         self._modules = modules
         self._waiting: deque[tuple[str, Any, Node | None]] = deque()
         self._followed: dict[int, Any] = {}
+        # By class: most objects of a large model are of few.
+        self._kinds: dict[type, str] = {}
+        self._are_followed: dict[type, bool] = {}
 
     def visit(self, roots: Mapping[str, Any]) -> None:
         """Looks at all that these objects lead to."""
@@ -145,7 +149,7 @@ class Walk:
         kind = self._kind_of(value)
         # What is saved by other means has a name only where an object of the script holds it.
         if not kind or (kind == "elsewhere" and not is_content):
-            if id(value) not in self._followed and self._is_followed(value):
+            if id(value) not in self._followed and self._is_followed(type(value)):
                 self._followed[id(value)] = value
                 self._waiting.append((path, value, None))
             return None
@@ -162,22 +166,30 @@ class Walk:
             return "function" if is_user_file(value.__code__.co_filename) else ""
         if issubclass(kind, type):
             return "class" if value.__module__ in self._modules else ""
+        found = self._kinds.get(kind)
+        if found is None:
+            found = self._kinds[kind] = self._kind_of_objects(kind)
+        if found == "iterator":
+            return found if iterators.position_of(value) is not None else ""
+        if found == "library":
+            return "elsewhere" if self._library.script_fields(value) is None else found
+        return found
+
+    def _kind_of_objects(self, kind: type) -> str:
         if issubclass(kind, script_random.KINDS):
             return "elsewhere"
-        if collection := holder.kind_of(value):
+        if collection := holder.kind_of(kind):
             return collection
-        if self._library.is_table(value):
+        if self._library.is_table(kind):
             return "table"
         if issubclass(kind, ContextVar):
             return "context"
-        if iterators.position_of(value) is not None:
+        if kind in iterators.KINDS:
             return "iterator"
         is_own = reachable.is_of(kind, self._modules) and not issubclass(kind, tuple)
         if is_own or self._library.is_opened(kind) or holder.is_plain_object(kind):
             return "object"
-        if self._library.is_elsewhere(kind):
-            return "elsewhere" if self._library.script_fields(value) is None else "library"
-        return ""
+        return "library" if self._library.is_elsewhere(kind) else ""
 
     def _form_of(self, kind: str, value: Any) -> str:
         is_own = reachable.is_of(type(value), self._modules)
@@ -185,11 +197,13 @@ class Walk:
             return holder.form_of(value)
         return f"{type(value).__module__}:{type(value).__qualname__}"
 
-    def _is_followed(self, value: Any) -> bool:
-        followed = (types.MethodType, functools.partial, types.GeneratorType, tuple, frozenset)
-        if issubclass(type(value), (*followed, fingerprint.CACHED)):
-            return True
-        return self._known is None and self._library.is_followed(type(value))
+    def _is_followed(self, kind: type) -> bool:
+        if kind not in self._are_followed:
+            followed = (types.MethodType, functools.partial, types.GeneratorType, tuple, frozenset)
+            is_of_python = issubclass(kind, (*followed, fingerprint.CACHED))
+            is_of_library = self._known is None and self._library.is_followed(kind)
+            self._are_followed[kind] = is_of_python or is_of_library
+        return self._are_followed[kind]
 
     # -- what is in it ----------------------------------------------------------------
 
@@ -268,7 +282,7 @@ class Walk:
             yield from self._code_of_class(name, value)
         elif reachable.is_of(type(value), self._modules) or self._kind_of(value) == "object":
             yield f"{type(value).__qualname__}", type(value)
-            if holder.kind_of(value):
+            if self._kind_of(value) in _COLLECTIONS:
                 yield f"{name}.__dict__", holder.dict_of(value)
             elif self._known is None:
                 yield from self._behind_library(name, value, self._library.own_names(type(value)))
@@ -327,7 +341,7 @@ class Walk:
             members = value.values() if isinstance(value, dict) else value
             for index, each in enumerate(list(members)):
                 yield from self._in_library(f"{name}[{index}]", each)
-        elif not holder.kind_of(value):
+        elif self._kind_of(value) not in _COLLECTIONS:
             yield name, value
 
 
