@@ -40,6 +40,12 @@ class Reading:
 class Base(abc.ABC):
     pass
 
+class Pair(tuple):
+    __slots__ = ()
+
+class Marked(tuple):
+    pass
+
 class Last(Base, typing.Generic[typing.TypeVar("T")]):
     reading = None
 
@@ -69,6 +75,7 @@ class Rule:
         self.slots = {phase: [] for phase in Phase}
         self.phase = Phase.WARM
         self.counts = Counts(0, [])
+        self.pair = Pair((0, self.counts.seen))
         self.last = None
         self.log = Log()
         self.silent = Silent()
@@ -86,6 +93,7 @@ class Rule:
         self.phase = Phase.MAIN
         self.slots[self.phase].append(value)
         self.counts = Counts(self.counts.up + 1, [*self.counts.seen, value])
+        self.pair = Pair((value, self.counts.seen))
         self.last = Last()
         self.last.reading = Reading(value, Span(value / 2, self.phase))
         self.log.append(value)
@@ -122,6 +130,9 @@ def test_each_kind_comes_back(run: Any) -> None:
     assert twin.phase is script.Phase.MAIN
     assert twin.slots == {script.Phase.WARM: [], script.Phase.MAIN: [2, 3, 4]}
     assert twin.counts == script.Counts(3, [2, 3, 4])
+    assert twin.pair == (4, [2, 3, 4])
+    assert type(twin.pair) is script.Pair
+    assert twin.pair[1] is twin.counts.seen
     assert type(twin.counts) is script.Counts
     assert twin.last.reading == script.Reading(4, script.Span(2.0, script.Phase.MAIN))
     assert (list(twin.log), twin.log.total, twin.silent.count) == ([2, 3, 4], 9, 3)
@@ -221,3 +232,13 @@ def test_other_iterators_that_move_are_named(run: Any, make: Any) -> None:
     next(rule.last)
     saved_of(state)
     assert any("rule.last" in name for name in state.unverified)
+
+
+def test_attributes_of_a_tuple_are_not_lost_without_a_word(run: Any) -> None:
+    one = run().Rule()
+    state = begun(rule=one)
+    one.last = run().Marked((1, 2))
+    one.last.epoch = 3
+    one.last = {"mark": one.last}
+    _, _ = saved_of(state)
+    assert state.unverified != []

@@ -17,14 +17,13 @@ def named_class(form: str, modules: Mapping[str, Any]) -> type | None:
 
 
 def record_class(form: str, modules: Mapping[str, Any]) -> type[tuple[Any, ...]] | None:
-    """The named tuple of the script that has this name."""
+    """The class of tuples of the script that has this name."""
     found = named_class(form, modules)
-    is_record = found is not None and issubclass(found, tuple) and hasattr(found, "_fields")
-    return found if is_record else None
+    return found if found is not None and issubclass(found, tuple) else None
 
 
 def make_record(form: str, items: tuple[Any, ...], modules: Mapping[str, Any]) -> Any:
-    """The named tuple of these items.
+    """The tuple of the script's class with these items.
 
     Raises:
         KeyError: the script has no such class.

@@ -4,7 +4,7 @@
 {"$opaque": type}     something that is not carried; what is there stays there
 {"$items": [...]}     a tuple that holds one of these
 {"$tensor": array}    a tensor of the framework
-{"$record": [class, ...]}   a named tuple of the script
+{"$record": [class, ...]}   a tuple of a class of the script
 {"$function": "module:name"}   a function that an imported module names
 """
 
@@ -41,7 +41,7 @@ class Opaque:
 
 @dataclass(frozen=True)
 class Record:
-    """A named tuple of the script.
+    """A tuple of a class of the script, such as a named one.
 
     Attributes:
         form: its class.

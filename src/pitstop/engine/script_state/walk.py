@@ -263,11 +263,11 @@ class Walk:
             return Opaque(type(value).__qualname__)
 
     def _record_form(self, value: Any) -> str | None:
-        """The name of a named tuple of the script; None for what is none."""
+        """The class of a tuple of the script; None for what is none, or has attributes too."""
         kind = type(value)
         form = f"{kind.__module__}:{kind.__qualname__}"
         is_record = issubclass(kind, tuple) and record_class(form, self._modules) is kind
-        return form if is_record else None
+        return form if is_record and not holder.dict_of(value) else None
 
     def _opaque(self, value: Any) -> Opaque:
         kind = type(value)
