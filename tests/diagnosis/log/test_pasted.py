@@ -71,6 +71,11 @@ def first(text: str) -> Finding | None:
             "struct.error: unpack requires a buffer of 4 bytes",
             "data_error",
         ),
+        (
+            LIBRARY.replace("in call", "in _peek_and_restore")
+            + '  File "train.py", line 4, in rows\n    image = Image.open(path)\n  File "/usr/l',
+            "data_error",
+        ),
         # ends without an error, in the words of Keras, of loops, and of notebooks
         (VERBOSE_2, "completed_normally"),
         ("Epoch 1/2\nLoss: 0.5\nEpoch 2/2\nLoss: 0.4\n", "completed_normally"),

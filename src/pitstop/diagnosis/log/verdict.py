@@ -36,7 +36,10 @@ def choose(ending: Ending) -> Clue | None:
 def _killed_for_memory(ending: Ending) -> Clue | None:
     """Where SIGKILL is all that is known of the end: who says anywhere that memory was short."""
     said = [each for each in ending.clues if each.weight is Weight.VERDICT]
-    return next((each for each in reversed(said) if each.cause == "host_oom_killed"), None)
+    found = next((each for each in reversed(said) if each.cause == "host_oom_killed"), None)
+    if found is None or not found.survived:
+        return found
+    return replace(found, confidence=found.confidence * _SURVIVED_FACTOR)
 
 
 def _best(ending: Ending) -> Clue | None:

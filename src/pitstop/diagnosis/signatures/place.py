@@ -29,7 +29,7 @@ _FUNCTIONS: tuple[tuple[Place, re.Pattern[str]], ...] = (
     (
         "restoring",
         re.compile(
-            r"^\w*[Rr]estore|^_?(?:load_(?:weights|model|state_dict|checkpoint|pretrained\w*|state)"
+            r"^(?!_peek)\w*[Rr]estore|^_?(?:load_(?:weights|model|state_dict|checkpoint|pretrained\w*|state)"
             r"|from_pre(?:trained|set)|resume\w*|read_checkpoint|init_from_checkpoint|load_ckpt)"
         ),
     ),
@@ -43,7 +43,7 @@ _FUNCTIONS: tuple[tuple[Place, re.Pattern[str]], ...] = (
         "download",
         re.compile(r"^_?(?:download\w*|urlretrieve|urlopen|get_file|hf_hub_\w+)$"),
     ),
-    ("producing", re.compile(r"^(?:generator_py_func|_?data_generator_task)$")),
+    ("producing", re.compile(r"^(?:generator_py_func|_?data_generator_task|_peek_and_restore)$")),
     ("shapes", re.compile(r"^(?:assert_(?:input|is)_compatib\w+|_?standardize_input_data)$")),
     ("input", re.compile(r"^(?:__getitem__|collate\w*|default_collate|_parse_\w+|decode_\w+)$")),
 )
