@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pitstop.comparison.record import Place, RunRecord, Saved
-from pitstop.comparison.trace import merge
+from pitstop.comparison.record import Place, RunRecord, Saved, merge
 from pitstop.events import AttemptEnded, AttemptStarted, Event
 from pitstop.journal import Journal
 from pitstop.steps import FILE_NAME, StepRecord, StepTrace

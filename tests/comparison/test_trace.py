@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.comparison.trace import Trace, merge
+from pitstop.comparison.record import Trace, merge
 from pitstop.steps import StepRecord
 from tests.comparison.runs import record, records
 

@@ -10,7 +10,7 @@ import pytest
 
 _SCRIPT = """
 import atexit, gc, io, sys
-from pitstop.engine import last_collection
+from pitstop.engine import witness
 
 class Node:
     def __del__(self):
@@ -27,7 +27,7 @@ node.file.write("the last line")
 node.broken, node.closed = Broken(), open("other.txt", "w")
 node.closed.close()
 if sys.argv[1] == "left out":
-    atexit.register(last_collection.leave_out)
+    atexit.register(witness.leave_out_last_collection)
 plain = open("plain.txt", "w")
 plain.write("in no cycle")
 del node

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.flight import event_file, protobuf
+from pitstop.flight import event_file
 from pitstop.flight.event_file import EventFile, crc32c, cut_behind, masked, records, step_of
 
 
@@ -29,17 +29,17 @@ def test_a_record_is_a_tfrecord() -> None:
 @given(st.integers(0, 2**63 - 1), st.binary(max_size=300), st.floats(width=32))
 def test_whole_numbers_are_found_among_other_fields(value: int, data: bytes, number: float) -> None:
     message = (
-        protobuf.double(1, number)
-        + protobuf.message(5, data)
-        + protobuf.real(3, number)
-        + protobuf.integer(2, value)
+        event_file.double(1, number)
+        + event_file.message(5, data)
+        + event_file.real(3, number)
+        + event_file.integer(2, value)
     )
-    assert protobuf.integers(message) == {2: value}
+    assert event_file.integers(message) == {2: value}
 
 
 def test_a_number_too_large_for_32_bits_is_infinite() -> None:
-    assert protobuf.real(2, 1e300) == protobuf.real(2, float("inf"))
-    assert protobuf.real(2, -1e300) == protobuf.real(2, float("-inf"))
+    assert event_file.real(2, 1e300) == event_file.real(2, float("inf"))
+    assert event_file.real(2, -1e300) == event_file.real(2, float("-inf"))
 
 
 def written(folder: Path, *steps: int) -> Path:

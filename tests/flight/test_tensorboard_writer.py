@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from pitstop.flight.event_file import records, step_of
-from pitstop.flight.scalars import scalars
 from pitstop.flight.tensorboard_writer import (
     EVERY_SECONDS,
     FOLDER,
     TensorBoardWriter,
+    scalars,
     write_report,
 )
 from tests.flight.samples import SAMPLE, at

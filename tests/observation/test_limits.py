@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from pitstop.observation import limits
+from pitstop.observation import observer
 
 
 def test_limits_of_another_process_carry_units_and_none_for_unlimited() -> None:
@@ -16,7 +16,7 @@ def test_limits_of_another_process_carry_units_and_none_for_unlimited() -> None:
         assert child.stdout
         assert child.stdin
         child.stdout.readline()
-        found = limits.read(child.pid)
+        found = observer.read_limits(child.pid)
         child.stdin.close()
     assert found is not None
     assert found["cpu_seconds"] == {"soft": 71, "hard": 71}
@@ -27,11 +27,11 @@ def test_limits_of_another_process_carry_units_and_none_for_unlimited() -> None:
 def test_a_process_that_is_gone_has_no_limits() -> None:
     child = subprocess.Popen(["true"])
     child.wait()
-    assert limits.read(child.pid) is None
+    assert observer.read_limits(child.pid) is None
 
 
 def test_space_of_a_folder(tmp_path: Path) -> None:
-    space = limits.read_space(tmp_path)
+    space = observer.read_space(tmp_path)
     assert space is not None
     assert space["size_bytes"] == os.statvfs(tmp_path).f_blocks * os.statvfs(tmp_path).f_frsize
-    assert limits.read_space(tmp_path / "none") is None
+    assert observer.read_space(tmp_path / "none") is None

@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.report.thinning import thin
+from pitstop.report.timeline import thin
 
 _VALUES = st.one_of(st.floats(-1e6, 1e6), st.sampled_from([math.nan, math.inf]))
 _POINTS = st.lists(_VALUES, min_size=1, max_size=300).map(

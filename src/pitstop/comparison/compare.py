@@ -15,9 +15,8 @@ from pitstop.comparison.difference import (
 )
 from pitstop.comparison.facts import differing, is_decisive
 from pitstop.comparison.reasons import likely_reasons
-from pitstop.comparison.record import RunRecord, Saved
+from pitstop.comparison.record import RunRecord, Saved, Trace
 from pitstop.comparison.tensors import measure as measure_saved
-from pitstop.comparison.trace import Trace
 from pitstop.comparison.ulps import ulps_apart
 from pitstop.events import EnvironmentChanged
 from pitstop.steps import StepRecord

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pitstop.comparison.record import Place, Resume
-from pitstop.comparison.trace import Disagreement
+from pitstop.comparison.record import Disagreement, Place, Resume
 from pitstop.comparison.ulps import Ulps
 from pitstop.events import EnvironmentChanged
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from pitstop import journal, steps
 from pitstop.comparison.facts import read_facts
-from pitstop.comparison.record import Place, Resume, RunRecord, Saved
-from pitstop.comparison.trace import Trace, merge
+from pitstop.comparison.record import Place, Resume, RunRecord, Saved, Trace, merge
 from pitstop.errors import CheckpointCorrupt, UserError
 from pitstop.events import EnvironmentChanged, Restored
 from pitstop.journal import Entry

@@ -22,7 +22,7 @@ from pitstop.engine.leaving import TrainingStopped
 from pitstop.engine.lockstep import Lockstep
 from pitstop.engine.loss_watch import LossWatch
 from pitstop.engine.milestones import Milestones
-from pitstop.engine.program import own_sources
+from pitstop.engine.present_identity import own_sources
 from pitstop.engine.request import reason_of
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState, open_saved_state

@@ -12,20 +12,15 @@ from pitstop.link.beacon import Beacon
 
 
 class Trainings:
-    """Saved trainings, each of which one call of the process is at most."""
+    """Saved trainings, each of which one call of the process is at most; `begun` counts calls."""
 
     def __init__(self, points: Sequence[RestorePoint], beacon: Beacon) -> None:
         self._points = list(points)
         self._beacon = beacon
         self._claimed: set[int] = set()
         self._visits: Counter[tuple[str, ...]] = Counter()
-        self._begun = 0
+        self.begun = 0
         self._strayed = False
-
-    @property
-    def begun(self) -> int:
-        """How many of this process have begun."""
-        return self._begun
 
     # -- known by their number: loops of the script's own ------------------------------
 
@@ -58,8 +53,8 @@ class Trainings:
 
     def count(self, frames: tuple[str, ...]) -> tuple[int, int]:
         """A training begins at this place: how many began before it, and how many there."""
-        found = self._begun, self._visits[frames]
-        self._begun += 1
+        found = self.begun, self._visits[frames]
+        self.begun += 1
         self._visits[frames] += 1
         return found
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import atexit
 import functools
+import gc
+import io
 import os
 import sys
 import sysconfig
@@ -17,7 +19,6 @@ from itertools import zip_longest
 from pathlib import Path
 from types import FrameType, TracebackType
 
-from pitstop.engine import last_collection
 from pitstop.engine.fence import observing
 from pitstop.events import Event, ExceptionRaised, ScriptEnded
 from pitstop.link.beacon import Beacon, Phase
@@ -31,6 +32,7 @@ _LIBRARIES = tuple(
 _TRACEBACK_CHARACTERS = 8000
 _MOST_FILES = 1 << 14
 """A process imports some 4,000 files with TensorFlow."""
+_FRAMEWORK = "tensorflow."
 
 
 def is_own_file(filename: str) -> bool:
@@ -162,4 +164,37 @@ class Witness:
             self._report(ScriptEnded(step=self._beacon.progress().step))
             self._beacon.write_phase(Phase.ENDED)
             if self._beacon.stop():
-                last_collection.leave_out()
+                leave_out_last_collection()
+
+
+def leave_out_last_collection() -> None:
+    """Writes out what open files have in their buffers, and hides all objects from the collector.
+
+    To be called at the interpreter's exit, whose collection takes a second or more where TensorFlow
+    is loaded, while whoever asked for the stop counts down.  It may also close files that only
+    garbage still holds: that is done here, for every file.  Objects that are in no cycle end as
+    ever.
+    """
+    known: dict[type, bool] = {}
+    for each in gc.get_objects():
+        kind = type(each)
+        if kind not in known:
+            known[kind] = _has_buffer(kind)
+        if known[kind]:
+            _flush(each)
+    gc.freeze()
+
+
+def _has_buffer(kind: type) -> bool:
+    """Whether objects of this class are files, or writers of TensorFlow's."""
+    if issubclass(kind, io.IOBase):
+        return True
+    is_framework = str(kind.__module__).startswith(_FRAMEWORK)
+    return is_framework and callable(getattr(kind, "flush", None))
+
+
+def _flush(file: object) -> None:
+    try:
+        file.flush()  # type: ignore[attr-defined]
+    except Exception:  # noqa: BLE001 - of any class, closed or broken; the collector ignores it too
+        return

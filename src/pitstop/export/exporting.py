@@ -8,17 +8,18 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pitstop.engine.export_order import EXPORTED, REFUSED
+from pitstop.engine.export_order import EXPORTED
 from pitstop.engine.weights_file import Format
-from pitstop.errors import EnvironmentFault, UserError
-from pitstop.events import InstrumentationUnavailable, Notice
+from pitstop.errors import UserError
+from pitstop.events import Notice
 from pitstop.export import destination, rerun
-from pitstop.export.host import Host, Outcome
+from pitstop.export.host import Host
 from pitstop.export.source import Source, choose
 from pitstop.link.settings import Settings
 from pitstop.store.run_folder import RunFolder
 
 _H5_SUFFIX = ".weights.h5"
+_REMEDY = "Mend the script, or use `--to safetensors`, which runs nothing."
 _SUFFIXES = {
     Format.KERAS: ".keras",
     Format.WEIGHTS_H5: _H5_SUFFIX,
@@ -107,7 +108,8 @@ def _run_script(request: ExportRequest, source: Source, partial: Path) -> None:
         attempt = source.manifest.info.attempt
         script = rerun.script_of(request.folder, attempt, log, request.command)
         outcome = Host(settings, source.points, source.image, Path(scratch)).run(script)
-        _check(outcome, log.read_text(encoding="utf-8", errors="replace"))
+        if not any(isinstance(each, Notice) and each.code == EXPORTED for each in outcome.events):
+            raise rerun.failure(outcome, log, _REMEDY)
 
 
 def _refuse_recorded_loop(source: Source) -> None:
@@ -116,24 +118,3 @@ def _refuse_recorded_loop(source: Source) -> None:
             f"Checkpoint {source.name} is of a recorded loop, whose models nobody has named.",
             "Use `--to safetensors`; or name the models in pitstop.start, see docs/loops.md.",
         )
-
-
-def _check(outcome: Outcome, output: str) -> None:
-    """Makes sure that the script has written the export.
-
-    Raises:
-        UserError: it has not, and why.
-        EnvironmentFault: this Keras or TensorFlow cannot be instrumented.
-    """
-    for event in outcome.events:
-        if isinstance(event, Notice) and event.code == EXPORTED:
-            return
-    for event in outcome.events:
-        if isinstance(event, Notice) and event.code in (REFUSED, "resume_refused"):
-            raise UserError(event.message, event.remedy)
-        if isinstance(event, InstrumentationUnavailable):
-            raise EnvironmentFault(event.reason, event.remedy)
-    raise UserError(
-        f"The script ended {rerun.describe_end(outcome, output)}",
-        "Mend the script, or use `--to safetensors`, which runs nothing.",
-    )

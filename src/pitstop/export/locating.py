@@ -10,22 +10,22 @@ from pathlib import Path
 from typing import NoReturn
 
 from pitstop import journal
-from pitstop.errors import CheckpointCorrupt, EnvironmentFault, UserError
+from pitstop.errors import CheckpointCorrupt, UserError
 from pitstop.events import (
     LOOPS,
     FitStarted,
-    InstrumentationUnavailable,
     NonFiniteLocated,
     NonFiniteLoss,
-    Notice,
 )
 from pitstop.export import rerun
-from pitstop.export.host import Host, Outcome, Script
+from pitstop.export.host import Host, Script
 from pitstop.export.source import Source, choose
 from pitstop.journal import Entry, Journal
 from pitstop.link.settings import Settings
 from pitstop.store.catalog import Catalog
 from pitstop.store.run_folder import FOUND_FILE, RunFolder
+
+_REMEDY = "Run it as the run did: the same command, folder and data."
 
 
 @dataclass(frozen=True)
@@ -128,20 +128,8 @@ def _run_script(
     located = [each for each in outcome.events if isinstance(each, NonFiniteLocated)]
     if located:
         return located[-1]
-    raise _failure(outcome, script.log.read_text(encoding="utf-8", errors="replace"))
+    raise rerun.failure(outcome, script.log, _REMEDY)
 
 
 def _no_image(name: str) -> NoReturn:
     raise CheckpointCorrupt(Path(name), "no state was to be restored")
-
-
-def _failure(outcome: Outcome, output: str) -> UserError | EnvironmentFault:
-    for event in outcome.events:
-        if isinstance(event, Notice) and event.code == "resume_refused":
-            return UserError(event.message, event.remedy)
-        if isinstance(event, InstrumentationUnavailable):
-            return EnvironmentFault(event.reason, event.remedy)
-    return UserError(
-        f"The script ended {rerun.describe_end(outcome, output)}",
-        "Run it as the run did: the same command, folder and data.",
-    )

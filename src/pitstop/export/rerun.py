@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pitstop import journal
-from pitstop.errors import UserError
-from pitstop.events import AttemptStarted, ExceptionRaised
+from pitstop.engine.export_order import REFUSED
+from pitstop.errors import EnvironmentFault, UserError
+from pitstop.events import AttemptStarted, ExceptionRaised, InstrumentationUnavailable, Notice
 from pitstop.export.host import Outcome, Script
 from pitstop.link.settings import ENV_ENTROPY
 from pitstop.masking import MASK, masked_words
@@ -20,13 +21,13 @@ _TAIL_LINES = 20
 
 
 def script_of(folder: RunFolder, attempt: int, log: Path, command: Sequence[str] = ()) -> Script:
-    """The run's command as an attempt started it; raises `UserError` where that cannot be done.
+    """The run's command as an attempt started it.
 
     `command` is the run's command with its secrets, which the folder does not keep; or empty.
 
     Raises:
-        UserError: it cannot be started where it was, or with the secrets that it had.
-        UserError: the command is not the run's.
+        UserError: it cannot be started where it was, its secrets are not known, or the command
+            is not the run's.
     """
     identity = folder.identity
     if not Path(identity.cwd).is_dir():
@@ -52,12 +53,19 @@ def _whole(kept: tuple[str, ...], given: Sequence[str]) -> tuple[str, ...]:
     return tuple(given) or kept
 
 
-def describe_end(outcome: Outcome, output: str) -> str:
-    """How a script ended that did not do what it was run for, and its last lines."""
+def failure(outcome: Outcome, log: Path, remedy: str) -> UserError | EnvironmentFault:
+    """Why a script has not done what it was run for; where it does not say, how it ended."""
+    for event in outcome.events:
+        if isinstance(event, Notice) and event.code in (REFUSED, "resume_refused"):
+            return UserError(event.message, event.remedy)
+        if isinstance(event, InstrumentationUnavailable):
+            return EnvironmentFault(event.reason, event.remedy)
     raised = [each for each in outcome.events if isinstance(each, ExceptionRaised)]
     why = f" ({raised[-1].class_name}: {raised[-1].message})" if raised else ""
-    tail = "\n".join(output.splitlines()[-_TAIL_LINES:])
-    return f"with code {outcome.exit_code} before that{why}. The end of its output:\n{tail}\n"
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    tail = "\n".join(lines[-_TAIL_LINES:])
+    end = f"with code {outcome.exit_code} before that{why}. The end of its output:\n{tail}\n"
+    return UserError(f"The script ended {end}", remedy)
 
 
 def _was_launched(folder: RunFolder, attempt: int) -> bool:

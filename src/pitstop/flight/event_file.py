@@ -13,8 +13,8 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from pitstop.flight import protobuf
-
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_WIDTHS = {_FIXED64: 8, _FIXED32: 4}
 _POLYNOMIAL = 0x82F63B78
 _MASK = 0xA282EAD8
 SCALARS, REPORTS = "pitstop", "pitstop-why"
@@ -29,6 +29,67 @@ _TAG, _SIMPLE_VALUE, _TENSOR, _METADATA = 1, 2, 8, 9
 _DTYPE, _SHAPE, _STRING = 1, 2, 8
 _PLUGIN_DATA, _PLUGIN_NAME = 1, 1
 _DT_STRING = 7
+
+
+def integer(field: int, value: int) -> bytes:
+    return _varint(field << 3 | _VARINT) + _varint(value)
+
+
+def double(field: int, value: float) -> bytes:
+    return _varint(field << 3 | _FIXED64) + struct.pack("<d", value)
+
+
+def real(field: int, value: float) -> bytes:
+    """A number of 32 bits; one that is too large for that is infinite."""
+    try:
+        packed = struct.pack("<f", value)
+    except OverflowError:
+        packed = struct.pack("<f", float("inf") if value > 0 else float("-inf"))
+    return _varint(field << 3 | _FIXED32) + packed
+
+
+def message(field: int, data: bytes) -> bytes:
+    """A message inside of another one, or bytes."""
+    return _varint(field << 3 | _BYTES) + _varint(len(data)) + data
+
+
+def text(field: int, value: str) -> bytes:
+    return message(field, value.encode())
+
+
+def integers(data: bytes) -> dict[int, int]:
+    """The whole numbers of a message by their fields; other fields are passed over."""
+    found: dict[int, int] = {}
+    at = 0
+    while at < len(data):
+        key, at = _read_varint(data, at)
+        kind = key & 7
+        if kind == _VARINT:
+            found[key >> 3], at = _read_varint(data, at)
+        elif kind == _BYTES:
+            length, at = _read_varint(data, at)
+            at += length
+        else:
+            at += _WIDTHS[kind]
+    return found
+
+
+def _varint(value: int) -> bytes:
+    parts = bytearray()
+    while value > 0x7F:
+        parts.append(value & 0x7F | 0x80)
+        value >>= 7
+    parts.append(value)
+    return bytes(parts)
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while data[at] & 0x80:
+        value |= (data[at] & 0x7F) << shift
+        shift += 7
+        at += 1
+    return value | data[at] << shift, at + 1
 
 
 def _entry(byte: int) -> int:
@@ -70,8 +131,8 @@ class EventFile:
         flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
         self._fd = os.open(self.path, flags, 0o644)
         if not os.fstat(self._fd).st_size:
-            version = protobuf.text(_FILE_VERSION, "brain.Event:2")
-            self._append(protobuf.double(_WALL_TIME, time_seconds) + version)
+            version = text(_FILE_VERSION, "brain.Event:2")
+            self._append(double(_WALL_TIME, time_seconds) + version)
 
     def scalars(self, step: int, time_seconds: float, values: Mapping[str, float]) -> None:
         """Writes numbers of one step, by their tags.
@@ -79,10 +140,7 @@ class EventFile:
         Raises:
             OSError: the disk is full or gone.
         """
-        parts = (
-            protobuf.text(_TAG, tag) + protobuf.real(_SIMPLE_VALUE, value)
-            for tag, value in values.items()
-        )
+        parts = (text(_TAG, tag) + real(_SIMPLE_VALUE, value) for tag, value in values.items())
         self._summary(step, time_seconds, parts)
 
     def text(self, step: int, time_seconds: float, tag: str, markdown: str) -> None:
@@ -91,29 +149,21 @@ class EventFile:
         Raises:
             OSError: the disk is full or gone.
         """
-        plugin = protobuf.text(_PLUGIN_NAME, "text")
-        metadata = protobuf.message(_PLUGIN_DATA, plugin)
+        plugin = text(_PLUGIN_NAME, "text")
+        metadata = message(_PLUGIN_DATA, plugin)
         tensor = (
-            protobuf.integer(_DTYPE, _DT_STRING)
-            + protobuf.message(_SHAPE, b"")
-            + protobuf.message(_STRING, markdown.encode())
+            integer(_DTYPE, _DT_STRING) + message(_SHAPE, b"") + message(_STRING, markdown.encode())
         )
-        value = (
-            protobuf.text(_TAG, tag)
-            + protobuf.message(_METADATA, metadata)
-            + protobuf.message(_TENSOR, tensor)
-        )
+        value = text(_TAG, tag) + message(_METADATA, metadata) + message(_TENSOR, tensor)
         self._summary(step, time_seconds, (value,))
 
     def close(self) -> None:
         os.close(self._fd)
 
     def _summary(self, step: int, time_seconds: float, values: Iterable[bytes]) -> None:
-        summary = b"".join(protobuf.message(_VALUE, value) for value in values)
+        summary = b"".join(message(_VALUE, value) for value in values)
         self._append(
-            protobuf.double(_WALL_TIME, time_seconds)
-            + protobuf.integer(_STEP, step)
-            + protobuf.message(_SUMMARY, summary)
+            double(_WALL_TIME, time_seconds) + integer(_STEP, step) + message(_SUMMARY, summary)
         )
 
     def _append(self, event: bytes) -> None:
@@ -140,7 +190,7 @@ def records(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 def step_of(event: bytes) -> int:
     """The step of an event of ours; 0 for the first record, which has none."""
-    return protobuf.integers(event).get(_STEP, 0)
+    return integers(event).get(_STEP, 0)
 
 
 def cut_behind(path: Path, step: int) -> None:

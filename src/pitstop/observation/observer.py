@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import resource
 import time
@@ -13,7 +14,7 @@ from pitstop.machine import cgroup, memory_watchers
 from pitstop.machine.cgroup import MemoryCgroup
 from pitstop.machine.kernel_file import read_number
 from pitstop.machine.own_process import sees_all_pids
-from pitstop.observation import kernel_log, limits
+from pitstop.observation import kernel_log
 from pitstop.observation.kernel_log import KernelLog, KernelMessage
 from pitstop.record import record
 
@@ -23,6 +24,13 @@ OTHER_PID_NUMBERS = "the kernel's process numbers (this is a pid namespace)"
 
 _SHARED_MEMORY = Path("/dev/shm")
 _FAULTS_ARE_LOGGED = "proc/sys/debug/exception-trace"
+_LIMITS = {
+    "cpu_seconds": resource.RLIMIT_CPU,
+    "address_space_bytes": resource.RLIMIT_AS,
+    "processes": resource.RLIMIT_NPROC,
+    "open_files": resource.RLIMIT_NOFILE,
+    "file_size_bytes": resource.RLIMIT_FSIZE,
+}
 
 
 @record
@@ -74,7 +82,7 @@ class Observer:
         one that was started.
         """
         self._pids |= {pid}
-        self._limits = limits.read(pid) or self._limits
+        self._limits = read_limits(pid) or self._limits
         group = cgroup.find(pid, self._root)
         if group and (self._baseline is None or group != self._baseline.group):
             self._baseline = _Baseline(group, cgroup.read(group).oom_kills)
@@ -135,7 +143,7 @@ class Observer:
         return platform.machine() == "x86_64" and read_number(self._root / _FAULTS_ARE_LOGGED) == 1
 
     def _shared_memory(self) -> dict[str, JsonValue]:
-        space = limits.read_space(self._root / _SHARED_MEMORY.relative_to("/"))
+        space = read_space(self._root / _SHARED_MEMORY.relative_to("/"))
         return {"dev_shm": space} if space else {}
 
     def _missing(self, facts: Observations) -> list[str]:
@@ -152,3 +160,30 @@ def _open_log(path: Path) -> KernelLog | None:
         return KernelLog(path)
     except OSError:
         return None
+
+
+def read_limits(pid: int) -> dict[str, JsonValue] | None:
+    """The resource limits of a process, None when they cannot be read.
+
+    Each is `{"soft": N, "hard": N}` with None for "unlimited"; the names carry
+    the units.
+    """
+    try:
+        return {name: _pair(resource.prlimit(pid, number)) for name, number in _LIMITS.items()}
+    except (ProcessLookupError, PermissionError):
+        return None
+
+
+def read_space(folder: Path) -> dict[str, JsonValue] | None:
+    """Size and free bytes of the file system of a folder, None when there is none."""
+    try:
+        status = os.statvfs(folder)
+    except OSError:
+        return None
+    size_bytes, free_bytes = status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
+    return {"size_bytes": size_bytes, "free_bytes": free_bytes}
+
+
+def _pair(limit: tuple[int, int]) -> dict[str, int | None]:
+    soft, hard = (None if value == resource.RLIM_INFINITY else value for value in limit)
+    return {"soft": soft, "hard": hard}

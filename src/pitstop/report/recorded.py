@@ -16,8 +16,7 @@ from pitstop.flight import files
 from pitstop.flight.sample import Sample
 from pitstop.report.marks import marks
 from pitstop.report.resource_panels import resource_panels
-from pitstop.report.thinning import thin
-from pitstop.report.timeline import Panel, Series, Timeline, Unit, panels_with_values
+from pitstop.report.timeline import Panel, Series, Timeline, Unit, panels_with_values, thin
 from pitstop.report.training_panels import COLUMNS, drawable, training_panels
 from pitstop.store.run_folder import ATTEMPTS_DIR
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from pitstop.flight import series
 from pitstop.flight.resources import memory_limit_bytes, memory_place
 from pitstop.flight.sample import Sample
-from pitstop.report.thinning import thin
-from pitstop.report.timeline import Panel, Point, Series, Unit, panels_with_values
+from pitstop.report.timeline import Panel, Point, Series, Unit, panels_with_values, thin
 from pitstop.report.training_panels import COLUMNS
 from pitstop.report.trend_lines import DISK, GPU_MEMORY, MEMORY, OPEN_FILES
 

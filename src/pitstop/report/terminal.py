@@ -93,7 +93,7 @@ def _body(report: WhyReport) -> list[RenderableType]:
 def _chain(links: tuple[ChainLink, ...]) -> list[RenderableType]:
     if not links:
         return []
-    table = _grid("", None)
+    table = _grid("")
     for i, link in enumerate(links):
         sign = "└" if i == len(links) - 1 else "├" if i else "┌"
         table.add_row(Text(sign), Text.assemble(link.text, (f"  [{link.source}]", "dim")))
@@ -103,7 +103,7 @@ def _chain(links: tuple[ChainLink, ...]) -> list[RenderableType]:
 def _evidence(items: tuple[EvidenceItem, ...]) -> list[RenderableType]:
     if not items:
         return []
-    table = _grid("dim", None, gap=2)
+    table = _grid("dim", gap=2)
     for item in items:
         table.add_row(Text(item.source), Text(item.text))
     return [_title("Evidence"), Padding(table, _INDENT)]
@@ -126,16 +126,16 @@ def _section(title: str, lines: Iterable[str]) -> list[RenderableType]:
 
 
 def _list(lines: Iterable[str], sign: str, sign_style: str = "") -> list[RenderableType]:
-    table = _grid(sign_style, None)
+    table = _grid(sign_style)
     for line in lines:
         table.add_row(Text(sign), Text(line))
     return [table] if table.rows else []
 
 
-def _grid(first: str, second: str | None, gap: int = 1) -> Table:
+def _grid(first: str, gap: int = 1) -> Table:
     table = Table.grid(padding=(0, gap, 0, 0))
     table.add_column(style=first, no_wrap=True)
-    table.add_column(style=second, overflow="fold")
+    table.add_column(overflow="fold")
     return table
 
 

@@ -8,8 +8,7 @@ from itertools import pairwise
 
 from pitstop.events import EpochEnded
 from pitstop.journal import Entry
-from pitstop.report.thinning import thin
-from pitstop.report.timeline import Panel, Point, Series, Unit, panels_with_values
+from pitstop.report.timeline import Panel, Point, Series, Unit, panels_with_values, thin
 from pitstop.report.trend_lines import LOSS, SPEED
 from pitstop.steps import StepRecord
 
