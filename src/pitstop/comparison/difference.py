@@ -18,8 +18,6 @@ class StepDifference:
         loss_a: the loss of run A; NaN when the step returned none.
         ulps: how far the losses are apart, None when one is not finite.
         agreed_step: the step before it that both recorded, 0 when there is none.
-        first_of_epoch: the step before it belongs to another epoch.
-        differing_steps: how many of the steps compared differ.
     """
 
     step: int

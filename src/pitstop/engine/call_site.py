@@ -80,7 +80,6 @@ class CallSite:
             function it is; the outermost first.  Edits elsewhere do not change them.
         counters: what the loops around it count with: "trial=1".
         complete: the three tell this call from all others of the run.
-        values: a digest of the plain values that the callers hold.
     """
 
     frames: tuple[str, ...]

@@ -23,7 +23,6 @@ class Course:
 
     Attributes:
         extends: it has ended, and goes on behind its last epoch.
-        held: settings that keep their saved values.
         told: a sentence for the user, empty for none.
         doubt: why the training is not exact, empty where it is.
         refusal: why the script is not to go on, None where it may.

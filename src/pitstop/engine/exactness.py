@@ -7,11 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Exactness:
-    """How exact a resume is, and why not more; see docs/exactness.md.
-
-    Attributes:
-        level: "exact", "exact_by_replay", or "not_exact".
-    """
+    """How exact a resume is: "exact", "exact_by_replay" or "not_exact"; and why not more."""
 
     level: str
     reason: str = ""

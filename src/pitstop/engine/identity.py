@@ -21,12 +21,10 @@ class Identity:
         visit: how often its frames had called one before, in this process.
         left_out: of how many trainings before it the end was not worth saving.
         process: which process of the script, empty for the first.
-        frames: see `CallSite`, as the four below it.
         complete: frames, counters and arguments tell it from all others.
         values: a digest of the plain values that the callers hold.
         seed: what the script seeded TensorFlow with, empty for nothing.
         reseeded: the script seeded anew since the training before, in this process.
-        random: digests of the random streams and of the first weights.
         architecture: class, configuration and variables of the model, code of its classes.
         digested: the digests cover the data; not where code makes it while it is read.
     """

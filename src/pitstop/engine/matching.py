@@ -41,11 +41,7 @@ class TrainingVerdict(enum.Enum):
 
 @dataclass(frozen=True)
 class SavedTraining:
-    """A training that is saved.
-
-    Attributes:
-        finished: it had returned, or ended in an exception that the script caught.
-    """
+    """A training that is saved; finished is also one whose exception the script has caught."""
 
     fit: int
     identity: Identity
@@ -54,11 +50,7 @@ class SavedTraining:
 
 @dataclass(frozen=True)
 class TrainingMatch:
-    """What is known of a call.
-
-    Attributes:
-        training: the one that is meant; for `ANOTHER` the nearest, None where there is none.
-    """
+    """What is known of a call; for `ANOTHER` the training is the nearest one."""
 
     verdict: TrainingVerdict
     training: SavedTraining | None = None

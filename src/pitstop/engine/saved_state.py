@@ -15,11 +15,7 @@ from pitstop.snapshot.restore_table import Range, parse_table
 
 @dataclass(frozen=True)
 class SavedState:
-    """A restore point.
-
-    Attributes:
-        tensors: bytes of each tensor by name; valid while this object lives.
-    """
+    """A restore point; the bytes of each tensor are valid while this object lives."""
 
     state: dict[str, Any]
     tensors: Mapping[str, memoryview]

@@ -32,12 +32,7 @@ class Position:
 
 @dataclass(frozen=True)
 class HeldTensor:
-    """A value that cannot change any more; its bytes are read later.
-
-    Attributes:
-        read: returns the bytes, one-dimensional and contiguous; may be called
-            from another thread.
-    """
+    """A value that cannot change any more; its bytes are read later, maybe from another thread."""
 
     spec: TensorSpec
     read: Callable[[], memoryview]

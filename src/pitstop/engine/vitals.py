@@ -17,9 +17,7 @@ _MOST_SHARE = 0.001
 class Vitals:
     """Asked at every step boundary whether it is time; that is one comparison.
 
-    Attributes:
-        input_seconds: what steps waited for input, all in all; None where none is measured.
-        step_seconds: what the same steps took.
+    The two times are those of the steps whose waiting for input is measured; None where none is.
     """
 
     def __init__(self, send: Callable[[VitalsReport], None], every_seconds: float) -> None:

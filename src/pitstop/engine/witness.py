@@ -104,12 +104,7 @@ class Witness:
         beacon: Beacon,
         callback_of: Callable[[FrameType], str],
     ) -> None:
-        """Watches nothing until `install`.
-
-        Args:
-            callback_of: class name of the training callback a frame runs in,
-                or an empty string; the framework's adapter knows.
-        """
+        """Watches nothing until `install`; `callback_of` names the callback of a frame, if any."""
         self._report = report
         self._beacon = beacon
         self._callback_of = callback_of

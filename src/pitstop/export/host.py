@@ -68,11 +68,7 @@ class Host:
         image: Callable[[str], tuple[int, ...]],
         scratch: Path,
     ) -> None:
-        """Starts nothing yet.
-
-        Args:
-            image: loads one by its name; descriptors that are ours to close.
-        """
+        """Starts nothing yet; `image` loads a point by its name, for us to close."""
         self._settings = settings
         self._points = tuple(points)
         self._image = image

@@ -30,11 +30,7 @@ _REMEDY = "Run it as the run did: the same command, folder and data."
 
 @dataclass(frozen=True)
 class Found:
-    """What the step showed.
-
-    Attributes:
-        from_step: the saved state that the script went on from, 0 for its beginning.
-    """
+    """What the step showed; the script went on from the saved state of `from_step`, 0 for none."""
 
     located: NonFiniteLocated
     attempt: int

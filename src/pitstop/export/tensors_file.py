@@ -19,12 +19,7 @@ from pitstop.store.manifest import CheckpointInfo
 
 @dataclass(frozen=True)
 class ExportedTensor:
-    """A tensor by its readable name.
-
-    Attributes:
-        form: type and shape where safetensors has no code for the type and
-            `spec` only tells of bytes; else empty.
-    """
+    """A tensor by its readable name; `form` is its type where safetensors has no code for it."""
 
     spec: TensorSpec
     data: memoryview

@@ -24,11 +24,7 @@ _NO_DISKS = frozenset(
 
 
 class DiskReader:
-    """Measures the disks that a run uses; which they are is looked at now and then.
-
-    Attributes:
-        asking: the mount that is being asked; empty between two readings.
-    """
+    """Measures the disks that a run uses; `asking` is the mount that is asked just now."""
 
     def __init__(
         self, places: Mapping[str, Path], trainer_pid: Callable[[], int], root: Path = Path("/")

@@ -43,11 +43,8 @@ class Outlook:
 class Forecast:
     """Something that grows steadily and will meet its limit.
 
-    Attributes:
-        per_second: how fast it grows.
-        seconds_left: until the limit; between `soonest_seconds` and `latest_seconds`
-            with 95 %, as far as it goes on as it does.
-        window_seconds: how long it was seen to grow.
+    If it goes on as it was seen to grow in the window, the limit comes between the soonest and the
+    latest time with 95 %.
     """
 
     per_second: float

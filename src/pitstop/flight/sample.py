@@ -24,17 +24,12 @@ class ProcessSample:
         name: as the kernel knows it, at most 15 characters.
         state: one letter: R runs, S sleeps, D waits for a device, T is stopped, Z has ended.
         rss_bytes: memory that it occupies, shared pages counted in each process.
-        peak_rss_bytes: the most it ever occupied.
         private_bytes: anonymous and shared memory and what of it is swapped out: what
             does not go away by dropping the cache of files.
-        swap_bytes: swapped out.
         pss_bytes: the same as `rss_bytes` with shared pages divided among their users;
             read seldom, because it is dear: the last one known.
-        cpu_seconds: processor time, user and system.
         open_files: descriptors; None where they may not be counted.
         open_files_limit: soft limit; None for no limit.
-        voluntary_switches: it waited; `involuntary_switches`: it was made to.
-        read_bytes: from devices; `written_bytes`: to them.
     """
 
     pid: int
@@ -66,9 +61,7 @@ class CgroupSample:
         usage_bytes: memory charged; of which `cache_bytes` is cache of files.
         limit_bytes: the least of it and its ancestors, None without one.
         oom_kills: processes killed for memory in it since it was made.
-        limit_hits: how often an allocation met the limit.
         pids: tasks in it, and the most there may be.
-        throttled_seconds: time in which its processor quota held it back.
     """
 
     version: int
@@ -89,10 +82,8 @@ class HostSample:
     """The machine.
 
     Attributes:
-        available_bytes: memory that may still be taken on the machine.
         left_bytes: the same for this run: less where a cgroup leaves less.
         load: processes that ran or waited for a device, mean of one minute.
-        oom_kills: processes killed for memory since the boot.
         received_bytes: over all network devices but loopback; `sent_bytes` too.
     """
 
@@ -109,12 +100,9 @@ class HostSample:
 
 @record
 class PressureSample:
-    """Pressure stall information: shares of the last ten seconds, of our cgroup or the machine.
+    """Shares of the last ten seconds in which some, or all who were not idle, had to wait.
 
-    Attributes:
-        cpu_some: somebody waited for a processor.
-        memory_some, io_some: somebody waited for memory or a device.
-        memory_full, io_full: everybody who was not idle did.
+    Of our cgroup where the kernel shows them, of the machine else.
     """
 
     cpu_some: float | None = None
@@ -129,10 +117,7 @@ class DiskSample:
     """A file system that the run uses.
 
     Attributes:
-        mount: where it is mounted.
-        kind: its type, such as "ext4".
         used_by: "run", "cwd", "tmp", "shm", or "files" for files that the trainer has open.
-        free_bytes: left for us.
         free_inodes: None where the file system has no fixed number of them.
         answers: False while it does not answer; the numbers are the last ones known.
     """
@@ -154,10 +139,8 @@ class GpuSample:
     """One GPU, as NVML shows it.
 
     Attributes:
-        own_bytes: memory that processes of this run hold.
         utilization: share of the last moments in which it computed.
         throttled: reasons for which its clock is held down, empty mostly.
-        ecc_errors: uncorrected ones since the last reboot.
         xid: number of the last critical error seen in the run, see NVIDIA's list of Xids.
     """
 
@@ -194,11 +177,9 @@ class TrainingSample:
         loss: None when it is not known; it may be no number.
         told_seconds: when the fields below were told, seconds since the epoch;
             None: nothing was.
-        metrics: what the last step returned, by name.
         input_seconds: waited for input, all in all, as far as that is measured.
         step_seconds: steps took, all in all, waiting for input included, in the same
             time; None where the input's share is not measured.
-        python_blocks: memory blocks that Python's objects hold.
         log_folder: where the script's TensorBoard callback writes; empty without one.
     """
 
@@ -228,10 +209,8 @@ class Sample:
     """Everything at one moment.
 
     Attributes:
-        number: counts the samples of the attempt, from 0.
         time_seconds: since the epoch.
         clock_seconds: CLOCK_MONOTONIC; differences of it are true when the clock is set.
-        training: None before a trainer has reported.
         missing: what could not be read, one phrase each.
     """
 

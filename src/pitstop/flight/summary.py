@@ -32,19 +32,12 @@ class Summary:
 
     Attributes:
         samples: how many there are; the last was taken at `ended_seconds`.
-        every_seconds: the time between the last two.
-        memory: bytes that the processes of the command occupied.
         memory_limit_bytes: the limit that they meet first, `memory_limited_by` "cgroup"
             or "machine"; `memory_left_bytes` was left at the end.
-        open_files: descriptors of the trainer, and their limit.
-        tasks: of the cgroup.
         cpu_share: processors that the trainer kept busy in the last minute.
         input_share: of the steps' time that went into waiting for input, in the last minute.
-        trainer: the trainer as it was seen last.
         children: other processes of the command at the end.
         disks, gpus: as they were at the end.
-        gpu_peak_bytes: the most that was in use, by index.
-        python_blocks: memory blocks of Python's objects.
     """
 
     samples: int

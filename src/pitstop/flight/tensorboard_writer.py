@@ -29,12 +29,7 @@ class TensorBoardWriter:
     def __init__(
         self, attempt: int, begun_seconds: float, resumed_from: Callable[[], int | None]
     ) -> None:
-        """Writes nothing yet.
-
-        Args:
-            begun_seconds: when the run was created; older files are another run's.
-            resumed_from: asked for the step that this attempt went on from, None for none.
-        """
+        """Files from before the run began are another run's; `resumed_from` gives None for none."""
         self._attempt = attempt
         self._begun_seconds = begun_seconds
         self._resumed_from = resumed_from

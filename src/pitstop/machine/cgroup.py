@@ -19,12 +19,7 @@ _UNLIMITED_BYTES = 1 << 62
 
 @record
 class MemoryCgroup:
-    """Where the memory controller keeps the counters of a process.
-
-    Attributes:
-        path: the cgroup as the kernel names it, "/" for the root.
-        top: the folder where the visible hierarchy begins.
-    """
+    """Where the memory controller keeps the counters of a process; `top` is all that is visible."""
 
     version: int
     path: str
@@ -34,13 +29,7 @@ class MemoryCgroup:
 
 @record
 class MemoryCounters:
-    """Counters of one memory cgroup; None where the kernel does not show one.
-
-    Attributes:
-        oom_kills: processes killed for memory in the cgroup since it was made.
-        limit_bytes: the least limit of the cgroup and its ancestors, None when
-            there is none.
-    """
+    """Counters of one memory cgroup, and the least limit of it and its ancestors; None for none."""
 
     oom_kills: int | None
     limit_bytes: int | None

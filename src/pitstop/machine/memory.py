@@ -43,7 +43,6 @@ class MemoryPressure:
     """What was read at one moment; None where the kernel does not show it.
 
     Attributes:
-        available_bytes: memory that may still be taken, here or in the cgroup.
         stalled_share: of the last ten seconds, in which every process that was not
             idle waited for memory; of our cgroup, or else of the machine.
     """

@@ -39,12 +39,7 @@ _CALIBRATED_TO = 2e-5
 
 @record
 class KernelMessage:
-    """A message of the kernel, and its time stamp.
-
-    Attributes:
-        stamp_seconds: since the boot, without the time that the machine slept; None where the
-            prefix cannot be read.
-    """
+    """A message of the kernel, and its time since the boot without that of sleep, if it has one."""
 
     text: str
     stamp_seconds: float | None

@@ -67,10 +67,7 @@ def judge(
     """Whether the mirror may be taken, is in use, or needs another look.
 
     Args:
-        lease: as it was read last.
         here: it was written on this machine since its boot.
-        holder_alive: of one that was written here: its process is still there.
-        renewed: it was renewed since it was first looked at.
         unchanged_seconds: since it last changed under our eyes.
         age_seconds: since it was written, by the two machines' clocks.
     """

@@ -32,10 +32,7 @@ class MirrorSide:
     """How far one of the two copies is.
 
     Attributes:
-        journal: its journal.
         saved: of each checkpoint the number and the time, in seconds since the epoch.
-        step: of the newest checkpoint, 0 without one.
-        attempt: that took it, 0 without one.
     """
 
     journal: bytes

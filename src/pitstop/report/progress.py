@@ -14,12 +14,7 @@ _GOES_ON = ("running", "stopped", "completed")
 
 @dataclass(frozen=True)
 class AttemptProgress:
-    """One attempt in a line.
-
-    Attributes:
-        cause: what ended it, empty while it runs.
-        checkpoint_step: what is saved of them, None when nothing is.
-    """
+    """One attempt in a line; no cause while it runs, no checkpoint step while nothing is saved."""
 
     attempt: int
     state: str

@@ -39,11 +39,7 @@ class MarkKind(StrEnum):
 
 @dataclass(frozen=True)
 class Series:
-    """One quantity.
-
-    Attributes:
-        is_dots: measured so seldom that every point is shown.
-    """
+    """One quantity; of dots, which are measured seldom, every point is shown."""
 
     name: str
     points: tuple[Point, ...]
@@ -61,11 +57,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Panel:
-    """Quantities that share an axis.
-
-    Attributes:
-        limit: a value that ends the run when it is reached, None where there is none.
-    """
+    """Quantities that share an axis; the limit is a value that ends the run when it is reached."""
 
     id: str
     title: str
@@ -90,11 +82,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Timeline:
-    """One attempt over time.
-
-    Attributes:
-        panels: those that have something to show, the most wanted first.
-    """
+    """One attempt over time; panels that have something to show, the most wanted first."""
 
     started_seconds: float
     ended_seconds: float

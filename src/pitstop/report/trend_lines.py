@@ -34,11 +34,7 @@ _NOT_FINITE = "✕"
 
 @dataclass(frozen=True)
 class CourseLine:
-    """How one quantity went.
-
-    Attributes:
-        limit: what it may be at most, or empty.
-    """
+    """How one quantity went, and what it may be at most."""
 
     name: str
     first: str
