@@ -10,7 +10,7 @@ import pytest
 
 from pitstop.engine import fence
 from pitstop.engine.fence import Fence
-from pitstop.keras import hooks
+from pitstop.keras import hooks, instrumentation
 
 
 class Unwell:
@@ -38,16 +38,18 @@ NAMES = [f"{owner.__name__}.{name}" for owner, name, _, _ in hooks.OBSERVED]
 @pytest.mark.parametrize("row", hooks.OBSERVED, ids=NAMES)
 def test_a_method_runs_whatever_happens_to_who_looks_on(row: Any, noted: list[str]) -> None:
     owner, name, when, observe = row
-    instrumentation: Any = SimpleNamespace(training=Unwell())
-    method = when(observe)(instrumentation)(lambda *given: given)
+    watched: Any = SimpleNamespace(training=Unwell())
+    method = when(observe)(watched)(lambda *given: given)
     given = (None,) * len(inspect.signature(getattr(owner, name)).parameters)
     assert method(*given) == given
     assert noted == ["LookupError True"]
 
 
-@pytest.mark.parametrize("hook", [hooks._stop_training, hooks._hidden_random_op])
+@pytest.mark.parametrize(
+    "hook", [instrumentation.stop_training_hook, instrumentation._hidden_random_op]
+)
 def test_a_notice_of_a_framework_does_no_harm(hook: Any, noted: list[str]) -> None:
-    instrumentation: Any = SimpleNamespace(training=Unwell())
-    given = (None, None) if hook is hooks._stop_training else ("RandomUniform",)
-    hook(instrumentation)(*given)
+    watched: Any = SimpleNamespace(training=Unwell())
+    given = (None, None) if hook is instrumentation.stop_training_hook else ("RandomUniform",)
+    hook(watched)(*given)
     assert [each.split()[0] for each in noted] == ["LookupError"]

@@ -16,7 +16,8 @@ from keras.src.backend.tensorflow.core import Variable
 from tensorflow.python.ops.resource_variable_ops import BaseResourceVariable
 
 from pitstop.errors import UnsupportedVersion
-from pitstop.keras import private
+from pitstop.keras import fit_call, private, tensorboard
+from pitstop.keras.training_input import fixed_batch_size
 from pitstop.tensorflow.variables import VariableRegistry
 
 METHODS = [
@@ -171,9 +172,10 @@ def test_a_warning_keeps_the_place_that_keras_gives_it() -> None:
 
 
 def test_the_arguments_of_fit_have_names() -> None:
-    given = private.fit_arguments(("x", "y"), {"validation_data": "v"})
+    model = keras.Model()
+    given = fit_call.arguments(model, ("x", "y"), {"validation_data": "v"})
     assert given == {"x": "x", "y": "y", "validation_data": "v"}
-    assert private.fit_arguments((), {"unknown": 1}) == {"unknown": 1}
+    assert fit_call.arguments(model, (), {"unknown": 1}) == {"unknown": 1}
 
 
 @pytest.mark.parametrize(("shape", "rows"), [((None, 2), 1), ((5, 2), 5)])
@@ -181,8 +183,8 @@ def test_the_batch_size_of_a_model_is_known_if_it_is_fixed(
     shape: tuple[int | None, int], rows: int
 ) -> None:
     model = keras.Sequential([keras.Input(batch_shape=shape), keras.layers.Dense(1)])
-    assert private.fixed_batch_size(model) == rows
-    assert private.fixed_batch_size(keras.Model()) == 1
+    assert fixed_batch_size(model) == rows
+    assert fixed_batch_size(keras.Model()) == 1
 
 
 def compiled(learning_rate: Any) -> Any:
@@ -208,8 +210,8 @@ def test_a_learning_rate_that_runs_code_of_the_script_is_not_asked_for() -> None
 def test_the_log_folder_of_tensorboard(tmp_path: Any) -> None:
     board = keras.callbacks.TensorBoard(str(tmp_path / "logs"))
     board.set_model(compiled(0.1))
-    assert private.log_folder([keras.callbacks.History(), board]) == str(tmp_path / "logs")
-    assert private.log_folder([keras.callbacks.History()]) == ""
+    assert tensorboard.log_folder([keras.callbacks.History(), board]) == str(tmp_path / "logs")
+    assert tensorboard.log_folder([keras.callbacks.History()]) == ""
 
 
 def test_keras_tells_the_path_of_a_variable_at_its_creation(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import keras
@@ -10,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from pitstop.engine.python_state import Encoder
-from pitstop.keras.private import TFEpochIterator
+from pitstop.keras.private import TFEpochIterator, validation_iterators
 from pitstop.keras.repeated_shuffle import NOT_REPEATABLE
 from pitstop.keras.validation_input import VALIDATION_TENSOR, ValidationInput
 
@@ -34,7 +35,8 @@ class Process:
         with self.source.catch_stop_iteration():
             for *_, iterator in self.source:
                 seen.append(next(iterator).numpy().tolist())
-        self.watch.ended(self.source)
+        model: Any = SimpleNamespace(_eval_epoch_iterator=self.source)
+        self.watch.ended(*validation_iterators(model))
         return seen
 
     def save(self) -> tuple[dict[str, Any], dict[str, memoryview]]:

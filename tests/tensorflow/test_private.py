@@ -69,13 +69,3 @@ def test_random_ops_with_hidden_counters_are_noticed(monkeypatch: pytest.MonkeyP
     assert found == []
     tf.function(lambda: tf.nn.dropout(tf.ones(3), 0.5))()
     assert found == ["RandomUniform"]
-
-
-def test_a_function_of_keras_2_is_known() -> None:
-    def train_function() -> int:
-        return 1
-
-    assert not private.is_of_keras_2(tf.function(train_function))
-    train_function.__module__ = "tf_keras.src.engine.training"
-    assert private.is_of_keras_2(tf.function(train_function))
-    assert not private.is_of_keras_2(tf.keras.Model())

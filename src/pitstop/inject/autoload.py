@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from pitstop.errors import UnsupportedVersion
     from pitstop.replay.recorder import Recorder
 
-_FRAMEWORKS = ("tensorflow", "keras")
+_KERAS = ("keras", "tf_keras")
+_FRAMEWORKS = ("tensorflow", *_KERAS)
 
 
 class _NotifyingLoader(importlib.abc.Loader):
@@ -83,16 +84,18 @@ class _Autoload:
 
     def __init__(self, socket_path: str) -> None:
         self._socket_path = socket_path
-        self._awaited = {*_FRAMEWORKS}
+        self._imported: set[str] = set()
         self._recorder: Recorder | None = None
         self._failed = False
 
     def imported(self, name: str) -> None:
-        self._awaited.discard(name)
+        self._imported.add(name)
         if name == "tensorflow":
             self._install_tensorflow()
-        if not self._awaited:
-            self._install_keras()
+        if "tensorflow" in self._imported:
+            for package in _KERAS if name == "tensorflow" else (name,):
+                if package in self._imported:
+                    self._install_keras(package)
 
     def guarded(self, call: Callable[[], None]) -> Callable[[], None]:
         """The same, whose failure leaves the script's import as it would be without us."""
@@ -113,7 +116,7 @@ class _Autoload:
         with contextlib.suppress(Exception):
             from pitstop.errors import UnsupportedVersion
 
-            found = {name: _version(name) for name in ("tensorflow", "keras", "numpy")}
+            found = {name: _version(name) for name in (*_FRAMEWORKS, "numpy")}
             known = {name: version for name, version in found.items() if version}
             why = f"{type(problem).__name__}: {problem}".splitlines()[0]
             told = " and ".join(f"{name} {version}" for name, version in known.items())
@@ -163,13 +166,13 @@ class _Autoload:
 
         return StopWait(self._socket_path)
 
-    def _install_keras(self) -> None:
+    def _install_keras(self, package: str) -> None:
         from pitstop.errors import UnsupportedVersion
-        from pitstop.keras import hooks
-        from pitstop.keras.private import Optimizer, TensorFlowTrainer
+        from pitstop.keras.packages import hooks_of
         from pitstop.replay import install
         from pitstop.tensorflow import frameworks, private, variables
 
+        hooks: Any = hooks_of(package)
         try:
             private.check()
             hooks.install(self._socket_path, variables.REGISTRY)
@@ -177,7 +180,7 @@ class _Autoload:
             self._give_up(frameworks.versions(), problem)
         else:
             if self._recorder is not None:
-                install.watch_models(self._recorder, TensorFlowTrainer, Optimizer)
+                install.watch_models(self._recorder, hooks.TRAINER, hooks.APPLIES)
 
     def _open_session(self) -> Session | None:
         from pitstop.engine import process_session

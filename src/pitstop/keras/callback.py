@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import importlib
 import os
-from typing import Any, Literal
-
-import keras
+from typing import TYPE_CHECKING, Any, Literal
 
 from pitstop.engine import process_session
 from pitstop.engine.companion import CompanionRequest, start_companion
-from pitstop.keras import hooks, private, stop_training
+from pitstop.keras import stop_training
+from pitstop.keras.packages import KERAS_2, KERAS_3, hooks_of, imported, private_of
 from pitstop.link.settings import ENV_SOCKET, Settings
 from pitstop.tensorflow import private as tensorflow_private
 from pitstop.tensorflow.devices import computed_with
 from pitstop.tensorflow.variables import REGISTRY
 
+if TYPE_CHECKING:
+    from keras.callbacks import Callback as _Callback
+else:
+    # Of the package that the script has imported; of Keras 3 where that are both, or none.
+    _PACKAGE = KERAS_2 if imported() == (KERAS_2,) else KERAS_3
+    _Callback = importlib.import_module(_PACKAGE).callbacks.Callback
 
-class Callback(keras.callbacks.Callback):
+
+class Callback(_Callback):
     """Puts every `fit` of the process that follows under Pitstop.
 
     The fits are counted: give it to the first one that is to be resumed, and
@@ -63,14 +70,18 @@ class Callback(keras.callbacks.Callback):
     def set_model(self, model: Any) -> None:
         """Keras tells which model is trained; its variables may be older than the run."""
         super().set_model(model)
-        REGISTRY.adopt(variable.value for variable in private.model_variables(model))
+        names = private_of(model)
+        REGISTRY.adopt(map(names.value_of, names.model_variables(model)))
 
 
 def _attach(request: CompanionRequest) -> None:
+    adapters = [hooks_of(each) for each in imported()]
     tensorflow_private.check()
-    private.check()
+    for adapter in adapters:
+        adapter.check()
     REGISTRY.install()
     socket_path = start_companion(request)
     session = process_session.open_session(socket_path, computed_with(), stop_training.callback_of)
     session.alone = True
-    hooks.install(socket_path, REGISTRY)
+    for adapter in adapters:
+        adapter.install(socket_path, REGISTRY)

@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import keras
-
 from pitstop.engine.made_folders import is_moved
 from pitstop.engine.script_state.frozen import with_refs
 from pitstop.engine.script_state.state import Saved, object_with_fields
 from pitstop.keras import callback_match
+from pitstop.keras.packages import kinds
 
 _DISPLAY_ONLY = ("ProgbarLogger",)
 _GONE = "(gone) "
@@ -102,7 +101,7 @@ def _renamed(nodes: Saved, renamed: Mapping[str, str]) -> Saved:
 
 def _moved_files(callback: Any, attributes: Mapping[str, Any]) -> list[str]:
     """What is to be said of files that Keras has written to another place than now."""
-    if not isinstance(callback, keras.callbacks.ModelCheckpoint):
+    if not isinstance(callback, kinds("callbacks.ModelCheckpoint")):
         return []
     return [
         f"{type(callback).__name__}.{key} is {now} and was {before}, "

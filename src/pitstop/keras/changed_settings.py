@@ -8,7 +8,8 @@ from typing import Any
 
 from pitstop.engine.course import FIXED, Course
 from pitstop.engine.identity import Difference
-from pitstop.keras import private
+from pitstop.keras import fit_call
+from pitstop.keras.packages import private_of
 
 _LEARNING_RATE = "learning_rate"
 _LAYOUT = ("batch_size", "steps_per_epoch", "validation_split")
@@ -25,11 +26,12 @@ class ChangedSettings:
 
     def __init__(self, model: Any, callbacks: Sequence[Any], course: Course) -> None:
         """Remembers what the script has; nothing is changed yet."""
-        self._optimizer = model.optimizer
+        names = private_of(model)
+        self._model, self._optimizer = model, model.optimizer
         self._held = {each.name: _value(each) for each in course.held}
         taken = {each.name for each in course.taken}
-        is_number = _LEARNING_RATE in taken and not private.has_schedule(model)
-        self._rate = private.learning_rate(model) if is_number else None
+        is_number = _LEARNING_RATE in taken and not names.has_schedule(model)
+        self._rate = names.learning_rate(model) if is_number else None
         self._of_callbacks = [
             (callback, name, vars(callback)[name])
             for callback in callbacks
@@ -48,7 +50,7 @@ class ChangedSettings:
     @property
     def arguments(self) -> dict[str, Any]:
         """The saved values of arguments of `fit` that the script has changed."""
-        names = private.fit_defaults()
+        names = fit_call.defaults(self._model)
         return {name: value for name, value in self._held.items() if name in names}
 
     def take(self) -> None:

@@ -138,6 +138,29 @@ class Continuation:
             "with the restored weights by --force.",
         )
 
+    @restoring
+    def batches_to_skip(self, adapter: Any) -> int:
+        """How many batches of arrays a new iterator of Keras 2 has to leave out.
+
+        Where the epoch cannot be gone on with, those of the epochs before it.
+
+        Args:
+            adapter: Keras' own, before it has made its dataset.
+        """
+        fit, arguments = self._saved.state["fit"], self._run.arguments
+        if not fit["input"].get("skips"):
+            return 0
+        steps = arguments.get("steps_per_epoch")
+        now = {
+            "batch_size": adapter._batch_size,
+            "batches": adapter._size,
+            "steps_per_epoch": steps,
+        }
+        if all(fit["data"][name] == value for name, value in now.items()):
+            return int(fit["input"]["drawn"])
+        epochs = self.position.epoch - arguments.get("initial_epoch", 0)
+        return int(epochs * (steps or adapter._size))
+
     def export(self) -> None:
         """Writes the model at the saved state, as the session was ordered to.
 

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from pitstop.engine.script_state import fingerprint
+from pitstop.keras import input_state
 from pitstop.tensorflow import pipeline
 
 _WHOLE_ROWS = 64
@@ -24,17 +25,19 @@ def describe(
     Of a `tf.data` pipeline it covers the tensors that it is made of; nothing is drawn.
     """
     spec: dict[str, Any] = {
-        "adapter": type(adapter).__name__,
+        "adapter": input_state.name_of(adapter),
         "batch_size": _number(adapter, "batch_size"),
         "batches": _number(adapter, "num_batches"),
         "steps_per_epoch": steps_per_epoch,
         "elements": str(getattr(dataset, "element_spec", "")),
     }
-    if spec["adapter"] == "TFDatasetAdapter":
+    if input_state.kind_of(adapter) == "dataset":
         spec["pipeline"] = pipeline.pipeline_of(dataset)
         spec["digest"] = _digest(pipeline.source_tensors(dataset))
     if validation is not None:
         spec["validation_digest"] = _digest(_values_of(validation))
+    if input_state.skips_rows(adapter):
+        spec["digest"] = _digest(pipeline.source_tensors(dataset))
     inputs = getattr(adapter, "_inputs", None)
     if inputs is not None:
         spec["samples"] = int(getattr(adapter, "_num_samples", 0))

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pitstop.keras import private
+from pitstop.keras import tensorboard
 from pitstop.keras.event_writers import EventWriter, this_process
 
 _EVENTS = re.compile(r".*\.tfevents\.(\d+)\..+")
@@ -48,10 +48,8 @@ class EventFiles:
         """Sizes of the run's files by path, the folders, and the time, in seconds."""
         folders: list[str] = []
         for callback in callbacks:
-            private.flush_tensorboard(callback)
-            folders += [
-                str(Path(each).absolute()) for each in private.tensorboard_folders(callback)
-            ]
+            tensorboard.flush(callback)
+            folders += [str(Path(each).absolute()) for each in tensorboard.folders(callback)]
         own = this_process()
         paths = [path for path in _event_files(folders) if own.began(path)]
         paths += [Path(each) for each in self._earlier]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import keras
-
 from pitstop.engine.export_order import ExportOrder, carrying_out
 from pitstop.engine.saved_state import SavedState
 from pitstop.keras.fit_run import FitRun
+from pitstop.keras.tensorboard import is_tensorboard
 from pitstop.keras.trainables import of_model
 from pitstop.tensorflow.exporting import export
 from pitstop.tensorflow.trainables import restore_named
@@ -42,6 +41,6 @@ def export_fit(run: FitRun, saved: SavedState) -> None:
 def quiet(callbacks: Any) -> None:
     """Keeps the TensorBoard callbacks of a `fit` from beginning event files when it starts."""
     for callback in callbacks if isinstance(callbacks, list | tuple) else [callbacks]:
-        if isinstance(callback, keras.callbacks.TensorBoard):
+        if is_tensorboard(callback):
             callback.write_graph = False
             callback.embeddings_freq = 0

@@ -20,18 +20,25 @@ from pitstop.engine.described import (
     is_reproducible,
     plain_attributes,
 )
-from pitstop.keras import private
+from pitstop.keras import fit_call
+from pitstop.keras.packages import kinds, private_of
 from pitstop.tensorflow import pipeline, randomness
 
+_LIBRARIES = ("keras", "tf_keras", "tensorflow", "builtins", "abc")
 _NUMBER = re.compile(r"_\d+$")
 _DATA = ("x", "y", "sample_weight", "validation_data")
 _NO_SETTINGS = (*_DATA, "model", "callbacks", "verbose")
+_OPTIMIZERS = ("optimizers.Optimizer", "optimizers.legacy.Optimizer")
 _OF_KERAS = ("params", "_model", "model", "_chief_worker_only", "_supports_tf_logs")
 
 
 def architecture_of(model: Any) -> dict[str, str]:
     """Class, configuration, variables and code of a model, without automatic numbers."""
-    own = {type(each): each for each in _parts(model) if not _is_of_keras(type(each))}
+    own = {
+        type(each): each
+        for each in private_of(model).parts_of(model)
+        if not _is_of_keras(type(each))
+    }
     numbers = {type(each).__name__: describe(_own_attributes(each)) for each in own.values()}
     return {
         "model": type(model).__name__,
@@ -43,12 +50,12 @@ def architecture_of(model: Any) -> dict[str, str]:
 
 def settings_of(model: Any, arguments: Mapping[str, Any]) -> dict[str, str]:
     """How the model is compiled, and how it is trained."""
-    defaults = private.fit_defaults()
+    defaults = fit_call.defaults(model)
     plain = {**defaults, **arguments}
     given = {name: describe(plain[name]) for name in plain if name not in _NO_SETTINGS}
     return {
         **_optimizer(model.optimizer),
-        **{name: describe(value) for name, value in private.compiled_with(model).items()},
+        **{name: describe(value) for name, value in private_of(model).compiled_with(model).items()},
         **given,
         **_callbacks(arguments.get("callbacks")),
     }
@@ -71,7 +78,10 @@ def random_of(model: Any) -> dict[str, str]:
     streams = randomness.capture()
     if randomness.script_seed() is None:
         streams = {name: streams[name] for name in ("python", "numpy")}
-    values = [digest_of(np.asarray(variable.numpy())) for variable in model.variables]
+    values = [
+        digest_of(np.asarray(variable.numpy()))
+        for variable in private_of(model).built_variables(model)
+    ]
     return {
         "random streams": digest_of_text(*(describe(each) for each in streams.values())),
         "first weights": digest_of_text(*values),
@@ -93,24 +103,24 @@ def class_digest(kind: type) -> str:
 
 
 def _own_attributes(value: Any) -> dict[str, Any]:
-    of_keras = private.names_of_models()
+    of_keras = private_of(value).names_of_models()
     return {name: each for name, each in plain_attributes(value).items() if name not in of_keras}
 
 
 def _is_of_keras(kind: type) -> bool:
-    return kind.__module__.partition(".")[0] in ("keras", "tensorflow", "builtins", "abc")
-
-
-def _parts(model: Any) -> Iterator[Any]:
-    yield model
-    for layer in getattr(model, "_layers", ()):
-        yield from _parts(layer)
+    return kind.__module__.partition(".")[0] in (
+        "keras",
+        "tf_keras",
+        "tensorflow",
+        "builtins",
+        "abc",
+    )
 
 
 def _plain_config(model: Any) -> str:
     """The configuration as text; of a model of the script's own that has none, its class."""
     try:
-        config = model.get_config()
+        config = private_of(model).config_of(model)
     except Exception:  # noqa: BLE001
         # Keras asks the script's own class, which may not be able to tell.
         return type(model).__name__
@@ -159,13 +169,14 @@ def _lambda(config: Mapping[str, Any]) -> str:
 
 
 def _variables(model: Any) -> Iterator[str]:
-    # By their own names: the paths of a model that was loaded are others.
-    for variable in model.variables:
-        yield f"{variable.name} {variable.dtype}{list(variable.shape)} {variable.trainable}"
+    names = private_of(model)
+    for variable in names.built_variables(model):
+        name, dtype = names.own_name_of(variable), variable.dtype
+        yield f"{name} {dtype}{list(variable.shape)} {variable.trainable}"
 
 
 def _optimizer(optimizer: Any) -> dict[str, str]:
-    if not isinstance(optimizer, private.Optimizer):
+    if not isinstance(optimizer, kinds(*_OPTIMIZERS)):
         return {"optimizer": describe(optimizer)}
     config = optimizer.get_config()
     config.pop("name", None)
@@ -175,7 +186,7 @@ def _optimizer(optimizer: Any) -> dict[str, str]:
 
 def _shortest(value: Any) -> Any:
     """A number as the script wrote it, which Keras keeps in 32 bits."""
-    return float(str(np.float32(value))) if isinstance(value, float) else value
+    return float(str(np.float32(value))) if isinstance(value, float | np.floating) else value
 
 
 def _callbacks(callbacks: Any) -> dict[str, str]:

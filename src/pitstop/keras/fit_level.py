@@ -42,11 +42,10 @@ class FitLevel:
             self.deviation = self.deviation or reason
             self.doubt(reason)
 
-    def hidden_random_op(self, op_type: str, where: str) -> None:
+    def hidden_random_op(self, op_type: str, where: str, remedy: str) -> None:
         """An op whose random stream cannot be restored is part of the training step."""
         self.doubt(
-            f"the training step draws from a hidden random stream ({op_type} at {where}); "
-            "use a Keras layer, keras.random with a SeedGenerator, or tf.random.Generator"
+            f"the training step draws from a hidden random stream ({op_type} at {where}); {remedy}"
         )
 
     def with_parts(self, parts: Iterable[Exactness]) -> Exactness:

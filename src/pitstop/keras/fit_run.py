@@ -22,7 +22,6 @@ from pitstop.keras import (
     callback_nodes,
     data_spec,
     fit_state,
-    private,
     stop_training,
 )
 from pitstop.keras.event_files import EventFiles
@@ -30,10 +29,11 @@ from pitstop.keras.fit_level import FitLevel
 from pitstop.keras.fit_objects import FitObjects
 from pitstop.keras.fit_vitals import FitVitals
 from pitstop.keras.input_choice import InputMode
+from pitstop.keras.packages import private_of
 from pitstop.keras.recognition import FitBeginning
 from pitstop.keras.step_numbers import StepNumbers
 from pitstop.keras.structure import Structure
-from pitstop.keras.training_input import TrainingInput
+from pitstop.keras.training_input import TrainingInput, fixed_batch_size
 from pitstop.keras.validation_input import ValidationInput
 from pitstop.keras.variable_paths import VariablePaths
 from pitstop.link.beacon import Phase
@@ -46,6 +46,7 @@ class FitRun:
     """The `fit` call that is being watched.
 
     Attributes:
+        arguments: those of the call, the model among them.
         index: which `fit` of the process, counted from 0.
         step: training steps completed over the whole run.
         epoch: the present epoch.
@@ -58,6 +59,7 @@ class FitRun:
         silenced: callbacks that do not act, by class; of a step in the open only.
         objects: those of the script that the training leads to.
         parts: how exact it is.
+        held_iterator: the one that Keras 2 holds since the epoch began.
         held: the cut at the end of the epoch's steps, kept until the next ones begin.
     """
 
@@ -75,9 +77,10 @@ class FitRun:
         self.identity = beginning.identity
         self.raised: dict[str, Any] | None = None
         self.model = model
+        self._private = private_of(model)
         epochs = arguments.get("epochs", 1) - arguments.get("initial_epoch", 0)
         self.validation = ValidationInput(arguments.get("validation_data"), epochs)
-        self._arguments = arguments
+        self.arguments = arguments
         self.index, self.step = beginning.index, step
         self.epoch = self.step_in_epoch = self.steps_this_attempt = 0
         self.logs: dict[str, Any] = {}
@@ -91,6 +94,7 @@ class FitRun:
         self.doubt(beginning.course.doubt)
         self.callbacks: Any = None
         self.epoch_iterator: Any = None
+        self.held_iterator: Any = None
         self.data: dict[str, Any] = {}
         self.input: TrainingInput
         self.event_files = EventFiles()
@@ -107,18 +111,18 @@ class FitRun:
         """`fit` is about to look at its data; the random streams are as it sees them."""
         self.look_for_streams()
         self._fit_random = self._streams.capture()
-        self.objects.begin(self._arguments, self.listed_callbacks())
+        self.objects.begin(self.arguments, self.listed_callbacks())
 
     @observing(spoils=True)
     def look_for_streams(self) -> None:
         """Looks for random generators that the script uses in this fit."""
-        named = {name: value for name, value in self._arguments.items() if name != "callbacks"}
+        named = {name: value for name, value in self.arguments.items() if name != "callbacks"}
         roots = callback_match.named(self.listed_callbacks())
         self._streams.look({**named, **roots})
 
     def listed_callbacks(self) -> list[Any]:
         """The callbacks that there are, or are to be."""
-        given = self.callbacks.callbacks if self.callbacks else self._arguments.get("callbacks")
+        given = self.callbacks.callbacks if self.callbacks else self.arguments.get("callbacks")
         return list(given) if isinstance(given, list | tuple) else []
 
     def use_input(self, epoch_iterator: Any) -> None:
@@ -131,13 +135,13 @@ class FitRun:
             self.objects,
         )
         self.parts.shared = shared_random.level_of(
-            self._arguments.get("x"), self.listed_callbacks(), is_part_of_an_input
+            self.arguments.get("x"), self.listed_callbacks(), is_part_of_an_input
         )
         self.data = data_spec.describe(
             adapter,
             epoch_iterator._distributed_dataset,
             epoch_iterator.steps_per_epoch,
-            self._arguments.get("validation_data"),
+            self.arguments.get("validation_data"),
         )
         # The last: without an input of ours, Keras reads its own.
         self.epoch_iterator = epoch_iterator
@@ -154,12 +158,13 @@ class FitRun:
 
     def learning_rate(self) -> float | None:
         """Of the model's optimizer; None when it has none."""
-        return private.learning_rate(self.model)
+        rate: float | None = self._private.learning_rate(self.model)
+        return rate
 
     def hidden_random_op(self, op_type: str, where: str) -> None:
         """An op whose random stream cannot be restored is part of the training step."""
         if self._stepping:
-            self.parts.hidden_random_op(op_type, where)
+            self.parts.hidden_random_op(op_type, where, self._private.WITH_RANDOM_STREAMS)
 
     def doubt(self, reason: str) -> None:
         """A resume will not be exact; the first reason is the one that is told."""
@@ -268,7 +273,7 @@ class FitRun:
         return None if cut is None else last_epoch.beside(cut, self.held)
 
     def _cut(self, stage: str, milestone: str) -> StateCapture:
-        private.flush_callbacks(self.callbacks)
+        self._private.flush_callbacks(self.callbacks)
         encoder = Encoder("python/")
         position = Position(self.step, self.index, self.epoch, self.step_in_epoch, stage, milestone)
         held = self._registry.hold(self._path_of)
@@ -342,8 +347,7 @@ class FitRun:
             return
         # This traces the training step: its random ops are looked at here.
         self._stepping = True
-        batch = self.input.throwaway(saved, private.fixed_batch_size(self.model))
-        private.train_on_throwaway_batch(self.model, batch)
+        self.model.train_function(self.input.throwaway(saved, fixed_batch_size(self.model)))
         self._stepping = False
 
     def prepare_input(self, saved: SavedState) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 from pitstop.engine.fence import observing
 from pitstop.engine.vitals import Vitals
-from pitstop.keras import private, step_logs
+from pitstop.keras import step_logs, tensorboard
+from pitstop.keras.packages import private_of
 from pitstop.tensorflow import input_time
 from pitstop.tensorflow.allocators import allocators
 
@@ -48,7 +49,7 @@ class FitVitals:
 def _facts(run: Any) -> dict[str, Any]:
     return {
         "metrics": step_logs.numbers(run.logs),
-        "learning_rate": private.known_learning_rate(run.model),
+        "learning_rate": private_of(run.model).known_learning_rate(run.model),
         "allocators": allocators(),
-        "log_folder": private.log_folder(run.callbacks.callbacks),
+        "log_folder": tensorboard.log_folder(run.callbacks.callbacks),
     }

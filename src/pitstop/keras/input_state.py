@@ -29,10 +29,32 @@ from pitstop.tensorflow.streams import RandomStreams
 
 ITERATOR_TENSOR = "input/iterator"
 _REFUSED_OP = re.compile(r"(\w+) is stateful")
-_ARRAYS = "ArrayDataAdapter"
-_NATIVE_ADAPTERS = (_ARRAYS, "TFDatasetAdapter")
+_KINDS = {"ArrayDataAdapter": "arrays", "TFDatasetAdapter": "dataset"}
+_NATIVE = ("arrays", "dataset")
 
 
+def name_of(adapter: Any) -> str:
+    """What a data adapter is called; the one of Keras 2 is inside of another object."""
+    return str(getattr(adapter, "name", "") or type(adapter).__name__)
+
+
+def kind_of(adapter: Any) -> str:
+    """What it reads: "arrays", a "dataset", or "python" for code of the script."""
+    return str(getattr(adapter, "kind", "") or _KINDS.get(type(adapter).__name__, "python"))
+
+
+def skips_rows(adapter: Any) -> bool:
+    """Whether an iterator can be made that begins behind the rows that were read.
+
+    Keras 2 has one iterator for all epochs, whose order is drawn while it is read: no state of
+    it tells that of the epochs to come.
+    """
+    return bool(getattr(adapter, "skips_rows", False))
+
+
+_SHUFFLED_BATCHES = Exactness(
+    "exact_by_replay", "shuffle='batch' draws from an op whose stream cannot be set"
+)
 _OPEN_ORDER = Exactness(
     "not_exact",
     "a parallel stage of the pipeline may change the order of its elements; "
@@ -68,6 +90,7 @@ class InputState:
     Attributes:
         native: its iterators can give their state.
         of_arrays: the input is arrays, not a pipeline of the script's.
+        skips: a resume begins behind the rows that were read, see `skips_rows`.
         drawn: batches drawn from the present iterator.
         created: iterators created so far; each advances the shuffle's seed stream.
         random: random streams when the present iterator was created.
@@ -80,6 +103,7 @@ class InputState:
 
     native: bool
     of_arrays: bool = False
+    skips: bool = False
     drawn: int = 0
     created: int = 0
     random: dict[str, Any] = field(default_factory=dict)
@@ -99,15 +123,19 @@ class InputState:
             mode: how the user wants it to be saved.
             dataset: the `tf.data` pipeline behind the adapter, if there is one.
         """
-        if type(adapter).__name__ not in _NATIVE_ADAPTERS:
+        if kind_of(adapter) not in _NATIVE:
             return cls(native=False, by_replay=True, level=_replay_of(adapter), mode=mode)
+        if skips_rows(adapter):
+            return cls(native=True, of_arrays=True, skips=True, dataset=dataset, mode=mode)
+        if getattr(adapter, "shuffles_batches", False):
+            return cls(native=True, by_replay=True, level=_SHUFFLED_BATCHES, mode=mode)
         if file := pipeline.file_cache_of(dataset):
             # A restored iterator looks for the files as they were; TensorFlow
             # 2.21 fails or crashes where they are gone or have another name.
             level = _replay_of_file(file)
             return cls(native=True, dataset=dataset, by_replay=True, level=level, mode=mode)
         level = _OPEN_ORDER if pipeline.leaves_order_open(dataset) else _unseen_draws(dataset)
-        of_arrays = type(adapter).__name__ == _ARRAYS
+        of_arrays = kind_of(adapter) == "arrays"
         return cls(native=True, of_arrays=of_arrays, dataset=dataset, level=level, mode=mode)
 
     def creating(self, random: dict[str, Any]) -> None:
@@ -122,13 +150,14 @@ class InputState:
 
     def capture(self, iterator: Any, encoder: Encoder) -> tuple[dict[str, Any], list[HeldTensor]]:
         """The JSON form of the position, and the iterator's bytes if there are any."""
-        anchor = None if self.by_replay else self._anchored(iterator)
+        anchor = None if self.by_replay or self.skips else self._anchored(iterator)
         if anchor and self.mode is InputMode.REPLAY:
             # Its state could be taken, so nothing in it is out of a replay's reach.
             self.replay_from_now_on("as --input asks")
             anchor = None
         state = {
             "replay": self.by_replay,
+            "skips": self.skips,
             "drawn": self.drawn,
             "redrawn": self.drawn - anchor.drawn if anchor else 0,
             "created": self.created,
@@ -199,7 +228,7 @@ def prepare_replay(
     streams: RandomStreams,
 ) -> None:
     """Brings streams and shuffles to where they were when the iterator was created."""
-    if type(adapter).__name__ in _NATIVE_ADAPTERS:
+    if kind_of(adapter) in _NATIVE:
         for _ in range(saved["created"] - 1):
             iter(dataset)
     streams.restore(decode(saved["random"], arrays))
@@ -245,7 +274,9 @@ def fast_forward(iterator: Any, batches: int, tell: Callable[[int], None]) -> No
 
 
 def _replay_of(adapter: Any) -> Exactness:
-    reason = f"the input is Python code ({type(adapter).__name__})"
+    reason = f"the input is Python code ({name_of(adapter)})"
+    if doubt := getattr(adapter, "doubt", ""):
+        return Exactness("not_exact", doubt)
     workers = getattr(getattr(adapter, "py_dataset", None), "workers", 1)
     if workers > 1:
         reason += f", read by {workers} workers: its items must not draw random numbers"

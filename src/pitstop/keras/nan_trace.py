@@ -11,33 +11,40 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import keras
 import tensorflow as tf
 
 from pitstop.engine.export_order import ExportEnded
 from pitstop.events import NonFiniteLocated
-from pitstop.keras import private
 from pitstop.keras.fit_run import FitRun
+from pitstop.keras.packages import kinds, private_of, public
 from pitstop.tensorflow.finiteness import Finiteness, look, parts_of
 
 _KEPT_CALLBACKS = (
-    keras.callbacks.EarlyStopping,
-    keras.callbacks.History,
-    keras.callbacks.LearningRateScheduler,
-    keras.callbacks.ReduceLROnPlateau,
+    "callbacks.EarlyStopping",
+    "callbacks.History",
+    "callbacks.LearningRateScheduler",
+    "callbacks.ReduceLROnPlateau",
 )
 """They write nothing, and steer the training."""
-
-_HOOKS = tuple(name for name in dir(keras.callbacks.Callback) if name.startswith("on_"))
 
 
 def silence(callbacks: Iterable[Any]) -> list[str]:
     """Keeps callbacks from acting, so that nothing is written twice; their class names."""
-    silenced = [each for each in callbacks if not isinstance(each, _KEPT_CALLBACKS)]
+    silenced = [each for each in callbacks if not isinstance(each, kinds(*_KEPT_CALLBACKS))]
     for callback in silenced:
-        for name in _HOOKS:
+        for name in [name for name in dir(type(callback)) if name.startswith("on_")]:
             setattr(callback, name, _nothing)
     return [type(each).__name__ for each in silenced]
+
+
+def looks_at(run: FitRun, stride: int) -> bool:
+    """Whether the next call is done in the open, which it is by then; see `run_in_the_open`."""
+    to_find = run.session.settings.find_nan_step
+    # One step earlier: its update may be what the next one suffers from.
+    if not to_find or run.step + stride < to_find - 1:
+        return False
+    run_in_the_open(run, stride)
+    return True
 
 
 def run_in_the_open(run: FitRun, stride: int) -> None:
@@ -76,7 +83,7 @@ def look_at_step(model: Any, batch: Any, step: int) -> NonFiniteLocated:
         batch: what its `train_step` gets.
         step: the step's number.
     """
-    bad_input = _first_bad(_parts_of(batch))
+    bad_input = _first_bad(_parts_of(model, batch))
     if bad_input:
         return NonFiniteLocated(step, "input", bad_input.name, _words(bad_input))
     bad_weight = _first_bad(_weights_of(model))
@@ -88,7 +95,7 @@ def look_at_step(model: Any, batch: Any, step: int) -> NonFiniteLocated:
     if bad is None:
         changed = _first_bad(_weights_of(model))
         bad = ("update", changed) if changed else None
-    ranges = [each.range_words for each in _parts_of(batch) if each.range_words]
+    ranges = [each.range_words for each in _parts_of(model, batch) if each.range_words]
     if bad is None:
         return NonFiniteLocated(step, "nowhere", details=ranges)
     where, found = bad
@@ -103,7 +110,8 @@ class _Seen:
         context: about what was good before it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, model: Any) -> None:
+        self._path_of = private_of(model).path_of
         self.first_bad: tuple[str, Finiteness] | None = None
         self.context: list[str] = []
 
@@ -121,7 +129,7 @@ class _Seen:
         """Looks at the gradients of a step; the norm is told where all are good."""
         pairs = [(g, v) for g, v in zip(gradients, variables, strict=False) if g is not None]
         for gradient, variable in pairs:
-            self.saw("gradient", variable.path, gradient)
+            self.saw("gradient", self._path_of(variable), gradient)
         if pairs and self.first_bad is None:
             norm = float(tf.linalg.global_norm([tf.cast(g, tf.float32) for g, _ in pairs]))
             self.context.append(f"the gradients are good, their norm is {norm:.4g}")
@@ -130,16 +138,16 @@ class _Seen:
 @contextmanager
 def _watching(model: Any) -> Iterator[_Seen]:
     """Looks at what every layer returns, at the loss, and at the gradients."""
-    seen = _Seen()
-    call_layer = keras.layers.Layer.__call__
+    seen = _Seen(model)
+    layers = public(model).layers.Layer
+    call_layer = layers.__call__
     compute_loss = model.compute_loss
-    optimizer = model.optimizer
 
     def call(layer: Any, *args: Any, **kwargs: Any) -> Any:
         outputs = call_layer(layer, *args, **kwargs)
         if layer is not model:
             kind = type(layer).__name__
-            seen.saw("activation", f"{kind} {layer.path}", outputs)
+            seen.saw("activation", f"{kind} {getattr(layer, 'path', layer.name)}", outputs)
         return outputs
 
     def loss_of(*args: Any, **kwargs: Any) -> Any:
@@ -150,17 +158,22 @@ def _watching(model: Any) -> Iterator[_Seen]:
         return loss
 
     with (
-        _instead(keras.layers.Layer, "__call__", call),
+        _instead(layers, "__call__", call),
         _instead(model, "compute_loss", loss_of),
-        _gradients_seen(optimizer, seen),
+        _gradients_seen(model, seen),
     ):
         yield seen
 
 
 @contextmanager
-def _gradients_seen(optimizer: Any, seen: _Seen) -> Iterator[None]:
+def _gradients_seen(model: Any, seen: _Seen) -> Iterator[None]:
+    optimizer = model.optimizer
     if optimizer is None:
         yield
+        return
+    if not hasattr(optimizer, "apply"):
+        with _pairs_seen(optimizer, seen):
+            yield
         return
     apply = optimizer.apply
 
@@ -170,6 +183,20 @@ def _gradients_seen(optimizer: Any, seen: _Seen) -> Iterator[None]:
         return apply(pairs, trainable_variables)
 
     with _instead(optimizer, "apply", seen_apply):
+        yield
+
+
+@contextmanager
+def _pairs_seen(optimizer: Any, seen: _Seen) -> Iterator[None]:
+    """The same for Keras 2, whose optimizers are given each gradient with its variable."""
+    apply = optimizer.apply_gradients
+
+    def seen_apply(grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
+        pairs = list(grads_and_vars)
+        seen.saw_gradients(*zip(*pairs, strict=True))
+        return apply(pairs, *args, **kwargs)
+
+    with _instead(optimizer, "apply_gradients", seen_apply):
         yield
 
 
@@ -191,8 +218,8 @@ def _instead(owner: Any, name: str, value: Callable[..., Any]) -> Iterator[None]
         del vars(owner)[name]
 
 
-def _parts_of(batch: Any) -> list[Finiteness]:
-    x, y, weights = keras.utils.unpack_x_y_sample_weight(batch)
+def _parts_of(model: Any, batch: Any) -> list[Finiteness]:
+    x, y, weights = public(model).utils.unpack_x_y_sample_weight(batch)
     named = (("x", x), ("y", y), ("sample_weight", weights))
     tensors = ((f"{name}{path}", each) for name, part in named for path, each in parts_of(part))
     return [found for name, each in tensors if (found := look(name, each)) is not None]
@@ -206,7 +233,10 @@ def _without_optionals(batch: Any) -> Any:
 
 
 def _weights_of(model: Any) -> list[Finiteness]:
-    looked = (look(each.path, each.value) for each in private.model_variables(model))
+    names = private_of(model)
+    looked = (
+        look(names.path_of(each), names.value_of(each)) for each in names.model_variables(model)
+    )
     return [found for found in looked if found is not None]
 
 

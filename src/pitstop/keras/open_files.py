@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import keras
-
 from pitstop.engine.made_folders import is_moved
+from pitstop.keras.packages import kinds
 
 
 @dataclass(frozen=True)
@@ -112,5 +111,5 @@ def put_back(callbacks: list[Any], files: list[KeptFile]) -> None:
         os.ftruncate(file.fileno(), 0)
         os.pwrite(file.fileno(), kept.content, 0)
         file.seek(0, io.SEEK_END)
-        if isinstance(callback, keras.callbacks.CSVLogger):
+        if isinstance(callback, kinds("callbacks.CSVLogger")):
             callback.append_header = not kept.content

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pitstop.keras import private
+from pitstop.keras import tensorboard
 
 
 def event_folders(callbacks: Iterable[Any]) -> frozenset[Path]:
     """Where the TensorBoard callbacks write, absolute."""
-    named = (each for callback in callbacks for each in private.tensorboard_folders(callback))
+    named = (each for callback in callbacks for each in tensorboard.folders(callback))
     return frozenset(Path(each).absolute() for each in named)

@@ -11,8 +11,7 @@ import functools
 import inspect
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
 from types import FunctionType
 from typing import Any
 
@@ -30,13 +29,11 @@ from keras.src.utils import naming, traceback_utils
 
 from pitstop.engine.variable_match import PresentVariable
 from pitstop.errors import UnsupportedVersion
+from pitstop.keras.own_frames import leave_out_own_frames
 from pitstop.tensorflow.naming import Naming
 
 _FLUSH_FUTURES = "_flush_futures" if hasattr(CallbackList, "_flush_futures") else "_clear_futures"
 """Keras 3.12 renamed it."""
-
-WRITERS = frozenset({"_writers", "_prev_summary_state"})
-"""Of a TensorBoard callback: its writers, and their contexts, which it makes again by itself."""
 
 _METHODS: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (EpochIterator, "_enumerate_iterator", ("self",)),
@@ -54,6 +51,9 @@ _METHODS: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (TensorFlowTrainer, "make_train_function", ("self", "force")),
     (TensorFlowTrainer, "_get_metrics_result_or_logs", ("self", "logs")),
 )
+WITH_RANDOM_STREAMS = "use a Keras layer, keras.random with a SeedGenerator, or tf.random.Generator"
+"""What a training step may draw from."""
+
 _NAME_COUNTS = "object_name_uids"
 _ENUMERATE_NEEDS = ("_current_iterator", "_steps_seen", "_num_batches", "steps_per_execution")
 
@@ -122,8 +122,7 @@ def _closure_of_fit() -> Any:
 
 def hide_own_frames() -> None:
     """Lets Keras' traceback filter treat our frames like its own."""
-    folder = str(Path(__file__).parents[1])
-    traceback_utils._EXCLUDED_PATHS = (*traceback_utils._EXCLUDED_PATHS, folder)
+    leave_out_own_frames(traceback_utils)
 
 
 def warn_as_keras(warn: Callable[[], None]) -> None:
@@ -160,27 +159,6 @@ def step_item(first: int, last: int, iterator: Any) -> tuple[Any, ...]:
     return (first, last, iterator) if _NAMES_LAST_STEP else (first, iterator)
 
 
-def tensorboard_folders(callback: Any) -> list[str]:
-    """Where a TensorBoard callback writes its event files; nothing for other callbacks."""
-    if not isinstance(callback, keras.callbacks.TensorBoard):
-        return []
-    return [callback._train_dir, callback._val_dir]
-
-
-def flush_tensorboard(callback: Any) -> None:
-    """Lets a TensorBoard callback write out what it has recorded."""
-    if isinstance(callback, keras.callbacks.TensorBoard):
-        for writer in callback._writers.values():
-            writer.flush()
-
-
-def log_folder(callbacks: Iterable[Any]) -> str:
-    """The local folder that a TensorBoard callback logs to, absolute; empty without one."""
-    folders = [folder for callback in callbacks for folder in tensorboard_folders(callback)]
-    local = (str(Path(folder).absolute().parent) for folder in folders if "://" not in folder)
-    return next(local, "")
-
-
 def known_learning_rate(model: Any) -> float | None:
     """The optimizer's learning rate; None where finding it out would run code of the script."""
     optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
@@ -204,15 +182,6 @@ def end_fit_early(model: Any, callbacks: CallbackList) -> Any:
     return history
 
 
-def empty_history(model: Any) -> Any:
-    """What `fit` returns that trains nothing."""
-    history = keras.callbacks.History()
-    history.set_model(model)
-    history.on_train_begin()
-    model.history = history
-    return history
-
-
 def continue_at_epoch(model: Any, epoch: int) -> None:
     """Makes the running `fit` begin with this epoch."""
     model._initial_epoch = epoch
@@ -221,18 +190,6 @@ def continue_at_epoch(model: Any, epoch: int) -> None:
 def forget_epoch(model: Any) -> None:
     """Undoes `continue_at_epoch`, so that a later `fit` is not affected."""
     model._initial_epoch = None
-
-
-def fit_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call of `fit` by name; those that do not fit it are left to Keras."""
-    names = list(inspect.signature(Trainer.fit).parameters)[1:]
-    return {**dict(zip(names, args, strict=False)), **kwargs}
-
-
-def fit_defaults() -> dict[str, Any]:
-    """The arguments of `fit` by name, as they are where a call leaves them out."""
-    parameters = list(inspect.signature(Trainer.fit).parameters.values())[1:]
-    return {each.name: each.default for each in parameters}
 
 
 @functools.cache
@@ -252,9 +209,40 @@ def compiled_with(model: Any) -> dict[str, Any]:
     return {name: given.get(name) for name in (*_COMPILED, "run_eagerly", "jit_compile")}
 
 
-def validation_iterator(model: Any) -> Any:
-    """The epoch iterator over the validation data of the running `fit`."""
-    return getattr(model, "_eval_epoch_iterator", None)
+def validation_iterators(model: Any) -> tuple[Any, int]:
+    """The iterator that a validation of the running `fit` left, and how many it has created.
+
+    Keras creates one for it, and another one at its end when it knows the number of
+    batches; that one is never drawn from.
+    """
+    source = model._eval_epoch_iterator
+    left = source._current_iterator
+    return left, 1 + int(left is not None and source._steps_seen == 0)
+
+
+def config_of(model: Any) -> Any:
+    """The configuration of a model."""
+    return model.get_config()
+
+
+def built_variables(model: Any) -> list[Any]:
+    """Those that a model has by now, without its optimizer's."""
+    return list(model.variables)
+
+
+def path_of(variable: Any) -> str:
+    """What a variable is called."""
+    return str(variable.path)
+
+
+def own_name_of(variable: Any) -> str:
+    """What a variable is called by itself: the paths of a model that was loaded are others."""
+    return str(variable.name)
+
+
+def value_of(variable: Any) -> Any:
+    """The `tf.Variable`."""
+    return variable.value
 
 
 def keras_paths(model: Any) -> dict[int, str]:
@@ -266,8 +254,12 @@ def model_variables(model: Any) -> Iterator[Any]:
     """The Keras variables of a model, its metrics and its optimizer."""
     yield from model.variables
     yield from model.metrics_variables
-    if model.optimizer is not None:
-        yield from model.optimizer.variables
+    yield from optimizer_variables(model.optimizer)
+
+
+def optimizer_variables(optimizer: Any) -> list[Any]:
+    """Those of an optimizer."""
+    return [] if optimizer is None else list(optimizer.variables)
 
 
 def variables_of(model: Any) -> list[PresentVariable]:
@@ -281,6 +273,13 @@ def variables_of(model: Any) -> list[PresentVariable]:
 def layers_of(model: Any) -> list[Any]:
     """The model and all layers in it, each before those inside of it."""
     return list(model._flatten_layers())
+
+
+def parts_of(model: Any) -> Iterator[Any]:
+    """The model and all that it keeps among its layers."""
+    yield model
+    for layer in getattr(model, "_layers", ()):
+        yield from parts_of(layer)
 
 
 def compiled_parts(model: Any) -> dict[str, Any]:
@@ -309,7 +308,7 @@ def has_schedule(model: Any) -> bool:
 
 def watch_names(names: Naming) -> None:
     """Lets the names of variables be known at their creation, and the numbers in them."""
-    if names.told:
+    if names.is_told_by("keras"):
         return
 
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -321,7 +320,7 @@ def watch_names(names: Naming) -> None:
         return _initialize
 
     replace_method(Variable, "_initialize", wrap)
-    names.use_counts(_name_counts, _set_name_counts)
+    names.use_counts(_name_counts, _set_name_counts, "keras")
 
 
 def _name_counts() -> dict[str, int]:
@@ -356,20 +355,6 @@ def build_symbolically(model: Any, epoch_iterator: Any) -> None:
     specs = epoch_iterator._get_iterator().element_spec
     with contextlib.suppress(ValueError, RuntimeError, NotImplementedError):
         model._symbolic_build(data_batch=specs)
-
-
-def fixed_batch_size(model: Any) -> int:
-    """The number of rows that the model insists on; 1 when any will do."""
-    shapes = [tensor.shape for tensor in getattr(model, "inputs", None) or ()]
-    return next((int(shape[0]) for shape in shapes if shape and shape[0]), 1)
-
-
-def train_on_throwaway_batch(model: Any, iterator: Any) -> None:
-    """Runs one training step, so that every variable of it exists.
-
-    Whatever the step changes is restored by the caller afterwards.
-    """
-    model.train_function(iterator)
 
 
 __all__ = [

@@ -16,7 +16,8 @@ from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.session import Session
 from pitstop.errors import PeerFault, ResumeRefused
 from pitstop.events import Notice
-from pitstop.keras import fit_identity, private
+from pitstop.keras import fit_identity
+from pitstop.keras.packages import private_of
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.variables import saved_variables
 
@@ -102,7 +103,9 @@ class Recognition:
             saved = self._session.fetch(self._session.trainings.point_of(found))
         except PeerFault:
             return refusal
-        changed = variable_match.reshaped(saved_variables(saved), private.variables_of(model))
+        changed = variable_match.reshaped(
+            saved_variables(saved), private_of(model).variables_of(model)
+        )
         more = f" Variables: {'; '.join(changed)}." if changed else ""
         return ResumeRefused(refusal.message + more, refusal.remedy)
 

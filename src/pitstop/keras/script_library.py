@@ -9,41 +9,46 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-import keras
 import numpy as np
 import tensorflow as tf
 
-from pitstop.keras import private
+from pitstop.keras import tensorboard
+from pitstop.keras.packages import SOURCES, kinds
 from pitstop.tensorflow import private as tensorflow_private
 from pitstop.tensorflow import tables
 from pitstop.tensorflow.streams import is_part_of_an_input
 
-_LIBRARIES = ("keras.", "tensorflow.")
+_LIBRARIES = (*SOURCES, "tensorflow.")
+_VARIABLES = ("Variable", "random.SeedGenerator")
+_LAYERS_AND_OPTIMIZERS = ("layers.Layer", "optimizers.Optimizer", "optimizers.legacy.Optimizer")
 _WITHOUT_CODE = (
-    keras.Variable,
-    keras.KerasTensor,
-    keras.DTypePolicy,
-    keras.initializers.Initializer,
-    keras.random.SeedGenerator,
-    tf.Variable,
-    tf.Tensor,
+    *_VARIABLES,
+    "KerasTensor",
+    "DTypePolicy",
+    "mixed_precision.Policy",
+    "initializers.Initializer",
 )
-_ELSEWHERE = (
-    keras.Variable,
+_VARIABLES_OR_WRITERS = (
     tf.Variable,
-    keras.random.SeedGenerator,
     tf.random.Generator,
     tf.summary.SummaryWriter,
     type(tf.summary.create_noop_writer().as_default()),
-    keras.Layer,
-    keras.optimizers.Optimizer,
 )
 _SUMMARY_MODULE = tf.summary.SummaryWriter.__module__
 """Where TensorFlow keeps the contexts of its writers, too."""
 # The graph of a functional model leads to its layers, which are met anyway.
 _SET_BY_CALLBACKS = frozenset({"history"})
 """What Keras' list of callbacks sets on a model."""
-_NOT_FOLLOWED = ("keras.src.ops.node", "keras.src.utils.tracking", "keras.src.distribution")
+_NOT_FOLLOWED = (
+    "keras.src.ops.node",
+    "keras.src.utils.tracking",
+    "keras.src.distribution",
+    "tf_keras.src.backend",
+    "tf_keras.src.engine.keras_tensor",
+    "tf_keras.src.engine.node",
+    "tf_keras.src.engine.input_spec",
+)
+_FOLLOWED = ("keras.src.", "tf_keras.src.")
 
 
 class KerasLibrary:
@@ -51,21 +56,25 @@ class KerasLibrary:
 
     def is_opened(self, kind: type) -> bool:
         """Callbacks: one may be held by another."""
-        return issubclass(kind, keras.callbacks.Callback)
+        return issubclass(kind, kinds("callbacks.Callback"))
 
     def is_followed(self, kind: type) -> bool:
         """Layers, models, losses, metrics, schedules, adapters, pipelines."""
-        if issubclass(kind, _WITHOUT_CODE) or kind.__module__.startswith(_NOT_FOLLOWED):
+        if issubclass(
+            kind, (tf.Variable, tf.Tensor, *kinds(*_WITHOUT_CODE))
+        ) or kind.__module__.startswith(_NOT_FOLLOWED):
             return False
-        return kind.__module__.startswith("keras.src.") or is_part_of_an_input(kind)
+        return kind.__module__.startswith(_FOLLOWED) or is_part_of_an_input(kind)
 
     def is_elsewhere(self, kind: type) -> bool:
         """Variables are saved by their registry, event files by their size."""
-        return issubclass(kind, _ELSEWHERE) or kind.__module__ == _SUMMARY_MODULE
+        of_keras = kinds(*_VARIABLES, *_LAYERS_AND_OPTIMIZERS)
+        is_known = issubclass(kind, (*_VARIABLES_OR_WRITERS, *of_keras))
+        return is_known or kind.__module__ == _SUMMARY_MODULE
 
     def script_fields(self, value: Any) -> dict[str, Any] | None:
         """Public attributes of models, layers and optimizers that no code of Keras sets."""
-        if not isinstance(value, keras.Layer | keras.optimizers.Optimizer):
+        if not isinstance(value, kinds(*_LAYERS_AND_OPTIMIZERS)):
             return None
         own = self.own_names(type(value))
         found = {
@@ -74,25 +83,26 @@ class KerasLibrary:
             if not name.startswith("_") and name not in own
         }
         # A layer gets none during a training, if it has none when it begins.
-        return None if not found and not isinstance(value, keras.Model) else found
+        return None if not found and not isinstance(value, kinds("Model")) else found
 
     def own_names(self, kind: type) -> frozenset[str]:
         """Attributes that Keras' own methods set."""
-        if issubclass(kind, keras.callbacks.Callback):
+        if issubclass(kind, kinds("callbacks.Callback")):
             # What else it sets is what the callback remembers.
-            writers = private.WRITERS if issubclass(kind, keras.callbacks.TensorBoard) else ()
-            return _names_set_in(keras.callbacks.Callback).union(writers)
-        names = _names_set_by_libraries(kind)
-        return names | _SET_BY_CALLBACKS if issubclass(kind, keras.Model) else names
+            is_tensorboard = issubclass(kind, kinds("callbacks.TensorBoard"))
+            own = map(_names_set_in, kinds("callbacks.Callback"))
+            return frozenset(tensorboard.WRITERS if is_tensorboard else ()).union(*own)
+        names = names_set_by_libraries(kind)
+        return names | _SET_BY_CALLBACKS if issubclass(kind, kinds("Model")) else names
 
     def remade_names(self, kind: type) -> frozenset[str]:
         """Such as the writer of a `CSVLogger`."""
-        return _names_set_by_libraries(kind)
+        return names_set_by_libraries(kind)
 
     def is_asked(self, owner: Any, value: Any) -> bool:
         """Texts of Keras' own callbacks, such as a path."""
-        is_callback = isinstance(owner, keras.callbacks.Callback)
-        return is_callback and type(owner).__module__.startswith("keras.") and type(value) is str
+        is_callback = isinstance(owner, kinds("callbacks.Callback"))
+        return is_callback and type(owner).__module__.startswith(SOURCES) and type(value) is str
 
     def functions_of(self, value: Any) -> Iterator[Any]:
         """The Python function of a `tf.function`."""
@@ -129,7 +139,8 @@ _HANDLES = (tf.resource, tf.variant)
 
 
 @functools.lru_cache(maxsize=1024)
-def _names_set_by_libraries(kind: type) -> frozenset[str]:
+def names_set_by_libraries(kind: type) -> frozenset[str]:
+    """Attributes that methods of Keras and TensorFlow set."""
     bases = [base for base in kind.__mro__ if base.__module__.startswith(_LIBRARIES)]
     return frozenset().union(*(_names_set_in(base) for base in bases))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pitstop.engine.refused import refuse_start
 from pitstop.engine.weights_file import STARTED_FROM, WeightsUnusable
 from pitstop.events import Notice
-from pitstop.keras import private
 from pitstop.keras.fit_run import FitRun
+from pitstop.keras.packages import private_of
 from pitstop.keras.trainables import of_model
 from pitstop.tensorflow.starting import begin_from
 
@@ -17,7 +17,7 @@ def build(run: FitRun) -> None:
     In every attempt of such a run, also where the file is not read any more:
     variables are known by the order of their creation.
     """
-    private.build_symbolically(run.model, run.epoch_iterator)
+    private_of(run.model).build_symbolically(run.model, run.epoch_iterator)
 
 
 def begin(run: FitRun) -> None:

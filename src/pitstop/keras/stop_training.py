@@ -7,11 +7,11 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-import keras
 import numpy as np
 
 from pitstop.engine.witness import is_own_file, is_user_file
 from pitstop.events import StopTrainingSet
+from pitstop.keras.packages import kinds
 
 _NAME = "stop_training"
 _WATCHED = (
@@ -68,8 +68,8 @@ def describe(frame: FrameType | None, step: int, epoch: int) -> StopTrainingSet:
 def callback_of(frame: FrameType) -> str:
     """Class name of the callback whose method a frame runs, or an empty string."""
     owner = frame.f_locals.get("self")
-    is_callback = isinstance(owner, keras.callbacks.Callback)
-    if not is_callback or isinstance(owner, keras.callbacks.CallbackList):
+    is_callback = isinstance(owner, kinds("callbacks.Callback"))
+    if not is_callback or isinstance(owner, kinds("callbacks.CallbackList")):
         return ""
     return type(owner).__name__
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pitstop.errors import ResumeRefused
-from pitstop.keras import private
+from pitstop.keras.packages import private_of
 
 Flags = dict[str, list[bool]]
 
@@ -21,7 +21,8 @@ class Structure:
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._parts = private.compiled_parts(model)
+        self._private = private_of(model)
+        self._parts = self._private.compiled_parts(model)
         self._first = self._traced = _held(model)
         # One that an earlier `fit` has left is kept by this one, unless it is made anew.
         self._function: Any = model.train_function
@@ -46,7 +47,7 @@ class Structure:
     @property
     def replaced(self) -> list[str]:
         """Parts of the compiled model that are other objects than at the begin."""
-        now = private.compiled_parts(self._model)
+        now = self._private.compiled_parts(self._model)
         return [name for name, part in self._parts.items() if now[name] is not part]
 
     def capture(self) -> dict[str, Any]:
@@ -86,24 +87,33 @@ class Structure:
 
 def flags_of(model: Any) -> Flags:
     """Which layers and variables of a model are trained."""
-    layers = [bool(layer.trainable) for layer in private.layers_of(model)]
-    return {"layers": layers, "variables": [bool(each.trainable) for each in model.variables]}
+    layers, variables = _holders(model)
+    return {
+        "layers": [bool(layer.trainable) for layer in layers],
+        "variables": [bool(each.trainable) for each in variables],
+    }
 
 
 def set_flags(model: Any, flags: Flags) -> None:
     """Freezes and thaws layers; those inside of others come after them."""
-    for layer, flag in zip(private.layers_of(model), flags["layers"], strict=True):
+    layers, variables = _holders(model)
+    for layer, flag in zip(layers, flags["layers"], strict=True):
         if layer.trainable is not flag:
             layer.trainable = flag
-    for variable, flag in zip(model.variables, flags["variables"], strict=True):
+    for variable, flag in zip(variables, flags["variables"], strict=True):
         if variable.trainable is not flag:
             variable.trainable = flag
 
 
 def _held(model: Any) -> list[tuple[Any, bool]]:
     # By object: a model that is built by its first step gets more of them.
-    holders = [*private.layers_of(model), *model.variables]
-    return [(each, bool(each.trainable)) for each in holders]
+    layers, variables = _holders(model)
+    return [(each, bool(each.trainable)) for each in (*layers, *variables)]
+
+
+def _holders(model: Any) -> tuple[list[Any], list[Any]]:
+    names = private_of(model)
+    return names.layers_of(model), names.built_variables(model)
 
 
 def _has_changed(held: Sequence[tuple[Any, bool]]) -> bool:

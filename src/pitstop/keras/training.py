@@ -20,12 +20,20 @@ from pitstop.engine.stop_signals import StopSignals
 from pitstop.engine.witness import place_on_stack
 from pitstop.errors import PeerFault, ResumeRefused
 from pitstop.events import EpochEnded, FitEnded, FitStarted, InputExhausted, Notice
-from pitstop.keras import caught_exception, exporting, nan_trace, private, starting_from, step_logs
+from pitstop.keras import (
+    caught_exception,
+    exporting,
+    fit_call,
+    nan_trace,
+    starting_from,
+    step_logs,
+)
 from pitstop.keras.caught_outcome import CaughtOutcome
 from pitstop.keras.continuation import Continuation
 from pitstop.keras.fit_run import FitRun
+from pitstop.keras.legacy_source import LegacySource
+from pitstop.keras.packages import private_of
 from pitstop.keras.recognition import FitBeginning, Recognition
-from pitstop.keras.repeated_shuffle import RepeatedShuffles
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.input_end import end_at_exit
@@ -35,6 +43,7 @@ _TWO_FITS = (
     "another fit runs at the same time, in another thread, and is not saved: its model begins "
     "anew in the middle; train one model after the other, or each in a process of its own"
 )
+_TUNED = "steps_per_execution='auto' follows the clock: not repeatable even without an interruption"
 _TRAINS_NOTHING = Notice(
     "trains_nothing",
     "The run is stopped and the script goes on: its further model.fit calls train nothing.",
@@ -79,13 +88,13 @@ class Training:
         if self.run is not None:
             self._note_other_thread(self.run)
             return original(model, *args, **kwargs)
-        arguments = private.fit_arguments(args, kwargs)
+        arguments = fit_call.arguments(model, args, kwargs)
         self._thread = threading.get_ident()
         self._begin(model, {"model": model, **arguments})
         run = self.run
         if run is None:
             return original(model, *args, **kwargs)
-        args, kwargs = self._with_held_values(args, kwargs)
+        args, kwargs = self._with_held_values(model, args, kwargs)
         try:
             with StopSignals(self.session) if self.session.alone else nullcontext():
                 history = original(model, *args, **kwargs)
@@ -96,7 +105,7 @@ class Training:
                 if run.epoch_iterator is not None:
                     end_at_exit(run.input.iterator)
                 raise
-            history = private.end_fit_early(model, run.callbacks)
+            history = private_of(model).end_fit_early(model, run.callbacks)
         except BaseException as error:  # `sys.exit` and Ctrl-C too
             self._caught.hold(run, error, is_restored=self._continuation is not None)
             raise
@@ -107,7 +116,7 @@ class Training:
             CHANGED.leave()
             self._step = run.step
             self._recognition.ended(run.parts.deviation)
-            private.forget_epoch(model)
+            private_of(model).forget_epoch(model)
         self.session.beacon.write_phase(Phase.BETWEEN_FITS)
         return history
 
@@ -116,10 +125,12 @@ class Training:
             run.doubt(_TWO_FITS)
 
     def _with_held_values(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         held = self._continuation.settings.arguments if self._continuation else {}
-        return ((), {**private.fit_arguments(args, kwargs), **held}) if held else (args, kwargs)
+        if not held:
+            return args, kwargs
+        return (), {**fit_call.arguments(model, args, kwargs), **held}
 
     def _train_nothing(self, model: Any) -> Any:
         if not self.session.settings.stop_returns:
@@ -128,7 +139,7 @@ class Training:
         if not self._told_stopped:
             self._told_stopped = True
             self.session.report(_TRAINS_NOTHING)
-        return private.empty_history(model)
+        return fit_call.empty_history(model)
 
     @observing(spoils=True)
     def _begin(self, model: Any, arguments: dict[str, Any]) -> None:
@@ -213,7 +224,8 @@ class Training:
                 self._leave_finished(self._continuation)
         begin()
         if self._continuation is not None:
-            private.continue_at_epoch(run.model, self._continuation.position.epoch)
+            epoch = self._continuation.position.epoch
+            private_of(run.model).continue_at_epoch(run.model, epoch)
 
     def _leave_finished(self, continuation: Continuation) -> NoReturn:
         history, error = continuation.finish(), continuation.raises()
@@ -269,7 +281,8 @@ class Training:
     def test_ends(self, callbacks: Any, logs: Any = None) -> None:
         """Validation of the watched fit ended."""
         if self.run is not None and callbacks is self.run.callbacks:
-            self.run.validation.ended(private.validation_iterator(self.run.model))
+            model = self.run.model
+            self.run.validation.ended(*private_of(model).validation_iterators(model))
             self.session.beacon.write_phase(Phase.TRAIN)
 
     @observing()
@@ -294,25 +307,43 @@ class Training:
         if self.run is not None and self.run.epoch_iterator is None:
             self.run.use_input(epoch_iterator)
 
-    def logs_or_restored(self, logs: dict[str, Any]) -> dict[str, Any]:
+    @observing(spoils=True)
+    def handler_made(self, handler: Any, *_: Any, **__: Any) -> None:
+        """The same for a data handler of Keras 2."""
+        run = self.run
+        if run is not None and run.epoch_iterator is None and handler._model is run.model:
+            run.use_input(LegacySource(handler, run.arguments))
+            if getattr(run.model, "autotune_steps_per_execution", False):
+                run.doubt(_TUNED)
+
+    def batches_to_skip(self, adapter: Any) -> int:
+        """How far into the rows the training data of Keras 2 begins, in batches."""
+        run, continuation = self.run, self._continuation
+        if run is None or continuation is None or run.epoch_iterator is not None:
+            return 0
+        return continuation.batches_to_skip(adapter)
+
+    def logs_or_restored(self, logs: dict[str, Any] | None) -> dict[str, Any] | None:
         """The logs of the epoch's last step, also when an earlier attempt ran it."""
         run = self.run
         return run.restored_logs if run is not None and not logs else logs
 
     # -- iterating ---------------------------------------------------------------------
 
-    def enumerate(
-        self, original: Callable[[Any], Iterator[Any]], epoch_iterator: Any
-    ) -> Iterator[Any]:
-        """What `EpochIterator._enumerate_iterator` yields, with a boundary at each step."""
-        run = self.run
-        if run is not None and epoch_iterator is run.epoch_iterator and run.callbacks is not None:
-            yield from self._training_steps(run, epoch_iterator)
-            return
-        if epoch_iterator._current_iterator is None:
-            _count_shuffles(epoch_iterator)
+    @property
+    def continuation(self) -> Continuation | None:
+        """What the `fit` that begins goes on from; None for one that begins anew."""
+        return self._continuation
+
+    def take_continuation(self) -> Continuation | None:
+        """The same, once: its first epoch begins."""
+        continuation, self._continuation = self._continuation, None
+        return continuation
+
+    def outside(self, steps: Iterator[Any]) -> Iterator[Any]:
+        """The steps of what is no training: a stop may come between two of them."""
         with self._outside_of_fits():
-            for item in original(epoch_iterator):
+            for item in steps:
                 self._obey_stop_outside_training()
                 self.session.beacon.pulse()
                 yield item
@@ -330,31 +361,6 @@ class Training:
             if beacon.phase() is Phase.PREDICT:
                 beacon.write_phase(before)
 
-    def _training_steps(self, run: FitRun, source: Any) -> Iterator[Any]:
-        continuation, self._continuation = self._continuation, None
-        fresh = not source.steps_per_epoch or source._current_iterator is None
-        if continuation is not None:
-            continuation.prepare()
-        elif fresh:
-            run.look_for_streams()
-            run.input.before_iterator()
-        source.data_adapter.on_epoch_begin()
-        if continuation is not None:
-            iterator = continuation.apply()
-        else:
-            iterator = _fresh_iterator(run, source) if fresh else source._current_iterator
-        total = source.steps_per_epoch or source._num_batches or -1
-        if total > 0:
-            source._current_iterator = iterator
-        run.begin_steps()
-        if continuation is None or continuation.position.stage == "steps":
-            yield from _steps(run, source, iterator, total)
-        run.steps_finished()
-        if total > 0 and source._num_batches and source._steps_seen >= source._num_batches:
-            run.input.before_iterator()
-            source._current_iterator = _fresh_iterator(run, source)
-        source.data_adapter.on_epoch_end()
-
     def _obey_stop_outside_training(self) -> None:
         if not self.session.stop_requested() or self.session.stopped:
             return
@@ -364,33 +370,3 @@ class Training:
                     self.session.stop_with(None, "predict")
         elif self.run.held is not None:
             self.session.stop_with(self.run.held, "validation")
-
-
-@observing(spoils=True)
-def _count_shuffles(epoch_iterator: Any) -> None:
-    RepeatedShuffles.of(epoch_iterator).begin()
-
-
-def _fresh_iterator(run: FitRun, source: Any) -> Any:
-    source._steps_seen = 0
-    return run.input.create_iterator()
-
-
-def _steps(run: FitRun, source: Any, iterator: Any, total: int) -> Iterator[Any]:
-    """The steps of one epoch from where the run stands, as Keras counts them."""
-    stride = source.steps_per_execution
-    step = run.step_in_epoch
-    to_find = run.session.settings.find_nan_step
-    while total < 0 or step < total:
-        if total > 0 and source._num_batches and source._steps_seen >= source._num_batches:
-            if source.steps_per_epoch:
-                source._interrupted_warning()
-            return
-        source._steps_seen = source._steps_seen + stride if total > 0 else step + stride
-        if to_find and run.step + stride >= to_find - 1:
-            # One step earlier: its update may be what the next one suffers from.
-            nan_trace.run_in_the_open(run, stride)
-        else:
-            yield private.step_item(step, step + stride - 1, iterator)
-        run.step_done()
-        step += stride

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -66,7 +66,8 @@ class TrainingInput:
 
     def _splits_sequence(self) -> bool:
         adapter, steps = self._source.data_adapter, self._source.steps_per_epoch
-        return hasattr(adapter, "py_dataset") and bool(steps) and steps != adapter.num_batches
+        sequence = getattr(adapter, "py_dataset", None) or getattr(adapter, "sequence", None)
+        return sequence is not None and bool(steps) and steps != adapter.num_batches
 
     # -- while it is read --------------------------------------------------------
 
@@ -76,6 +77,11 @@ class TrainingInput:
         self._state.creating(self._streams.capture())
         if not self._state.of_arrays:
             self._objects.capture_input()
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether nothing has been drawn from the present iterator."""
+        return self._state.drawn == 0
 
     @property
     def by_replay(self) -> bool:
@@ -130,7 +136,7 @@ class TrainingInput:
 
     def _pipeline(self) -> Pipeline:
         source = self._source
-        is_dataset = type(source.data_adapter).__name__ == "TFDatasetAdapter"
+        is_dataset = input_state.kind_of(source.data_adapter) == "dataset"
         return Pipeline(
             repeatable=is_dataset and pipeline.is_deterministic(source._get_iterator()),
             renewed=bool(source._num_batches) and not source.steps_per_epoch,
@@ -149,10 +155,13 @@ class TrainingInput:
             saved: what is going to be restored.
             rows: how many zeros, where the input does not say.
         """
-        if not saved.state["fit"]["input"]["replay"] and not self._shuffles.found:
+        described = saved.state["fit"]["input"]
+        is_own = described["replay"] or described.get("skips")
+        if not is_own and not self._shuffles.found:
             return self._first_iterator().iterator
         spec = self._source._get_iterator().element_spec
-        return iter(tf.data.Dataset.from_tensors(_zeros(spec, rows)))
+        shapes = getattr(self._source.data_adapter, "shapes", ())
+        return iter(tf.data.Dataset.from_tensors(_zeros(_with_shapes(spec, shapes), rows)))
 
     def prepare(self, saved: SavedState) -> None:
         """Before readers start: what a replayed input reads from."""
@@ -183,6 +192,8 @@ class TrainingInput:
             # A reader may have drawn already; TensorFlow draws where it is created.
             self._before_replay = before | randomness.of_tensorflow(self._streams.capture())
             input_state.fast_forward(iterator, described["drawn"], tell)
+        elif described.get("skips"):
+            iterator = self.create_iterator()
         else:
             data = bytes(saved.tensors[ITERATOR_TENSOR])
             fresh, created = self._first_iterator(), described["created"]
@@ -233,6 +244,15 @@ class TrainingInput:
         return self._first
 
 
+def _with_shapes(element_spec: Any, shapes: Sequence[tuple[int, ...]]) -> Any:
+    """The form of a batch with its sizes, where a batch has been seen."""
+    flat = tf.nest.flatten(element_spec)
+    # Weights by class come last, one for each row.
+    known = [*shapes, *(shapes[-1][:1] for _ in flat[len(shapes) :])] if shapes else []
+    sized = [tf.TensorSpec(shape, each.dtype) for shape, each in zip(known, flat, strict=False)]
+    return tf.nest.pack_sequence_as(element_spec, sized) if sized else element_spec
+
+
 def _zeros(element_spec: Any, rows: int) -> Any:
     """A batch of zeros of this form; unknown sizes are 1, that of the batch is `rows`."""
 
@@ -243,3 +263,9 @@ def _zeros(element_spec: Any, rows: int) -> Any:
         return tf.zeros(sizes, spec.dtype)
 
     return tf.nest.map_structure(zeros, element_spec)
+
+
+def fixed_batch_size(model: Any) -> int:
+    """The number of rows that the model insists on; 1 when any will do."""
+    shapes = [tensor.shape for tensor in getattr(model, "inputs", None) or ()]
+    return next((int(shape[0]) for shape in shapes if shape and shape[0]), 1)

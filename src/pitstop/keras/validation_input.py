@@ -55,15 +55,16 @@ class ValidationInput:
         raced = self._shuffles.are_raced(max(self._created, self._planned))
         return NOT_REPEATABLE if raced else EXACT
 
-    def ended(self, source: Any) -> None:
+    def ended(self, left: Any, created: int) -> None:
         """A validation is over.
 
-        Keras creates an iterator for it, and another one at its end when it
-        knows the number of batches; that one is never drawn from.
+        Args:
+            left: the iterator that it has left; None where there is none.
+            created: how many it has created.
         """
-        self._left = source._current_iterator
+        self._left = left
         self._saved_state = b""
-        self._created += 1 + int(self._left is not None and source._steps_seen == 0)
+        self._created += created
 
     def capture(self, encoder: Encoder) -> tuple[dict[str, Any], list[HeldTensor]]:
         """The JSON form, and the state of the iterator that was left if there is one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pitstop.keras import private
+from pitstop.keras.packages import private_of
 
 
 class VariablePaths:
@@ -18,6 +18,6 @@ class VariablePaths:
         """The path of a `tf.Variable`; empty for one that is not the model's."""
         path = self._paths.get(id(variable))
         if path is None:
-            self._paths = private.keras_paths(self._model)
+            self._paths = private_of(self._model).keras_paths(self._model)
             path = self._paths.setdefault(id(variable), "")
         return path

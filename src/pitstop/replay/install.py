@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import h5py
@@ -56,12 +56,14 @@ def watch_functions(
     return recorder
 
 
-def watch_models(recorder: Recorder, trainer: type, optimizer: type) -> None:
-    """Leads `fit` and its like of a class, and `apply` of an optimizer's, to the recorder."""
+def watch_models(recorder: Recorder, trainer: type, applies: Sequence[tuple[type, str]]) -> None:
+    """Leads `fit` and its like of a class, and what applies gradients, to the recorder."""
     for name in WATCHED_METHODS:
         setattr(trainer, name, _method(recorder, name, getattr(trainer, name)))
-    for owner, name, wrap in ((trainer, "fit", _fit), (optimizer, "apply", _apply)):
-        setattr(owner, name, wrap(recorder, getattr(owner, name)))
+    trainer_fit: Any = trainer
+    trainer_fit.fit = _fit(recorder, trainer_fit.fit)
+    for owner, name in applies:
+        setattr(owner, name, _apply(recorder, getattr(owner, name)))
 
 
 def _watch_coordinators(recorder: Recorder) -> None:

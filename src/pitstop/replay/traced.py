@@ -11,9 +11,6 @@ from weakref import WeakKeyDictionary
 from pitstop.engine.witness import place_on_stack
 from pitstop.replay.callee import Callee
 from pitstop.replay.live_loop import LiveLoop
-from pitstop.tensorflow import private
-
-_KERAS_2 = "; it is the fit of Keras 2 (tf_keras): train with Keras 3, or in a loop of your own"
 
 
 class _Running(threading.local):
@@ -71,9 +68,8 @@ class TracedFunctions:
         """An op that draws input is traced."""
         callee = self._traced_for()
         if callee is not None and not callee.feeds_itself:
-            why = _KERAS_2 if private.is_of_keras_2(callee.owner) else ""
             self._unrepeatable.setdefault(
-                callee.owner, f"{callee.name} draws its input by itself ({op_type}){why}"
+                callee.owner, f"{callee.name} draws its input by itself ({op_type})"
             )
 
     def trains(self, callee: Callee) -> bool:

@@ -15,8 +15,8 @@ _OLDEST = (2, 20)
 def versions() -> dict[str, str]:
     """Of the frameworks in this process."""
     found = {"tensorflow": tf.__version__, "numpy": np.__version__}
-    keras = sys.modules.get("keras")
-    return found if keras is None else {**found, "keras": keras.__version__}
+    packages = {name: sys.modules.get(name) for name in ("keras", "tf_keras")}
+    return found | {name: each.__version__ for name, each in packages.items() if each is not None}
 
 
 def check_age() -> None:

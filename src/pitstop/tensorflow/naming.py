@@ -8,6 +8,11 @@ from contextlib import contextmanager
 from typing import Any
 
 _REPLICA = "/replica_"
+_FIRST = "keras"
+"""The package whose kinds are saved without its name."""
+
+_Read = Callable[[], dict[str, int]]
+_Write = Callable[[Mapping[str, int]], None]
 
 
 class Naming:
@@ -15,23 +20,19 @@ class Naming:
 
     TensorFlow's own names are not unique ("kernel", "Variable").  Keras tells the path of
     a variable while it is created, and how far it has counted in naming layers.
-
-    Attributes:
-        told: Keras tells.
     """
 
     def __init__(self) -> None:
-        self.told = False
         self._here = threading.local()
-        self._read: Callable[[], dict[str, int]] = dict
-        self._write: Callable[[Mapping[str, int]], None] = lambda _: None
+        self._counts: dict[str, tuple[_Read, _Write]] = {}
 
-    def use_counts(
-        self, read: Callable[[], dict[str, int]], write: Callable[[Mapping[str, int]], None]
-    ) -> None:
-        """Learns how a framework counts the names that it gives by itself."""
-        self.told = True
-        self._read, self._write = read, write
+    def is_told_by(self, package: str) -> bool:
+        """Whether this package tells."""
+        return package in self._counts
+
+    def use_counts(self, read: _Read, write: _Write, package: str = _FIRST) -> None:
+        """Learns how a package counts the names that it gives by itself."""
+        self._counts[package] = (read, write)
 
     @contextmanager
     def creating(self, path: str) -> Iterator[None]:
@@ -51,9 +52,30 @@ class Naming:
 
     def counts(self) -> dict[str, int]:
         """How many names of each kind have been given."""
-        return self._read()
+        found: dict[str, int] = {}
+        for package, (read, _) in self._counts.items():
+            found |= {_kind(package, kind): count for kind, count in read().items()}
+        return found
 
     def advance(self, counts: Mapping[str, int]) -> None:
         """Goes on with the names where another process was; never back."""
-        now = self._read()
-        self._write({kind: max(count, now.get(kind, 0)) for kind, count in counts.items()})
+        for package, (read, write) in self._counts.items():
+            now = read()
+            write(
+                {
+                    kind: max(counts[_kind(package, kind)], now.get(kind, 0))
+                    for kind in _own(package, counts)
+                }
+            )
+
+
+def _kind(package: str, kind: str) -> str:
+    return kind if package == _FIRST else f"{package}:{kind}"
+
+
+def _own(package: str, counts: Mapping[str, int]) -> list[str]:
+    """The kinds of a package among all that have been counted."""
+    if package == _FIRST:
+        return [each for each in counts if ":" not in each]
+    named = (each.partition(":") for each in counts)
+    return [kind for owner, _, kind in named if owner == package]

@@ -176,12 +176,6 @@ def function_name(function: Any) -> str:
     return str(function._name)
 
 
-def is_of_keras_2(function: Any) -> bool:
-    """Whether a `tf.function` was made by the package `tf_keras`."""
-    python_function = getattr(function, "python_function", None)
-    return str(getattr(python_function, "__module__", "")).startswith("tf_keras.")
-
-
 def traces(function: Any) -> int:
     """How often a `tf.function` has been traced."""
     if isinstance(function, concrete_function.ConcreteFunction):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,17 @@ from pitstop.tensorflow import private
 
 _SEED_BITS = 31
 
+_others: dict[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {}
+"""Streams of other libraries, by name: how they are taken, and set."""
+
+
+def also(name: str, capture: Callable[[], Any], restore: Callable[[Any], None]) -> None:
+    """Counts the stream of a library to the global ones."""
+    _others[name] = (capture, restore)
+
 
 def capture() -> dict[str, Any]:
-    """The state of the three global streams, as plain values."""
+    """The state of the global streams, as plain values."""
     seed, eager = private.eager_seed()
     return {
         "python": random.getstate(),
@@ -23,6 +32,7 @@ def capture() -> dict[str, Any]:
         "tensorflow_seed": seed,
         "tensorflow_eager": eager,
         "fresh": entropy.drawn(),
+        **{name: take() for name, (take, _) in _others.items()},
     }
 
 
@@ -40,6 +50,9 @@ def restore(state: dict[str, Any]) -> None:
     if "tensorflow_seed" in state:
         private.set_eager_seed(state["tensorflow_seed"], state["tensorflow_eager"])
     entropy.go_on(state.get("fresh", {}))
+    for name, (_, give) in _others.items():
+        if name in state:
+            give(state[name])
 
 
 def stream() -> object:

@@ -16,9 +16,19 @@ from pitstop.engine.script_random import ScriptRandom, same
 from pitstop.tensorflow import randomness
 
 # Where TensorFlow and Keras keep the functions of an input.
-_OPENED_MODULES = ("tensorflow.python.data.", "keras.src.trainers.data_adapters.")
+_OPENED_MODULES = (
+    "tensorflow.python.data.",
+    "keras.src.trainers.data_adapters.",
+    "tf_keras.src.engine.data_adapter",
+)
 # Members that are one stream together.
-_GLOBAL = (("python",), ("numpy",), ("tensorflow_seed", "tensorflow_eager"), ("fresh",))
+_GLOBAL = (
+    ("python",),
+    ("numpy",),
+    ("tensorflow_seed", "tensorflow_eager"),
+    ("fresh",),
+    ("tf_keras",),
+)
 
 
 class RandomStreams:
@@ -59,7 +69,7 @@ def unmoved(cut: dict[str, Any], before: dict[str, Any], now: dict[str, Any]) ->
     kept = {
         name: cut[name]
         for stream in _GLOBAL
-        if all(same(before[name], now[name]) for name in stream)
+        if all(same(before.get(name), now.get(name)) for name in stream)
         for name in stream
         if name in cut
     }

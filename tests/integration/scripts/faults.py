@@ -16,7 +16,7 @@ import subprocess
 import time
 from pathlib import Path
 
-import keras
+from which_keras import keras
 
 
 def meet(place, count):

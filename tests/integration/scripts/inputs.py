@@ -10,9 +10,9 @@ import random
 import time
 from pathlib import Path
 
-import keras
 import numpy as np
 import tensorflow as tf
+from which_keras import PyDataset, reading
 
 BATCH = 32
 STEPS = 20
@@ -131,17 +131,17 @@ def own_from_generator(x, y):
 
 def own_sequence(x, y):
     """A `PyDataset` that shuffles and augments with a generator of its own."""
-    return {"x": OwnBatches(x, y, noise=0.1, workers=1)}
+    return reading(OwnBatches(x, y, noise=0.1, workers=1))
 
 
 def sequence(x, y):
     """A `PyDataset` with augmentation, read by one worker."""
-    return {"x": Batches(x, y, noise=0.1, workers=1)}
+    return reading(Batches(x, y, noise=0.1, workers=1))
 
 
 def sequence_two_workers(x, y):
     """A `PyDataset` read by two workers, whose threads share NumPy's stream."""
-    return {"x": Batches(x, y, noise=0.0, workers=2)}
+    return reading(Batches(x, y, noise=0.0, workers=2))
 
 
 def stalling(x, y):
@@ -180,7 +180,7 @@ INPUTS = {
 }
 
 
-class Batches(keras.utils.PyDataset):
+class Batches(PyDataset):
     """Slices of arrays, reshuffled after each epoch, with noise on the features."""
 
     def __init__(self, x, y, noise, **settings):

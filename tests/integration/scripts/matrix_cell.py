@@ -6,11 +6,11 @@ Writes everything that the training can differ in to one .npz file.
 import argparse
 import json
 
-import keras
 import matrix_inputs
 import matrix_kinds
 import numpy as np
 from faults import Fault, meet
+from which_keras import keras
 
 EPOCHS = 3
 

@@ -6,9 +6,9 @@ All of them make an epoch of 12 batches from the same 192 rows of 16 numbers in 
 import math
 import tempfile
 
-import keras
 import numpy as np
 import tensorflow as tf
+from which_keras import PyDataset, keras, reading
 
 BATCH = 16
 STEPS = 12
@@ -247,35 +247,35 @@ def tfdata_ragged():
 
 
 def sequence():
-    return {"x": Batches(workers=1)}
+    return reading(Batches(workers=1))
 
 
 def sequence_two_workers():
-    return {"x": Batches(workers=2)}
+    return reading(Batches(workers=2))
 
 
 def sequence_four_workers():
-    return {"x": Batches(workers=4, max_queue_size=3)}
+    return reading(Batches(workers=4, max_queue_size=3))
 
 
 def sequence_two_processes():
-    return {"x": Batches(workers=2, use_multiprocessing=True)}
+    return reading(Batches(workers=2, use_multiprocessing=True))
 
 
 def sequence_reshuffled():
-    return {"x": Reshuffled(workers=1)}
+    return reading(Reshuffled(workers=1))
 
 
 def sequence_reshuffled_two_workers():
-    return {"x": Reshuffled(workers=2)}
+    return reading(Reshuffled(workers=2))
 
 
 def sequence_augmented():
-    return {"x": Augmented(workers=1)}
+    return reading(Augmented(workers=1))
 
 
 def sequence_with_own_generator():
-    return {"x": OwnGenerator(workers=1)}
+    return reading(OwnGenerator(workers=1))
 
 
 def generator():
@@ -312,7 +312,7 @@ def generator_of_shared_stream():
     return {"x": batches(), "steps_per_epoch": STEPS}
 
 
-class Batches(keras.utils.PyDataset):
+class Batches(PyDataset):
     """Slices of arrays."""
 
     def __init__(self, **settings):

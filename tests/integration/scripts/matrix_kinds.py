@@ -1,11 +1,11 @@
 """How the cells of the exactness matrix train: each a function that is given a `Trainer`."""
 
-import keras
 import numpy as np
 import tensorflow as tf
-from keras import layers
 from matrix_inputs import BATCH, STEPS, STREAM, WIDTH
+from which_keras import apply, keras
 
+layers = keras.layers
 LOSS = "sparse_categorical_crossentropy"
 
 
@@ -60,7 +60,7 @@ class OwnStep(keras.Model):
             losses = keras.losses.sparse_categorical_crossentropy(y, self(x, training=True))
             loss = tf.reduce_mean(losses if weights is None else losses * weights)
         gradients = tape.gradient(loss, self.trainable_variables)
-        self.optimizer.apply(gradients, self.trainable_variables)
+        apply(self.optimizer, gradients, self.trainable_variables)
         self.tracker.update_state(loss)
         return {"loss": self.tracker.result(), "rate": self.optimizer.learning_rate}
 
@@ -97,11 +97,11 @@ class Gan(keras.Model):
             made = self.judged(self.generator(noise, training=True))
             critic_loss = tf.reduce_mean(tf.nn.softplus(made) + tf.nn.softplus(-self.judged(x)))
         watched = [*self.critic.trainable_variables, *self.verdict.trainable_variables]
-        self.second.apply(tape.gradient(critic_loss, watched), watched)
+        apply(self.second, tape.gradient(critic_loss, watched), watched)
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(tf.nn.softplus(-self.judged(self.generator(noise))))
         watched = self.generator.trainable_variables
-        self.first.apply(tape.gradient(loss, watched), watched)
+        apply(self.first, tape.gradient(loss, watched), watched)
         return {"loss": loss, "critic": critic_loss}
 
     def call(self, inputs):

@@ -11,12 +11,12 @@ import os
 import time
 from pathlib import Path
 
-import keras
 import numpy as np
 from faults import Fault, meet
 from inputs import INPUTS
-from keras import layers
+from which_keras import keras
 
+layers = keras.layers
 GENERATOR = np.random.default_rng(9)
 SAMPLES = 630  # the last of 20 batches is a short one
 
@@ -200,7 +200,8 @@ def save(path, model, trace, deciders, histories):
     arrays = {"loss": np.array(trace.loss), "accuracy": np.array(trace.accuracy)}
     for group, variables in (("model", model.variables), ("optimizer", model.optimizer.variables)):
         for index, variable in enumerate(variables):
-            arrays[f"{group}/{index:02d}/{variable.path}"] = np.asarray(variable)
+            path = getattr(variable, "path", variable.name)
+            arrays[f"{group}/{index:02d}/{path}"] = np.asarray(variable)
     for decider in deciders:
         decisions = decider.drawn if isinstance(decider, OwnRandom) else decider.decisions
         arrays[f"decisions/{type(decider).__name__}"] = np.array(decisions)

@@ -1,0 +1,77 @@
+"""The steps of an epoch of Keras 3, with a boundary at each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pitstop.engine.fence import observing
+from pitstop.keras import nan_trace, private
+from pitstop.keras.fit_run import FitRun
+from pitstop.keras.repeated_shuffle import RepeatedShuffles
+from pitstop.keras.training import Training
+
+
+def enumerate_steps(
+    training: Training, original: Callable[[Any], Iterator[Any]], epoch_iterator: Any
+) -> Iterator[Any]:
+    """What `EpochIterator._enumerate_iterator` yields, with a boundary at each step."""
+    run = training.run
+    if run is not None and epoch_iterator is run.epoch_iterator and run.callbacks is not None:
+        yield from _training_steps(training, run, epoch_iterator)
+        return
+    if epoch_iterator._current_iterator is None:
+        _count_shuffles(epoch_iterator)
+    yield from training.outside(original(epoch_iterator))
+
+
+def _training_steps(training: Training, run: FitRun, source: Any) -> Iterator[Any]:
+    continuation = training.take_continuation()
+    fresh = not source.steps_per_epoch or source._current_iterator is None
+    if continuation is not None:
+        continuation.prepare()
+    elif fresh:
+        run.look_for_streams()
+        run.input.before_iterator()
+    source.data_adapter.on_epoch_begin()
+    if continuation is not None:
+        iterator = continuation.apply()
+    else:
+        iterator = _fresh_iterator(run, source) if fresh else source._current_iterator
+    total = source.steps_per_epoch or source._num_batches or -1
+    if total > 0:
+        source._current_iterator = iterator
+    run.begin_steps()
+    if continuation is None or continuation.position.stage == "steps":
+        yield from _steps(run, source, iterator, total)
+    run.steps_finished()
+    if total > 0 and source._num_batches and source._steps_seen >= source._num_batches:
+        run.input.before_iterator()
+        source._current_iterator = _fresh_iterator(run, source)
+    source.data_adapter.on_epoch_end()
+
+
+@observing(spoils=True)
+def _count_shuffles(epoch_iterator: Any) -> None:
+    RepeatedShuffles.of(epoch_iterator).begin()
+
+
+def _fresh_iterator(run: FitRun, source: Any) -> Any:
+    source._steps_seen = 0
+    return run.input.create_iterator()
+
+
+def _steps(run: FitRun, source: Any, iterator: Any, total: int) -> Iterator[Any]:
+    """The steps of one epoch from where the run stands, as Keras counts them."""
+    stride = source.steps_per_execution
+    step = run.step_in_epoch
+    while total < 0 or step < total:
+        if total > 0 and source._num_batches and source._steps_seen >= source._num_batches:
+            if source.steps_per_epoch:
+                source._interrupted_warning()
+            return
+        source._steps_seen = source._steps_seen + stride if total > 0 else step + stride
+        if not nan_trace.looks_at(run, stride):
+            yield private.step_item(step, step + stride - 1, iterator)
+        run.step_done()
+        step += stride

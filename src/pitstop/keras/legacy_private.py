@@ -1,0 +1,341 @@
+"""Names of Keras 2 (`tf_keras`) that are not public API, each behind one function.
+
+The counterpart of `private`, which has them for Keras 3; `check` runs before
+anything is patched and names the first hook point that an unknown version has moved.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import random
+from collections.abc import Callable, Iterator, Mapping
+from types import FunctionType
+from typing import Any
+
+import tensorflow as tf
+
+from pitstop.engine.variable_match import PresentVariable
+from pitstop.errors import UnsupportedVersion
+from pitstop.keras.own_frames import leave_out_own_frames
+from pitstop.keras.packages import KERAS_2
+from pitstop.keras.script_library import names_set_by_libraries
+from pitstop.tensorflow import randomness
+from pitstop.tensorflow.naming import Naming
+
+
+def _module(name: str) -> Any:
+    # Without types, and imported by the script, or not at all.
+    return importlib.import_module(f"{KERAS_2}.{name}")
+
+
+_training, _data_adapter = _module("src.engine.training"), _module("src.engine.data_adapter")
+_callbacks, _backend = _module("src.callbacks"), _module("src.backend")
+_tf_utils, _traceback_utils = _module("src.utils.tf_utils"), _module("src.utils.traceback_utils")
+_schedules = _module("src.optimizers.schedules.learning_rate_schedule")
+
+Model: Any = _training.Model
+DataHandler: Any = _data_adapter.DataHandler
+CallbackList: Any = _callbacks.CallbackList
+ARRAY_ADAPTERS = (
+    _data_adapter.TensorLikeDataAdapter,
+    _data_adapter.GenericArrayLikeDataAdapter,
+)
+PYTHON_ADAPTER: Any = _data_adapter.GeneratorDataAdapter
+OPTIMIZERS = (
+    _module("src.optimizers.optimizer").Optimizer,
+    _module("src.optimizers.legacy.optimizer_v2").OptimizerV2,
+)
+
+WITH_RANDOM_STREAMS = (
+    "call keras.backend.experimental.enable_tf_random_generator() before layers are made, "
+    "or use tf.random.Generator"
+)
+"""What a training step may draw from."""
+
+_METHODS: tuple[tuple[Any, str, tuple[str, ...]], ...] = (
+    (DataHandler, "enumerate_epochs", ("self",)),
+    (DataHandler, "steps", ("self",)),
+    (DataHandler, "_truncate_execution_to_epoch", ("self",)),
+    (DataHandler, "_infer_steps", ("self", "steps", "dataset")),
+    (CallbackList, "on_train_begin", ("self", "logs")),
+    (CallbackList, "on_epoch_begin", ("self", "epoch", "logs")),
+    (CallbackList, "on_epoch_end", ("self", "epoch", "logs")),
+    (CallbackList, "on_train_batch_end", ("self", "batch", "logs")),
+    (CallbackList, "on_test_begin", ("self", "logs")),
+    (CallbackList, "on_test_end", ("self", "logs")),
+    (Model, "make_train_function", ("self", "force")),
+    (Model, "_validate_and_get_metrics_result", ("self", "logs")),
+    *((each, "slice_inputs", ("self", "indices_dataset", "inputs")) for each in ARRAY_ADAPTERS),
+    (PYTHON_ADAPTER, "_standardize_batch", ("self", "data")),
+    (_tf_utils, "sync_to_numpy_or_python_type", ("tensors",)),
+    (_backend, "get_default_graph_uid_map", ()),
+)
+_NEEDED: tuple[tuple[Any, tuple[str, ...]], ...] = (
+    (DataHandler.__init__, ("_adapter", "_steps_per_epoch", "_step_increment")),
+    (DataHandler.enumerate_epochs, ("_initial_epoch", "_insufficient_data", "_inferred_steps")),
+    (DataHandler.enumerate_epochs, ("should_recreate_iterator", "on_epoch_end", "_epochs")),
+    (DataHandler.steps, ("_initial_step", "_current_step")),
+    (_data_adapter.TensorLikeDataAdapter.__init__, ("slice_inputs(indices_dataset, inputs)",)),
+    (_training.Model.fit, ("_eval_data_handler", "sync_to_numpy_or_python_type(logs)")),
+    (_backend.RandomGenerator._create_seed, ("_SEED_GENERATOR.generator",)),
+)
+
+
+def check() -> None:
+    """Makes sure that every hook point is where this version expects it.
+
+    Raises:
+        UnsupportedVersion: names the first one that is not.
+    """
+    for owner, name, parameters in _METHODS:
+        method = getattr(owner, name, None)
+        if method is None or tuple(inspect.signature(method).parameters) != parameters:
+            raise _moved(f"{owner.__name__}.{name}")
+    for method, names in _NEEDED:
+        source = inspect.getsource(inspect.unwrap(method))
+        for name in names:
+            if name not in source:
+                raise _moved(f"{method.__qualname__} ({name})")
+    _closure_of_fit()
+
+
+def _moved(name: str) -> UnsupportedVersion:
+    version = importlib.import_module(KERAS_2).__version__
+    return UnsupportedVersion(
+        f"Keras {version} ({KERAS_2}) has no {name} as exact resume knows it.",
+        "Use tf_keras 2.20 or 2.21, or run on without snapshots.",
+    )
+
+
+def _closure_of_fit() -> Any:
+    fit = Model.fit
+    names = fit.__code__.co_freevars if isinstance(fit, FunctionType) else ()
+    if "fn" not in names or fit.__closure__ is None:
+        raise _moved("traceback filter around fit")
+    return fit.__closure__[names.index("fn")]
+
+
+def replace_inner_fit(wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Puts a wrapper inside of Keras' own traceback filter around `fit`."""
+    cell = _closure_of_fit()
+    cell.cell_contents = wrap(cell.cell_contents)
+
+
+def hide_own_frames() -> None:
+    """Lets Keras' traceback filter treat our frames like its own."""
+    leave_out_own_frames(_traceback_utils)
+
+
+def replace_sync(wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Puts a wrapper around what makes numbers of the logs of an epoch's last step."""
+    _tf_utils.sync_to_numpy_or_python_type = wrap(_tf_utils.sync_to_numpy_or_python_type)
+
+
+def flush_callbacks(_callbacks: Any) -> None:
+    """Keras 2 runs no callbacks in threads of its own."""
+
+
+def known_learning_rate(model: Any) -> float | None:
+    """The optimizer's learning rate; None where finding it out would run code of the script."""
+    rate = _rate(_optimizer(model))
+    if isinstance(rate, _schedules.LearningRateSchedule):
+        is_own = not type(rate).__module__.startswith(f"{KERAS_2}.")
+        return None if is_own else learning_rate(model)
+    return None if callable(rate) else learning_rate(model)
+
+
+def learning_rate(model: Any) -> float | None:
+    """Of the model's optimizer at its present step, None when it has none that is a number."""
+    optimizer = _optimizer(model)
+    rate = _rate(optimizer)
+    if isinstance(rate, _schedules.LearningRateSchedule):
+        rate = rate(optimizer.iterations)
+    elif callable(rate) and not hasattr(rate, "numpy"):
+        rate = rate()
+    return None if rate is None else float(rate)
+
+
+def has_schedule(model: Any) -> bool:
+    """Whether the optimizer works out its learning rate from the step."""
+    return isinstance(_rate(_optimizer(model)), _schedules.LearningRateSchedule)
+
+
+def _optimizer(model: Any) -> Any:
+    """The optimizer inside one that scales the loss has the learning rate."""
+    optimizer = getattr(model, "optimizer", None)
+    return getattr(optimizer, "inner_optimizer", optimizer)
+
+
+def _rate(optimizer: Any) -> Any:
+    # Those of before 2.11 keep their numbers in a dictionary.
+    hyper = getattr(optimizer, "_hyper", None) or {}
+    return hyper.get("learning_rate", getattr(optimizer, "_learning_rate", None))
+
+
+def end_fit_early(model: Any, callbacks: Any) -> Any:
+    """Does what `fit` does behind its last epoch, as after `stop_training`; its History."""
+    if isinstance(model.optimizer, OPTIMIZERS[0]):
+        model.optimizer.finalize_variable_values(model.trainable_variables)
+    if getattr(model, "_eval_data_handler", None) is not None:
+        del model._eval_data_handler
+    history = callbacks._history
+    last = {name: values[-1] for name, values in history.history.items()}
+    callbacks.on_train_end(last or None)
+    return model.history
+
+
+def continue_at_epoch(_model: Any, _epoch: int) -> None:
+    """The data handler of the running `fit` is told by `legacy_steps`."""
+
+
+def forget_epoch(_model: Any) -> None:
+    """Nothing is kept, see `continue_at_epoch`."""
+
+
+def names_of_models() -> frozenset[str]:
+    """The attributes that Keras itself gives to layers and models."""
+    return names_set_by_libraries(Model)
+
+
+_COMPILED = ("loss", "loss_weights", "metrics", "weighted_metrics", "steps_per_execution")
+
+
+def compiled_with(model: Any) -> dict[str, Any]:
+    """What `compile` was given beside the optimizer, by name; empty where it was not called."""
+    config = getattr(model, "_compile_config", None)
+    given = getattr(config, "config", None) or {}
+    return {name: given.get(name) for name in (*_COMPILED, "run_eagerly", "jit_compile")}
+
+
+def config_of(model: Any) -> Any:
+    """The configuration of a model; of one of the script's own that tells none, its class.
+
+    Keras 2 warns where it is asked for that of such a model.
+    """
+    is_told = not getattr(model.get_config, "_is_default", False)
+    return model.get_config() if is_told else {"class_name": type(model).__name__}
+
+
+def validation_iterators(model: Any) -> tuple[Any, int]:
+    """The iterator that a validation of the running `fit` left, and how many it has created."""
+    source = getattr(model, "_eval_data_handler", None)
+    if source is None:
+        return None, 0
+    return getattr(source, "_pitstop_iterator", None), 1 + int(
+        source._adapter.should_recreate_iterator()
+    )
+
+
+def built_variables(model: Any) -> list[Any]:
+    """Those that a model has by now, without its optimizer's."""
+    try:
+        return list(model.variables)
+    except ValueError:
+        # Of a model that its first batch builds.
+        return []
+
+
+def path_of(variable: Any) -> str:
+    """What a variable is called."""
+    return str(variable.name).removesuffix(":0")
+
+
+def own_name_of(variable: Any) -> str:
+    """The last part of what a variable is called: what stands before it may be numbered."""
+    return path_of(variable).rpartition("/")[2]
+
+
+def value_of(variable: Any) -> Any:
+    """The `tf.Variable`."""
+    return variable
+
+
+def keras_paths(model: Any) -> dict[int, str]:
+    """Readable paths of the model's variables, by identity of the `tf.Variable`."""
+    return {id(variable): path_of(variable) for variable in model_variables(model)}
+
+
+def model_variables(model: Any) -> Iterator[Any]:
+    """The variables of a model, its metrics and its optimizer."""
+    yield from built_variables(model)
+    for metric in model.metrics:
+        yield from metric.variables
+    yield from optimizer_variables(model.optimizer)
+
+
+def optimizer_variables(optimizer: Any) -> list[Any]:
+    """Those of an optimizer, or of several; a method of those of before 2.11."""
+    each = tf.nest.flatten(optimizer) if optimizer is not None else []
+    return [variable for one in each for variable in one.variables()]
+
+
+def variables_of(model: Any) -> list[PresentVariable]:
+    """The variables that a model has built by now, without its optimizer's."""
+    return [
+        PresentVariable(index, path_of(each), each.dtype.name, tuple(each.shape), path_of(each))
+        for index, each in enumerate(built_variables(model))
+    ]
+
+
+def layers_of(model: Any) -> list[Any]:
+    """The model and all layers in it, each before those inside of it."""
+    return list(model._flatten_layers())
+
+
+parts_of = layers_of
+
+
+def compiled_parts(model: Any) -> dict[str, Any]:
+    """What `compile` gave a model, by a name for messages."""
+    return {
+        "the optimizer": getattr(model, "optimizer", None),
+        "the loss": getattr(model, "compiled_loss", None),
+        "the optimizer's learning rate": _rate(_optimizer(model)) if has_schedule(model) else None,
+    }
+
+
+def build_symbolically(model: Any, source: Any) -> None:
+    """Creates the variables of a model and its optimizer, without training.
+
+    A model that cannot be called on zeros stays as it is: its first step builds it.
+    """
+    if not model.built:
+        zeros = tf.nest.map_structure(
+            lambda spec: tf.zeros([size or 1 for size in spec.shape], spec.dtype),
+            source._get_iterator().element_spec,
+        )
+        model(zeros[0] if isinstance(zeros, tuple) else zeros)
+    if isinstance(model.optimizer, OPTIMIZERS[0]):
+        model.optimizer.build(model.trainable_variables)
+
+
+def watch_names(names: Naming) -> None:
+    """Lets the numbers in the names of layers be known."""
+    if not names.is_told_by(KERAS_2):
+        names.use_counts(_name_counts, _set_name_counts, KERAS_2)
+
+
+def _name_counts() -> dict[str, int]:
+    return {"/".join(key): count for key, count in _backend.get_default_graph_uid_map().items()}
+
+
+def _set_name_counts(counts: Mapping[str, int]) -> None:
+    now = _backend.get_default_graph_uid_map()
+    now.update({tuple(key.split("/", 1)): count for key, count in counts.items()})
+
+
+def watch_seeds() -> None:
+    """Lets the stream be known that Keras draws the seeds of its layers from."""
+    randomness.also(KERAS_2, _seeds, _set_seeds)
+
+
+def _seeds() -> Any:
+    generator = getattr(_backend._SEED_GENERATOR, "generator", None)
+    return None if generator is None else generator.getstate()
+
+
+def _set_seeds(state: Any) -> None:
+    if state is not None:
+        _backend._SEED_GENERATOR.generator = random.Random()
+        _backend._SEED_GENERATOR.generator.setstate(state)

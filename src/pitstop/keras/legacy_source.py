@@ -1,0 +1,159 @@
+"""The training input of Keras 2, seen as the adapter sees that of Keras 3.
+
+A `DataHandler` of Keras 2 has one adapter for each form of data, as an
+`EpochIterator` of Keras 3 has; both are read by the names of the latter here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+_KINDS = {
+    "TensorLikeDataAdapter": "arrays",
+    "ListsOfScalarsDataAdapter": "arrays",
+    "GenericArrayLikeDataAdapter": "arrays",
+    "DatasetAdapter": "dataset",
+    "CompositeTensorDataAdapter": "dataset",
+}
+SHAPES = "_pitstop_shapes"
+"""The attribute of a data adapter that keeps what `LegacyAdapter.shapes` gives."""
+
+_WORKERS = (
+    "with workers or use_multiprocessing, Keras 2 reads and shuffles the next epoch while "
+    "callbacks run: not repeatable even without an interruption; leave them out"
+)
+
+
+class LegacyAdapter:
+    """A data adapter of Keras 2.
+
+    Attributes:
+        kind: "arrays", "dataset", or "python" for what is code of the script.
+        name: of its class.
+        sequence: the `Sequence` that it reads; None for other data.
+        shapes: of the tensors of the batch that was looked at; empty where none was.
+        doubt: why what it reads cannot be repeated; empty where it can be.
+    """
+
+    def __init__(self, adapter: Any, arguments: dict[str, Any]) -> None:
+        self.name = type(adapter).__name__
+        self.kind = _KINDS.get(self.name, "python")
+        self.sequence = getattr(adapter, "_keras_sequence", None)
+        self.doubt = _doubt(self.name, arguments)
+        self.shapes: tuple[tuple[int, ...], ...] = getattr(adapter, SHAPES, ())
+        self._adapter = adapter
+
+    @property
+    def batch_size(self) -> int | None:
+        """Rows of a batch, where the adapter makes the batches."""
+        size: int | None = self._adapter.batch_size()
+        return size
+
+    @property
+    def num_batches(self) -> int | None:
+        """Of an epoch; None where it is not known."""
+        size: int | None = self._adapter.get_size()
+        return size
+
+    @property
+    def is_renewed(self) -> bool:
+        """Whether each epoch has an iterator of its own."""
+        return bool(self._adapter.should_recreate_iterator())
+
+    @property
+    def skips_rows(self) -> bool:
+        """See `input_state.skips_rows`."""
+        return self.kind == "arrays" and not self.shuffles_batches
+
+    @property
+    def shuffles_batches(self) -> bool:
+        """Whether rows are shuffled in their batches, by ops whose stream cannot be set."""
+        return getattr(self._inner, "_shuffle", False) == "batch"
+
+    @property
+    def _inner(self) -> Any:
+        return getattr(self._adapter, "_internal_adapter", self._adapter)
+
+
+def _doubt(name: str, arguments: dict[str, Any]) -> str:
+    workers = int(arguments.get("workers", 1))
+    if name == "DatasetCreatorAdapter":
+        return "the input is created by each worker for itself (DatasetCreator)"
+    is_pooled = workers > 1 or (workers > 0 and bool(arguments.get("use_multiprocessing")))
+    return _WORKERS if is_pooled else ""
+
+
+class LegacySource:
+    """A `DataHandler`, by the names of an `EpochIterator`."""
+
+    def __init__(self, handler: Any, arguments: dict[str, Any]) -> None:
+        """Reads from a handler.
+
+        Args:
+            handler: the `DataHandler`.
+            arguments: those of `fit`.
+        """
+        self.handler = handler
+        self.data_adapter = LegacyAdapter(handler._adapter, arguments)
+        self.steps_per_epoch = handler._steps_per_epoch
+
+    @property
+    def _distributed_dataset(self) -> Any:
+        return self.handler._dataset
+
+    def _get_iterator(self) -> Any:
+        return self.handler._dataset
+
+    @property
+    def num_batches(self) -> int | None:
+        """Of an epoch, as far as it is known by now."""
+        return self._num_batches
+
+    @property
+    def _num_batches(self) -> int | None:
+        batches: int | None = self.handler._inferred_steps
+        return batches
+
+    @_num_batches.setter
+    def _num_batches(self, batches: int | None) -> None:
+        # What the size of the data says stands; the first epoch tells that of others.
+        if self.handler._inferred_steps is None:
+            self.handler._inferred_steps = batches
+
+    @property
+    def _steps_seen(self) -> int:
+        return int(self.handler._current_step)
+
+    @_steps_seen.setter
+    def _steps_seen(self, steps: int) -> None:
+        self.handler._current_step = steps
+
+    @property
+    def steps_per_execution(self) -> int:
+        """Of the present call of the train function."""
+        return int(self.handler._step_increment) + 1
+
+    def infer_steps(self) -> None:
+        """A new iterator begins: how many steps its epoch has."""
+        handler = self.handler
+        if isinstance(handler._dataset, tf.data.Dataset):
+            steps = handler._infer_steps(handler._steps_per_epoch, handler._dataset)
+            handler._inferred_steps = handler._inferred_steps if steps is None else steps
+
+
+def take_place(holder: Any, iterator: Any) -> None:
+    """Lets one iterator stand for another, whoever holds it.
+
+    `fit` gets its iterator before the callbacks hear of the epoch; what a resume
+    reads is only there behind them.
+    """
+    holder.__class__ = type(iterator)
+    vars(holder).clear()
+    vars(holder).update(vars(iterator))
+
+
+def placeholder() -> Any:
+    """An iterator that nothing is drawn from, and that draws no seed."""
+    return iter(tf.data.Dataset.range(1))
