@@ -36,3 +36,5 @@ create() {
 
 [ -x "$venv/bin/python" ] || create
 "$venv/bin/python" -m pip install --quiet --editable '.[dev]'
+# Keras 2 asks for TensorFlow by another name than that of the one for CPUs alone.
+"$venv/bin/python" -m pip install --quiet --no-deps 'tf_keras>=2.20,<2.22'

@@ -25,7 +25,7 @@ _DISPLAYS = (
     *("datetime", "pathlib", "uuid"),
 )
 _ITERATORS = ("builtins", "itertools")
-_FRAMEWORKS = ("keras", "tensorflow", "jax", "torch")
+_FRAMEWORKS = ("keras", "tf_keras", "tensorflow", "jax", "torch")
 CACHED = functools._lru_cache_wrapper
 """Functions that remember what they have returned."""
 _CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
