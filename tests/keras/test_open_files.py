@@ -8,6 +8,7 @@ from typing import IO, Any
 
 import keras
 import pytest
+import tensorflow as tf
 
 from pitstop.keras import open_files
 
@@ -127,3 +128,21 @@ def test_a_csv_log_has_one_header(tmp_path: Path) -> None:
     resumed.on_epoch_end(1, {"loss": 0.25, "val_loss": 3.0})
     resumed.on_train_end()
     assert path.read_text().split() == ["epoch,loss,val_loss", "0,1.0,2.0", "1,0.25,3.0"]
+
+
+@pytest.mark.parametrize("mode", ["w", "a"])
+def test_a_log_of_keras_2_goes_on_too(tmp_path: Path, mode: str) -> None:
+    path = str(tmp_path / "log")
+    stopped, resumed = keras.callbacks.Callback(), keras.callbacks.Callback()
+    stopped.file = tf.io.gfile.GFile(path, mode)
+    assert captured(stopped)[0]["size_bytes"] == 0
+    stopped.file.write("before\n")
+    described = captured(stopped)
+    stopped.file.write("done again\n")
+    stopped.file.close()
+    kept = open_files.keep(described)
+    resumed.file = tf.io.gfile.GFile(path, mode)
+    open_files.put_back([resumed], kept)
+    resumed.file.write("again\n")
+    resumed.file.close()
+    assert Path(path).read_text() == "before\nagain\n"

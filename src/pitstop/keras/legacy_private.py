@@ -267,7 +267,9 @@ def model_variables(model: Any) -> Iterator[Any]:
 def optimizer_variables(optimizer: Any) -> list[Any]:
     """Those of an optimizer, or of several; a method of those of before 2.11."""
     each = tf.nest.flatten(optimizer) if optimizer is not None else []
-    return [variable for one in each for variable in one.variables()]
+    found = [one.variables for one in each]
+    lists = [variables() if callable(variables) else variables for variables in found]
+    return [variable for variables in lists for variable in variables]
 
 
 def variables_of(model: Any) -> list[PresentVariable]:

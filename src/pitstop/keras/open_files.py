@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import tensorflow as tf
+
 from pitstop.engine.made_folders import is_moved
 from pitstop.keras.packages import kinds
 
@@ -45,8 +47,7 @@ def capture(callbacks: list[Any]) -> list[dict[str, Any]]:
     for callback in callbacks:
         for attribute, value in vars(callback).items():
             if _is_log(value):
-                value.flush()
-                size_bytes = os.fstat(value.fileno()).st_size
+                size_bytes = _size_of(value)
                 found.append(
                     {
                         "attribute": attribute,
@@ -58,6 +59,9 @@ def capture(callbacks: list[Any]) -> list[dict[str, Any]]:
 
 
 def _is_log(value: Any) -> bool:
+    if isinstance(value, tf.io.gfile.GFile):
+        # The `CSVLogger` of Keras 2 writes one; one of another file system is left alone.
+        return value.mode[0] in "aw" and "://" not in str(value.name)
     return (
         isinstance(value, io.IOBase)
         and isinstance(getattr(value, "name", None), str)
@@ -65,6 +69,16 @@ def _is_log(value: Any) -> bool:
         and value.writable()
         and value.seekable()
     )
+
+
+def _size_of(file: Any) -> int:
+    """What has been written to a file, and what it goes on from."""
+    file.flush()
+    is_gfile = isinstance(file, tf.io.gfile.GFile)
+    if is_gfile and file.mode[0] == "w" and getattr(file, "_writable_file", None) is None:
+        return 0  # the first write empties it
+    path = Path(file.name)
+    return path.stat().st_size if path.exists() else 0
 
 
 def _holds(callback: Any, kept: KeptFile) -> bool:
@@ -108,8 +122,14 @@ def put_back(callbacks: list[Any], files: list[KeptFile]) -> None:
         if callback is None:
             continue
         file.flush()
-        os.ftruncate(file.fileno(), 0)
-        os.pwrite(file.fileno(), kept.content, 0)
-        file.seek(0, io.SEEK_END)
+        if isinstance(file, tf.io.gfile.GFile):
+            # Nothing has been written to it: the first write opens it.
+            Path(file.name).write_bytes(b"")
+            file.write(kept.content)
+            file.flush()
+        else:
+            os.ftruncate(file.fileno(), 0)
+            os.pwrite(file.fileno(), kept.content, 0)
+            file.seek(0, io.SEEK_END)
         if isinstance(callback, kinds("callbacks.CSVLogger")):
             callback.append_header = not kept.content

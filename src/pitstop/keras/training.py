@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, NoReturn
 
+import tensorflow as tf
+
 from pitstop.engine import last_epoch
 from pitstop.engine.changed_files import CHANGED
 from pitstop.engine.export_order import refuse_to_train
@@ -44,6 +46,9 @@ _TWO_FITS = (
     "anew in the middle; train one model after the other, or each in a process of its own"
 )
 _TUNED = "steps_per_execution='auto' follows the clock: not repeatable even without an interruption"
+_DISTRIBUTED = (
+    "Keras 2 with a distribution strategy: how its input goes on was not measured; use Keras 3"
+)
 _TRAINS_NOTHING = Notice(
     "trains_nothing",
     "The run is stopped and the script goes on: its further model.fit calls train nothing.",
@@ -315,6 +320,8 @@ class Training:
             run.use_input(LegacySource(handler, run.arguments))
             if getattr(run.model, "autotune_steps_per_execution", False):
                 run.doubt(_TUNED)
+            if not isinstance(handler._dataset, tf.data.Dataset):
+                run.doubt(_DISTRIBUTED)
 
     def batches_to_skip(self, adapter: Any) -> int:
         """How far into the rows the training data of Keras 2 begins, in batches."""
