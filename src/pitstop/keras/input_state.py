@@ -29,7 +29,7 @@ from pitstop.tensorflow.streams import RandomStreams
 
 ITERATOR_TENSOR = "input/iterator"
 _REFUSED_OP = re.compile(r"(\w+) is stateful")
-_KINDS = {"ArrayDataAdapter": "arrays", "TFDatasetAdapter": "dataset"}
+_ARRAYS, _DATASET = "ArrayDataAdapter", "TFDatasetAdapter"
 _NATIVE = ("arrays", "dataset")
 
 
@@ -40,7 +40,8 @@ def name_of(adapter: Any) -> str:
 
 def kind_of(adapter: Any) -> str:
     """What it reads: "arrays", a "dataset", or "python" for code of the script."""
-    return str(getattr(adapter, "kind", "") or _KINDS.get(type(adapter).__name__, "python"))
+    of_keras_3 = dict(zip((_ARRAYS, _DATASET), _NATIVE, strict=True))
+    return str(getattr(adapter, "kind", "") or of_keras_3.get(type(adapter).__name__, "python"))
 
 
 def skips_rows(adapter: Any) -> bool:
