@@ -66,7 +66,7 @@ def fingerprint(value: Any) -> str | None:
         return str(value.cache_info().misses)
     package = _package(value)
     if package in _FRAMEWORKS:
-        if hasattr(type(value), "__next__"):
+        if hasattr(type(value), "__next__") and not _is_written(value):
             return _moved()
         return str(getattr(value, "__dict__", {}).get("_name", ""))
     if package in _DISPLAYS:
@@ -74,6 +74,11 @@ def fingerprint(value: Any) -> str | None:
     found = _pickled(value)
     is_iterator = package in _ITERATORS and hasattr(type(value), "__next__")
     return _moved() if found is None and is_iterator else found
+
+
+def _is_written(value: Any) -> bool:
+    """Whether it is a file for writing, such as TensorFlow's `GFile`: nothing is read from it."""
+    return str(getattr(value, "mode", "")).startswith(("w", "a"))
 
 
 def _moved() -> str:
