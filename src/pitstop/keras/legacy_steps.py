@@ -90,7 +90,11 @@ def enumerate_steps(training: Training, original: _Original, handler: Any) -> It
 
 
 def _restore(run: FitRun, continuation: Continuation) -> None:
+    handler = run.epoch_iterator.handler
+    stride = int(handler._steps_per_execution.numpy())
     continuation.prepare()
     iterator = continuation.apply()
     take_place(run.held_iterator, iterator)
-    run.epoch_iterator.handler._initial_step = run.step_in_epoch
+    # A cut behind the last call of an epoch, which may be a shorter one, has its number.
+    handler._steps_per_execution.assign(stride)
+    handler._initial_step = run.step_in_epoch

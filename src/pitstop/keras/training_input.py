@@ -161,7 +161,9 @@ class TrainingInput:
             return self._first_iterator().iterator
         spec = self._source._get_iterator().element_spec
         shapes = getattr(self._source.data_adapter, "shapes", ())
-        return iter(tf.data.Dataset.from_tensors(_zeros(_with_shapes(spec, shapes), rows)))
+        zeros = _zeros(_with_shapes(spec, shapes), rows)
+        # Without end: a call may run several steps.
+        return iter(tf.data.Dataset.from_tensors(zeros).repeat())
 
     def prepare(self, saved: SavedState) -> None:
         """Before readers start: what a replayed input reads from."""
