@@ -18,7 +18,6 @@ from pitstop.remote.place import RemotePlace
 from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.processes.process import find_program
-from pitstop.supervisor.records.notices import completed_line
 from pitstop.supervisor.runs.choice import choose
 from pitstop.supervisor.runs.run_request import RunRequest
 from pitstop.supervisor.stops import early_stop
@@ -127,7 +126,7 @@ def run(
     # Whatever becomes of the report, the exit code is the run's.
     try:
         if outcome.state == State.COMPLETED.value and not outcome.attempt:
-            say(completed_line(request.run_dir))
+            say(f"{request.run_dir} is complete; --new puts it aside and starts over.")
         late_reports.leave(request.run_dir, say)
     finally:
         context.exit(outcome.exit_code)

@@ -13,9 +13,9 @@ from pathlib import Path
 from pitstop.errors import CheckpointCorrupt, PeerClosed
 from pitstop.events import Event
 from pitstop.link.beacon import Beacon
-from pitstop.link.messages import Hello, RestoreRequest
+from pitstop.link.messages import Hello, ImageAnswer, NoImage, RestoreRequest, Welcome
 from pitstop.link.settings import ENV_COMPANION, ENV_SOCKET, Settings
-from pitstop.link.wire import Connection, close_all
+from pitstop.link.wire import PROTOCOL, Connection, close_all
 from pitstop.machine.signalling import send_to_group
 from pitstop.supervisor.control.control_socket import ControlSocket
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
@@ -26,7 +26,7 @@ from pitstop.supervisor.lifecycle.occurrences import (
 )
 from pitstop.supervisor.processes import process
 from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint
-from pitstop.supervisor.trainer.trainer_slot import Invitation, TrainerSlot
+from pitstop.supervisor.trainer.trainer_slot import TrainerSlot
 
 _ATTEMPT = 1
 _TURN_SECONDS = 60.0
@@ -102,14 +102,10 @@ class Host:
         return self._outcome
 
     def _make_trainer_slot(self, beacon: Beacon) -> TrainerSlot:
-        invitation = Invitation(
-            run_dir=str(self._scratch),
-            attempt=_ATTEMPT,
-            settings=self._settings.to_json(),
-            lost_from_step=-1,
-            beacon_fd=beacon.fd,
+        welcome = Welcome(
+            PROTOCOL, str(self._scratch), _ATTEMPT, self._settings.to_json(), -1, points=()
         )
-        return TrainerSlot(self._event_loop, invitation)
+        return TrainerSlot(self._event_loop, welcome, beacon.fd)
 
     def _handle(self, occurrences: Iterable[Occurrence]) -> None:
         for each in occurrences:
@@ -150,9 +146,9 @@ class Host:
         try:
             fds = self._image(checkpoint)
         except CheckpointCorrupt as damage:
-            link.give_no_image(checkpoint, damage.reason)
+            link.send(NoImage(checkpoint, damage.reason))
             return
-        link.give_image(checkpoint, fds)
+        link.send(ImageAnswer(checkpoint), *fds)
         close_all(fds)
 
     def _on_exit(self) -> None:

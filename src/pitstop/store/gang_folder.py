@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import secrets
 import time
-import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -98,7 +98,7 @@ def is_gang(path: Path) -> bool:
 def create(path: Path, shape: Shape, command: Sequence[str]) -> GangFolder:
     """Makes the folder; `RunFolderInvalid` where something else is there, `RunFolderUnwritable`."""
     words = tuple(masked_words(command))
-    gang = GangFolder(path, uuid.uuid4().hex, shape, words, time.time())
+    gang = GangFolder(path, secrets.token_hex(16), shape, words, time.time())
     record = {
         **format_members(GANG_KIND),
         "gang_id": gang.gang_id,

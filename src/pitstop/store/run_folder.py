@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 import tempfile
 import time
-import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -165,8 +165,8 @@ def _walk(path: Path, depth: int) -> Iterator[Path]:
 
 def _new_identity(command: Sequence[str], cwd: Path, entropy: str) -> RunIdentity:
     words = tuple(masked_words(command))
-    begins_with = entropy or uuid.uuid4().hex
-    return RunIdentity(uuid.uuid4().hex, words, str(cwd.absolute()), time.time(), begins_with)
+    begins_with = entropy or secrets.token_hex(16)
+    return RunIdentity(secrets.token_hex(16), words, str(cwd.absolute()), time.time(), begins_with)
 
 
 def _check_unused(path: Path) -> None:

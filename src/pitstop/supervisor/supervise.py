@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pitstop import journal
 from pitstop.errors import RunFolderUnwritable, RunInUse
@@ -22,35 +24,33 @@ from pitstop.store.filesystem import REAL_FILESYSTEM
 from pitstop.store.lock import RunLock, is_running, own_record, read_lock
 from pitstop.store.retention_file import write_policy
 from pitstop.store.run_folder import STOP_FILE, RunFolder, open_or_create
-from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
-from pitstop.supervisor.attempt.supervision import Supervision
+from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources, StartResources
+from pitstop.supervisor.attempt.starting import start
 from pitstop.supervisor.control.control_socket import ControlSocket
-from pitstop.supervisor.helpers.mirror_link import MirrorLink, MirrorPlan
-from pitstop.supervisor.helpers.mirroring import Mirroring, patience_seconds
 from pitstop.supervisor.helpers.persister_link import PersisterLink, PersisterPlan
-from pitstop.supervisor.lifecycle.event_loop import EventLoop
-from pitstop.supervisor.lifecycle.lifecycle import Lifecycle
 from pitstop.supervisor.lifecycle.table import State
-from pitstop.supervisor.membership.cluster_link import ClusterLink
-from pitstop.supervisor.preemption.watch import PreemptionWatch
 from pitstop.supervisor.processes import process
-from pitstop.supervisor.records import fingerprint, notices, threads
-from pitstop.supervisor.records.event_log import EventLog
+from pitstop.supervisor.records import fingerprint, threads
 from pitstop.supervisor.records.history import History
 from pitstop.supervisor.records.journal_writer import JournalWriter
-from pitstop.supervisor.restarts.restart_wait import WAITING, RestartWait
 from pitstop.supervisor.restarts.restarts import CauseOf, Restarts, unexplained
 from pitstop.supervisor.runs import admission, entropy
 from pitstop.supervisor.runs.run_request import RunOutcome, RunRequest
-from pitstop.supervisor.status.status import Status
 from pitstop.supervisor.stops import time_limit
 from pitstop.supervisor.stops.signals import SignalQueue
-from pitstop.supervisor.stops.stop_sources import StopSources
 from pitstop.supervisor.stops.time_limit import TimeLimit
 from pitstop.supervisor.terminal import status_line
 from pitstop.supervisor.terminal.output import Tee, our_channels
 from pitstop.supervisor.terminal.output_log import OutputLog
 from pitstop.supervisor.terminal.screen import Screen
+
+# What is not needed before the script starts is loaded behind its start, by the functions below.
+if TYPE_CHECKING:
+    from pitstop.supervisor.helpers.mirror_link import MirrorLink
+    from pitstop.supervisor.membership.cluster_link import ClusterLink
+    from pitstop.supervisor.preemption.watch import PreemptionWatch
+    from pitstop.supervisor.restarts.restart_wait import RestartWait
+    from pitstop.supervisor.status.status import Status
 
 PERSISTER_LOG = "persister.log"
 _RETRY_SECONDS = 0.1
@@ -61,6 +61,7 @@ _LAST_SAVE_SECONDS = 60.0
 class _RunContext:
     """What all attempts of one call share."""
 
+    stack: ExitStack
     request: RunRequest
     program: str
     limit: TimeLimit | None
@@ -69,8 +70,20 @@ class _RunContext:
     folder: RunFolder
     lock: RunLock
     signals: SignalQueue
-    preemption: PreemptionWatch
-    cluster: ClusterLink
+
+    @cached_property
+    def preemption(self) -> PreemptionWatch:
+        """What a notice says, and when it began, counts for all attempts."""
+        from pitstop.supervisor.preemption.watch import PreemptionWatch
+
+        watch = PreemptionWatch.choose(self.request.stops.preemption, os.environ)
+        return self.stack.enter_context(closing(watch))
+
+    @cached_property
+    def cluster(self) -> ClusterLink:
+        from pitstop.supervisor.membership.cluster_link import ClusterLink
+
+        return self.stack.enter_context(closing(ClusterLink(os.environ)))
 
 
 def supervise(
@@ -105,19 +118,15 @@ def supervise(
         stack.enter_context(closing(lock))
         admission.admit(request, folder)
         if admission.is_finished(request, folder):
-            _last_uploads(mirror, patience_seconds(None, 0.0, None), say)
+            _last_uploads(mirror, None, say)
             return RunOutcome(State.COMPLETED.value, 0, 0)
         process.adopt_orphans()
         # Before any thread: all threads must have the signals blocked.
         signals = stack.enter_context(closing(SignalQueue(request.stops.signals)))
         if request.launcher_pid:
             process.stop_with_parent(request.launcher_pid)
-        # What a notice says, and when it began, counts for all attempts.
-        preemption = PreemptionWatch.choose(request.stops.preemption, os.environ)
-        stack.enter_context(closing(preemption))
-        cluster = stack.enter_context(closing(ClusterLink(os.environ)))
         context = _RunContext(
-            request, program, limit, control, mirror, folder, lock, signals, preemption, cluster
+            stack, request, program, limit, control, mirror, folder, lock, signals
         )
         restarts = Restarts(request.restarts, cause_of)
         while (outcome := _attempt(context, restarts, say, ready)) is None:
@@ -185,11 +194,23 @@ def _watch_bests(request: RunRequest, saved: Sequence[CheckpointEntry]) -> RunRe
     return replace(request, settings=settings)
 
 
-def _open_resources(stack: ExitStack, plan: AttemptPlan, context: _RunContext) -> AttemptResources:
+def _open_recorder(stack: ExitStack, folder: RunFolder, attempt: int) -> JournalWriter:
+    try:
+        recorder = JournalWriter(folder.journal, attempt)
+        # The journal syncs itself, its name is the folder's.
+        REAL_FILESYSTEM.sync_dir(folder.path)
+    except OSError as error:
+        raise RunFolderUnwritable(
+            f"{folder.journal} cannot be written: {error.strerror}.",
+            "Free disk space or mend the folder's permissions.",
+        ) from error
+    return stack.enter_context(closing(recorder))
+
+
+def _open_for_start(stack: ExitStack, plan: AttemptPlan, context: _RunContext) -> StartResources:
     folder, signals = context.folder, context.signals
     write_policy(folder, plan.attempt, plan.request.retention)
     beacon = stack.enter_context(closing(Beacon.create()))
-    recorder = stack.enter_context(closing(_open_recorder(folder, plan.attempt)))
     screen = stack.enter_context(closing(Screen(status_row=_shows_status(plan.request))))
     log = OutputLog(folder.output_log(plan.attempt))
     persister_plan = PersisterPlan(
@@ -201,18 +222,30 @@ def _open_resources(stack: ExitStack, plan: AttemptPlan, context: _RunContext) -
         folder.attempt_dir(plan.attempt) / PERSISTER_LOG,
         signals.blocked_mask,
     )
-    return AttemptResources(
-        event_loop=stack.enter_context(closing(EventLoop())),
-        lifecycle=Lifecycle(),
+    return StartResources(
         signals=signals,
-        control=context.control,
         beacon=beacon,
-        event_log=EventLog(recorder, screen.say),
         screen=screen,
         tee=stack.enter_context(closing(Tee(our_channels(), log, screen))),
         persister=stack.enter_context(closing(PersisterLink(persister_plan))),
+    )
+
+
+def _open_the_rest(
+    stack: ExitStack, opened: StartResources, recorder: JournalWriter, context: _RunContext
+) -> AttemptResources:
+    from pitstop.supervisor.lifecycle.event_loop import EventLoop
+    from pitstop.supervisor.lifecycle.lifecycle import Lifecycle
+    from pitstop.supervisor.records.event_log import EventLog
+
+    return AttemptResources(
+        **vars(opened),
+        event_loop=stack.enter_context(closing(EventLoop())),
+        lifecycle=Lifecycle(),
+        control=context.control,
+        event_log=EventLog(recorder, opened.screen.say),
         preemption=context.preemption,
-        catalog=Catalog(folder.checkpoints),
+        catalog=Catalog(context.folder.checkpoints),
         mirror=context.mirror,
         cluster=context.cluster,
     )
@@ -227,8 +260,13 @@ def _attempt(
     """One attempt, and the wait behind it; None when there is to be another one."""
     plan = _plan(context, restarts.left, say)
     with ExitStack() as stack:
-        resources = _open_resources(stack, plan, context)
-        with closing(Supervision(plan, resources)) as supervision:
+        recorder = _open_recorder(stack, context.folder, plan.attempt)
+        opened = _open_for_start(stack, plan, context)
+        main = start(plan, opened)
+        from pitstop.supervisor.attempt.supervision import Supervision
+
+        resources = _open_the_rest(stack, opened, recorder, context)
+        with closing(Supervision(plan, resources, main)) as supervision:
             ready(str(resources.control.path))
             exit_code = supervision.run()
             resources.tee.close()
@@ -249,8 +287,7 @@ def _attempt(
             return None
         resources.event_log.record(cancelled)
         _acknowledge(resources, context.request)
-    patience = patience_seconds(0.0, plan.grace_seconds, None)
-    _last_uploads(context.mirror, patience, say)
+    _last_uploads(context.mirror, plan.grace_seconds, say)
     return RunOutcome(State.STOPPED.value, EXIT_STOPPED, plan.attempt)
 
 
@@ -261,6 +298,9 @@ def _acknowledge(resources: AttemptResources, request: RunRequest) -> None:
 
 
 def _restart_wait(resources: AttemptResources, context: _RunContext, status: Status) -> RestartWait:
+    from pitstop.supervisor.restarts.restart_wait import WAITING, RestartWait
+    from pitstop.supervisor.stops.stop_sources import StopSources
+
     stop_sources = StopSources(
         context.folder.path / STOP_FILE, context.limit, resources.preemption.request
     )
@@ -282,18 +322,29 @@ def _open_mirror(
     """Brings the run folder here, if the run has a mirror that is newer."""
     if not request.mirror:
         return None
+    from pitstop.supervisor.helpers.mirror_link import MirrorLink, MirrorPlan
+
     plan = MirrorPlan(request.mirror, request.run_dir, request.new)
     link = stack.enter_context(closing(MirrorLink(plan)))
     link.open(say)
     return link
 
 
-def _last_uploads(link: MirrorLink | None, patience: float, say: Callable[[str], None]) -> None:
-    """Sends what earlier attempts could not; waits for it no longer than this."""
+def _last_uploads(
+    link: MirrorLink | None, grace_seconds: float | None, say: Callable[[str], None]
+) -> None:
+    """Sends what earlier attempts could not; after a stop no longer than its grace allows."""
+    if link is None:
+        return
+    from pitstop.supervisor.helpers.mirroring import Mirroring, patience_seconds
+    from pitstop.supervisor.lifecycle.event_loop import EventLoop
+    from pitstop.supervisor.records import notices
+
+    stopped_for = None if grace_seconds is None else 0.0
     with closing(EventLoop()) as event_loop:
         mirroring = Mirroring(event_loop, link)
         mirroring.begin()
-        for each in mirroring.finish(patience):
+        for each in mirroring.finish(patience_seconds(stopped_for, grace_seconds or 0.0, None)):
             if isinstance(each, Event) and (line := notices.line_for(each)):
                 say(line)
 
@@ -333,19 +384,6 @@ def _try_lock(folder: RunFolder, socket_path: str, *, patient: bool) -> RunLock 
         if patient and record is not None and not is_running(record):
             return None
         raise
-
-
-def _open_recorder(folder: RunFolder, attempt: int) -> JournalWriter:
-    try:
-        recorder = JournalWriter(folder.journal, attempt)
-        # The journal syncs itself, its name is the folder's.
-        REAL_FILESYSTEM.sync_dir(folder.path)
-    except OSError as error:
-        raise RunFolderUnwritable(
-            f"{folder.journal} cannot be written: {error.strerror}.",
-            "Free disk space or mend the folder's permissions.",
-        ) from error
-    return recorder
 
 
 def _shows_status(request: RunRequest) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.link.messages import ImageAnswer, Message, NoImage, RestoreRequest
+from pitstop.link.messages import ImageAnswer, Message, NoImage, RestoreRequest, Welcome
 from pitstop.link.wire import Connection, pair
 from pitstop.store.catalog import Catalog
 from pitstop.store.retention import RetentionPolicy
@@ -19,7 +19,7 @@ from pitstop.supervisor.helpers.restoring import Restoring
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.lifecycle.occurrences import Occurrence
 from pitstop.supervisor.trainer.trainer_link import TrainerLink
-from pitstop.supervisor.trainer.trainer_slot import Invitation, TrainerSlot
+from pitstop.supervisor.trainer.trainer_slot import TrainerSlot
 from tests.messages import body_of
 from tests.store.samples import save
 
@@ -69,7 +69,7 @@ def attempt(tmp_path: Path) -> Iterator[_Attempt]:
     link = PersisterLink(plan)
     link.connection, persister = pair()
     ours, trainer = pair()
-    slot = TrainerSlot(EventLoop(), Invitation("", 1, {}, -1, ours.fileno()))
+    slot = TrainerSlot(EventLoop(), Welcome(1, "", 1, {}, -1, ()), ours.fileno())
     restoring = Restoring(Catalog(folder.checkpoints), link, slot)
     assert not list(restoring.begin())
     assert body_of(persister.receive()) == {"checkpoint": ""}

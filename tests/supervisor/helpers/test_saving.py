@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pitstop.events import Event
-from pitstop.link.messages import Persisted, SnapshotReport
+from pitstop.link.messages import Persisted, SnapshotReport, Welcome
 from pitstop.link.wire import Connection
 from pitstop.store.catalog import Catalog
 from pitstop.store.retention import RetentionPolicy
@@ -24,7 +24,7 @@ from pitstop.supervisor.lifecycle.occurrences import Occurrence
 from pitstop.supervisor.lifecycle.table import Trigger
 from pitstop.supervisor.records.losses import NO_LOSSES
 from pitstop.supervisor.records.notices import NO_PERSISTER
-from pitstop.supervisor.trainer.trainer_slot import Invitation, TrainerSlot
+from pitstop.supervisor.trainer.trainer_slot import TrainerSlot
 
 
 class _Link(PersisterLink):
@@ -53,10 +53,11 @@ class _Attempt:
         self.events: list[Event] = []
         self.signals: list[Trigger] = []
         self.event_loop = EventLoop()
-        slot = TrainerSlot(self.event_loop, Invitation("", 1, {}, -1, -1))
+        slot = TrainerSlot(self.event_loop, Welcome(1, "", 1, {}, -1, ()), -1)
         restoring = Restoring(Catalog(run.checkpoints), self.link, slot)
         self.saving = Saving(self.event_loop, self.link, restoring, NO_LOSSES, 10.0)
-        self.saving.start()
+        self.link.start()
+        self.saving.begin()
 
     def hear(self, told: Iterable[Occurrence]) -> None:
         """What the loop of the attempt does with it."""

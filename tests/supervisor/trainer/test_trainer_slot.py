@@ -17,6 +17,7 @@ from pitstop.link.messages import (
     Hello,
     RestoreRequest,
     SnapshotReport,
+    Welcome,
 )
 from pitstop.link.wire import PROTOCOL, Connection, pair
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
@@ -27,7 +28,7 @@ from pitstop.supervisor.lifecycle.occurrences import (
     TrainerLeft,
 )
 from pitstop.supervisor.trainer.trainer_link import refusal
-from pitstop.supervisor.trainer.trainer_slot import Invitation, TrainerSlot
+from pitstop.supervisor.trainer.trainer_slot import TrainerSlot
 from tests.messages import body_of
 
 _HELLO = Hello(PROTOCOL, 5, "3.11", ["x"])
@@ -63,8 +64,8 @@ class _Room:
 @pytest.fixture
 def room() -> Iterator[_Room]:
     event_loop = EventLoop()
-    invitation = Invitation("/run", 3, {}, 12, Beacon.create().fd)
-    trainer_slot = TrainerSlot(event_loop, invitation)
+    welcome = Welcome(1, "/run", 3, {}, 12, ())
+    trainer_slot = TrainerSlot(event_loop, welcome, Beacon.create().fd)
     ours, theirs = pair()
     room = _Room(trainer_slot, event_loop, theirs)
     assert room.offer(ours)

@@ -1,4 +1,4 @@
-"""The user's command: its processes, from the start of the first to the end of the last."""
+"""The user's command: its processes, to the end of the last."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 
-from pitstop.errors import PitstopError
 from pitstop.events import AttemptEnded, AttemptStarted
 from pitstop.observation.observer import Observer
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
@@ -21,35 +20,29 @@ from pitstop.supervisor.records.notices import NO_TRAINING
 
 
 class Command:
-    """Starts the command of one attempt, observes it, and judges its end."""
+    """Observes the command of one attempt, and judges its end."""
 
-    main: TrainerProcess | AdoptedProcess
-    _observer: Observer
     _ending: AttemptEnding
 
     def __init__(
-        self, plan: AttemptPlan, resources: AttemptResources, trainers: TrainerReception
+        self,
+        plan: AttemptPlan,
+        resources: AttemptResources,
+        trainers: TrainerReception,
+        main: TrainerProcess | AdoptedProcess,
     ) -> None:
+        self.main = main
         self.exit_code = 0
         self._plan = plan
         self._resources = resources
         self._lifecycle = resources.lifecycle
         self._trainers = trainers
+        self._observer = Observer(main.pid)
         self._daemonized = False
+        if isinstance(main, AdoptedProcess):
+            resources.event_loop.watch(main, lambda: self._adopted_ended(main))
 
-    def start(self) -> AttemptStarted:
-        """Starts it, or watches the script that asked to be supervised.
-
-        Raises `CommandNotExecutable`, and `EnvironmentFault` where the kernel refuses a process.
-        """
-        try:
-            self.main = self._adopt() if self._plan.request.trainer_pid else self._spawn()
-        except PitstopError:
-            self._resources.persister.finish()
-            raise
-        self._resources.tee.script_started()
-        self._resources.persister.set_trainer(self.main.pid)
-        self._observer = Observer(self.main.pid)
+    def started(self) -> AttemptStarted:
         return self._plan.started(self.main.pid, self._observer.cgroup)
 
     def came_in(self, came: TrainerCameIn) -> tuple[Trigger, ...]:
@@ -138,23 +131,8 @@ class Command:
         ours = {self._resources.persister.pid, mirror.pid if mirror else 0}
         return family.living_descendants(ours)
 
-    def _spawn(self) -> TrainerProcess:
-        return TrainerProcess(
-            self._plan.program,
-            self._plan.request.command,
-            self._plan.environment,
-            self._resources.tee.streams,
-            self._resources.signals.original_mask,
-        )
-
-    def _adopt(self) -> AdoptedProcess:
-        adopted = AdoptedProcess(self._plan.request.trainer_pid)
-
-        def ended() -> Iterator[Occurrence]:
-            self._resources.event_loop.forget(adopted)
-            adopted.collect()
-            adopted.close()
-            return self.collect()
-
-        self._resources.event_loop.watch(adopted, ended)
-        return adopted
+    def _adopted_ended(self, main: AdoptedProcess) -> Iterator[Occurrence]:
+        self._resources.event_loop.forget(main)
+        main.collect()
+        main.close()
+        return self.collect()

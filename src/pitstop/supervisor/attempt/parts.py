@@ -21,7 +21,9 @@ from pitstop.supervisor.helpers.restoring import Restoring
 from pitstop.supervisor.helpers.saving import Saving
 from pitstop.supervisor.lifecycle.occurrences import Occurrence
 from pitstop.supervisor.processes import family
+from pitstop.supervisor.processes.adopted_process import AdoptedProcess
 from pitstop.supervisor.processes.job_watch import JobWatch
+from pitstop.supervisor.processes.trainer_process import TrainerProcess
 from pitstop.supervisor.status.live_status import live_status
 from pitstop.supervisor.status.status import Status
 from pitstop.supervisor.stops.condition_watch import ConditionWatch
@@ -36,7 +38,12 @@ _SAVE_PATIENCE_SECONDS = 10.0
 class AttemptParts:
     """Everything that tells of something, and that something can be done with."""
 
-    def __init__(self, plan: AttemptPlan, resources: AttemptResources) -> None:
+    def __init__(
+        self,
+        plan: AttemptPlan,
+        resources: AttemptResources,
+        main: TrainerProcess | AdoptedProcess,
+    ) -> None:
         loop, persister = resources.event_loop, resources.persister
         patience = min(_SAVE_PATIENCE_SECONDS, plan.grace_seconds)
         self.plan = plan
@@ -51,7 +58,7 @@ class AttemptParts:
         self.hang_monitor = HangMonitor(plan.request.hang, resources.beacon, plan.stacks_file)
         self.job = JobWatch(plan.environment)
         self.condition = ConditionWatch(plan.request.stop_when, plan.history.epochs)
-        self.command = Command(plan, resources, self.trainers)
+        self.command = Command(plan, resources, self.trainers, main)
         self.membership = Membership(resources, self.desk)
         self.gang = GangPart(plan, resources, self.restoring)
         self.stopping = Stopping(

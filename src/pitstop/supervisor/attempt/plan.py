@@ -6,23 +6,18 @@ import os
 import socket
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pitstop.engine.identity import Difference
 from pitstop.events import AttemptStarted, Event, JsonValue, TrainerConnected
 from pitstop.link.beacon import Beacon
+from pitstop.link.messages import Welcome
 from pitstop.link.stacks import ENV_STACKS
+from pitstop.link.wire import PROTOCOL
 from pitstop.record import record
 from pitstop.store.catalog import Catalog
-from pitstop.supervisor.control.control_socket import ControlSocket
-from pitstop.supervisor.helpers.mirror_link import MirrorLink
 from pitstop.supervisor.helpers.persister_link import PersisterLink
-from pitstop.supervisor.lifecycle.event_loop import EventLoop
-from pitstop.supervisor.lifecycle.lifecycle import Lifecycle
-from pitstop.supervisor.membership.cluster_link import ClusterLink
-from pitstop.supervisor.preemption.watch import PreemptionWatch
-from pitstop.supervisor.records.attempt_state import AttemptState
 from pitstop.supervisor.records.best_epoch import best_of
-from pitstop.supervisor.records.event_log import EventLog
 from pitstop.supervisor.records.history import History
 from pitstop.supervisor.records.threads import Threads
 from pitstop.supervisor.runs.command_change import as_event
@@ -32,7 +27,16 @@ from pitstop.supervisor.stops.signals import SignalQueue
 from pitstop.supervisor.stops.time_limit import TimeLimit
 from pitstop.supervisor.terminal.output import Tee
 from pitstop.supervisor.terminal.screen import Screen
-from pitstop.supervisor.trainer.trainer_slot import Invitation
+
+if TYPE_CHECKING:
+    from pitstop.supervisor.control.control_socket import ControlSocket
+    from pitstop.supervisor.helpers.mirror_link import MirrorLink
+    from pitstop.supervisor.lifecycle.event_loop import EventLoop
+    from pitstop.supervisor.lifecycle.lifecycle import Lifecycle
+    from pitstop.supervisor.membership.cluster_link import ClusterLink
+    from pitstop.supervisor.preemption.watch import PreemptionWatch
+    from pitstop.supervisor.records.attempt_state import AttemptState
+    from pitstop.supervisor.records.event_log import EventLog
 
 
 @record
@@ -74,14 +78,15 @@ class AttemptPlan:
         """Whether the script is not ours to end once its training has stopped."""
         return bool(self.request.trainer_pid) and self.request.settings.stop_returns
 
-    def invitation(self, beacon_fd: int) -> Invitation:
-        """What a process that trains is told."""
-        return Invitation(
+    def welcome(self) -> Welcome:
+        """What a process that trains is told, but for what it restores."""
+        return Welcome(
+            protocol=PROTOCOL,
             run_dir=str(self.request.run_dir.absolute()),
             attempt=self.attempt,
             settings=self.request.settings.to_json(),
             lost_from_step=self.history.reached_step,
-            beacon_fd=beacon_fd,
+            points=(),
         )
 
     def started(self, trainer_pid: int, cgroup: str) -> AttemptStarted:
@@ -126,18 +131,29 @@ class AttemptPlan:
 
 
 @record
-class AttemptResources:
+class StartResources:
+    """What the processes of an attempt are started with."""
+
+    signals: SignalQueue
+    beacon: Beacon
+    screen: Screen
+    tee: Tee
+    persister: PersisterLink
+
+    def resize(self) -> None:
+        """Tells the script's terminal how large ours is."""
+        self.screen.resize()
+        self.tee.resize(self.screen.script_size())
+
+
+@record
+class AttemptResources(StartResources):
     """What an attempt works with, opened and closed by `supervise`."""
 
     event_loop: EventLoop
     lifecycle: Lifecycle
-    signals: SignalQueue
     control: ControlSocket
-    beacon: Beacon
     event_log: EventLog
-    screen: Screen
-    tee: Tee
-    persister: PersisterLink
     preemption: PreemptionWatch
     catalog: Catalog
     mirror: MirrorLink | None

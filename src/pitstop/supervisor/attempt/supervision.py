@@ -13,6 +13,8 @@ from pitstop.supervisor.attempt.parts import AttemptParts
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, StopAsked
 from pitstop.supervisor.processes import family
+from pitstop.supervisor.processes.adopted_process import AdoptedProcess
+from pitstop.supervisor.processes.trainer_process import TrainerProcess
 from pitstop.supervisor.records import notices
 from pitstop.supervisor.status.status import Status
 from pitstop.supervisor.stops.signal_actions import Action
@@ -27,14 +29,16 @@ _AGREEING_SECONDS = 0.002
 class Supervision:
     """One attempt, from the start of the command to the end of its last process."""
 
-    def __init__(self, plan: AttemptPlan, resources: AttemptResources) -> None:
-        """Connects the parts and starts the persister, and the command beside it.
-
-        Raises `CommandNotExecutable`, and `EnvironmentFault` where the kernel refuses a process.
-        """
+    def __init__(
+        self,
+        plan: AttemptPlan,
+        resources: AttemptResources,
+        main: TrainerProcess | AdoptedProcess,
+    ) -> None:
+        """Connects the parts; `main` and the persister have been started."""
         self._plan = plan
         self._resources = resources
-        self._parts = AttemptParts(plan, resources)
+        self._parts = AttemptParts(plan, resources, main)
         self._dispatch = Dispatch(self._parts)
         resources.event_loop.watch(resources.signals, self._read_signals)
         self._dispatch.perform(self._start())
@@ -74,15 +78,12 @@ class Supervision:
 
     def _start(self) -> Iterator[Occurrence]:
         parts = self._parts
-        # The persister loads the newest checkpoint right away, beside the script's imports.
-        parts.saving.start()
+        parts.saving.begin()
         yield from parts.restoring.begin()
         parts.mirroring.begin()
-        self._resize()
         parts.membership.begin()
-        started = parts.command.start()
         parts.flight.begin(parts.command.main.pid)
-        yield started
+        yield parts.command.started()
         if parts.job.seen is not None:
             yield parts.job.seen
         yield from self._plan.environment_changes()
@@ -118,7 +119,7 @@ class Supervision:
         elif received.signal is signal.SIGTSTP:
             self._suspend()
         elif received.signal is signal.SIGWINCH:
-            self._resize()
+            self._resources.resize()
         elif received.action is Action.CHECKPOINT:
             taken = self._parts.trainers.ask_checkpoint() is not None
             yield notices.checkpoint_asked(received.signal.name, taken=taken)
@@ -135,12 +136,8 @@ class Supervision:
         self._parts.command.main.suspend()
         self._resources.screen.suspend()
         suspend_self()
-        self._resize()
+        self._resources.resize()
         away_seconds = time.monotonic() - stopped_at
         self._parts.command.main.resume(away_seconds)
         self._parts.stopping.resumed(away_seconds)
         self._parts.trainers.resumed(away_seconds)
-
-    def _resize(self) -> None:
-        self._resources.screen.resize()
-        self._resources.tee.resize(self._resources.screen.script_size())

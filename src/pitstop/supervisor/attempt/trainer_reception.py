@@ -40,7 +40,7 @@ class TrainerReception:
     """Lets a process train, has the next one wait for a moment, and refuses the others."""
 
     def __init__(self, plan: AttemptPlan, resources: AttemptResources) -> None:
-        self.slot = TrainerSlot(resources.event_loop, plan.invitation(resources.beacon.fd))
+        self.slot = TrainerSlot(resources.event_loop, plan.welcome(), resources.beacon.fd)
         self._plan = plan
         self._resources = resources
         self._lifecycle = resources.lifecycle

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import select
 import signal
 import tempfile
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,7 +43,7 @@ class MirrorLink(HelperLink):
     def __init__(self, plan: MirrorPlan) -> None:
         super().__init__()
         self._plan = plan
-        self._holder = uuid.uuid4().hex
+        self._holder = secrets.token_hex(16)
         self._begun = False
         self._words = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
         self.url = plan.url

@@ -94,7 +94,7 @@ class Restoring:
         if trainer is None:
             return
         if self._preloaded is not None and self._preloaded.message == ImageAnswer(checkpoint):
-            trainer.give_image(checkpoint, self._preloaded.fds)
+            trainer.send(self._preloaded.message, *self._preloaded.fds)
             self._drop_preloaded()
             return
         self._asking, self._wanted = trainer, checkpoint
@@ -113,7 +113,7 @@ class Restoring:
         if self._asking is None:
             close_all(received.fds)
         elif isinstance(received.message, ImageAnswer):
-            self._asking.give_image(received.message.checkpoint, received.fds)
+            self._asking.send(received.message, *received.fds)
             close_all(received.fds)
             self._asking, self._wanted = None, ""
         elif isinstance(received.message, NoImage):
@@ -151,7 +151,7 @@ class Restoring:
 
     def _give_no_image(self, reason: str) -> None:
         if self._asking is not None:
-            self._asking.give_no_image(self._wanted, reason)
+            self._asking.send(NoImage(self._wanted, reason))
         self._asking, self._wanted = None, ""
 
     def _become_ready(self, newest: str = "") -> Iterator[Occurrence]:

@@ -56,17 +56,19 @@ class Saving:
     def interval_seconds(self) -> float | None:
         return self._policy.interval_seconds or None
 
-    def start(self) -> None:
-        """Starts the persister; `OSError` where the kernel refuses another process."""
-        self._event_loop.watch(self._persister.start(), self._receive)
+    def begin(self) -> None:
+        """Listens to the persister, which has been started."""
+        if self._persister.connection is not None:
+            self._event_loop.watch(self._persister.connection, self._receive)
 
     def restart(self) -> Iterator[Occurrence]:
         self._policy = self._policy.failed(time.monotonic())
         try:
-            self.start()
+            self._persister.start()
         except OSError:
             yield from self.give_up()
         else:
+            self.begin()
             self._restoring.persister_restarted()
 
     def give_up(self) -> Iterator[Occurrence]:

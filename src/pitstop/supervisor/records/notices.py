@@ -227,11 +227,6 @@ def _outcome(attempt_state: AttemptState) -> str:
     return f": {', '.join([f'epoch {last.epoch + 1}', *shown])}"
 
 
-def completed_line(run_dir: Path) -> str:
-    """For a run that needs no more training."""
-    return f"{run_dir} is complete; --new puts it aside and starts over."
-
-
 def _stop_line(event: StopRequested) -> str:
     if event.source == "setting":
         return "stopping at the step it was told to."

@@ -12,13 +12,10 @@ from pitstop.link.messages import (
     ArenaOffer,
     EventReport,
     Hello,
-    ImageAnswer,
     Message,
-    NoImage,
     RestoreRequest,
     SnapshotReport,
     VitalsReport,
-    Welcome,
 )
 from pitstop.link.wire import PROTOCOL, Connection, Received, close_all
 from pitstop.supervisor.lifecycle.occurrences import ArenaReceived, Occurrence, StopAsked
@@ -62,23 +59,13 @@ class TrainerLink:
         while self.open and not self.lost and select.select([self.connection], [], [], 0)[0]:
             yield from self.receive()
 
-    def welcome(self, welcome: Welcome, beacon_fd: int) -> None:
-        self._send(welcome, beacon_fd)
-
-    def give_image(self, checkpoint: str, fds: tuple[int, ...]) -> None:
-        """Hands a restore point over; the descriptors stay ours."""
-        self._send(ImageAnswer(checkpoint), *fds)
-
-    def give_no_image(self, checkpoint: str, reason: str) -> None:
-        """Tells that a restore point cannot be loaded."""
-        self._send(NoImage(checkpoint, reason))
-
     def close(self) -> None:
         if self.open:
             self.open = False
             self.connection.close()
 
-    def _send(self, message: Message, *fds: int) -> None:
+    def send(self, message: Message, *fds: int) -> None:
+        """Tells it something; the descriptors stay ours."""
         # A trainer that is gone is noticed by the end of its connection.
         if self.open:
             with contextlib.suppress(PeerClosed):

@@ -5,27 +5,15 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
 
 from pitstop.errors import PeerClosed
 from pitstop.link.messages import Hello, Refusal, Welcome
-from pitstop.link.wire import PROTOCOL, Connection
-from pitstop.record import record
+from pitstop.link.wire import Connection
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, TrainerCameIn, TrainerLeft
 from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint
 from pitstop.supervisor.trainer.trainer_link import TrainerLink, refusal
-
-
-@record
-class Invitation:
-    """What every trainer of the attempt is told, but for the restore points; see `Welcome`."""
-
-    run_dir: str
-    attempt: int
-    settings: dict[str, Any]
-    lost_from_step: int
-    beacon_fd: int
 
 
 def refuse(connection: Connection, reason: str) -> None:
@@ -44,10 +32,10 @@ class TrainerSlot:
         left_at: when it was gone, on the monotonic clock; None while it is there.
     """
 
-    def __init__(self, event_loop: EventLoop, invitation: Invitation) -> None:
+    def __init__(self, event_loop: EventLoop, welcome: Welcome, beacon_fd: int) -> None:
         self._event_loop = event_loop
-        self._invitation = invitation
-        self._gang = self._doubt = self._refusal = ""
+        self._welcome = welcome
+        self._beacon_fd = beacon_fd
         self.welcomed = False
         self.link: TrainerLink | None = None
         self.pid = 0
@@ -80,30 +68,19 @@ class TrainerSlot:
 
     def join_gang(self, gang: str, doubt: str) -> None:
         """Who trains here does so as a member of a gang, see `Welcome`."""
-        self._gang, self._doubt = gang, doubt
+        self._welcome = replace(self._welcome, gang=gang, doubt=doubt)
 
     def refuse_resume(self, reason: str) -> None:
         """Who trains here may not go on, see `Welcome`."""
-        self._refusal = reason
+        self._welcome = replace(self._welcome, refusal=reason)
 
     def welcome(self, points: tuple[ChosenCheckpoint, ...]) -> None:
         """Lets the trainer begin, once it is there and the restore points are known."""
         if self.welcomed or self.link is None:
             return
         self.welcomed = True
-        invitation = self._invitation
-        welcome = Welcome(
-            PROTOCOL,
-            invitation.run_dir,
-            invitation.attempt,
-            invitation.settings,
-            invitation.lost_from_step,
-            [point.to_json() for point in points],
-            self._gang,
-            self._doubt,
-            self._refusal,
-        )
-        self.link.welcome(welcome, invitation.beacon_fd)
+        welcome = replace(self._welcome, points=[point.to_json() for point in points])
+        self.link.send(welcome, self._beacon_fd)
 
     def drain(self) -> Iterator[Occurrence]:
         """Everything that a trainer which is gone has said; then the slot is free."""
