@@ -13,9 +13,10 @@ import math
 import os
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 from pitstop.errors import RunFolderInvalid
 from pitstop.events import Event, JsonValue, from_record, to_record
@@ -25,6 +26,7 @@ from pitstop.record import record
 
 _SUFFIX = ',"crc32":"{:08x}"}}\n'
 _SUFFIX_BYTES = len(_SUFFIX.format(0))
+_Event = TypeVar("_Event", bound=Event)
 
 
 @record
@@ -34,6 +36,11 @@ class Entry:
     time_seconds: float
     attempt: int
     event: Event
+
+
+def events_of(entries: Iterable[Entry], kind: type[_Event]) -> list[_Event]:
+    """The events of a kind, in order."""
+    return [entry.event for entry in entries if isinstance(entry.event, kind)]
 
 
 @record

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -69,6 +68,8 @@ def find_remote_runs(place: RemotePlace) -> list[RemotePlace]:
 
 def _read(*words: str) -> list[str]:
     """Asks a process of its own: what it loads is large, and need not be installed."""
+    import subprocess
+
     answered = subprocess.run(
         [sys.executable, "-P", "-m", _READER, *words],
         env=own_environment(os.environ),

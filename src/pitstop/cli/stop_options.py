@@ -6,9 +6,8 @@ import click
 
 from pitstop.cli.option_group import option_group
 from pitstop.cli.quantities import SECONDS, SIGNAL_ACTION
-from pitstop.supervisor.preemption.watch import CHOICES
 from pitstop.supervisor.stops.signal_actions import SignalActions
-from pitstop.supervisor.stops.stop_policy import StopPolicy
+from pitstop.supervisor.stops.stop_policy import PREEMPTION_CHOICES, StopPolicy
 
 
 def _policy(
@@ -47,7 +46,7 @@ stop_options = option_group(
     ),
     click.option(
         "--preemption",
-        type=click.Choice(CHOICES),
+        type=click.Choice(PREEMPTION_CHOICES),
         default="auto",
         help="Whose notices that the machine is taken away are followed.  [default: auto, those "
         "of the cloud that the machine's firmware names]",

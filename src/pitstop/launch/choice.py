@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pitstop.engine.identity import Difference
-from pitstop.errors import RunFolderUnwritable, RunNotFound, UserError
-from pitstop.store.disk_fault import explain
+from pitstop.errors import RunNotFound, UserError
 from pitstop.store.gang_folder import GangFolder, Shape, create, is_gang, open_gang
 from pitstop.store.lock import RunLock, own_record
-from pitstop.store.names import first_free, numbered_names
-from pitstop.store.run_folder import open_existing
+from pitstop.store.run_folder import archive, open_existing
 from pitstop.supervisor.processes.command_line import run_name
 from pitstop.supervisor.runs.admission import CommandChanged, changes_since, present_command
 from pitstop.supervisor.runs.choice import RUNS, RunChoice, alone, is_taken, numbered, of_name
@@ -62,7 +60,7 @@ def claim(
     lock = RunLock.acquire(gang.lock, own_record())
     if not new or not any(member.exists() for member in gang.members):
         return gang, lock
-    _archive(path)
+    archive(path)
     lock.close()
     return claim(path, shape, command, new=False, takes=takes)
 
@@ -89,14 +87,3 @@ def _changes(gang: GangFolder, now: StartedCommand) -> tuple[Difference, ...]:
         return changes_since(open_existing(gang.members[0]), now)
     except RunNotFound:
         return changes(command_of(gang.command, "", {}), now, moved=False)
-
-
-def _archive(path: Path) -> None:
-    path = path.resolve()
-    try:
-        path.rename(first_free(path.parent, numbered_names(path.name, first=1)))
-    except OSError as error:
-        fault = explain(error)
-        raise RunFolderUnwritable(
-            f"{path} cannot be put aside: {fault.cause}.", fault.remedy
-        ) from error

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 
 from pitstop.errors import CheckpointCorrupt, EnvironmentFault, RunFolderUnwritable
 from pitstop.record import record
-from pitstop.store.disk_fault import explain
+from pitstop.store.disk_fault import explained
 from pitstop.store.filesystem import REAL_FILESYSTEM, Filesystem, replace_file
 from pitstop.store.manifest import MANIFEST_FILE, Manifest, decode
 from pitstop.store.names import (
@@ -139,25 +138,15 @@ class Catalog:
             self._filesystem.remove_tree(hidden)
 
     def _names(self) -> list[str]:
-        try:
+        with (
+            explained(f"{self.checkpoints_dir} cannot be read", EnvironmentFault),
+            contextlib.suppress(FileNotFoundError),
+        ):
             return sorted(path.name for path in self.checkpoints_dir.iterdir() if path.is_dir())
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            fault = explain(error)
-            raise EnvironmentFault(
-                f"{self.checkpoints_dir} cannot be read: {fault.cause}.", fault.remedy
-            ) from error
+        return []
 
-    @contextlib.contextmanager
-    def _changing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            fault = explain(error)
-            raise RunFolderUnwritable(
-                f"{self.checkpoints_dir} cannot be changed: {fault.cause}.", fault.remedy
-            ) from error
+    def _changing(self) -> contextlib.AbstractContextManager[None]:
+        return explained(f"{self.checkpoints_dir} cannot be changed", RunFolderUnwritable)
 
 
 def _identity(path: Path) -> _Identity:

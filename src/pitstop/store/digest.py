@@ -102,10 +102,13 @@ class StreamHasher:
         self._hasher = ChunkHasher()
         self.chunks: dict[str, bytes] = {}
 
-    def update(self, data: memoryview) -> None:
-        """Takes the next bytes; `chunks` holds each tensor that is complete."""
+    def update(self, data: memoryview) -> list[str]:
+        """Takes the next bytes; the tensors that are complete now, whose digests `chunks` holds."""
+        complete = []
         for name, part, ends in self._splitter.split(data):
             self._hasher.update(part)
             if ends:
                 self.chunks[name] = self._hasher.finish()
                 self._hasher = ChunkHasher()
+                complete.append(name)
+        return complete

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from pitstop.errors import EnvironmentFault
 from pitstop.record import record
 
 
@@ -69,3 +71,13 @@ def explain(error: OSError) -> DiskFault:
     number = error.errno or 0
     fallback = DiskFault(os.strerror(number), f"Check the disk, {_ELSEWHERE}")
     return _FAULTS.get(number, fallback)
+
+
+@contextlib.contextmanager
+def explained(what: str, kind: type[EnvironmentFault], then: str = "") -> Iterator[None]:
+    """An OSError becomes an error of this kind: what cannot be done, why, and the remedy."""
+    try:
+        yield
+    except OSError as error:
+        fault = explain(error)
+        raise kind(f"{what}: {fault.cause}.", f"{fault.remedy} {then}".rstrip()) from error

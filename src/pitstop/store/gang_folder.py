@@ -14,7 +14,7 @@ from pitstop.events import JsonValue
 from pitstop.machine.regular_file import NoRegularFile, read_regular
 from pitstop.masking import masked_words
 from pitstop.record import record
-from pitstop.store.disk_fault import explain
+from pitstop.store.disk_fault import explained
 from pitstop.store.filesystem import replace_file
 from pitstop.store.format import GANG_KIND, check_format, format_members
 from pitstop.store.run_folder import GANG_FILE, LOCK_FILE
@@ -106,15 +106,10 @@ def create(path: Path, shape: Shape, command: Sequence[str]) -> GangFolder:
         "command": list(words),
         "created_seconds": gang.created_seconds,
     }
-    try:
+    with explained(f"The folder {path} cannot be written", RunFolderUnwritable):
         _check_unused(path)
         (path / MEMBERS_DIR).mkdir(parents=True, exist_ok=True)
         replace_file(path / GANG_FILE, (json.dumps(record, indent=2) + "\n").encode())
-    except OSError as error:
-        fault = explain(error)
-        raise RunFolderUnwritable(
-            f"The folder {path} cannot be written: {fault.cause}.", fault.remedy
-        ) from error
     return gang
 
 

@@ -22,51 +22,31 @@ from pitstop.errors import InternalFault
 from pitstop.events import JsonValue
 from pitstop.record import record
 
-DTYPE_WIDTH_BYTES: Mapping[str, int] = MappingProxyType(
-    {
-        "F64": 8,
-        "I64": 8,
-        "U64": 8,
-        "F32": 4,
-        "I32": 4,
-        "U32": 4,
-        "F16": 2,
-        "BF16": 2,
-        "I16": 2,
-        "U16": 2,
-        "F8_E4M3": 1,
-        "F8_E5M2": 1,
-        "I8": 1,
-        "U8": 1,
-        "BOOL": 1,
-    }
+_DTYPES = (
+    ("F64", "float64", 8),
+    ("I64", "int64", 8),
+    ("U64", "uint64", 8),
+    ("F32", "float32", 4),
+    ("I32", "int32", 4),
+    ("U32", "uint32", 4),
+    ("F16", "float16", 2),
+    ("BF16", "bfloat16", 2),
+    ("I16", "int16", 2),
+    ("U16", "uint16", 2),
+    ("F8_E4M3", "float8_e4m3fn", 1),
+    ("F8_E5M2", "float8_e5m2", 1),
+    ("I8", "int8", 1),
+    ("U8", "uint8", 1),
+    ("BOOL", "bool", 1),
 )
+
+DTYPE_WIDTH_BYTES: Mapping[str, int] = {code: width for code, _, width in _DTYPES}
 """Bytes of one element, by safetensors dtype code."""
 
-DTYPE_NAMES: Mapping[str, str] = MappingProxyType(
-    {
-        "F64": "float64",
-        "I64": "int64",
-        "U64": "uint64",
-        "F32": "float32",
-        "I32": "int32",
-        "U32": "uint32",
-        "F16": "float16",
-        "BF16": "bfloat16",
-        "I16": "int16",
-        "U16": "uint16",
-        "F8_E4M3": "float8_e4m3fn",
-        "F8_E5M2": "float8_e5m2",
-        "I8": "int8",
-        "U8": "uint8",
-        "BOOL": "bool",
-    }
-)
+DTYPE_NAMES: Mapping[str, str] = {code: name for code, name, _ in _DTYPES}
 """What NumPy and TensorFlow call a type, by safetensors dtype code."""
 
-DTYPE_CODES: Mapping[str, str] = MappingProxyType(
-    {name: code for code, name in DTYPE_NAMES.items()}
-)
+DTYPE_CODES: Mapping[str, str] = {name: code for code, name, _ in _DTYPES}
 """The other way round."""
 
 DATA_ALIGNMENT_BYTES = 64

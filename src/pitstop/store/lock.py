@@ -13,7 +13,6 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from pitstop.errors import RunFolderUnwritable, RunInUse
 from pitstop.machine.own_process import is_there, start_time_ticks
 from pitstop.machine.regular_file import NoRegularFile, open_regular
 from pitstop.record import record
-from pitstop.store.disk_fault import explain
+from pitstop.store.disk_fault import explained
 
 _TRIES = 5
 _PAUSE_SECONDS = 0.01
@@ -62,7 +61,7 @@ class RunLock:
         With `inheritable`, programs that this process starts can hold the lock too.  Raises
         `RunInUse` or `RunFolderUnwritable`.
         """
-        with _failures_explained(path):
+        with explained(f"The lock {path} cannot be taken", RunFolderUnwritable):
             lock = cls(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
             with contextlib.ExitStack() as unless_held:
                 unless_held.callback(lock.close)
@@ -99,17 +98,6 @@ class RunLock:
                 return True
             time.sleep(_PAUSE_SECONDS)
         return False
-
-
-@contextlib.contextmanager
-def _failures_explained(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        fault = explain(error)
-        raise RunFolderUnwritable(
-            f"The lock {path} cannot be taken: {fault.cause}.", fault.remedy
-        ) from error
 
 
 def read_lock(path: Path) -> LockRecord | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 PIECE_BYTES = 8 << 20
 """Bytes read at a time: small enough to stay in a CPU cache, large enough for a disk."""
@@ -28,6 +27,8 @@ def read_ahead(fd: int, offset_bytes: int, size_bytes: int) -> Iterator[memoryvi
     if count == 1:
         yield read(0)
         return
+    from concurrent.futures import ThreadPoolExecutor
+
     os.posix_fadvise(fd, offset_bytes, size_bytes, os.POSIX_FADV_SEQUENTIAL)
     with ThreadPoolExecutor(1, "pitstop-reader") as pool:
         ahead = pool.submit(read, 0)

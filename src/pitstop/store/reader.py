@@ -14,7 +14,7 @@ from xxhash import xxh3_64_hexdigest
 
 from pitstop.errors import CheckpointCorrupt, EnvironmentFault
 from pitstop.machine.regular_file import open_regular
-from pitstop.store.digest import ChunkHasher, StreamSplitter, checksum
+from pitstop.store.digest import StreamHasher, checksum
 from pitstop.store.disk_fault import explain
 from pitstop.store.image import (
     LENGTH_BYTES,
@@ -169,29 +169,6 @@ def opened(path: Path, name: str) -> Iterator[BinaryIO]:
         ) from error
 
 
-class _TensorCheck:
-    """Compares the tensors of a stream with their checksums as they end."""
-
-    def __init__(self, path: Path, manifest: Manifest) -> None:
-        self._path = path
-        self._manifest = manifest
-        self._chunked = ChunkHasher()
-        self.chunks: dict[str, bytes] = {}
-
-    def update(self, splitter: StreamSplitter, data: memoryview) -> None:
-        for name, part, ends in splitter.split(data):
-            self._chunked.update(part)
-            if ends:
-                self._finish(name)
-
-    def _finish(self, name: str) -> None:
-        chunks = self._chunked.finish()
-        if checksum(chunks) != self._manifest.tensors[name].xxh3_64:
-            raise CheckpointCorrupt(self._path, f"tensor {name!r} does not match its checksum")
-        self.chunks[name] = chunks
-        self._chunked = ChunkHasher()
-
-
 def _read_checked(
     path: Path,
     manifest: Manifest,
@@ -199,15 +176,20 @@ def _read_checked(
     sink: Callable[[memoryview], None],
 ) -> dict[str, bytes]:
     names = [place.spec.name for place in image.placements]
-    splitter = StreamSplitter((name, manifest.tensors[name].size_bytes) for name in names)
-    check = _TensorCheck(path, manifest)
+    hasher = StreamHasher((name, manifest.tensors[name].size_bytes) for name in names)
+
+    def check(complete: Iterable[str]) -> None:
+        for name in complete:
+            if checksum(hasher.chunks[name]) != manifest.tensors[name].xxh3_64:
+                raise CheckpointCorrupt(path, f"tensor {name!r} does not match its checksum")
+
     parts = (part for name in names for part in manifest.tensors[name].parts)
     with contextlib.closing(_pieces(path, parts)) as pieces:
         for piece in pieces:
-            check.update(splitter, piece)
+            check(hasher.update(piece))
             sink(piece)
-    check.update(splitter, memoryview(b""))
-    return check.chunks
+    check(hasher.update(memoryview(b"")))
+    return hasher.chunks
 
 
 def _pieces(path: Path, parts: Iterable[Part]) -> Generator[memoryview]:

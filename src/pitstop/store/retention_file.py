@@ -6,7 +6,7 @@ import json
 
 from pitstop.errors import RunFolderUnwritable
 from pitstop.machine.regular_file import read_regular
-from pitstop.store.disk_fault import explain
+from pitstop.store.disk_fault import explained
 from pitstop.store.filesystem import replace_file
 from pitstop.store.retention import RetentionPolicy
 from pitstop.store.run_folder import ATTEMPTS_DIR, RunFolder
@@ -21,13 +21,8 @@ def write_policy(folder: RunFolder, attempt: int, policy: RetentionPolicy) -> No
         RunFolderUnwritable: the disk refused.
     """
     path = folder.attempt_dir(attempt) / RETENTION_FILE
-    try:
+    with explained(f"{path} cannot be written", RunFolderUnwritable):
         replace_file(path, json.dumps(policy.to_json()).encode() + b"\n")
-    except OSError as error:
-        fault = explain(error)
-        raise RunFolderUnwritable(
-            f"{path} cannot be written: {fault.cause}.", fault.remedy
-        ) from error
 
 
 def last_policy(folder: RunFolder) -> RetentionPolicy:

@@ -13,7 +13,7 @@ from pitstop.errors import RunFolderInvalid, RunFolderUnwritable, RunNotFound
 from pitstop.machine.regular_file import NoRegularFile, read_regular
 from pitstop.masking import masked_words
 from pitstop.record import record
-from pitstop.store.disk_fault import explain
+from pitstop.store.disk_fault import explain, explained
 from pitstop.store.filesystem import REAL_FILESYSTEM, replace_file
 from pitstop.store.identity import RunIdentity, decode, encode
 from pitstop.store.names import first_free, numbered_names
@@ -83,18 +83,18 @@ class RunFolder:
         return attempt
 
     def archive(self) -> Path:
-        """Moves the run out of the way, to RUN.1, RUN.2, ...; its new place.
+        return archive(self.path)
 
-        Raises:
-            RunFolderUnwritable: the disk refused.
-        """
-        # A relative path like "." has no name of its own to number.
-        path = self.path.resolve()
-        with _writing(path):
-            target = first_free(path.parent, numbered_names(path.name, first=1))
-            path.rename(target)
-            REAL_FILESYSTEM.sync_dir(target.parent)
-        return target
+
+def archive(path: Path) -> Path:
+    """Moves a folder out of the way, to RUN.1, RUN.2, ...; its new place."""
+    # A relative path like "." has no name of its own to number.
+    path = path.resolve()
+    with _writing(path):
+        target = first_free(path.parent, numbered_names(path.name, first=1))
+        path.rename(target)
+        REAL_FILESYSTEM.sync_dir(target.parent)
+    return target
 
 
 def open_or_create(path: Path, command: Sequence[str], cwd: Path, entropy: str = "") -> RunFolder:
@@ -205,12 +205,5 @@ def _check_writable(path: Path) -> None:
             pass
 
 
-@contextlib.contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        fault = explain(error)
-        raise RunFolderUnwritable(
-            f"The run folder {path} cannot be written: {fault.cause}.", fault.remedy
-        ) from error
+def _writing(path: Path) -> contextlib.AbstractContextManager[None]:
+    return explained(f"The run folder {path} cannot be written", RunFolderUnwritable)

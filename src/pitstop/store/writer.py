@@ -7,7 +7,7 @@ folder, then the folder's names, and then one rename makes it a checkpoint.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
@@ -16,7 +16,7 @@ from xxhash import xxh3_64_hexdigest
 
 from pitstop.errors import CheckpointWriteFailed, InternalFault
 from pitstop.store.digest import StreamHasher, checksum
-from pitstop.store.disk_fault import explain
+from pitstop.store.disk_fault import explained
 from pitstop.store.filesystem import REAL_FILESYSTEM, Filesystem, created_file
 from pitstop.store.image import Image
 from pitstop.store.increment import Extent, PreviousCheckpoint, WritePlan, plan_whole
@@ -157,16 +157,12 @@ class CheckpointWriter:
             self._filesystem.remove_tree(self._partial_dir)
             self._filesystem.make_dir(self._partial_dir)
 
-    @contextlib.contextmanager
-    def _failures_explained(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            fault = explain(error)
-            raise CheckpointWriteFailed(
-                f"No checkpoint could be written to {self._checkpoints_dir}: {fault.cause}.",
-                f"{fault.remedy} The checkpoints before it are intact.",
-            ) from error
+    def _failures_explained(self) -> contextlib.AbstractContextManager[None]:
+        return explained(
+            f"No checkpoint could be written to {self._checkpoints_dir}",
+            CheckpointWriteFailed,
+            "The checkpoints before it are intact.",
+        )
 
 
 def _copy(

@@ -322,10 +322,10 @@ def _open_mirror(
     """Brings the run folder here, if the run has a mirror that is newer."""
     if not request.mirror:
         return None
-    from pitstop.supervisor.helpers.mirror_link import MirrorLink, MirrorPlan
+    from pitstop.supervisor.helpers.mirror_link import MirrorLink
 
-    plan = MirrorPlan(request.mirror, request.run_dir, request.new)
-    link = stack.enter_context(closing(MirrorLink(plan)))
+    link = MirrorLink(request.mirror, request.run_dir, new=request.new)
+    stack.enter_context(closing(link))
     link.open(say)
     return link
 

@@ -7,9 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.supervisor.preemption.cloud import AmazonCloud, AzureCloud, GoogleCloud, ask, detect
+from pitstop.supervisor.preemption.cloud import (
+    CLOUDS,
+    AmazonCloud,
+    AzureCloud,
+    GoogleCloud,
+    ask,
+    detect,
+)
 from pitstop.supervisor.preemption.cloud_notice import PreemptionNotice
 from pitstop.supervisor.preemption.metadata_server import MetadataServer, MetadataUnavailable
+from pitstop.supervisor.stops.stop_policy import PREEMPTION_CHOICES
 from tests.supervisor.metadata import NAME, Amazon, Azure, Google, serving
 
 _NOW = 1_764_000_000.0
@@ -176,3 +184,7 @@ def test_nobody_answers() -> None:
 def test_what_is_refused_is_told() -> None:
     with serving(Google, "FALSE") as metadata, pytest.raises(MetadataUnavailable, match="403"):
         ask(AmazonCloud(), MetadataServer(metadata.url), _NOW)
+
+
+def test_every_cloud_can_be_chosen() -> None:
+    assert ("auto", "none", *CLOUDS) == PREEMPTION_CHOICES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from pitstop.supervisor.attempt.command import Command
 from pitstop.supervisor.attempt.flight import Flight
@@ -77,7 +77,7 @@ class AttemptParts:
             snapshot_backing=resources.persister.arena_backing,
             leader=resources.cluster.leader,
             members=resources.cluster.members,
-            **asdict(hangs),
+            **hangs,
         )
         state, progress = resources.lifecycle.state, resources.beacon.progress()
         now = live_status(identity, state, resources.attempt_state, progress, time.time())

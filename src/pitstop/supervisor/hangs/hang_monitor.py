@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pitstop.events import Event, TrainingStalled, TrainingWentOn, WorkerDied
 from pitstop.link.beacon import Beacon, Progress
@@ -24,16 +25,6 @@ _BUSY_SHARE = 0.2
 _BUSY_BYTES_PER_SECOND = 1e6
 _STOPPED_SECONDS = 5.0
 """A process that is suspended for longer is told of."""
-
-
-@record
-class WatchReport:
-    """What there is to say of the watch at one moment; the attributes are those of `Status`."""
-
-    on_hang: str = ""
-    silent_seconds: float | None = None
-    patience_seconds: float | None = None
-    standstill: str = ""
 
 
 @record
@@ -80,18 +71,19 @@ class HangMonitor:
             self._told = None
         return went_on if self._told else (*went_on, *self._judge(now_seconds, pid, progress))
 
-    def report(self, now_seconds: float, pid: int) -> WatchReport:
+    def report(self, now_seconds: float, pid: int) -> dict[str, Any]:
+        """What there is to say now, by the fields of `Status`."""
         if not self._policy.after_seconds:
-            return WatchReport()
-        report = WatchReport(self._policy.action)
+            return {}
+        report: dict[str, Any] = {"on_hang": self._policy.action}
         if self._silence.last is None or not pid:
             return report
         patience = watchdog.patience_seconds(self._silence, self._policy.after_seconds)
-        report = replace(report, patience_seconds=round(patience, 1))
+        report |= {"patience_seconds": round(patience, 1)}
         if self._told is None:
-            return replace(report, silent_seconds=round(self._silence.seconds, 1))
+            return report | {"silent_seconds": round(self._silence.seconds, 1)}
         silent = round(self._told.seconds_at(now_seconds), 1)
-        return replace(report, silent_seconds=silent, standstill=self._told.place)
+        return report | {"silent_seconds": silent, "standstill": self._told.place}
 
     def close(self) -> None:
         self._question.close()

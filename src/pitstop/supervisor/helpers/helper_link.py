@@ -72,7 +72,8 @@ class HelperLink:
         self.connection = ours
         return ours
 
-    def _send(self, message: Message, *fds: int) -> None:
+    def send(self, message: Message, *fds: int) -> None:
+        """Tells it something; the descriptors stay ours."""
         # One that is gone is noticed by the end of its connection.
         if self.connection is not None:
             with contextlib.suppress(PeerClosed):

@@ -12,9 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pitstop.errors import EnvironmentFault, PeerClosed, UserError
-from pitstop.link.messages import Abandon, Begin, Changed, Finish, NotOpened, Say
+from pitstop.link.messages import Abandon, Begin, NotOpened, Say
 from pitstop.link.wire import Connection
-from pitstop.record import record
 from pitstop.supervisor.helpers.helper_link import HelperLink, spawn_module
 
 _MODULE = "pitstop.remote.uploader"
@@ -22,38 +21,25 @@ _EXIT_SECONDS = 6.0
 _WORDS_BYTES = 4096
 
 
-@record
-class MirrorPlan:
-    """What an uploader is started for.
-
-    Attributes:
-        url: where the mirror is.
-        run_dir: the local folder.
-        new: the user wants to begin anew.
-    """
-
-    url: str
-    run_dir: Path
-    new: bool = False
-
-
 class MirrorLink(HelperLink):
     """One uploader at a time, replaced when it dies."""
 
-    def __init__(self, plan: MirrorPlan) -> None:
+    def __init__(self, url: str, run_dir: Path, *, new: bool) -> None:
+        """`new`: the user wants to begin anew."""
         super().__init__()
-        self._plan = plan
+        self.url = url
+        self._run_dir = run_dir
+        self._new = new
         self._holder = secrets.token_hex(16)
         self._begun = False
         self._words = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
-        self.url = plan.url
 
     def open(self, say: Callable[[str], None]) -> None:
         """Starts the uploader, waits until the local folder can be used; `say` tells the user.
 
         Raises `UserError` where the mirror is in use or of another run, else `EnvironmentFault`.
         """
-        connection = self._start_uploader(*(["--new"] if self._plan.new else []))
+        connection = self._start_uploader(*(["--new"] if self._new else []))
         try:
             while isinstance(message := connection.receive().message, Say):
                 say(message.line)
@@ -73,19 +59,7 @@ class MirrorLink(HelperLink):
         """The local folder is ours: send what is in it; later attempts need not say so again."""
         if not self._begun:
             self._begun = True
-            self._send(Begin())
-
-    def changed(self) -> None:
-        """There is a new checkpoint."""
-        self._send(Changed())
-
-    def finish(self) -> None:
-        """Send what is left, and end."""
-        self._send(Finish())
-
-    def abandon(self, reason: str) -> None:
-        """Say what is left, and end."""
-        self._send(Abandon(reason))
+            self.send(Begin())
 
     def last_words(self) -> str:
         """The last line that it wrote to its standard error."""
@@ -96,7 +70,7 @@ class MirrorLink(HelperLink):
 
     def close(self) -> None:
         """Ends it; what has not been sent is sent by the next attempt."""
-        self._send(Abandon("the run has ended"))
+        self.send(Abandon("the run has ended"))
         self.lost()
         if self.pid:
             _end(self.pid)
@@ -109,8 +83,8 @@ class MirrorLink(HelperLink):
     def _spawn(self, fd: int, flags: tuple[str, ...]) -> int:
         options: dict[str, object] = {
             "--fd": fd,
-            "--url": self._plan.url,
-            "--run-dir": self._plan.run_dir,
+            "--url": self.url,
+            "--run-dir": self._run_dir,
             "--holder": self._holder,
         }
         return spawn_module(_MODULE, options, self._words.fileno(), [fd], flags=flags)

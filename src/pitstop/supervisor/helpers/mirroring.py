@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pitstop.errors import PeerClosed
 from pitstop.events import CheckpointCommitted, Event, UploadGivenUp, from_record
-from pitstop.link.messages import EventReport
+from pitstop.link.messages import Abandon, Changed, EventReport, Finish
 from pitstop.supervisor.helpers.mirror_link import MirrorLink
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.lifecycle.occurrences import Occurrence
@@ -54,7 +54,7 @@ class Mirroring:
 
     def recorded(self, event: Event) -> None:
         if self._link is not None and isinstance(event, CheckpointCommitted):
-            self._link.changed()
+            self._link.send(Changed())
 
     def finish(self, patience: float) -> Iterator[Occurrence]:
         """Waits until the mirror holds everything, or until the time is over.
@@ -65,7 +65,7 @@ class Mirroring:
             return
         self._finishing = True
         self._ends_at_seconds = time.monotonic() + patience
-        self._link.finish()
+        self._link.send(Finish())
         while self._link.connection is not None and time.monotonic() < self._ends_at_seconds:
             yield from self._event_loop.turn(_TURN_SECONDS)
         yield from self._abandon(self._link)
@@ -81,7 +81,7 @@ class Mirroring:
             self._event_loop.forget(self._link.connection)
 
     def _abandon(self, link: MirrorLink) -> Iterator[Occurrence]:
-        link.abandon(self._reason)
+        link.send(Abandon(self._reason))
         give_up_at = time.monotonic() + _LAST_ANSWER_SECONDS
         while link.connection is not None and time.monotonic() < give_up_at:
             yield from self._event_loop.turn(_TURN_SECONDS)
@@ -118,7 +118,7 @@ class Mirroring:
             return
         self.begin()
         if self._finishing:
-            link.finish()
+            link.send(Finish())
 
     def _leave(self, link: MirrorLink) -> None:
         self.close()

@@ -8,7 +8,7 @@ import os
 import signal
 from pathlib import Path
 
-from pitstop.link.messages import ArenaOffer, Finish, Keep, Load, Persist, TrainerPid
+from pitstop.link.messages import ArenaOffer, Finish, Keep, TrainerPid
 from pitstop.link.wire import Connection
 from pitstop.record import record
 from pitstop.store.retention import RetentionPolicy
@@ -66,41 +66,33 @@ class PersisterLink(HelperLink):
         if self._trainer_pid:
             self.set_trainer(self._trainer_pid)
         if self._arena is not None:
-            self._send(self._arena.offer, self._arena.fd)
+            self.send(self._arena.offer, self._arena.fd)
         if self._kept:
-            self._send(Keep(self._kept))
+            self.send(Keep(self._kept))
         return ours
 
     def set_trainer(self, pid: int) -> None:
         """Tells whom to wait for when the supervisor itself is gone."""
         self._trainer_pid = pid
-        self._send(TrainerPid(pid))
+        self.send(TrainerPid(pid))
 
     def set_arena(self, offer: ArenaOffer, fd: int) -> None:
         """Hands a trainer's arena over; the descriptor is ours from now on."""
         if self._arena is not None:
             os.close(self._arena.fd)
         self._arena = _Arena(offer, fd)
-        self._send(offer, fd)
+        self.send(offer, fd)
 
     def keep(self, checkpoint: str) -> None:
         """Has it keep a checkpoint that others need, and not the one before any more."""
         if checkpoint:
             self._kept = checkpoint
-            self._send(Keep(checkpoint))
-
-    def load(self, checkpoint: str) -> None:
-        """Asks for a verified image; an empty name asks for the newest good one."""
-        self._send(Load(checkpoint))
-
-    def persist(self, reason: str) -> None:
-        """Asks to make the newest whole snapshot durable."""
-        self._send(Persist(reason))
+            self.send(Keep(checkpoint))
 
     def finish(self) -> None:
         """Asks it to end when all that was asked before is done."""
         self._finishing = True
-        self._send(Finish())
+        self.send(Finish())
 
     def leave(self) -> None:
         """Does not wait for it any more; it ends by itself when all is done, or never."""

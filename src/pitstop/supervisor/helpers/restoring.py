@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pitstop.link.messages import ImageAnswer, NoImage, RestoreRequest
+from pitstop.link.messages import ImageAnswer, Load, NoImage, RestoreRequest
 from pitstop.link.wire import Received, close_all
 from pitstop.store.catalog import Catalog
 from pitstop.supervisor.helpers.persister_link import PersisterLink
@@ -45,7 +45,7 @@ class Restoring:
         """Starts to load the newest good checkpoint, if there is any."""
         if not self._catalog.entries():
             return self._become_ready()
-        self._persister.load("")
+        self._persister.send(Load(""))
         return ()
 
     def came_in(self, _: TrainerCameIn) -> None:
@@ -67,7 +67,7 @@ class Restoring:
             self._verdicts[name] = True
         elif name != self._verifying:
             self._verifying = name
-            self._persister.load(name)
+            self._persister.send(Load(name))
 
     def verdict(self, name: str) -> bool | None:
         """Whether a checkpoint is whole, once it was read."""
@@ -101,7 +101,7 @@ class Restoring:
         if self._persister.connection is None:
             self._give_no_image(_NOBODY_LOADS)
         else:
-            self._persister.load(checkpoint)
+            self._persister.send(Load(checkpoint))
 
     def answered(self, received: Received) -> Iterable[Occurrence]:
         """The persister has loaded something (`ImageAnswer`), or says why not (`NoImage`)."""
@@ -123,9 +123,9 @@ class Restoring:
     def persister_restarted(self) -> None:
         """Asks again for what the persister that died has not answered."""
         if not self.ready:
-            self._persister.load("")
+            self._persister.send(Load(""))
         elif self._verifying or self._wanted:
-            self._persister.load(self._verifying or self._wanted)
+            self._persister.send(Load(self._verifying or self._wanted))
 
     def persister_given_up(self) -> Iterable[Occurrence]:
         """Nothing more can be loaded: nobody must wait for it."""

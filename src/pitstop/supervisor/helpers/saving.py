@@ -11,6 +11,7 @@ from pitstop.link.messages import (
     EventReport,
     ImageAnswer,
     NoImage,
+    Persist,
     Persisted,
     PersistFailed,
     SnapshotReport,
@@ -101,13 +102,13 @@ class Saving:
         reason = self._policy.due(time.monotonic())
         if reason and self._persister.connection is not None:
             self._policy = self._policy.asked()
-            self._persister.persist(reason)
+            self._persister.send(Persist(reason))
 
     def persist_last(self, reason: str) -> Iterator[Occurrence]:
         """Asks for what the trainer has left; a reason of the snapshot's own wins."""
         if self._again_at != _NEVER:
             yield from self._try_again()
-        self._persister.persist(self._policy.urgent or reason)
+        self._persister.send(Persist(self._policy.urgent or reason))
 
     def finish(self) -> tuple[Occurrence, ...]:
         """Asks the persister to end; without one, there is nothing to wait for."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
 
 from pitstop.supervisor.preemption import cloud_notice
 from pitstop.supervisor.preemption.cloud_notice import MalformedNotice, PreemptionNotice
@@ -27,33 +27,22 @@ _NOT_FOUND = 404
 _UNAUTHORIZED = 401
 
 
-class Cloud(Protocol):
-    """One cloud.
-
-    Attributes:
-        title: what it is called.
-        interval_seconds: how often its metadata server is asked.
-    """
+class Cloud(ABC):
+    """One cloud; questions raise `MetadataUnavailable` where its server does not answer."""
 
     title: str
     interval_seconds: float
+    """Between two questions."""
 
-    def notice(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
-        """What it says now.
-
-        Raises:
-            MetadataUnavailable: its server does not answer as documented.
-        """
+    @abstractmethod
+    def notice(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None: ...
 
     def acknowledge(self, server: MetadataServer, notice: PreemptionNotice) -> bool:
-        """Tells it that nothing has to be waited for; whether it can be told so.
-
-        Raises:
-            MetadataUnavailable: its server does not answer as documented.
-        """
+        """Tells it that nothing has to be waited for; whether it can be told so."""
+        return False
 
 
-class GoogleCloud:
+class GoogleCloud(Cloud):
     """Compute Engine, asked each second: it gives half a minute, or a whole one."""
 
     title = "Google Compute Engine"
@@ -69,10 +58,6 @@ class GoogleCloud:
     def notice(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
         preempted = self._preempted(server, now_seconds)
         return preempted or self._maintained(server, now_seconds)
-
-    def acknowledge(self, server: MetadataServer, notice: PreemptionNotice) -> bool:
-        """It cannot be told."""
-        return False
 
     def _preempted(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
         before = self._preempted_at_seconds
@@ -95,7 +80,7 @@ class GoogleCloud:
         )
 
 
-class AmazonCloud:
+class AmazonCloud(Cloud):
     """EC2, asked each five seconds as its documentation advises, with a session token."""
 
     title = "Amazon EC2"
@@ -113,10 +98,6 @@ class AmazonCloud:
             return None
         return cloud_notice.amazon(_body(answer), now_seconds)
 
-    def acknowledge(self, server: MetadataServer, notice: PreemptionNotice) -> bool:
-        """It cannot be told."""
-        return False
-
     def _ask(self, server: MetadataServer) -> MetadataAnswer:
         if not self._token:
             lifetime = {"X-aws-ec2-metadata-token-ttl-seconds": str(_TOKEN_SECONDS)}
@@ -125,7 +106,7 @@ class AmazonCloud:
         return server.ask("/latest/meta-data/spot/instance-action", headers)
 
 
-class AzureCloud:
+class AzureCloud(Cloud):
     """Azure, asked each second as its documentation advises."""
 
     title = "Microsoft Azure"

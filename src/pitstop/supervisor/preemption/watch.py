@@ -16,8 +16,6 @@ from pitstop.supervisor.preemption.metadata_server import MetadataServer, Metada
 ENV_URL = "PITSTOP_METADATA_URL"
 """Environment variable, for tests: asked in the place of the cloud's own address."""
 
-CHOICES = ("auto", "none", *CLOUDS)
-
 _URL = "http://169.254.169.254"
 _PATIENT_FAILURES = 3
 _RETRY_SECONDS = 30.0
@@ -54,7 +52,7 @@ class PreemptionWatch:
     def choose(
         cls, choice: str, environment: Mapping[str, str], root: Path = Path("/")
     ) -> PreemptionWatch:
-        """The watch that the user asked for, one of `CHOICES`; `root` holds `sys`."""
+        """The watch that the user asked for, see `StopPolicy`; `root` holds `sys`."""
         name = detect(root) if choice == "auto" else choice
         cloud = CLOUDS[name]() if name in CLOUDS else None
         return cls(cloud, environment.get(ENV_URL, _URL))

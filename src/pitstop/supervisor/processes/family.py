@@ -6,7 +6,6 @@ also the ones that made a session of their own.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection
 from pathlib import Path
 
@@ -38,13 +37,6 @@ def belongs_to(pid: int, ancestors: Collection[int]) -> bool:
     except psutil.Error:
         parents = []
     return not {pid, *parents}.isdisjoint(ancestors)
-
-
-def group_of(pid: int) -> int | None:
-    try:
-        return os.getpgid(pid)
-    except ProcessLookupError:
-        return None
 
 
 def command_of(pid: int) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Collection, Mapping, Sequence
 
 from pitstop.machine import signalling
 from pitstop.supervisor.lifecycle.table import State, Trigger
-from pitstop.supervisor.processes import family, process
+from pitstop.supervisor.processes import process
 from pitstop.supervisor.processes.process import Exit, StandardStreams
 from pitstop.supervisor.processes.watched_process import WatchedProcess
 
@@ -63,9 +64,16 @@ class TrainerProcess(WatchedProcess):
         strays = list(descendants)
         if self.exit is None:
             # The group at once, and one by one who left it for a session of its own.
-            strays = [pid for pid in strays if family.group_of(pid) != self.pid]
+            strays = [pid for pid in strays if _group_of(pid) != self.pid]
             signalling.send_to_group(number, self.pid)
         signalling.send(number, strays)
+
+
+def _group_of(pid: int) -> int | None:
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return None
 
 
 def aftermath(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from pitstop.events import (
     CheckpointCommitted,
@@ -77,62 +79,42 @@ class AttemptState:
 
 
 def tell(attempt_state: AttemptState, event: Event, now_seconds: float) -> AttemptState:
-    match event:
-        case StopRequested():
-            return replace(attempt_state, stop_requested=True)
-        case TrainerConnected():
-            return replace(attempt_state, script_ended=False)
-        case ScriptEnded():
-            return replace(attempt_state, script_ended=True)
-        case TrainerStopped():
-            return replace(attempt_state, trainer_stopped=True)
-        case Notice(code="resume_refused"):
-            return replace(attempt_state, resume_refused=True)
-        case LevelKnown():
-            return replace(attempt_state, level=event.level, level_reason=event.reason)
-        case Restored():
-            return replace(attempt_state, resumed_from_step=event.step)
-        case ResumeChosen() | CheckpointCommitted():
-            return _with_checkpoint(attempt_state, event, now_seconds)
-        case EpochEnded() | WorkerDied():
-            return _with_training(attempt_state, event)
-        case _:
-            return _with_unsaved(attempt_state, event)
+    change = _CHANGES.get(type(event))
+    if change is not None:
+        attempt_state = replace(attempt_state, **change(event, attempt_state))
+    if isinstance(event, CheckpointCommitted):
+        attempt_state = replace(attempt_state, checkpoint_seconds=now_seconds)
+    return attempt_state
 
 
-def _with_unsaved(attempt_state: AttemptState, event: Event) -> AttemptState:
-    match event:
-        case RoleTaken():
-            return replace(attempt_state, role=event)
-        case GangBroken():
-            return replace(attempt_state, broken=event)
-        case MemberReleased():
-            return replace(attempt_state, released=event)
-        case InstrumentationUnavailable():
-            return replace(attempt_state, uninstrumented=True)
-        case _:
-            return attempt_state
-
-
-def _with_training(attempt_state: AttemptState, event: EpochEnded | WorkerDied) -> AttemptState:
-    if isinstance(event, WorkerDied):
-        return replace(attempt_state, dead_workers=attempt_state.dead_workers | {event.pid})
-    return replace(attempt_state, best=better(attempt_state.best, event), last_epoch=event)
-
-
-def _with_checkpoint(
-    attempt_state: AttemptState, event: ResumeChosen | CheckpointCommitted, now_seconds: float
-) -> AttemptState:
-    if isinstance(event, ResumeChosen):
-        chosen = _saved(attempt_state, event.step, event.epoch, event.checkpoint)
-        return replace(chosen, level=event.level)
-    return replace(
-        _saved(attempt_state, event.step, event.epoch, event.path),
-        checkpoint_seconds=now_seconds,
-        checkpoint_bytes=event.size_bytes,
-        save_seconds=event.seconds,
-    )
-
-
-def _saved(attempt_state: AttemptState, step: int, epoch: int, name: str) -> AttemptState:
-    return replace(attempt_state, checkpoint_step=step, checkpoint_epoch=epoch, checkpoint=name)
+_CHANGES: Mapping[type[Event], Callable[[Any, AttemptState], dict[str, Any]]] = {
+    StopRequested: lambda _, __: {"stop_requested": True},
+    TrainerConnected: lambda _, __: {"script_ended": False},
+    ScriptEnded: lambda _, __: {"script_ended": True},
+    TrainerStopped: lambda _, __: {"trainer_stopped": True},
+    Notice: lambda event, state: {
+        "resume_refused": state.resume_refused or event.code == "resume_refused"
+    },
+    LevelKnown: lambda event, _: {"level": event.level, "level_reason": event.reason},
+    Restored: lambda event, _: {"resumed_from_step": event.step},
+    ResumeChosen: lambda event, _: {
+        "checkpoint_step": event.step,
+        "checkpoint_epoch": event.epoch,
+        "checkpoint": event.checkpoint,
+        "level": event.level,
+    },
+    CheckpointCommitted: lambda event, _: {
+        "checkpoint_step": event.step,
+        "checkpoint_epoch": event.epoch,
+        "checkpoint": event.path,
+        "checkpoint_bytes": event.size_bytes,
+        "save_seconds": event.seconds,
+    },
+    EpochEnded: lambda event, state: {"best": better(state.best, event), "last_epoch": event},
+    WorkerDied: lambda event, state: {"dead_workers": state.dead_workers | {event.pid}},
+    RoleTaken: lambda event, _: {"role": event},
+    GangBroken: lambda event, _: {"broken": event},
+    MemberReleased: lambda event, _: {"released": event},
+    InstrumentationUnavailable: lambda _, __: {"uninstrumented": True},
+}
+"""By the kind of an event, what it changes."""

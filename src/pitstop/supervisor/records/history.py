@@ -18,7 +18,7 @@ from pitstop.events import (
     TrainerExited,
     TrainerStopped,
 )
-from pitstop.journal import Entry
+from pitstop.journal import Entry, events_of
 from pitstop.record import record
 from pitstop.supervisor.records import fingerprint
 from pitstop.supervisor.records.losses import NO_LOSSES, Losses
@@ -47,15 +47,15 @@ class History:
 
     @classmethod
     def from_entries(cls, entries: Sequence[Entry]) -> History:
-        started = [each.event for each in entries if isinstance(each.event, AttemptStarted)]
-        connected = [each.event for each in entries if isinstance(each.event, TrainerConnected)]
-        committed = [each.event for each in entries if isinstance(each.event, CheckpointCommitted)]
+        started = events_of(entries, AttemptStarted)
+        connected = events_of(entries, TrainerConnected)
+        committed = events_of(entries, CheckpointCommitted)
         return cls(
             reached_step=reached_step(entries),
             environment=started[-1].environment if started else {},
             versions=_all_versions(connected[-1]) if connected else {},
             save_seconds=committed[-1].seconds if committed else 0.0,
-            epochs=tuple(each.event for each in entries if isinstance(each.event, EpochEnded)),
+            epochs=tuple(events_of(entries, EpochEnded)),
             losses=Losses.from_entries(entries),
             start_from=_start_from(entries),
             gangs={

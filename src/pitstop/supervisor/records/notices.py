@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from pitstop.durations import about, duration
 from pitstop.events import (
@@ -108,69 +110,8 @@ def checkpoint_asked(signal_name: str, *, taken: bool) -> Notice:
 
 def line_for(event: Event) -> str:
     """What to tell the user about an event, empty for most."""
-    match event:
-        case StopRequested():
-            return _stop_line(event)
-        case StopDeadlinePassed():
-            return f"ended after {event.waited_seconds:.1f} s of waiting: {event.reason}."
-        case Restored():
-            return _restored_line(event)
-        case LevelKnown(level="not_exact"):
-            return f"a resume of this run will not be exact: {event.reason}"
-        case EnvironmentChanged():
-            return fingerprint.describe(event)
-        case CheckpointFailed():
-            text = f"step {event.step} could not be saved: {event.error} {event.remedy}"
-            return f"{text.strip()} Training goes on."
-        case CheckpointQuarantined():
-            return f"a damaged checkpoint was set aside as {event.path}: {event.reason}."
-        case InstrumentationUnavailable():
-            return f"no snapshots in this attempt: {event.reason} {event.remedy}".strip()
-        case Notice():
-            return f"{event.message} {event.remedy}".strip()
-        case _:
-            return _supervision_line(event)
-
-
-def _supervision_line(event: Event) -> str:
-    match event:
-        case TrainingStalled():
-            return _stalled_line(event)
-        case TrainingWentOn():
-            return f"the training goes on, after {event.seconds:.0f} s."
-        case ExhaustionForecast():
-            return _forecast_line(event)
-        case RestartPlanned():
-            count = f"restart {event.restart} of {event.restarts}"
-            return f"failed ({event.cause}); {count} in {event.wait_seconds:.1f} s."
-        case RestartRefused():
-            return f"not started again: {event.reason}."
-        case NonFiniteLoss():
-            return _bad_loss_line(event)
-        case RestartCancelled():
-            return "stopped while waiting to start again; run the same command again to go on."
-        case _:
-            return _elsewhere_line(event)
-
-
-def _elsewhere_line(event: Event) -> str:
-    """Of the mirror and of a cluster."""
-    match event:
-        case UploadFailed():
-            return f"{event.error} {event.remedy}".strip() + " It is tried again; training goes on."
-        case UploadGivenUp():
-            return _given_up_line(event)
-        case MemberReleased():
-            return f"{event.leader}: {event.reason}; what serves it here ends."
-        case MemberEnded() if event.state != "completed":
-            return f"{event.task} on {event.host} {_MEMBER_ENDS[event.state]}."
-        case MemberRestarted():
-            return f"{event.task} on {event.host} has ended, and is started again."
-        case RoleTaken() if event.role not in ("member", "coordinator"):
-            # Which say more, or train, after that.
-            return f"process {event.pid} {event.part}; {_UNSAVED}"
-        case _:
-            return ""
+    line = _LINES.get(type(event))
+    return line(event) if line is not None else ""
 
 
 _MEMBER_ENDS = {
@@ -308,3 +249,62 @@ def _amount(resource: str, amount: float) -> str:
     if resource not in _BYTES:
         return f"{amount:,.0f}"
     return f"{amount / 1e9:,.1f} GB" if amount >= 1e9 else f"{amount / 1e6:,.1f} MB"
+
+
+def _level_line(event: LevelKnown) -> str:
+    inexact = event.level == "not_exact"
+    return f"a resume of this run will not be exact: {event.reason}" if inexact else ""
+
+
+def _planned_line(event: RestartPlanned) -> str:
+    count = f"restart {event.restart} of {event.restarts}"
+    return f"failed ({event.cause}); {count} in {event.wait_seconds:.1f} s."
+
+
+def _unsaved_line(event: CheckpointFailed) -> str:
+    text = f"step {event.step} could not be saved: {event.error} {event.remedy}"
+    return f"{text.strip()} Training goes on."
+
+
+def _member_line(event: MemberEnded) -> str:
+    end = _MEMBER_ENDS.get(event.state)
+    return f"{event.task} on {event.host} {end}." if end else ""
+
+
+def _role_line(event: RoleTaken) -> str:
+    # Members and coordinators say more, or train, after that.
+    unsaved = event.role not in ("member", "coordinator")
+    return f"process {event.pid} {event.part}; {_UNSAVED}" if unsaved else ""
+
+
+_LINES: Mapping[type[Event], Callable[[Any], str]] = {
+    StopRequested: _stop_line,
+    StopDeadlinePassed: lambda e: f"ended after {e.waited_seconds:.1f} s of waiting: {e.reason}.",
+    Restored: _restored_line,
+    LevelKnown: _level_line,
+    EnvironmentChanged: fingerprint.describe,
+    CheckpointFailed: _unsaved_line,
+    CheckpointQuarantined: lambda e: f"a damaged checkpoint was set aside as {e.path}: {e.reason}.",
+    InstrumentationUnavailable: lambda e: (
+        f"no snapshots in this attempt: {e.reason} {e.remedy}".strip()
+    ),
+    Notice: lambda e: f"{e.message} {e.remedy}".strip(),
+    TrainingStalled: _stalled_line,
+    TrainingWentOn: lambda e: f"the training goes on, after {e.seconds:.0f} s.",
+    ExhaustionForecast: _forecast_line,
+    RestartPlanned: _planned_line,
+    RestartRefused: lambda e: f"not started again: {e.reason}.",
+    RestartCancelled: lambda _: (
+        "stopped while waiting to start again; run the same command again to go on."
+    ),
+    NonFiniteLoss: _bad_loss_line,
+    UploadFailed: lambda e: (
+        f"{e.error} {e.remedy}".strip() + " It is tried again; training goes on."
+    ),
+    UploadGivenUp: _given_up_line,
+    MemberReleased: lambda e: f"{e.leader}: {e.reason}; what serves it here ends.",
+    MemberEnded: _member_line,
+    MemberRestarted: lambda e: f"{e.task} on {e.host} has ended, and is started again.",
+    RoleTaken: _role_line,
+}
+"""By the kind of an event; of all others the user is told nothing."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pitstop.errors import RunFolderUnwritable
 from pitstop.record import record
-from pitstop.store.disk_fault import explain
+from pitstop.store.disk_fault import explained
 from pitstop.store.run_folder import RUN_FILE, RunFolder, open_existing, open_or_create
 from pitstop.supervisor.processes.command_line import run_name
 from pitstop.supervisor.runs.admission import (
@@ -123,14 +123,9 @@ def alone(root: Path) -> Iterator[None]:
     Raises:
         RunFolderUnwritable: the folder can be neither made nor opened.
     """
-    try:
+    with explained(f"The folder {root} cannot be used", RunFolderUnwritable):
         root.mkdir(parents=True, exist_ok=True)
         fd = os.open(root, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        fault = explain(error)
-        raise RunFolderUnwritable(
-            f"The folder {root} cannot be used: {fault.cause}.", fault.remedy
-        ) from error
     try:
         # Some network disks have no locks for folders.
         with contextlib.suppress(OSError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os.path
 import re
 import shlex
@@ -96,6 +95,8 @@ def _of_words(what: str, before: Sequence[str], now: Sequence[str]) -> list[Diff
 
 
 def _of_arguments(before: Sequence[str], now: Sequence[str]) -> Iterator[Difference]:
+    import difflib
+
     one, other = _options(before), _options(now)
     for kind, i, j, k, m in difflib.SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
         if kind != "equal":

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from pitstop.events import AttemptStarted, JsonValue, TrainerConnected
-from pitstop.journal import Entry
+from pitstop.journal import Entry, events_of
 from pitstop.record import record
 
 
@@ -44,7 +44,7 @@ def command_of(
 
 def last_command(entries: Sequence[Entry]) -> StartedCommand | None:
     """The command of a run's last attempt; None before the first one."""
-    started = [each.event for each in entries if isinstance(each.event, AttemptStarted)]
+    started = events_of(entries, AttemptStarted)
     if not started:
         return None
     return command_of(started[-1].command, started[-1].host, started[-1].environment)
@@ -52,5 +52,5 @@ def last_command(entries: Sequence[Entry]) -> StartedCommand | None:
 
 def modules_of(entries: Sequence[Entry]) -> Mapping[str, str]:
     """Digests of the script's own modules in the last attempt, by path."""
-    connected = [each.event for each in entries if isinstance(each.event, TrainerConnected)]
+    connected = events_of(entries, TrainerConnected)
     return connected[-1].sources if connected else {}

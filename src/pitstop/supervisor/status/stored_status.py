@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 from pitstop import journal
@@ -19,7 +19,7 @@ from pitstop.events import (
     RoleTaken,
     TrainerExited,
 )
-from pitstop.journal import Entry
+from pitstop.journal import Entry, events_of
 from pitstop.store.catalog import Catalog
 from pitstop.store.manifest import Manifest
 from pitstop.store.run_folder import RunFolder
@@ -47,7 +47,7 @@ def status_from(
     exited, resumed = _last(own, TrainerExited), _last(own, ResumeChosen)
     level, fit = _last(own, LevelKnown), _last(own, FitStarted)
     info = newest.info if newest else None
-    epochs = [entry.event for entry in entries if isinstance(entry.event, EpochEnded)]
+    epochs = events_of(entries, EpochEnded)
     status = Status(
         state=ended.state if ended else _unended_state(own),
         run_dir=run_dir,
@@ -64,7 +64,7 @@ def status_from(
         started_seconds=own[0].time_seconds if started else None,
         resumed_from_step=resumed.step if resumed else None,
         exit_code=ended.exit_code if ended else None,
-        loss=_json_loss(epochs[-1].logs.get("loss")) if epochs else None,
+        loss=_last_loss(epochs),
     )
     role = _last(own, RoleTaken)
     if role is not None and not status.level:
@@ -72,16 +72,16 @@ def status_from(
     return with_best(status, best_of(epochs))
 
 
-def _json_loss(loss: float | None) -> float | str | None:
+def _last_loss(epochs: Sequence[EpochEnded]) -> float | str | None:
+    loss = epochs[-1].logs.get("loss") if epochs else None
     return loss if loss is None or math.isfinite(loss) else str(loss)
 
 
 def is_completed(entries: Sequence[Entry]) -> bool:
     """Whether the last attempt trained to the end."""
-    ended = _last(entries, AttemptEnded)
-    started = _last_index(entries, lambda event: isinstance(event, AttemptStarted))
-    concluded = _last_index(entries, lambda event: isinstance(event, AttemptEnded))
-    return ended is not None and ended.state == State.COMPLETED.value and concluded > started
+    ends = [each.event for each in entries if isinstance(each.event, AttemptStarted | AttemptEnded)]
+    last = ends[-1] if ends else None
+    return isinstance(last, AttemptEnded) and last.state == State.COMPLETED.value
 
 
 def _unended_state(entries: Sequence[Entry]) -> str:
@@ -89,9 +89,4 @@ def _unended_state(entries: Sequence[Entry]) -> str:
 
 
 def _last(entries: Sequence[Entry], kind: type[_E]) -> _E | None:
-    return next((entry.event for entry in reversed(entries) if isinstance(entry.event, kind)), None)
-
-
-def _last_index(entries: Sequence[Entry], test: Callable[[Event], bool]) -> int:
-    hits = (i for i in range(len(entries) - 1, -1, -1) if test(entries[i].event))
-    return next(hits, -1)
+    return next(reversed(events_of(entries, kind)), None)

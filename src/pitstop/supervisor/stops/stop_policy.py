@@ -11,13 +11,16 @@ from pitstop.supervisor.stops.kill_after import seconds_left
 from pitstop.supervisor.stops.signal_actions import SignalActions
 from pitstop.supervisor.stops.signals import ReceivedSignal, stop_request
 
+PREEMPTION_CHOICES = ("auto", "none", "gce", "aws", "azure")
+"""Of the machine's firmware, nobody's, or one of `preemption.cloud.CLOUDS`."""
+
 
 @record
 class StopPolicy:
     """What the user has chosen.
 
     Attributes:
-        preemption: whose notices are followed, one of `preemption.watch.CHOICES`.
+        preemption: whose notices are followed, one of `PREEMPTION_CHOICES`.
         stops_under_pressure: memory or disk that gets short stops the run; else it
             is saved, and goes on.
         acknowledges: the cloud is told when its notice was obeyed.
