@@ -45,7 +45,6 @@ def cli() -> None:
 
 
 def exit_code_of(error: PitstopError) -> int:
-    """What a shell is told about an error."""
     match error:
         case CommandNotFound():
             return 127
@@ -64,7 +63,6 @@ def _wants_json(arguments: Sequence[str] | None) -> bool:
 
 
 def call(arguments: Sequence[str] | None) -> int:
-    """Runs a command; the exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         # An arrow that an old terminal lacks is no reason to say nothing at all.
         sys.stdout.reconfigure(errors="replace")

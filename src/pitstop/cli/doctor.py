@@ -61,7 +61,6 @@ def doctor(context: click.Context, *, run_dir: Path, python: str | None, as_json
 
 
 def describe(found: Check) -> list[str]:
-    """A check in one line, and in two more what is lost and how to get it."""
     lines = [f"{_MARKS[found.level]} {found.name:<14} {found.seen}"]
     lines += [f"{'':21}- {found.cost}"] if found.cost else []
     lines += [f"{'':21}- {found.remedy}"] if found.remedy else []

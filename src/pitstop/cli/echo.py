@@ -14,10 +14,8 @@ if TYPE_CHECKING:
 
 
 def tell(text: str) -> None:
-    """Gives what was asked for, on the standard output."""
     click.echo(plain(text))
 
 
 def tell_json(value: JsonValue, indent: int | None = 2) -> None:
-    """Gives what was asked for as strict JSON."""
     click.echo(json.dumps(strict(plain_tree(value)), indent=indent, allow_nan=False))

@@ -32,12 +32,10 @@ def find_gang(path: Path | None) -> GangFolder | None:
 
 
 def begun(gang: GangFolder) -> list[RunFolder]:
-    """The runs of the members that have begun, the leader's first."""
     return [open_existing(path) for path in gang.members if (path / RUN_FILE).exists()]
 
 
 def statuses(gang: GangFolder) -> list[Status]:
-    """Where each member is, the leader first."""
     there = [path for path in gang.members if (path / RUN_FILE).exists()]
     known = dict(zip(there, statuses_at(there), strict=True))
     missing = {path: Status(state="not started", run_dir=str(path)) for path in gang.members}

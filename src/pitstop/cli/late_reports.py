@@ -24,13 +24,11 @@ def prepare(socket_path: str) -> None:
 
 
 def cause_and_report(run_dir: Path) -> str:
-    """As `reports.cause_and_report`."""
     cause: str = _reports().cause_and_report(run_dir)
     return cause
 
 
 def leave(run_dir: Path, say: Callable[[str], None]) -> None:
-    """As `reports.leave_reports`."""
     _needed.set()
     _reports().leave_reports(run_dir, say)
 

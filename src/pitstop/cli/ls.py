@@ -56,7 +56,6 @@ def counted(status: Status) -> dict[str, JsonValue]:
 
 
 def print_table(found: Sequence[Status]) -> None:
-    """One line per run."""
     rows = [_COLUMNS, *(_row(status) for status in found)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
     for row in rows:

@@ -11,7 +11,6 @@ from pitstop.supervisor.stops import early_stop
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the command line and exits."""
     open_standard()
     words = sys.argv[1:] if arguments is None else arguments
     if words and words[0] in ("run", "launch"):

@@ -122,11 +122,6 @@ def parse_name(text: str) -> str:
 
 
 def parse_signal_action(text: str) -> str:
-    """A signal and what it does, as it is.
-
-    Raises:
-        ValueError: it is none.
-    """
     signal_actions.parse(text)
     return text
 
@@ -146,11 +141,6 @@ def parse_flight(text: str) -> float:
 
 
 def parse_condition(text: str) -> str:
-    """A condition on metrics, as it is.
-
-    Raises:
-        ValueError: it is none.
-    """
     if text:
         stop_condition.parse(text)
     return text

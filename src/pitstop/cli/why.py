@@ -62,7 +62,6 @@ def _report_on_all(gang: GangFolder, attempt: int | None) -> tuple[GangReport, P
 def _report(
     context: click.Context, run: Path | RemotePlace | None, attempt: int | None
 ) -> tuple[WhyReport, Path | None]:
-    """The report, and the page that the run has left of it."""
     if isinstance(run, RemotePlace):
         found = report.why(fetched(context, run), live=False, attempt=attempt)
         return replace(found, name=run.url), None

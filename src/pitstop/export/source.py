@@ -12,8 +12,7 @@ from pitstop.snapshot.loading import RestoreImage, load
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.manifest import Manifest
 from pitstop.store.run_folder import RunFolder
-from pitstop.supervisor.helpers.restore_points import restore_points
-from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint
+from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint, restore_points
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,6 @@ class MemberProcess:
             self.send(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Kills it and all that came out of it."""
         signalling.send(signal.SIGKILL, family.tree_of(self.pid))
 
     def ended(self, wait_status: int, since_seconds: float) -> MemberEnd:

@@ -38,7 +38,6 @@ class Lines:
         return whole
 
     def end(self) -> list[bytes]:
-        """The last line, which nothing has ended."""
         rest, self._rest = bytes(self._rest), bytearray()
         return [rest] if rest else []
 
@@ -90,7 +89,6 @@ class MemberOutput:
             thread.start()
 
     def drain(self, timeout_seconds: float) -> None:
-        """Waits until all is copied, but not for a reader that blocks."""
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join(timeout_seconds)

@@ -210,7 +210,6 @@ class Beacon:
     # -- the supervisor's side --
 
     def request_stop(self, stop: Stop) -> None:
-        """Asks the trainer to stop; never lowers an earlier, more urgent request."""
         if stop > self.stop():
             self._put(_AT_STOP, _WORD, stop)
 
@@ -255,7 +254,6 @@ class Beacon:
         return int(_WORD.unpack_from(self._page, _AT_CHECKPOINT_REQUESTS)[0])
 
     def pinned(self) -> int:
-        """Number of the snapshot that is being read, 0 when none is."""
         return int(_WORD.unpack_from(self._page, _AT_PINNED)[0])
 
     def settled(self) -> int:

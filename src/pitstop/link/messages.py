@@ -48,7 +48,6 @@ class Message:
         MESSAGES[cls.type] = cls
 
     def to_body(self) -> dict[str, Any]:
-        """The JSON object that is sent."""
         return {"type": self.type, **{each.name: getattr(self, each.name) for each in fields(self)}}
 
 

@@ -174,7 +174,6 @@ def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> array.array[int]:
 
 
 def close_all(fds: Iterable[int]) -> None:
-    """Closes the descriptors of a message."""
     for fd in fds:
         os.close(fd)
 

@@ -36,7 +36,6 @@ class ArenaPlan:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the whole arena."""
         return SLOTS * self.slot_bytes
 
 

@@ -69,7 +69,6 @@ class Saver:
         self._arenas.append(fd)
 
     def restored(self, ledger: PreviousCheckpoint) -> None:
-        """The run goes on from a checkpoint, which the next one may refer to."""
         self._increments.begin(ledger)
 
     def save_newest(self, reason: str) -> CheckpointCommitted | None:

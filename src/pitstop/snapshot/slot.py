@@ -39,7 +39,6 @@ class SlotHead:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes the slot takes, header page included."""
         return HEAD_BYTES + self.image_bytes + self.state_bytes
 
 

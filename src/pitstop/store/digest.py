@@ -34,7 +34,6 @@ class ChunkHasher:
         self._open_bytes = 0
 
     def update(self, data: memoryview) -> None:
-        """Takes the next bytes."""
         if self._open_bytes:
             first = data[: CHUNK_BYTES - self._open_bytes]
             self._add(first)

@@ -62,11 +62,9 @@ class Filesystem:
         os.posix_fadvise(fd, position_bytes, size_bytes, os.POSIX_FADV_DONTNEED)
 
     def link(self, source: Path, target: Path) -> None:
-        """Gives a file a second name; it goes when its last name goes."""
         target.hardlink_to(source)
 
     def sync_file(self, fd: int) -> None:
-        """Returns when the file's bytes and size are on the disk."""
         os.fsync(fd)
 
     def close(self, fd: int) -> None:

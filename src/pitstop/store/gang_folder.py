@@ -91,7 +91,6 @@ def task_name(member: Path) -> str:
 
 
 def is_gang(path: Path) -> bool:
-    """Whether a folder holds several runs that were launched as one."""
     return (path / GANG_FILE).is_file()
 
 

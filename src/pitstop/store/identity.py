@@ -30,7 +30,6 @@ class RunIdentity:
 
 
 def encode(identity: RunIdentity) -> bytes:
-    """The content of run.json."""
     record = {**format_members(RUN_KIND), **asdict(identity)}
     return (json.dumps(record, indent=2) + "\n").encode()
 

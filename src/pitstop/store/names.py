@@ -47,17 +47,14 @@ def is_file_name(name: str) -> bool:
 
 
 def partial_name(sequence: int) -> str:
-    """Folder in which the checkpoint of this sequence number is being written."""
     return f"{_PARTIAL_PREFIX}{sequence}"
 
 
 def expired_name(name: str) -> str:
-    """Folder name of a checkpoint that is being removed."""
     return f"{_EXPIRED_PREFIX}{name}"
 
 
 def is_checkpoint(name: str) -> bool:
-    """Whether a folder of this name is a committed checkpoint."""
     return _CHECKPOINT.fullmatch(name) is not None
 
 

@@ -43,7 +43,6 @@ class RetentionPolicy:
 
 
 def choose_expired(manifests: Iterable[Manifest], policy: RetentionPolicy) -> frozenset[int]:
-    """Sequence numbers of the checkpoints that the policy gives up."""
     all_manifests = tuple(manifests)
     kept = why_kept(all_manifests, policy)
     return frozenset(manifest.sequence for manifest in all_manifests) - kept.keys()

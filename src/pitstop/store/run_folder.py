@@ -65,7 +65,6 @@ class RunFolder:
         return self.path / ATTEMPTS_DIR / str(attempt)
 
     def output_log(self, attempt: int) -> Path:
-        """What the user's command printed in one attempt."""
         return self.attempt_dir(attempt) / OUTPUT_FILE
 
     def next_attempt(self) -> int:

@@ -319,7 +319,6 @@ def _restart_wait(resources: AttemptResources, context: _RunContext, status: Sta
 def _open_mirror(
     stack: ExitStack, request: RunRequest, say: Callable[[str], None]
 ) -> MirrorLink | None:
-    """Brings the run folder here, if the run has a mirror that is newer."""
     if not request.mirror:
         return None
     from pitstop.supervisor.helpers.mirror_link import MirrorLink

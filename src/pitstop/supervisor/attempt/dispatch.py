@@ -40,7 +40,6 @@ class Dispatch:
         self._actions = actions(parts)
 
     def perform(self, occurrences: Iterable[Occurrence]) -> None:
-        """Handles these, and what follows from them."""
         for each in occurrences:
             match each:
                 case Event():

@@ -33,14 +33,12 @@ class InputShare:
         self._before: Sample | None = None
 
     def see(self, sample: Sample) -> None:
-        """Part of `flight.recorder.Listener`."""
         shares = series.input_share([self._before, sample]) if self._before else ()
         self._before = sample
         if shares:
             self.latest = shares[-1].value
 
-    def close(self) -> None:
-        """Part of `flight.recorder.Listener`."""
+    def close(self) -> None: ...
 
 
 class Flight:
@@ -74,7 +72,6 @@ class Flight:
             self._recorder.on_metrics(TrainerMetrics(time.time(), report))
 
     def take_forecasts(self) -> Sequence[Event]:
-        """What is going to run out, each once."""
         return () if self._recorder is None else self._recorder.take_forecasts()
 
     def seen(self, status: Status) -> Status:

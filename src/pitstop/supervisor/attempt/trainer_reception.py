@@ -76,7 +76,6 @@ class TrainerReception:
             yield from self.slot.offer(connection, hello, closed=closed)
 
     def left(self, _: TrainerLeft) -> tuple[Occurrence, ...]:
-        """The next may take the place."""
         return (self._pending.pop(0).asked,) if self._pending else ()
 
     def role_asked(self, asked: RoleAsked) -> tuple[Occurrence, ...]:
@@ -93,7 +92,6 @@ class TrainerReception:
         return progress.step
 
     def tick(self) -> Iterator[Occurrence]:
-        """Refuses who has waited for long enough."""
         for pending in [each for each in self._pending if time.monotonic() >= each.until_seconds]:
             self._pending.remove(pending)
             # Which of them would be the first to say so the next time is anybody's guess: from

@@ -43,7 +43,6 @@ _BEING_NAMED = "Another checkpoint is just being given a name. Try again."
 
 
 def stop_request(peer: Peer, sender_command: str, request: ClientRequest) -> StopRequested:
-    """The event of a `pitstop stop`, or of a script that asks for itself."""
     return StopRequested(
         source="script" if request.source == "script" else "command",
         urgency="now" if request.now else "graceful",
@@ -93,7 +92,6 @@ class RequestDesk:
                 return ()
 
     def take_role(self, connection: Connection, report: RoleReport) -> tuple[Occurrence, ...]:
-        """What follows from the part of a process in a cluster."""
         role = RoleTaken(report.role, peer_of(connection).pid, report.task)
         return RoleAsked(role, report.cluster), StatusAsked(connection)
 
@@ -128,7 +126,6 @@ class RequestDesk:
 
     @property
     def has_servers(self) -> bool:
-        """Whether processes wait to be told that the training is over for them."""
         return bool(self._servers)
 
     def release(self, exit_code: int) -> bool:

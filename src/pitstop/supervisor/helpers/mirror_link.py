@@ -69,7 +69,6 @@ class MirrorLink(HelperLink):
         return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
 
     def close(self) -> None:
-        """Ends it; what has not been sent is sent by the next attempt."""
         self.send(Abandon("the run has ended"))
         self.lost()
         if self.pid:

@@ -73,7 +73,6 @@ class Mirroring:
             yield mirror_stands(self._link.url)
 
     def give_up(self, reason: str) -> None:
-        """The user does not want to wait any longer."""
         self._ends_at_seconds, self._reason = 0.0, reason
 
     def close(self) -> None:

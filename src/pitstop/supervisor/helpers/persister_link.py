@@ -90,7 +90,6 @@ class PersisterLink(HelperLink):
             self.send(Keep(checkpoint))
 
     def finish(self) -> None:
-        """Asks it to end when all that was asked before is done."""
         self._finishing = True
         self.send(Finish())
 

@@ -8,9 +8,8 @@ from pitstop.link.messages import ImageAnswer, Load, NoImage, RestoreRequest
 from pitstop.link.wire import Received, close_all
 from pitstop.store.catalog import Catalog
 from pitstop.supervisor.helpers.persister_link import PersisterLink
-from pitstop.supervisor.helpers.restore_points import restore_points
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, TrainerCameIn
-from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint
+from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint, restore_points
 from pitstop.supervisor.trainer.trainer_link import TrainerLink
 from pitstop.supervisor.trainer.trainer_slot import TrainerSlot
 

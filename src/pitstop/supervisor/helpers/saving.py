@@ -73,7 +73,6 @@ class Saving:
             self._restoring.persister_restarted()
 
     def give_up(self) -> Iterator[Occurrence]:
-        """Goes on without a persister for now; another one is tried from time to time."""
         self._policy = self._policy.failed(time.monotonic())
         if not self._told_given_up:
             self._told_given_up = True
@@ -89,7 +88,6 @@ class Saving:
         self._policy = self._policy.taken(snapshot)
 
     def persist_soon(self, reason: str) -> None:
-        """What is in memory may be lost soon; the reason is that of the checkpoint."""
         self._policy = self._policy.hurried(reason)
 
     def tick(self) -> Iterator[Occurrence]:

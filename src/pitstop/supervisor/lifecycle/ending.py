@@ -44,7 +44,6 @@ class AttemptEnding:
 
     @property
     def signal_name(self) -> str:
-        """The signal that ended the main process ("SIGKILL"), or empty."""
         code = self._code
         return signal_name(-code) if code is not None and code < 0 else ""
 

@@ -12,7 +12,6 @@ class Lifecycle:
         self.state = State.STARTING
 
     def feed(self, happened: Trigger) -> tuple[Instruction, ...]:
-        """What is to be done, in order."""
         transition = advance(self.state, happened)
         self.state = transition.state
         return transition.instructions
@@ -29,5 +28,4 @@ class Lifecycle:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left to do."""
         return self.state in FINAL

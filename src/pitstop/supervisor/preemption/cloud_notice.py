@@ -186,7 +186,6 @@ def _concerns(event: Mapping[str, Any], own_name: str) -> bool:
 
 
 def _seconds_of(text: str) -> float:
-    """Since the epoch, of a time such as `Mon, 19 Sep 2016 18:29:47 GMT`."""
     # Not `email.utils`, which loads a good deal in every run.
     return datetime.strptime(text, "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=UTC).timestamp()
 

@@ -50,7 +50,6 @@ class AdoptedProcess(WatchedProcess):
             ) from error
 
     def fileno(self) -> int:
-        """Readable when the process has ended."""
         return self._pidfd
 
     def close(self) -> None:
@@ -70,7 +69,6 @@ class AdoptedProcess(WatchedProcess):
 
     @property
     def wait_status(self) -> int | None:
-        """As `os.wait4` gives it; None while it lives or where it is not known."""
         return self.exit.wait_status if self.exit else None
 
     def suspend(self) -> None:

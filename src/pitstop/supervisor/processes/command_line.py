@@ -31,7 +31,6 @@ def run_name(command: Sequence[str]) -> str:
 
 
 def script_name(word: str) -> str:
-    """The name of a run of this script."""
     return _fit(PurePath(word).stem if word.endswith((".py", ".sh")) else PurePath(word).name)
 
 

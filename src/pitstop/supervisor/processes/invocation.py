@@ -94,7 +94,6 @@ def _lasting(target: str, arguments: Sequence[str]) -> tuple[str, ...]:
 
 
 def _of_shell(words: Sequence[str], variables: tuple[str, ...]) -> Invocation:
-    """A shell with a script is that script; with anything else, a program."""
     index = next((i for i in range(1, len(words)) if not words[i].startswith("-")), len(words))
     if index == len(words) or any("c" in word and word[:2] != "--" for word in words[1:index]):
         shell = PurePath(words[0]).name

@@ -33,12 +33,10 @@ class WatchedProcess(ABC):
 
     @property
     def grace_passed(self) -> bool:
-        """Whether it had its time since `terminate`."""
         return time.monotonic() >= self._kill_at
 
     def resume(self, away_seconds: float) -> None:
         self._kill_at += away_seconds
 
     @abstractmethod
-    def _send(self, number: signal.Signals, descendants: Collection[int]) -> None:
-        """Sends a signal to the process and to these."""
+    def _send(self, number: signal.Signals, descendants: Collection[int]) -> None: ...

@@ -136,7 +136,6 @@ def find_script(command: Sequence[str], folder: Path = _HERE) -> Path | None:
 
 
 def _module_files(module: str) -> tuple[str, ...]:
-    """Where the file of a module is that lies in the working folder."""
     path = module.replace(".", os.sep)
     return (f"{path}.py", f"{path}{os.sep}__main__.py")
 

@@ -100,7 +100,6 @@ _LEVELS = {"exact": "exact", "exact_by_replay": "exact by replay", "not_exact": 
 
 
 def checkpoint_asked(signal_name: str, *, taken: bool) -> Notice:
-    """What becomes of a signal that asks for a checkpoint."""
     if taken:
         message = f"{signal_name}: a checkpoint is taken at the next step."
         return Notice("checkpoint_asked", message)
@@ -122,7 +121,6 @@ _MEMBER_ENDS = {
 
 
 def level_text(level: str, reason: str = "") -> str:
-    """A level in the user's words."""
     text = _LEVELS.get(level, level)
     return f"{text}: {reason}" if level == "not_exact" and reason else text
 
@@ -130,7 +128,6 @@ def level_text(level: str, reason: str = "") -> str:
 def final_lines(
     state: State, exit_code: int, attempt_state: AttemptState, run_dir: Path, seconds: float = 0.0
 ) -> tuple[str, ...]:
-    """The last lines of an attempt: its outcome, its duration, and its folder."""
     after = f"after {duration(seconds)}"
     if state is State.COMPLETED:
         return (f"complete {after}{_outcome(attempt_state)}; the run is {run_dir}.",)
@@ -221,7 +218,6 @@ def _given_up_line(event: UploadGivenUp) -> str:
 
 
 def _forecast_line(event: ExhaustionForecast) -> str:
-    """The warning, for the terminal."""
     name = _RESOURCES.get(event.resource, event.resource)
     place = _LIMITED_BY.get(event.place, f" on {event.place}" if event.place else "")
     grown = f"for {about(event.window_seconds)} it has taken {_rate(event)} more"

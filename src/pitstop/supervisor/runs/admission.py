@@ -57,7 +57,6 @@ def changes_since(
 
 
 def changes_of(request: RunRequest, folder: RunFolder) -> tuple[Difference, ...]:
-    """The same of what is asked for."""
     now = present_command(request.command)
     return changes_since(folder, now, mirrored=bool(request.mirror))
 

@@ -118,7 +118,6 @@ def _joined(groups: Sequence[_Group]) -> str:
 
 
 def _name(group: _Group) -> str:
-    """The option's; empty where there is none."""
     return group[0].partition("=")[0] if _OPTION.match(group[0]) else ""
 
 

@@ -119,7 +119,6 @@ class Status:
 
 
 def with_best(status: Status, best: BestEpoch | None) -> Status:
-    """The status with the best epoch so far."""
     if best is None:
         return status
     return dataclasses.replace(
@@ -177,7 +176,6 @@ def replay_text(status: Status) -> str:
 
 
 def eta_seconds(progress: Progress, rate: float | None) -> float | None:
-    """Time to the end of the fit, None when its length or the rate is unknown."""
     if rate is None or not progress.epochs or not progress.steps_per_epoch:
         return None
     total = progress.epochs * progress.steps_per_epoch

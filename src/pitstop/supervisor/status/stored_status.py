@@ -78,7 +78,6 @@ def _last_loss(epochs: Sequence[EpochEnded]) -> float | str | None:
 
 
 def is_completed(entries: Sequence[Entry]) -> bool:
-    """Whether the last attempt trained to the end."""
     ends = [each.event for each in entries if isinstance(each.event, AttemptStarted | AttemptEnded)]
     last = ends[-1] if ends else None
     return isinstance(last, AttemptEnded) and last.state == State.COMPLETED.value

@@ -49,11 +49,9 @@ class StopSources:
             self.limit = time_limit.sooner(self.limit, given)
 
     def bound(self, wait: Patience, asked_at_seconds: float, save_seconds: float) -> Patience:
-        """A wait for the trainer, no longer than the time limit allows."""
         if self.limit is None:
             return wait
         return time_limit.within(self.limit, wait, asked_at_seconds, save_seconds)
 
     def terminate_seconds(self, save_seconds: float) -> float:
-        """How long the trainer may take to end after a SIGTERM."""
         return time_limit.terminate_seconds(self.limit, time.monotonic(), save_seconds)

@@ -56,7 +56,6 @@ def sooner(one: TimeLimit | None, other: TimeLimit) -> TimeLimit:
 
 
 def lead_seconds(step_seconds: float, save_seconds: float) -> float:
-    """How long before the end to ask for the stop."""
     return step_seconds + _SAVES * save_seconds + MARGIN_SECONDS
 
 

@@ -70,7 +70,6 @@ class Tee:
         return StandardStreams(self._ends[1], self._ends[2])
 
     def script_started(self) -> None:
-        """Lets go of the script's ends, so that its end is seen."""
         for fd in set(self._ends.values()):
             os.close(fd)
         for thread in self._threads:

@@ -43,7 +43,6 @@ class Screen:
         self.resize()
 
     def script_size(self) -> Size | None:
-        """The window that the script sees: without our row."""
         size = status_line.window_size(self._targets[2])
         if size is None or not self._reserves(size):
             return size
@@ -62,7 +61,6 @@ class Screen:
         self._jobs.put(lambda: self._say(line))
 
     def due(self, now_seconds: float) -> bool:
-        """Whether the status line should be replaced now (monotonic time)."""
         return self._status_row and now_seconds >= self._next_seconds
 
     def show(self, status: Status) -> None:

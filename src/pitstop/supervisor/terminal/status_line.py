@@ -37,7 +37,6 @@ def wanted(environment: Mapping[str, str], *, terminals: bool, rows: int) -> boo
 
 
 def window_size(fd: int) -> Size | None:
-    """Size of the terminal behind a descriptor, None when it is none."""
     try:
         size = os.get_terminal_size(fd)
     except OSError:
@@ -51,7 +50,6 @@ def reserve(size: Size) -> bytes:
 
 
 def paint(size: Size, text: str) -> bytes:
-    """Writes the bottom row and puts the cursor back."""
     row = text[: size.columns].ljust(size.columns)
     return f"{_SAVE}\x1b[{size.rows};1H{_INVERSE}{row}{_PLAIN}{_RESTORE}".encode()
 

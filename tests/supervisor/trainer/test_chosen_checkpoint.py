@@ -8,8 +8,8 @@ from pitstop.events import ScriptEnded, TrainerExited
 from pitstop.journal import Entry
 from pitstop.store.catalog import CheckpointEntry
 from pitstop.store.manifest import CheckpointInfo, Manifest
-from pitstop.supervisor.helpers.restore_points import restore_points
 from pitstop.supervisor.records.history import reached_step
+from pitstop.supervisor.trainer.chosen_checkpoint import restore_points
 
 
 def _entry(
