@@ -262,11 +262,11 @@ def _attempt(
     with ExitStack() as stack:
         recorder = _open_recorder(stack, context.folder, plan.attempt)
         opened = _open_for_start(stack, plan, context)
-        main = start(plan, opened)
+        running = start(plan, opened)
         from pitstop.supervisor.attempt.supervision import Supervision
 
         resources = _open_the_rest(stack, opened, recorder, context)
-        with closing(Supervision(plan, resources, main)) as supervision:
+        with closing(Supervision(plan, resources, running)) as supervision:
             ready(str(resources.control.path))
             exit_code = supervision.run()
             resources.tee.close()

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 
 from pitstop.events import AttemptEnded, AttemptStarted
-from pitstop.observation.observer import Observer
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
+from pitstop.supervisor.attempt.starting import RunningCommand
 from pitstop.supervisor.attempt.trainer_reception import TrainerReception
 from pitstop.supervisor.lifecycle.ending import AttemptEnding, decide, trainer_exited
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, TrainerCameIn
 from pitstop.supervisor.lifecycle.table import State, Trigger
 from pitstop.supervisor.processes import family, process
 from pitstop.supervisor.processes.adopted_process import AdoptedProcess
-from pitstop.supervisor.processes.trainer_process import TrainerProcess, aftermath
+from pitstop.supervisor.processes.trainer_process import aftermath
 from pitstop.supervisor.records.notices import NO_TRAINING
 
 
@@ -29,15 +29,15 @@ class Command:
         plan: AttemptPlan,
         resources: AttemptResources,
         trainers: TrainerReception,
-        main: TrainerProcess | AdoptedProcess,
+        running: RunningCommand,
     ) -> None:
-        self.main = main
+        self.main = main = running.main
         self.exit_code = 0
         self._plan = plan
         self._resources = resources
         self._lifecycle = resources.lifecycle
         self._trainers = trainers
-        self._observer = Observer(main.pid)
+        self._observer = running.observer
         self._daemonized = False
         if isinstance(main, AdoptedProcess):
             resources.event_loop.watch(main, lambda: self._adopted_ended(main))

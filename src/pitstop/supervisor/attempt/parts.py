@@ -11,6 +11,7 @@ from pitstop.supervisor.attempt.flight import Flight
 from pitstop.supervisor.attempt.gang import GangPart
 from pitstop.supervisor.attempt.membership import Membership
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
+from pitstop.supervisor.attempt.starting import RunningCommand
 from pitstop.supervisor.attempt.stopping import Stopping
 from pitstop.supervisor.attempt.trainer_reception import TrainerReception
 from pitstop.supervisor.control.clients import ClientReception
@@ -21,9 +22,7 @@ from pitstop.supervisor.helpers.restoring import Restoring
 from pitstop.supervisor.helpers.saving import Saving
 from pitstop.supervisor.lifecycle.occurrences import Occurrence
 from pitstop.supervisor.processes import family
-from pitstop.supervisor.processes.adopted_process import AdoptedProcess
 from pitstop.supervisor.processes.job_watch import JobWatch
-from pitstop.supervisor.processes.trainer_process import TrainerProcess
 from pitstop.supervisor.status.live_status import live_status
 from pitstop.supervisor.status.status import Status
 from pitstop.supervisor.stops.condition_watch import ConditionWatch
@@ -42,7 +41,7 @@ class AttemptParts:
         self,
         plan: AttemptPlan,
         resources: AttemptResources,
-        main: TrainerProcess | AdoptedProcess,
+        running: RunningCommand,
     ) -> None:
         loop, persister = resources.event_loop, resources.persister
         patience = min(_SAVE_PATIENCE_SECONDS, plan.grace_seconds)
@@ -58,7 +57,7 @@ class AttemptParts:
         self.hang_monitor = HangMonitor(plan.request.hang, resources.beacon, plan.stacks_file)
         self.job = JobWatch(plan.environment)
         self.condition = ConditionWatch(plan.request.stop_when, plan.history.epochs)
-        self.command = Command(plan, resources, self.trainers, main)
+        self.command = Command(plan, resources, self.trainers, running)
         self.membership = Membership(resources, self.desk)
         self.gang = GangPart(plan, resources, self.restoring)
         self.stopping = Stopping(

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from pitstop.errors import PitstopError
+from pitstop.observation.observer import Observer
+from pitstop.record import record
 from pitstop.supervisor.attempt.plan import AttemptPlan, StartResources
 from pitstop.supervisor.processes.adopted_process import AdoptedProcess
 from pitstop.supervisor.processes.trainer_process import TrainerProcess
 
 
-def start(plan: AttemptPlan, resources: StartResources) -> TrainerProcess | AdoptedProcess:
+@record
+class RunningCommand:
+    """The command's main process, and what is observed of it from its start on."""
+
+    main: TrainerProcess | AdoptedProcess
+    observer: Observer
+
+
+def start(plan: AttemptPlan, resources: StartResources) -> RunningCommand:
     """Starts the persister, and the command, or watches the script that asked to be supervised.
 
     Raises `CommandNotExecutable`, and `EnvironmentFault` where the kernel refuses a process.
@@ -21,9 +31,11 @@ def start(plan: AttemptPlan, resources: StartResources) -> TrainerProcess | Adop
     except PitstopError:
         resources.persister.finish()
         raise
+    # At once: what happens before it looks first is not seen.
+    observer = Observer(main.pid)
     resources.tee.script_started()
     resources.persister.set_trainer(main.pid)
-    return main
+    return RunningCommand(main, observer)
 
 
 def _main_process(plan: AttemptPlan, resources: StartResources) -> TrainerProcess | AdoptedProcess:

@@ -11,10 +11,9 @@ from pitstop.events import StopRequested
 from pitstop.supervisor.attempt.dispatch import Dispatch
 from pitstop.supervisor.attempt.parts import AttemptParts
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
+from pitstop.supervisor.attempt.starting import RunningCommand
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, StopAsked
 from pitstop.supervisor.processes import family
-from pitstop.supervisor.processes.adopted_process import AdoptedProcess
-from pitstop.supervisor.processes.trainer_process import TrainerProcess
 from pitstop.supervisor.records import notices
 from pitstop.supervisor.status.status import Status
 from pitstop.supervisor.stops.signal_actions import Action
@@ -33,12 +32,12 @@ class Supervision:
         self,
         plan: AttemptPlan,
         resources: AttemptResources,
-        main: TrainerProcess | AdoptedProcess,
+        running: RunningCommand,
     ) -> None:
-        """Connects the parts; `main` and the persister have been started."""
+        """Connects the parts; the command and the persister have been started."""
         self._plan = plan
         self._resources = resources
-        self._parts = AttemptParts(plan, resources, main)
+        self._parts = AttemptParts(plan, resources, running)
         self._dispatch = Dispatch(self._parts)
         resources.event_loop.watch(resources.signals, self._read_signals)
         self._dispatch.perform(self._start())
