@@ -178,7 +178,7 @@ def _read_checked(
     names = [place.spec.name for place in image.placements]
     hasher = StreamHasher((name, manifest.tensors[name].size_bytes) for name in names)
 
-    def check(complete: Iterable[str]) -> None:
+    def _check(complete: Iterable[str]) -> None:
         for name in complete:
             if checksum(hasher.chunks[name]) != manifest.tensors[name].xxh3_64:
                 raise CheckpointCorrupt(path, f"tensor {name!r} does not match its checksum")
@@ -186,9 +186,9 @@ def _read_checked(
     parts = (part for name in names for part in manifest.tensors[name].parts)
     with contextlib.closing(_pieces(path, parts)) as pieces:
         for piece in pieces:
-            check(hasher.update(piece))
+            _check(hasher.update(piece))
             sink(piece)
-    check(hasher.update(memoryview(b"")))
+    _check(hasher.update(memoryview(b"")))
     return hasher.chunks
 
 
