@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pytest
 import tensorflow as tf
 
+from pitstop.engine.python_state import Encoder
+from pitstop.engine.script_state.state import ScriptState
 from pitstop.keras.script_library import KerasLibrary
 
 
@@ -15,3 +19,26 @@ def test_the_contexts_of_summary_writers_are_no_state_of_the_script(tmp_path: Pa
     for value in (writer, writer.as_default(), tf.summary.record_if(True)):
         assert library.is_elsewhere(type(value))
     assert not library.is_elsewhere(dict)
+
+
+_ROW = tf.ones((1, 2))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (tf.ragged.constant([[1], [2, 3]]), tf.ragged.constant([[1], [2, 4]])),
+        (tf.ragged.constant([["a"], ["b"]]), tf.ragged.constant([["a", "b"], []])),
+        (tf.sparse.eye(2), tf.sparse.eye(3)),
+        (tf.IndexedSlices(_ROW, tf.constant([0])), tf.IndexedSlices(_ROW, tf.constant([1]))),
+    ],
+)
+def test_a_change_of_a_tensor_of_several_parts_is_noticed(before: Any, after: Any) -> None:
+    state = ScriptState(KerasLibrary())
+    held = [before]
+    state.begin({"held": held}, {})
+    state.capture(Encoder(""), read_ahead=False)
+    assert state.unverified == []
+    held[0] = after
+    state.capture(Encoder(""), read_ahead=False)
+    assert state.unverified != []

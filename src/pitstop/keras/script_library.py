@@ -118,6 +118,13 @@ class KerasLibrary:
             return None
         return np.array(value.numpy())
 
+    def parts_of(self, value: Any) -> list[np.ndarray[Any, Any]]:
+        """Of a ragged or sparse tensor."""
+        if not isinstance(value, _COMPOSITES):
+            return []
+        arrays = map(self.array_of, tf.nest.flatten(value, expand_composites=True))
+        return [each for each in arrays if each is not None]
+
     def tensor_of(self, value: Any) -> Any:
         """A constant."""
         return tf.constant(value)
@@ -136,6 +143,7 @@ class KerasLibrary:
 
 
 _HANDLES = (tf.resource, tf.variant)
+_COMPOSITES = (tf.RaggedTensor, tf.SparseTensor, tf.IndexedSlices)
 
 
 @functools.lru_cache(maxsize=1024)

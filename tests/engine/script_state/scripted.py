@@ -41,6 +41,9 @@ class NoLibrary:
     def array_of(self, value: Any) -> None:
         return None
 
+    def parts_of(self, value: Any) -> list[Any]:
+        return []
+
     def tensor_of(self, array: Any) -> Any:
         return array
 

@@ -242,3 +242,16 @@ def test_attributes_of_a_tuple_are_not_lost_without_a_word(run: Any) -> None:
     one.last = {"mark": one.last}
     _, _ = saved_of(state)
     assert state.unverified != []
+
+
+@pytest.mark.parametrize("size", [3, 4])
+def test_an_array_that_cannot_be_written_gives_its_place_to_the_saved_one(
+    run: Any, size: int
+) -> None:
+    """Such as `np.asarray` of a tensor, in the list of a metric that a first step has filled."""
+    one, other = run().Rule(), run().Rule()
+    state, into = begun(rule=one), begun(rule=other)
+    one.table["seen"], other.table["seen"] = [np.full(3, 1.0)], [np.full(size, 2.0)]
+    one.table["seen"][0].flags.writeable = other.table["seen"][0].flags.writeable = False
+    carried(state, into)
+    assert other.table["seen"][0].tolist() == [1.0, 1.0, 1.0]

@@ -38,6 +38,9 @@ class Library(Protocol):
     def array_of(self, value: Any) -> np.ndarray[Any, Any] | None:
         """The value of a tensor, strings as objects; None for what is none."""
 
+    def parts_of(self, value: Any) -> list[np.ndarray[Any, Any]]:
+        """The values of a tensor that consists of several, which is not carried; else none."""
+
     def tensor_of(self, value: Any) -> Any:
         """A tensor of this array, or of strings in nested tuples."""
 

@@ -54,6 +54,7 @@ class Refill:
         self._baseline = baseline
         self._now = now
         self._live = names.objects()
+        self._has_made = False
         contents = [node.content for node in baseline.values() if node.kind != "array"]
         self._own_folders = folders_named_in(contents)
 
@@ -71,6 +72,8 @@ class Refill:
             return True
         if name in self._baseline or not can_be_made(node, self._modules):
             return False
+        # What names it may name another one by the same name.
+        self._has_made = True
         self._live[name] = made = make(node, self._modules)
         self._names.give(made, name)
         return True
@@ -82,7 +85,7 @@ class Refill:
             return
         now = self._now.get(name)
         try:
-            if now is None or not _is_same(now.content, node.content):
+            if now is None or self._has_made or not _is_same(now.content, node.content):
                 self._check_places(node.content)
                 self._refill_items(self._live[name], node, now)
         except Exception as problem:  # noqa: BLE001  it may refuse what it once had
@@ -182,8 +185,10 @@ def _can_become(value: Any, known: Node, node: Node) -> bool:
     if node.kind != "array":
         return True
     saved = node.content
-    is_array = isinstance(saved, np.ndarray) and isinstance(value, np.ndarray)
-    return is_array and (value.dtype, value.shape) == (saved.dtype, saved.shape)
+    if not isinstance(saved, np.ndarray) or not isinstance(value, np.ndarray):
+        return False
+    is_alike = (value.dtype, value.shape) == (saved.dtype, saved.shape)
+    return is_alike and value.flags.writeable
 
 
 def _is_same(now: Any, saved: Any) -> bool:

@@ -271,7 +271,9 @@ class Walk:
 
     def _opaque(self, value: Any) -> Opaque:
         kind = type(value)
-        return Opaque(f"{kind.__module__}.{kind.__qualname__}", fingerprint.fingerprint(value))
+        parts = map(fingerprint.of_array, self._library.parts_of(value))
+        found = " ".join(parts) or fingerprint.fingerprint(value)
+        return Opaque(f"{kind.__module__}.{kind.__qualname__}", found)
 
     # -- what is behind it --------------------------------------------------------------
 
