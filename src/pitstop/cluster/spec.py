@@ -33,6 +33,11 @@ class Task:
     def __str__(self) -> str:
         return f"{self.kind} {self.index}"
 
+    @property
+    def trains(self) -> bool:
+        """Whether it is of a kind that trains, and neither stores nor evaluates."""
+        return self.kind in _TRAINING
+
     @classmethod
     def parse(cls, text: str) -> Task:
         """The task that `str` names.
@@ -87,7 +92,7 @@ class ClusterSpec:
     @property
     def trainers(self) -> frozenset[Task]:
         """The processes that train together."""
-        return frozenset(task for task in self.addresses if task.kind in _TRAINING)
+        return frozenset(task for task in self.addresses if task.trains)
 
 
 def _numbered(tasks: Any) -> list[tuple[Any, Any]]:

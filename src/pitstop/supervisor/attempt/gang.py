@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from pitstop.cluster import resume_agreement, stop_agreement
 from pitstop.cluster.gang import LeaderProgress, ToMember
@@ -22,6 +23,7 @@ from pitstop.cluster.messages import (
     Settled,
     SnapshotOrder,
 )
+from pitstop.cluster.spec import ClusterSpec
 from pitstop.events import (
     CheckpointCommitted,
     Event,
@@ -48,6 +50,7 @@ _NEVER = float("inf")
 _FORM_SECONDS = 120.0
 _TOLD_SECONDS = 10.0
 _REPEAT_SECONDS = 1.0
+_OTHER = "of another member, "
 _NOT_AGREED = "not all members answered: no common state was agreed on"
 _NO_GANG = Notice(
     "no_gang",
@@ -97,9 +100,14 @@ class GangPart:
         """Whether all members stop at one step."""
         return self._order is not None and bool(self._beacon.stop())
 
+    @property
+    def _left_in_order(self) -> bool:
+        """Whether its trainer has stopped, and saved: the others may be about to."""
+        return self.has_stopped or self._resources.attempt_state.trainer_stopped
+
     def role_asked(self, asked: RoleAsked) -> Iterator[Occurrence]:
         """The trainer takes part in a strategy; the network is there, where it can be."""
-        if asked.event.role != REPLICA or self._task:
+        if asked.event.role != REPLICA or self._task or not _is_of_several(asked.cluster):
             return
         for _ in self._cluster.orders():  # of an earlier attempt
             continue
@@ -111,7 +119,14 @@ class GangPart:
 
     def tick(self) -> Iterator[Occurrence]:
         """Hears the leader, and answers."""
-        if not self._task or self._cluster.part is None:
+        if self._cluster.part is None:
+            return
+        gone = self._cluster.gone_for_good if self._plan.history.gangs else ""
+        if gone and not (self._over or self.has_stopped):
+            # TensorFlow would wait for it, before the script says anything; and no restart helps.
+            self._over = True
+            yield from self._end(f"{gone}: its run has ended")
+        if not self._task:
             return
         now = time.monotonic()
         self._cluster.lead_gang(now, self._progress())
@@ -133,7 +148,7 @@ class GangPart:
                     self._cluster.tell_gang(LevelReport(event.reason))
             case MemberReleased(outcome="lost" | "failed") if self._gang:
                 yield from self._broken(event.leader, event.reason)
-            case TrainerExited() if self._task and event.exit_code != 0 and not self.has_stopped:
+            case TrainerExited() if self._task and event.exit_code != 0 and not self._left_in_order:
                 how = (
                     f"was ended by {event.signal}"
                     if event.signal
@@ -278,7 +293,10 @@ class GangPart:
             return
         if not self._resources.attempt_state.stop_requested:
             yield GangBroken(self._gang, task, reason)
-        yield StopAsked(StopRequested("cluster", "now", reason=f"{task}: {reason}"))
+        yield from self._end(f"{task}: {reason}")
+
+    def _end(self, reason: str) -> Iterator[Occurrence]:
+        yield StopAsked(StopRequested("cluster", "now", reason=reason))
         if self._resources.lifecycle.state is State.ENDING:
             # It waits for that member, and TensorFlow takes the SIGTERM for itself.
             yield Trigger.STOP_NOW
@@ -290,4 +308,8 @@ class GangPart:
         return LeaderProgress(entering, trains, progress.step_seconds, saved)
 
 
-_OTHER = "of another member, "
+def _is_of_several(cluster: Mapping[str, Any]) -> bool:
+    try:
+        return len(ClusterSpec.from_json(cluster).trainers) > 1
+    except ValueError:
+        return False

@@ -102,6 +102,11 @@ class ClusterLink:
             case Following() as following:
                 following.tell_gang(message)
 
+    @property
+    def gone_for_good(self) -> str:
+        """A member that trains and whose run has ended before the training, as the leader knows."""
+        return self.part.gone_for_good if isinstance(self.part, Leading) else ""
+
     def ask_gang_stop(self, reason: str, progress: LeaderProgress) -> None:
         """All members of the gang are to stop at one step."""
         match self.part:

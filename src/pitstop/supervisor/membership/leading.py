@@ -56,6 +56,12 @@ class Leading:
             self.beat(beat)
         return tuple(self._given_up(task) for task in roster.silent(self._roster, now))
 
+    @property
+    def gone_for_good(self) -> str:
+        """A member that trains and whose run has ended before the training; empty for none."""
+        ended = (each for each in self.members if each.end and each.end.state != "completed")
+        return next((str(each.task) for each in ended if each.task.trains), "")
+
     def beat(self, beat: Beat) -> None:
         """Tells all members what this run does."""
         for member in self._roster.live:

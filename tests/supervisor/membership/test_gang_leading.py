@@ -1,0 +1,107 @@
+"""Whose end came first, where a trainer fails while another supervisor is out of reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import cast
+
+import pytest
+
+from pitstop.cluster.happenings import Heard, Parted
+from pitstop.cluster.leader_server import LeaderServer
+from pitstop.cluster.messages import (
+    PROTOCOL,
+    EndReport,
+    GangOver,
+    GangReady,
+    JoinRequest,
+    MemberDown,
+    Muster,
+    ResumeAnswer,
+)
+from pitstop.cluster.spec import ClusterSpec, Task
+from pitstop.supervisor.membership.gang_leading import GangLeading
+from pitstop.supervisor.membership.leading import Leading
+from tests.supervisor.membership.test_membership import PlayedNetwork
+
+TASKS = tuple(Task("worker", index) for index in range(3))
+SPEC = ClusterSpec.from_json({"worker": [f"127.0.0.1:{7000 + index}" for index in range(3)]})
+
+
+@pytest.fixture
+def network() -> Iterator[PlayedNetwork]:
+    with closing(PlayedNetwork()) as played:
+        yield played
+
+
+def formed(network: PlayedNetwork) -> Leading:
+    """A leader whose own trainer and two others have begun together."""
+    server = cast(LeaderServer, network)
+    leader = Leading(server, 10.0, GangLeading(server, SPEC, TASKS[0]))
+    for task in TASKS[1:]:
+        request = JoinRequest(PROTOCOL, str(task), SPEC.counts, "1", "host", 7)
+        network.coming += [Heard(task, request), Heard(task, Muster(1))]
+        network.coming.append(Heard(task, ResumeAnswer(1, verified=True)))
+    leader.heard()
+    assert leader.gang is not None
+    leader.gang.hear_own(Muster(1))
+    for task in TASKS[1:]:
+        network.coming.append(Heard(task, ResumeAnswer(1, verified=True)))
+    leader.heard()
+    leader.gang.hear_own(ResumeAnswer(1, verified=True))
+    assert isinstance(leader.gang.orders[-1], GangReady)
+    leader.gang.orders.clear()
+    network.sent.clear()
+    return leader
+
+
+def over(leader: Leading) -> GangOver:
+    assert leader.gang is not None
+    [order] = leader.gang.orders
+    assert isinstance(order, GangOver)
+    return order
+
+
+def test_who_reports_its_end_first_was_the_first(network: PlayedNetwork) -> None:
+    leader = formed(network)
+    network.coming.append(Heard(TASKS[1], MemberDown(1, "its process was ended by SIGKILL")))
+    network.coming.append(Heard(TASKS[2], MemberDown(1, "its process returned 1")))
+    leader.heard()
+    assert over(leader).task == "worker 1"
+    assert {getattr(order, "task", "") for order in network.sent} == {"worker 1"}
+
+
+def test_one_that_is_out_of_reach_was_gone_before_those_that_fail_for_it(
+    network: PlayedNetwork,
+) -> None:
+    leader = formed(network)
+    network.coming += [Parted(TASKS[2]), Heard(TASKS[1], MemberDown(1, "its process returned 1"))]
+    leader.heard()
+    assert over(leader).task == "worker 2"
+
+
+def test_one_that_has_come_back_was_not(network: PlayedNetwork) -> None:
+    leader = formed(network)
+    again = JoinRequest(PROTOCOL, str(TASKS[2]), SPEC.counts, "1", "host", 7)
+    network.coming += [Parted(TASKS[2]), Heard(TASKS[2], again)]
+    network.coming.append(Heard(TASKS[1], MemberDown(1, "its process returned 1")))
+    leader.heard()
+    assert over(leader).task == "worker 1"
+
+
+def test_a_run_that_has_begun_again_as_another_process_was_lost(network: PlayedNetwork) -> None:
+    leader = formed(network)
+    again = JoinRequest(PROTOCOL, str(TASKS[2]), SPEC.counts, "1", "host", 8)
+    network.coming += [Parted(TASKS[2]), Heard(TASKS[2], again)]
+    leader.heard()
+    assert over(leader).task == "worker 2"
+
+
+@pytest.mark.parametrize(("state", "gone"), [("failed", "worker 1"), ("completed", "")])
+def test_who_has_ended_for_good_is_known(network: PlayedNetwork, state: str, gone: str) -> None:
+    leader = formed(network)
+    assert leader.gone_for_good == ""
+    network.coming.append(Heard(TASKS[1], EndReport(state, 0)))
+    leader.heard()
+    assert leader.gone_for_good == gone
