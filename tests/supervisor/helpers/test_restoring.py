@@ -152,3 +152,12 @@ def test_without_an_agreement_who_has_a_state_is_refused(attempt: _Attempt) -> N
     list(attempt.restoring.agreed_on_nothing("nobody answers"))
     welcome = body_of(attempt.trainer.receive())
     assert (welcome["gang"], welcome["refusal"]) == ("", "nobody answers")
+
+
+def test_who_is_refused_before_its_state_is_loaded_does_not_begin_anew(attempt: _Attempt) -> None:
+    attempt.restoring.await_agreement()
+    attempt.slot.link = attempt.trainer_link
+    assert not list(attempt.restoring.agreed_on_nothing("nobody answers"))
+    assert not attempt.slot.welcomed
+    attempt.persister_says(ImageAnswer("00000020"), attempt.trainer.fileno())
+    assert body_of(attempt.trainer.receive())["refusal"] == "nobody answers"

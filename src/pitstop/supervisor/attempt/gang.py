@@ -47,7 +47,8 @@ REPLICA = "replica"
 """The role of a process that takes each training step together with all others."""
 
 _NEVER = float("inf")
-_FORM_SECONDS = 120.0
+_FORM_SECONDS = 60.0
+"""For the trainers of all members to be there: TensorFlow has made them wait for each other."""
 _TOLD_SECONDS = 10.0
 _REPEAT_SECONDS = 1.0
 _OTHER = "of another member, "
@@ -77,6 +78,7 @@ class GangPart:
         self._told_waiting = False
         self._repeat_at = 0.0
         self._proposal: ResumeProposal | None = None
+        self._proposed = False
         self._gang = ""
         self._stop_reason = ""
         self._order: Hold | None = None
@@ -172,10 +174,10 @@ class GangPart:
 
     def _wait(self, now: float) -> Iterator[Occurrence]:
         """Says that the trainer is there, until all are."""
-        if self._waits_since is None or not self._restoring.ready or self._gang:
+        if self._waits_since is None or self._gang:
             return
         waited_seconds = now - self._waits_since
-        if waited_seconds >= _FORM_SECONDS:
+        if waited_seconds >= _FORM_SECONDS and not self._proposed:
             yield _NO_GANG
             yield from self._go_alone(_NOT_AGREED)
         elif now >= self._repeat_at:
@@ -196,8 +198,8 @@ class GangPart:
     def _obey(self, order: ToMember) -> Iterator[Occurrence]:
         match order:
             case ResumeProposal() if self._waits_since is not None:
-                self._proposal = order
-                self._restoring.verify(self._states.names.get(order.mark, ""))
+                # From here on it takes as long as it takes to read the state.
+                self._proposal, self._proposed = order, True
             case GangReady():
                 yield from self._ready(order)
             case GangRefused(reason) if self._waits_since is not None:
@@ -217,11 +219,13 @@ class GangPart:
     def _tell_verdict(self) -> None:
         """Answers a proposal, once the state has been read."""
         proposal = self._proposal
-        if proposal is None:
+        if proposal is None or not self._restoring.ready:
             return
         verdict = True
         if proposal.mark != resume_agreement.ANEW:
-            found = self._restoring.verdict(self._states.names.get(proposal.mark, ""))
+            name = self._states.names.get(proposal.mark, "")
+            self._restoring.verify(name)
+            found = self._restoring.verdict(name)
             if found is None:
                 return
             verdict = found

@@ -36,7 +36,7 @@ class Restoring:
         self._wanted = ""
         self._awaits_agreement = False
         self._verdicts: dict[str, bool] = {}
-        self._verifying = ""
+        self._verifying = self._refusal = ""
         self.ready = False
         self.points: tuple[ChosenCheckpoint, ...] = ()
 
@@ -84,9 +84,9 @@ class Restoring:
     def agreed_on_nothing(self, reason: str) -> Iterator[Occurrence]:
         """The trainer goes on alone; for this reason, it may not where it has a state."""
         self._awaits_agreement = False
-        if self.points and reason:
-            self._trainer_slot.refuse_resume(reason)
-        yield from self._let_in()
+        self._refusal = reason
+        if self.ready:
+            yield from self._let_in()
 
     def requested(self, request: RestoreRequest) -> None:
         trainer, checkpoint = self._trainer_slot.link, request.checkpoint
@@ -162,6 +162,8 @@ class Restoring:
             yield from self._let_in()
 
     def _let_in(self) -> Iterator[Occurrence]:
+        if self.points and self._refusal:
+            self._trainer_slot.refuse_resume(self._refusal)
         if self.points:
             yield self.points[-1].chosen()
         self._trainer_slot.welcome(self.points)
