@@ -1,0 +1,240 @@
+"""Two members and their leader, without network and trainers: what each run does, and tells."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pitstop.cluster.gang import GangLeader, LeaderProgress, ToLeader, ToMember
+from pitstop.cluster.spec import Task
+from pitstop.events import (
+    Event,
+    GangBroken,
+    GangFormed,
+    GangStopped,
+    LevelKnown,
+    Notice,
+    RoleTaken,
+    StopRequested,
+    TrainerExited,
+)
+from pitstop.link.beacon import Beacon, Stop
+from pitstop.supervisor.attempt.gang import REPLICA, GangPart
+from pitstop.supervisor.lifecycle.occurrences import Occurrence, RoleAsked, StopAsked
+from pitstop.supervisor.lifecycle.table import Instruction, State, Trigger
+from pitstop.supervisor.records.attempt_state import AttemptState, tell
+
+W0, W1 = Task("worker", 0), Task("worker", 1)
+CLUSTER = {"worker": ["a:1", "b:1"]}
+KILLED = TrainerExited(None, "SIGKILL", 7, 0, 7, "train", 0.1)
+
+
+class Network:
+    """Brings what members say to the leader, and its orders to them, at once."""
+
+    def __init__(self) -> None:
+        self.leader = GangLeader(frozenset({W0, W1}), W0, lambda: "a-2")
+        self.orders: dict[Task, deque[ToMember]] = {W0: deque(), W1: deque()}
+
+    def hear(self, task: Task, message: ToLeader) -> None:
+        self.deliver(self.leader.hear(task, message))
+
+    def deliver(self, orders: Iterable[tuple[Task, ToMember]]) -> None:
+        for task, order in orders:
+            self.orders[task].append(order)
+
+
+class Link:
+    """In the place of a `ClusterLink`."""
+
+    part: Any = "there"
+    follows = None
+    gone_for_good = ""
+
+    def __init__(self, network: Network, task: Task) -> None:
+        self.network, self.task = network, task
+
+    def orders(self) -> Iterator[ToMember]:
+        while self.network.orders[self.task]:
+            yield self.network.orders[self.task].popleft()
+
+    def tell_gang(self, message: ToLeader) -> None:
+        self.network.hear(self.task, message)
+
+    def ask_gang_stop(self, reason: str, progress: LeaderProgress) -> None:
+        self.network.deliver(self.network.leader.ask_stop(reason, progress))
+
+    def lead_gang(self, now_seconds: float, progress: LeaderProgress) -> None:
+        pass
+
+
+class Loads:
+    """In the place of a `Restoring` that has nothing to restore."""
+
+    ready = False
+    agreed_on: tuple[str, str] | None = None
+    alone: str | None = None
+
+    def await_agreement(self) -> bool:
+        return True
+
+    def agreed(self, name: str, gang: str, _doubt: str) -> tuple[Occurrence, ...]:
+        self.agreed_on = name, gang
+        return ()
+
+    def agreed_on_nothing(self, reason: str) -> tuple[Occurrence, ...]:
+        self.alone = reason
+        return ()
+
+
+class MemberRun:
+    """One run: its part in the gang, and what it has told."""
+
+    def __init__(self, network: Network, task: Task, beacon: Beacon) -> None:
+        self.beacon, self.loads, self.link = beacon, Loads(), Link(network, task)
+        self.told: list[Occurrence] = []
+        self.resources: Any = SimpleNamespace(
+            cluster=self.link,
+            beacon=beacon,
+            attempt_state=AttemptState(),
+            catalog=SimpleNamespace(entries=tuple),
+            lifecycle=SimpleNamespace(state=State.ENDING),
+        )
+        plan: Any = SimpleNamespace(
+            attempt=1,
+            history=SimpleNamespace(gangs={}),
+            request=SimpleNamespace(settings=SimpleNamespace(force=False)),
+        )
+        loads: Any = self.loads
+        self.part = GangPart(plan, self.resources, loads)
+        self.perform(self.part.role_asked(RoleAsked(RoleTaken(REPLICA, 1, str(task)), CLUSTER)))
+
+    def perform(self, occurrences: Iterable[Occurrence]) -> None:
+        for each in occurrences:
+            self.told.append(each)
+            event = each.event if isinstance(each, StopAsked) else each
+            if isinstance(event, Event):
+                state = self.resources.attempt_state
+                self.resources.attempt_state = tell(state, event, 0.0)
+                self.perform(self.part.recorded(event))
+
+    def kinds(self) -> list[type]:
+        return [type(each) for each in self.told]
+
+
+@pytest.fixture
+def runs() -> Iterator[tuple[MemberRun, MemberRun]]:
+    network = Network()
+    with closing(Beacon.create()) as one, closing(Beacon.create()) as other:
+        yield MemberRun(network, W0, one), MemberRun(network, W1, other)
+
+
+def turn(runs: Iterable[MemberRun], count: int = 6) -> None:
+    for _ in range(count):
+        for run in runs:
+            run.perform(run.part.tick())
+
+
+def formed(runs: Iterable[MemberRun]) -> None:
+    for run in runs:
+        run.loads.ready = True
+    turn(runs)
+    for run in runs:
+        assert run.loads.agreed_on == ("", "a-2")
+        run.told.clear()
+
+
+def test_no_trainer_begins_before_all_know_what_they_hold(
+    runs: tuple[MemberRun, MemberRun],
+) -> None:
+    turn(runs)
+    runs[0].loads.ready = True
+    turn(runs)
+    assert [run.loads.agreed_on for run in runs] == [None, None]
+    runs[1].loads.ready = True
+    turn(runs)
+    assert [run.kinds() for run in runs] == [[GangFormed], [GangFormed]]
+
+
+def test_the_stop_word_is_raised_when_all_hold(runs: tuple[MemberRun, MemberRun]) -> None:
+    formed(runs)
+    runs[1].perform(runs[1].part.recorded(StopRequested("signal", "graceful", signal="SIGTERM")))
+    runs[1].part.raise_stop()
+    turn(runs)
+    step = runs[0].beacon.hold_step()
+    assert [run.beacon.hold_step() for run in runs] == [step, step]
+    assert all(run.part.is_agreeing for run in runs)
+    for run in runs:
+        assert not run.beacon.stop()
+        run.beacon.enter(step + 1)
+        run.beacon.hold(step)
+        turn(runs)
+    assert [run.beacon.stop() for run in runs] == [Stop.GRACEFUL, Stop.GRACEFUL]
+    for run in runs:
+        [stopped] = [each for each in run.told if isinstance(each, GangStopped)]
+        assert stopped.step == step
+        assert run.told[-1] is Instruction.ARM_DEADLINE
+    [asked] = [each for each in runs[0].told if isinstance(each, StopAsked)]
+    assert (asked.event.source, asked.event.reason) == ("cluster", "SIGTERM")
+
+
+def test_the_others_are_killed_when_one_is_lost(runs: tuple[MemberRun, MemberRun]) -> None:
+    formed(runs)
+    runs[1].perform([KILLED])
+    turn(runs)
+    assert [each.task for each in runs[0].told if isinstance(each, GangBroken)] == ["worker 1"]
+    assert runs[0].told[-1] is Trigger.STOP_NOW
+    assert GangBroken not in runs[1].kinds()
+    assert not runs[1].part.awaits_verdict
+
+
+def test_one_that_failed_for_it_is_not_the_first(runs: tuple[MemberRun, MemberRun]) -> None:
+    formed(runs)
+    runs[1].perform([KILLED])
+    runs[0].perform([dataclasses.replace(KILLED, exit_code=1, signal="")])
+    assert runs[0].part.awaits_verdict
+    turn(runs)
+    assert not runs[0].part.awaits_verdict
+    assert runs[0].resources.attempt_state.broken is not None
+
+
+def test_who_has_stopped_in_order_is_not_lost(runs: tuple[MemberRun, MemberRun]) -> None:
+    formed(runs)
+    state = runs[1].resources.attempt_state
+    runs[1].resources.attempt_state = dataclasses.replace(state, trainer_stopped=True)
+    runs[1].perform([dataclasses.replace(KILLED, exit_code=75, signal="")])
+    turn(runs)
+    assert GangBroken not in runs[0].kinds()
+
+
+def test_the_level_of_one_is_told_to_the_others(runs: tuple[MemberRun, MemberRun]) -> None:
+    formed(runs)
+    runs[1].perform([LevelKnown("not_exact", "the script sets no seed", [])])
+    turn(runs)
+    [level] = [each for each in runs[0].told if isinstance(each, LevelKnown)]
+    assert level.reason == "of another member, worker 1: the script sets no seed"
+    assert runs[1].kinds() == [LevelKnown]
+
+
+def test_a_worker_of_a_cluster_of_one_waits_for_nobody() -> None:
+    with closing(Beacon.create()) as beacon:
+        run = MemberRun(Network(), W0, beacon)
+        run.part = GangPart(SimpleNamespace(), run.resources, run.loads)  # type: ignore[arg-type]
+        role = RoleAsked(RoleTaken(REPLICA, 1, "worker 0"), {"worker": ["a:1"]})
+        assert list(run.part.role_asked(role)) == []
+
+
+def test_a_member_without_a_cluster_is_told_that_it_is_saved_by_itself() -> None:
+    with closing(Beacon.create()) as beacon:
+        run = MemberRun(Network(), W0, beacon)
+        run.link.part = None
+        run.part = GangPart(SimpleNamespace(), run.resources, run.loads)  # type: ignore[arg-type]
+        [notice] = run.part.role_asked(RoleAsked(RoleTaken(REPLICA, 1, "worker 0"), CLUSTER))
+        assert isinstance(notice, Notice)
+        assert notice.code == "no_gang"
