@@ -93,7 +93,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> str:
     both = f"ip link set lo up; {calls[0]} & {calls[1]}; wait"
     plain = launch.run_alone(folder, "unshare", "-n", "sh", "-c", both)
     digests = {found.decode() for found in _DIGEST.findall(plain.stdout)}
-    assert len(digests) == 1
+    assert len(digests) == 1, plain.stderr.decode()[-2000:]
     return str(digests.pop())
 
 
