@@ -33,6 +33,7 @@ STEPS = "240"
 _DIGEST = re.compile(rb"^(?:worker \d \| )?DIGEST \d (\w+)$", re.MULTILINE)
 
 pytestmark = [
+    pytest.mark.torture,
     pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root"),
     pytest.mark.timeout(400),
 ]
@@ -107,9 +108,9 @@ def stop(gang: Gang, started: list[Started], who: int, *, command: bool = False)
 @pytest.mark.parametrize(
     ("who", "command"),
     [
-        pytest.param(1, False, marks=pytest.mark.fast),
-        pytest.param(1, True, marks=pytest.mark.torture),
-        pytest.param(0, False, marks=pytest.mark.torture),
+        (1, False),
+        (1, True),
+        (0, False),
     ],
 )
 def test_a_stop_of_one_stops_all_at_one_step(
@@ -152,7 +153,6 @@ def test_the_loss_of_one_ends_all_and_both_go_on_from_one_state(
     assert {run.last(Restored).level for run in gang.runs} == {"exact_by_replay"}
 
 
-@pytest.mark.torture
 @pytest.mark.parametrize("victim", [0, 1])
 def test_restarts_bring_all_back(
     tmp_path: Path, network: tuple[str, ...], uninterrupted: str, victim: int
@@ -167,7 +167,6 @@ def test_restarts_bring_all_back(
     assert len(set(gang.steps_of(Restored))) == 1
 
 
-@pytest.mark.torture
 def test_a_supervisor_that_is_frozen_is_lost(
     tmp_path: Path, network: tuple[str, ...], uninterrupted: str
 ) -> None:
@@ -188,7 +187,6 @@ def test_a_supervisor_that_is_frozen_is_lost(
     assert len(set(gang.steps_of(Restored))) == 1
 
 
-@pytest.mark.torture
 def test_members_of_a_launch_stop_at_one_step(
     tmp_path: Path, network: tuple[str, ...], uninterrupted: str
 ) -> None:
@@ -206,7 +204,6 @@ def test_members_of_a_launch_stop_at_one_step(
     assert [each.decode() for each in _DIGEST.findall(again.stdout)] == [uninterrupted] * 2
 
 
-@pytest.mark.torture
 def test_a_member_with_another_folder_is_refused(tmp_path: Path, network: tuple[str, ...]) -> None:
     gang = Gang.of(tmp_path, network, STEPS, "0.02")
     started = gang.start()
