@@ -20,6 +20,7 @@ import numpy as np
 from pitstop.engine.session import Session
 from pitstop.errors import PeerClosed
 from pitstop.keras import hooks
+from pitstop.keras.instrumentation import Instrumentation
 from pitstop.keras.training import Training
 from pitstop.link.beacon import Beacon
 from pitstop.link.messages import Welcome
@@ -84,7 +85,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "attempts" / "1").mkdir(parents=True)
         training = Training(open_session(ours, beacon, folder), REGISTRY, {})
-        hooks.patch(hooks.Instrumentation("", REGISTRY, training))
+        hooks.patch(Instrumentation("", REGISTRY, training))
         model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
         model.compile("adam", "mse", metrics=["mae"])
         measurement = Measurement(training)

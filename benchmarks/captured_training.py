@@ -18,6 +18,7 @@ from typing import Any
 from benchmarks.boundary import drain, open_session
 from pitstop.keras import hooks
 from pitstop.keras.fit_objects import FitObjects
+from pitstop.keras.instrumentation import Instrumentation
 from pitstop.keras.training import Training
 from pitstop.keras.training_input import TrainingInput
 from pitstop.link.beacon import Beacon
@@ -55,7 +56,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "attempts" / "1").mkdir(parents=True)
         training = Training(open_session(ours, beacon, folder, OFTEN), REGISTRY, {})
-        hooks.patch(hooks.Instrumentation("", REGISTRY, training))
+        hooks.patch(Instrumentation("", REGISTRY, training))
         runpy.run_path(sys.argv[0], run_name="__main__")
     print(json.dumps([sum(pair) for pair in zip(of_input, of_objects, strict=True)]))
 

@@ -55,7 +55,9 @@ def test_the_learning_rate_is_a_number_or_of_a_schedule(family: Any) -> None:
 
 
 def test_a_schedule_of_the_script_is_not_run() -> None:
-    class Own(tf_keras.optimizers.schedules.LearningRateSchedule):
+    schedule: Any = tf_keras.optimizers.schedules.LearningRateSchedule
+
+    class Own(schedule):
         def __call__(self, step: Any) -> Any:
             return 0.5 / (1.0 + float(step))
 
