@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -112,7 +112,7 @@ class MemberRun:
             request=SimpleNamespace(settings=SimpleNamespace(force=False)),
         )
         loads: Any = self.loads
-        self.part = GangPart(plan, self.resources, loads)
+        self.part = GangPart(plan, cast(Any, self.resources), loads)
         self.perform(self.part.role_asked(RoleAsked(RoleTaken(REPLICA, 1, str(task)), CLUSTER)))
 
     def perform(self, occurrences: Iterable[Occurrence]) -> None:
