@@ -200,8 +200,8 @@ def save(path, model, trace, deciders, histories):
     arrays = {"loss": np.array(trace.loss), "accuracy": np.array(trace.accuracy)}
     for group, variables in (("model", model.variables), ("optimizer", model.optimizer.variables)):
         for index, variable in enumerate(variables):
-            path = getattr(variable, "path", variable.name)
-            arrays[f"{group}/{index:02d}/{path}"] = np.asarray(variable)
+            name = getattr(variable, "path", variable.name)
+            arrays[f"{group}/{index:02d}/{name}"] = np.asarray(variable)
     for decider in deciders:
         decisions = decider.drawn if isinstance(decider, OwnRandom) else decider.decisions
         arrays[f"decisions/{type(decider).__name__}"] = np.array(decisions)
