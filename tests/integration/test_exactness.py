@@ -60,6 +60,11 @@ CHAINS = {
         "kill@batch:12 stop@test:9 kill@batch:59",
         level="exact_by_replay",
     ),
+    "drawn-validation": Chain(
+        ("--input", "sequence", "--drawn-validation"),
+        "stop@test:3 kill@batch:22 stop@test:9 kill@batch:41 kill@test:15",
+        level="exact_by_replay",
+    ),
     "sequence-two-workers": Chain(
         ("--input", "sequence-two-workers"),
         "stop@batch:27 kill@batch:41",

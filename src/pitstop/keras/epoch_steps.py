@@ -49,6 +49,7 @@ def _training_steps(training: Training, run: FitRun, source: Any) -> Iterator[An
         run.input.before_iterator()
         source._current_iterator = _fresh_iterator(run, source)
     source.data_adapter.on_epoch_end()
+    run.hold()
 
 
 @observing(spoils=True)

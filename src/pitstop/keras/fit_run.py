@@ -229,8 +229,8 @@ class FitRun:
     def hold(self) -> None:
         """Holds a cut for a stop or an exception during validation, or in a callback behind it.
 
-        Metrics will be reset by then.  Left out where epochs are so short that
-        holding one each time would not stay within the budget, but not at the last.
+        Metrics will be reset by then, and the validation data read from.  Left out where epochs are
+        so short that holding one each time would not stay within the budget, but not at the last.
         """
         started_ns = time.monotonic_ns()
         is_last = self.epoch + 1 >= int(self.callbacks.params.get("epochs") or 0)
@@ -353,7 +353,11 @@ class FitRun:
     def prepare_input(self, saved: SavedState) -> None:
         """Before readers start: the validation data, and what a replayed input reads from."""
         # Before the training's iterator, which knows better where both are one dataset.
-        self.validation.restore(saved.state["fit"]["validation"], saved.tensors)
+        validation = saved.state["fit"]["validation"]
+        self.validation.restore(validation, saved.tensors)
+        if not saved.position.milestone and self.validation.begins_by_reading(validation):
+            # What it draws and changes is set to the cut with all else.
+            self._private.begin_validation(self.model, self.arguments)
         self.look_for_streams()
         self.input.prepare(saved)
 

@@ -36,6 +36,7 @@ _schedules = _module("src.optimizers.schedules.learning_rate_schedule")
 
 Model: Any = _training.Model
 DataHandler: Any = _data_adapter.DataHandler
+_READERS = ("max_queue_size", "workers", "use_multiprocessing")
 CallbackList: Any = _callbacks.CallbackList
 ARRAY_ADAPTERS = (
     _data_adapter.TensorLikeDataAdapter,
@@ -206,6 +207,25 @@ def compiled_with(model: Any) -> dict[str, Any]:
     config = getattr(model, "_compile_config", None)
     given = getattr(config, "config", None) or {}
     return {name: given.get(name) for name in (*_COMPILED, "run_eagerly", "jit_compile")}
+
+
+def begin_validation(model: Any, arguments: Mapping[str, Any]) -> None:
+    """Makes what the validations of a `fit` read a `Sequence` by, as the first of them does.
+
+    It reads a batch to know its form, which may draw random numbers and change the data.
+    """
+    readers = {name: arguments[name] for name in _READERS if name in arguments}
+    model._eval_data_handler = _data_adapter.get_data_handler(
+        x=arguments["validation_data"],
+        batch_size=arguments.get("validation_batch_size") or arguments.get("batch_size"),
+        steps_per_epoch=arguments.get("validation_steps"),
+        initial_epoch=0,
+        epochs=1,
+        model=model,
+        steps_per_execution=model._steps_per_execution,
+        pss_evaluation_shards=model._pss_evaluation_shards,
+        **readers,
+    )
 
 
 def config_of(model: Any) -> Any:

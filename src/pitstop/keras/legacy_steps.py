@@ -87,6 +87,7 @@ def enumerate_steps(training: Training, original: _Original, handler: Any) -> It
                 yield step
             run.step_done()
     run.steps_finished()
+    run.hold()
 
 
 def _restore(run: FitRun, continuation: Continuation) -> None:

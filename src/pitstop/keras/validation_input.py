@@ -18,6 +18,7 @@ from pitstop.engine.python_state import Encoder
 from pitstop.engine.state_capture import HeldTensor
 from pitstop.keras import input_state
 from pitstop.keras.input_state import FreshIterator
+from pitstop.keras.packages import kinds
 from pitstop.keras.repeated_shuffle import NOT_REPEATABLE, RepeatedShuffles
 from pitstop.store.image import TensorSpec
 
@@ -26,6 +27,7 @@ _READ_AHEAD = Exactness(
     "validation_data is a Python generator, which each validation reads further than it uses: "
     "not repeatable even without an interruption; give arrays, a PyDataset or a dataset",
 )
+_READ_FOR_THEIR_FORM = ("utils.PyDataset", "utils.Sequence")
 VALIDATION_TENSOR = "validation/iterator"
 
 
@@ -65,6 +67,10 @@ class ValidationInput:
         self._left = left
         self._saved_state = b""
         self._created += created
+
+    def begins_by_reading(self, saved: dict[str, Any]) -> bool:
+        """Whether the first validation, which is over, has read the data for its form alone."""
+        return bool(saved["created"]) and isinstance(self._data, kinds(*_READ_FOR_THEIR_FORM))
 
     def capture(self, encoder: Encoder) -> tuple[dict[str, Any], list[HeldTensor]]:
         """The JSON form, and the state of the iterator that was left if there is one."""

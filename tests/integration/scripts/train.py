@@ -120,6 +120,7 @@ def parse_arguments():
     parser.add_argument("--convolutions", action="store_true")
     parser.add_argument("--validation", action="store_true")
     parser.add_argument("--shuffled-validation", action="store_true", help="from tf.data")
+    parser.add_argument("--drawn-validation", action="store_true", help="with random numbers")
     parser.add_argument("--validation-steps", type=int)
     parser.add_argument("--callbacks", action="store_true")
     parser.add_argument("--own-random", action="store_true", help="of a callback")
@@ -145,6 +146,8 @@ def make_validation(options):
     if options.shuffled_validation:
         kind = "tfdata-repeat" if options.validation_steps else "tfdata-shuffle"
         return INPUTS[kind](*make_arrays(192, seed=2))["x"]
+    if options.drawn_validation:
+        return INPUTS["sequence"](*make_arrays(192, seed=2))["x"]
     return make_arrays(192, seed=2) if options.validation else None
 
 
