@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pitstop.events import LevelKnown
 from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import SCRIPTS, KerasRun
 from tests.integration.supervisor.launch import run_alone
@@ -49,6 +50,18 @@ def test_a_sweep_that_leaves_out_finished_trials_is_not_mixed_up(
     supervised.mkdir()
     expected = expected_results(plain, "repeats")
     assert json.loads(killed_sweep(supervised, "repeats", (50, 85), forked)) == expected
+
+
+@pytest.mark.timeout(300)
+def test_a_sampler_that_begins_anew_after_an_interruption_is_not_exact(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    """The interrupted trial is never gone on with: another one is trained in its place."""
+    run = KerasRun(tmp_path, "sweep.py", ("sampler",), ("--every", "5steps"), interpreter=forked)
+    assert run.attempt("--die-at-step", "50").returncode != 0
+    assert run.attempt().returncode == 0
+    assert "does not go on" in run.events(LevelKnown, 2)[0].reason
+    assert {event.level for event in run.events(LevelKnown, 2)} == {"not_exact"}
 
 
 @pytest.mark.torture

@@ -14,6 +14,10 @@ CALLBACKS = "callbacks"
 FIXED = ("optimizer", "loss", "loss_weights", "metrics", "weighted_metrics", "shuffle")
 """Settings that only the script has, and that shape what is saved."""
 
+DOES_NOT_GO_ON = (
+    "The training that was interrupted does not go on: the script trains another one instead, "
+    "which it would not have done without an interruption."
+)
 _ALL = "all"
 
 

@@ -69,6 +69,10 @@ class Trainings:
         """The finished trainings that no call of this process was yet."""
         return [known for point, known in self._open() if point.milestone]
 
+    def has_interrupted(self) -> bool:
+        """Whether a training that has not ended is no call of this process yet."""
+        return any(not point.milestone for point, _ in self._open())
+
     def repeats(self, identity: Identity) -> bool:
         """Whether a call that is none of the saved ones comes before the newest of them.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pitstop.engine import variable_match
-from pitstop.engine.course import Course, decide, doubt_of_left_out
+from pitstop.engine.course import DOES_NOT_GO_ON, Course, decide, doubt_of_left_out
 from pitstop.engine.identity import Identity
 from pitstop.engine.matching import TrainingMatch, TrainingVerdict
 from pitstop.engine.present_identity import identity_of_present_call
@@ -88,10 +88,16 @@ class Recognition:
         if course.goes_on:
             point = trainings.claim(found)
             return FitBeginning(point.fit, identity, point, course)
-        if not course.doubt and not trainings.has_claimed:
-            doubt = doubt_of_left_out(identity, trainings.left_out())
-            course = Course(goes_on=False, doubt=doubt)
+        if not course.doubt and not repeats:
+            course = Course(goes_on=False, doubt=self._doubt_of_new(identity))
         return FitBeginning(trainings.begin_another(), identity, None, course, repeats)
+
+    def _doubt_of_new(self, identity: Identity) -> str:
+        trainings = self._session.trainings
+        if trainings.has_interrupted():
+            return DOES_NOT_GO_ON
+        left_out = [] if trainings.has_claimed else trainings.left_out()
+        return doubt_of_left_out(identity, left_out)
 
     def _with_variables(
         self, refusal: ResumeRefused, found: TrainingMatch, model: Any

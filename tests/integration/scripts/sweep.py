@@ -1,6 +1,6 @@
 """A sweep of the kind that people write by hand; what it has results of, it leaves out.
 
-usage: sweep.py grid|repeats|folds|random [PLAIN]
+usage: sweep.py grid|repeats|folds|sampler|random [PLAIN]
 """
 
 from __future__ import annotations
@@ -53,6 +53,12 @@ elif kind == "folds":
             continue
         keras.utils.set_random_seed(7)
         note(str(number), train(0.01, 4, np.setdiff1d(np.arange(len(x)), held_out)))
+elif kind == "sampler":
+    # It forgets what it has drawn, as samplers of studies do.
+    sampler = np.random.default_rng(3)
+    while len(done) < 3:
+        keras.utils.set_random_seed(len(done))
+        note(str(len(done)), train(10 ** sampler.uniform(-3, -1), 4))
 else:
     chosen = np.random.default_rng(3)
     trials = [(10 ** chosen.uniform(-3, -1), int(chosen.integers(2, 9))) for _ in range(3)]
