@@ -33,7 +33,6 @@ STEPS = "240"
 _DIGEST = re.compile(rb"^(?:worker \d \| )?DIGEST \d (\w+)$", re.MULTILINE)
 
 pytestmark = [
-    pytest.mark.torture,
     pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root"),
     pytest.mark.timeout(400),
 ]
@@ -109,8 +108,8 @@ def stop(gang: Gang, started: list[Started], who: int, *, command: bool = False)
     ("who", "command"),
     [
         (1, False),
-        (1, True),
-        (0, False),
+        pytest.param(1, True, marks=pytest.mark.torture),
+        pytest.param(0, False, marks=pytest.mark.torture),
     ],
 )
 def test_a_stop_of_one_stops_all_at_one_step(
@@ -135,6 +134,7 @@ def test_a_stop_of_one_stops_all_at_one_step(
         assert (restored.step, restored.level, restored.lost_steps) == (step, "exact_by_replay", 0)
 
 
+@pytest.mark.torture
 def test_the_loss_of_one_ends_all_and_both_go_on_from_one_state(
     tmp_path: Path, network: tuple[str, ...], uninterrupted: str
 ) -> None:
@@ -167,6 +167,7 @@ def test_restarts_bring_all_back(
     assert len(set(gang.steps_of(Restored))) == 1
 
 
+@pytest.mark.torture
 def test_a_supervisor_that_is_frozen_is_lost(
     tmp_path: Path, network: tuple[str, ...], uninterrupted: str
 ) -> None:
@@ -187,6 +188,7 @@ def test_a_supervisor_that_is_frozen_is_lost(
     assert len(set(gang.steps_of(Restored))) == 1
 
 
+@pytest.mark.torture
 def test_members_of_a_launch_stop_at_one_step(
     tmp_path: Path, network: tuple[str, ...], uninterrupted: str
 ) -> None:
@@ -204,6 +206,7 @@ def test_members_of_a_launch_stop_at_one_step(
     assert [each.decode() for each in _DIGEST.findall(again.stdout)] == [uninterrupted] * 2
 
 
+@pytest.mark.torture
 def test_a_member_with_another_folder_is_refused(tmp_path: Path, network: tuple[str, ...]) -> None:
     gang = Gang.of(tmp_path, network, STEPS, "0.02")
     started = gang.start()

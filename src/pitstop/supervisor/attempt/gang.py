@@ -189,11 +189,13 @@ class GangPart:
             self._told_waiting = True
             yield Notice("gang_waiting", "Waiting for the other members that train together.")
 
-    def _go_alone(self, reason: str) -> Iterator[Occurrence]:
+    def _go_alone(self, reason: str, *, is_refused: bool = False) -> Iterator[Occurrence]:
         """There is no agreement: who has a state would go on from another one than the others."""
         self._waits_since = None
         forced = self._plan.request.settings.force
-        yield from self._restoring.agreed_on_nothing("" if forced else reason)
+        yield from self._restoring.agreed_on_nothing(
+            "" if forced else reason, is_refused=is_refused
+        )
 
     def _obey(self, order: ToMember) -> Iterator[Occurrence]:
         match order:
@@ -203,7 +205,9 @@ class GangPart:
             case GangReady():
                 yield from self._ready(order)
             case GangRefused(reason) if self._waits_since is not None:
-                yield from self._go_alone(reason)
+                # The others end too, for the same reason: none of them is a loss to it.
+                self._over = True
+                yield from self._go_alone(reason, is_refused=True)
             case Settled(mark):
                 self._resources.persister.keep(self._names_of(mark))
             case SnapshotOrder(step) if self._gang:

@@ -37,6 +37,7 @@ class Restoring:
         self._awaits_agreement = False
         self._verdicts: dict[str, bool] = {}
         self._verifying = self._refusal = ""
+        self._is_refused = False
         self.ready = False
         self.points: tuple[ChosenCheckpoint, ...] = ()
 
@@ -81,10 +82,14 @@ class Restoring:
         self._trainer_slot.join_gang(gang, doubt)
         yield from self._let_in()
 
-    def agreed_on_nothing(self, reason: str) -> Iterator[Occurrence]:
-        """The trainer goes on alone; for this reason, it may not where it has a state."""
+    def agreed_on_nothing(self, reason: str, *, is_refused: bool = False) -> Iterator[Occurrence]:
+        """The trainer goes on alone; for this reason, it may not where it has a state.
+
+        Args:
+            is_refused: nor where it has none.
+        """
         self._awaits_agreement = False
-        self._refusal = reason
+        self._refusal, self._is_refused = reason, is_refused
         if self.ready:
             yield from self._let_in()
 
@@ -162,7 +167,7 @@ class Restoring:
             yield from self._let_in()
 
     def _let_in(self) -> Iterator[Occurrence]:
-        if self.points and self._refusal:
+        if self._refusal and (self.points or self._is_refused):
             self._trainer_slot.refuse_resume(self._refusal)
         if self.points:
             yield self.points[-1].chosen()
