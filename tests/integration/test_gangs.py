@@ -153,6 +153,7 @@ def test_the_loss_of_one_ends_all_and_both_go_on_from_one_state(
     assert {run.last(Restored).level for run in gang.runs} == {"exact_by_replay"}
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize("victim", [0, 1])
 def test_restarts_bring_all_back(
     tmp_path: Path, network: tuple[str, ...], uninterrupted: str, victim: int
