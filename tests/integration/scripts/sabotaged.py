@@ -23,7 +23,7 @@ TOGETHER = (
         "engine.session:Session.epoch_ended",
         "engine.session:Session.milestone",
         "keras.stop_training:describe",
-        "keras.private:validation_iterator",
+        "keras.private:validation_iterators",
     ),
     ("link.beacon:Beacon.write_step_seconds", "link.beacon:Beacon.checkpoint_requests"),
     (
