@@ -353,9 +353,8 @@ class FitRun:
     def prepare_input(self, saved: SavedState) -> None:
         """Before readers start: the validation data, and what a replayed input reads from."""
         # Before the training's iterator, which knows better where both are one dataset.
-        validation = saved.state["fit"]["validation"]
-        self.validation.restore(validation, saved.tensors)
-        if not saved.position.milestone and self.validation.begins_by_reading(validation):
+        self.validation.restore(saved.state["fit"]["validation"], saved.tensors)
+        if self.validation.begins_by_reading and not saved.position.milestone:
             # What it draws and changes is set to the cut with all else.
             self._private.begin_validation(self.model, self.arguments)
         self.look_for_streams()

@@ -68,9 +68,10 @@ class ValidationInput:
         self._saved_state = b""
         self._created += created
 
-    def begins_by_reading(self, saved: dict[str, Any]) -> bool:
+    @property
+    def begins_by_reading(self) -> bool:
         """Whether the first validation, which is over, has read the data for its form alone."""
-        return bool(saved["created"]) and isinstance(self._data, kinds(*_READ_FOR_THEIR_FORM))
+        return bool(self._created) and isinstance(self._data, kinds(*_READ_FOR_THEIR_FORM))
 
     def capture(self, encoder: Encoder) -> tuple[dict[str, Any], list[HeldTensor]]:
         """The JSON form, and the state of the iterator that was left if there is one."""
