@@ -17,6 +17,7 @@ from tensorflow.python.ops.resource_variable_ops import BaseResourceVariable
 
 from pitstop.errors import UnsupportedVersion
 from pitstop.keras import fit_call, private, tensorboard
+from pitstop.keras.common_private import replace_inner_fit
 from pitstop.keras.training_input import fixed_batch_size
 from pitstop.tensorflow.variables import VariableRegistry
 
@@ -105,11 +106,11 @@ def test_fit_is_wrapped_inside_of_the_filter(model: Any) -> None:
 
         return fit
 
-    private.replace_inner_fit(wrap)
+    replace_inner_fit(private.TensorFlowTrainer, wrap)
     try:
         assert model.fit(epochs=3) == "history"
     finally:
-        private.replace_inner_fit(lambda _replaced: originals[0])
+        replace_inner_fit(private.TensorFlowTrainer, lambda _replaced: originals[0])
     assert calls == [(model, {"epochs": 3})]
 
 

@@ -21,6 +21,7 @@ from pitstop.engine.described import (
     plain_attributes,
 )
 from pitstop.keras import fit_call
+from pitstop.keras.common_private import compiled_with
 from pitstop.keras.packages import kinds, private_of
 from pitstop.tensorflow import pipeline, randomness
 
@@ -55,7 +56,7 @@ def settings_of(model: Any, arguments: Mapping[str, Any]) -> dict[str, str]:
     given = {name: describe(plain[name]) for name in plain if name not in _NO_SETTINGS}
     return {
         **_optimizer(model.optimizer),
-        **{name: describe(value) for name, value in private_of(model).compiled_with(model).items()},
+        **{name: describe(value) for name, value in compiled_with(model).items()},
         **given,
         **_callbacks(arguments.get("callbacks")),
     }

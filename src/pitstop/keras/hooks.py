@@ -12,6 +12,7 @@ import keras
 
 from pitstop.errors import UnsupportedVersion
 from pitstop.keras import private, stop_training
+from pitstop.keras.common_private import hide_own_frames, replace_inner_fit
 from pitstop.keras.epoch_steps import enumerate_steps
 from pitstop.keras.instrumentation import (
     Instrumentation,
@@ -57,8 +58,8 @@ def install(socket_path: str, registry: VariableRegistry) -> None:
 
 def patch(instrumentation: Instrumentation) -> None:
     """Leads Keras through an instrumentation from now on."""
-    private.hide_own_frames()
-    private.replace_inner_fit(fit_hook(instrumentation))
+    hide_own_frames(private.traceback_utils)
+    replace_inner_fit(private.TensorFlowTrainer, fit_hook(instrumentation))
     for owner, name, wrap in _METHODS:
         private.replace_method(owner, name, wrap(instrumentation))
     stop_training.watch(private.Trainer, stop_training_hook(instrumentation))

@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from pitstop.keras import legacy_private, legacy_steps, stop_training
+from pitstop.keras.common_private import hide_own_frames, replace_inner_fit
 from pitstop.keras.instrumentation import (
     Instrumentation,
     Observed,
@@ -53,8 +54,8 @@ def install(socket_path: str, registry: VariableRegistry) -> None:
 
 def patch(instrumentation: Instrumentation) -> None:
     """Leads Keras 2 through an instrumentation from now on."""
-    legacy_private.hide_own_frames()
-    legacy_private.replace_inner_fit(fit_hook(instrumentation))
+    hide_own_frames(legacy_private.traceback_utils)
+    replace_inner_fit(legacy_private.Model, fit_hook(instrumentation))
     legacy_private.replace_sync(_sync(instrumentation))
     for owner, name, wrap in _METHODS:
         setattr(owner, name, wrap(instrumentation)(getattr(owner, name)))

@@ -10,14 +10,19 @@ import importlib
 import inspect
 import random
 from collections.abc import Callable, Iterator, Mapping
-from types import FunctionType
 from typing import Any
 
 import tensorflow as tf
 
 from pitstop.engine.variable_match import PresentVariable
 from pitstop.errors import UnsupportedVersion
-from pitstop.keras.own_frames import leave_out_own_frames
+from pitstop.keras.common_private import (
+    Method,
+    end_training,
+    inner_fit,
+    layers_of,
+    moved_method,
+)
 from pitstop.keras.packages import KERAS_2
 from pitstop.keras.script_library import names_set_by_libraries
 from pitstop.tensorflow import randomness
@@ -31,7 +36,7 @@ def _module(name: str) -> Any:
 
 _training, _data_adapter = _module("src.engine.training"), _module("src.engine.data_adapter")
 _callbacks, _backend = _module("src.callbacks"), _module("src.backend")
-_tf_utils, _traceback_utils = _module("src.utils.tf_utils"), _module("src.utils.traceback_utils")
+_tf_utils, traceback_utils = _module("src.utils.tf_utils"), _module("src.utils.traceback_utils")
 _schedules = _module("src.optimizers.schedules.learning_rate_schedule")
 
 Model: Any = _training.Model
@@ -54,7 +59,7 @@ WITH_RANDOM_STREAMS = (
 )
 """What a training step may draw from."""
 
-_METHODS: tuple[tuple[Any, str, tuple[str, ...]], ...] = (
+_METHODS: tuple[Method, ...] = (
     (DataHandler, "enumerate_epochs", ("self",)),
     (DataHandler, "steps", ("self",)),
     (DataHandler, "_truncate_execution_to_epoch", ("self",)),
@@ -89,16 +94,15 @@ def check() -> None:
     Raises:
         UnsupportedVersion: names the first one that is not.
     """
-    for owner, name, parameters in _METHODS:
-        method = getattr(owner, name, None)
-        if method is None or tuple(inspect.signature(method).parameters) != parameters:
-            raise _moved(f"{owner.__name__}.{name}")
+    if (moved := moved_method(_METHODS)) is not None:
+        raise _moved(moved)
     for method, names in _NEEDED:
         source = inspect.getsource(inspect.unwrap(method))
         for name in names:
             if name not in source:
                 raise _moved(f"{method.__qualname__} ({name})")
-    _closure_of_fit()
+    if inner_fit(Model) is None:
+        raise _moved("traceback filter around fit")
 
 
 def _moved(name: str) -> UnsupportedVersion:
@@ -107,25 +111,6 @@ def _moved(name: str) -> UnsupportedVersion:
         f"Keras {version} ({KERAS_2}) has no {name} as exact resume knows it.",
         "Use tf_keras 2.20 or 2.21, or run on without snapshots.",
     )
-
-
-def _closure_of_fit() -> Any:
-    fit = Model.fit
-    names = fit.__code__.co_freevars if isinstance(fit, FunctionType) else ()
-    if "fn" not in names or fit.__closure__ is None:
-        raise _moved("traceback filter around fit")
-    return fit.__closure__[names.index("fn")]
-
-
-def replace_inner_fit(wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Puts a wrapper inside of Keras' own traceback filter around `fit`."""
-    cell = _closure_of_fit()
-    cell.cell_contents = wrap(cell.cell_contents)
-
-
-def hide_own_frames() -> None:
-    """Lets Keras' traceback filter treat our frames like its own."""
-    leave_out_own_frames(_traceback_utils)
 
 
 def replace_sync(wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
@@ -180,10 +165,7 @@ def end_fit_early(model: Any, callbacks: Any) -> Any:
         model.optimizer.finalize_variable_values(model.trainable_variables)
     if getattr(model, "_eval_data_handler", None) is not None:
         del model._eval_data_handler
-    history = callbacks._history
-    last = {name: values[-1] for name, values in history.history.items()}
-    callbacks.on_train_end(last or None)
-    return model.history
+    return end_training(callbacks)
 
 
 def continue_at_epoch(_model: Any, _epoch: int) -> None:
@@ -197,16 +179,6 @@ def forget_epoch(_model: Any) -> None:
 def names_of_models() -> frozenset[str]:
     """The attributes that Keras itself gives to layers and models."""
     return names_set_by_libraries(Model)
-
-
-_COMPILED = ("loss", "loss_weights", "metrics", "weighted_metrics", "steps_per_execution")
-
-
-def compiled_with(model: Any) -> dict[str, Any]:
-    """What `compile` was given beside the optimizer, by name; empty where it was not called."""
-    config = getattr(model, "_compile_config", None)
-    given = getattr(config, "config", None) or {}
-    return {name: given.get(name) for name in (*_COMPILED, "run_eagerly", "jit_compile")}
 
 
 def begin_validation(model: Any, arguments: Mapping[str, Any]) -> None:
@@ -298,11 +270,6 @@ def variables_of(model: Any) -> list[PresentVariable]:
         PresentVariable(index, path_of(each), each.dtype.name, tuple(each.shape), path_of(each))
         for index, each in enumerate(built_variables(model))
     ]
-
-
-def layers_of(model: Any) -> list[Any]:
-    """The model and all layers in it, each before those inside of it."""
-    return list(model._flatten_layers())
 
 
 parts_of = layers_of

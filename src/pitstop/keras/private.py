@@ -12,7 +12,6 @@ import inspect
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from types import FunctionType
 from typing import Any
 
 import keras
@@ -29,13 +28,13 @@ from keras.src.utils import naming, traceback_utils
 
 from pitstop.engine.variable_match import PresentVariable
 from pitstop.errors import UnsupportedVersion
-from pitstop.keras.own_frames import leave_out_own_frames
+from pitstop.keras.common_private import Method, end_training, inner_fit, moved_method
 from pitstop.tensorflow.naming import Naming
 
 _FLUSH_FUTURES = "_flush_futures" if hasattr(CallbackList, "_flush_futures") else "_clear_futures"
 """Keras 3.12 renamed it."""
 
-_METHODS: tuple[tuple[type, str, tuple[str, ...]], ...] = (
+_METHODS: tuple[Method, ...] = (
     (EpochIterator, "_enumerate_iterator", ("self",)),
     (EpochIterator, "_interrupted_warning", ("self",)),
     (EpochIterator, "_get_iterator", ("self",)),
@@ -76,15 +75,16 @@ def check() -> None:
     Raises:
         UnsupportedVersion: names the first one that is not.
     """
-    for owner, name, parameters in _METHODS:
-        method = getattr(owner, name, None)
-        if method is None or tuple(inspect.signature(method).parameters) != parameters:
-            raise _moved(f"{owner.__name__}.{name}")
+    if (name := moved_method(_METHODS)) is not None:
+        raise _moved(name)
     source = inspect.getsource(EpochIterator._enumerate_iterator)
     for name in _ENUMERATE_NEEDS:
         if name not in source:
             raise _moved(f"EpochIterator._enumerate_iterator ({name})")
-    if "_eval_epoch_iterator" not in inspect.getsource(_closure_of_fit().cell_contents):
+    fit = inner_fit(TensorFlowTrainer)
+    if fit is None:
+        raise _moved("traceback filter around fit")
+    if "_eval_epoch_iterator" not in inspect.getsource(fit.cell_contents):
         raise _moved("TensorFlowTrainer.fit (_eval_epoch_iterator)")
     if f'"{_NAME_COUNTS}"' not in inspect.getsource(naming):
         raise _moved(f"utils.naming ({_NAME_COUNTS})")
@@ -100,29 +100,6 @@ def _moved(name: str) -> UnsupportedVersion:
 def replace_method(owner: type, name: str, wrap: Callable[[Any], Any]) -> None:
     """Puts `wrap(original)` in the place of a method."""
     setattr(owner, name, wrap(getattr(owner, name)))
-
-
-def replace_inner_fit(wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Puts a wrapper inside of Keras' own traceback filter around `fit`.
-
-    Inside of it, because the filter then removes the wrapper's frame from the
-    user's tracebacks like Keras' own frames.
-    """
-    cell = _closure_of_fit()
-    cell.cell_contents = wrap(cell.cell_contents)
-
-
-def _closure_of_fit() -> Any:
-    fit = TensorFlowTrainer.fit
-    names = fit.__code__.co_freevars if isinstance(fit, FunctionType) else ()
-    if "fn" not in names or fit.__closure__ is None:
-        raise _moved("traceback filter around fit")
-    return fit.__closure__[names.index("fn")]
-
-
-def hide_own_frames() -> None:
-    """Lets Keras' traceback filter treat our frames like its own."""
-    leave_out_own_frames(traceback_utils)
 
 
 def warn_as_keras(warn: Callable[[], None]) -> None:
@@ -176,10 +153,7 @@ def end_fit_early(model: Any, callbacks: CallbackList) -> Any:
     if isinstance(model.optimizer, keras.optimizers.Optimizer):
         model.optimizer.finalize_variable_values(model.trainable_weights)
     model._eval_epoch_iterator = None
-    history = callbacks._history
-    last = {name: values[-1] for name, values in history.history.items()}
-    callbacks.on_train_end(last or None)
-    return history
+    return end_training(callbacks)
 
 
 def continue_at_epoch(model: Any, epoch: int) -> None:
@@ -197,16 +171,6 @@ def names_of_models() -> frozenset[str]:
     """The attributes that Keras itself gives to layers and models."""
     # With a name of its own: automatic ones are counted.
     return frozenset({*vars(keras.Model(name="any")), *vars(keras.Layer(name="any")), "_name"})
-
-
-_COMPILED = ("loss", "loss_weights", "metrics", "weighted_metrics", "steps_per_execution")
-
-
-def compiled_with(model: Any) -> dict[str, Any]:
-    """What `compile` was given beside the optimizer, by name; empty where it was not called."""
-    config = getattr(model, "_compile_config", None)
-    given = getattr(config, "config", None) or {}
-    return {name: given.get(name) for name in (*_COMPILED, "run_eagerly", "jit_compile")}
 
 
 def validation_iterators(model: Any) -> tuple[Any, int]:
@@ -283,11 +247,6 @@ def variables_of(model: Any) -> list[PresentVariable]:
         PresentVariable(index, each.path, str(each.dtype), tuple(each.shape), each.path)
         for index, each in enumerate(model.variables)
     ]
-
-
-def layers_of(model: Any) -> list[Any]:
-    """The model and all layers in it, each before those inside of it."""
-    return list(model._flatten_layers())
 
 
 def parts_of(model: Any) -> Iterator[Any]:
@@ -379,4 +338,5 @@ __all__ = [
     "TFEpochIterator",
     "TensorFlowTrainer",
     "Trainer",
+    "traceback_utils",
 ]

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pitstop.errors import ResumeRefused
+from pitstop.keras.common_private import layers_of
 from pitstop.keras.packages import private_of
 
 Flags = dict[str, list[bool]]
@@ -113,7 +114,7 @@ def _held(model: Any) -> list[tuple[Any, bool]]:
 
 def _holders(model: Any) -> tuple[list[Any], list[Any]]:
     names = private_of(model)
-    return names.layers_of(model), names.built_variables(model)
+    return layers_of(model), names.built_variables(model)
 
 
 def _has_changed(held: Sequence[tuple[Any, bool]]) -> bool:

@@ -46,7 +46,6 @@ from pitstop.supervisor.records.gang_states import GangStates, held_states, mark
 REPLICA = "replica"
 """The role of a process that takes each training step together with all others."""
 
-_NEVER = float("inf")
 _FORM_SECONDS = 60.0
 """For the trainers of all members to be there: TensorFlow has made them wait for each other."""
 _TOLD_SECONDS = 10.0

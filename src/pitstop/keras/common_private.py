@@ -1,0 +1,68 @@
+"""Names that are not public API and that Keras 3 and Keras 2 share, each behind one function."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+Method = tuple[Any, str, tuple[str, ...]]
+"""A class or module, the name of a method of it, and the names of its parameters."""
+
+_COMPILED = ("loss", "loss_weights", "metrics", "weighted_metrics", "steps_per_execution")
+
+
+def moved_method(expected: Iterable[Method]) -> str | None:
+    """The first method that is missing or has other parameters."""
+    for owner, name, parameters in expected:
+        method = getattr(owner, name, None)
+        if method is None or tuple(inspect.signature(method).parameters) != parameters:
+            return f"{owner.__name__}.{name}"
+    return None
+
+
+def inner_fit(model: Any) -> Any:
+    """The cell of a model's class that holds `fit` inside of Keras' traceback filter, or None."""
+    fit = model.fit
+    names = fit.__code__.co_freevars if isinstance(fit, FunctionType) else ()
+    if "fn" not in names or fit.__closure__ is None:
+        return None
+    return fit.__closure__[names.index("fn")]
+
+
+def replace_inner_fit(model: Any, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Puts a wrapper inside of Keras' own traceback filter around `fit`.
+
+    Inside of it, because the filter then removes the wrapper's frame from the
+    user's tracebacks like Keras' own frames.
+    """
+    cell = inner_fit(model)
+    cell.cell_contents = wrap(cell.cell_contents)
+
+
+def hide_own_frames(traceback_utils: Any) -> None:
+    """Lets Keras' traceback filter, the module of this name, treat our frames like its own."""
+    folder = str(Path(__file__).parents[1])
+    traceback_utils._EXCLUDED_PATHS = (*traceback_utils._EXCLUDED_PATHS, folder)
+
+
+def end_training(callbacks: Any) -> Any:
+    """Ends a `fit` for its callbacks, with the logs of its last epoch; its History."""
+    history = callbacks._history
+    last = {name: values[-1] for name, values in history.history.items()}
+    callbacks.on_train_end(last or None)
+    return history
+
+
+def compiled_with(model: Any) -> dict[str, Any]:
+    """What `compile` was given beside the optimizer, by name; empty where it was not called."""
+    config = getattr(model, "_compile_config", None)
+    given = getattr(config, "config", None) or {}
+    return {name: given.get(name) for name in (*_COMPILED, "run_eagerly", "jit_compile")}
+
+
+def layers_of(model: Any) -> list[Any]:
+    """The model and all layers in it, each before those inside of it."""
+    return list(model._flatten_layers())
