@@ -6,6 +6,9 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 # The tests start Python some thousand times: what it has compiled is kept, whatever the caller says.
 export PYTHONDONTWRITEBYTECODE :=
 
+# What failed among real processes on a busy machine runs once more, alone; both outcomes are shown.
+AGAIN := $(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none tests/integration
+
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test test-all test-fast test-rest test-unit lint bench faults test-peers fuzz torture compat clean
 
@@ -26,10 +29,12 @@ test: lint test-unit test-fast  ## Before each commit: lint, the unit tests, and
 test-all: test test-rest  ## Everything that a merge needs (30 minutes)
 
 test-fast: $(READY)
-	$(BIN)/python -m pytest -q -m "fast and not torture" tests/integration -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -q -m "fast and not torture" tests/integration -n 2 --dist loadgroup \
+		|| $(AGAIN)
 
 test-rest: $(READY)  ## The integration tests that `make test` leaves out
-	$(BIN)/python -m pytest -q -m "not fast and not torture" tests/integration -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -q -m "not fast and not torture" tests/integration -n 2 --dist loadgroup \
+		|| $(AGAIN)
 
 test-unit: $(READY)  ## The unit tests only
 	$(BIN)/python -m pytest -q -m "not torture" --ignore=tests/integration -n 2

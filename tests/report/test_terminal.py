@@ -45,7 +45,7 @@ def test_the_cause_and_what_to_do_come_first() -> None:
         "Also found",
         "Earlier attempts",
         "1 damaged journal lines were skipped.",
-        "This cause: docs/causes.md#disk_full",
+        "This cause: pitstop explain disk_full",
     ]
 
 
@@ -70,7 +70,7 @@ def test_the_page_with_more_is_named_last() -> None:
     with console.capture() as captured:
         terminal.show(REPORT, console, Path(PATH))
     assert captured.get().endswith(
-        f"\n\nThis cause: docs/causes.md#disk_full\nWith plots: {PATH}\n"
+        f"\n\nThis cause: pitstop explain disk_full\nWith plots: {PATH}\n"
     )
 
 

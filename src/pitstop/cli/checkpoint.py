@@ -9,6 +9,7 @@ import click
 
 from pitstop.cli.echo import tell
 from pitstop.cli.live_run import LiveRun, find_run, suspended
+from pitstop.cli.places import RUN
 from pitstop.cli.quantities import NAME
 from pitstop.errors import RunNotFound, UserError
 from pitstop.store.catalog import Catalog
@@ -17,7 +18,7 @@ from pitstop.supervisor.terminal.own_words import say
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.argument("run", type=RUN, required=False)
 @click.option("--name", type=NAME, help="A name for it; what is named is kept.")
 def checkpoint(run: Path | None, *, name: str | None) -> None:
     """Write a durable checkpoint of RUN now; training goes on."""

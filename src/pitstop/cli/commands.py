@@ -23,6 +23,7 @@ COMMANDS = (
     "status",
     "ls",
     "why",
+    "explain",
     "diagnose",
     "checkpoints",
     "compare",
@@ -30,6 +31,7 @@ COMMANDS = (
     "drill",
     "export",
     "find-nan",
+    "completion",
 )
 
 

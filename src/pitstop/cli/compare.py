@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 
 from pitstop.cli.echo import tell_json
+from pitstop.cli.places import RUN
 from pitstop.comparison import compare_runs
 from pitstop.comparison.load import load_run
 from pitstop.report import comparison
@@ -22,8 +23,8 @@ Exit codes:
 
 
 @click.command(epilog=_EXIT_CODES)
-@click.argument("run_a", type=click.Path(path_type=Path))
-@click.argument("run_b", type=click.Path(path_type=Path))
+@click.argument("run_a", type=RUN)
+@click.argument("run_b", type=RUN)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.pass_context
 def compare(context: click.Context, run_a: Path, run_b: Path, *, as_json: bool) -> None:

@@ -8,6 +8,7 @@ import click
 
 from pitstop.cli.echo import tell
 from pitstop.cli.live_run import find_run
+from pitstop.cli.places import RUN
 from pitstop.engine.weights_file import Format
 from pitstop.export.exporting import ExportRequest, write_export
 from pitstop.store.lock import is_locked
@@ -17,7 +18,7 @@ _FORMATS = [each.value for each in Format]
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=RUN)
 @click.argument("out", type=click.Path(path_type=Path))
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.option("--to", "form", type=click.Choice(_FORMATS), required=True, help="What to write.")

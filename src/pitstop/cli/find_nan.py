@@ -9,6 +9,7 @@ import click
 
 from pitstop.cli.echo import tell, tell_json
 from pitstop.cli.live_run import find_run
+from pitstop.cli.places import RUN
 from pitstop.diagnosis import phrases
 from pitstop.events import NonFiniteLocated
 from pitstop.export.locating import find_nan as locate
@@ -16,7 +17,7 @@ from pitstop.supervisor.terminal.own_words import say
 
 
 @click.command(name="find-nan")
-@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.argument("run", type=RUN, required=False)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--step",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from pitstop.errors import EnvironmentFault, UserError
 from pitstop.link.settings import own_environment
@@ -18,10 +19,36 @@ from pitstop.remote.place import RemotePlace, is_url, parse
 _READER = "pitstop.remote.reading"
 
 
+def _runs_that_begin_with(text: str) -> list[CompletionItem]:
+    """The runs below runs/, else a folder, for a shell that completes a word."""
+    from pitstop.store.run_folder import find_runs
+    from pitstop.supervisor.runs.choice import RUNS
+
+    found = [str(run) for run in find_runs(RUNS)]
+    items = [CompletionItem(run) for run in found if run.startswith(text)]
+    return items or [CompletionItem(text, type="dir")]
+
+
+class RunType(click.Path):
+    """The folder of a run."""
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The runs that the word may become."""
+        return _runs_that_begin_with(incomplete)
+
+
 class PlaceType(click.ParamType[Path | RemotePlace]):
     """A folder, or the URL of one."""
 
     name = "folder or URL"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The runs that the word may become."""
+        return _runs_that_begin_with(incomplete)
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Path | RemotePlace:
         text = str(value)
@@ -29,6 +56,7 @@ class PlaceType(click.ParamType[Path | RemotePlace]):
 
 
 PLACE = PlaceType()
+RUN = RunType(path_type=Path)
 
 
 def local_and_mirror(place: Path | RemotePlace | None, local_dir: Path | None) -> tuple[Path, str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from pitstop.cli import late_reports
+from pitstop.cli.grouped_command import GroupedCommand
 from pitstop.cli.places import PLACE, local_and_mirror
 from pitstop.cli.quantities import CONDITION, SECONDS
 from pitstop.cli.retention_options import Retention, retention_options
@@ -37,8 +38,45 @@ Exit codes:
   else the script's own code, 128 + signal when it was killed
 """
 
+TOPICS = {
+    "Common options": (
+        "--run-dir",
+        "--new",
+        "--every",
+        "--keep",
+        "--max-time",
+        "--stop-when",
+        "--restarts",
+        "--help",
+        "--help-all",
+    ),
+    "The run": (
+        "--local-dir",
+        "--from",
+        "--take",
+        "--force",
+        "--deterministic",
+        "--input",
+        "--flight",
+        "--no-status-line",
+    ),
+    "Stops": (
+        "--on-stop",
+        "--halt-at-step",
+        "--grace",
+        "--signal",
+        "--kill-after",
+        "--preemption",
+        "--acknowledge",
+        "--on-pressure",
+    ),
+    "Checkpoints": ("--overhead", "--snapshot-memory", "--keep-every", "--keep-best"),
+    "Failures": ("--hang-after", "--on-hang"),
+}
+"""The options as `--help` (the first ones) and `--help-all` show them."""
 
-@click.command(context_settings=_CONTEXT, epilog=_EXIT_CODES)
+
+@click.command(cls=GroupedCommand, topics=TOPICS, context_settings=_CONTEXT, epilog=_EXIT_CODES)
 @click.option(
     "--run-dir",
     type=PLACE,

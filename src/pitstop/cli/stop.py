@@ -12,6 +12,7 @@ import click
 from pitstop.cli.echo import tell
 from pitstop.cli.gangs import begun, find_gang
 from pitstop.cli.live_run import LiveRun, find_run, suspended, wait_until_free
+from pitstop.cli.places import RUN
 from pitstop.errors import PeerClosed, PitstopError, UserError
 from pitstop.record import record
 from pitstop.store.run_folder import RunFolder
@@ -22,7 +23,7 @@ _ORPHAN_SECONDS = 60.0
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path), required=False)
+@click.argument("run", type=RUN, required=False)
 @click.option("--now", is_flag=True, help="Do not finish the step: stop at the last snapshot.")
 @click.option("--no-wait", is_flag=True, help="Return when the request has arrived.")
 def stop(run: Path | None, *, now: bool, no_wait: bool) -> None:

@@ -36,7 +36,7 @@ def _attempt(report: WhyReport) -> list[str]:
     parts += _course(report)
     parts += _section("Could not be observed", [_escape(each) for each in finding.missing])
     parts += _section("Also found", [_short(other) for other in diagnosis.others])
-    return [*parts, f"This cause: `{finding.page}`"]
+    return [*parts, f"This cause: `pitstop explain {finding.cause}`"]
 
 
 def _when(report: WhyReport) -> list[str]:

@@ -44,7 +44,7 @@ def show(report: WhyReport, console: Console, page: Path | None = None) -> None:
     console.print(PlainText(compose(report)), overflow="ignore", crop=False)
     finding = report.last.finding
     if finding is not None:
-        console.print(Text(f"\nThis cause: {finding.page}", "dim"), soft_wrap=True)
+        console.print(Text(f"\nThis cause: pitstop explain {finding.cause}", "dim"), soft_wrap=True)
     if page is not None:
         console.print(PlainText(Text(f"With plots: {page}", "dim")), soft_wrap=True)
 

@@ -140,7 +140,7 @@ def _facts(report: WhyReport) -> Element:
 
 def _cause_page(report: WhyReport) -> tuple[Element, ...]:
     finding = report.last.finding
-    return _fact("this cause", finding.page) if finding else ()
+    return _fact("this cause", f"pitstop explain {finding.cause}") if finding else ()
 
 
 def _fact(name: str, value: str) -> tuple[Element, Element]:

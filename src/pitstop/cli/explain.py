@@ -1,0 +1,41 @@
+"""`pitstop explain`."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import click
+from rich.console import Console
+from rich.markdown import Markdown
+
+from pitstop.cli.echo import tell
+from pitstop.diagnosis import CAUSES
+from pitstop.diagnosis.causes_page import section
+from pitstop.errors import InternalFault
+
+_LINK = re.compile(r"\[([^]]+)\]\(#[\w-]+\)")
+_LINE_COLUMNS = 100
+
+
+@click.command()
+@click.argument("cause", type=click.Choice(CAUSES), metavar="CAUSE")
+def explain(cause: str) -> None:
+    """Tell what CAUSE means, how it is seen, and what to do.
+
+    CAUSE is what `pitstop why` names, such as host_oom_killed.
+    """
+    found = section(cause)
+    if found is None:
+        raise InternalFault(f"The page of causes has no section {cause}.")
+    text = _LINK.sub(r"\1", found)
+    if sys.stdout.isatty():
+        _print_formatted(text)
+    else:
+        tell(text)
+
+
+def _print_formatted(text: str) -> None:
+    console = Console()
+    width = min(console.width, _LINE_COLUMNS)
+    console.print(Markdown(text.replace("### ", "# ", 1)), width=width)

@@ -1,0 +1,47 @@
+"""A command with many options: its help shows the common ones, `--help-all` the others by topic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from pitstop.cli.echo import tell
+
+
+class GroupedCommand(click.Command):
+    """A command whose options stand under headings in its help.
+
+    `topics` has the names of options by heading; the first heading is that of the common ones.
+    """
+
+    def __init__(self, *arguments: Any, topics: Mapping[str, Sequence[str]], **given: Any) -> None:
+        super().__init__(*arguments, **given)
+        self._topics = topics
+        self._shows_all = False
+        self.params.append(
+            click.Option(
+                ["--help-all"],
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                callback=self._show_all,
+                help="Show all options and exit.",
+            )
+        )
+
+    def _show_all(self, context: click.Context, _option: click.Parameter, asked: bool) -> None:
+        if asked:
+            self._shows_all = True
+            tell(self.get_help(context))
+            context.exit()
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the options of each topic that is shown."""
+        options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
+        records = {max(each.opts, key=len): each.get_help_record(ctx) for each in options}
+        topics = list(self._topics.items())
+        for title, names in topics if self._shows_all else topics[:1]:
+            with formatter.section(title):
+                formatter.write_dl([record for name in names if (record := records[name])])
