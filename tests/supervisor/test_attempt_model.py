@@ -22,8 +22,7 @@ from pitstop.supervisor.lifecycle.ending import AttemptEnding, decide
 from pitstop.supervisor.lifecycle.table import FINAL, TABLE, Instruction, State, Trigger, advance
 from pitstop.supervisor.records.attempt_state import AttemptState, tell
 from pitstop.supervisor.records.notices import final_lines
-from pitstop.supervisor.status.live_status import live_status
-from pitstop.supervisor.status.status import Status
+from pitstop.supervisor.status.status import Status, live_status
 
 _LIVE = (State.STARTING, State.RUNNING, State.STOPPING, State.ENDING)
 _KILLED, _FAILED, _STOPPED = 9, 1 << 8, 75 << 8

@@ -11,8 +11,7 @@ from pitstop.events import AttemptStarted
 from pitstop.export.rerun import script_of
 from pitstop.journal import Journal
 from pitstop.store.run_folder import open_or_create
-from pitstop.supervisor.records.fingerprint import collect
-from pitstop.supervisor.records.threads import Threads
+from pitstop.supervisor.records.fingerprint import Threads, collect
 from pitstop.supervisor.runs.admission import present_command
 from pitstop.supervisor.terminal.output_log import OutputLog
 

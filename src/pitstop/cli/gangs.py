@@ -10,7 +10,7 @@ from pitstop.events import JsonValue
 from pitstop.launch.choice import gangs
 from pitstop.store.gang_folder import GangFolder, is_gang, open_gang, task_name
 from pitstop.store.run_folder import RUN_FILE, RunFolder, find_runs, open_existing
-from pitstop.supervisor.processes.command_line import script_name
+from pitstop.supervisor.processes.invocation import script_name
 from pitstop.supervisor.runs.choice import RUNS
 from pitstop.supervisor.status.status import Status
 

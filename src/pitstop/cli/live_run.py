@@ -23,7 +23,7 @@ from pitstop.link.wire import Connection
 from pitstop.machine.own_process import is_suspended
 from pitstop.store.lock import LockRecord, is_locked, read_lock
 from pitstop.store.run_folder import RUN_FILE, RunFolder, find_runs, open_existing
-from pitstop.supervisor.processes.command_line import script_name
+from pitstop.supervisor.processes.invocation import script_name
 from pitstop.supervisor.runs.choice import RUNS, family, script_of
 from pitstop.supervisor.status.status import NO_ANSWER, SUSPENDED, Status
 from pitstop.supervisor.status.stored_status import stored_status

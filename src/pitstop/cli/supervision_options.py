@@ -8,7 +8,7 @@ from pitstop.cli.option_group import option_group
 from pitstop.cli.quantities import SECONDS
 from pitstop.record import record
 from pitstop.supervisor.hangs.watchdog import HangPolicy
-from pitstop.supervisor.restarts.policy import RestartPolicy
+from pitstop.supervisor.restarts.restarts import RestartPolicy
 
 
 @record

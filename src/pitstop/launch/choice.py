@@ -10,11 +10,10 @@ from pitstop.errors import RunNotFound, UserError
 from pitstop.store.gang_folder import GangFolder, Shape, create, is_gang, open_gang
 from pitstop.store.lock import RunLock, own_record
 from pitstop.store.run_folder import archive, open_existing
-from pitstop.supervisor.processes.command_line import run_name
+from pitstop.supervisor.processes.invocation import run_name
 from pitstop.supervisor.runs.admission import CommandChanged, changes_since, present_command
 from pitstop.supervisor.runs.choice import RUNS, RunChoice, alone, is_taken, numbered, of_name
-from pitstop.supervisor.runs.command_change import changes, in_words
-from pitstop.supervisor.runs.started_command import StartedCommand, command_of
+from pitstop.supervisor.runs.command_change import StartedCommand, changes, command_of, in_words
 
 
 class ShapeChanged(UserError):

@@ -30,7 +30,7 @@ from pitstop.supervisor.control.control_socket import ControlSocket
 from pitstop.supervisor.helpers.persister_link import PersisterLink, PersisterPlan
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.processes import process
-from pitstop.supervisor.records import fingerprint, threads
+from pitstop.supervisor.records import fingerprint
 from pitstop.supervisor.records.history import History
 from pitstop.supervisor.records.journal_writer import JournalWriter
 from pitstop.supervisor.restarts.restarts import CauseOf, Restarts, unexplained
@@ -141,9 +141,9 @@ def _plan(context: _RunContext, restarts_left: int, say: Callable[[str], None]) 
     history = History.from_entries(journal.read(folder.journal).entries)
     request = _begin_from(context.request, history, bool(saved), say)
     request = _watch_bests(request, saved)
-    # A script that runs already has made its threads.
+    # A script that runs already has made its fingerprint.
     before = {} if request.trainer_pid else history.environment
-    chosen = threads.choose(fingerprint.usable_cpus(), os.environ, before)
+    chosen = fingerprint.choose_threads(fingerprint.usable_cpus(), os.environ, before)
     attempt = folder.next_attempt()
     stacks_path = str(folder.attempt_dir(attempt).absolute() / STACKS_FILE)
     # One that runs already has hashed, too.
@@ -235,7 +235,7 @@ def _open_the_rest(
     stack: ExitStack, opened: StartResources, recorder: JournalWriter, context: _RunContext
 ) -> AttemptResources:
     from pitstop.supervisor.lifecycle.event_loop import EventLoop
-    from pitstop.supervisor.lifecycle.lifecycle import Lifecycle
+    from pitstop.supervisor.lifecycle.table import Lifecycle
     from pitstop.supervisor.records.event_log import EventLog
 
     return AttemptResources(

@@ -16,7 +16,7 @@ from pitstop.supervisor.helpers.persisting import (
     Persisting,
     interval_seconds,
 )
-from pitstop.supervisor.records.losses import Losses
+from pitstop.supervisor.records.history import Losses
 
 
 def _snapshot(sequence: int, reason: str = "cadence", *, durable: bool = False) -> SnapshotReport:

@@ -22,7 +22,7 @@ from pitstop.supervisor.helpers.saving import Saving
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.lifecycle.occurrences import Occurrence
 from pitstop.supervisor.lifecycle.table import Trigger
-from pitstop.supervisor.records.losses import NO_LOSSES
+from pitstop.supervisor.records.history import NO_LOSSES
 from pitstop.supervisor.records.notices import NO_PERSISTER
 from pitstop.supervisor.trainer.trainer_slot import TrainerSlot
 

@@ -21,8 +21,7 @@ from pitstop.cluster.messages import (
     ResumeAnswer,
 )
 from pitstop.cluster.spec import ClusterSpec, Task
-from pitstop.supervisor.membership.gang_leading import GangLeading
-from pitstop.supervisor.membership.leading import Leading
+from pitstop.supervisor.membership.leading import GangLeading, Leading
 from tests.supervisor.membership.test_membership import PlayedNetwork
 
 TASKS = tuple(Task("worker", index) for index in range(3))

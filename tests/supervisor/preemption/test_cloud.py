@@ -12,11 +12,12 @@ from pitstop.supervisor.preemption.cloud import (
     AmazonCloud,
     AzureCloud,
     GoogleCloud,
+    MetadataServer,
+    MetadataUnavailable,
     ask,
     detect,
 )
 from pitstop.supervisor.preemption.cloud_notice import PreemptionNotice
-from pitstop.supervisor.preemption.metadata_server import MetadataServer, MetadataUnavailable
 from pitstop.supervisor.stops.stop_policy import PREEMPTION_CHOICES
 from tests.supervisor.metadata import NAME, Amazon, Azure, Google, serving
 

@@ -10,9 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.supervisor.preemption.cloud import Cloud, GoogleCloud
+from pitstop.supervisor.preemption.cloud import (
+    Cloud,
+    GoogleCloud,
+    MetadataServer,
+    MetadataUnavailable,
+)
 from pitstop.supervisor.preemption.cloud_notice import PreemptionNotice
-from pitstop.supervisor.preemption.metadata_server import MetadataServer, MetadataUnavailable
 from pitstop.supervisor.preemption.watch import ENV_URL, PreemptionWatch, pause_seconds
 from tests.supervisor.metadata import NAME, Azure, Google, serving
 

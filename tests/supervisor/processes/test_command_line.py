@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pitstop.supervisor.processes.command_line import is_python, run_name
+from pitstop.supervisor.processes.invocation import is_python, run_name
 
 
 @pytest.mark.parametrize(

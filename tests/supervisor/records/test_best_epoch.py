@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from pitstop.events import EpochEnded
-from pitstop.supervisor.records.best_epoch import BestEpoch, best_of
+from pitstop.supervisor.records.history import BestEpoch, best_of
 
 
 def _epochs(*logs: dict[str, float]) -> list[EpochEnded]:

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from pitstop.events import EnvironmentChanged, JsonValue
-from pitstop.supervisor.records.fingerprint import collect, compare, describe, find_script
-from pitstop.supervisor.records.threads import Threads
+from pitstop.supervisor.records.fingerprint import Threads, collect, compare, describe, find_script
 
 THREADS = Threads(2, 2)
 

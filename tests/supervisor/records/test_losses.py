@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pitstop.events import AttemptEnded, AttemptStarted, Event, Notice, StopRequested
 from pitstop.journal import Entry
-from pitstop.supervisor.records.losses import Losses, optimal_interval_seconds
+from pitstop.supervisor.records.history import Losses, optimal_interval_seconds
 
 STARTED = AttemptStarted(1, ["x"], 1, 2, "host")
 ENDED = AttemptEnded(1, "failed", 137, 9, 8)

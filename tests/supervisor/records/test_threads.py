@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pitstop.events import JsonValue
-from pitstop.supervisor.records.threads import VARIABLE, Threads, choose
+from pitstop.supervisor.records.fingerprint import THREADS_VARIABLE, Threads, choose_threads
 
 
 @pytest.mark.parametrize(
@@ -16,19 +16,19 @@ from pitstop.supervisor.records.threads import VARIABLE, Threads, choose
         ({}, {"cpus": 2}, Threads(2, 4, kept=True)),
         ({}, {"cpus": 4, "intra_op_threads": 2}, Threads(2, 4, kept=True)),
         ({}, {"cpus": 1, "intra_op_threads": 4}, Threads(4, 4)),
-        ({VARIABLE: "3"}, {"cpus": 2}, Threads(3, 4)),
-        ({VARIABLE: "0"}, {"cpus": 2}, Threads(2, 4, kept=True)),
-        ({VARIABLE: "many"}, {}, Threads(4, 4)),
+        ({THREADS_VARIABLE: "3"}, {"cpus": 2}, Threads(3, 4)),
+        ({THREADS_VARIABLE: "0"}, {"cpus": 2}, Threads(2, 4, kept=True)),
+        ({THREADS_VARIABLE: "many"}, {}, Threads(4, 4)),
     ],
 )
 def test_the_number_of_threads(
     environment: dict[str, str], before: dict[str, JsonValue], expected: Threads
 ) -> None:
-    assert choose(4, environment, before) == expected
+    assert choose_threads(4, environment, before) == expected
 
 
 def test_only_a_number_that_is_kept_is_set() -> None:
-    assert Threads(2, 4, kept=True).variables == {VARIABLE: "2"}
+    assert Threads(2, 4, kept=True).variables == {THREADS_VARIABLE: "2"}
     assert Threads(4, 4).variables == {}
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pitstop.diagnosis import CAUSES
 from pitstop.remote.backoff import LONGEST_SECONDS
-from pitstop.supervisor.restarts.policy import (
+from pitstop.supervisor.restarts.restarts import (
     BRAKE,
     HANG,
     AttemptFailure,

@@ -7,8 +7,13 @@ from dataclasses import replace
 import pytest
 
 from pitstop.supervisor.records.fingerprint import describe
-from pitstop.supervisor.runs.command_change import as_event, changes, in_words, same_target
-from pitstop.supervisor.runs.started_command import StartedCommand
+from pitstop.supervisor.runs.command_change import (
+    StartedCommand,
+    as_event,
+    changes,
+    in_words,
+    same_target,
+)
 
 ONE = StartedCommand(
     ("python", "train.py", "--lr", "1", "--wd=2"), "/home/a", "host", "/home/a/train.py", "d1"

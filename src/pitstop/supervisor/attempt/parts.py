@@ -23,8 +23,7 @@ from pitstop.supervisor.helpers.saving import Saving
 from pitstop.supervisor.lifecycle.occurrences import Occurrence
 from pitstop.supervisor.processes import family
 from pitstop.supervisor.processes.job_watch import JobWatch
-from pitstop.supervisor.status.live_status import live_status
-from pitstop.supervisor.status.status import Status
+from pitstop.supervisor.status.status import Status, live_status
 from pitstop.supervisor.stops.condition_watch import ConditionWatch
 
 _VERDICT_SECONDS = 3.0

@@ -17,9 +17,8 @@ from pitstop.link.wire import PROTOCOL
 from pitstop.record import record
 from pitstop.store.catalog import Catalog
 from pitstop.supervisor.helpers.persister_link import PersisterLink
-from pitstop.supervisor.records.best_epoch import best_of
-from pitstop.supervisor.records.history import History
-from pitstop.supervisor.records.threads import Threads
+from pitstop.supervisor.records.fingerprint import Threads
+from pitstop.supervisor.records.history import History, best_of
 from pitstop.supervisor.runs.command_change import as_event
 from pitstop.supervisor.runs.run_request import RunRequest
 from pitstop.supervisor.status.status import Status, with_best
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from pitstop.supervisor.control.control_socket import ControlSocket
     from pitstop.supervisor.helpers.mirror_link import MirrorLink
     from pitstop.supervisor.lifecycle.event_loop import EventLoop
-    from pitstop.supervisor.lifecycle.lifecycle import Lifecycle
+    from pitstop.supervisor.lifecycle.table import Lifecycle
     from pitstop.supervisor.membership.cluster_link import ClusterLink
     from pitstop.supervisor.preemption.watch import PreemptionWatch
     from pitstop.supervisor.records.attempt_state import AttemptState

@@ -19,7 +19,7 @@ from pitstop.supervisor.lifecycle.occurrences import (
 )
 from pitstop.supervisor.lifecycle.table import State, Trigger
 from pitstop.supervisor.processes import family
-from pitstop.supervisor.processes.command_line import is_python
+from pitstop.supervisor.processes.invocation import is_python
 from pitstop.supervisor.records.notices import NO_TRAINING_YET, TRAINS_BESIDE
 from pitstop.supervisor.trainer.trainer_slot import TrainerSlot, refuse
 

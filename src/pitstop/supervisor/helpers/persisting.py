@@ -7,7 +7,7 @@ import math
 
 from pitstop.link.messages import SnapshotReport
 from pitstop.record import record
-from pitstop.supervisor.records.losses import NO_LOSSES, Losses, optimal_interval_seconds
+from pitstop.supervisor.records.history import NO_LOSSES, Losses, optimal_interval_seconds
 
 FIRST_SECONDS = 5.0
 LEAST_INTERVAL_SECONDS = 10.0

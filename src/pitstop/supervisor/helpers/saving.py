@@ -23,7 +23,7 @@ from pitstop.supervisor.helpers.restoring import Restoring
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.lifecycle.occurrences import Occurrence
 from pitstop.supervisor.lifecycle.table import Trigger
-from pitstop.supervisor.records.losses import Losses
+from pitstop.supervisor.records.history import Losses
 from pitstop.supervisor.records.notices import NO_PERSISTER, SAVE_LEFT, SAVE_TAKES_LONG
 
 _NEVER = float("inf")

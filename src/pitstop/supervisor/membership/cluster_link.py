@@ -17,8 +17,7 @@ from pitstop.cluster.spec import ClusterSpec, Task, leader_endpoint
 from pitstop.errors import UserError
 from pitstop.events import Event, JsonValue, Notice
 from pitstop.supervisor.membership.following import Following
-from pitstop.supervisor.membership.gang_leading import GangLeading
-from pitstop.supervisor.membership.leading import Leading
+from pitstop.supervisor.membership.leading import GangLeading, Leading
 
 LEASE_VARIABLE = "PITSTOP_CLUSTER_LEASE"
 UNUSED = "cluster_unused"

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from pathlib import Path
+from urllib.parse import urlsplit
 
+from pitstop.errors import EnvironmentFault
+from pitstop.record import record
 from pitstop.supervisor.preemption import cloud_notice
 from pitstop.supervisor.preemption.cloud_notice import MalformedNotice, PreemptionNotice
-from pitstop.supervisor.preemption.metadata_server import (
-    MetadataAnswer,
-    MetadataServer,
-    MetadataUnavailable,
-)
 
+TIMEOUT_SECONDS = 5.0
+_MOST_BYTES = 1 << 16
 _DMI = "sys/class/dmi/id"
 _AZURE_ASSET_TAG = "7783-7084-3265-9085-8269-3286-77"
 """The chassis of every Azure machine; other Hyper-V machines have other tags."""
@@ -25,6 +26,47 @@ _GPUS = Path("/proc/driver/nvidia/gpus")
 _TOKEN_SECONDS = 21600
 _NOT_FOUND = 404
 _UNAUTHORIZED = 401
+
+
+class MetadataUnavailable(EnvironmentFault):
+    """The metadata server does not answer, or not as documented."""
+
+
+@record
+class MetadataAnswer:
+    """The HTTP status, the text, cut at 64 KiB, and the headers by name in lower case."""
+
+    status: int
+    body: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class MetadataServer:
+    """A metadata server at an address such as `http://169.254.169.254`."""
+
+    def __init__(self, url: str) -> None:
+        self._address = urlsplit(url).netloc
+
+    def ask(
+        self, path: str, headers: Mapping[str, str], method: str = "GET", said: str = ""
+    ) -> MetadataAnswer:
+        """The answer, whatever its status; `MetadataUnavailable` where there is none."""
+        import http.client
+
+        connection = http.client.HTTPConnection(self._address, timeout=TIMEOUT_SECONDS)
+        try:
+            connection.request(
+                method, path, said.encode() or None, {**headers, "Connection": "close"}
+            )
+            response = connection.getresponse()
+            body = response.read(_MOST_BYTES).decode(errors="replace")
+        except (OSError, http.client.HTTPException) as error:
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise MetadataUnavailable(f"{self._address} does not answer ({reason})") from error
+        finally:
+            connection.close()
+        found = {name.lower(): value for name, value in response.getheaders()}
+        return MetadataAnswer(response.status, body, found)
 
 
 class Cloud(ABC):

@@ -9,9 +9,15 @@ from pathlib import Path
 
 from pitstop.events import Notice, StopRequested
 from pitstop.supervisor.preemption import cloud_notice
-from pitstop.supervisor.preemption.cloud import CLOUDS, Cloud, ask, detect
+from pitstop.supervisor.preemption.cloud import (
+    CLOUDS,
+    Cloud,
+    MetadataServer,
+    MetadataUnavailable,
+    ask,
+    detect,
+)
 from pitstop.supervisor.preemption.cloud_notice import PreemptionNotice
-from pitstop.supervisor.preemption.metadata_server import MetadataServer, MetadataUnavailable
 
 ENV_URL = "PITSTOP_METADATA_URL"
 """Environment variable, for tests: asked in the place of the cloud's own address."""

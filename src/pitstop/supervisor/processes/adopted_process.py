@@ -18,7 +18,7 @@ from pathlib import Path
 from pitstop.errors import EnvironmentFault
 from pitstop.machine import signalling
 from pitstop.supervisor.processes.process import Exit
-from pitstop.supervisor.processes.watched_process import WatchedProcess
+from pitstop.supervisor.processes.trainer_process import WatchedProcess
 
 # include/uapi/linux/pidfd.h: struct pidfd_info of 64 bytes, the exit status in
 # its last four; filled in once the process was reaped (Linux 6.15).

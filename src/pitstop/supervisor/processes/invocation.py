@@ -4,18 +4,67 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from pitstop.record import record
-from pitstop.supervisor.processes.wrappers import unwrapped
 
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=", re.ASCII)
+_ENV = "env"
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*t?$")
 _SHELLS = frozenset({"sh", "bash", "dash", "ksh", "zsh"})
 # Options of Python that change what a script does; all others change how it is shown.
 _TELLING = frozenset("OEIsSPx")
 _LONG_WITH_VALUE = "--check-hash-based-pycs"
 _NOTEBOOK = "kernel_launcher"
+_UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@record
+class _WrapperForm:
+    """How a wrapper is called: options that take a value, words before the program."""
+
+    valued: frozenset[str] = frozenset()
+    words: int = 0
+
+
+_FORMS: Mapping[str, _WrapperForm] = {
+    _ENV: _WrapperForm(frozenset({"-u", "--unset", "-C", "--chdir"})),
+    "chrt": _WrapperForm(frozenset({"-T", "-P", "-D"}), words=1),
+    "ionice": _WrapperForm(frozenset({"-c", "--class", "-n", "--classdata"})),
+    "nice": _WrapperForm(frozenset({"-n", "--adjustment"})),
+    "nohup": _WrapperForm(),
+    "setsid": _WrapperForm(),
+    "stdbuf": _WrapperForm(frozenset({"-i", "--input", "-o", "--output", "-e", "--error"})),
+    "taskset": _WrapperForm(words=1),
+    "time": _WrapperForm(frozenset({"-f", "--format", "-o", "--output"})),
+    "timeout": _WrapperForm(frozenset({"-k", "--kill-after", "-s", "--signal"}), words=1),
+}
+
+
+def unwrapped(words: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The command that the wrappers start, and the variables that `env` sets, in order of name."""
+    variables: dict[str, str] = {}
+    rest = list(words)
+    while rest and (form := _FORMS.get(PurePath(rest[0]).name)):
+        inner = _behind_options(rest, form)
+        while PurePath(rest[0]).name == _ENV and inner and _ASSIGNMENT.match(inner[0]):
+            name, _, value = inner.pop(0).partition("=")
+            variables[name] = value
+        if not inner:
+            break
+        rest = inner
+    return tuple(rest), tuple(f"{name}={value}" for name, value in sorted(variables.items()))
+
+
+def _behind_options(words: Sequence[str], form: _WrapperForm) -> list[str]:
+    index = 1
+    while index < len(words) and words[index].startswith("-"):
+        word = words[index]
+        index += 2 if word in form.valued else 1
+        if word == "--":
+            break
+    return list(words[index + form.words :])
 
 
 class InvocationKind(enum.Enum):
@@ -101,3 +150,29 @@ def _of_shell(words: Sequence[str], variables: tuple[str, ...]) -> Invocation:
     return Invocation(
         InvocationKind.SCRIPT, words[index], tuple(words[index + 1 :]), variables=variables
     )
+
+
+def is_python(command: Sequence[str]) -> bool:
+    """Whether the command looks like Python: by its program or by its script."""
+    words, _ = unwrapped(command)
+    return is_python_program(words[0]) or words[0].endswith(".py")
+
+
+def run_name(command: Sequence[str]) -> str:
+    """A name for the run: the script's, the module's (-m), or the program's."""
+    invocation = parse(command)
+    if invocation.kind is InvocationKind.MODULE:
+        return _fit(invocation.target.rpartition(".")[2])
+    if invocation.kind is InvocationKind.CODE:
+        return "python"
+    # A launcher of another kind: its script names the run better than it does.
+    scripts = [word for word in (invocation.target, *command) if word.endswith(".py")]
+    return script_name(scripts[0] if scripts else invocation.target)
+
+
+def script_name(word: str) -> str:
+    return _fit(PurePath(word).stem if word.endswith((".py", ".sh")) else PurePath(word).name)
+
+
+def _fit(name: str) -> str:
+    return _UNFIT.sub("-", name).strip("-.") or "run"

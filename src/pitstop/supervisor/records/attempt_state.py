@@ -25,7 +25,7 @@ from pitstop.events import (
     WorkerDied,
 )
 from pitstop.record import record
-from pitstop.supervisor.records.best_epoch import BestEpoch, better
+from pitstop.supervisor.records.history import BestEpoch, better
 
 
 @record

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
 from pitstop.engine.weights_file import STARTED_FROM
 from pitstop.events import (
+    AttemptEnded,
     AttemptStarted,
     CheckpointCommitted,
     EnvironmentChanged,
     EpochEnded,
+    Event,
     GangFormed,
     JsonValue,
     Notice,
+    StopRequested,
     TrainerConnected,
     TrainerExited,
     TrainerStopped,
@@ -21,7 +25,102 @@ from pitstop.events import (
 from pitstop.journal import Entry, events_of
 from pitstop.record import record
 from pitstop.supervisor.records import fingerprint
-from pitstop.supervisor.records.losses import NO_LOSSES, Losses
+
+_WATCHED = ("val_loss", "loss")
+
+
+@record
+class BestEpoch:
+    """The least value of a metric, and the epoch that it comes from, counted from 0."""
+
+    metric: str
+    value: float
+    epoch: int
+
+
+def better(best: BestEpoch | None, event: EpochEnded) -> BestEpoch | None:
+    """The best one with one more epoch; a metric that says more begins anew."""
+    metric = next((name for name in _WATCHED if name in event.logs), "")
+    value = event.logs.get(metric, math.nan)
+    if not math.isfinite(value):
+        return best
+    if best is None or best.metric != metric or value < best.value:
+        return BestEpoch(metric, value, event.epoch)
+    return best
+
+
+def best_of(epochs: Iterable[EpochEnded]) -> BestEpoch | None:
+    best: BestEpoch | None = None
+    for event in epochs:
+        best = better(best, event)
+    return best
+
+
+@record
+class Losses:
+    """How often the run lost its memory: the whole machine or container, not a process.
+
+    A snapshot in memory survives the trainer, and the supervisor too: the persister saves it.  Only
+    what ends all three at once takes a run back to its last durable checkpoint, so only that tells
+    how often checkpoints are worth writing: `count` attempts that ended without a word of
+    supervisor or persister, in `observed_seconds` of all.
+    """
+
+    count: int = 0
+    observed_seconds: float = 0.0
+
+    @classmethod
+    def from_entries(cls, entries: Sequence[Entry]) -> Losses:
+        """From the journal, none of whose attempts is still running."""
+        attempts: dict[int, list[Entry]] = {}
+        for entry in entries:
+            attempts.setdefault(entry.attempt, []).append(entry)
+        return cls(
+            sum(_was_lost(own) for own in attempts.values()),
+            sum(map(_observed_seconds, attempts.values())),
+        )
+
+    def mean_seconds(self, running_seconds: float = 0.0) -> float:
+        """The mean time between two losses, the present attempt counted; infinite without any."""
+        if not self.count:
+            return math.inf
+        return (self.observed_seconds + running_seconds) / self.count
+
+
+NO_LOSSES = Losses()
+"""Of a run that begins."""
+
+
+def optimal_interval_seconds(cost_seconds: float, mean_seconds: float) -> float:
+    """The time between checkpoints that loses least, to first order: sqrt(2 C M) - C.
+
+    C is what a checkpoint costs, M the mean time between losses.  J. T. Daly, "A higher order
+    estimate of the optimum checkpoint interval for restart dumps", Future Generation Computer
+    Systems 22 (2006) 303-312, after J. W. Young, "A first order approximation to the optimum
+    checkpoint interval", Communications of the ACM 17 (1974) 530-531.  For a cost of 2 M or more
+    Daly's answer is M.
+    """
+    if cost_seconds >= 2 * mean_seconds:
+        return mean_seconds
+    return math.sqrt(2 * cost_seconds * mean_seconds) - cost_seconds
+
+
+def _was_lost(own: Sequence[Entry]) -> bool:
+    events = [entry.event for entry in own]
+    started = any(isinstance(event, AttemptStarted) for event in events)
+    return started and not any(map(_tells_of_the_end, events))
+
+
+def _tells_of_the_end(event: Event) -> bool:
+    # The second is the persister's word, which then saves in the supervisor's stead.
+    return isinstance(event, AttemptEnded) or (
+        isinstance(event, StopRequested) and event.source == "supervisor_lost"
+    )
+
+
+def _observed_seconds(own: Sequence[Entry]) -> float:
+    # A clock that was set back must not make the time negative.
+    return max(0.0, own[-1].time_seconds - own[0].time_seconds)
 
 
 @record

@@ -3,16 +3,97 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from pitstop.events import Event, GangBroken, RestartPlanned, RestartRefused
+from pitstop.record import record
+from pitstop.remote.backoff import delay_seconds
 from pitstop.supervisor.lifecycle.table import State
-from pitstop.supervisor.restarts import policy
-from pitstop.supervisor.restarts.policy import AttemptFailure, RestartPolicy
 
+HANG = "hang_or_stall"
+MEMBER = "worker_lost"
+_TWICE = 2
+_OFTEN = 6
+
+# The cause of a failure, by what another try is worth.  The number is how often in a
+# row it may come back without a new step; time heals some faults, and a bit-exact
+# repetition none.  A cause that is not listed comes back in every attempt: the script,
+# its data, its folder or the machine must be mended first.
+BRAKE: Mapping[str, int] = MappingProxyType(
+    {
+        "killed_from_outside": _OFTEN,
+        "preempted_or_terminated": _OFTEN,
+        "network_or_download_failure": _OFTEN,
+        MEMBER: _OFTEN,
+        "host_oom_killed": _TWICE,
+        "gpu_oom": _TWICE,
+        "gpu_driver_or_library": _TWICE,
+        "native_crash": _TWICE,
+        "too_many_open_files": _TWICE,
+        "thread_or_process_limit": _TWICE,
+        HANG: _TWICE,
+        "unknown": _TWICE,
+    }
+)
 CauseOf = Callable[[Path], str]
 """The cause that ended the last attempt of the run in a folder."""
+
+
+@record
+class RestartPolicy:
+    """How many restarts one call of `pitstop run` makes, and whether after a standstill."""
+
+    most: int = 0
+    after_hang: bool = True
+
+
+@record
+class AttemptFailure:
+    """An attempt that failed: its cause, and the steps that the run had completed."""
+
+    cause: str
+    step: int
+
+
+@record
+class Decision:
+    """The wait until the next attempt; None for no further one, with the reason."""
+
+    wait_seconds: float | None
+    reason: str = ""
+
+
+def decide(failures: Sequence[AttemptFailure], policy: RestartPolicy, chance: float) -> Decision:
+    """What to do after the last of these failures; `chance`, below 1, makes the jitter."""
+    last = failures[-1]
+    if last.cause not in BRAKE:
+        return Decision(None, f"{last.cause} would come back; something must be mended first")
+    if last.cause == HANG and not policy.after_hang:
+        return Decision(None, "it stood still, and --on-hang kill asks for no restart")
+    repeats = _repeats(failures)
+    if repeats >= BRAKE[last.cause]:
+        times = "twice" if repeats == _TWICE else f"{repeats} times"
+        return Decision(None, f"{last.cause} {times} in a row, and no new step since")
+    if len(failures) > policy.most:
+        return Decision(None, f"all restarts are used up ({policy.most})")
+    return Decision(delay_seconds(_failures_without_progress(failures), chance))
+
+
+def _repeats(failures: Sequence[AttemptFailure]) -> int:
+    """How often the last cause came in a row without a new step in between."""
+    last = failures[-1]
+    failures_without_progress = failures[len(failures) - _failures_without_progress(failures) :]
+    other = [i for i, each in enumerate(failures_without_progress) if each.cause != last.cause]
+    return len(failures_without_progress) - (other[-1] + 1 if other else 0)
+
+
+def _failures_without_progress(failures: Sequence[AttemptFailure]) -> int:
+    """How many failures the run has seen since it last reached a new step; at least 1."""
+    furthest = max(each.step for each in failures)
+    first = next(i for i, each in enumerate(failures) if each.step == furthest)
+    return len(failures) - first
 
 
 def unexplained(_run_dir: Path) -> str:
@@ -45,9 +126,9 @@ class Restarts:
         failed = state is State.FAILED or (broken is not None and state is State.STOPPED)
         if not failed or not self._policy.most:
             return None
-        failure = AttemptFailure(policy.MEMBER if broken else self._cause_of(run_dir), step)
+        failure = AttemptFailure(MEMBER if broken else self._cause_of(run_dir), step)
         self._failures.append(failure)
-        decision = policy.decide(self._failures, self._policy, random.random())
+        decision = decide(self._failures, self._policy, random.random())
         wait_seconds = decision.wait_seconds
         if wait_seconds is None:
             record(RestartRefused(failure.cause, decision.reason))

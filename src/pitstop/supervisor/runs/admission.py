@@ -14,14 +14,16 @@ from pitstop.masking import masked_words
 from pitstop.store.catalog import Catalog
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.records import fingerprint
-from pitstop.supervisor.runs.command_change import WORKING_FOLDER, changes, in_words
-from pitstop.supervisor.runs.run_request import RunRequest
-from pitstop.supervisor.runs.started_command import (
+from pitstop.supervisor.runs.command_change import (
+    WORKING_FOLDER,
     StartedCommand,
+    changes,
     command_of,
+    in_words,
     last_command,
     modules_of,
 )
+from pitstop.supervisor.runs.run_request import RunRequest
 from pitstop.supervisor.status.stored_status import is_completed
 
 

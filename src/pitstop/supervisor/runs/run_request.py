@@ -9,7 +9,7 @@ from pitstop.link.settings import Settings
 from pitstop.record import record
 from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.hangs.watchdog import HangPolicy
-from pitstop.supervisor.restarts.policy import RestartPolicy
+from pitstop.supervisor.restarts.restarts import RestartPolicy
 from pitstop.supervisor.stops.stop_policy import StopPolicy
 
 

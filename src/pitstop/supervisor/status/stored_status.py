@@ -24,7 +24,7 @@ from pitstop.store.catalog import Catalog
 from pitstop.store.manifest import Manifest
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.lifecycle.table import State
-from pitstop.supervisor.records.best_epoch import best_of
+from pitstop.supervisor.records.history import best_of
 from pitstop.supervisor.status.status import Status, of_role, with_best
 
 _E = TypeVar("_E", bound=Event)
