@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from pitstop.comparison import compare_runs
 from pitstop.comparison.compare import MOST_MEASURED, first_step_difference
-from pitstop.comparison.difference import TensorDifference
+from pitstop.comparison.difference import TensorDifference, Ulps
 from pitstop.comparison.record import Saved, merge
-from pitstop.comparison.ulps import Ulps
 from pitstop.store.manifest import TensorEntry
 from tests.comparison.runs import record, records, run, saved
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.comparison.ulps import Ulps, ulps_apart
+from pitstop.comparison.difference import Ulps, ulps_apart
 
 _FLOAT32 = st.floats(width=32, allow_nan=False, allow_infinity=False)
 _FLOAT64 = st.floats(allow_nan=False, allow_infinity=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 from pitstop import journal
 from pitstop.diagnosis import Evidence, output
 from pitstop.events import from_record
-from pitstop.flight.encoding import decode
+from pitstop.flight.files import decode
 from pitstop.flight.summary import summarize
 from pitstop.journal import Entry
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from pitstop.diagnosis import raised
+from pitstop.diagnosis import exception
+from pitstop.diagnosis.exception import Raised
+from pitstop.diagnosis.log.lines import split
+from pitstop.diagnosis.log.tracebacks import find
 from pitstop.events import ExceptionRaised
 
 LIBRARY = "/venv/lib/python3.11/site-packages/keras/src/utils/traceback_utils.py"
@@ -21,8 +24,14 @@ corrupted record at 1536
 """
 
 
+def _printed(text: str) -> Raised | None:
+    """The exception that was printed last, with the traceback above it."""
+    found = [each for each in find(tuple(split(text))) if each.headed and not each.is_cut]
+    return found[-1].raised if found else None
+
+
 def test_class_message_and_innermost_own_frame() -> None:
-    found = raised.from_output(TRACEBACK)
+    found = _printed(TRACEBACK)
     assert found is not None
     assert found.name == "InvalidArgumentError"
     assert (found.file, found.line, found.function) == ("/app/train.py", 30, "<module>")
@@ -34,40 +43,40 @@ def test_class_message_and_innermost_own_frame() -> None:
 def test_of_a_chain_the_last_counts() -> None:
     first = TRACEBACK.replace("InvalidArgumentError", "FirstError")
     chain = f"{first}\nDuring handling of the above exception, another occurred:\n\n{TRACEBACK}"
-    found = raised.from_output(chain)
+    found = _printed(chain)
     assert found is not None
     assert found.name == "InvalidArgumentError"
 
 
 def test_only_library_frames_leave_the_last_of_them() -> None:
-    found = raised.from_output(TRACEBACK.replace("/app/train.py", LIBRARY))
+    found = _printed(TRACEBACK.replace("/app/train.py", LIBRARY))
     assert found is not None
     assert found.line == 122
 
 
 def test_a_syntax_error_has_no_header() -> None:
     text = '  File "/app/train.py", line 3\n    x = = 1\n        ^\nSyntaxError: invalid syntax\n'
-    found = raised.from_output(text)
+    found = _printed(text)
     assert found is not None
     assert (found.name, found.line, found.message) == ("SyntaxError", 3, "invalid syntax")
 
 
 def test_bases_of_builtin_exceptions_are_known() -> None:
-    found = raised.from_output("Traceback (most recent call last):\nFileNotFoundError: a.csv\n")
+    found = _printed("Traceback (most recent call last):\nFileNotFoundError: a.csv\n")
     assert found is not None
     assert {"OSError", "Exception"} <= found.names
 
 
 def test_a_cut_traceback_is_no_exception() -> None:
-    assert raised.from_output('Traceback (most recent call last):\n  File "a.py", line 1\n') is None
-    assert raised.from_output("all fine\n") is None
+    assert _printed('Traceback (most recent call last):\n  File "a.py", line 1\n') is None
+    assert _printed("all fine\n") is None
 
 
 def test_modules_are_dropped_from_reported_names() -> None:
     event = ExceptionRaised(
         "app.errors.Bad", "m", "a.py", 1, "f", "", "train", "", ["app.errors.Base", "OSError"]
     )
-    found = raised.from_event(event)
+    found = exception.from_event(event)
     assert found.name == "Bad"
     assert {"Bad", "Base", "OSError"} <= found.names
     assert not found.printed

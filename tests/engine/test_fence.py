@@ -11,7 +11,7 @@ from pitstop.engine.fence import FAILURES_FILE, Fence, observing
 from pitstop.engine.leaving import Refused
 from pitstop.events import Event, Notice
 from pitstop.link.beacon import Phase
-from pitstop.link.stacks import ENV_STACKS
+from pitstop.link.settings import ENV_STACKS
 
 
 class Watched:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.link.stacks import STACKS_SIGNAL
+from pitstop.link.settings import STACKS_SIGNAL
 from pitstop.supervisor.hangs.stack_dump import Stack, parse
 from tests.integration.supervisor.launch import environment, until
 

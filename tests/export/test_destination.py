@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pitstop.errors import EnvironmentFault, UserError
-from pitstop.export import destination
+from pitstop.export import exporting
 
 
 def names_in(folder: Path) -> list[str]:
@@ -18,24 +18,24 @@ def test_a_place_that_is_taken_is_refused_without_force(tmp_path: Path) -> None:
     taken = tmp_path / "model.keras"
     taken.touch()
     with pytest.raises(UserError, match="--force"):
-        destination.check(taken, force=False)
-    destination.check(taken, force=True)
+        exporting.check(taken, force=False)
+    exporting.check(taken, force=True)
 
 
 def test_its_folder_is_made(tmp_path: Path) -> None:
-    destination.check(tmp_path / "a" / "b" / "model.keras", force=False)
+    exporting.check(tmp_path / "a" / "b" / "model.keras", force=False)
     assert (tmp_path / "a" / "b").is_dir()
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(EnvironmentFault, match="cannot be written"):
-        destination.check(tmp_path / "file" / "model.keras", force=False)
+        exporting.check(tmp_path / "file" / "model.keras", force=False)
 
 
 def test_what_was_written_takes_its_name_at_the_end(tmp_path: Path) -> None:
     out = tmp_path / "model.keras"
-    with destination.written(out) as partial:
+    with exporting.written(out) as partial:
         assert partial.name.endswith("model.keras")
         partial.write_text("whole")
         assert not out.exists()
@@ -47,7 +47,7 @@ def test_a_folder_takes_the_place_of_a_folder(tmp_path: Path) -> None:
     out = tmp_path / "saved"
     out.mkdir()
     (out / "old").touch()
-    with destination.written(out) as partial:
+    with exporting.written(out) as partial:
         partial.mkdir()
         (partial / "new").touch()
     assert names_in(out) == ["new"]
@@ -55,7 +55,7 @@ def test_a_folder_takes_the_place_of_a_folder(tmp_path: Path) -> None:
 
 
 def write_half(out: Path) -> None:
-    with destination.written(out) as partial:
+    with exporting.written(out) as partial:
         partial.write_text("half")
         raise ZeroDivisionError
 
@@ -70,6 +70,6 @@ def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
 
 
 def test_nothing_written_is_a_fault(tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentFault), destination.written(tmp_path / "model.keras"):
+    with pytest.raises(EnvironmentFault), exporting.written(tmp_path / "model.keras"):
         pass
     assert names_in(tmp_path) == []

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from pitstop import journal
-from pitstop.flight.encoding import decode, encode
+from pitstop.flight.files import decode, encode
 from pitstop.flight.sample import HostSample, Sample
 from tests.flight.samples import SAMPLE, TRAINING, at
 

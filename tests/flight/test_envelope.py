@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pitstop.flight.envelope import BLOCK_SECONDS, MOST_BLOCKS, Block, Envelope, extended
+from pitstop.flight.forecast import BLOCK_SECONDS, MOST_BLOCKS, Block, Envelope, extended
 
 
 def after(values: dict[float, float]) -> Envelope:

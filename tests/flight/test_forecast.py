@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pitstop.flight.envelope import Envelope, extended
-from pitstop.flight.forecast import HORIZON_WINDOWS, Forecast, Outlook, forecast
+from pitstop.flight.forecast import HORIZON_WINDOWS, Envelope, Forecast, Outlook, extended, forecast
 
 FIRST_EPOCH = Outlook(first_epoch=True)
 

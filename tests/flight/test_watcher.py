@@ -6,7 +6,7 @@ import os
 import threading
 from pathlib import Path
 
-from pitstop.flight.watcher import Watcher
+from pitstop.flight.sampler import Watcher
 
 
 def test_the_latest_reading_is_there() -> None:

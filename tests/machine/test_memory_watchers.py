@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pitstop.machine import memory_watchers
+from pitstop.machine import memory
 
 
 def process(proc: Path, pid: int, name: str) -> None:
@@ -19,4 +19,4 @@ def test_each_is_named_once_and_in_full(tmp_path: Path) -> None:
     process(tmp_path, 8, "earlyoom")
     process(tmp_path, 9, "low-memory-moni")  # the kernel cuts names
     (tmp_path / "10").mkdir()  # gone between two reads
-    assert memory_watchers.running(tmp_path) == ["earlyoom", "low-memory-monitor"]
+    assert memory.running(tmp_path) == ["earlyoom", "low-memory-monitor"]

@@ -9,8 +9,7 @@ import pytest
 
 from pitstop.remote import lease
 from pitstop.remote.layout import LEASE_KEY
-from pitstop.remote.lease_holder import LeaseHolder
-from pitstop.remote.lease_keeper import LeaseKeeper
+from pitstop.remote.lease_holder import LeaseHolder, LeaseKeeper
 from pitstop.remote.storage import Storage
 
 _LONGEST_SECONDS = 20.0

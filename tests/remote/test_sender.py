@@ -9,8 +9,7 @@ import pytest
 
 from pitstop.events import CheckpointUploaded, Event, UploadFailed, UploadGivenUp
 from pitstop.remote.layout import LEASE_KEY
-from pitstop.remote.lease_holder import LeaseHolder
-from pitstop.remote.lease_keeper import LeaseKeeper
+from pitstop.remote.lease_holder import LeaseHolder, LeaseKeeper
 from pitstop.remote.mirror import Mirror
 from pitstop.remote.sender import Sender
 from pitstop.remote.storage import Storage

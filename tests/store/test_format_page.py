@@ -15,12 +15,12 @@ from pitstop.engine.state_capture import Position
 from pitstop.store import catalog, format, gang_folder, manifest, names, run_folder
 from pitstop.store.digest import CHUNK_BYTES
 from pitstop.store.gang_folder import Shape
-from pitstop.store.identity import RunIdentity
 from pitstop.store.image import DATA_ALIGNMENT_BYTES, DTYPE_WIDTH_BYTES
 from pitstop.store.lock import LockRecord
 from pitstop.store.manifest import CheckpointInfo, FileEntry, TensorEntry
+from pitstop.store.run_folder import RunIdentity
 from pitstop.supervisor.supervise import PERSISTER_LOG
-from pitstop.supervisor.terminal import output_log
+from pitstop.supervisor.terminal import output
 from tests.source_tree import SOURCE, Module, members_built, string_constants
 
 ROOT = Path(__file__).parents[2]
@@ -170,7 +170,7 @@ def test_the_digest_of_a_step_is_specified() -> None:
 
 
 def test_what_the_output_log_keeps_is_specified() -> None:
-    head, tail = output_log.HEAD_BYTES >> 20, output_log.TAIL_BYTES >> 20
+    head, tail = output.HEAD_BYTES >> 20, output.TAIL_BYTES >> 20
     words = _section("### output.log")
     assert f"Beyond {head + 2 * tail} MiB ({head} and twice {tail})" in words
     assert f"its first {head} MiB" in words

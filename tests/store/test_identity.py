@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitstop.errors import FormatTooNew
-from pitstop.store.identity import RunIdentity, decode, encode
+from pitstop.store.run_folder import RunIdentity, decode_identity, encode_identity
 
 TEXTS = st.text(max_size=10)
 IDENTITIES = st.builds(
@@ -21,7 +21,7 @@ SAMPLE = RunIdentity("ab12", ("python", "train.py"), "/home/me", 1.5, "cd34")
 
 @given(IDENTITIES)
 def test_decoding_gives_what_was_encoded(identity: RunIdentity) -> None:
-    assert decode(encode(identity)) == identity
+    assert decode_identity(encode_identity(identity)) == identity
 
 
 @pytest.mark.parametrize(
@@ -38,17 +38,17 @@ def test_decoding_gives_what_was_encoded(identity: RunIdentity) -> None:
     ],
 )
 def test_a_wrong_member_is_named(member: str, value: Any, reason: str) -> None:
-    record = {**json.loads(encode(SAMPLE)), member: value}
+    record = {**json.loads(encode_identity(SAMPLE)), member: value}
     with pytest.raises(ValueError, match=reason):
-        decode(json.dumps(record).encode())
+        decode_identity(json.dumps(record).encode())
 
 
 def test_a_newer_format_is_told_apart() -> None:
-    record = {**json.loads(encode(SAMPLE)), "version": 2}
+    record = {**json.loads(encode_identity(SAMPLE)), "version": 2}
     with pytest.raises(FormatTooNew, match="version 2"):
-        decode(json.dumps(record).encode())
+        decode_identity(json.dumps(record).encode())
 
 
 def test_members_of_a_later_writer_are_ignored() -> None:
-    record = {**json.loads(encode(SAMPLE)), "later": 1}
-    assert decode(json.dumps(record).encode()) == SAMPLE
+    record = {**json.loads(encode_identity(SAMPLE)), "later": 1}
+    assert decode_identity(json.dumps(record).encode()) == SAMPLE

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.store import readahead
-from pitstop.store.readahead import read_ahead
+from pitstop.store import reader
+from pitstop.store.reader import read_ahead
 
 DATA = bytes(range(100))
 
 
 @pytest.fixture
 def fd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    monkeypatch.setattr(readahead, "PIECE_BYTES", 7)
+    monkeypatch.setattr(reader, "PIECE_BYTES", 7)
     (tmp_path / "file").write_bytes(DATA)
     opened = os.open(tmp_path / "file", os.O_RDONLY)
     yield opened

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitstop.errors import CheckpointCorrupt, EnvironmentFault
-from pitstop.store import readahead
+from pitstop.store import reader
 from pitstop.store.catalog import Catalog
 from pitstop.store.image import plan_image
 from pitstop.store.manifest import MANIFEST_FILE, STATE_FILE, TENSORS_FILE, Manifest, encode
@@ -124,7 +124,7 @@ def test_a_manifest_must_name_both_files(
 def test_a_file_larger_than_a_piece_arrives_in_order(
     specimen: Specimen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(readahead, "PIECE_BYTES", 7)
+    monkeypatch.setattr(reader, "PIECE_BYTES", 7)
     received = bytearray()
     read_tensors(specimen.path, specimen.manifest, received.extend)
     assert received == image_bytes(plan_image(SPECS), 5)

@@ -8,8 +8,7 @@ import pytest
 
 from pitstop.errors import RunFolderUnwritable
 from pitstop.store.best_rule import BestRule
-from pitstop.store.retention import RetentionPolicy
-from pitstop.store.retention_file import RETENTION_FILE, last_policy, write_policy
+from pitstop.store.retention import RETENTION_FILE, RetentionPolicy, last_policy, write_policy
 from pitstop.store.run_folder import RunFolder, open_or_create
 
 POLICY = RetentionPolicy(5, 3600.0, (BestRule("val_loss", 2, "min"),))

@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from pitstop.events import CheckpointCommitted, CheckpointFailed, Event, StopRequested
 from pitstop.link.beacon import Beacon
 from pitstop.link.messages import SnapshotReport
-from pitstop.supervisor.helpers.persisting import Persisting
+from pitstop.supervisor.helpers.saving import Persisting
 from pitstop.supervisor.lifecycle.ending import AttemptEnding, decide
 from pitstop.supervisor.lifecycle.table import FINAL, TABLE, Instruction, State, Trigger, advance
 from pitstop.supervisor.records.attempt_state import AttemptState, tell

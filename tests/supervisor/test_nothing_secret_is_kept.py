@@ -13,7 +13,7 @@ from pitstop.journal import Journal
 from pitstop.store.run_folder import open_or_create
 from pitstop.supervisor.records.fingerprint import Threads, collect
 from pitstop.supervisor.runs.admission import present_command
-from pitstop.supervisor.terminal.output_log import OutputLog
+from pitstop.supervisor.terminal.output import OutputLog
 
 _SECRET = "q7Wz41bbR90sxT"
 _COMMAND = ["python", "train.py", "--hub-token", _SECRET, f"--data=https://u:{_SECRET}@h.org/a"]

@@ -18,8 +18,7 @@ from pitstop.remote.place import RemotePlace
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.lock import RunLock, own_record
 from pitstop.store.names import is_shared
-from pitstop.store.retention import RetentionPolicy, why_kept
-from pitstop.store.retention_file import last_policy
+from pitstop.store.retention import RetentionPolicy, last_policy, why_kept
 from pitstop.store.run_folder import RunFolder, open_existing
 
 _DAMAGED = 1

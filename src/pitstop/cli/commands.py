@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
 import pitstop
 from pitstop.cli.echo import tell_json
-from pitstop.cli.lazy_group import LazyGroup
 from pitstop.errors import CommandNotExecutable, CommandNotFound, PitstopError, UserError
 from pitstop.supervisor.terminal.own_words import say
 
@@ -33,6 +34,25 @@ COMMANDS = (
     "find-nan",
     "completion",
 )
+
+
+class LazyGroup(click.Group):
+    """Each command lies in a module of its own, and has its name: `find-nan` in `find_nan`."""
+
+    def __init__(self, *arguments: Any, package: str, names: Sequence[str], **given: Any) -> None:
+        super().__init__(*arguments, **given)
+        self._package = package
+        self._names = list(names)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return self._names
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._names:
+            return None
+        name = cmd_name.replace("-", "_")
+        command: click.Command = getattr(importlib.import_module(f"{self._package}.{name}"), name)
+        return command
 
 
 @click.group(

@@ -24,7 +24,7 @@ from pitstop.remote.place import RemotePlace
 from pitstop.store.gang_folder import MOST_OF_A_KIND, Shape
 from pitstop.supervisor.processes.process import find_program
 from pitstop.supervisor.stops import early_stop
-from pitstop.supervisor.stops.signal_actions import SignalActions
+from pitstop.supervisor.stops.signals import SignalActions
 
 _OWN = ("run_dir", "local_dir", "new", "no_status_line", "launcher_pid", "command")
 _USED_HERE = ("grace", "signals", "take", "force")

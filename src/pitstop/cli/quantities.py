@@ -9,7 +9,7 @@ import click
 
 from pitstop.record import record
 from pitstop.store.best_rule import parse_best_rule
-from pitstop.supervisor.stops import signal_actions, stop_condition
+from pitstop.supervisor.stops import signals, stop_condition
 
 _NUMBER = r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*"
 _AMOUNT = re.compile(rf"{_NUMBER}([A-Za-z%]*)\s*$")
@@ -122,7 +122,7 @@ def parse_name(text: str) -> str:
 
 
 def parse_signal_action(text: str) -> str:
-    signal_actions.parse(text)
+    signals.parse_action(text)
     return text
 
 

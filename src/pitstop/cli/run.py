@@ -11,9 +11,12 @@ from pitstop.cli.grouped_command import GroupedCommand
 from pitstop.cli.places import PLACE, local_and_mirror
 from pitstop.cli.quantities import CONDITION, SECONDS
 from pitstop.cli.retention_options import Retention, retention_options
-from pitstop.cli.stop_options import stop_options
-from pitstop.cli.supervision_options import SupervisionOptions, supervision_options
-from pitstop.cli.training_options import training_options
+from pitstop.cli.run_options import (
+    SupervisionOptions,
+    stop_options,
+    supervision_options,
+    training_options,
+)
 from pitstop.link.settings import Settings
 from pitstop.remote.place import RemotePlace
 from pitstop.store.retention import RetentionPolicy

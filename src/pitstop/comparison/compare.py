@@ -12,12 +12,12 @@ from pitstop.comparison.difference import (
     Coverage,
     StepDifference,
     TensorDifference,
+    ulps_apart,
 )
 from pitstop.comparison.facts import differing, is_decisive
 from pitstop.comparison.reasons import likely_reasons
 from pitstop.comparison.record import RunRecord, Saved, Trace
 from pitstop.comparison.tensors import measure as measure_saved
-from pitstop.comparison.ulps import ulps_apart
 from pitstop.events import EnvironmentChanged
 from pitstop.steps import StepRecord
 from pitstop.supervisor.records import fingerprint

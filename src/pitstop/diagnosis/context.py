@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
-from pitstop.diagnosis import phrases, sizes
+from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
+from pitstop.diagnosis.log.advising import about_memory
 from pitstop.events import (
     CheckpointCommitted,
     CheckpointFailed,
     CheckpointQuarantined,
+    FitStarted,
     InstrumentationUnavailable,
     JobState,
     LevelKnown,
@@ -36,6 +39,7 @@ _FROM_OUTSIDE: frozenset[CauseId] = frozenset(
     }
 )
 """What the machine and the scheduler record is asked about these."""
+_REFUSED: frozenset[CauseId] = frozenset({"gpu_oom", "host_alloc_failure"})
 
 
 def complete(finding: Finding, evidence: Evidence) -> Finding:
@@ -44,7 +48,7 @@ def complete(finding: Finding, evidence: Evidence) -> Finding:
         finding,
         evidence=(*finding.evidence, *_context(evidence)),
         advice=(
-            *sizes.advice_of(evidence, finding.cause),
+            *advice_of(evidence, finding.cause),
             *finding.advice,
             *_resume_advice(finding, evidence),
         ),
@@ -123,3 +127,31 @@ def _unseen_outside(finding: Finding, evidence: Evidence) -> list[str]:
     told = evidence.last(JobState)
     unasked = [f"what the scheduler did to job {told.job} ({told.problem})"] if told else []
     return [*evidence.exit.missing, *(unasked if told and told.problem else [])]
+
+
+def advice_of(evidence: Evidence, cause: CauseId) -> tuple[str, ...]:
+    """What the sizes advise, for a memory that was refused; empty for other causes."""
+    raised = evidence.raised
+    if cause not in _REFUSED or raised is None:
+        return ()
+    gpus = _gpus(evidence) if cause == "gpu_oom" else ()
+    return (*about_memory(raised.message, _batch_size(evidence)), *gpus)
+
+
+def _batch_size(evidence: Evidence) -> int | None:
+    fit = evidence.open_fit or evidence.last(FitStarted)
+    size = fit.data.get("batch_size") if fit else None
+    return size if isinstance(size, int) else None
+
+
+def _gpus(evidence: Evidence) -> Iterator[str]:
+    flight = evidence.flight
+    for gpu in flight.gpus if flight else ():
+        peak_bytes = flight.gpu_peak_bytes.get(gpu.index) if flight else None
+        if peak_bytes is None or gpu.total_bytes is None:
+            continue
+        total, peak = phrases.size(gpu.total_bytes), phrases.size(peak_bytes)
+        yield f"GPU {gpu.index} has {total}, of which at most {peak} were seen in use."
+        others_bytes = (gpu.used_bytes or 0) - (gpu.own_bytes or 0)
+        if gpu.own_bytes is not None and others_bytes > gpu.total_bytes // 20:
+            yield f"Other programs held {phrases.size(others_bytes)} of GPU {gpu.index}."

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from pitstop.diagnosis import output
 from pitstop.diagnosis.chain import chain_of
 from pitstop.diagnosis.context import ENDED_BY_REQUEST, complete, looked_at
 from pitstop.diagnosis.evidence import Evidence
-from pitstop.diagnosis.finding import CauseId, Diagnosis, Finding
+from pitstop.diagnosis.finding import CauseId, Diagnosis, EvidenceItem, Finding
 from pitstop.diagnosis.log import verdict
 from pitstop.diagnosis.log.ending import Ending
 from pitstop.diagnosis.rules import (
@@ -18,14 +19,12 @@ from pitstop.diagnosis.rules import (
     gpus,
     hangs,
     kills,
-    memory_watchers,
     native,
     numerics,
     quiet_ends,
     schedulers,
     servers,
 )
-from pitstop.diagnosis.rules.unknown import unknown
 
 Rule = Callable[[Evidence], Finding | None]
 
@@ -40,8 +39,8 @@ RULES: tuple[Rule, ...] = (
     endings.timeout_wrapper,
     kills.host_oom_killed,
     kills.memory_was_short,
-    memory_watchers.asked_by_watcher,
-    memory_watchers.killed_by_watcher,
+    kills.asked_by_watcher,
+    kills.killed_by_watcher,
     kills.other_process_oom_killed,
     kills.killed_from_outside,
     kills.supervisor_lost,
@@ -128,3 +127,19 @@ def rank(findings: list[Finding]) -> list[Finding]:
     for finding in sorted(kept, key=lambda finding: -finding.confidence):
         best.setdefault(finding.cause, finding)
     return list(best.values())
+
+
+def unknown(evidence: Evidence) -> Finding:
+    """An honest "unknown" with what was seen last."""
+    ended = evidence.exit
+    if ended is None:
+        text = "Nothing was recorded about how the script ended."
+        seen: tuple[EvidenceItem, ...] = ()
+    else:
+        how = evidence.signal or f"exit code {ended.exit_code}"
+        text = f"The script ended with {how}; nothing that was recorded explains it."
+        seen = (EvidenceItem("exit status", how),)
+    lines = output.last_lines(evidence.output, 5)
+    said = (EvidenceItem("output", "\n".join(lines)),) if lines else ()
+    advice = ("Run it again under `pitstop run` with `python -X faulthandler`.",)
+    return Finding("unknown", 0.2, text, (*seen, *said), advice)

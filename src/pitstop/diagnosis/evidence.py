@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from pitstop.diagnosis import raised
+from pitstop.diagnosis import exception
+from pitstop.diagnosis.exception import Raised
 from pitstop.diagnosis.log.log import Log, parse
 from pitstop.diagnosis.memory import MemoryUse
-from pitstop.diagnosis.raised import Raised
 from pitstop.events import (
     AttemptEnded,
     AttemptStarted,
@@ -147,7 +147,7 @@ class Evidence:
         """
         event = self.last(ExceptionRaised)
         if event:
-            return raised.from_event(event)
+            return exception.from_event(event)
         failed_by_itself = self.exit is None or ((self.exit_code or 0) > 0 and not self.signal)
         call = self.last(ExitCalled)
         chose_to_exit = call is not None and not call.handling

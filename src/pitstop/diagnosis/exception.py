@@ -6,7 +6,9 @@ import builtins
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import dropwhile, pairwise
+
+from pitstop.events import ExceptionRaised
 
 _LIBRARY = re.compile(r"site-packages|dist-packages|lib/python\d|lib\\|<frozen |<string>")
 _FRAME = re.compile(
@@ -18,6 +20,14 @@ _SAYS_WHERE = re.compile(
     r"|Caused by op)|    "
 )
 """Lines of an error of TensorFlow that tell where it was, not what."""
+HOW_TO_REPORT = (
+    "Report it with the traceback of the output log, as CONTRIBUTING.md says; until it is mended "
+    "the script runs as ever without `pitstop run`."
+)
+_OURS = re.compile(r"/(?:src|site-packages|dist-packages)/pitstop/|^pitstop/")
+_STANDARD = re.compile(r"/lib/python\d[\d.]*/(?!site-packages|dist-packages)|<frozen |/numpy/")
+_PASSES_ON = re.compile(r"\(\s*\*|\*\*\w+\)|\byield\b|\bnext\(|\.read\(|\bopen\(")
+"""A call that hands on what the script gave: what fails below it is the script's."""
 
 
 @dataclass(frozen=True)
@@ -132,3 +142,43 @@ def with_builtin_bases(names: tuple[str, ...]) -> frozenset[str]:
         if isinstance(cls, type) and issubclass(cls, BaseException):
             found |= {base.__name__ for base in cls.__mro__[:-1]}
     return frozenset(found)
+
+
+def from_event(event: ExceptionRaised) -> Raised:
+    """The exception that the trainer reported."""
+    names = (event.class_name, *event.bases)
+    own = _own_frame_in(event.message)
+    return Raised(
+        name=bare(event.class_name),
+        names=with_builtin_bases(names),
+        message=event.message,
+        file=own.file if own else event.file,
+        line=own.line if own else event.line,
+        function=own.function if own else event.function,
+        callback=event.callback,
+        frames=frames_in(event.traceback.splitlines()),
+        module=event.class_name.rpartition(".")[0],
+    )
+
+
+def _own_frame_in(message: str) -> Frame | None:
+    # An error from tf.py_function or from_generator holds the traceback of the
+    # user's function in its message.
+    own = [frame for frame in frames_in(message.splitlines()) if not frame.is_library]
+    return own[-1] if own else None
+
+
+def frame_of_ours(raised: Raised) -> Frame | None:
+    """Pitstop's frame that an exception came out of; None where it came out of other code.
+
+    What the standard library and numpy raise, their callers have brought about.
+    """
+    if raised.module.partition(".")[0] == "pitstop":
+        return None  # meant for the user, and says what to do
+    inner = next(dropwhile(_is_standard, reversed(raised.frames)), None)
+    is_ours = inner is not None and bool(_OURS.search(inner.posix_path))
+    return inner if is_ours and inner and not _PASSES_ON.search(inner.code) else None
+
+
+def _is_standard(frame: Frame) -> bool:
+    return bool(_STANDARD.search(frame.posix_path))

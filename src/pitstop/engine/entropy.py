@@ -14,8 +14,7 @@ import threading
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
-from pitstop.link.settings import ENV_ENTROPY
-from pitstop.link.stacks import ENV_STACKS
+from pitstop.link.settings import ENV_ENTROPY, ENV_STACKS
 
 CLAIMS_FILE = "streams"
 """In the folder of an attempt: a byte for each process that began with the run's entropy."""

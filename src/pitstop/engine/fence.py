@@ -23,7 +23,7 @@ from typing import ParamSpec, Protocol
 from pitstop.engine.leaving import Refused
 from pitstop.events import Event, Notice
 from pitstop.link.beacon import Phase
-from pitstop.link.stacks import ENV_STACKS
+from pitstop.link.settings import ENV_STACKS
 
 FAILURES_FILE = "failures.txt"
 """In the attempt's folder: tracebacks of what failed in Pitstop itself."""

@@ -15,7 +15,7 @@ from pitstop.engine.witness import Witness
 from pitstop.engine.worker_watch import WorkerWatch
 from pitstop.errors import PeerFault, ResumeRefused, UnsupportedVersion
 from pitstop.events import InstrumentationUnavailable
-from pitstop.link.stacks import ENV_STACKS, STACKS_FILE
+from pitstop.link.settings import ENV_STACKS, STACKS_FILE
 
 _AGREE = (
     "Bring back the folders that the members were saved in, or start all of them over with --new."

@@ -11,7 +11,7 @@ import faulthandler
 import os
 import signal
 
-from pitstop.link.stacks import STACKS_SIGNAL
+from pitstop.link.settings import STACKS_SIGNAL
 
 
 def answer_in(path: str | os.PathLike[str]) -> bool:

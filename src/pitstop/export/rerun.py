@@ -15,7 +15,7 @@ from pitstop.export.host import Outcome, Script
 from pitstop.link.settings import ENV_ENTROPY
 from pitstop.masking import MASK, masked_words
 from pitstop.store.run_folder import RunFolder
-from pitstop.supervisor.runs.entropy import hash_seed
+from pitstop.supervisor.records.fingerprint import hash_seed
 
 _TAIL_LINES = 20
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 from pitstop.events import ExhaustionForecast
 from pitstop.flight import forecast
-from pitstop.flight.envelope import Envelope, extended
-from pitstop.flight.forecast import Forecast, Outlook
+from pitstop.flight.forecast import Envelope, Forecast, Outlook, extended
 from pitstop.flight.resources import Resource, resources
 from pitstop.flight.sample import Sample, TrainingSample
 from pitstop.record import record

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from pitstop.flight import disks, gpus, processes
 from pitstop.flight.disks import DiskReader
@@ -21,17 +23,61 @@ from pitstop.flight.sample import (
     Sample,
     TrainingSample,
 )
-from pitstop.flight.watcher import Watcher
 from pitstop.link.beacon import Beacon, Progress
 from pitstop.link.messages import VitalsReport
 from pitstop.record import record
 
+_T = TypeVar("_T")
+
+_COST_SHARE = 0.0005
+"""A reading is repeated so seldom that it takes no more than this share of the time."""
 _FAMILY_SECONDS = 5.0
 """So often it is looked for new processes."""
 _DISK_SECONDS, _GPU_SECONDS, _PSS_SECONDS = 1.0, 1.0, 60.0
 _UNANSWERED_SECONDS = 5.0
 NO_CGROUP = "the memory cgroup of the training"
 NO_PRESSURE = "stalls (/proc/pressure)"
+
+
+class Watcher(Generic[_T]):
+    """The newest of many readings; whoever asks never waits.
+
+    A file system whose server is gone, or a broken GPU, can hold a reading up for ever: the
+    thread is left behind then, and everything else goes on.  It replaces `latest` as a whole.
+    """
+
+    def __init__(
+        self, name: str, read: Callable[[], _T], initial: _T, every_seconds: float
+    ) -> None:
+        self.latest = initial
+        self._read = read
+        self._every_seconds = every_seconds
+        self._began_at: float | None = None
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    @property
+    def waits_seconds(self) -> float:
+        """How long the present reading has taken by now; 0 when none is under way."""
+        began_at = self._began_at
+        return 0.0 if began_at is None else time.monotonic() - began_at
+
+    def close(self, patience_seconds: float = 0.0) -> None:
+        """Reads no more; waits for a reading that is under way no longer than this."""
+        self._closed.set()
+        self._thread.join(patience_seconds)
+
+    def _work(self) -> None:
+        wait_seconds = 0.0
+        while not self._closed.wait(wait_seconds):
+            self._began_at = time.monotonic()
+            cpu = time.thread_time()
+            self.latest = self._read()
+            self._began_at = None
+            wait_seconds = max(self._every_seconds, (time.thread_time() - cpu) / _COST_SHARE)
 
 
 @record

@@ -21,8 +21,12 @@ from pitstop.machine import signalling
 from pitstop.record import record
 from pitstop.supervisor.processes import family, process
 from pitstop.supervisor.processes.process import Exit
-from pitstop.supervisor.stops.signal_actions import SignalActions
-from pitstop.supervisor.stops.signals import ReceivedSignal, SignalQueue, suspend_self
+from pitstop.supervisor.stops.signals import (
+    ReceivedSignal,
+    SignalActions,
+    SignalQueue,
+    suspend_self,
+)
 
 _LOOK_SECONDS = 0.5
 _STARTING_SECONDS = 0.02

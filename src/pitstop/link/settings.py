@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from typing import Any
 
-from pitstop.link.stacks import ENV_STACKS
 from pitstop.record import record
 
+ENV_STACKS = "PITSTOP_STACKS"
+"""Environment variable: the file that stacks are appended to."""
+
+STACKS_SIGNAL = signal.SIGRTMAX - 5
+"""Real-time signals have no meaning of their own; debuggers take the first ones."""
+
+STACKS_FILE = "stacks.txt"
+"""Its name in the folder of an attempt."""
 ENV_SOCKET = "PITSTOP_SOCKET"
 """Environment variable: path of the supervisor's socket, for instrumented processes."""
 

@@ -17,6 +17,11 @@ from pitstop.record import record
 _UNKNOWN_BYTES = 1 << 62
 _FULL_AVERAGE = re.compile(r"^full avg10=([0-9.]+)", re.MULTILINE)
 _SWAPPED_IN = re.compile(r"^pswpin (\d+)$", re.MULTILINE)
+WATCHERS = frozenset(
+    {"earlyoom", "systemd-oomd", "oomd", "nohang", "bustd", "low-memory-monitor", "psi-monitor"}
+)
+_NAME_CHARACTERS = 15
+"""What the kernel keeps of a name."""
 
 
 def available_bytes(root: Path = Path("/")) -> int:
@@ -79,3 +84,10 @@ def _disk_free(folder: Path) -> int | None:
     except OSError:
         return None
     return state.f_bavail * state.f_frsize
+
+
+def running(proc: Path = Path("/proc")) -> list[str]:
+    """Names of the memory watchers that run now, each once."""
+    short = {name[:_NAME_CHARACTERS]: name for name in WATCHERS}
+    names = {short.get(read_text(folder / "comm").strip()) for folder in proc.glob("[0-9]*")}
+    return sorted(name for name in names if name)

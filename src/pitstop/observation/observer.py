@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pitstop.events import JsonValue
-from pitstop.machine import cgroup, memory_watchers
+from pitstop.machine import cgroup, memory
 from pitstop.machine.cgroup import MemoryCgroup
 from pitstop.machine.kernel_file import read_number
 from pitstop.machine.own_process import sees_all_pids
@@ -103,7 +103,7 @@ class Observer:
             kernel_lines=self._kernel_lines(logged),
             limits={**self._limits, **self._shared_memory()},
             missing=[],
-            memory_watchers=memory_watchers.running(self._root / "proc"),
+            memory_watchers=memory.running(self._root / "proc"),
             kernel_faults=None if crashes is None else [each.text for each in crashes],
             kernel_fault_ages_seconds=self._least_ages(crashes),
         )

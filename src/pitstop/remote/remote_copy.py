@@ -11,11 +11,9 @@ from pitstop.record import record
 from pitstop.remote.layout import checkpoint_of, file_keys, is_checkpoint_file, manifest_key
 from pitstop.remote.plan import LocalCheckpoint, RemoteCheckpoint, RemoteState
 from pitstop.remote.storage import Storage
-from pitstop.store.identity import RunIdentity
-from pitstop.store.identity import decode as decode_identity
 from pitstop.store.manifest import Manifest
 from pitstop.store.manifest import decode as decode_manifest
-from pitstop.store.run_folder import RUN_FILE
+from pitstop.store.run_folder import RUN_FILE, RunIdentity, decode_identity
 
 
 @record

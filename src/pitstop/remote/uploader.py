@@ -35,8 +35,7 @@ from pitstop.link.messages import (
 from pitstop.link.wire import Connection
 from pitstop.remote.backoff import delay_seconds
 from pitstop.remote.fault import StorageFault
-from pitstop.remote.lease_holder import LeaseHolder
-from pitstop.remote.lease_keeper import LeaseKeeper
+from pitstop.remote.lease_holder import LeaseHolder, LeaseKeeper
 from pitstop.remote.mirror import Mirror
 from pitstop.remote.opening import Opening
 from pitstop.remote.sender import Sender

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import heapq
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from pitstop.errors import RunFolderUnwritable
+from pitstop.machine.regular_file import read_regular
 from pitstop.record import record
 from pitstop.store.best_rule import BestRule, parse_best_rule
+from pitstop.store.disk_fault import explained
+from pitstop.store.filesystem import replace_file
 from pitstop.store.manifest import Manifest
+from pitstop.store.run_folder import ATTEMPTS_DIR, RunFolder
 
 _MOST_INTERRUPTED = 3
 _TENSORS = re.compile(r"tensors(?:-(\d+))?\.safetensors$")
+RETENTION_FILE = "retention.json"
 
 
 @record
@@ -125,3 +132,30 @@ def tensors_files(manifest: Manifest) -> frozenset[int]:
     """Numbers of the checkpoints that wrote the tensors files of this one."""
     matches = (_TENSORS.match(name) for name in manifest.files)
     return frozenset(int(found[1] or manifest.sequence) for found in matches if found)
+
+
+def write_policy(folder: RunFolder, attempt: int, policy: RetentionPolicy) -> None:
+    """Writes the policy of an attempt into its folder.
+
+    Raises:
+        RunFolderUnwritable: the disk refused.
+    """
+    path = folder.attempt_dir(attempt) / RETENTION_FILE
+    with explained(f"{path} cannot be written", RunFolderUnwritable):
+        replace_file(path, json.dumps(policy.to_json()).encode() + b"\n")
+
+
+def last_policy(folder: RunFolder) -> RetentionPolicy:
+    """The policy of the last attempt that has one; else what is kept unless told otherwise."""
+    attempts = folder.path / ATTEMPTS_DIR
+    found = attempts.glob(f"*/{RETENTION_FILE}")
+    for path in sorted(found, key=lambda path: _number(path.parent.name), reverse=True):
+        try:
+            return RetentionPolicy.from_json(json.loads(read_regular(path)))
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            continue
+    return RetentionPolicy()
+
+
+def _number(name: str) -> int:
+    return int(name) if name.isdecimal() else 0

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import secrets
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from pitstop.errors import RunFolderInvalid, RunFolderUnwritable, RunNotFound
+from pitstop.events import JsonValue
 from pitstop.machine.regular_file import NoRegularFile, read_regular
 from pitstop.masking import masked_words
 from pitstop.record import record
 from pitstop.store.disk_fault import explain, explained
 from pitstop.store.filesystem import REAL_FILESYSTEM, replace_file
-from pitstop.store.identity import RunIdentity, decode, encode
+from pitstop.store.format import RUN_KIND, check_format, format_members
 from pitstop.store.names import first_free, numbered_names
 
 RUN_FILE = "run.json"
@@ -37,6 +40,70 @@ _GANG_DEPTH = 2
 
 _ELSEWHERE = "Move the folder away, or name another one with --run-dir."
 _TENSORFLOW_FILES = ("checkpoint", "saved_model.pb", "keras_metadata.pb")
+
+
+@record
+class RunIdentity:
+    """What a run is.
+
+    Attributes:
+        run_id: random hex digits, never used for another run.
+        command: the command that the run was created with, secrets in it masked.
+        cwd: absolute folder it was started in.
+        created_seconds: seconds since the epoch.
+        entropy: random text; what the command does not seed begins with it.
+    """
+
+    run_id: str
+    command: tuple[str, ...]
+    cwd: str
+    created_seconds: float
+    entropy: str
+
+
+def encode_identity(identity: RunIdentity) -> bytes:
+    record = {**format_members(RUN_KIND), **asdict(identity)}
+    return (json.dumps(record, indent=2) + "\n").encode()
+
+
+def decode_identity(data: bytes) -> RunIdentity:
+    """The identity that `encode_identity` wrote.
+
+    Raises `ValueError` where the content is damaged or not Pitstop's, or `FormatTooNew`.
+    """
+    record = check_format(_parsed(data), RUN_KIND)
+    command = record.get("command")
+    if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
+        raise ValueError("its member 'command' is not a list of words")
+    return RunIdentity(
+        run_id=_text(record, "run_id"),
+        command=tuple(command),
+        cwd=_text(record, "cwd"),
+        created_seconds=_number(record, "created_seconds"),
+        entropy=_text(record, "entropy" if "entropy" in record else "run_id"),
+    )
+
+
+def _parsed(data: bytes) -> JsonValue:
+    try:
+        found: JsonValue = json.loads(data)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    return found
+
+
+def _text(record: dict[str, JsonValue], member: str) -> str:
+    value = record.get(member)
+    if not isinstance(value, str):
+        raise ValueError(f"its member {member!r} is not a text")
+    return value
+
+
+def _number(record: dict[str, JsonValue], member: str) -> float:
+    value = record.get(member)
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise ValueError(f"its member {member!r} is not a number")
+    return float(value)
 
 
 @record
@@ -108,7 +175,7 @@ def open_or_create(path: Path, command: Sequence[str], cwd: Path, entropy: str =
         if not (path / RUN_FILE).exists():
             _check_unused(path)
             _make_folders(path)
-            replace_file(path / RUN_FILE, encode(_new_identity(command, cwd, entropy)))
+            replace_file(path / RUN_FILE, encode_identity(_new_identity(command, cwd, entropy)))
         (path / CHECKPOINTS_DIR).mkdir(exist_ok=True)
         (path / ATTEMPTS_DIR).mkdir(exist_ok=True)
         REAL_FILESYSTEM.sync_dir(path)
@@ -122,7 +189,7 @@ def open_existing(path: Path) -> RunFolder:
     Raises `RunNotFound`, `RunFolderInvalid` where its run.json is damaged, or `FormatTooNew`.
     """
     try:
-        identity = decode(read_regular(path / RUN_FILE))
+        identity = decode_identity(read_regular(path / RUN_FILE))
     except (FileNotFoundError, NotADirectoryError):
         if (path / GANG_FILE).exists():
             members = ", ".join(str(each) for each in find_runs(path))

@@ -16,13 +16,12 @@ from pitstop.errors import RunFolderUnwritable, RunInUse
 from pitstop.events import Event
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.beacon import Beacon
-from pitstop.link.settings import ENV_ENTROPY
-from pitstop.link.stacks import ENV_STACKS, STACKS_FILE
+from pitstop.link.settings import ENV_ENTROPY, ENV_STACKS, STACKS_FILE
 from pitstop.record import record
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.filesystem import REAL_FILESYSTEM
 from pitstop.store.lock import RunLock, is_running, own_record, read_lock
-from pitstop.store.retention_file import write_policy
+from pitstop.store.retention import write_policy
 from pitstop.store.run_folder import STOP_FILE, RunFolder, open_or_create
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources, StartResources
 from pitstop.supervisor.attempt.starting import start
@@ -34,14 +33,13 @@ from pitstop.supervisor.records import fingerprint
 from pitstop.supervisor.records.history import History
 from pitstop.supervisor.records.journal_writer import JournalWriter
 from pitstop.supervisor.restarts.restarts import CauseOf, Restarts, unexplained
-from pitstop.supervisor.runs import admission, entropy
+from pitstop.supervisor.runs import admission
 from pitstop.supervisor.runs.run_request import RunOutcome, RunRequest
 from pitstop.supervisor.stops import time_limit
 from pitstop.supervisor.stops.signals import SignalQueue
 from pitstop.supervisor.stops.time_limit import TimeLimit
 from pitstop.supervisor.terminal import status_line
-from pitstop.supervisor.terminal.output import Tee, our_channels
-from pitstop.supervisor.terminal.output_log import OutputLog
+from pitstop.supervisor.terminal.output import OutputLog, Tee, our_channels
 from pitstop.supervisor.terminal.screen import Screen
 
 # What is not needed before the script starts is loaded behind its start, by the functions below.
@@ -147,7 +145,7 @@ def _plan(context: _RunContext, restarts_left: int, say: Callable[[str], None]) 
     attempt = folder.next_attempt()
     stacks_path = str(folder.attempt_dir(attempt).absolute() / STACKS_FILE)
     # One that runs already has hashed, too.
-    hashing = entropy.hash_seed(folder.identity.entropy, os.environ, before)
+    hashing = fingerprint.hash_seed(folder.identity.entropy, os.environ, before)
     steering = {} if request.trainer_pid else {**hashing, **request.settings.variables}
     environment = {
         **os.environ,
@@ -353,7 +351,7 @@ def _claim(
 ) -> tuple[RunFolder, RunLock]:
     """The run's folder, made or put aside as asked, and locked for us."""
     folder = open_or_create(
-        request.run_dir, request.command, Path.cwd(), entropy.of_new_runs(os.environ)
+        request.run_dir, request.command, Path.cwd(), fingerprint.of_new_runs(os.environ)
     )
     lock = _lock(folder, socket_path, say)
     if not request.new or not folder.journal.exists():

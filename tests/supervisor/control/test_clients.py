@@ -15,8 +15,8 @@ import pytest
 from pitstop.errors import PeerClosed
 from pitstop.link.messages import ClientRequest, Hello
 from pitstop.link.wire import PROTOCOL, Connection
-from pitstop.supervisor.control.clients import ClientReception
 from pitstop.supervisor.control.control_socket import ControlSocket
+from pitstop.supervisor.control.requests import ClientReception
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, TrainingAsked
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitstop.link.messages import SnapshotReport
-from pitstop.supervisor.helpers.persisting import (
+from pitstop.supervisor.helpers.saving import (
     COST_FACTOR,
     FIRST_SECONDS,
     LEAST_INTERVAL_SECONDS,

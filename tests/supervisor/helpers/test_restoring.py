@@ -18,8 +18,7 @@ from pitstop.supervisor.helpers.persister_link import PersisterLink, PersisterPl
 from pitstop.supervisor.helpers.restoring import Restoring
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.lifecycle.occurrences import Occurrence
-from pitstop.supervisor.trainer.trainer_link import TrainerLink
-from pitstop.supervisor.trainer.trainer_slot import TrainerSlot
+from pitstop.supervisor.trainer.trainer_slot import TrainerLink, TrainerSlot
 from tests.messages import body_of
 from tests.store.samples import save
 

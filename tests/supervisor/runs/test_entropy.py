@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pitstop.supervisor.runs.entropy import HASH_SEED, hash_seed, of_new_runs
+from pitstop.supervisor.records.fingerprint import HASH_SEED, hash_seed, of_new_runs
 
 
 def test_a_hash_seed_comes_from_the_run_and_stays() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pitstop.events import EpochEnded, NonFiniteLoss, Notice, StopRequested
-from pitstop.supervisor.stops.condition_watch import ConditionWatch
+from pitstop.supervisor.stops.stop_condition import ConditionWatch
 
 
 def ended(epoch: int, loss: float, fit: int = 0) -> EpochEnded:

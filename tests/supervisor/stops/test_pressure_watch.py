@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pitstop.machine.memory import MemoryPressure
-from pitstop.supervisor.stops.pressure_watch import PressureWatch
+from pitstop.supervisor.stops.pressure import PressureWatch
 
 _TRAINER_BYTES = 1000
 

@@ -6,18 +6,18 @@ import signal
 
 import pytest
 
-from pitstop.supervisor.stops.signal_actions import Action, SignalActions, parse
+from pitstop.supervisor.stops.signals import Action, SignalActions, parse_action
 
 
 @pytest.mark.parametrize("text", ["USR1=checkpoint", "SIGUSR1=checkpoint", " usr1 = Checkpoint "])
 def test_a_signal_is_named_as_people_do(text: str) -> None:
-    assert parse(text) == (signal.SIGUSR1, Action.CHECKPOINT)
+    assert parse_action(text) == (signal.SIGUSR1, Action.CHECKPOINT)
 
 
 @pytest.mark.parametrize("text", ["", "USR1", "USR1=", "KILL=stop", "CHLD=ignore", "USR1=retry"])
 def test_what_is_none_is_refused_by_name(text: str) -> None:
     with pytest.raises(ValueError, match="names none of"):
-        parse(text)
+        parse_action(text)
 
 
 def test_what_is_not_chosen_is_as_usual() -> None:

@@ -6,9 +6,10 @@ import signal
 
 import pytest
 
-from pitstop.supervisor.stops.signal_actions import Action, SignalActions
 from pitstop.supervisor.stops.signals import (
+    Action,
     ReceivedSignal,
+    SignalActions,
     received_from,
     stop_request,
     watched_signals,

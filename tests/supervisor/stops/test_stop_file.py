@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pitstop.events import StopRequested
-from pitstop.supervisor.stops.stop_file import obey
+from pitstop.supervisor.stops.stop_sources import obey
 
 
 def test_no_file_no_request(tmp_path: Path) -> None:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.supervisor.terminal.output import Channel, plan_channels
-from pitstop.supervisor.terminal.output_log import OutputLog
+from pitstop.supervisor.terminal.output import Channel, OutputLog, plan_channels
 
 
 @pytest.mark.parametrize(

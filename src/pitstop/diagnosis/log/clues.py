@@ -6,14 +6,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pitstop.diagnosis import phrases
+from pitstop.diagnosis import exception, phrases
 from pitstop.diagnosis.exception import Raised, from_title, innermost_own, said_in
-from pitstop.diagnosis.log.clue import Clue
+from pitstop.diagnosis.log.clue import Clue, of_signal
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.log.progress import ran_to_its_end
-from pitstop.diagnosis.log.signalled import of_signal
 from pitstop.diagnosis.log.tracebacks import Traceback
-from pitstop.diagnosis.rules import own_fault
 from pitstop.diagnosis.signatures import (
     BY_NAME,
     LINES,
@@ -186,10 +184,10 @@ def _unclassified(base: Clue, raised: Raised) -> Clue:
         name = _signal_inside(raised)
         told = replace(base, weight=Weight.STATUS, is_victim=True, confidence=0.4)
         return (of_signal(name, told) if name else None) or told
-    ours = own_fault.frame_of_ours(raised)
+    ours = exception.frame_of_ours(raised)
     if ours:
         headline = f"Pitstop itself failed: {title_of(raised)}"
-        return replace(base, cause="unknown", headline=headline, advice=(own_fault.HOW_TO_REPORT,))
+        return replace(base, cause="unknown", headline=headline, advice=(exception.HOW_TO_REPORT,))
     if raised.callback:
         headline = f"A callback failed in {raised.callback}: {title_of(raised)}"
         return replace(base, cause="callback_error", headline=headline)

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from pitstop.diagnosis.exception import Frame, Raised, frame_of, from_title
 from pitstop.diagnosis.log import progress
-from pitstop.diagnosis.log.lines import Line
-from pitstop.diagnosis.log.quoting import without_marks
+from pitstop.diagnosis.log.lines import Line, without_marks
 
 _HEADER = re.compile(r"Traceback \(most recent call last\)|Traceback:\s*$")
 _IPYTHON_HEADER = re.compile(

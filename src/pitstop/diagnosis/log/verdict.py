@@ -8,9 +8,8 @@ from dataclasses import replace
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.log import advising, hints, quiet
-from pitstop.diagnosis.log.clue import LIKELY, Clue
+from pitstop.diagnosis.log.clue import LIKELY, Clue, is_own_fault
 from pitstop.diagnosis.log.ending import QUIET_ENDS, Ending
-from pitstop.diagnosis.log.signalled import is_own_fault
 from pitstop.diagnosis.signatures import TENSORFLOW, Weight
 
 _SURVIVED_FACTOR = 0.6

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 
-from pitstop.diagnosis import output, phrases
+from pitstop.diagnosis import exception, output, phrases
 from pitstop.diagnosis.evidence import Evidence
-from pitstop.diagnosis.exception import said_in
+from pitstop.diagnosis.exception import Raised, said_in
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
-from pitstop.diagnosis.raised import Raised
-from pitstop.diagnosis.rules import own_fault
 from pitstop.diagnosis.rules.numerics import NAN_MESSAGE
 from pitstop.diagnosis.signatures import Signature, classify
 from pitstop.events import ExceptionRaised, FitStarted, Notice, TrainerConnected
@@ -54,10 +52,10 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
 
 
 def _own_code(raised: Raised) -> Signature:
-    ours = own_fault.frame_of_ours(raised)
+    ours = exception.frame_of_ours(raised)
     if ours:
         where = phrases.source_line(ours.file, ours.line, ours.function)
-        return _plain("unknown", f"Pitstop itself failed, at {where}", own_fault.HOW_TO_REPORT)
+        return _plain("unknown", f"Pitstop itself failed, at {where}", exception.HOW_TO_REPORT)
     where = phrases.source_line(raised.file, raised.line, raised.function)
     if raised.callback:
         advice = f"Mend {raised.callback} at {where}, or run without this callback."

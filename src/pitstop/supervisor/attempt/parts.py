@@ -14,8 +14,7 @@ from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
 from pitstop.supervisor.attempt.starting import RunningCommand
 from pitstop.supervisor.attempt.stopping import Stopping
 from pitstop.supervisor.attempt.trainer_reception import TrainerReception
-from pitstop.supervisor.control.clients import ClientReception
-from pitstop.supervisor.control.requests import RequestDesk
+from pitstop.supervisor.control.requests import ClientReception, RequestDesk
 from pitstop.supervisor.hangs.hang_monitor import HangMonitor
 from pitstop.supervisor.helpers.mirroring import Mirroring
 from pitstop.supervisor.helpers.restoring import Restoring
@@ -24,7 +23,7 @@ from pitstop.supervisor.lifecycle.occurrences import Occurrence
 from pitstop.supervisor.processes import family
 from pitstop.supervisor.processes.job_watch import JobWatch
 from pitstop.supervisor.status.status import Status, live_status
-from pitstop.supervisor.stops.condition_watch import ConditionWatch
+from pitstop.supervisor.stops.stop_condition import ConditionWatch
 
 _VERDICT_SECONDS = 3.0
 """A supervisor that is out of reach is given up before that."""

@@ -12,7 +12,7 @@ from pitstop.engine.identity import Difference
 from pitstop.events import AttemptStarted, Event, JsonValue, TrainerConnected
 from pitstop.link.beacon import Beacon
 from pitstop.link.messages import Welcome
-from pitstop.link.stacks import ENV_STACKS
+from pitstop.link.settings import ENV_STACKS
 from pitstop.link.wire import PROTOCOL
 from pitstop.record import record
 from pitstop.store.catalog import Catalog

@@ -19,7 +19,7 @@ from pitstop.supervisor.lifecycle.occurrences import Occurrence, StopAsked
 from pitstop.supervisor.lifecycle.table import State, Trigger
 from pitstop.supervisor.processes import family
 from pitstop.supervisor.stops import pressure, time_limit
-from pitstop.supervisor.stops.pressure_watch import PressureWatch
+from pitstop.supervisor.stops.pressure import PressureWatch
 from pitstop.supervisor.stops.stop_sources import StopSources
 
 _NEVER = float("inf")

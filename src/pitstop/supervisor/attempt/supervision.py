@@ -16,8 +16,7 @@ from pitstop.supervisor.lifecycle.occurrences import Occurrence, StopAsked
 from pitstop.supervisor.processes import family
 from pitstop.supervisor.records import notices
 from pitstop.supervisor.status.status import Status
-from pitstop.supervisor.stops.signal_actions import Action
-from pitstop.supervisor.stops.signals import ReceivedSignal, suspend_self
+from pitstop.supervisor.stops.signals import Action, ReceivedSignal, suspend_self
 
 _IDLE_SECONDS = 0.5
 _WATCHFUL_SECONDS = 0.05

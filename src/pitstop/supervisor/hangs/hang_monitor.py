@@ -12,7 +12,7 @@ from pitstop.link.beacon import Beacon, Progress
 from pitstop.observation import thread_facts
 from pitstop.record import record
 from pitstop.supervisor.hangs import watchdog
-from pitstop.supervisor.hangs.stack_request import StackAnswer, StackRequest
+from pitstop.supervisor.hangs.stack_dump import StackAnswer, StackRequest
 from pitstop.supervisor.hangs.standstill import HangEvidence, Standstill, judge
 from pitstop.supervisor.hangs.watchdog import HangPolicy, IdleTime, Observation
 from pitstop.supervisor.lifecycle.occurrences import Occurrence

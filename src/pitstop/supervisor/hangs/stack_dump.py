@@ -1,10 +1,17 @@
-"""The stacks that a trainer wrote down, as `faulthandler` formats them.  Pure."""
+"""The stacks of the processes of a run: asked for, and read as `faulthandler` formats them."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+from collections.abc import Sequence
+from pathlib import Path
 
+from pitstop.link.settings import STACKS_SIGNAL
+from pitstop.observation import thread_facts
 from pitstop.record import record
+from pitstop.supervisor.processes import family
 
 _HEAD = re.compile(r"^(?:Current thread|Thread) 0x(?P<id>[0-9a-f]+) .*most recent call first")
 _FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+|\?\?\?) in (?P<function>.+)$')
@@ -12,6 +19,9 @@ _LIBRARY = re.compile(
     r"site-packages|dist-packages|/lib/python3|^<|__autograph_generated"
     r"|/pitstop/(?:engine|inject|keras|link|loop|replay|snapshot|tensorflow)/"
 )
+_MOST_PROCESSES = 4
+_NO_STACKS = "the Python stacks of the trainer (it takes no questions)"
+_NO_FILE = "the Python stacks of the trainer (the disk takes no file)"
 
 
 @record
@@ -61,3 +71,84 @@ def parse(text: str) -> tuple[Stack, ...]:
             number = int(match["line"]) if match["line"].isdecimal() else 0
             stacks[-1].append(StackFrame(match["file"], number, match["function"]))
     return tuple(Stack(tuple(frames)) for frames in reversed(stacks))
+
+
+@record
+class StackAnswer:
+    """Stacks of the trainer's Python threads, the main one first, and the file that has all stacks.
+
+    `missing` says what could not be learned.
+    """
+
+    stacks: tuple[Stack, ...] = ()
+    file: str = ""
+    missing: tuple[str, ...] = ()
+
+
+class StackRequest:
+    """A question that takes a few turns: a process is given the time to its next one."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._waiting: list[int] | None = None
+        self._of_trainer = (0, 0)
+        self._missing: list[str] = []
+
+    def ask(self, trainer_pid: int, pids: Sequence[int], title: str) -> StackAnswer | None:
+        """Goes on asking, the trainer first; the answer, once all have been asked."""
+        if self._waiting is None:
+            others = [pid for pid in pids if pid != trainer_pid]
+            self._waiting = others[: _MOST_PROCESSES - 1]
+            self._missing = []
+            start = self._size()
+            self._put(trainer_pid, title, of_trainer=True)
+            self._of_trainer = (start, 0)
+            return None
+        if not self._of_trainer[1]:
+            self._of_trainer = (self._of_trainer[0], self._size())
+        if self._waiting:
+            self._put(self._waiting.pop(0), title)
+            return None
+        self._waiting = None
+        return self._answer()
+
+    def withdraw(self) -> None:
+        self._waiting = None
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            if not self._size():
+                self._file.unlink()
+
+    def _put(self, pid: int, title: str, *, of_trainer: bool = False) -> None:
+        if not thread_facts.catches(pid, STACKS_SIGNAL):
+            if of_trainer:
+                self._missing.append(_NO_STACKS)
+            return
+        command = family.command_of(pid)
+        try:
+            with self._file.open("a", encoding="utf-8") as file:
+                file.write(f"== process {pid} ({command}): {title}\n\n")
+        except OSError:
+            self._missing.append(_NO_FILE)
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, STACKS_SIGNAL)
+
+    def _answer(self) -> StackAnswer:
+        start, end = self._of_trainer
+        try:
+            with self._file.open("rb") as file:
+                file.seek(start)
+                text = file.read(end - start).decode(errors="replace")
+        except OSError:
+            text = ""
+        stacks = parse(text)
+        name = "/".join(self._file.parts[-3:]) if self._size() else ""
+        return StackAnswer(stacks, name, tuple(self._missing))
+
+    def _size(self) -> int:
+        try:
+            return self._file.stat().st_size
+        except OSError:
+            return 0

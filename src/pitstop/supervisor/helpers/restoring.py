@@ -10,8 +10,7 @@ from pitstop.store.catalog import Catalog
 from pitstop.supervisor.helpers.persister_link import PersisterLink
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, TrainerCameIn
 from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint, restore_points
-from pitstop.supervisor.trainer.trainer_link import TrainerLink
-from pitstop.supervisor.trainer.trainer_slot import TrainerSlot
+from pitstop.supervisor.trainer.trainer_slot import TrainerLink, TrainerSlot
 
 _NOBODY_LOADS = "the process that loads it keeps dying"
 

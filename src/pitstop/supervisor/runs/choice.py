@@ -15,6 +15,7 @@ from pitstop.record import record
 from pitstop.store.disk_fault import explained
 from pitstop.store.run_folder import RUN_FILE, RunFolder, open_existing, open_or_create
 from pitstop.supervisor.processes.invocation import run_name
+from pitstop.supervisor.records.fingerprint import of_new_runs
 from pitstop.supervisor.runs.admission import (
     changes_since,
     command_of_run,
@@ -22,7 +23,6 @@ from pitstop.supervisor.runs.admission import (
     present_command,
 )
 from pitstop.supervisor.runs.command_change import StartedCommand, in_words, same_target
-from pitstop.supervisor.runs.entropy import of_new_runs
 
 RUNS = Path("runs")
 

@@ -1,4 +1,4 @@
-"""`--stop-when`: a condition on the metrics of the epochs.  Pure.
+"""`--stop-when`: a condition on the metrics of the epochs, and who follows them.
 
     condition  = all {"or" all}
     all        = one {"and" one}
@@ -15,8 +15,10 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
+
+from pitstop.events import EpochEnded, Event, NonFiniteLoss, StopRequested
 
 Epochs = Sequence[Mapping[str, float]]
 """The logs of each epoch so far, the newest last."""
@@ -38,6 +40,7 @@ _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
 _WORDS = frozenset({"and", "or", "not"})
 # As Keras' "auto" mode has it.
 _LARGER_IS_BETTER = re.compile(r"acc$|accuracy$|auc$")
+SOURCE = "condition"
 
 
 def parse(text: str) -> Condition:
@@ -203,3 +206,37 @@ _USAGE = {
     "diverges": "diverges(loss, 3)",
     "nan": "nan(loss)",
 }
+
+
+class ConditionWatch:
+    """One `--stop-when`; it asks once."""
+
+    def __init__(self, text: str, before: Iterable[Event] = ()) -> None:
+        """Learns the epochs of earlier attempts; `ValueError` where the text is no condition."""
+        self._text = text
+        self._holds = parse(text) if text else None
+        self._epochs: dict[int, dict[int, Mapping[str, float]]] = {}
+        for event in before:
+            if isinstance(event, EpochEnded):
+                self._learn(event)
+
+    def on_event(self, event: Event) -> StopRequested | None:
+        """Whether this event makes the condition true."""
+        if self._holds is None:
+            return None
+        if isinstance(event, EpochEnded):
+            epochs = self._learn(event)
+        elif isinstance(event, NonFiniteLoss):
+            epochs = [{event.metric: float(event.value)}]
+        else:
+            return None
+        if not self._holds(epochs):
+            return None
+        self._holds = None
+        return StopRequested(source=SOURCE, urgency="graceful", reason=self._text)
+
+    def _learn(self, event: EpochEnded) -> list[Mapping[str, float]]:
+        """The epochs of this `fit`; one that is trained again counts once."""
+        fit = self._epochs.setdefault(event.fit, {})
+        fit[event.epoch] = {**event.logs, "epoch": event.epoch + 1.0}
+        return [fit[epoch] for epoch in sorted(fit) if epoch <= event.epoch]

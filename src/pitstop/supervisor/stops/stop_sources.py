@@ -2,16 +2,47 @@
 
 from __future__ import annotations
 
+import contextlib
+import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from pitstop.events import StopRequested
+from pitstop.machine.regular_file import open_regular
 from pitstop.supervisor.lifecycle.deadline import Patience
-from pitstop.supervisor.stops import stop_file, time_limit
+from pitstop.supervisor.stops import time_limit
 from pitstop.supervisor.stops.time_limit import TimeLimit
 
+_READ_BYTES = 1000
 _LOOK_SECONDS = 0.25
+
+
+def obey(path: Path) -> StopRequested | None:
+    """The request that the file makes, None when it is not there; removes it.
+
+    Its first line, if it has one, is the reason.  A file that cannot be read is a request all the
+    same.
+    """
+    try:
+        state = path.lstat()
+    except OSError:
+        return None
+    if not stat.S_ISREG(state.st_mode):
+        return None
+    reason = _first_line(path)
+    with contextlib.suppress(OSError):
+        path.unlink()
+    return StopRequested("file", "graceful", sender_uid=state.st_uid, reason=reason)
+
+
+def _first_line(path: Path) -> str:
+    try:
+        with open_regular(path) as file:
+            text = file.read(_READ_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
+    return text.strip().partition("\n")[0].strip()
 
 
 class StopSources:
@@ -39,7 +70,7 @@ class StopSources:
         if now_seconds < self._look_at:
             return None
         self._look_at = now_seconds + _LOOK_SECONDS
-        return self._preempted() or stop_file.obey(self._stop_file)
+        return self._preempted() or obey(self._stop_file)
 
     def heard(self, asked: StopRequested, now_seconds: float) -> None:
         """Somebody asks for a stop, and may end the run by force after a while."""

@@ -1,0 +1,227 @@
+"""The options of `pitstop run`, in groups: for the trainer, for stops, for failures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from pitstop.cli.option_group import option_group
+from pitstop.cli.quantities import BYTES, FLIGHT, INTERVAL, SECONDS, SHARE, SIGNAL_ACTION, Interval
+from pitstop.engine.weights_file import identify
+from pitstop.link.settings import Settings
+from pitstop.record import record
+from pitstop.supervisor.hangs.watchdog import HangPolicy
+from pitstop.supervisor.restarts.restarts import RestartPolicy
+from pitstop.supervisor.stops.signals import SignalActions
+from pitstop.supervisor.stops.stop_policy import PREEMPTION_CHOICES, StopPolicy
+
+
+def _settings(
+    *,
+    start_from: Path | None,
+    every: Interval,
+    overhead: float,
+    on_stop: str,
+    snapshot_memory: int,
+    input_mode: str,
+    flight: float,
+    halt_at_step: int,
+    die_at_step: int,
+    take: tuple[str, ...],
+    force: bool,
+    deterministic: bool,
+) -> Settings:
+    return Settings(
+        overhead=overhead,
+        every_steps=every.steps,
+        every_seconds=every.seconds,
+        snapshot_memory_bytes=snapshot_memory,
+        input_mode=input_mode,
+        take=take,
+        force=force,
+        deterministic=deterministic,
+        halt_at_step=halt_at_step,
+        die_at_step=die_at_step,
+        stop_returns=on_stop == "return",
+        flight_seconds=flight,
+        start_from=str(identify(start_from.resolve()).path) if start_from else "",
+    )
+
+
+training_options = option_group(
+    "settings",
+    _settings,
+    click.option(
+        "--from",
+        "start_from",
+        type=click.Path(path_type=Path),
+        help="Begin a new run with saved weights: .keras, .weights.h5, .safetensors, a SavedModel, "
+        "or a checkpoint of TensorFlow.",
+    ),
+    click.option(
+        "--take",
+        multiple=True,
+        metavar="NAME|all",
+        help="Go on with the script's value of this hyperparameter (learning_rate, epochs, ...), "
+        "not with the saved one; also where the command has changed.",
+    ),
+    click.option("--force", is_flag=True, help="Continue where a difference would make it refuse."),
+    click.option(
+        "--deterministic",
+        is_flag=True,
+        help="Let TensorFlow use deterministic ops only, as `enable_op_determinism` does: slower "
+        "on a GPU, and the script must set a seed.",
+    ),
+    click.option(
+        "--every",
+        type=INTERVAL,
+        default=Interval(),
+        help="A durable checkpoint every so often: 500steps, 10min.  [default: by cost]",
+    ),
+    click.option(
+        "--overhead",
+        type=SHARE,
+        default=Settings.overhead,
+        help="Share of the training time that Pitstop may cost.  [default: 1%]",
+    ),
+    click.option(
+        "--on-stop",
+        type=click.Choice(("exit", "return")),
+        default="exit",
+        help="What a stop does in the script, once its state is saved: exit there, or return from "
+        "`fit` and go on behind it, training no more.  [default: exit]",
+    ),
+    click.option(
+        "--snapshot-memory",
+        type=BYTES,
+        default=0,
+        help="The most memory that snapshots may take: 2GB.  [default: half of what is free]",
+    ),
+    click.option(
+        "--input",
+        "input_mode",
+        type=click.Choice(("auto", "native", "replay")),
+        default=Settings.input_mode,
+        help="How the place in the input is saved: the state of its iterator, or a count of "
+        "batches that are drawn again.  [default: auto, by cost]",
+    ),
+    click.option(
+        "--flight",
+        type=FLIGHT,
+        default=Settings.flight_seconds,
+        help="How often the flight recorder notes memory, processors, disks and the input, or "
+        "`off`.  [default: 1s]",
+    ),
+    click.option(
+        "--halt-at-step",
+        type=click.IntRange(min=0),
+        default=0,
+        help="Stop, saved, after this step of the run.  [default: train to the end]",
+    ),
+    click.option("--die-at-step", type=click.IntRange(min=0), default=0, hidden=True),
+)
+"""Adds these options; the command gets `Settings`."""
+
+
+@record
+class SupervisionOptions:
+    """What the options ask for: how often to start again, and what a standstill is."""
+
+    restarts: RestartPolicy
+    hang: HangPolicy
+
+
+def _care(restarts: int, hang_after: float, on_hang: str) -> SupervisionOptions:
+    if on_hang == "restart" and not restarts:
+        raise click.UsageError("--on-hang restart needs a number of restarts: --restarts 3.")
+    return SupervisionOptions(
+        RestartPolicy(restarts, after_hang=on_hang != "kill"), HangPolicy(hang_after, on_hang)
+    )
+
+
+supervision_options = option_group(
+    "care",
+    _care,
+    click.option(
+        "--restarts",
+        type=click.IntRange(min=0),
+        default=0,
+        help="Start COMMAND again so many times after a failure that another try can help.  "
+        "[default: 0]",
+    ),
+    click.option(
+        "--hang-after",
+        type=SECONDS,
+        default=HangPolicy.after_seconds,
+        help="The shortest time without progress that counts as a standstill; more where steps "
+        "take long.  [default: 60s; 0: no watch]",
+    ),
+    click.option(
+        "--on-hang",
+        type=click.Choice(("warn", "kill", "restart")),
+        default=HangPolicy.action,
+        help="What to do about a standstill, besides recording all stacks; `restart` counts as "
+        "one of --restarts.  [default: warn]",
+    ),
+)
+"""Adds --restarts, --hang-after and --on-hang; the command gets a `Care`."""
+
+
+def _policy(
+    signals: tuple[str, ...],
+    kill_after: float | None,
+    preemption: str,
+    on_pressure: str,
+    *,
+    acknowledge: bool,
+) -> StopPolicy:
+    return StopPolicy(
+        preemption=preemption,
+        stops_under_pressure=on_pressure == "stop",
+        acknowledges=acknowledge,
+        signals=SignalActions.from_texts(signals),
+        kill_after_seconds=kill_after,
+    )
+
+
+stop_options = option_group(
+    "stops",
+    _policy,
+    click.option(
+        "--signal",
+        "signals",
+        type=SIGNAL_ACTION,
+        multiple=True,
+        help="What a signal to `pitstop run` does: stop, now, checkpoint or ignore.  "
+        "[default: HUP=stop INT=stop TERM=stop USR1=stop USR2=checkpoint]",
+    ),
+    click.option(
+        "--kill-after",
+        type=SECONDS,
+        help="The time from a SIGTERM to the SIGKILL that follows.  [default: what `timeout -k` "
+        "says; 30s in Kubernetes; else unknown]",
+    ),
+    click.option(
+        "--preemption",
+        type=click.Choice(PREEMPTION_CHOICES),
+        default="auto",
+        help="Whose notices that the machine is taken away are followed.  [default: auto, those "
+        "of the cloud that the machine's firmware names]",
+    ),
+    click.option(
+        "--acknowledge",
+        is_flag=True,
+        help="Tell Azure, once the run is saved, that the machine may go at once, if its notice is "
+        "of this machine alone.",
+    ),
+    click.option(
+        "--on-pressure",
+        type=click.Choice(("warn", "stop")),
+        default="warn",
+        help="What to do when memory or disk gets short, besides saving what was trained.  "
+        "[default: warn]",
+    ),
+)
+"""Adds --signal, --kill-after, --preemption, --acknowledge and --on-pressure; the command
+gets a `StopPolicy`."""
