@@ -82,32 +82,18 @@ class LiveRun:
         return Status.from_json(self._ask(ClientRequest("status"), StatusAnswer).status)
 
     def suspended_trainer(self) -> int:
-        """Process id of the trainer, if that is suspended; else 0.
-
-        Raises:
-            PeerClosed: the supervisor has ended.
-            NoAnswer: it does not answer.
-        """
+        """Process id of the trainer, if that is suspended; else 0."""
         now = self.status()
         return (now.pid or 0) if now.state == SUSPENDED else 0
 
     def stop(self, *, now: bool) -> None:
-        """Asks for a stop; the run obeys at its next step boundary, or `now`.
-
-        Raises:
-            PeerClosed: the supervisor ended before it answered.
-            NoAnswer: it does not answer.
-        """
+        """Asks for a stop; the run obeys at its next step boundary, or `now`."""
         self._ask(ClientRequest("stop", now=now), StatusAnswer)
 
     def checkpoint(self, name: str, waits: Callable[[], None]) -> CheckpointAnswer:
         """Asks for a checkpoint, with a name if one is given, and waits until it is on disk.
 
         `waits` is called once where that takes a while.  `EnvironmentFault` where it is refused.
-
-        Raises:
-            PeerClosed: the supervisor ended before it answered.
-            EnvironmentFault: it refuses, and says why.
         """
         request = ClientRequest("checkpoint", name=name)
         with contextlib.suppress(NoAnswer):

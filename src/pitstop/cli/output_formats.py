@@ -63,11 +63,7 @@ def deliver(found: WhyReport, left_page: Path | None, forms: OutputFormats) -> N
 
 
 def deliver_gang(found: GangReport, left_page: Path | None, forms: OutputFormats) -> None:
-    """The same of all members of a launch: who failed first at length, the others in a line.
-
-    Raises:
-        EnvironmentFault: a file cannot be written.
-    """
+    """The same of all members of a launch: who failed first at length, the others in a line."""
     _write_files(found.first.report, forms)
     if forms.as_json:
         tell_json(found.to_json())

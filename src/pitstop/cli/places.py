@@ -86,11 +86,7 @@ def fetched(context: click.Context, place: RemotePlace) -> Path:
 
 
 def find_remote_runs(place: RemotePlace) -> list[RemotePlace]:
-    """The runs at a URL, or right below it.
-
-    Raises:
-        EnvironmentFault: it cannot be read.
-    """
+    """The runs at a URL, or right below it; `EnvironmentFault` where it cannot be read."""
     return [RemotePlace(url) for url in _read(place.url)]
 
 

@@ -1,4 +1,4 @@
-"""Amounts as a person writes them: `10min`, `500steps`, `2GB`, `1%`."""
+"""Amounts as a person writes them: `10min`, `500steps`, `2GB`, `1%`; others are a `ValueError`."""
 
 from __future__ import annotations
 
@@ -38,11 +38,7 @@ class Interval:
 
 
 def parse_seconds(text: str) -> float:
-    """`30s`, `10min`, `1.5h`, `3h50m`; a bare number is seconds.
-
-    Raises:
-        ValueError: it is none of these.
-    """
+    """`30s`, `10min`, `1.5h`, `3h50m`; a bare number is seconds."""
     parts = _PART.findall(text) if _PARTS.match(text) else [_split(text)]
     if not all(unit.lower() in _SECONDS for _, unit in parts):
         raise ValueError(f"{text!r} is not a time; write for example 30s, 10min or 3h50m")
@@ -50,11 +46,7 @@ def parse_seconds(text: str) -> float:
 
 
 def parse_bytes(text: str) -> int:
-    """`2GB`, `512MiB`; a bare number is bytes.
-
-    Raises:
-        ValueError: it is none of these.
-    """
+    """`2GB`, `512MiB`; a bare number is bytes."""
     amount, unit = _split(text)
     if unit not in _BYTES:
         raise ValueError(f"{text!r} is not a size; write for example 2GB or 512MiB")
@@ -62,11 +54,7 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_share(text: str) -> float:
-    """`1%` or `0.01`, above 0 and at most one half.
-
-    Raises:
-        ValueError: it is neither.
-    """
+    """`1%` or `0.01`, above 0 and at most one half."""
     amount, unit = _split(text)
     share = amount / 100 if unit == "%" else amount
     if unit not in ("", "%") or not 0 < share <= _MOST_OVERHEAD:
@@ -75,11 +63,7 @@ def parse_share(text: str) -> float:
 
 
 def parse_interval(text: str) -> Interval:
-    """`500steps`, `10min`; the unit must be given.
-
-    Raises:
-        ValueError: it is neither, or zero.
-    """
+    """`500steps`, `10min`; the unit must be given."""
     amount, unit = _split(text)
     steps = unit in _STEPS
     if not unit or amount <= 0 or (steps and amount != int(amount)):
@@ -111,11 +95,7 @@ class Quantity(click.ParamType[object]):
 
 
 def parse_name(text: str) -> str:
-    """A name for a checkpoint: letters, digits, `.`, `_`, `-`, and not a number.
-
-    Raises:
-        ValueError: it is something else, or longer than 64 characters.
-    """
+    """A name for a checkpoint: letters, digits, `.`, `_`, `-`, at most 64, and not a number."""
     if not _NAME.match(text):
         raise ValueError(f"{text!r} is no name; write for example before-lr-change")
     return text
@@ -127,11 +107,7 @@ def parse_signal_action(text: str) -> str:
 
 
 def parse_flight(text: str) -> float:
-    """`1s`, or `off` for 0: the time between two samples of the flight recorder.
-
-    Raises:
-        ValueError: it is neither, or less than a tenth of a second.
-    """
+    """`1s`, or `off` for 0: the time between two samples, not less than a tenth of a second."""
     if text == "off":
         return 0.0
     seconds = parse_seconds(text)

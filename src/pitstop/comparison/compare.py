@@ -49,7 +49,6 @@ def compare_runs(a: RunRecord, b: RunRecord, measure: Measure = measure_saved) -
 
 
 def _commands(a: RunRecord, b: RunRecord) -> tuple[EnvironmentChanged, ...]:
-    """The commands, where they are not the same."""
     before, now = (_command(run) for run in (a, b))
     return (EnvironmentChanged(fingerprint.COMMAND, before, now, True),) if before != now else ()
 

@@ -73,7 +73,6 @@ class StepDifference:
 
     @property
     def first_of_run(self) -> bool:
-        """Whether no step before it agrees."""
         return self.agreed_step == 0
 
 
@@ -113,7 +112,6 @@ class CheckpointDifference:
 
     @property
     def decisive(self) -> bool:
-        """Whether it makes the runs different."""
         return bool(self.tensors or self.facts)
 
 
@@ -184,7 +182,6 @@ class Comparison:
 
     @property
     def same(self) -> bool:
-        """Whether nothing that was compared differs."""
         checkpoint = self.checkpoint is not None and self.checkpoint.decisive
         return not (self.step or checkpoint or self.lengths_differ)
 

@@ -54,10 +54,8 @@ def differing(one: Mapping[str, str], other: Mapping[str, str]) -> tuple[str, ..
 def is_decisive(name: str, *, read_ahead: bool) -> bool:
     """Whether runs that differ in this will differ in what they train.
 
-    Args:
-        read_ahead: see `record.Saved`; then random streams depend on timing.
-            So do the buffers inside of a saved iterator, always; attributes of
-            callbacks may be times.
+    With `read_ahead`, see `record.Saved`, random streams depend on timing.  So do the buffers
+    inside of a saved iterator, always; attributes of callbacks may be times.
     """
     return name in POSITION or (name in RANDOM and not read_ahead)
 

@@ -25,10 +25,7 @@ _VARIABLES = "variables/"
 def load_run(path: Path) -> RunRecord:
     """What the run at `path` left behind.
 
-    Raises:
-        RunNotFound: there is none.
-        UserError: it holds no record of steps.
-        FormatTooNew: a newer Pitstop wrote it.
+    Raises `RunNotFound`, `FormatTooNew`, or a `UserError` where it holds no record of steps.
     """
     folder = open_existing(path)
     entries = journal.read(folder.journal).entries

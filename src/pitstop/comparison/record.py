@@ -35,7 +35,6 @@ class Trace:
 
     @property
     def last_step(self) -> int:
-        """The last step there is, 0 when there is none."""
         return max(self.records, default=0)
 
     def epoch_ends(self) -> tuple[int, ...]:

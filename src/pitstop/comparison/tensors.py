@@ -21,9 +21,7 @@ _DTYPES = {
 def measure(name: str, one: Saved, other: Saved) -> TensorDifference:
     """What differs between two values of one variable of the same dtype and shape.
 
-    Raises:
-        CheckpointCorrupt: a checkpoint does not hold what its manifest promises.
-        EnvironmentFault: this process may not read it.
+    Raises `CheckpointCorrupt`, or `EnvironmentFault` where this process may not read one.
     """
     entry = one.tensors[name]
     before = read_tensor(one.path, one.manifest, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
@@ -35,8 +36,8 @@ _PRESSURE = "pressure"
 _MEMORY = "short of memory"
 _DISK = "short of disk"
 
-Teller = Callable[[Event], str]
-"""A link's text for an event; empty where the event is none."""
+Teller = Callable[[Any], str]
+"""A link's text for an event of its kind; empty where the event is none."""
 
 
 def chain_of(evidence: Evidence, cause: CauseId) -> tuple[ChainLink, ...]:
@@ -112,8 +113,8 @@ def _end_text(evidence: Evidence) -> str:
 
 
 def _pressed(word: str) -> Teller:
-    def tell(event: Event) -> str:
-        if not isinstance(event, Notice) or event.code != _PRESSURE:
+    def tell(event: Notice) -> str:
+        if event.code != _PRESSURE:
             return ""
         text = event.message.partition(";")[0]
         return f"the run was {text[:1].lower()}{text[1:]}" if word in text.lower() else ""
@@ -122,8 +123,8 @@ def _pressed(word: str) -> Teller:
 
 
 def _grew(resource: str) -> Teller:
-    def tell(event: Event) -> str:
-        if not isinstance(event, ExhaustionForecast) or event.resource != resource:
+    def tell(event: ExhaustionForecast) -> str:
+        if event.resource != resource:
             return ""
         python = " (Python's objects too)" if event.growing else ""
         rate = f"{phrases.size(round(event.per_second))}/s"
@@ -132,69 +133,53 @@ def _grew(resource: str) -> Teller:
     return tell
 
 
-def _worker_died(event: Event) -> str:
-    if not isinstance(event, WorkerDied):
-        return ""
+def _worker_died(event: WorkerDied) -> str:
     how = f"was ended by {event.signal}" if event.signal else f"returned {event.exit_code}"
     return f"data worker {event.pid} {how}"
 
 
-def _thread_failed(event: Event) -> str:
-    if not isinstance(event, ThreadFailed):
-        return ""
+def _thread_failed(event: ThreadFailed) -> str:
     where = phrases.source_line(event.file, event.line, event.function)
     return f"thread {event.thread} ended with {event.class_name} at {where}"
 
 
-def _stalled(event: Event) -> str:
-    if not isinstance(event, TrainingStalled):
-        return ""
+def _stalled(event: TrainingStalled) -> str:
     return f"the training stood still at step {event.step:,}, {event.place}"
 
 
-def _ended_for_it(event: Event) -> str:
-    if isinstance(event, StopRequested) and event.source != "supervisor_lost":
+def _ended_for_it(event: StopRequested) -> str:
+    if event.source != "supervisor_lost":
         return f"a stop was requested ({event.signal or event.source})"
     return ""
 
 
-def _too_late(event: Event) -> str:
-    if not isinstance(event, StopDeadlinePassed):
-        return ""
+def _too_late(event: StopDeadlinePassed) -> str:
     return f"no step ended within {event.waited_seconds:.0f} s ({event.reason})"
 
 
-def _save_failed(event: Event) -> str:
-    if not isinstance(event, CheckpointFailed):
-        return ""
+def _save_failed(event: CheckpointFailed) -> str:
     return f"saving step {event.step:,} failed: {phrases.shorten(event.error, 80)}"
 
 
-def _raised(event: Event) -> str:
-    if not isinstance(event, ExceptionRaised):
-        return ""
+def _raised(event: ExceptionRaised) -> str:
     where = f"in callback {event.callback}" if event.callback else f"in phase {event.phase}"
     name = event.class_name.rpartition(".")[2]
     return f"{name} {where}: {phrases.shorten(event.message, 80)}"
 
 
-def _became_bad(event: Event) -> str:
-    if not isinstance(event, NonFiniteLoss):
-        return ""
+def _became_bad(event: NonFiniteLoss) -> str:
     became = f"the {event.metric} became {event.value} at step {event.step:,}"
     losses = " -> ".join(phrases.number(float(loss)) for loss in event.recent[-4:])
     return f"{became}, after {losses}" if losses else became
 
 
-def _located(event: Event) -> str:
-    if not isinstance(event, NonFiniteLocated) or event.where == "nowhere":
+def _located(event: NonFiniteLocated) -> str:
+    if event.where == "nowhere":
         return ""
     return f"step {event.step:,}, run again: {phrases.bad_first(event.where, event.name)}"
 
 
-def _stop_set(event: Event) -> str:
-    if not isinstance(event, StopTrainingSet):
-        return ""
+def _stop_set(event: StopTrainingSet) -> str:
     who = event.callback or phrases.source_line(event.file, event.line)
     return f"{who} ended the training at step {event.step:,}"
 

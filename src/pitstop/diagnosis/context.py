@@ -57,7 +57,6 @@ def complete(finding: Finding, evidence: Evidence) -> Finding:
 
 
 def looked_at(evidence: Evidence) -> tuple[str, ...]:
-    """The sources that were read."""
     ended = evidence.exit
     sources = {
         f"journal ({len(evidence.entries)} events)": bool(evidence.attempt),

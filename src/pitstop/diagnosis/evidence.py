@@ -86,24 +86,19 @@ class Evidence:
 
     @cached_property
     def log(self) -> Log:
-        """What was printed, taken apart."""
         return self.log_file or parse(self.output)
 
     def all(self, kind: type[E]) -> tuple[E, ...]:
-        """All events of a type, in order."""
         return tuple(entry.event for entry in self.entries if isinstance(entry.event, kind))
 
     def first(self, kind: type[E]) -> E | None:
-        """The first event of a type."""
         return next(iter(self.all(kind)), None)
 
     def last(self, kind: type[E]) -> E | None:
-        """The last event of a type."""
         return next(reversed(self.all(kind)), None)
 
     @cached_property
     def exit(self) -> TrainerExited | None:
-        """How the trainer's process ended."""
         return self.last(TrainerExited)
 
     @cached_property
@@ -170,7 +165,6 @@ class Evidence:
 
     @cached_property
     def stop(self) -> StopRequested | None:
-        """The first request to stop that somebody made."""
         stops = self.all(StopRequested)
         return next((stop for stop in stops if stop.source != "supervisor_lost"), None)
 

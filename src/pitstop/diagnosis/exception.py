@@ -128,7 +128,6 @@ def said_in(message: str) -> str:
 
 
 def bare(name: str) -> str:
-    """The class name without its module."""
     return name.rpartition(".")[2]
 
 
@@ -145,7 +144,6 @@ def with_builtin_bases(names: tuple[str, ...]) -> frozenset[str]:
 
 
 def from_event(event: ExceptionRaised) -> Raised:
-    """The exception that the trainer reported."""
     names = (event.class_name, *event.bases)
     own = _own_frame_in(event.message)
     return Raised(

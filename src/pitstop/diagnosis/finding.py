@@ -83,7 +83,6 @@ class Finding:
         return f"docs/causes.md#{self.cause}"
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The finding as a JSON object, under the names of its attributes."""
         return {
             "cause": self.cause,
             "confidence": round(self.confidence, 2),
@@ -110,7 +109,6 @@ class ChainLink:
     time_seconds: float | None = None
 
     def to_json(self) -> dict[str, JsonValue]:
-        """The link as a JSON object, under the names of its attributes."""
         return {"text": self.text, "source": self.source, "time_seconds": self.time_seconds}
 
 

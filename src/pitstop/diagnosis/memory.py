@@ -40,7 +40,6 @@ class MemoryUse:
 
     @classmethod
     def of(cls, flight: Summary | None) -> MemoryUse | None:
-        """From what was recorded; None where nothing was."""
         if flight is None or flight.memory is None:
             return None
         used = flight.memory
@@ -64,7 +63,6 @@ class MemoryUse:
 
     @property
     def is_short(self) -> bool:
-        """Nearly all of it was taken."""
         return self.left_share is not None and self.left_share < _SHORT_SHARE
 
     @property

@@ -24,7 +24,6 @@ def clean(text: str) -> str:
 
 
 def last_lines(text: str, count: int) -> list[str]:
-    """The last lines that are not blank."""
     return [line.strip() for line in text.splitlines() if line.strip()][-count:]
 
 

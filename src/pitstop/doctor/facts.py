@@ -77,11 +77,7 @@ class Facts:
 def gather(
     folder: Path, frameworks: Frameworks, environment: Mapping[str, str], root: Path = Path("/")
 ) -> Facts:
-    """Looks at everything; writes and removes two small files in `folder`.
-
-    Raises:
-        OSError: the folder cannot be written.
-    """
+    """Looks at everything; writes and removes two small files in `folder`, else `OSError`."""
     group = cgroup.find(os.getpid(), root)
     mount = mount_of(str(folder.absolute()), mounts(read_text(root / "proc/self/mountinfo")))
     hard_links, direct_writes = _try_disk(folder)

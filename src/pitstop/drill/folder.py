@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from pitstop.errors import RunFolderInvalid, RunFolderUnwritable
-from pitstop.store.disk_fault import explain
+from pitstop.store.disk_fault import explained
 
 RESULT_FILE = "drill.json"
 UNINTERRUPTED = "uninterrupted"
@@ -32,39 +33,28 @@ class DrillFolder:
     def work_dir(self, name: str, files: Iterable[str], source: Path) -> Path:
         """A working folder for a trial, with copies of these files of another folder.
 
-        Raises:
-            RunFolderUnwritable: the disk refused.
+        Raises `RunFolderUnwritable` where the disk refuses.
         """
         path = self.path / _WORK_DIR / name
-        try:
+        with _writing(self.path):
             path.mkdir(parents=True)
             for file in files:
                 (path / file).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source / file, path / file)
-        except OSError as error:
-            raise _unwritable(self.path, error) from error
         return path
 
     def save(self, result: str) -> None:
-        """Writes what was found.
-
-        Raises:
-            RunFolderUnwritable: the disk refused.
-        """
-        try:
+        """Writes what was found; `RunFolderUnwritable` where the disk refuses."""
+        with _writing(self.path):
             (self.path / RESULT_FILE).write_text(result, encoding="utf-8")
-        except OSError as error:
-            raise _unwritable(self.path, error) from error
 
 
 def make_folder(path: Path) -> DrillFolder:
     """An empty folder for a drill; an earlier drill in it is removed.
 
-    Raises:
-        RunFolderInvalid: something else is there.
-        RunFolderUnwritable: the disk refused.
+    Raises `RunFolderUnwritable`, or `RunFolderInvalid` where something else is there.
     """
-    try:
+    with _writing(path):
         if path.exists() and not path.is_dir():
             raise RunFolderInvalid(f"{path} is a file.", "Name a folder with --run-dir.")
         if path.exists() and any(path.iterdir()):
@@ -72,8 +62,6 @@ def make_folder(path: Path) -> DrillFolder:
         path.mkdir(parents=True, exist_ok=True)
         # From now on it is known as a drill's, also when this one is cut short.
         (path / RESULT_FILE).write_text("{}\n", encoding="utf-8")
-    except OSError as error:
-        raise _unwritable(path, error) from error
     return DrillFolder(path)
 
 
@@ -86,8 +74,5 @@ def _remove_drill(path: Path) -> None:
     shutil.rmtree(path)
 
 
-def _unwritable(path: Path, error: OSError) -> RunFolderUnwritable:
-    fault = explain(error)
-    return RunFolderUnwritable(
-        f"The drill's folder {path} cannot be written: {fault.cause}.", fault.remedy
-    )
+def _writing(path: Path) -> AbstractContextManager[None]:
+    return explained(f"The drill's folder {path} cannot be written", RunFolderUnwritable)

@@ -35,12 +35,7 @@ def pitstop_run(
 def environment_of_runs(
     environment: Mapping[str, str], module_dir: Path | None, entropy: str
 ) -> dict[str, str]:
-    """The environment of the runs.
-
-    Args:
-        module_dir: where `python -m` finds the script's modules when the runs
-            work elsewhere.
-    """
+    """The environment of the runs; `python -m` finds the script's modules in `module_dir`."""
     changed = {**environment, ENV_DRILL: "1", ENV_ENTROPY: entropy}
     if module_dir is not None:
         path = [str(module_dir), environment.get("PYTHONPATH", "")]

@@ -98,7 +98,6 @@ class Drill:
 
     @property
     def verdict(self) -> DrillVerdict:
-        """What the trials prove."""
         if all(trial.identical for trial in self.trials):
             return DrillVerdict.EXACT
         if self.repetition is not None and not self.repetition.same:

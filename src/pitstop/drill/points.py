@@ -27,7 +27,6 @@ class Interruption:
 
     @property
     def name(self) -> str:
-        """For folders: `kill-at-17`."""
         return f"{self.kind}-at-{self.step}"
 
 

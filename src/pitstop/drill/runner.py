@@ -69,11 +69,7 @@ class _Runner:
         )
 
     def uninterrupted(self, name: str) -> tuple[RunRecord, float]:
-        """A run to the end.
-
-        Raises:
-            UserError: the script fails by itself, or does not train.
-        """
+        """A run to the end; a `UserError` where the script fails by itself, or does not train."""
         ran = self._run(name, self._work_dir(name))
         run_dir = self._folder.run_dir(name)
         if ran.exit_code not in (EXIT_COMPLETED, EXIT_STOPPED):
@@ -123,9 +119,8 @@ class _Runner:
 def run_drill(request: DrillRequest, folder: DrillFolder, say: Callable[[str], None]) -> Drill:
     """Runs the script whole, then interrupted at each chosen point, and compares.
 
-    Raises:
-        UserError: the script fails by itself, or does not train.
-        CheckpointCorrupt: a checkpoint was damaged meanwhile.
+    Raises `CheckpointCorrupt`, or a `UserError` where the script fails by itself, or does not
+    train.
     """
     runner = _Runner(request, folder)
     say("running it without interruption.")

@@ -16,11 +16,7 @@ _Check = Callable[[Any], bool]
 
 @functools.cache
 def checker(annotation: str) -> _Check:
-    """The check for values of an annotation, such as "int", "float | None" or "list[str]".
-
-    Raises:
-        KeyError: no such annotation is known.
-    """
+    """The check for values of an annotation, such as "int", "float | None" or "list[str]"."""
     if " | " in annotation:
         checks = [checker(each) for each in annotation.split(" | ")]
         return lambda value: any(check(value) for check in checks)

@@ -19,7 +19,7 @@ from pitstop.export import rerun
 from pitstop.export.host import Host
 from pitstop.export.source import Source, choose
 from pitstop.link.settings import Settings
-from pitstop.store.disk_fault import explain
+from pitstop.store.disk_fault import explained
 from pitstop.store.run_folder import RunFolder
 
 _H5_SUFFIX = ".weights.h5"
@@ -34,13 +34,11 @@ _SUFFIXES = {
 def check(path: Path, *, force: bool) -> None:
     """Makes sure, before any work is done, that a path is free and its folder can be written.
 
-    Raises:
-        UserError: something is there, and may not be replaced.
-        EnvironmentFault: its folder cannot be written.
+    Raises `EnvironmentFault`, or a `UserError` where something is there that may not be replaced.
     """
     if path.exists() and not force:
         raise UserError(f"{path} exists.", "Name another place, or replace it with --force.")
-    with _explained(path):
+    with _writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         if not os.access(path.parent, os.W_OK):
             raise PermissionError(13, "Permission denied")
@@ -50,15 +48,13 @@ def check(path: Path, *, force: bool) -> None:
 def written(path: Path) -> Iterator[Path]:
     """Gives a path to write to; what is there at the end of the block becomes `path`.
 
-    An exception in the block leaves `path` as it was, and nothing beside it.
-
-    Raises:
-        EnvironmentFault: the disk refused.
+    An exception in the block leaves `path` as it was, and nothing beside it; `EnvironmentFault`
+    where the disk refuses.
     """
     # The suffix says which format Keras writes: the name keeps its end.
     partial = path.with_name(f".partial-{os.getpid()}-{path.name}")
     try:
-        with _explained(path):
+        with _writing(path):
             yield partial
             _replace(partial, path)
     finally:
@@ -80,13 +76,8 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-@contextlib.contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        fault = explain(error)
-        raise EnvironmentFault(f"{path} cannot be written: {fault.cause}.", fault.remedy) from error
+def _writing(path: Path) -> contextlib.AbstractContextManager[None]:
+    return explained(f"{path} cannot be written", EnvironmentFault)
 
 
 @dataclass(frozen=True)
@@ -120,11 +111,8 @@ class Exported:
 def write_export(request: ExportRequest, say: Callable[[str], None]) -> Exported:
     """Writes a saved state in another format; the run is only read.
 
-    Raises:
-        UserError: nothing to export, a place that is taken, or a script that
-            does not come to the saved state.
-        CheckpointCorrupt: the checkpoint that was named is damaged.
-        EnvironmentFault: the machine refuses.
+    Raises `CheckpointCorrupt`, `EnvironmentFault`, or a `UserError`: nothing to export, a place
+    that is taken, or a script that does not come to the saved state.
     """
     request = _with_format_of_suffix(request)
     check(request.out, force=request.force)

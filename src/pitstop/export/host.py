@@ -81,9 +81,7 @@ class Host:
     def run(self, script: Script) -> Outcome:
         """Runs the script to its end.
 
-        Raises:
-            UserError: there is no such program.
-            EnvironmentFault: the machine refuses a socket or a process.
+        Raises `EnvironmentFault`, or a `UserError` where there is no such program.
         """
         (self._scratch / "attempts" / str(_ATTEMPT)).mkdir(parents=True)
         with ExitStack() as stack:

@@ -42,17 +42,12 @@ def find_nan(
 ) -> Found:
     """Runs the run's command up to a step, and that step in the open; keeps what it showed.
 
-    The run's state is only read; what was found is written beside its attempt, so
-    that `pitstop why` knows it.
+    The run's state is only read; what was found is written beside its attempt, so that `pitstop
+    why` knows it.  `step` counts from 1 over the whole run; 0 for that of the first bad loss.
+    `command` is the run's, with its secrets; needed where it has some.
 
-    Args:
-        step: counted from 1 over the whole run; 0 for that of the first bad loss.
-        command: of the run, with its secrets; needed where it has some.
-
-    Raises:
-        UserError: there is no such loss, or the training is a loop of the script's own.
-        UserError: the script does not come to the step.
-        EnvironmentFault: the machine refuses.
+    Raises `EnvironmentFault`, or a `UserError`: there is no such loss, the training is a loop of
+    the script's own, or the script does not come to the step.
     """
     attempt, wanted = _target(journal.read(folder.journal).entries, step)
     with ExitStack() as stack:

@@ -21,13 +21,10 @@ _TAIL_LINES = 20
 
 
 def script_of(folder: RunFolder, attempt: int, log: Path, command: Sequence[str] = ()) -> Script:
-    """The run's command as an attempt started it.
+    """The run's command as an attempt started it; `command` is the same with its secrets, or empty.
 
-    `command` is the run's command with its secrets, which the folder does not keep; or empty.
-
-    Raises:
-        UserError: it cannot be started where it was, its secrets are not known, or the command
-            is not the run's.
+    Raises a `UserError` where it cannot be started where it was, its secrets are not known, or the
+    command is not the run's.
     """
     identity = folder.identity
     if not Path(identity.cwd).is_dir():
@@ -69,7 +66,6 @@ def failure(outcome: Outcome, log: Path, remedy: str) -> UserError | Environment
 
 
 def _was_launched(folder: RunFolder, attempt: int) -> bool:
-    """Whether an attempt was started by `pitstop run`."""
     for entry in journal.read(folder.journal).entries:
         if entry.attempt == attempt and isinstance(entry.event, AttemptStarted):
             return entry.event.launched

@@ -37,8 +37,7 @@ class Source:
     def image(self, name: str) -> tuple[int, ...]:
         """A verified image of one of the points; the descriptors are the caller's to close.
 
-        Raises:
-            CheckpointCorrupt: it is damaged, or was removed meanwhile.
+        Raises `CheckpointCorrupt` where it is damaged, or was removed meanwhile.
         """
         if name == self.name:
             return _duplicates(self.loaded)
@@ -49,15 +48,9 @@ class Source:
 def choose(folder: RunFolder, wanted: str, say: Callable[[str], None]) -> Source:
     """The checkpoint of a name or a step, or the newest good one.
 
-    The run's lock is not taken, and nothing is set aside: the run may be live.
-
-    Args:
-        wanted: the name of a checkpoint's folder, the one that the user gave it, or
-            its step as a number; empty for the newest.
-
-    Raises:
-        UserError: there is none.
-        CheckpointCorrupt: the one that was named is damaged.
+    The run's lock is not taken, and nothing is set aside: the run may be live.  `wanted`: the name
+    of a folder, the one that the user gave it, or its step; empty for the newest.  Raises a
+    `UserError` where there is none, `CheckpointCorrupt` where the one that was named is damaged.
     """
     entries = Catalog(folder.checkpoints).entries()
     candidates = [each for each in entries if not wanted or _is_wanted(each, wanted)]

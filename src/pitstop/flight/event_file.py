@@ -119,11 +119,7 @@ class EventFile:
     """One event file, appended to; every record is one `write`, which raises OSError if refused."""
 
     def __init__(self, folder: Path, time_seconds: float, suffix: str = SCALARS) -> None:
-        """Begins a file with a name that no other has, and that ends in `suffix`.
-
-        Raises:
-            OSError: the folder cannot be written.
-        """
+        """Begins a file with a name that no other has, and that ends in `suffix`."""
         folder.mkdir(parents=True, exist_ok=True)
         host = socket.gethostname()
         name = f"events.out.tfevents.{int(time_seconds):010d}.{host}.{os.getpid()}.{suffix}"
@@ -135,20 +131,12 @@ class EventFile:
             self._append(double(_WALL_TIME, time_seconds) + version)
 
     def scalars(self, step: int, time_seconds: float, values: Mapping[str, float]) -> None:
-        """Writes numbers of one step, by their tags.
-
-        Raises:
-            OSError: the disk is full or gone.
-        """
+        """Writes numbers of one step, by their tags."""
         parts = (text(_TAG, tag) + real(_SIMPLE_VALUE, value) for tag, value in values.items())
         self._summary(step, time_seconds, parts)
 
     def text(self, step: int, time_seconds: float, tag: str, markdown: str) -> None:
-        """Writes a text, which TensorBoard shows as Markdown.
-
-        Raises:
-            OSError: the disk is full or gone.
-        """
+        """Writes a text, which TensorBoard shows as Markdown."""
         plugin = text(_PLUGIN_NAME, "text")
         metadata = message(_PLUGIN_DATA, plugin)
         tensor = (
@@ -171,7 +159,6 @@ class EventFile:
 
 
 def record(data: bytes) -> bytes:
-    """The bytes as a TFRecord."""
     length = _LENGTH.pack(len(data))
     return length + _CHECKSUM.pack(masked(length)) + data + _CHECKSUM.pack(masked(data))
 

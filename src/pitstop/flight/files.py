@@ -77,7 +77,6 @@ def decode(line: bytes) -> Sample | None:
 
 
 def _known(value: Any) -> dict[str, Any]:
-    """The members that are known and not empty."""
     members = {name: each for name, each in vars(value).items() if each not in (None, [], {}, "")}
     return _with_numbers(members, _as_text) if isinstance(value, TrainingSample) else members
 

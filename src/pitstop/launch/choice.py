@@ -46,12 +46,8 @@ def claim(
 ) -> tuple[GangFolder, RunLock]:
     """The launch's folder, made or put aside (`new`), and locked; `takes`: also another command's.
 
-    Raises:
-        RunInUse: it is running.
-        ShapeChanged: it has other members.
-        CommandChanged: it is another command's.
-        RunFolderInvalid: something else is there.
-        RunFolderUnwritable: the disk refused.
+    Raises `RunInUse`, `ShapeChanged`, `CommandChanged`, `RunFolderInvalid` or
+    `RunFolderUnwritable`.
     """
     gang = open_gang(path) if is_gang(path) else create(path, shape, command)
     if not new:

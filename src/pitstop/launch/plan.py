@@ -64,7 +64,6 @@ def plan(shape: Shape, ports: Sequence[int], path: Path) -> tuple[Member, ...]:
 def pitstop_run(
     run_dir: Path, options: Sequence[str], command: Sequence[str], launcher_pid: int
 ) -> list[str]:
-    """`pitstop run` of this installation for one member."""
     program = [sys.executable, "-P", "-m", "pitstop.cli.main", "run", "--no-status-line"]
     own = ["--run-dir", str(run_dir), "--launcher-pid", str(launcher_pid)]
     return [*program, *own, *options, "--", *command]

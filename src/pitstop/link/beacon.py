@@ -172,7 +172,6 @@ class Beacon:
         self._put(_AT_SNAPSHOT_STEP, _SIGNED, step)
 
     def trainings(self) -> int:
-        """The number that the next training takes."""
         return int(_WORD.unpack_from(self._page, _AT_TRAININGS)[0])
 
     def take_training(self, at_least: int = 0) -> int:

@@ -68,13 +68,9 @@ class Connection:
         return self.socket.fileno()
 
     def send(self, message: Message, fds: Sequence[int] = ()) -> None:
-        """Sends one message and waits until the kernel took it.
+        """Sends one message and waits until the kernel took it; `ValueError` where it is too large.
 
         Raises `PeerClosed` where the other process closed its end, or takes nothing.
-
-        Raises:
-            PeerClosed: the other process closed its end, or takes nothing.
-            ValueError: it is too large.
         """
         text = json.dumps(message.to_body(), separators=(",", ":")).encode()
         if len(text) > _MOST_BYTES:
@@ -91,12 +87,10 @@ class Connection:
                 raise PeerClosed("The other process of the run is gone.") from error
 
     def receive(self) -> Received:
-        """Waits for the next message, no longer than the timeout of the socket.
+        """Waits for the next message, no longer than the timeout of the socket, else `NoAnswer`.
 
-        Raises:
-            PeerClosed: the other process closed its end, or does not speak in messages.
-            NoAnswer: none came in time.
-            EnvironmentFault: this process may open no more files, and some came with it.
+        Raises `PeerClosed` where the other process closed its end, or does not speak in messages;
+        `EnvironmentFault` where files came with it, and this process may open no more.
         """
         while (received := self._next()) is None:
             self._read()
@@ -107,10 +101,6 @@ class Connection:
 
         What is no message is a `MalformedMessage`: those around it count.  Raises as `receive`
         does.
-
-        Raises:
-            PeerClosed: the other process closed its end, or does not speak in messages.
-            EnvironmentFault: this process may open no more files, and some came with it.
         """
         self._read()
         received = []

@@ -14,12 +14,7 @@ class NoRegularFile(OSError):
 
 
 def open_regular(path: Path, buffering: int = -1) -> BinaryIO:
-    """The file, for reading; raises `NoRegularFile` where something else is there.
-
-    Raises:
-        NoRegularFile: it is none.
-        OSError: it cannot be opened.
-    """
+    """The file, for reading; an `OSError` else, `NoRegularFile` where it is none."""
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     mode = os.fstat(fd).st_mode
     if stat.S_ISREG(mode):

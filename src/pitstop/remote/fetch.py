@@ -22,11 +22,8 @@ from pitstop.store.run_folder import ATTEMPTS_DIR, CHECKPOINTS_DIR, JOURNAL_FILE
 def fetch_run(storage: Storage, target: Path, say: Callable[[str], None]) -> tuple[Manifest, ...]:
     """Makes `target` the run's folder, whole or not at all; its checkpoints, newest first.
 
-    Checkpoints are verified; damaged ones are left out, and said to be.
-
-    Raises:
-        StorageFault: the mirror cannot be read.
-        OSError: the folder cannot be written.
+    Checkpoints are verified; damaged ones are left out, and said to be.  Raises `StorageFault`, or
+    `OSError` where the folder cannot be written.
     """
     staging = target.with_name(f".{target.name}.fetching")
     shutil.rmtree(staging, ignore_errors=True)

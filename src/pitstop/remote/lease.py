@@ -66,10 +66,8 @@ def judge(
 ) -> LeaseVerdict:
     """Whether the mirror may be taken, is in use, or needs another look.
 
-    Args:
-        here: it was written on this machine since its boot.
-        unchanged_seconds: since it last changed under our eyes.
-        age_seconds: since it was written, by the two machines' clocks.
+    `here`: it was written on this machine since its boot.  `unchanged_seconds` count from its last
+    change under our eyes, `age_seconds` by the two machines' clocks.
     """
     if lease.state == RELEASED or (here and not holder_alive):
         return LeaseVerdict.TAKE

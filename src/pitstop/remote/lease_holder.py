@@ -40,9 +40,7 @@ class LeaseHolder:
     def acquire(self, say: Callable[[str], None]) -> None:
         """Takes the mirror, after a dead holder's lease has run out.
 
-        Raises:
-            MirrorInUse: another run writes it.
-            StorageFault: the mirror cannot be read or written.
+        Raises `StorageFault`, or `MirrorInUse` where another run writes it.
         """
         first = found = self._read()
         changed_at = time.monotonic()
@@ -59,11 +57,7 @@ class LeaseHolder:
         self._take(found)
 
     def renew(self) -> bool:
-        """Writes the lease anew; False when another run has taken the mirror.
-
-        Raises:
-            StorageFault: the mirror cannot be read or written.
-        """
+        """Writes the lease anew, or `StorageFault`; False when another run has the mirror."""
         found = self._read()
         if found is not None and not self._is_own(found):
             return False
@@ -75,11 +69,7 @@ class LeaseHolder:
         self._state = lease.FINISHING
 
     def release(self) -> None:
-        """Gives the mirror back.
-
-        Raises:
-            StorageFault: that could not be written; the lease runs out by itself.
-        """
+        """Gives the mirror back; after a `StorageFault` the lease runs out by itself."""
         self._state = lease.RELEASED
         self.renew()
 
@@ -156,10 +146,8 @@ class LeaseKeeper:
     def is_held(self) -> bool:
         """Whether the mirror is ours; where that is not known of late, the lease is renewed now.
 
-        A network that was away, or a machine that was suspended, has let it run out.
-
-        Raises:
-            StorageFault: the mirror cannot be read or written.
+        A network that was away, or a machine that was suspended, has let it run out.  Raises
+        `StorageFault`.
         """
         if _now_seconds() - self._renewed_seconds < EXPIRY_SECONDS / 2 or self._renew():
             return True

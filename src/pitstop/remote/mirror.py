@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from pitstop.events import CheckpointUploaded, Event
@@ -22,7 +22,7 @@ from pitstop.remote.plan import (
 )
 from pitstop.remote.remote_copy import read_manifests, state_of
 from pitstop.remote.storage import LocalFileGone, Storage
-from pitstop.store import disk_fault
+from pitstop.store.disk_fault import explained
 from pitstop.store.run_folder import RUN_FILE
 
 
@@ -45,10 +45,8 @@ class Mirror:
     def update(self, is_wanted: Callable[[], bool]) -> bool:
         """Sends and removes until the mirror holds what the folder holds; whether that is done.
 
-        `is_wanted` is asked before each step; where it says no, the next pass goes on.
-
-        Raises:
-            StorageFault: the storage or the local disk refused; the next pass goes on.
+        `is_wanted` is asked before each step; where it says no, or after a `StorageFault`, the next
+        pass goes on.
         """
         self._began_seconds, self._sent_bytes = time.monotonic(), 0
         try:
@@ -68,27 +66,16 @@ class Mirror:
         return self._take_all(steps, is_wanted) and self._send_records(is_wanted)
 
     def missing(self) -> list[str]:
-        """What the mirror lacks: names of checkpoints, and paths of other files.
-
-        Raises:
-            StorageFault: the local disk refused.
-        """
+        """Names of checkpoints, and paths of files, that the mirror lacks; else `StorageFault`."""
         remote = self._remote or RemoteState({}, {})
         with self._local_faults_explained():
             actions = plan.plan(read_checkpoints(self._run_dir), remote)
             names = [each.checkpoint.name for each in actions if isinstance(each, PutManifest)]
             return names + [record.key for record in self._late_records()]
 
-    @contextlib.contextmanager
-    def _local_faults_explained(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            # Those of the storage have been explained where they came up.
-            fault = disk_fault.explain(error)
-            raise StorageFault(
-                f"{self._run_dir} cannot be read: {fault.cause}.", fault.remedy
-            ) from error
+    def _local_faults_explained(self) -> contextlib.AbstractContextManager[None]:
+        # Those of the storage have been explained where they came up.
+        return explained(f"{self._run_dir} cannot be read", StorageFault)
 
     def _look(self) -> RemoteState:
         if self._remote is None:

@@ -14,7 +14,7 @@ from pitstop.remote.line import MirrorChoice, MirrorSide, choose, has_saved_apar
 from pitstop.remote.local_copy import read_manifests as read_local_manifests
 from pitstop.remote.remote_copy import read_identity, read_manifests
 from pitstop.remote.storage import Storage
-from pitstop.store.disk_fault import explain
+from pitstop.store.disk_fault import explained
 from pitstop.store.lock import RunLock, own_record
 from pitstop.store.names import first_free, numbered_names
 from pitstop.store.run_folder import JOURNAL_FILE, RUN_FILE, open_existing
@@ -31,12 +31,8 @@ class Opening:
     def run(self, lease: LeaseHolder, *, new: bool) -> None:
         """Takes the lease, compares, and fetches what is newer.
 
-        Raises:
-            StorageFault: the mirror cannot be used.
-            MirrorInUse: another live run writes it.
-            UserError: the two are not the same run, or the folder is in use.
-            FormatTooNew: a newer Pitstop wrote one of them.
-            RunFolderUnwritable: the disk refused.
+        Raises `StorageFault`, `MirrorInUse`, `FormatTooNew`, `RunFolderUnwritable`, or a
+        `UserError` where the two are not the same run, or the folder is in use.
         """
         lease.acquire(self._say)
         local, remote = self._local_side(), self._remote_side(new=new)
@@ -102,16 +98,11 @@ class Opening:
 
     def _fetch(self, target: Path) -> None:
         self._say(f"fetching {self._storage.url} into {target}.")
-        try:
+        with explained(f"{target} cannot be fetched to", RunFolderUnwritable):
             target.parent.mkdir(parents=True, exist_ok=True)
             with contextlib.suppress(FileNotFoundError):
                 target.rmdir()
             found = fetch_run(self._storage, target, self._say)
-        except OSError as error:
-            fault = explain(error)
-            raise RunFolderUnwritable(
-                f"{target} cannot be fetched to: {fault.cause}.", fault.remedy
-            ) from error
         newest = f", the newest of step {found[0].info.step}" if found else ""
         plural = "" if len(found) == 1 else "s"
         self._say(f"fetched {len(found)} checkpoint{plural}{newest}.")

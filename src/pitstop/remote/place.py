@@ -41,11 +41,7 @@ def is_url(text: str) -> bool:
 
 
 def parse(text: str) -> RemotePlace:
-    """The place that a URL names.
-
-    Raises:
-        PlaceInvalid: it names a bucket or a host, and no folder in it.
-    """
+    """The place that a URL names; `PlaceInvalid` of a bucket or a host without a folder in it."""
     match = _URL.fullmatch(text)
     scheme, path = match.groups() if match else ("", "")
     parts = path.rstrip("/").split("/")

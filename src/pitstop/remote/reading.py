@@ -19,12 +19,7 @@ from pitstop.store.run_folder import RUN_FILE
 
 
 def fetch(url: str, target: Path) -> None:
-    """Fetches all of a run but the content of its checkpoints.
-
-    Raises:
-        RunNotFound: there is none.
-        StorageFault: the mirror cannot be read.
-    """
+    """Fetches a run but for its checkpoints' content, or raises `RunNotFound`, `StorageFault`."""
     storage = Storage(url)
     if read_identity(storage) is None:
         raise RunNotFound(f"There is no run at {url}.", "List runs with `pitstop ls URL`.")
@@ -34,11 +29,7 @@ def fetch(url: str, target: Path) -> None:
 
 
 def find(url: str) -> Iterator[str]:
-    """The URLs of the runs at a URL, or right below it.
-
-    Raises:
-        StorageFault: it cannot be read.
-    """
+    """The URLs of the runs at a URL, or right below it; `StorageFault` where it cannot be read."""
     storage = Storage(url)
     if storage.read(RUN_FILE) is not None:
         yield url

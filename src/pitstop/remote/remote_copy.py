@@ -33,10 +33,7 @@ class StoredManifest:
 def read_identity(storage: Storage) -> RunIdentity | None:
     """The run that is mirrored, None when there is none.
 
-    Raises:
-        StorageFault: the mirror cannot be read.
-        RunFolderInvalid: something else is there.
-        FormatTooNew: a newer Pitstop wrote it.
+    Raises `StorageFault`, `FormatTooNew`, or `RunFolderInvalid` where something else is there.
     """
     data = storage.read(RUN_FILE)
     try:
@@ -48,12 +45,7 @@ def read_identity(storage: Storage) -> RunIdentity | None:
 
 
 def read_manifests(storage: Storage, sizes: Mapping[str, int]) -> tuple[StoredManifest, ...]:
-    """All manifests that a listing names, newest first; FormatTooNew for those of a newer one.
-
-    Raises:
-        StorageFault: the mirror cannot be read.
-        FormatTooNew: a newer Pitstop wrote one.
-    """
+    """All manifests that a listing names, newest first; else `StorageFault` or `FormatTooNew`."""
     names = filter(None, map(checkpoint_of, sizes))
     found = [_read_manifest(storage, name) for name in names]
     return tuple(sorted(found, key=lambda each: each.sequence, reverse=True))

@@ -38,9 +38,8 @@ class Sender:
     ) -> None:
         """Begins nothing.
 
-        Args:
-            is_ours: asked before each step whether the mirror may be written; where it may not,
-                `stop` was called.
+        `is_ours`: asked before each step whether the mirror may be written; where not, `stop` was
+        called.
         """
         self._mirror = mirror
         self._report = report

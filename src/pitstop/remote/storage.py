@@ -38,11 +38,7 @@ class Storage:
     """
 
     def __init__(self, url: str) -> None:
-        """Loads the library for the URL; nothing is sent yet.
-
-        Raises:
-            StorageFault: there is no library for such URLs here.
-        """
+        """Loads the library for the URL, or raises `StorageFault`; nothing is sent yet."""
         self.url = url
         protocol = url.partition("://")[0]
         options = _OPTIONS.get(protocol, {})

@@ -154,11 +154,7 @@ def _prepare(
 def patiently(
     act: Callable[[], None], say: Callable[[str], None], sleep: Callable[[float], None]
 ) -> None:
-    """Does something that the network may refuse, a few times over.
-
-    Raises:
-        StorageFault: it is refused for good, or still.
-    """
+    """Does what the network may refuse, a few times over; `StorageFault` where it still does."""
     for failures in range(1, _MOST_TRIES):
         try:
             act()

@@ -89,8 +89,7 @@ class Catalog:
     def quarantine(self, entry: CheckpointEntry, reason: str) -> Path:
         """Sets a damaged checkpoint aside, with the reason in a file; its new place.
 
-        Raises:
-            RunFolderUnwritable: the disk refused.
+        Raises `RunFolderUnwritable` where the disk refuses.
         """
         folder = self.checkpoints_dir / QUARANTINE_DIR
         with self._changing():
@@ -106,8 +105,7 @@ class Catalog:
     def prune(self, policy: RetentionPolicy, kept: str = "") -> list[Path]:
         """Removes the checkpoints that the policy gives up; what they were called.
 
-        Raises:
-            RunFolderUnwritable: the disk refused.
+        Raises `RunFolderUnwritable` where the disk refuses.
         """
         entries = self.entries()
         manifests = (entry.manifest for entry in entries if entry.manifest)

@@ -45,7 +45,6 @@ class ChunkHasher:
             self._add(data[whole_bytes:])
 
     def finish(self) -> bytes:
-        """The digests of all chunks, one behind the other."""
         if self._open_bytes:
             self._close_chunk()
         return bytes(self._digests)

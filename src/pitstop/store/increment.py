@@ -51,7 +51,6 @@ class PreviousCheckpoint:
     tensors: Mapping[str, PreviousTensor]
 
     def path_of(self, name: str) -> Path:
-        """Where the file with this lasting name is now."""
         own = name == lasting_name(self.sequence)
         return self.folder / (TENSORS_FILE if own else name)
 

@@ -47,11 +47,7 @@ _MOST_STATE_BYTES = 1 << 28
 
 
 def read_ahead(fd: int, offset_bytes: int, size_bytes: int) -> Iterator[memoryview]:
-    """The bytes of a range; fewer where the file ends.  Each piece is valid until the next one.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
+    """The bytes of a range; fewer where the file ends.  Each piece is valid until the next one."""
     count = -(-size_bytes // PIECE_BYTES)
     room_bytes = min(PIECE_BYTES, size_bytes)
     buffers = [memoryview(bytearray(room_bytes)) for _ in range(min(count, 2))]
@@ -110,12 +106,7 @@ def read_tensors(
 
 
 def read_tensor(path: Path, manifest: Manifest, name: str) -> bytes:
-    """The bytes of one tensor, verified as by `read_tensors`.
-
-    Raises:
-        CheckpointCorrupt: they are not what was promised.
-        EnvironmentFault: a file may not be opened or read.
-    """
+    """The bytes of one tensor, verified, and refused, as by `read_tensors`."""
     entry = manifest.tensors[name]
     alone = plan_image([TensorSpec(name, entry.dtype, entry.shape)])
     received = bytearray()
@@ -124,12 +115,7 @@ def read_tensor(path: Path, manifest: Manifest, name: str) -> bytes:
 
 
 def read_state(path: Path, manifest: Manifest) -> bytes:
-    """The checkpoint's state, verified as by `read_tensors`.
-
-    Raises:
-        CheckpointCorrupt: it is not what was promised.
-        EnvironmentFault: the file may not be opened or read.
-    """
+    """The checkpoint's state, verified as by `read_tensors`; else `CheckpointCorrupt`."""
     promised = _entry(path, manifest, STATE_FILE)
     if promised.size_bytes > _MOST_STATE_BYTES:
         raise CheckpointCorrupt(path, f"{STATE_FILE} is too large: {promised.size_bytes} bytes")
@@ -153,9 +139,7 @@ def _is_object(state: bytes) -> bool:
 def check_files(path: Path, manifest: Manifest) -> None:
     """Size and header of every tensors file; the tensors have checksums of their own.
 
-    Raises:
-        CheckpointCorrupt: a file is not what was promised.
-        EnvironmentFault: a file may not be opened or read.
+    Raises `CheckpointCorrupt` where one is not what was promised, or `EnvironmentFault`.
     """
     _entry(path, manifest, TENSORS_FILE)
     for name, promised in manifest.files.items():

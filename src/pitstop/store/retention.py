@@ -135,11 +135,7 @@ def tensors_files(manifest: Manifest) -> frozenset[int]:
 
 
 def write_policy(folder: RunFolder, attempt: int, policy: RetentionPolicy) -> None:
-    """Writes the policy of an attempt into its folder.
-
-    Raises:
-        RunFolderUnwritable: the disk refused.
-    """
+    """Writes the policy of an attempt into its folder; `RunFolderUnwritable` where that fails."""
     path = folder.attempt_dir(attempt) / RETENTION_FILE
     with explained(f"{path} cannot be written", RunFolderUnwritable):
         replace_file(path, json.dumps(policy.to_json()).encode() + b"\n")

@@ -115,17 +115,14 @@ class RunFolder:
 
     @property
     def journal(self) -> Path:
-        """The run's one record, see `pitstop.journal`."""
         return self.path / JOURNAL_FILE
 
     @property
     def lock(self) -> Path:
-        """The file whose lock says that the run is live, see `pitstop.store.lock`."""
         return self.path / LOCK_FILE
 
     @property
     def checkpoints(self) -> Path:
-        """The folder of the checkpoints, see `pitstop.store.catalog`."""
         return self.path / CHECKPOINTS_DIR
 
     def attempt_dir(self, attempt: int) -> Path:
@@ -135,11 +132,7 @@ class RunFolder:
         return self.attempt_dir(attempt) / OUTPUT_FILE
 
     def next_attempt(self) -> int:
-        """Makes the folder of a new attempt; its number, the first is 1.
-
-        Raises:
-            RunFolderUnwritable: the disk refused.
-        """
+        """Makes the folder of a new attempt, or `RunFolderUnwritable`; its number, from 1."""
         with _writing(self.path):
             names = (path.name for path in (self.path / ATTEMPTS_DIR).iterdir())
             attempt = 1 + max((int(name) for name in names if name.isdecimal()), default=0)

@@ -126,11 +126,8 @@ class CheckpointWriter:
     def commit(self, state: bytes, info: CheckpointInfo) -> tuple[Path, Manifest]:
         """Makes the checkpoint durable; its folder and its manifest.
 
-        Raises `CheckpointWriteFailed` where the disk refuses; earlier checkpoints are intact.
-
-        Raises:
-            CheckpointWriteFailed: the disk refused; earlier checkpoints are intact.
-            InternalFault: the tensors were not written before.
+        Raises `CheckpointWriteFailed` where the disk refuses, and earlier checkpoints are intact;
+        `InternalFault` where the tensors were not written before.
         """
         if TENSORS_FILE not in self._files:
             raise InternalFault("A checkpoint was committed without its tensors.")

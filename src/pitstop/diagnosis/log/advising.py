@@ -33,7 +33,6 @@ _MEMORY = ("gpu_oom", "host_alloc_failure")
 
 
 def look(raised: Raised) -> str:
-    """Where to look."""
     where = phrases.source_line(raised.file, raised.line, raised.function)
     return f"It was raised from {where}."
 
@@ -53,12 +52,6 @@ def by_numbers(log: Log, clue: Clue) -> tuple[str, ...]:
 
 
 def about_memory(text: str, batch_size: int | None = None) -> Iterator[str]:
-    """What a message about memory that was refused says of sizes.
-
-    Args:
-        text: the message.
-        batch_size: of the training, where it is known.
-    """
     shape = _SHAPE.search(text)
     if shape:
         yield from _of_shape(shape, batch_size)

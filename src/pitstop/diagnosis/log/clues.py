@@ -85,7 +85,6 @@ _OWN_CODE = 0.88
 
 
 def find(log: Log) -> tuple[Clue, ...]:
-    """All clues, in the order of their lines."""
     found = [*_from_tracebacks(log), *_from_signs(log)]
     return tuple(sorted(found, key=lambda clue: clue.number))
 
@@ -163,7 +162,6 @@ def _of_exception(log: Log, traceback: Traceback) -> Clue:
 
 
 def classified(log: Log, base: Clue, raised: Raised, row: Signature) -> Clue:
-    """The clue, with what its row of the table says."""
     # Where no device is named it is hardly ever the host's memory, which is larger.
     is_likely = _SAID_OF_GPUS.search(raised.message) and not log.names_cpu_only
     if row.name == "exhausted" or _NO_DEVICE.search(raised.message):

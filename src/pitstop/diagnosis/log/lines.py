@@ -101,7 +101,6 @@ def without_common_marks(lines: list[str]) -> list[str]:
 
 
 def _shared_start(texts: list[str]) -> str:
-    """What all texts begin with."""
     if not texts:
         return ""
     first, last = min(texts), max(texts)

@@ -40,12 +40,10 @@ class Log:
 
     @cached_property
     def text(self) -> str:
-        """The undecorated lines as one text."""
         return "\n".join(line.text for line in self.lines)
 
     @cached_property
     def tracebacks(self) -> tuple[Traceback, ...]:
-        """All exceptions that were printed, in order."""
         return tracebacks.find(self.lines)
 
     @cached_property
@@ -76,7 +74,6 @@ class Log:
 
     @cached_property
     def completions(self) -> tuple[Line, ...]:
-        """Lines that say that all was done."""
         return tuple(progress.completions(self.lines))
 
     @cached_property
@@ -90,7 +87,6 @@ class Log:
         return bool(_CPU.search(self.text)) and not self.names_gpu
 
     def matches(self, sign: Signature) -> Iterator[tuple[Line, re.Match[str]]]:
-        """Where the sign stands."""
         for found in sign.line.finditer(self.text) if sign.line else ():
             yield self.lines[bisect.bisect_right(self._starts, found.start()) - 1], found
 

@@ -78,7 +78,6 @@ class LogProgress:
 
 
 def find(lines: Sequence[Line]) -> tuple[LogProgress, ...]:
-    """All progress, in order."""
     found: list[LogProgress] = []
     for line in lines:
         each = _of(line)
@@ -96,7 +95,6 @@ def counts(line: Line) -> bool:
 
 
 def completions(lines: Sequence[Line]) -> Iterator[Line]:
-    """Lines that say that all was done."""
     return (line for line in lines if _COMPLETE.match(line.text))
 
 

@@ -34,11 +34,7 @@ class Piece:
 
 
 def read(path: Path) -> Log:
-    """The log; of a large one its beginning, its end, and its last errors in between.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """The log; of a large one its beginning, its end, and what stands out between; or `OSError`."""
     with path.open("rb", buffering=0) as file:
         size_bytes = os.fstat(file.fileno()).st_size
         if size_bytes <= HEAD_BYTES + TAIL_BYTES:

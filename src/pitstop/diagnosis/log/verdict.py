@@ -27,7 +27,6 @@ def findings(ending: Ending) -> list[Finding]:
 
 
 def choose(ending: Ending) -> Clue | None:
-    """The clue that explains the end best."""
     best = _best(ending)
     return (_killed_for_memory(ending) or best) if best and best.signal == "SIGKILL" else best
 

@@ -119,9 +119,8 @@ def _checkpoint_advice(evidence: Evidence) -> tuple[str, ...]:
 def has_grown(losses: Sequence[float], last_finite: float | None) -> bool:
     """Whether a loss went up for some steps before it was no number any more.
 
-    Args:
-        losses: of the last steps before, the oldest first.
-        last_finite: the last of them; the only one that older records have.
+    `losses` are of the last steps before, the oldest first; older records have the `last_finite`
+    only.
     """
     if last_finite is None:
         return False

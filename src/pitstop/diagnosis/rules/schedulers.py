@@ -95,7 +95,6 @@ _MEANINGS = (
 
 
 def name_of(scheduler: str) -> str:
-    """What a scheduler is called."""
     return NAMES.get(scheduler, scheduler)
 
 

@@ -73,7 +73,6 @@ _IMPORT = re.compile(r"^(?:import|from) [^;]*$")
 
 
 def places_of(raised: Raised) -> frozenset[Place]:
-    """All that the traceback went through."""
     found = {place for frame in _frames(raised) for place in _places(frame)}
     if _is_importing(raised.frames):
         found.add("importing")

@@ -90,14 +90,8 @@ def spawn_module(
 ) -> int:
     """Starts a module of ours in a process of its own, which logs to `log_fd`; its pid.
 
-    Args:
-        options: values by name.
-        inherit: descriptors that it gets under the same numbers.
-        flags: words behind the options.
-        signal_mask: signals that it blocks.
-
-    Raises:
-        OSError: the kernel refuses another process.
+    It gets the descriptors of `inherit` under the same numbers.  Raises `OSError` where the kernel
+    refuses another process.
     """
     words = [str(word) for option in options.items() for word in option]
     return process.spawn(

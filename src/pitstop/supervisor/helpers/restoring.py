@@ -84,8 +84,7 @@ class Restoring:
     def agreed_on_nothing(self, reason: str, *, is_refused: bool = False) -> Iterator[Occurrence]:
         """The trainer goes on alone; for this reason, it may not where it has a state.
 
-        Args:
-            is_refused: nor where it has none.
+        `is_refused`: nor where it has none.
         """
         self._awaits_agreement = False
         self._refusal, self._is_refused = reason, is_refused

@@ -91,11 +91,9 @@ def trainer_exited(
     now_ns: int,
     role: str = "",
 ) -> TrainerExited:
-    """The event of the trainer's end.
+    """The event of the trainer's end; `machine` has what was observed from outside, by its fields.
 
-    Args:
-        machine: what was observed from outside, by field of the event.
-        role: its part in a cluster, which is its phase where it does not train.
+    `role`: its part in a cluster, which is its phase where it does not train.
     """
     boundary_ns = progress.boundary_ns
     return TrainerExited(

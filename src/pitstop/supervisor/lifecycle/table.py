@@ -29,6 +29,8 @@ class State(enum.Enum):
 
 
 FINAL = frozenset({State.COMPLETED, State.STOPPED, State.FAILED})
+_CALM = (State.STARTING, State.RUNNING)
+_LIVE = (*_CALM, State.STOPPING, State.ENDING)
 
 
 class Trigger(enum.Enum):
@@ -106,12 +108,6 @@ TABLE: Mapping[tuple[State, Trigger], Transition] = MappingProxyType(
         (State.STARTING, Trigger.STOP_NOW): _STOP_AT_ONCE,
         (State.STARTING, Trigger.HUNG): _KILL,
         (State.STARTING, Trigger.TRAINER_GONE): _SAVE,
-        (State.STARTING, Trigger.PERSISTER_LOST): _to(
-            State.STARTING, Instruction.RESTART_PERSISTER
-        ),
-        (State.STARTING, Trigger.PERSISTER_GIVEN_UP): _to(
-            State.STARTING, Instruction.GIVE_UP_PERSISTER
-        ),
         (State.RUNNING, Trigger.TRAINER_CONNECTED): _to(State.RUNNING),
         (State.RUNNING, Trigger.DAEMONIZED): _to(State.RUNNING, Instruction.TELL_DAEMONIZED),
         (State.RUNNING, Trigger.LEFTOVERS): _LEFTOVERS,
@@ -119,32 +115,26 @@ TABLE: Mapping[tuple[State, Trigger], Transition] = MappingProxyType(
         (State.RUNNING, Trigger.STOP_NOW): _STOP_AT_ONCE,
         (State.RUNNING, Trigger.HUNG): _KILL,
         (State.RUNNING, Trigger.TRAINER_GONE): _SAVE,
-        (State.RUNNING, Trigger.PERSISTER_LOST): _to(State.RUNNING, Instruction.RESTART_PERSISTER),
-        (State.RUNNING, Trigger.PERSISTER_GIVEN_UP): _to(
-            State.RUNNING, Instruction.GIVE_UP_PERSISTER
-        ),
         (State.STOPPING, Trigger.TRAINER_CONNECTED): _to(State.STOPPING),
         (State.STOPPING, Trigger.LEFTOVERS): _LEFTOVERS,
         (State.STOPPING, Trigger.STOP_GRACEFUL): _to(State.STOPPING),
         (State.STOPPING, Trigger.STOP_NOW): _STOP_AT_ONCE,
         (State.STOPPING, Trigger.DEADLINE_PASSED): _STOP_AT_ONCE,
         (State.STOPPING, Trigger.TRAINER_GONE): _SAVE,
-        (State.STOPPING, Trigger.PERSISTER_LOST): _to(
-            State.STOPPING, Instruction.RESTART_PERSISTER
-        ),
-        (State.STOPPING, Trigger.PERSISTER_GIVEN_UP): _to(
-            State.STOPPING, Instruction.GIVE_UP_PERSISTER
-        ),
         (State.ENDING, Trigger.TRAINER_CONNECTED): _to(State.ENDING),
         (State.ENDING, Trigger.LEFTOVERS): _LEFTOVERS,
         (State.ENDING, Trigger.STOP_GRACEFUL): _to(State.ENDING),
         (State.ENDING, Trigger.STOP_NOW): _to(State.ENDING, Instruction.KILL_TRAINER),
         (State.ENDING, Trigger.TERMINATE_GRACE_PASSED): _to(State.ENDING, Instruction.KILL_TRAINER),
         (State.ENDING, Trigger.TRAINER_GONE): _SAVE,
-        (State.ENDING, Trigger.PERSISTER_LOST): _to(State.ENDING, Instruction.RESTART_PERSISTER),
-        (State.ENDING, Trigger.PERSISTER_GIVEN_UP): _to(
-            State.ENDING, Instruction.GIVE_UP_PERSISTER
-        ),
+        **{
+            (state, Trigger.PERSISTER_LOST): _to(state, Instruction.RESTART_PERSISTER)
+            for state in _LIVE
+        },
+        **{
+            (state, Trigger.PERSISTER_GIVEN_UP): _to(state, Instruction.GIVE_UP_PERSISTER)
+            for state in _LIVE
+        },
         (State.SAVING, Trigger.STOP_GRACEFUL): _to(State.SAVING),
         (State.SAVING, Trigger.STOP_NOW): _to(State.SAVING),
         (State.SAVING, Trigger.SAVING_LEFT): _to(
@@ -172,21 +162,6 @@ def advance(state: State, signal: Trigger) -> Transition:
     return transition
 
 
-def diagram() -> str:
-    """The table as a mermaid state diagram; `docs/lifecycle.md` holds this text."""
-    lines = ["stateDiagram-v2", f"    [*] --> {State.STARTING.value}"]
-    lines += [_edge(state, signal, step) for (state, signal), step in TABLE.items()]
-    lines += [f"    {state.value} --> [*]" for state in State if state in FINAL]
-    return "\n".join(lines) + "\n"
-
-
-def _edge(state: State, signal: Trigger, step: Transition) -> str:
-    label = signal.value.replace(":", " -")
-    actions = ", ".join(each.value.replace(":", " -") for each in step.instructions)
-    arrow = f"    {state.value} --> {step.state.value} : {label}"
-    return f"{arrow} / {actions}" if actions else arrow
-
-
 class Lifecycle:
     """The present state of an attempt; only `feed` changes it."""
 
@@ -201,12 +176,12 @@ class Lifecycle:
     @property
     def is_calm(self) -> bool:
         """Whether nobody has asked for its end."""
-        return self.state in (State.STARTING, State.RUNNING)
+        return self.state in _CALM
 
     @property
     def is_live(self) -> bool:
         """Whether the command's processes are there."""
-        return self.is_calm or self.state in (State.STOPPING, State.ENDING)
+        return self.state in _LIVE
 
     @property
     def is_over(self) -> bool:

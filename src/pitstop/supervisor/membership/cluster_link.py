@@ -28,11 +28,7 @@ _REMEDY = "This process is supervised by itself: it is not told when the trainin
 
 
 class ClusterLink:
-    """The cluster of a run, for all its attempts.
-
-    Args:
-        environment: of the supervisor.
-    """
+    """The cluster of a run, for all its attempts."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
@@ -57,15 +53,7 @@ class ClusterLink:
         return part if isinstance(part, Following) and part.connected else None
 
     def join(self, spec: ClusterSpec, task: Task) -> tuple[Notice, ...]:
-        """Takes part in the cluster that a process of this run belongs to, from now on.
-
-        Args:
-            spec: all tasks.
-            task: which of them the process is.
-
-        Returns:
-            Why this is not possible.
-        """
+        """Takes part in the cluster of a process of this run from now on; or why it cannot."""
         if self.part is not None or len(spec.addresses) < 2:
             return ()
         try:
@@ -120,15 +108,9 @@ class ClusterLink:
             self.part.gang.tick(now_seconds, progress)
 
     def heard(self) -> tuple[Event, ...]:
-        """What the others have said since the last call."""
         return self.part.heard() if self.part else ()
 
     def tick(self, beat: Beat) -> tuple[Event, ...]:
-        """What is due by the clock.
-
-        Args:
-            beat: what this run does.
-        """
         if self.part is None:
             return ()
         now = time.monotonic()
@@ -162,7 +144,6 @@ class ClusterLink:
         return isinstance(self.part, Leading) and self.part.has_workers
 
     def close(self) -> None:
-        """Talks no more."""
         if self.part:
             self.part.close()
 

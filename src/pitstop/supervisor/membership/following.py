@@ -23,10 +23,7 @@ TROUBLE = "cluster_leader"
 class Following:
     """The leader, as another member sees it.
 
-    Args:
-        leader: its task.
-        client: the network.
-        lease_seconds: how long a silent leader is believed to be there, once it was heard.
+    `lease_seconds`: how long a silent leader is believed to be there, once it was heard.
     """
 
     def __init__(self, leader: Task, client: MemberClient, lease_seconds: float) -> None:
@@ -51,7 +48,6 @@ class Following:
         return self._connected
 
     def heard(self) -> tuple[Event, ...]:
-        """What the leader has said since the last call."""
         return tuple(event for each in self._client.take() if (event := self._on(each)))
 
     def tick(self, beat: Beat) -> tuple[Event, ...]:
@@ -67,7 +63,6 @@ class Following:
         return (MemberReleased(str(self._leader), "lost", EXIT_STOPPED, reason),)
 
     def beat(self, beat: Beat) -> None:
-        """Tells the leader what this run does."""
         self._client.send(beat)
 
     def shift(self, seconds: float) -> None:
@@ -76,19 +71,15 @@ class Following:
             self._lease = self._lease.shifted(seconds)
 
     def propose_stop(self, reason: str, *, now: bool) -> None:
-        """Asks the leader to stop the training."""
         self._client.send(StopProposal(reason, now))
 
     def tell_gang(self, message: ToLeader) -> None:
-        """Tells the leader what it needs to know of a member that trains."""
         self._client.send(message)
 
     def finish(self, end: EndReport) -> None:
-        """Tells the leader that this run is over."""
         self._client.send(end)
 
     def close(self) -> None:
-        """Talks no more."""
         self._client.close()
 
     def _on(self, happening: Heard | Parted | Trouble) -> Event | None:

@@ -51,11 +51,9 @@ class GangLeading:
         self._send(self._gang.hear(task, message))
 
     def hear_own(self, message: ToLeader) -> None:
-        """This run says something as a member."""
         self.hear(self._own, message)
 
     def ask_stop(self, reason: str, progress: LeaderProgress) -> None:
-        """All are to stop at one step."""
         self._send(self._gang.ask_stop(reason, progress))
 
     def lost(self, task: Task, reason: str) -> None:
@@ -70,7 +68,6 @@ class GangLeading:
             self._gang.forget(task)
 
     def tick(self, now_seconds: float, progress: LeaderProgress) -> None:
-        """What is due by the clock."""
         self._send(self._gang.tick(now_seconds, progress))
 
     def _send(self, orders: Orders) -> None:
@@ -84,9 +81,7 @@ class GangLeading:
 class Leading:
     """The members of the cluster, as its leader sees them.
 
-    Args:
-        server: the network.
-        lease_seconds: how long a silent member is believed to be there.
+    `lease_seconds`: how long a silent member is believed to be there.
     """
 
     def __init__(
@@ -105,7 +100,6 @@ class Leading:
         return tuple(member for _, member in sorted(self._roster.members.items()))
 
     def heard(self) -> tuple[Event, ...]:
-        """What the members have said since the last call."""
         return tuple(event for each in self._server.take() if (event := self._on(each)))
 
     def tick(self, beat: Beat) -> tuple[Event, ...]:
@@ -123,7 +117,6 @@ class Leading:
         return next((str(each.task) for each in ended if each.task.trains), "")
 
     def beat(self, beat: Beat) -> None:
-        """Tells all members what this run does."""
         for member in self._roster.live:
             self._server.send(member.task, beat)
 
@@ -132,11 +125,7 @@ class Leading:
         self._roster = roster.shifted(self._roster, seconds)
 
     def release(self, end: Release) -> None:
-        """Tells the members whose turn it is that the training is over.
-
-        Args:
-            end: how it ended for this run.
-        """
+        """Tells the members whose turn it is that the training is over, and how it ended here."""
         for task in roster.next_to_release(self._roster, end.outcome):
             self._roster = roster.released(self._roster, task)
             self._server.send(task, end)
@@ -148,11 +137,9 @@ class Leading:
 
     @property
     def has_workers(self) -> bool:
-        """Whether some of them train."""
         return any(not member.beat.serves for member in self._roster.live)
 
     def close(self) -> None:
-        """Talks no more."""
         self._server.close()
 
     def _on(self, happening: Heard | Parted | Trouble) -> Event | None:
@@ -209,6 +196,5 @@ class Leading:
 
 
 def stop_request(task: Task, proposal: StopProposal) -> StopRequested:
-    """The event of a member that was asked to stop."""
     urgency = "now" if proposal.now else "graceful"
     return StopRequested("cluster", urgency, reason=f"{task}: {proposal.reason}")

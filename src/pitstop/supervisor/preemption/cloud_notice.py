@@ -66,11 +66,7 @@ class PreemptionNotice:
 
 
 def google(body: str, seen_at_seconds: float) -> PreemptionNotice | None:
-    """From `instance/preempted`, TRUE or FALSE; the time counts from when it was seen first.
-
-    Raises:
-        MalformedNotice: it says something else.
-    """
+    """From `instance/preempted`, TRUE or FALSE, else a `MalformedNotice`; seen first then."""
     said = body.strip()
     if said not in ("TRUE", "FALSE"):
         raise MalformedNotice(f"neither TRUE nor FALSE but {said[:40]!r}")
@@ -82,12 +78,9 @@ def google(body: str, seen_at_seconds: float) -> PreemptionNotice | None:
 def google_maintenance(
     body: str, seen_at_seconds: float, notice_seconds: float
 ) -> PreemptionNotice | None:
-    """From `instance/maintenance-event`, first seen then.
+    """From `instance/maintenance-event`, first seen then; else a `MalformedNotice`.
 
     `notice_seconds`: the time there is from then on, if the machine is stopped.
-
-    Raises:
-        MalformedNotice: it says something that is not documented.
     """
     match body.strip():
         case "NONE":
@@ -106,10 +99,8 @@ def google_maintenance(
 def amazon(body: str, now_seconds: float) -> PreemptionNotice:
     """From `spot/instance-action`, which exists only once the instance is marked.
 
-    A clock that is wrong does not make more of it than the two minutes there are.
-
-    Raises:
-        MalformedNotice: it is not an action with a time.
+    A clock that is wrong does not make more of it than the two minutes there are.  Raises
+    `MalformedNotice` where it is not an action with a time.
     """
     action = _object(body)
     try:
@@ -128,10 +119,7 @@ def azure(body: str, own_name: str, now_seconds: float) -> PreemptionNotice | No
     """The first of the scheduled events that ends this machine, else one that pauses it.
 
     Machines of one availability or scale set see each other's events.  An event that gives no time
-    counts from `now_seconds`.
-
-    Raises:
-        MalformedNotice: it is not a list of events.
+    counts from `now_seconds`.  Raises `MalformedNotice` where it is not a list of events.
     """
     events = _object(body).get("Events", [])
     if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):

@@ -93,11 +93,7 @@ def spawn(
 
     Its own session keeps the terminal's Ctrl-C and hang-up from it; reading from the terminal still
     works.  Without one it leads a process group of its own, which keeps only the Ctrl-C from it.
-
-    Args:
-        streams: its input and output; ours when not given.
-        inherit: descriptors that it gets under the same numbers.
-        signal_mask: the signals it blocks.
+    `streams` are ours when not given; it gets the descriptors of `inherit` under the same numbers.
     """
     wiring = [*((fd, fd) for fd in inherit), *(streams or StandardStreams()).wiring]
     start = functools.partial(

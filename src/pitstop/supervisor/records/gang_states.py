@@ -32,7 +32,6 @@ class GangStates:
     strays: bool = False
 
     def muster(self, attempt: int) -> Muster:
-        """What the leader is told of them."""
         return Muster(
             attempt, list(self.names), list(self.levels.values()), list(self.gangs), self.strays
         )
@@ -41,13 +40,7 @@ class GangStates:
 def held_states(
     saved: Iterable[CheckpointEntry], formed: Mapping[int, GangFormed], task: str
 ) -> GangStates:
-    """The states of a run.
-
-    Args:
-        saved: its checkpoints, newest first.
-        formed: by attempt, the gangs that it was in.
-        task: which task it is now.
-    """
+    """The states of a run, from its checkpoints, newest first, and its gangs by attempt."""
     names: dict[str, str] = {}
     levels: dict[str, str] = {}
     strays = False

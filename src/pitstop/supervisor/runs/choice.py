@@ -117,11 +117,7 @@ def _children(root: Path) -> list[Path]:
 
 @contextlib.contextmanager
 def alone(root: Path) -> Iterator[None]:
-    """While nobody else makes a run below `root`.
-
-    Raises:
-        RunFolderUnwritable: the folder can be neither made nor opened.
-    """
+    """While nobody else makes a run below `root`; or raises `RunFolderUnwritable`."""
     with explained(f"The folder {root} cannot be used", RunFolderUnwritable):
         root.mkdir(parents=True, exist_ok=True)
         fd = os.open(root, os.O_RDONLY | os.O_CLOEXEC)

@@ -65,11 +65,7 @@ class SignalActions:
 
 
 def parse_action(text: str) -> tuple[signal.Signals, Action]:
-    """A signal and its action, from `USR1=checkpoint` or `SIGUSR1=checkpoint`.
-
-    Raises:
-        ValueError: it is something else.
-    """
+    """A signal and its action, from `USR1=checkpoint`, `SIGUSR1=checkpoint`; or `ValueError`."""
     name, _, action = text.partition("=")
     name = name.strip().upper().removeprefix("SIG")
     actions = {each.value: each for each in Action}
