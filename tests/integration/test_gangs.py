@@ -84,10 +84,10 @@ def ended(started: list[Started]) -> tuple[list[int], list[str]]:
     return [each.returncode for each in finished], digests
 
 
-def alone(folder: Path) -> list[subprocess.CompletedProcess[bytes]]:
+def alone(folder: Path, form: str) -> list[subprocess.CompletedProcess[bytes]]:
     """Both workers without Pitstop, in a network of their own."""
     folder.mkdir()
-    words = shlex.join([sys.executable, str(SCRIPT), STEPS, "0"])
+    words = shlex.join([sys.executable, str(SCRIPT), STEPS, "0", form])
     workers = [
         f"TF_CONFIG={shlex.quote(config_of(each))} {words} >out-{each} 2>err-{each} & w{each}=$!"
         for each in range(len(PORTS))
@@ -103,20 +103,24 @@ def alone(folder: Path) -> list[subprocess.CompletedProcess[bytes]]:
     ]
 
 
-@pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> str:
+def digest_of(folder: Path, form: str) -> str:
     """The digest of a training without Pitstop.
 
     TensorFlow's workers have been seen to end at their start without a word, hence the tries.
     """
-    folder = tmp_path_factory.mktemp("plain")
     for attempt in range(3):
-        both = alone(folder / str(attempt))
+        both = alone(folder / str(attempt), form)
         if any(each.returncode for each in both):
             continue
         [digest] = {found.decode() for each in both for found in _DIGEST.findall(each.stdout)}
         return str(digest)
     pytest.fail(f"two workers without Pitstop ended with {both}")
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The digest of a training whose batches are drawn outside of the step."""
+    return digest_of(tmp_path_factory.mktemp("plain"), "outside")
 
 
 def stop(gang: Gang, started: list[Started], who: int, *, command: bool = False) -> None:
@@ -154,6 +158,25 @@ def test_a_stop_of_one_stops_all_at_one_step(
     for run in gang.runs:
         restored = run.last(Restored)
         assert (restored.step, restored.level, restored.lost_steps) == (step, "exact_by_replay", 0)
+
+
+def test_batches_that_are_drawn_inside_of_the_step(
+    tmp_path: Path, network: tuple[str, ...]
+) -> None:
+    """In the form of TensorFlow's tutorial, with a new iterator for each epoch."""
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "gang").mkdir()
+    expected = digest_of(tmp_path / "plain", "inside")
+    gang = Gang.of(tmp_path / "gang", network, STEPS, "0.02", "inside")
+    started = gang.start()
+    gang.until_step(40)
+    stop(gang, started, 1)
+    assert ended(started) == ([EXIT_STOPPED] * 2, [])
+    [step] = set(gang.steps_of(TrainerStopped))
+    assert ended(gang.start()) == ([0, 0], [expected] * 2)
+    for run in gang.runs:
+        restored = run.last(Restored)
+        assert (restored.step, restored.level) == (step, "exact_by_replay")
 
 
 @pytest.mark.torture

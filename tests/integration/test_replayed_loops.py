@@ -20,12 +20,15 @@ LOOPS = {
     "tape": "kill@batch:13 stop@batch:24",
     "batches": "stop@batch:3 kill@batch:27",
     "gan": "kill@batch:7 stop@critic:22",
+    "iterator": "kill@batch:4 stop@batch:12",
 }
 MANY = {
     "tape": "kill@batch:1 stop@batch:2 kill@epoch:1 stop@epoch:2 kill@batch:29 kill@epoch:3",
     "batches": "kill@batch:1 kill@batch:11 stop@batch:20 kill@batch:21 kill@batch:30",
     "gan": "stop@critic:1 kill@critic:2 kill@batch:2 stop@batch:17 stop@critic:29 kill@batch:30",
     "turns": "kill@batch:5 kill@batch:14 stop@batch:16 stop@batch:25 kill@batch:28",
+    "iterator": "kill@batch:1 stop@batch:5 kill@batch:6 stop@batch:14 kill@batch:15",
+    "devices": "kill@batch:2 stop@batch:9 kill@batch:10 stop@batch:26",
 }
 
 
@@ -82,7 +85,9 @@ def _check_resumed(run: KerasRun, attempt: int) -> None:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("loop", ["batches", "gan", pytest.param("tape", marks=pytest.mark.fast)])
+@pytest.mark.parametrize(
+    "loop", ["batches", "gan", "iterator", pytest.param("tape", marks=pytest.mark.fast)]
+)
 def test_a_loop_that_is_killed_and_stopped(loop: str, tmp_path: Path, forked: Interpreter) -> None:
     _interrupt(tmp_path, loop, LOOPS[loop], forked)
 
@@ -128,7 +133,7 @@ def test_another_loop_is_not_resumed(tmp_path: Path) -> None:
     ("loop", "reason"),
     [
         ("eager", "gradients are applied outside of any tf.function"),
-        ("iterator", "draws its input by itself"),
+        ("many", "draws its input by itself"),
     ],
 )
 def test_a_loop_that_cannot_be_repeated_says_so(loop: str, reason: str, tmp_path: Path) -> None:

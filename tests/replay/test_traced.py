@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import pytest
 import tensorflow as tf
 
-from pitstop.replay.callee import FunctionCallee
+from pitstop.replay.callee import Call, FunctionCallee
 from pitstop.replay.traced import TracedFunctions
-from pitstop.tensorflow import private
+from pitstop.tensorflow import drawn_inputs, private
 
 
 class Doubts:
@@ -17,6 +21,9 @@ class Doubts:
 
     def doubt(self, reason: str) -> None:
         self.reasons.append(reason)
+
+    def give_up(self, reason: str) -> None:
+        self.reasons.append(f"gives up: {reason}")
 
 
 def test_a_hidden_random_op_in_the_thread_of_a_replica_is_seen() -> None:
@@ -32,6 +39,90 @@ def test_a_hidden_random_op_in_the_thread_of_a_replica_is_seen() -> None:
     with traced.running(callee):
         step()
     doubts = Doubts()
-    traced.judge(doubts, callee)  # type: ignore[arg-type]
+    traced.judge(doubts, Call(callee, step, (), {}))  # type: ignore[arg-type]
     [reason] = doubts.reasons
     assert "RandomUniform" in reason
+
+
+def numbers() -> Any:
+    return iter(tf.data.Dataset.range(20))
+
+
+def draws_twice(batches: Any) -> Any:
+    return next(batches) + next(batches)
+
+
+def draws_in_a_loop(batches: Any) -> Any:
+    total = tf.constant(0, tf.int64)
+    for _ in tf.range(2):
+        total += next(batches)
+    return total
+
+
+def draws_in_another(batches: Any) -> Any:
+    return tf.function(draws_twice)(batches)
+
+
+HELD = numbers()
+
+
+def draws_from_what_it_holds(_batches: Any) -> Any:
+    return next(HELD)
+
+
+@pytest.fixture(scope="module")
+def traced() -> TracedFunctions:
+    """What is traced is told to it from now on."""
+    found = TracedFunctions()
+    private.on_input_op(found.input_op)
+    drawn_inputs.on_draw(found.draws)
+    return found
+
+
+def call_of(traced: TracedFunctions, function: Callable[..., Any], *args: Any) -> Call:
+    """A call of it as a `tf.function`, which has been made."""
+    compiled = tf.function(function)
+    call = Call(FunctionCallee(compiled), lambda: compiled(*args), args, {})
+    with traced.running(call.callee):
+        call.run()
+    return call
+
+
+def test_draws_from_an_argument_are_counted_and_made_up_for(traced: TracedFunctions) -> None:
+    batches = numbers()
+    call = call_of(traced, draws_twice, batches)
+    assert traced.drawn_by(call) == 2
+    call.run()
+    drawn_inputs.skip(batches, 2)
+    assert int(next(batches)) == 6
+    doubts = Doubts()
+    traced.judge(doubts, call)  # type: ignore[arg-type]
+    assert doubts.reasons == []
+
+
+@pytest.mark.parametrize("function", [draws_in_a_loop, draws_in_another, draws_from_what_it_holds])
+def test_draws_that_cannot_be_counted(
+    traced: TracedFunctions, function: Callable[..., Any]
+) -> None:
+    doubts = Doubts()
+    traced.judge(doubts, call_of(traced, function, numbers()))  # type: ignore[arg-type]
+    [reason] = doubts.reasons
+    assert reason.startswith(f"gives up: {function.__name__} draws its input by itself")
+
+
+def test_draws_from_two_iterators_are_not_counted(traced: TracedFunctions) -> None:
+    call = call_of(traced, lambda one, other: next(one) + next(other), numbers(), numbers())
+    assert traced.drawn_by(call) is None
+
+
+def test_traces_that_draw_differently_are_not_counted(traced: TracedFunctions) -> None:
+    def draws(batches: Any, many: bool) -> Any:
+        return next(batches) + next(batches) if many else next(batches)
+
+    batches, compiled = numbers(), tf.function(draws)
+    call = Call(FunctionCallee(compiled), lambda: compiled(batches, False), (batches, False), {})
+    with traced.running(call.callee):
+        call.run()
+        assert traced.drawn_by(call) == 1
+        compiled(batches, True)
+    assert traced.drawn_by(call) is None

@@ -10,7 +10,7 @@ import numpy as np
 
 from pitstop.replay import values
 from pitstop.replay.values import Form
-from pitstop.tensorflow import private
+from pitstop.tensorflow import drawn_inputs, private
 
 
 class Callee(Protocol):
@@ -157,6 +157,10 @@ class Call:
     def build(self, form: Form, data: memoryview) -> Any:
         """The result that was recorded."""
         return values.build(form, data)
+
+    def iterators(self) -> list[Any]:
+        """Those of `tf.data` or of a strategy that it is given."""
+        return drawn_inputs.iterators_in((*self.args, *self.kwargs.values()))
 
     def advances_input(self) -> bool:
         """Whether it may leave an input of the script in another state than it was."""

@@ -23,7 +23,7 @@ from pitstop.replay.callee import (
 )
 from pitstop.replay.closures import ClosureCall, Closures, CoordinatorCall
 from pitstop.replay.recorder import Recorder
-from pitstop.tensorflow import private, variable_use
+from pitstop.tensorflow import drawn_inputs, private, variable_use
 from pitstop.tensorflow.variables import VariableRegistry
 
 _Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -51,6 +51,7 @@ def watch_functions(
     private.on_hidden_random_op(recorder.traced.random_op)
     private.on_hidden_state_op(recorder.traced.state_op)
     private.on_input_op(recorder.traced.input_op)
+    drawn_inputs.on_draw(recorder.traced.draws)
     _watch_coordinators(recorder)
     os.register_at_fork(after_in_child=recorder.switch_off)
     return recorder

@@ -31,7 +31,7 @@ from pitstop.replay.record import RecordEntry, RecordKind
 from pitstop.replay.repetition import OWN_RESUME, Repetition
 from pitstop.replay.traced import TracedFunctions
 from pitstop.replay.variable_labels import VariableLabels
-from pitstop.tensorflow import private, randomness
+from pitstop.tensorflow import drawn_inputs, private, randomness
 from pitstop.tensorflow.variables import VariableRegistry
 
 _FIT = "fit"
@@ -270,7 +270,7 @@ class Recorder:
         callee, data = call.callee, memoryview(b"")
         if loop.keeps:
             data = self._note_result(loop, call, result, traced=traced)
-        self.traced.judge(loop, callee)
+        self.traced.judge(loop, call)
         if self.traced.trains(callee):
             loop.step_done(values.first_number(result), data)
         loop.boundary()
@@ -302,6 +302,8 @@ class Recorder:
         if entry.traced or unseen or call.advances_input():
             # For the variables, graphs and draws of it; the result is known.
             self._run(call)
+        elif elements := self.traced.drawn_by(call):
+            drawn_inputs.skip(call.iterators()[0], elements)
         return self._reply(repetition, call, entry)
 
     def _next_call(self, repetition: Repetition, call: Call) -> RecordEntry:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pitstop.tensorflow import private
+from pitstop.tensorflow import drawn_inputs, private
 
 _WHOLE_CALLS = 16
 _WHOLE_BYTES = 64 << 20
@@ -61,6 +61,8 @@ def _leaves(values: Sequence[Any]) -> Iterator[Any]:
         if private.is_eager_tensor(value):
             if value.dtype.is_numpy_compatible and private.is_in_host_memory(value):
                 yield np.asarray(private.as_numpy(value))
+        elif drawn_inputs.is_iterator(value):
+            yield drawn_inputs.contents_of(value)
         elif private.is_composite(value):
             yield from _leaves(private.components(value))
         elif isinstance(value, list | tuple):

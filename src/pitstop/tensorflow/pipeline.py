@@ -32,6 +32,26 @@ def file_cache_of(dataset: Any) -> str:
     return next((name for name in (*caches, *snapshots) if name), "")
 
 
+_SOURCES = frozenset(
+    {
+        "_FixedLengthRecordDataset",
+        "_RangeDataset",
+        "_TensorDataset",
+        "_TensorSliceDataset",
+        "_TextLineDataset",
+        "_TFRecordDataset",
+    }
+)
+"""Stages that give the same elements to each reader, in one order."""
+
+
+def is_known(dataset: Any) -> bool:
+    """Whether all that a pipeline reads from is seen, and gives the same to each reader."""
+    sources = [each for each in _every_stage(dataset) if not each._inputs()]
+    known = all(type(each).__name__ in _SOURCES for each in sources)
+    return bool(sources) and known and not file_cache_of(dataset)
+
+
 def leaves_order_open(dataset: Any) -> bool:
     """Whether a parallel stage of a `tf.data` pipeline may hand its elements on in any order."""
     stages = [stage._deterministic for stage in _stages(dataset, "_deterministic")]

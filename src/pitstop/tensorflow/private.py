@@ -32,7 +32,7 @@ from tensorflow.python.training import py_checkpoint_reader
 
 from pitstop.engine.fence import observing
 from pitstop.errors import UnsupportedVersion
-from pitstop.tensorflow import frameworks, random_ops, traced_ops
+from pitstop.tensorflow import drawn_inputs, frameworks, random_ops, traced_ops
 
 _CHECKPOINT_FILES = ("update_checkpoint_state_internal", "_delete_file_if_exists")
 
@@ -59,6 +59,7 @@ _NEEDED: tuple[tuple[Any, str], ...] = (
     (composite_tensor, "CompositeTensor"),
     (stateful_random_ops.Generator, "_skip_single_var"),
     (concrete_function.ConcreteFunction, "__call__"),
+    *drawn_inputs.NEEDED,
 )
 
 
@@ -135,8 +136,10 @@ def on_hidden_state_op(notify: Callable[[str], None]) -> None:
 
 
 def on_input_op(notify: Callable[[str], None]) -> None:
-    """Calls `notify` with the type of every input op that is traced into a function."""
-    _on_traced_op(lambda op_type, _: op_type in traced_ops.INPUT_OPS, notify)
+    """Calls `notify` with the type of every input op that is traced, see `drawn_inputs.on_draw`."""
+    _on_traced_op(
+        lambda op_type, _: op_type in traced_ops.INPUT_OPS and not drawn_inputs.is_drawing(), notify
+    )
 
 
 def _on_traced_op(
@@ -228,7 +231,7 @@ def shape_of(tensor: Any) -> tuple[int, ...]:
 
 def is_in_host_memory(tensor: Any) -> bool:
     """Whether an eager tensor can be looked at without waiting for a device."""
-    return str(tensor.device).endswith("CPU:0")
+    return ":CPU:" in str(tensor.device)
 
 
 def is_composite(value: Any) -> bool:

@@ -13,6 +13,10 @@ BATCH = 32
 FEATURES = 8
 
 
+EPOCH_STEPS = 30
+"""So many batches has an epoch of the form of TensorFlow's tutorial; two more are not drawn."""
+
+
 def batches():
     rng = np.random.default_rng(3)
     features = rng.normal(size=(1024, FEATURES)).astype("float32")
@@ -21,11 +25,24 @@ def batches():
     return dataset.shuffle(1024, seed=5).repeat().batch(BATCH)
 
 
-def main(steps: int, pause_seconds: float) -> None:
-    """Takes so many steps, the last of which prints a digest of all variables."""
+def share_of(context):
+    """A worker's own part, which ends."""
+    rows = batches().unbatch().take((EPOCH_STEPS + 2) * BATCH)
+    shares = rows.shard(context.num_input_pipelines, context.input_pipeline_id)
+    return shares.batch(context.get_per_replica_batch_size(BATCH))
+
+
+def main(steps: int, pause_seconds: float, form: str = "outside") -> None:
+    """Takes so many steps, the last of which prints a digest of all variables.
+
+    The batch is drawn outside of the step, or inside, as in TensorFlow's tutorial.
+    """
     tf.random.set_seed(7)
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    dataset = strategy.experimental_distribute_dataset(batches())
+    if form == "inside":
+        dataset = strategy.distribute_datasets_from_function(share_of)
+    else:
+        dataset = strategy.experimental_distribute_dataset(batches())
     with strategy.scope():
         noise = tf.random.Generator.from_seed(11)
         weights = tf.Variable(tf.random.normal((FEATURES, 16)), name="weights")
@@ -50,9 +67,19 @@ def main(steps: int, pause_seconds: float) -> None:
         losses = strategy.run(replica_step, args=batch)
         return strategy.reduce("sum", losses, axis=None)
 
+    @tf.function
+    def tutorial_step(iterator):
+        losses = strategy.run(replica_step, args=next(iterator))
+        return strategy.reduce("sum", losses, axis=None)
+
     batch_of = iter(dataset)
     for step in range(1, steps + 1):
-        loss = float(train_step(next(batch_of)))
+        if form == "inside":
+            if step % EPOCH_STEPS == 0:
+                batch_of = iter(dataset)
+            loss = float(tutorial_step(batch_of))
+        else:
+            loss = float(train_step(next(batch_of)))
         print(f"step {step} {loss:.6f}", flush=True)
         time.sleep(pause_seconds)
     digest = hashlib.sha256(b"".join(v.numpy().tobytes() for v in (weights, head, *momentum)))
@@ -61,4 +88,4 @@ def main(steps: int, pause_seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), float(sys.argv[2]))
+    main(int(sys.argv[1]), float(sys.argv[2]), *sys.argv[3:])

@@ -187,19 +187,89 @@ def train_eagerly():
     return {"losses": losses}, model.variables
 
 
+def batches_of(seed):
+    return tf.data.Dataset.from_tensor_slices(make_arrays(seed)[0]).shuffle(100).batch(BATCH)
+
+
 def train_from_iterator():
-    """The function takes the iterator, not the batch."""
-    weights = tf.Variable(tf.zeros(8), trainable=True)
+    """The functions take the iterator, not the batch; each epoch has its own."""
+    weights, total = tf.Variable(tf.ones(8)), tf.Variable(0.0, trainable=False)
 
     @tf.function
     def train_step(batches):
-        weights.assign_add(tf.reduce_mean(next(batches), axis=0))
+        first, second = next(batches), next(batches)
+        weights.assign(0.9 * weights + tf.reduce_mean(first - 0.5 * second, axis=0))
         return tf.reduce_sum(weights)
 
-    batches = iter(tf.data.Dataset.from_tensor_slices(make_arrays(1)[0]).batch(BATCH))
-    losses = []
+    @tf.function
+    def validate(batches):
+        total.assign(tf.reduce_sum(tf.linalg.matvec(next(batches), weights)))
+
+    dataset, validation, step, losses = batches_of(1), iter(batches_of(2)), 0, []
+    for _ in range(EPOCHS):
+        batches = iter(dataset)
+        for _ in range(STEPS_PER_EPOCH // 2):
+            losses.append(float(train_step(batches)))
+            step += 1
+            print(f"step {step}: {losses[-1]}")
+            meet("batch", step)
+        validate(validation)
+        losses.append(float(total))
+    return {"losses": losses}, [weights, total]
+
+
+def train_on_devices():
+    """The same on two devices, in the form of TensorFlow's tutorials."""
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    halves = [tf.config.LogicalDeviceConfiguration()] * 2
+    tf.config.set_logical_device_configuration(cpu, halves)
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    dataset = strategy.experimental_distribute_dataset(batches_of(1))
+    with strategy.scope():
+        weights = tf.Variable(tf.ones(8))
+        mean = tf.Variable(
+            tf.zeros(8),
+            trainable=False,
+            synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=tf.VariableAggregation.MEAN,
+        )
+
+    def replica_step(batch):
+        seen = tf.reduce_mean(batch, axis=0)
+        mean.assign(0.9 * mean + 0.1 * seen * weights)
+        gradient = tf.distribute.get_replica_context().all_reduce("mean", seen - mean)
+        weights.assign_sub(0.1 * gradient)
+        return tf.reduce_sum(weights) + tf.reduce_sum(mean)
+
+    @tf.function
+    def train_step(batches):
+        each = strategy.run(replica_step, args=(next(batches),))
+        return strategy.reduce("sum", each, axis=None)
+
+    step, losses = 0, []
+    for _ in range(EPOCHS):
+        batches = iter(dataset)
+        for _ in range(STEPS_PER_EPOCH - 1):
+            losses.append(float(train_step(batches)))
+            step += 1
+            print(f"step {step}: {losses[-1]}")
+            meet("batch", step)
+    return {"losses": losses}, [weights, *mean.values]
+
+
+def train_many_steps():
+    """A function that draws as often as it is told."""
+    weights = tf.Variable(tf.zeros(8))
+
+    @tf.function
+    def train_steps(batches, count):
+        for _ in tf.range(count):
+            weights.assign_add(tf.reduce_mean(next(batches), axis=0))
+        return tf.reduce_sum(weights)
+
+    batches, losses = iter(batches_of(1).repeat()), []
     for step in range(1, STEPS_PER_EPOCH + 1):
-        losses.append(float(train_step(batches)))
+        losses.append(float(train_steps(batches, tf.constant(2))))
         meet("batch", step)
     return {"losses": losses}, [weights]
 
@@ -211,6 +281,8 @@ LOOPS = {
     "turns": train_in_turns,
     "eager": train_eagerly,
     "iterator": train_from_iterator,
+    "devices": train_on_devices,
+    "many": train_many_steps,
 }
 
 

@@ -1,0 +1,171 @@
+"""What a `tf.function` draws from an iterator that it is given.
+
+Private names of TensorFlow, like those in `private`.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import tensorflow as tf
+from tensorflow.python.data.ops import iterator_ops
+from tensorflow.python.distribute import input_lib
+
+from pitstop.engine.described import digest_of, digest_of_text
+from pitstop.engine.fence import observing
+from pitstop.tensorflow import pipeline
+
+NEEDED: tuple[tuple[Any, str], ...] = (
+    (input_lib.DistributedIteratorBase, "get_next"),
+    (input_lib._SingleWorkerDatasetIteratorBase, "get_next_as_list"),
+    (input_lib._SingleWorkerDatasetIteratorBase, "get_next_as_optional_list"),
+    (iterator_ops.OwnedIterator, "_next_internal"),
+)
+"""The private names that are used here, see `private.check`."""
+
+_KINDS = (iterator_ops.OwnedIterator, input_lib.DistributedIteratorBase)
+_UNCERTAIN = (
+    "whether {} draws the same again is not certain, since it draws inside of itself ({}); draw "
+    "the batch outside of the function"
+)
+_UNKNOWN = "its pipeline is not known"
+
+
+class _Drawing(threading.local):
+    now = False
+
+
+_drawing = _Drawing()
+
+
+def is_drawing() -> bool:
+    """Whether the ops that are traced now are those of a draw that `on_draw` has told of."""
+    return _drawing.now
+
+
+def on_draw(notify: Callable[[Any], None]) -> None:
+    """Calls `notify` with the iterator at each draw of an element that is traced."""
+    told = observing(spoils=True)(notify)
+    for owner, name in ((_KINDS[1], "get_next"), (_KINDS[0], "_next_internal")):
+        setattr(owner, name, _telling(getattr(owner, name), told))
+
+
+def _telling(original: Callable[..., Any], told: Callable[[Any], None]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def draw(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if _drawing.now or tf.executing_eagerly():
+            return original(self, *args, **kwargs)
+        told(self)
+        _drawing.now = True
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            _drawing.now = False
+
+    return draw
+
+
+def drawing_graph(iterator: Any) -> Any:
+    """The graph of the function that draws once in each call; None where that is not certain.
+
+    It is where the iterator is an argument of the function, and the draw is in no loop, branch or
+    inner function.
+    """
+    graph = tf.compat.v1.get_default_graph()
+    if not graph.building_function or graph.outer_graph.building_function:
+        return None
+    captured = {id(inner) for _, inner in graph.captures}
+    return graph if all(_is_argument(each, graph, captured) for each in _parts(iterator)) else None
+
+
+def _is_argument(tensor: Any, graph: Any, captured: set[int]) -> bool:
+    # An eager tensor is of an iterator that the function holds by itself.
+    is_of_graph = getattr(tensor, "graph", None) is graph
+    return is_of_graph and tensor.op.type == "Placeholder" and id(tensor) not in captured
+
+
+def first_part(iterator: Any) -> Any:
+    """What tells two iterators of one graph apart."""
+    return _parts(iterator)[0]
+
+
+def _parts(iterator: Any) -> list[Any]:
+    return list(tf.nest.flatten(iterator, expand_composites=True))
+
+
+def is_iterator(value: Any) -> bool:
+    """Whether a function may draw from this."""
+    return isinstance(value, _KINDS)
+
+
+def iterators_in(values: Any) -> list[Any]:
+    """Those among the arguments of a call."""
+    return [each for each in tf.nest.flatten(values) if is_iterator(each)]
+
+
+def skip(iterator: Any, elements: int) -> None:
+    """Draws elements, and throws them away; of several workers, this one's share alone."""
+    for _ in range(elements):
+        if isinstance(iterator, _KINDS[0]):
+            next(iterator, None)
+            continue
+        for each in iterator._iterators:
+            if iterator._enable_get_next_as_optional:
+                each.get_next_as_optional_list()
+            else:
+                each.get_next_as_list()
+
+
+_contents: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+
+
+def contents_of(iterator: Any) -> str:
+    """A digest of what an iterator reads, as far as that is known without reading it."""
+    return digest_of_text(*map(_contents_of, _datasets(iterator)))
+
+
+def _contents_of(dataset: Any) -> str:
+    if dataset not in _contents:
+        stages = pipeline.contents_of(dataset, digest_of)
+        _contents[dataset] = digest_of_text(pipeline.pipeline_of(dataset), *stages)
+    return _contents[dataset]
+
+
+def _datasets(iterator: Any) -> list[Any]:
+    found = getattr(iterator, "_iterators", [iterator])
+    return [each._dataset for each in found if getattr(each, "_dataset", None) is not None]
+
+
+def doubt_of(iterator: Any, name: str) -> str:
+    """Why a repetition may draw others, empty where it draws the same.
+
+    The elements themselves are not seen, so that more is asked than where they are.
+
+    Args:
+        iterator: of the script.
+        name: of the function that draws from it.
+    """
+    problems = [*map(_problem_of, _datasets(iterator))] or [_UNKNOWN]
+    problem = next(filter(None, problems), "")
+    return _UNCERTAIN.format(name, problem) if problem else ""
+
+
+_problems: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+
+
+def _problem_of(dataset: Any) -> str:
+    if dataset not in _problems:
+        _problems[dataset] = _look_for_problem(dataset)
+    return _problems[dataset]
+
+
+def _look_for_problem(dataset: Any) -> str:
+    if stages := pipeline.stateful_stages(dataset):
+        return f"its {stages[0].name} keeps state or draws random numbers"
+    if not pipeline.is_known(dataset):
+        return _UNKNOWN
+    return "" if pipeline.is_deterministic(dataset) else "a parallel stage may change it"
