@@ -171,3 +171,12 @@ def test_loss_that_turns_into_nan(tmp_path: Path) -> None:
     assert "The loss became nan at step 8 (epoch 1, batch 8)" in found["summary"]
     assert "its last finite value was" in _evidence(found)
     assert "after the fix start over" in found["advice"][0]
+
+
+def test_weights_that_turn_into_nan_behind_a_finite_loss(tmp_path: Path) -> None:
+    run = KerasRun(tmp_path, "nan_hidden.py")
+    ended, found = run.attempt(), run.why()
+    assert (ended.returncode, found["cause"]) == (0, "nan_loss")
+    assert "Weights were NaN or infinite at step 40, and finite at step" in found["summary"]
+    assert "not finite at step 40: sequential/first/kernel" in _evidence(found)
+    assert "weights hold NaN or infinite numbers at step 40" in ended.stderr.decode()

@@ -25,11 +25,19 @@ def manifest(
     created_seconds: float = 0.0,
     writers: tuple[int, ...] = (),
     fit: int = 0,
+    non_finite: tuple[str, ...] = (),
 ) -> Manifest:
     """A checkpoint; `writers` are the numbers of those that wrote its tensors files."""
     place = (sequence, 0, 0, fit, milestone, 1)
     about = CheckpointInfo(
-        *place, "cadence", "exact", created_seconds, {}, name=name, metrics=metrics or {}
+        *place,
+        "cadence",
+        "exact",
+        created_seconds,
+        {},
+        name=name,
+        metrics=metrics or {},
+        non_finite=non_finite,
     )
     others = {f"tensors-{writer:08d}.safetensors": FILE for writer in writers}
     return Manifest(sequence, about, {"tensors.safetensors": FILE, STATE_FILE: FILE, **others}, {})
@@ -218,3 +226,12 @@ def test_the_newest_state_of_a_training_that_was_left_is_kept() -> None:
         for sequence, why in why_kept(ended, RetentionPolicy(1)).items()
         if "interrupted" in why
     }
+
+
+def test_the_newest_finite_one_stays_where_the_newest_is_not() -> None:
+    bad = [manifest(sequence, non_finite=("kernel",), writers=(1,)) for sequence in (4, 5, 6, 7)]
+    good = [manifest(sequence, writers=(1,)) for sequence in (2, 3)]
+    kept = why_kept([*good, *bad], RetentionPolicy(2))
+    assert kept[3] == ("finite",)
+    assert set(kept) == {3, 6, 7}
+    assert why_kept(good, RetentionPolicy(2))[3] == ("newest",)

@@ -17,6 +17,7 @@ from pitstop.events import (
     ExhaustionForecast,
     NonFiniteLocated,
     NonFiniteLoss,
+    NonFiniteWeights,
     Notice,
     StopDeadlinePassed,
     StopRequested,
@@ -173,6 +174,10 @@ def _became_bad(event: NonFiniteLoss) -> str:
     return f"{became}, after {losses}" if losses else became
 
 
+def _weights_bad(event: NonFiniteWeights) -> str:
+    return f"weights were not finite at step {event.step:,}"
+
+
 def _located(event: NonFiniteLocated) -> str:
     if event.where == "nowhere":
         return ""
@@ -225,6 +230,7 @@ _LEADS_TO: Mapping[CauseId, Mapping[type[Event], Teller]] = MappingProxyType(
         },
         "nan_loss": {
             NonFiniteLoss: _became_bad,
+            NonFiniteWeights: _weights_bad,
             NonFiniteLocated: _located,
             StopTrainingSet: _stop_set,
             ExceptionRaised: _raised,

@@ -27,6 +27,7 @@ from pitstop.events.checkpoints import (
     CheckpointFailed,
     CheckpointQuarantined,
     CheckpointUploaded,
+    NonFiniteWeights,
     UploadFailed,
     UploadGivenUp,
 )

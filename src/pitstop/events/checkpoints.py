@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import field
+
 from pitstop.events.base import Event
 from pitstop.record import record
 
@@ -14,6 +16,7 @@ class CheckpointCommitted(Event):
         (memory gets short), "preemption" (the machine is moved or taken away later),
         "fit_end", "trainer_lost", "supervisor_lost".
     name: what the user called it, or empty.
+    non_finite: the first weights in it that hold NaN or infinite numbers.
     """
 
     step: int
@@ -23,6 +26,7 @@ class CheckpointCommitted(Event):
     seconds: float
     reason: str
     name: str = ""
+    non_finite: list[str] = field(default_factory=list)
 
 
 @record
@@ -32,6 +36,19 @@ class CheckpointFailed(Event):
     step: int
     error: str
     remedy: str
+
+
+@record
+class NonFiniteWeights(Event):
+    """The first checkpoint of an attempt whose weights hold NaN or infinite numbers.
+
+    names: of these weights, or of the first of them.
+    finite_step: of the newest checkpoint without any, -1 where there is none.
+    """
+
+    step: int
+    names: list[str]
+    finite_step: int
 
 
 @record

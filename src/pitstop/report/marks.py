@@ -17,6 +17,7 @@ from pitstop.events import (
     InputExhausted,
     InstrumentationUnavailable,
     NonFiniteLoss,
+    NonFiniteWeights,
     Notice,
     RestartPlanned,
     RestartRefused,
@@ -109,6 +110,8 @@ def _trouble(event: Event) -> tuple[MarkKind, str] | None:
             return MarkKind.FAULT, phrases.shorten(f"{event.class_name}: {event.message}", 100)
         case NonFiniteLoss():
             return MarkKind.FAULT, f"{event.metric} became {event.value} at step {event.step:,}"
+        case NonFiniteWeights():
+            return MarkKind.FAULT, f"weights are not finite at step {event.step:,}"
         case TrainingStalled():
             place = phrases.shorten(event.place, 80)
             return MarkKind.FAULT, f"no progress for {event.seconds:.0f} s: {place}"

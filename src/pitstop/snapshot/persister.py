@@ -30,6 +30,7 @@ from pitstop.events import (
     CheckpointFailed,
     CheckpointQuarantined,
     Event,
+    NonFiniteWeights,
     Notice,
     StopRequested,
     to_record,
@@ -83,6 +84,7 @@ class Persister:
         self._saver = Saver(folder.checkpoints, beacon, attempt, retention)
         self._trainer_pid = 0
         self._orphaned = False
+        self._told_non_finite = False
 
     def run(self) -> None:
         """Serves until told to finish; afterwards nothing is left to save."""
@@ -160,7 +162,17 @@ class Persister:
             outcome = CheckpointFailed(step, error.message, error.remedy)
         if outcome is not None:
             self._report(outcome)
+        if isinstance(outcome, CheckpointCommitted) and outcome.non_finite:
+            self._tell_non_finite(outcome)
         return outcome
+
+    def _tell_non_finite(self, committed: CheckpointCommitted) -> None:
+        if self._told_non_finite:
+            return
+        self._told_non_finite = True
+        infos = (entry.manifest.info for entry in self._catalog.entries() if entry.manifest)
+        finite_step = next((info.step for info in infos if not info.non_finite), -1)
+        self._report(NonFiniteWeights(committed.step, committed.non_finite, finite_step))
 
     def _report(self, event: Event) -> None:
         """One journal, one writer: ours only once the supervisor is gone."""

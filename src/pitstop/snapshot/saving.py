@@ -6,6 +6,8 @@ import contextlib
 import json
 import os
 import time
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from pitstop.link.beacon import Beacon, Stop
 from pitstop.record import record
 from pitstop.snapshot import slot
 from pitstop.snapshot.arena import newest_slot
+from pitstop.snapshot.finiteness import FiniteSource
 from pitstop.snapshot.increments import Increments
 from pitstop.snapshot.pace import Pace
 from pitstop.store.catalog import Catalog
@@ -24,6 +27,9 @@ from pitstop.store.manifest import CheckpointInfo
 from pitstop.store.retention import RetentionPolicy
 from pitstop.store.staging import Stage
 from pitstop.store.writer import CheckpointWriter
+
+_MOST_NAMED = 20
+"""Weights that are not finite; mostly all are, once one is."""
 
 
 class SnapshotOverwritten(Exception):
@@ -113,11 +119,13 @@ class Saver:
     def _save(self, found: _Found, reason: str) -> CheckpointCommitted:
         started = time.monotonic()
         state = _read_state(found)
-        info = self._describe(json.loads(state), reason)
+        described = json.loads(state)
+        info = self._describe(described, reason)
         pace = Pace(lambda: reason != "cadence" or self._beacon.stop() != Stop.NONE)
         sequence = self._catalog.next_sequence()
         with CheckpointWriter(self._checkpoints_dir, sequence, stage=self._stage) as writer:
-            image = self._write_tensors(found, writer, pace)
+            image, bad = self._write_tensors(found, writer, pace, _weights(described))
+            info = replace(info, non_finite=bad)
             path, manifest = writer.commit(state, info)
         self._increments.committed(image, ledger_of(path, manifest, writer.chunks))
         self.saved_sequence = found.head.sequence
@@ -127,17 +135,29 @@ class Saver:
             self._catalog.prune(self._retention, self.kept)
         size_bytes = sum(file.size_bytes for file in manifest.files.values())
         return CheckpointCommitted(
-            info.step, info.epoch, path.name, size_bytes, seconds, reason, info.name
+            info.step,
+            info.epoch,
+            path.name,
+            size_bytes,
+            seconds,
+            reason,
+            info.name,
+            list(info.non_finite),
         )
 
-    def _write_tensors(self, found: _Found, writer: CheckpointWriter, pace: Pace) -> Image:
-        image, snapshot = parse_image(_read_header(found)), _SlotBytes(found)
+    def _write_tensors(
+        self, found: _Found, writer: CheckpointWriter, pace: Pace, weights: Mapping[str, str]
+    ) -> tuple[Image, tuple[str, ...]]:
+        """Writes them; the layout, and the first of the weights that are not finite."""
+        image = parse_image(_read_header(found))
+        snapshot = FiniteSource(_SlotBytes(found), image, weights)
         plan, chunks = self._increments.plan(image, snapshot)
         if self._increments.ledger and not writer.link(self._increments.ledger, plan):
             self._increments.links_refused()
             plan = plan_whole(image)
         writer.write_tensors(image, snapshot, plan, chunks, pace.after_piece)
-        return image
+        bad = [path for tensor, path in weights.items() if tensor in snapshot.bad]
+        return image, tuple(bad[:_MOST_NAMED])
 
     def _describe(self, state: dict[str, Any], reason: str) -> CheckpointInfo:
         position = state["position"]
@@ -156,6 +176,12 @@ class Saver:
             metrics=state.get("metrics", {}),
             identity=state.get("identity", {}),
         )
+
+
+def _weights(state: dict[str, Any]) -> dict[str, str]:
+    """The tensors of what is trained, with the paths of their variables."""
+    described = state.get("variables", [])
+    return {each["tensor"]: each["path"] for each in described if each.get("trainable")}
 
 
 def _read_state(found: _Found) -> bytes:

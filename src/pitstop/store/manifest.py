@@ -89,6 +89,7 @@ class CheckpointInfo:
         name: given by the user, who wants it kept; else empty.
         metrics: what the epoch logged at whose end it stands; else empty.
         identity: what is trained, see `engine.identity`; empty of a loop of the script's own.
+        non_finite: the first weights that hold NaN or infinite numbers; empty where all are finite.
     """
 
     step: int
@@ -104,6 +105,7 @@ class CheckpointInfo:
     name: str = ""
     metrics: dict[str, float] = field(default_factory=dict)
     identity: dict[str, JsonValue] = field(default_factory=dict)
+    non_finite: tuple[str, ...] = ()
 
 
 @record
@@ -121,7 +123,7 @@ def encode(manifest: Manifest) -> bytes:
     members: dict[str, JsonValue] = {
         **format_members(CHECKPOINT_KIND),
         "sequence": manifest.sequence,
-        "info": asdict(manifest.info),
+        "info": _info_record(manifest.info),
         "files": {name: vars(entry) for name, entry in sorted(manifest.files.items())},
         "tensors": {name: _tensor_record(entry) for name, entry in manifest.tensors.items()},
     }
@@ -174,6 +176,12 @@ def _problems_of_tensor(name: str, tensor: TensorEntry) -> Iterator[str]:
         yield f"tensor {name!r} has {tensor.size_bytes} bytes for {form}"
     if not _DIGEST.fullmatch(tensor.xxh3_64):
         yield f"tensor {name!r} has the checksum {tensor.xxh3_64!r}"
+
+
+def _info_record(info: CheckpointInfo) -> JsonValue:
+    # Absent where all are finite, as in what earlier versions wrote.
+    absent = () if info.non_finite else ("non_finite",)
+    return {name: value for name, value in asdict(info).items() if name not in absent}
 
 
 def _tensor_record(entry: TensorEntry) -> JsonValue:

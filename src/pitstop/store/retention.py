@@ -26,10 +26,10 @@ RETENTION_FILE = "retention.json"
 class RetentionPolicy:
     """What is kept; everything that no rule names is given up.
 
-    Whatever the policy says, the newest checkpoint is kept, the ends of fits, the named ones, the
-    newest one that shares no bytes with the newest, and the newest of the last trainings that were
-    left in their middle.  Spans of `keep_every_seconds`, whose oldest is kept, count from the
-    epoch; 0 for none.
+    Whatever the policy says, the newest checkpoint is kept, the newest whose weights are finite,
+    the ends of fits, the named ones, the newest one that shares no bytes with the newest, and the
+    newest of the last trainings that were left in their middle.  Spans of `keep_every_seconds`,
+    whose oldest is kept, count from the epoch; 0 for none.
     """
 
     keep_last: int = 3
@@ -77,12 +77,11 @@ def _claims(ordered: Sequence[Manifest], policy: RetentionPolicy) -> Iterator[tu
             yield sequence, f"best {rule.metric}"
     for sequence in _oldest_of_each_span(ordered, policy.keep_every_seconds):
         yield sequence, "span"
-    for sequence in _newest(ordered, max(policy.keep_last, 1)):
-        yield sequence, "newest"
-    for sequence in _newest_independent(ordered):
-        yield sequence, "independent"
-    for sequence in _interrupted(ordered):
-        yield sequence, "interrupted"
+    newest = _newest(ordered, max(policy.keep_last, 1))
+    yield from ((sequence, "newest") for sequence in newest)
+    yield from ((sequence, "finite") for sequence in _newest_finite(ordered))
+    yield from ((sequence, "independent") for sequence in _newest_independent(ordered))
+    yield from ((sequence, "interrupted") for sequence in _interrupted(ordered))
 
 
 def _best(ordered: Sequence[Manifest], rule: BestRule) -> frozenset[int]:
@@ -116,6 +115,13 @@ def _interrupted(ordered: Sequence[Manifest]) -> list[int]:
     return heapq.nlargest(
         _MOST_INTERRUPTED, (each for each in open_ended if each != ordered[-1].sequence)
     )
+
+
+def _newest_finite(ordered: Sequence[Manifest]) -> list[int]:
+    """The checkpoint to go back to where the weights of the newest are not finite."""
+    if not ordered or not ordered[-1].info.non_finite:
+        return []
+    return [each.sequence for each in ordered if not each.info.non_finite][-1:]
 
 
 def _newest_independent(ordered: Sequence[Manifest]) -> list[int]:

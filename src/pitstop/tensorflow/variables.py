@@ -141,6 +141,7 @@ class VariableRegistry:
                     "tensor": tensor,
                     "name": created.name,
                     "owned": bool(own),
+                    "trainable": bool(variable.trainable),
                 }
             )
         state = {"variables": described, "created": self._counts()}

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from pitstop.diagnosis import CauseId, diagnose
-from pitstop.events import CheckpointCommitted, CheckpointFailed, NonFiniteLoss
+from pitstop.events import (
+    CheckpointCommitted,
+    CheckpointFailed,
+    NonFiniteLoss,
+    NonFiniteWeights,
+)
 from pitstop.supervisor.records import notices
 from tests.diagnosis.attempts import (
     CONNECTED,
@@ -123,6 +128,18 @@ def test_a_folder_that_is_not_there_to_save_in_is_no_missing_input() -> None:
 def test_a_loss_that_goes_bad_is_told_when_it_does() -> None:
     line = notices.line_for(NonFiniteLoss(12, 0, 12, "loss", "nan", 0.7))
     assert "the loss became nan at step 12 (epoch 1, step 12)" in line
+
+
+def test_weights_that_are_not_finite_are_told_and_outweigh_a_finite_loss() -> None:
+    weights = NonFiniteWeights(120, ["dense/kernel", "a", "b", "c"], 90)
+    line = notices.line_for(weights)
+    assert "at step 120: dense/kernel, a, b, ...." in line
+    assert "The last checkpoint without any: step 90" in line
+    finding = finding_of(completed(weights, *FINISHED))
+    assert finding.cause == "nan_loss"
+    assert "Weights were NaN or infinite at step 120, and finite at step 90" in finding.summary
+    assert "useless" in finding.summary
+    assert diagnose(completed(weights, *FINISHED)).tone == "doubtful"
 
 
 def test_a_run_of_no_use_is_not_green() -> None:

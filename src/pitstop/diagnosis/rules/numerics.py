@@ -11,7 +11,14 @@ from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
 from pitstop.diagnosis.rules.quiet_ends import TERMINATE_ON_NAN
-from pitstop.events import EpochEnded, FitStarted, NonFiniteLocated, NonFiniteLoss, StopTrainingSet
+from pitstop.events import (
+    EpochEnded,
+    FitStarted,
+    NonFiniteLocated,
+    NonFiniteLoss,
+    NonFiniteWeights,
+    StopTrainingSet,
+)
 
 NAN_MESSAGE = re.compile(r"NaN or Inf loss encountered|Tensor had (?:NaN|Inf)|CheckNumerics")
 """Exceptions of Keras (TerminateOnNaN) and TensorFlow (check_numerics) about NaN."""
@@ -21,6 +28,7 @@ _LOSS_NAN = re.compile(r"\bloss: nan\b")
 _GROWN_LOSS = 1e4
 _GROWN_FACTOR = 10.0
 _SMALL_LOSS = 0.1
+_MOST_WEIGHTS = 3
 _LOWER_RATE_FACTOR = 10
 _CONFIDENCE = 0.96
 _CONFIDENCE_OF_REMARK = 0.35
@@ -28,7 +36,7 @@ _CONFIDENCE_OF_REMARK = 0.35
 
 
 def nan_loss(evidence: Evidence) -> Finding | None:
-    """The loss became NaN or infinite, whether or not that ended the run."""
+    """The loss or a weight became NaN or infinite, whether or not that ended the run."""
     seen = _seen(evidence)
     if not seen:
         return None
@@ -54,6 +62,9 @@ def _seen(evidence: Evidence) -> tuple[EvidenceItem, ...]:
         items.append(EvidenceItem("journal", text))
     items += [EvidenceItem("journal", text) for text in _trend(bad)]
     items += [EvidenceItem("journal", text) for text in _bad_epochs(evidence)[:1] if not bad]
+    if weights := evidence.first(NonFiniteWeights):
+        names = ", ".join(weights.names[:_MOST_WEIGHTS])
+        items.append(EvidenceItem("checkpoint", f"not finite at step {weights.step:,}: {names}"))
     items += _located_items(evidence.last(NonFiniteLocated))
     raised = evidence.raised
     if raised and NAN_MESSAGE.search(raised.message):
@@ -88,6 +99,9 @@ def _headline(evidence: Evidence) -> str:
     if bad:
         at = phrases.place(bad.step, bad.epoch, bad.step_in_epoch)
         return f"The {bad.metric} became {bad.value} at {at}"
+    if weights := evidence.first(NonFiniteWeights):
+        since = f", and finite at step {weights.finite_step:,}" if weights.finite_step >= 0 else ""
+        return f"Weights were NaN or infinite at step {weights.step:,}{since}"
     epochs = _bad_epochs(evidence)
     return f"{epochs[0]}" if epochs else "The loss became NaN or infinite"
 

@@ -19,6 +19,7 @@ from pitstop.events import (
     MemberReleased,
     MemberRestarted,
     NonFiniteLoss,
+    NonFiniteWeights,
     Notice,
     RestartCancelled,
     RestartPlanned,
@@ -96,6 +97,7 @@ _RESOURCES = {
 _LIMITED_BY = {"cgroup": " of its cgroup", "machine": " of the machine"}
 _BYTES = frozenset({"memory", "disk"})
 _MOST_METRICS = 4
+_MOST_WEIGHTS = 3
 _LEVELS = {"exact": "exact", "exact_by_replay": "exact by replay", "not_exact": "not exact"}
 
 
@@ -198,6 +200,16 @@ def _bad_loss_line(event: NonFiniteLoss) -> str:
     return f"the {event.metric} became {event.value} at {at}: from here on the training is useless."
 
 
+def _bad_weights_line(event: NonFiniteWeights) -> str:
+    more = ", ..." if len(event.names) > _MOST_WEIGHTS else ""
+    names = ", ".join(event.names[:_MOST_WEIGHTS])
+    last = f"step {event.finite_step}" if event.finite_step >= 0 else "none"
+    return (
+        f"weights hold NaN or infinite numbers at step {event.step}: {names}{more}. The training "
+        f"is useless from then on, whatever its loss is. The last checkpoint without any: {last}."
+    )
+
+
 def mirror_stands(url: str) -> Notice:
     """At the end of an attempt: nothing is left to be sent."""
     return Notice("mirror_complete", f"{url} is up to date.")
@@ -294,6 +306,7 @@ _LINES: Mapping[type[Event], Callable[[Any], str]] = {
         "stopped while waiting to start again; run the same command again to go on."
     ),
     NonFiniteLoss: _bad_loss_line,
+    NonFiniteWeights: _bad_weights_line,
     UploadFailed: lambda e: (
         f"{e.error} {e.remedy}".strip() + " It is tried again; training goes on."
     ),
