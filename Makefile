@@ -7,7 +7,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 2
 export PYTHONDONTWRITEBYTECODE :=
 
 # What failed among real processes on a busy machine runs once more, alone; both outcomes are shown.
-AGAIN := $(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none tests/integration
+AGAIN := $(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none -m "not torture" tests/integration
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test test-all test-fast test-rest test-unit lint bench faults test-peers fuzz torture compat clean

@@ -26,7 +26,16 @@ from pitstop.supervisor.processes.process import find_program
 from pitstop.supervisor.stops import early_stop
 from pitstop.supervisor.stops.signals import SignalActions
 
-_OWN = ("run_dir", "local_dir", "new", "no_status_line", "launcher_pid", "command")
+_OWN = (
+    "run_dir",
+    "local_dir",
+    "new",
+    "no_status_line",
+    "launcher_pid",
+    "command",
+    "cluster",
+    "help_all",
+)
 _USED_HERE = ("grace", "signals", "take", "force")
 _LINGER_SECONDS = 30.0
 _EPILOG = """\b

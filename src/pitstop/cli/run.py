@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -17,6 +18,8 @@ from pitstop.cli.run_options import (
     supervision_options,
     training_options,
 )
+from pitstop.launch import choice as launches
+from pitstop.launch import slurm
 from pitstop.link.settings import Settings
 from pitstop.remote.place import RemotePlace
 from pitstop.store.retention import RetentionPolicy
@@ -55,6 +58,7 @@ TOPICS = {
     ),
     "The run": (
         "--local-dir",
+        "--cluster",
         "--from",
         "--take",
         "--force",
@@ -113,6 +117,13 @@ TOPICS = {
     help="Stop, saved, when metrics of an epoch say so: 'val_loss < 0.02', 'plateau(val_loss, 5)', "
     "'nan(loss) or diverges(loss, 3)'.",
 )
+@click.option(
+    "--cluster",
+    type=click.Choice(("auto", "slurm")),
+    default="auto",
+    help="Where the cluster is described: in TF_CONFIG, or by Slurm, of whose step each task is a "
+    "worker.  [default: auto, TF_CONFIG if it is set]",
+)
 @stop_options
 @retention_options
 @supervision_options
@@ -130,6 +141,7 @@ def run(
     grace: float,
     max_time: float | None,
     stop_when: str,
+    cluster: str,
     stops: StopPolicy,
     retention: Retention,
     care: SupervisionOptions,
@@ -145,6 +157,8 @@ def run(
     #SBATCH --signal=B:USR1@120, and `exec pitstop run ...` in the batch script.
     """
     find_program(command)
+    if cluster == "slurm":
+        run_dir = _of_slurm_task(run_dir, command, new=new, takes=bool(settings.take))
     folder, mirror = _place(run_dir, local_dir, command, settings)
     request = RunRequest(
         run_dir=folder,
@@ -184,3 +198,16 @@ def _place(
     choice = choose(command, takes=bool(settings.take))
     say(choice.line)
     return choice.path, ""
+
+
+def _of_slurm_task(
+    place: Path | RemotePlace | None, command: tuple[str, ...], *, new: bool, takes: bool
+) -> Path:
+    """The folder of this task's run; the process gets the variables of a worker."""
+    if new or isinstance(place, RemotePlace):
+        raise click.UsageError("--cluster slurm needs a folder that all tasks see, and no --new.")
+    task = slurm.task_of(os.environ)
+    os.environ |= task.variables(slurm.host_names(task.nodes))
+    path = place or launches.choose(command, task.shape).path
+    gang = launches.joined(path, task.shape, command, takes=takes)
+    return gang.members[task.index]

@@ -60,6 +60,23 @@ def claim(
     return claim(path, shape, command, new=False, takes=takes)
 
 
+def joined(path: Path, shape: Shape, command: Sequence[str], *, takes: bool) -> GangFolder:
+    """The folder of a cluster whose members are started one by one, each by itself.
+
+    The first of them makes it; no one holds its lock.
+
+    Raises:
+        ShapeChanged: it has other members.
+        CommandChanged: it is another command's.
+        RunFolderInvalid: something else is there.
+        RunFolderUnwritable: the disk refused.
+    """
+    with alone(path.parent):
+        gang = open_gang(path) if is_gang(path) else create(path, shape, command)
+    _admit(gang, shape, () if takes else _changes(gang, present_command(command)))
+    return gang
+
+
 def _admit(gang: GangFolder, shape: Shape, changed: Sequence[Difference]) -> None:
     if gang.shape != shape:
         raise ShapeChanged(

@@ -52,7 +52,7 @@ def plan(shape: Shape, ports: Sequence[int], path: Path) -> tuple[Member, ...]:
             name=f"{kind} {index}",
             run_dir=member_dir(path, kind, index),
             environment={
-                spec.VARIABLE: _config(cluster, kind, index),
+                spec.VARIABLE: config(cluster, kind, index),
                 spec.PORT_VARIABLE: str(supervisors),
             },
             leads=place == 0,
@@ -69,7 +69,8 @@ def pitstop_run(
     return [*program, *own, *options, "--", *command]
 
 
-def _config(cluster: Mapping[str, list[str]], kind: str, index: int) -> str:
+def config(cluster: Mapping[str, list[str]], kind: str, index: int) -> str:
+    """TF_CONFIG of one task."""
     return json.dumps({"cluster": cluster, "task": {"type": kind, "index": index}})
 
 

@@ -1,0 +1,124 @@
+"""A task of a Slurm step as a worker of a cluster.
+
+Source of the variables: `man srun`, "OUTPUT ENVIRONMENT VARIABLES".  Tasks are numbered node by
+node (`--distribution=block`, Slurm's default for as many tasks as nodes and for full nodes).
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+
+from pitstop.cluster import spec
+from pitstop.errors import EnvironmentFault, UserError
+from pitstop.launch.plan import config
+from pitstop.record import record
+from pitstop.store.gang_folder import MOST_OF_A_KIND, Shape
+
+_WORKER = "worker"
+_FIRST_PORT = 12_000
+_PORTS_OF_A_JOB = 16
+_JOBS = 500
+_COUNT = re.compile(r"(\d+)(?:\(x(\d+)\))?")
+_NAMES_SECONDS = 20.0
+
+
+class NotInSlurm(UserError):
+    """The process is no task of a Slurm step."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            message, "Start it with srun: srun pitstop run --cluster slurm -- python train.py"
+        )
+
+
+@record
+class SlurmTask:
+    """One task of a step: its number among all, and the nodes that they run on.
+
+    Attributes:
+        nodes: as Slurm writes them (`tf[1-2],gpu7`).
+        tasks_on: how many tasks each node has, in the order of `nodes`.
+    """
+
+    index: int
+    count: int
+    job: int
+    node: int
+    nodes: str
+    tasks_on: tuple[int, ...]
+
+    @property
+    def shape(self) -> Shape:
+        """All tasks are workers."""
+        return Shape(worker=self.count)
+
+    def variables(self, hosts: Sequence[str]) -> dict[str, str]:
+        """The variables that make this task a worker; `hosts` are the names of its nodes.
+
+        Raises:
+            UserError: its tasks are not numbered node by node.
+        """
+        nodes = [node for node, count in enumerate(self.tasks_on) for _ in range(count)]
+        if len(hosts) != len(self.tasks_on) or nodes[self.index] != self.node:
+            raise UserError(
+                f"Task {self.index} runs on node {self.node} of its step: tasks are not numbered "
+                "node by node.",
+                "Start it with srun --distribution=block.",
+            )
+        first = _FIRST_PORT + _PORTS_OF_A_JOB * (self.job % _JOBS)
+        # Neighbours have different ports, also where two nodes are one machine.
+        workers = [
+            f"{hosts[node]}:{first + index % _PORTS_OF_A_JOB}" for index, node in enumerate(nodes)
+        ]
+        return {spec.VARIABLE: config({_WORKER: workers}, _WORKER, self.index)}
+
+
+def task_of(environment: Mapping[str, str]) -> SlurmTask:
+    """The task that this process is.
+
+    Raises:
+        NotInSlurm: it is none.
+    """
+    try:
+        task = SlurmTask(
+            index=int(environment["SLURM_PROCID"]),
+            count=int(environment["SLURM_STEP_NUM_TASKS"]),
+            job=int(environment["SLURM_JOB_ID"]),
+            node=int(environment["SLURM_NODEID"]),
+            nodes=environment["SLURM_STEP_NODELIST"],
+            tasks_on=_counts(environment["SLURM_STEP_TASKS_PER_NODE"]),
+        )
+    except (KeyError, ValueError) as error:
+        raise NotInSlurm(f"This is no task of a Slurm step: {error}.") from error
+    if sum(task.tasks_on) != task.count or task.count > MOST_OF_A_KIND:
+        raise NotInSlurm(f"Slurm tells of {task.count} tasks, and of {sum(task.tasks_on)}.")
+    return task
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    """`2(x3),1` is 2, 2, 2, 1."""
+    found = [_COUNT.fullmatch(each) for each in text.split(",")]
+    if not all(found):
+        raise ValueError(f"{text!r} is no list of counts")
+    parts = [each.groups() for each in found if each]
+    if sum(int(times or 1) for _, times in parts) > MOST_OF_A_KIND:
+        raise ValueError("too many nodes")
+    return tuple(int(count) for count, times in parts for _ in range(int(times or 1)))
+
+
+def host_names(nodes: str) -> tuple[str, ...]:
+    """The names of the nodes, one by one.
+
+    Raises:
+        EnvironmentFault: Slurm does not tell them.
+    """
+    words = ["scontrol", "show", "hostnames", nodes]
+    try:
+        shown = subprocess.run(
+            words, capture_output=True, text=True, check=True, timeout=_NAMES_SECONDS
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise EnvironmentFault(f"{' '.join(words)} does not answer: {error}.") from error
+    return tuple(shown.stdout.split())

@@ -1,0 +1,66 @@
+"""Workers in a step of a real Slurm: its time limit stops all at one step; requeued, all go on."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pitstop.events import GangStopped, Restored
+from tests.integration import slurm_cluster
+from tests.integration.slurm_cluster import SlurmCluster
+from tests.integration.supervisor import launch
+from tests.integration.test_gangs import SCRIPT, STEPS, uninterrupted
+
+__all__ = ["uninterrupted"]
+
+pytestmark = [
+    pytest.mark.skipif(not slurm_cluster.is_here(), reason="needs Slurm, and root to start it"),
+    pytest.mark.timeout(500),
+    pytest.mark.torture,
+]
+_DIGEST = re.compile(r"DIGEST \d (\w+)$", re.MULTILINE)
+_JOB = """\
+#!/bin/bash
+#SBATCH --nodes=2 --ntasks-per-node=1 --time=5 --requeue --open-mode=append --output={out}
+srun {python} -m pitstop.cli.main run --cluster slurm --run-dir {run} -- {command}
+code=$?
+echo "srun ended with $code"
+[ $code = 75 ] && scontrol requeue $SLURM_JOB_ID
+exit $code
+"""
+
+
+def ended(cluster: SlurmCluster, number: str) -> str:
+    """Waits for the end of a job, requeues included; its state."""
+    give_up_at = time.monotonic() + 400
+    while time.monotonic() < give_up_at:
+        state = cluster.job(number)["JobState"]
+        if state in ("COMPLETED", "FAILED", "TIMEOUT", "CANCELLED"):
+            return state
+        time.sleep(0.5)
+    raise AssertionError("the job does not end")
+
+
+def test_a_job_that_is_requeued_goes_on(
+    tmp_path: Path, network: tuple[str, ...], uninterrupted: str
+) -> None:
+    out, run, script = (tmp_path / name for name in ("out.txt", "run", "job.sh"))
+    command = f"{sys.executable} {SCRIPT} {STEPS} 0.05"
+    script.write_text(_JOB.format(out=out, python=sys.executable, run=run, command=command))
+    with slurm_cluster.slurm(tmp_path / "slurm", network) as cluster:
+        number = cluster.call("sbatch", "--parsable", script).strip()
+        launch.until(lambda: out.exists() and "\nstep 20 " in out.read_text())
+        cluster.call("scancel", "--signal=TERM", f"{number}.0")
+        state = ended(cluster, number)
+    text = out.read_text()
+    assert state == "COMPLETED", text
+    assert text.count("srun ended with 75") == 1
+    assert set(_DIGEST.findall(text)) == {uninterrupted}, text
+    members = [f"run/members/worker-{index}" for index in range(2)]
+    [stopped] = {launch.events(tmp_path, GangStopped, each)[0].step for each in members}
+    [restored] = {launch.events(tmp_path, Restored, each)[0].step for each in members}
+    assert stopped == restored
