@@ -1,20 +1,28 @@
-"""One script: undisturbed, killed under `pitstop run`, and resumed."""
+"""One script: undisturbed, and interrupted three times under `pitstop run` and resumed."""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
+import signal
 import subprocess
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pitstop.events import AttemptStarted
 from tests.integration.programs.runner import level_of
 from tests.integration.programs.verdict import Ended, Verdict, judge
 from tests.integration.supervisor import launch
 
 SEEDED = Path(__file__).with_name("seeded_script.py")
-LONGEST_SECONDS = 900.0
+LONGEST_SECONDS = 250.0
+WORK = "work"
 
 Words = tuple[str, ...]
+Interruption = Callable[[subprocess.Popen[bytes], Path], None]
 
 
 @dataclass(frozen=True)
@@ -25,11 +33,15 @@ class Drilled:
         name: of the script.
         outcome: the verdict, or why there is none.
         said: the level of the resumed run and what is missing, or the first difference.
+        interruptions: how many of them came before the script was over.
+        seconds: that the undisturbed script took.
     """
 
     name: str
     outcome: str
     said: str = ""
+    interruptions: int = 0
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -37,37 +49,53 @@ class Bench:
     """Where and with what scripts are run.
 
     Attributes:
-        base: its `home` has the data sets; each script gets folders of its own in it.
+        base: each script gets folders of its own in it.
+        data: its `home` has the data sets, its `downloads` what scripts get by URL.
+        samples: in a data set.
         python: what a script is run with.
         pitstop: what `pitstop` is called by.
         packages: a folder of what else scripts import.
-        step: where the script is killed.
+        step: where the script is killed first.
     """
 
     base: Path
+    data: Path
+    samples: int
     python: Words
     pitstop: Words
     packages: Path | None
     step: int
 
     def drill(self, script: Path) -> Drilled:
-        """One script, three times."""
+        """One script: killed at a step, then stopped, then killed, each time run again."""
         name, command = script.stem, (*self.python, str(SEEDED), str(script))
+        begun = time.monotonic()
         plain = self._call(name, "plain", *command)
+        seconds = time.monotonic() - begun
         if plain.code != 0:
-            return Drilled(name, "fails by itself", plain.output.strip()[-300:])
-        ending = (f"--every={max(1, self.step // 4)}steps", f"--die-at-step={self.step}")
-        cut = self._call(name, "interrupted", *self._supervised(*ending), *command)
+            return Drilled(name, "fails by itself", _complaint(plain))
+        ended = self._attempts(name, command, seconds)
+        *cut, back = ended
         level = level_of(self._folder(name, "interrupted"))
-        if cut.code == 0 and not level.level:
-            return Drilled(name, "does not train")
-        back = self._call(name, "interrupted", *self._supervised(), *command)
-        level = level_of(self._folder(name, "interrupted"))
-        verdict = judge([plain], [cut], back, level, reproducible=self._repeats(name, plain, back))
+        if not cut and not level.level:
+            return Drilled(name, "does not train", seconds=seconds)
+        repeats = self._repeats(name, plain, back)
+        verdict = judge([plain], cut, back, level, reproducible=repeats)
         said = f"{level.level} {level.missing}".strip()
         if verdict is not Verdict.IDENTICAL:
             said = f"code {back.code}; {said}; {_difference(plain, back)}"
-        return Drilled(name, verdict.value, said)
+        return Drilled(name, verdict.value, said, len(cut), round(seconds, 1))
+
+    def _attempts(self, name: str, command: Words, seconds: float) -> list[Ended]:
+        """All attempts; the last one ended by itself."""
+        first = (f"--every={max(1, self.step // 4)}steps", f"--die-at-step={self.step}")
+        ended = [self._call(name, "interrupted", *self._supervised(*first), *command)]
+        for interruption in (_stopped(seconds / 2), _killed(seconds / 3), _left_alone):
+            if ended[-1].code in {0, 1, 2}:
+                break
+            words = (*self._supervised(), *command)
+            ended.append(self._call(name, "interrupted", *words, interruption=interruption))
+        return ended
 
     def _repeats(self, name: str, plain: Ended, back: Ended) -> bool:
         if back.finals == plain.finals:
@@ -76,36 +104,92 @@ class Bench:
         return self._call(name, "again", *command).finals == plain.finals
 
     def _supervised(self, *options: str) -> Words:
-        return (*self.pitstop, "run", "--no-status-line", "--run-dir", "run", *options, "--")
+        return (*self.pitstop, "run", "--no-status-line", "--run-dir", "../run", *options, "--")
 
     def _folder(self, name: str, kind: str) -> Path:
         return self.base / name / kind
 
-    def _call(self, name: str, kind: str, *words: str) -> Ended:
+    def _call(
+        self, name: str, kind: str, *words: str, interruption: Interruption | None = None
+    ) -> Ended:
         folder = self._folder(name, kind)
-        folder.mkdir(parents=True, exist_ok=True)
-        ended = subprocess.run(
-            words,
-            cwd=folder,
-            env={**launch.environment(), **self._environment()},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=LONGEST_SECONDS,
-            check=False,
-        )
-        output = ended.stdout.decode(errors="replace")
-        with (folder / "output.log").open("a") as log:
-            log.write(output)
-        return Ended(ended.returncode, output)
+        if not folder.exists():
+            shutil.copytree(self.data / "here", folder / WORK)
+        with (folder / "output.log").open("ab") as log:
+            begin = log.tell()
+            process = subprocess.Popen(
+                words,
+                cwd=folder / WORK,
+                env={**launch.environment(), **self._environment(folder)},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+            (interruption or _left_alone)(process, folder)
+        output = (folder / "output.log").read_bytes()[begin:].decode(errors="replace")
+        return Ended(process.returncode, output)
 
-    def _environment(self) -> dict[str, str]:
+    def _environment(self, folder: Path) -> dict[str, str]:
+        home = folder / "home"
+        if not home.exists():
+            shutil.copytree(self.data / "home", home)
         return {
-            "HOME": str(self.base / "home"),
+            "HOME": os.fspath(home),
             "MPLBACKEND": "agg",
+            "MPLCONFIGDIR": os.fspath(self.data / "matplotlib"),
             "PYTHONHASHSEED": "0",
             "FOREIGN_PACKAGES": os.fspath(self.packages or ""),
+            "FOREIGN_DOWNLOADS": os.fspath(self.data / "downloads"),
+            "FOREIGN_SAMPLES": str(self.samples),
         }
+
+
+def _left_alone(process: subprocess.Popen[bytes], _folder: Path) -> None:
+    _wait(process, LONGEST_SECONDS)
+
+
+def _stopped(seconds: float) -> Interruption:
+    """SIGTERM to `pitstop run`, after so long."""
+
+    def stop(process: subprocess.Popen[bytes], folder: Path) -> None:
+        if _outlasts(process, seconds):
+            process.terminate()
+            _left_alone(process, folder)
+
+    return stop
+
+
+def _killed(seconds: float) -> Interruption:
+    """SIGKILL to the script, after so long."""
+
+    def kill(process: subprocess.Popen[bytes], folder: Path) -> None:
+        if _outlasts(process, seconds):
+            pid = launch.last(folder, AttemptStarted).trainer_pid
+            os.kill(pid, signal.SIGKILL)
+            _left_alone(process, folder)
+
+    return kill
+
+
+def _outlasts(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
+
+
+def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:
+    if _outlasts(process, seconds):
+        process.kill()
+        process.wait()
+
+
+def _complaint(ended: Ended) -> str:
+    lines = [
+        line for line in ended.output.splitlines() if re.match(r"[\w.]*(Error|Exception)\b", line)
+    ]
+    return lines[-1] if lines else f"code {ended.code}"
 
 
 def _difference(expected: Ended, actual: Ended) -> str:

@@ -1,18 +1,36 @@
-"""The code of a notebook as a script."""
+"""A script as it is, or the code of a notebook or of a page as a script."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+KINDS = {".py", ".ipynb", ".md"}
+_FENCED = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_SIZE = re.compile(
+    r"\b((?:(?:max|num|n)_)?epochs|EPOCHS|MAX_EPOCHS|training_steps|num_steps)(\s*=\s*)(\d+(?:e\d)?)\b"
+)
 
-def script_of(source: Path) -> str:
-    """A script as it is; a notebook's code cells one after the other, without shell commands."""
+
+def script_of(source: Path, epochs: int) -> str:
+    """The code, with at most so many epochs wherever it says a number of them.
+
+    A notebook's code cells stand one after the other, without shell commands.
+    """
     text = source.read_text()
-    if source.suffix != ".ipynb":
-        return text
-    cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
-    return "\n\n".join(_statements("".join(cell["source"])) for cell in cells) + "\n"
+    if source.suffix == ".ipynb":
+        cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
+        text = "\n\n".join(_statements("".join(cell["source"])) for cell in cells) + "\n"
+    elif source.suffix == ".md":
+        text = "\n".join(_FENCED.findall(text))
+    return _SIZE.sub(lambda found: _bounded(found, epochs), text)
+
+
+def _bounded(found: re.Match[str], epochs: int) -> str:
+    name, sign, number = found.groups()
+    most = 10 * epochs if "steps" in name else epochs
+    return f"{name}{sign}{min(int(float(number)), most)}"
 
 
 def _statements(cell: str) -> str:

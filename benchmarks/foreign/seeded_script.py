@@ -12,16 +12,21 @@ import os
 import random
 import sys
 import types
+import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import keras
 import numpy as np
 import tensorflow as tf
+from keras.src.backend import config
 from keras.src.utils import file_utils
 
 SHOWN = (int, float, str, np.ndarray, np.generic, list, tuple, dict)
+TRAINED = (tf.Module, keras.Layer, keras.Optimizer, keras.callbacks.History)
+CIFAR = (keras.datasets.cifar10, keras.datasets.cifar100)
 
 
 def main() -> None:
@@ -32,8 +37,7 @@ def main() -> None:
     sys.path += filter(None, [os.environ.get("FOREIGN_PACKAGES")])
     _seed()
     _call_keras_by_its_old_name()
-    # The small data sets have other checksums than the real ones.
-    file_utils.validate_file = lambda *_arguments, **_options: True
+    _serve_small_data()
     main_module = types.ModuleType("__main__")
     main_module.__dict__.update(__file__=path, __builtins__=__builtins__)
     sys.modules["__main__"] = main_module
@@ -53,6 +57,36 @@ def _call_keras_by_its_old_name() -> None:
     sys.modules.update({f"keras_core{name[len('keras') :]}": part for name, part in parts.items()})
 
 
+def _serve_small_data() -> None:
+    # The small data sets have other checksums than the real ones.
+    file_utils.validate_file = lambda *_arguments, **_options: True
+    # The interpreter that was forked has read it from its own home.
+    config._KERAS_DIR = str(Path.home() / ".keras")
+    setattr(urllib.request, "urlopen", _urlopen)  # noqa: B010
+    samples = int(os.environ["FOREIGN_SAMPLES"])
+    # The loaders of these know the true sizes.
+    for number, module in enumerate(CIFAR):
+        module.load_data = lambda *_, classes=10 ** (number + 1): tuple(
+            _small_cifar(count, classes) for count in (samples, samples // 6)
+        )
+
+
+_opened = urllib.request.urlopen
+
+
+def _urlopen(request: Any, *arguments: Any, **options: Any) -> Any:
+    """A file of the folder of downloads in the place of what a URL names."""
+    url = request if isinstance(request, str) else request.full_url
+    file = Path(os.environ["FOREIGN_DOWNLOADS"], Path(urlsplit(url).path).name)
+    return _opened(file.as_uri(), *arguments, **options)
+
+
+def _small_cifar(count: int, classes: int) -> tuple[Any, Any]:
+    source = np.random.default_rng(count)
+    images = source.integers(0, 256, (count, 32, 32, 3)).astype("uint8")
+    return images, source.integers(0, classes, (count, 1)).astype("uint8")
+
+
 def _print_finals(namespace: Mapping[str, Any]) -> None:
     for name, text in _finals(namespace):
         print("FINAL", name, hashlib.sha256(text).hexdigest()[:12], flush=True)
@@ -62,11 +96,7 @@ def _finals(namespace: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
     for name, value in sorted(namespace.items()):
         if name.startswith("_") or "time" in name:
             continue
-        if isinstance(value, tf.Module):
-            yield name, b"".join(np.asarray(each).tobytes() for each in value.variables)
-        elif isinstance(value, keras.callbacks.History):
-            yield name, _text([value.epoch, value.history])
-        elif isinstance(value, SHOWN) and not isinstance(value, str):
+        if isinstance(value, (*SHOWN, *TRAINED)) and not isinstance(value, str):
             yield name, _text(value)
 
 
@@ -75,6 +105,10 @@ def _text(value: Any) -> bytes:
 
 
 def _carried(value: Any) -> Any:
+    if isinstance(value, keras.callbacks.History):
+        return [value.epoch, value.history]
+    if isinstance(value, TRAINED):
+        return [_carried(np.asarray(each)) for each in value.variables]
     if isinstance(value, np.ndarray) and value.dtype != object:
         return hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
     return float(value) if isinstance(value, np.generic | tf.Tensor) and not value.shape else ""

@@ -17,6 +17,9 @@ def trained() -> tuple[Any, Structure]:
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
     followed = Structure(model)
+    model.make_train_function()
+    followed.begin()
+    followed.look()
     model.train_on_batch(np.zeros((1, 2)), np.zeros((1, 1)))
     followed.look()
     return model, followed
@@ -74,7 +77,47 @@ def test_flags_of_another_model_are_refused() -> None:
 def test_a_step_that_is_made_anew_before_a_later_fit_begins_its_steps_is_noticed() -> None:
     model, _ = trained()
     followed = Structure(model)
+    followed.begin()
     freeze(model)
     model.make_train_function(force=True)
     followed.look()
     assert followed.capture()["remade"]
+
+
+def test_a_step_that_is_made_anew_before_the_first_one_is_noticed() -> None:
+    model = keras.Sequential([keras.layers.Dense(2), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    followed = Structure(model)
+    model.make_train_function()
+    followed.begin()
+    freeze(model)
+    model.make_train_function(force=True)
+    followed.look()
+    saved = followed.capture()
+    assert saved["remade"]
+    assert saved["begun"]["layers"] == [True, False, True]
+    assert followed.unverified == []
+
+
+def test_a_layer_that_is_frozen_before_the_step_is_traced_is_known_to_it() -> None:
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    followed = Structure(model)
+    model.make_train_function()
+    followed.begin()
+    freeze(model)
+    followed.look()
+    assert followed.unverified == []
+
+
+def test_the_first_step_is_taken_with_the_flags_of_then() -> None:
+    model, followed = trained()
+    freeze(model)
+    model.make_train_function(force=True)
+    followed.look()
+    other, resumed = trained()
+    freeze(other)
+    resumed.as_begun(followed.capture())
+    assert other.layers[0].trainable
+    resumed.restore(followed.capture())
+    assert not other.layers[0].trainable

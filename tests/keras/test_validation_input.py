@@ -140,4 +140,14 @@ def test_a_repeated_shuffle_that_is_read_ahead_is_told(
 
 def test_a_python_generator_is_not_repeatable() -> None:
     assert ValidationInput(iter([(ROWS, ROWS)])).level.level == "not_exact"
+    assert ValidationInput((iter([(ROWS, ROWS)]),)).level.level == "not_exact"
     assert ValidationInput((ROWS, ROWS)).level.level == "exact"
+
+
+@pytest.mark.parametrize(
+    "form", [lambda data: data, lambda data: (data, None), lambda data: [data]]
+)
+def test_a_dataset_that_is_read_for_its_form_may_be_part_of_a_tuple(form: Any) -> None:
+    watch = ValidationInput(form(Reordered()))
+    watch.ended(None, 1)
+    assert watch.begins_by_reading

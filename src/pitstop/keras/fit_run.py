@@ -16,7 +16,6 @@ from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
 from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
 from pitstop.engine.step_boundary import StepBoundary
-from pitstop.events import Notice
 from pitstop.keras import (
     callback_match,
     callback_nodes,
@@ -124,6 +123,11 @@ class FitRun:
         """The callbacks that there are, or are to be."""
         given = self.callbacks.callbacks if self.callbacks else self.arguments.get("callbacks")
         return list(given) if isinstance(given, list | tuple) else []
+
+    def use_callbacks(self, callbacks: Any) -> None:
+        """Learns which callbacks are told of the training; none has been told yet."""
+        self.callbacks = callbacks
+        self._structure.begin()
 
     def use_input(self, epoch_iterator: Any) -> None:
         """Learns which iterator feeds the training."""
@@ -347,6 +351,7 @@ class FitRun:
             return
         # This traces the training step: its random ops are looked at here.
         self._stepping = True
+        self._structure.as_begun(saved.state["fit"].get("structure", {}))
         self.model.train_function(self.input.throwaway(saved, fixed_batch_size(self.model)))
         self._stepping = False
 
@@ -356,7 +361,7 @@ class FitRun:
         self.validation.restore(saved.state["fit"]["validation"], saved.tensors)
         if self.validation.begins_by_reading and not saved.position.milestone:
             # What it draws and changes is set to the cut with all else.
-            self._private.begin_validation(self.model, self.arguments)
+            self._private.begin_validation(self.model, self.validation.data, self.arguments)
         self.look_for_streams()
         self.input.prepare(saved)
 
@@ -380,7 +385,7 @@ class FitRun:
         self.epoch_iterator._num_batches = fit["num_batches"]
         callbacks = self.callbacks.callbacks
         lost = self.objects.restore(fit, saved.tensors, callbacks, left=self.input.stays(saved))
-        self._tell_callbacks(lost, callback_nodes.new_kinds(callbacks, fit["callbacks"]))
+        fit_state.tell_callbacks(self, lost, callback_nodes.new_kinds(callbacks, fit["callbacks"]))
         self.doubt(self.objects.lost)
         self._structure.restore(fit.get("structure", {}))
         CHANGED.watch(saved.state.get("time_seconds", math.inf), self.doubt)
@@ -390,10 +395,3 @@ class FitRun:
         if missing := self._streams.missing(decode(saved.state["random"], saved.tensors)):
             self.session.report(fit_state.streams_missing(missing))
             self.doubt(fit_state.streams_missing(missing).message)
-
-    def _tell_callbacks(self, lost: list[str], new: list[str]) -> None:
-        message = f"The callbacks changed: {'; '.join([*lost, *new])}."
-        if lost:
-            self.doubt(message)
-        elif new:
-            self.session.report(Notice("callbacks_changed", message))

@@ -36,3 +36,12 @@ def streams_missing(names: Sequence[str]) -> Notice:
     """Tells of random generators that are saved, and not there any more."""
     message = f"Random generators that the script no longer has: {', '.join(names)}."
     return Notice("random_generators_missing", message)
+
+
+def tell_callbacks(run: Any, lost: Sequence[str], new: Sequence[str]) -> None:
+    """Tells which callbacks of a running `fit` are not those that were saved."""
+    message = f"The callbacks changed: {'; '.join([*lost, *new])}."
+    if lost:
+        run.doubt(message)
+    elif new:
+        run.session.report(Notice("callbacks_changed", message))

@@ -181,14 +181,14 @@ def names_of_models() -> frozenset[str]:
     return names_set_by_libraries(Model)
 
 
-def begin_validation(model: Any, arguments: Mapping[str, Any]) -> None:
+def begin_validation(model: Any, data: Any, arguments: Mapping[str, Any]) -> None:
     """Makes what the validations of a `fit` read a `Sequence` by, as the first of them does.
 
     It reads a batch to know its form, which may draw random numbers and change the data.
     """
     readers = {name: arguments[name] for name in _READERS if name in arguments}
     model._eval_data_handler = _data_adapter.get_data_handler(
-        x=arguments["validation_data"],
+        x=data,
         batch_size=arguments.get("validation_batch_size") or arguments.get("batch_size"),
         steps_per_epoch=arguments.get("validation_steps"),
         initial_epoch=0,

@@ -184,13 +184,13 @@ def validation_iterators(model: Any) -> tuple[Any, int]:
     return left, 1 + int(left is not None and source._steps_seen == 0)
 
 
-def begin_validation(model: Any, arguments: Mapping[str, Any]) -> None:
+def begin_validation(model: Any, data: Any, arguments: Mapping[str, Any]) -> None:
     """Makes what the validations of a `fit` read a `PyDataset` by, as the first of them does.
 
     It reads batches to know their form, which may draw random numbers and change the dataset.
     """
     model._eval_epoch_iterator = TFEpochIterator(
-        x=arguments["validation_data"],
+        x=data,
         batch_size=arguments.get("validation_batch_size") or arguments.get("batch_size"),
         distribute_strategy=model.distribute_strategy,
         steps_per_execution=model.steps_per_execution,

@@ -27,14 +27,23 @@ class Structure:
         self._first = self._traced = _held(model)
         # One that an earlier `fit` has left is kept by this one, unless it is made anew.
         self._function: Any = model.train_function
+        self._is_traced = self._function is not None
         self._is_remade = False
+        self._begun: Flags = {}
+
+    def begin(self) -> None:
+        """Keras has the training step; callbacks come next, and then the first boundary."""
+        function = self._model.train_function
+        self._is_traced = function is self._function
+        self._function = function
 
     def look(self) -> None:
         """A step boundary: is the training step another one?"""
+        self._begun = self._begun or flags_of(self._model)
         function = self._model.train_function
-        if function is not self._function:
-            self._is_remade = self._function is not None
-            self._function = function
+        self._is_remade = self._is_remade or function is not self._function
+        if not self._is_traced or function is not self._function:
+            self._function, self._is_traced = function, True
             self._traced = _held(self._model)
 
     @property
@@ -56,7 +65,25 @@ class Structure:
         replaced = self.replaced
         if not (_has_changed(self._first) or self._is_remade or replaced):
             return {}
-        return {"flags": flags_of(self._model), "remade": self._is_remade, "replaced": replaced}
+        return {
+            "begun": self._begun,
+            "flags": flags_of(self._model),
+            "remade": self._is_remade,
+            "replaced": replaced,
+        }
+
+    def as_begun(self, saved: Mapping[str, Any]) -> None:
+        """Sets the flags with which the first step made its variables; `restore` comes later."""
+        if not saved or saved["begun"] == flags_of(self._model):
+            return
+        begun, now = saved["begun"], flags_of(self._model)
+        # A model that its first step builds has no variables yet.
+        same = {
+            name: flags if len(flags) == len(now[name]) else now[name]
+            for name, flags in begun.items()
+        }
+        set_flags(self._model, same)
+        self._model.make_train_function(force=True)
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Sets the flags, and lets the training step be made anew where it was.
@@ -79,6 +106,7 @@ class Structure:
                 "The model has other layers than the one whose flags were saved.",
                 "Undo the change, or start over with --new.",
             )
+        self._begun = saved["begun"]
         set_flags(self._model, saved["flags"])
         if saved["remade"]:
             self._model.make_train_function(force=True)

@@ -213,7 +213,7 @@ class Training:
         if run is None or run.callbacks is not None or callbacks.model is not run.model:
             begin()
             return
-        run.callbacks = callbacks
+        run.use_callbacks(callbacks)
         if self.session.settings.find_nan_step:
             run.silenced = nan_trace.silence(callbacks.callbacks)
         self._publish_plan(run)

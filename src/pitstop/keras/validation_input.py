@@ -32,7 +32,11 @@ VALIDATION_TENSOR = "validation/iterator"
 
 
 class ValidationInput:
-    """Follows the validation data of one `fit`."""
+    """Follows the validation data of one `fit`.
+
+    Attributes:
+        data: what each validation reads from: the inputs alone of a tuple.
+    """
 
     def __init__(self, data: Any, planned: int = 1) -> None:
         """Nothing has been read yet.
@@ -42,16 +46,16 @@ class ValidationInput:
             planned: how many times it is going to be read.
         """
         self._planned = planned
-        self._data = data
+        self.data = data[0] if isinstance(data, tuple | list) and data else data
         self._created = 0
         self._left: Any = None
         self._saved_state = b""
-        self._shuffles = RepeatedShuffles(data, in_parts=True)
+        self._shuffles = RepeatedShuffles(self.data, in_parts=True)
 
     @property
     def level(self) -> Exactness:
         """How exactly the order in which it is read can be brought back."""
-        if hasattr(self._data, "__next__"):
+        if hasattr(self.data, "__next__"):
             return _READ_AHEAD
         # The order of its shuffles may not even be repeatable without an interruption.
         raced = self._shuffles.are_raced(max(self._created, self._planned))
@@ -71,7 +75,7 @@ class ValidationInput:
     @property
     def begins_by_reading(self) -> bool:
         """Whether the first validation, which is over, has read the data for its form alone."""
-        return bool(self._created) and isinstance(self._data, kinds(*_READ_FOR_THEIR_FORM))
+        return bool(self._created) and isinstance(self.data, kinds(*_READ_FOR_THEIR_FORM))
 
     def capture(self, encoder: Encoder) -> tuple[dict[str, Any], list[HeldTensor]]:
         """The JSON form, and the state of the iterator that was left if there is one."""
@@ -89,18 +93,18 @@ class ValidationInput:
         """Brings the validation data to where it was."""
         self._created = saved["created"]
         self._saved_state = bytes(tensors.get(VALIDATION_TENSOR, b""))
-        if isinstance(self._data, tf.data.Dataset):
+        if isinstance(self.data, tf.data.Dataset):
             self._restore_shuffles()
 
     def _restore_shuffles(self) -> None:
         if not self._saved_state:
             for _ in range(self._created):
-                iter(self._data)
+                iter(self.data)
             return
-        fresh = FreshIterator.of(iter(self._data))
+        fresh = FreshIterator.of(iter(self.data))
         input_state.restore_iterator(
-            fresh, self._saved_state, self._created, lambda: iter(self._data)
+            fresh, self._saved_state, self._created, lambda: iter(self.data)
         )
 
     def _reads_tensors(self) -> bool:
-        return self._left is not None and isinstance(self._data, tf.data.Dataset)
+        return self._left is not None and isinstance(self.data, tf.data.Dataset)
