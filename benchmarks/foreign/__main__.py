@@ -16,7 +16,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from benchmarks.foreign.drilled import Bench, Drilled
+from benchmarks.foreign.drilled import SEARCH, Bench, Drilled
 from benchmarks.foreign.notebook import KINDS, script_of
 from benchmarks.foreign.small_data import write_data_sets
 from benchmarks.foreign.small_downloads import write_downloads
@@ -34,7 +34,10 @@ def main() -> None:
     write_data_sets(data / "home", options.samples)
     write_downloads(data / "downloads", options.samples)
     (data / "here").symlink_to(data / "downloads")
-    with forking("tensorflow", "keras") as python, forking("pitstop.cli.main") as tools:
+    with (
+        forking("tensorflow", "keras", PYTHONPATH=SEARCH) as python,
+        forking("pitstop.cli.main") as tools,
+    ):
         pitstop = (tools, str(COMMAND))
         bench = Bench(
             base, data, options.samples, (python,), pitstop, options.packages, options.step

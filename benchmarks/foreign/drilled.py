@@ -20,6 +20,8 @@ from tests.integration.supervisor import launch
 SEEDED = Path(__file__).with_name("seeded_script.py")
 LONGEST_SECONDS = 250.0
 WORK = "work"
+SEARCH = os.pathsep.join(map(str, (launch.SOURCE, launch.SOURCE.parent)))
+"""Without what the integration tests leave out: scripts may import it."""
 
 Words = tuple[str, ...]
 Interruption = Callable[[subprocess.Popen[bytes], Path], None]
@@ -90,7 +92,9 @@ class Bench:
         """All attempts; the last one ended by itself."""
         first = (f"--every={max(1, self.step // 4)}steps", f"--die-at-step={self.step}")
         ended = [self._call(name, "interrupted", *self._supervised(*first), *command)]
-        for interruption in (_stopped(seconds / 2), _killed(seconds / 3), _left_alone):
+        stop = _signalled(seconds / 2, "supervisor_pid", signal.SIGTERM)
+        kill = _signalled(seconds / 3, "trainer_pid", signal.SIGKILL)
+        for interruption in (stop, kill, _left_alone):
             if ended[-1].code in {0, 1, 2}:
                 break
             words = (*self._supervised(), *command)
@@ -120,7 +124,7 @@ class Bench:
             process = subprocess.Popen(
                 words,
                 cwd=folder / WORK,
-                env={**launch.environment(), **self._environment(folder)},
+                env={**os.environ, **self._environment(folder)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -134,6 +138,7 @@ class Bench:
         if not home.exists():
             shutil.copytree(self.data / "home", home)
         return {
+            "PYTHONPATH": SEARCH,
             "HOME": os.fspath(home),
             "MPLBACKEND": "agg",
             "MPLCONFIGDIR": os.fspath(self.data / "matplotlib"),
@@ -148,27 +153,21 @@ def _left_alone(process: subprocess.Popen[bytes], _folder: Path) -> None:
     _wait(process, LONGEST_SECONDS)
 
 
-def _stopped(seconds: float) -> Interruption:
-    """SIGTERM to `pitstop run`, after so long."""
+def _signalled(seconds: float, name: str, number: signal.Signals) -> Interruption:
+    """A signal to `pitstop run` or to the script, after so long.
 
-    def stop(process: subprocess.Popen[bytes], folder: Path) -> None:
+    Args:
+        seconds: from the start of the attempt.
+        name: of the process' number in the event of its start.
+        number: of the signal.
+    """
+
+    def interrupt(process: subprocess.Popen[bytes], folder: Path) -> None:
         if _outlasts(process, seconds):
-            process.terminate()
+            os.kill(getattr(launch.last(folder, AttemptStarted), name), number)
             _left_alone(process, folder)
 
-    return stop
-
-
-def _killed(seconds: float) -> Interruption:
-    """SIGKILL to the script, after so long."""
-
-    def kill(process: subprocess.Popen[bytes], folder: Path) -> None:
-        if _outlasts(process, seconds):
-            pid = launch.last(folder, AttemptStarted).trainer_pid
-            os.kill(pid, signal.SIGKILL)
-            _left_alone(process, folder)
-
-    return kill
+    return interrupt
 
 
 def _outlasts(process: subprocess.Popen[bytes], seconds: float) -> bool:

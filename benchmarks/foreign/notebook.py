@@ -23,7 +23,7 @@ def script_of(source: Path, epochs: int) -> str:
         cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
         text = "\n\n".join(_statements("".join(cell["source"])) for cell in cells) + "\n"
     elif source.suffix == ".md":
-        text = "\n".join(_FENCED.findall(text))
+        text = "\n".join(map(_statements, _FENCED.findall(text)))
     return _SIZE.sub(lambda found: _bounded(found, epochs), text)
 
 

@@ -63,7 +63,9 @@ def _write_sentences(folder: Path, samples: int) -> None:
         count = samples + samples // 6
         y = source.integers(0, classes, count)
         x = np.empty(count, object)
-        x[:] = [[*source.integers(4, WORDS, SENTENCE).tolist(), 4 + int(each)] for each in y]
+        for number, kind in enumerate(y):
+            length = SENTENCE + int(source.integers(0, 20))
+            x[number] = [*source.integers(4, WORDS, length).tolist(), 4 + int(kind)]
         path = folder / f"{name}.npz"
         if name == "reuters":
             np.savez(path, x=x, y=y)

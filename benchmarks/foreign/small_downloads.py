@@ -44,6 +44,7 @@ def write_downloads(folder: Path, samples: int) -> None:
         for number in range(max(8, samples // 20))
     }
     _write_tar(folder / "flower_photos.tgz", pictures)
+    (folder / "592px-Red_sunflower.jpg").write_bytes(_picture(source, 3))
 
 
 def _write_tables(folder: Path, source: np.random.Generator, samples: int) -> None:
