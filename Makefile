@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE :=
 AGAIN := $(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none -m "not torture" tests/integration
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-all test-fast test-rest test-unit lint bench faults test-peers fuzz torture compat clean
+.PHONY: help venv demo docs test test-all test-fast test-rest test-unit lint bench faults test-peers fuzz torture compat clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -55,6 +55,10 @@ bench: $(READY)  ## Measure what Pitstop costs a training run, beside other ways
 	$(BIN)/python benchmarks/durable.py
 	$(BIN)/python benchmarks/saving.py
 	$(BIN)/python benchmarks/side_by_side.py
+
+docs: $(READY)  ## Build the site of the documentation in build/site
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --site-dir build/site
 
 faults: $(READY)  ## Inject faults, and count who can tell what they were (as root; half an hour)
 	$(BIN)/python -m benchmarks.faults
