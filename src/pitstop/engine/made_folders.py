@@ -1,15 +1,24 @@
-"""Folders that the script makes: one named by the time or by chance is another one each time."""
+"""Folders that the script makes: one named by the time or by chance is another one each time.
+
+One that an earlier attempt has made is there when the script runs again from its top: it may make
+it again, as if there had been no interruption, and nothing in it changes.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import json
 import os
 import re
 import sys
 import types
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+FOLDERS_FILE = "folders.jsonl"
+"""Its name in the folder of an attempt: the folders that the script has made, one in each line."""
 _MOST_FOLDERS = 64
 _OWN = str(Path(__file__).parents[1]) + os.sep
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
@@ -31,21 +40,69 @@ class MadeFolders:
 
     def __init__(self) -> None:
         self._paths: dict[str, None] = {}
+        self._file: Path | None = None
+        self._earlier: set[str] = set()
 
     @property
     def paths(self) -> list[str]:
         """Absolute, in the order in which they were made."""
         return list(self._paths)
 
-    def watch(self) -> None:
+    def watch(self, attempt_dir: Path | None = None) -> None:
+        """From now on.
+
+        Args:
+            attempt_dir: the folder of this attempt; None where nobody makes a folder again.
+        """
+        if attempt_dir is not None:
+            self._file = attempt_dir / FOLDERS_FILE
+            self._earlier = set(_made_before(attempt_dir))
+        if self._earlier:
+            os.mkdir = self.made_again(os.mkdir)
         sys.addaudithook(self._hear)
 
+    def made_again(self, original: Callable[..., None]) -> Callable[..., None]:
+        """An `os.mkdir` that makes each folder of an earlier attempt once more."""
+
+        @functools.wraps(original)
+        def mkdir(path: Any, *arguments: Any, **options: Any) -> None:
+            if not self._is_of_earlier(path, sys._getframe(1)):
+                original(path, *arguments, **options)
+
+        return mkdir
+
+    def _is_of_earlier(self, path: Any, caller: types.FrameType) -> bool:
+        if not isinstance(path, str | os.PathLike) or not _is_asked_by_script(caller):
+            return False
+        folder = Path(path).absolute()
+        if str(folder) not in self._earlier or not folder.is_dir():
+            return False
+        self._earlier.discard(str(folder))
+        self._note(folder)
+        return True
+
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event != "os.mkdir" or len(self._paths) >= _MOST_FOLDERS:
+        if event != "os.mkdir":
             return
         path, _, folder_fd = arguments
         if isinstance(path, str) and folder_fd == -1 and _is_asked_by_script(sys._getframe(1)):
-            self._paths[str(Path(path).absolute())] = None
+            self._note(Path(path).absolute())
+
+    def _note(self, folder: Path) -> None:
+        if len(self._paths) >= _MOST_FOLDERS:
+            return
+        self._paths[str(folder)] = None
+        # One that is there was made by somebody else, and making it fails.
+        if self._file is not None and not folder.exists():
+            with contextlib.suppress(OSError), self._file.open("a") as file:
+                file.write(json.dumps(str(folder)) + "\n")
+
+
+def _made_before(attempt_dir: Path) -> Iterator[str]:
+    """The folders that the script made in earlier attempts of the run."""
+    for file in attempt_dir.parent.glob(f"*/{FOLDERS_FILE}"):
+        with contextlib.suppress(OSError, ValueError):
+            yield from map(json.loads, file.read_text().splitlines())
 
 
 MADE = MadeFolders()

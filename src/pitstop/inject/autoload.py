@@ -11,8 +11,10 @@ import functools
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -220,7 +222,9 @@ def install(socket_path: str, also: Mapping[str, Callable[[], None]] | None = No
     `also`: other modules that are waited for, and what is done when they are there.
     """
     earlier_files.READ.watch()
-    made_folders.MADE.watch()
+    # `ENV_STACKS` by its value: its module is not loaded in every process of the run.
+    stacks_path = os.environ.get("PITSTOP_STACKS")
+    made_folders.MADE.watch(Path(stacks_path).parent if stacks_path else None)
     autoload = _Autoload(socket_path)
     calls: dict[str, Callable[[], None]] = dict(also or {})
     calls |= {name: functools.partial(autoload.imported, name) for name in _FRAMEWORKS}
