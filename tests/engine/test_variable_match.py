@@ -51,6 +51,22 @@ def test_names_decide_where_the_order_is_another() -> None:
     assert (takers(found), found.reordered) == ([1, 0, 2], True)
 
 
+def test_a_checkpoint_that_is_restored_by_now_makes_its_counter_earlier() -> None:
+    before = saved("Variable", "Variable", "total", "total", "save_counter", owned=False)
+    now = present("Variable", "save_counter", "Variable", "total", "total", owned=False)
+    found = match(before, now)
+    assert (sorted(takers(found)), found.reordered) == ([0, 1, 2, 3, 4], False)
+    by_saved = {item.index: index for item, index in found.pairs}
+    assert by_saved == {0: 0, 1: 2, 2: 3, 3: 4, 4: 1}
+
+
+def test_others_than_counters_that_come_earlier_are_refused() -> None:
+    before = saved("Variable", "Variable", "other", "save_counter", owned=False)
+    now = present("other", "save_counter", "Variable", "Variable", owned=False)
+    with pytest.raises(ResumeRefused, match="several are called Variable"):
+        match(before, now)
+
+
 def test_a_model_that_was_loaded_lacks_its_name_in_front() -> None:
     before = saved("m/dense/kernel", "m/head/kernel", "adam/iteration", "adam/m_dense_kernel_v")
     now = present("adam/iteration", "adam/dense_kernel_v", "dense/kernel", "head/kernel")

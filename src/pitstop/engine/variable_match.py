@@ -19,6 +19,8 @@ from pitstop.errors import ResumeRefused
 _REMEDY = "Undo the change, start over with --new, or restore what fits with --force."
 _SEPARATORS = re.compile("[/_]")
 _PARTS = (True, False)
+_SAVE_COUNTER = "save_counter"
+"""Of a `tf.train.Checkpoint`, which makes it when it first saves; or restores, which is earlier."""
 _SHOWN = 3
 _Numbers = tuple[int, ...]
 
@@ -174,7 +176,7 @@ def _by_name(saved: Sequence[SavedVariable], present: Sequence[PresentVariable])
         all(is_same(*pair) for pair in in_turn) or _renumbered(in_turn)
     ):
         return VariableMatch(tuple((item, each.index) for item, each in in_turn))
-    if nested := _of_one_model(saved, present):
+    if nested := _of_one_model(saved, present) or _but_for_save_counters(saved, present):
         return nested
     once = _once(item.path for item in saved) & _once(each.path for each in present)
     by_path = {each.path: each for each in present if each.path in once}
@@ -204,6 +206,24 @@ def _of_one_model(
             pairs = tuple(zip(before.values(), takers, strict=True))
             return VariableMatch(pairs, reordered=takers != sorted(takers))
     return None
+
+
+def _but_for_save_counters(
+    saved: Sequence[SavedVariable], present: Sequence[PresentVariable]
+) -> VariableMatch | None:
+    """The same order, but for the counters of checkpoints that the script restores by now."""
+    others = [each for each in saved if each.path != _SAVE_COUNTER]
+    if len(others) == len(saved):
+        return None
+    left = [each for each in present if each.path != _SAVE_COUNTER]
+    in_turn = list(zip(others, left, strict=False))
+    if len(others) != len(left) or not all(is_same(*pair) for pair in in_turn):
+        return None
+    counters = [each for each in saved if each.path == _SAVE_COUNTER]
+    takers = [each for each in present if each.path == _SAVE_COUNTER]
+    pairs = (*in_turn, *zip(counters, takers, strict=False))
+    found = tuple((item, each.index) for item, each in pairs)
+    return VariableMatch(found, tuple(counters[len(takers) :]))
 
 
 def _without(first: str, path: str) -> str:
@@ -273,6 +293,12 @@ def check_fits(item: SavedVariable, variable: PresentVariable) -> None:
 
 
 def changed(item: SavedVariable, now: PresentVariable) -> ResumeRefused:
+    if item.label == now.label:
+        return ResumeRefused(
+            f"The script creates its variables in another order than before, and several are called "
+            f"{item.label}: nothing tells which is which.",
+            _REMEDY,
+        )
     return ResumeRefused(
         f"The model changed: variable {item.index} was {item.label} and is now {now.label}.",
         _REMEDY,
