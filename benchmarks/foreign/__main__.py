@@ -34,13 +34,23 @@ def main() -> None:
     write_data_sets(data / "home", options.samples)
     write_downloads(data / "downloads", options.samples)
     (data / "here").symlink_to(data / "downloads")
+    packages, variables = ["tensorflow", "keras"], {}
+    if options.legacy:
+        packages, variables = [*packages, "tf_keras"], {"TF_USE_LEGACY_KERAS": "1"}
     with (
-        forking("tensorflow", "keras", PYTHONPATH=SEARCH) as python,
+        forking(*packages, PYTHONPATH=SEARCH) as python,
         forking("pitstop.cli.main") as tools,
     ):
         pitstop = (tools, str(COMMAND))
         bench = Bench(
-            base, data, options.samples, (python,), pitstop, options.packages, options.step
+            base,
+            data,
+            options.samples,
+            (python,),
+            pitstop,
+            options.packages,
+            options.step,
+            variables,
         )
         rows = [_drilled(bench, path, options.epochs) for path in chosen]
     counts = Counter(row.outcome for row in rows)
@@ -60,6 +70,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--samples", type=int, default=256, help="of each data set to train on")
     parser.add_argument("--epochs", type=int, default=3, help="the most of them, where it is said")
     parser.add_argument("--packages", type=Path, help="a folder of what else they import")
+    parser.add_argument("--legacy", action="store_true", help="tf.keras is Keras 2")
     parser.add_argument("--only", nargs="*", default=[], help="names without their endings")
     return parser.parse_args()
 

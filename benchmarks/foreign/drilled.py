@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,6 +58,7 @@ class Bench:
         pitstop: what `pitstop` is called by.
         packages: a folder of what else scripts import.
         step: where the script is killed first.
+        variables: more of the environment.
     """
 
     base: Path
@@ -67,6 +68,7 @@ class Bench:
     pitstop: Words
     packages: Path | None
     step: int
+    variables: Mapping[str, str]
 
     def drill(self, script: Path) -> Drilled:
         """One script: killed at a step, then stopped, then killed, each time run again."""
@@ -138,6 +140,7 @@ class Bench:
         if not home.exists():
             shutil.copytree(self.data / "home", home)
         return {
+            **self.variables,
             "PYTHONPATH": SEARCH,
             "HOME": os.fspath(home),
             "MPLBACKEND": "agg",

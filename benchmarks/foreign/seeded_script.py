@@ -24,9 +24,9 @@ import tensorflow as tf
 from keras.src.backend import config
 from keras.src.utils import file_utils
 
-SHOWN = (int, float, str, np.ndarray, np.generic, list, tuple, dict)
-TRAINED = (tf.Module, keras.Layer, keras.Optimizer, keras.callbacks.History)
-CIFAR = (keras.datasets.cifar10, keras.datasets.cifar100)
+SHOWN = (int, float, np.ndarray, np.generic, list, tuple, dict)
+TRAINED = (tf.Module, keras.Layer, keras.Optimizer)
+CIFAR = ("cifar10", "cifar100")
 
 
 def main() -> None:
@@ -58,15 +58,21 @@ def _call_keras_by_its_old_name() -> None:
 
 
 def _serve_small_data() -> None:
+    datasets = keras.datasets
     # The small data sets have other checksums than the real ones.
     file_utils.validate_file = lambda *_arguments, **_options: True
+    if os.environ.get("TF_USE_LEGACY_KERAS"):
+        import tf_keras  # type: ignore[import-untyped]
+
+        datasets = tf_keras.datasets
+        tf_keras.src.utils.data_utils.validate_file = file_utils.validate_file
     # The interpreter that was forked has read it from its own home.
     config._KERAS_DIR = str(Path.home() / ".keras")
     setattr(urllib.request, "urlopen", _urlopen)  # noqa: B010
     samples = int(os.environ["FOREIGN_SAMPLES"])
     # The loaders of these know the true sizes.
-    for number, module in enumerate(CIFAR):
-        module.load_data = lambda *_, classes=10 ** (number + 1): tuple(
+    for number, name in enumerate(CIFAR):
+        getattr(datasets, name).load_data = lambda *_, classes=10 ** (number + 1): tuple(
             _small_cifar(count, classes) for count in (samples, samples // 6)
         )
 
@@ -96,8 +102,12 @@ def _finals(namespace: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
     for name, value in sorted(namespace.items()):
         if name.startswith("_") or "time" in name:
             continue
-        if isinstance(value, (*SHOWN, *TRAINED)) and not isinstance(value, str):
+        if isinstance(value, (*SHOWN, *TRAINED)) or _is_history(value):
             yield name, _text(value)
+
+
+def _is_history(value: Any) -> bool:
+    return type(value).__name__ == "History"
 
 
 def _text(value: Any) -> bytes:
@@ -105,7 +115,7 @@ def _text(value: Any) -> bytes:
 
 
 def _carried(value: Any) -> Any:
-    if isinstance(value, keras.callbacks.History):
+    if _is_history(value):
         return [value.epoch, value.history]
     if isinstance(value, TRAINED):
         return [_carried(np.asarray(each)) for each in value.variables]

@@ -295,8 +295,8 @@ def check_fits(item: SavedVariable, variable: PresentVariable) -> None:
 def changed(item: SavedVariable, now: PresentVariable) -> ResumeRefused:
     if item.label == now.label:
         return ResumeRefused(
-            f"The script creates its variables in another order than before, and several are called "
-            f"{item.label}: nothing tells which is which.",
+            "The script creates its variables in another order than before, and several are "
+            f"called {item.label}: nothing tells which is which.",
             _REMEDY,
         )
     return ResumeRefused(
