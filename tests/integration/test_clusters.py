@@ -24,7 +24,8 @@ from pitstop.events import (
 )
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.store.run_folder import OUTPUT_FILE
-from tests.integration.keras_run import KerasRun, Started
+from tests.integration.keras_run import Started
+from tests.integration.member import Member
 from tests.integration.supervisor import launch
 
 TASKS = ("ps", "worker", "chief")
@@ -37,16 +38,6 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root"),
     pytest.mark.timeout(300),
 ]
-
-
-@dataclass(frozen=True)
-class Member(KerasRun):
-    """One task; its supervisor runs in the network as well."""
-
-    network: tuple[str, ...] = ()
-
-    def start(self, *more: str) -> Started:
-        return launch.start(self.folder, *self.words(*more), before=self.network, **self.variables)
 
 
 @dataclass(frozen=True)
@@ -129,54 +120,6 @@ def test_a_stop_of_any_member_stops_all(tmp_path: Path, network: tuple[str, ...]
         assert not run.events(StopDeadlinePassed)
         assert not [each for each in run.events(Notice) if each.code.startswith("no_training")]
         assert cluster.causes(kind)[0] == "stop_requested"
-
-
-def session(folder: Path, *arguments: str, network: tuple[str, ...] = ()) -> Member:
-    """A MonitoredTrainingSession, whose checkpoints lie beside the folder of its run."""
-    folder.mkdir()
-    words = (str(folder.parent / "saved"), *arguments)
-    variables = {"HOME": str(folder.parent)}
-    return Member(folder, "monitored_session.py", words, environment=variables, network=network)
-
-
-def said(run: KerasRun, attempt: int = 1) -> list[str]:
-    output = run.folder / "run" / "attempts" / str(attempt) / OUTPUT_FILE
-    return output.read_text().splitlines() if output.exists() else []
-
-
-def saved_steps(folder: Path) -> set[int]:
-    return {int(path.stem.rpartition("-")[2]) for path in (folder / "saved").glob("*.index")}
-
-
-def test_a_session_that_saves_itself_does_so_when_it_is_stopped(tmp_path: Path) -> None:
-    run = session(tmp_path / "run", "100")
-    first = run.start()
-    launch.until(lambda: any("trains" in line for line in said(run)))
-    assert run.status()["phase"] == "monitored_session"
-    assert run.pitstop("stop").returncode == 0
-    assert launch.finish(first).returncode == EXIT_STOPPED
-    assert run.status()["state"] == "stopped"
-    last = max(saved_steps(tmp_path))
-    assert f"trains {last}" in said(run)[-3:]
-    assert not any("ends" in line for line in said(run))
-    assert run.attempt().returncode == 0
-    again = said(run, attempt=2)
-    assert f"begins at {last}" in again
-    assert "ends at 100" in again
-
-
-@pytest.mark.torture
-def test_the_workers_of_a_session_stop_before_its_chief_saves(
-    tmp_path: Path, network: tuple[str, ...]
-) -> None:
-    tasks = (("ps", "0"), ("worker", "0"), ("worker", "1"))
-    runs = [session(tmp_path / "-".join(task), "100000", *task, network=network) for task in tasks]
-    processes = [run.start() for run in runs]
-    launch.until(lambda: all(any("trains" in each for each in said(run)) for run in runs[1:]))
-    assert runs[2].pitstop("stop").returncode == 0
-    assert [launch.finish(each).returncode for each in processes] == [EXIT_STOPPED] * 3
-    done = [int(line.split()[1]) for run in runs[1:] for line in said(run) if "trains" in line]
-    assert max(saved_steps(tmp_path)) >= max(done)
 
 
 def test_servers_end_when_the_chief_is_lost(tmp_path: Path, network: tuple[str, ...]) -> None:

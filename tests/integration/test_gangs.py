@@ -26,8 +26,8 @@ from pitstop.events import (
 )
 from pitstop.exit_codes import EXIT_STOPPED
 from tests.integration.keras_run import Started
+from tests.integration.member import Member
 from tests.integration.supervisor import launch
-from tests.integration.test_clusters import Member
 
 PORTS = (7201, 7202)
 SCRIPT = Path(__file__).parent / "scripts" / "gang_member.py"

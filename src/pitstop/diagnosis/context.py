@@ -18,6 +18,7 @@ from pitstop.events import (
     JobState,
     LevelKnown,
     RoleTaken,
+    ScriptSaved,
     TrainerConnected,
 )
 
@@ -79,6 +80,9 @@ def _context(evidence: Evidence) -> tuple[EvidenceItem, ...]:
         items.append(EvidenceItem("progress", f"last seen at {place}{phase}"))
     if committed:
         text = f"step {committed.step:,} is saved ({committed.reason}): {committed.path}"
+        items.append(EvidenceItem("checkpoint", text))
+    if saved := evidence.last(ScriptSaved):
+        text = f"the script has saved step {saved.step:,} itself, in {saved.folder}"
         items.append(EvidenceItem("checkpoint", text))
     failed, damaged = evidence.last(CheckpointFailed), evidence.last(CheckpointQuarantined)
     if failed:

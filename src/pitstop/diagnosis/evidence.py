@@ -26,6 +26,7 @@ from pitstop.events import (
     JsonValue,
     Restored,
     ResumeChosen,
+    ScriptSaved,
     StopRequested,
     TrainerConnected,
     TrainerExited,
@@ -202,7 +203,8 @@ class Evidence:
     @cached_property
     def checkpoint_step(self) -> int | None:
         """Step of the newest checkpoint, of this attempt or the one it started from."""
-        committed, ended = self.last(CheckpointCommitted), self.last(AttemptEnded)
+        committed = self.last(CheckpointCommitted) or self.last(ScriptSaved)
+        ended = self.last(AttemptEnded)
         chosen = self.last(ResumeChosen)
         if committed:
             return committed.step

@@ -28,6 +28,7 @@ from pitstop.events.checkpoints import (
     CheckpointQuarantined,
     CheckpointUploaded,
     NonFiniteWeights,
+    ScriptSaved,
     UploadFailed,
     UploadGivenUp,
 )

@@ -30,6 +30,18 @@ class CheckpointCommitted(Event):
 
 
 @record
+class ScriptSaved(Event):
+    """The script has saved a checkpoint of its own, from which it goes on by itself.
+
+    step: its global step.
+    folder: of the script's.
+    """
+
+    step: int
+    folder: str
+
+
+@record
 class CheckpointFailed(Event):
     """A checkpoint could not be written; the ones before it are intact."""
 

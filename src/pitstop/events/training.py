@@ -30,7 +30,7 @@ class InstrumentationUnavailable(Event):
     remedy: str = ""
 
 
-LOOPS = ("custom loop", "recorded loop")
+LOOPS = ("custom loop", "recorded loop", "monitored session")
 
 
 @record

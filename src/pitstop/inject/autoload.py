@@ -22,7 +22,6 @@ from pitstop.engine import earlier_files, made_folders
 
 if TYPE_CHECKING:
     from pitstop.engine.session import Session
-    from pitstop.engine.stop_wait import StopWait
     from pitstop.errors import UnsupportedVersion
     from pitstop.replay.recorder import Recorder
 
@@ -148,7 +147,7 @@ class _Autoload:
         with contextlib.suppress(UnsupportedVersion):  # said when Keras comes
             private.check()
             variables.REGISTRY.install()
-            self._recorder = install.watch_functions(variables.REGISTRY, self._open_session)
+            self._recorder = install.watch_functions(variables.REGISTRY, self.open_session)
 
     def take(self, role: str, cluster: Mapping[str, Any], task: str) -> None:
         """This process takes a role in a cluster."""
@@ -157,16 +156,10 @@ class _Autoload:
         cluster_role.take(self._socket_path, role, cluster, task)
 
     def serve(self) -> int | None:
-        """Waits until this server may end."""
+        """Waits until this process may end."""
         from pitstop.engine import cluster_role
 
         return cluster_role.serve(self._socket_path)
-
-    def watch_stop(self) -> StopWait:
-        """Begins to wait for a request to stop."""
-        from pitstop.engine.stop_wait import StopWait
-
-        return StopWait(self._socket_path)
 
     def _install_keras(self, package: str) -> None:
         from pitstop.errors import UnsupportedVersion
@@ -184,7 +177,8 @@ class _Autoload:
             if self._recorder is not None:
                 install.watch_models(self._recorder, hooks.TRAINER, hooks.APPLIES)
 
-    def _open_session(self) -> Session | None:
+    def open_session(self) -> Session | None:
+        """The session of this process; None where another one trains, or its loop has its own."""
         from pitstop.engine import process_session
         from pitstop.errors import PeerFault
         from pitstop.replay.orders import refuse_orders

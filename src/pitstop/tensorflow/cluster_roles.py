@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import tensorflow as tf
 
 from pitstop.tensorflow import monitored_sessions
-from pitstop.tensorflow.monitored_sessions import AwaitedStop
+from pitstop.tensorflow.session_course import Supervisor
 
 _SERVER = "distribute.Server"
 _MULTI_WORKER = (
@@ -18,21 +18,7 @@ _MULTI_WORKER = (
     "distribute.experimental.MultiWorkerMirroredStrategy",
 )
 _COORDINATOR = "distribute.coordinator.ClusterCoordinator"
-_SESSIONS = ("compat.v1.train.MonitoredSession", "compat.v1.train.SingularMonitoredSession")
 _DATA_SERVERS = ("DispatchServer", "WorkerServer")
-
-
-class Supervisor(Protocol):
-    """Who is told of it."""
-
-    def take(self, role: str, cluster: Mapping[str, Any], task: str) -> None:
-        """This process takes a role in a cluster; both are empty where they are not known."""
-
-    def serve(self) -> int | None:
-        """Waits until this server may end, and gives its exit code; None where nobody can tell."""
-
-    def watch_stop(self) -> AwaitedStop:
-        """Begins to wait for a request to stop."""
 
 
 def watch(supervisor: Supervisor) -> None:
@@ -45,10 +31,7 @@ def watch(supervisor: Supervisor) -> None:
     _wrap(_COORDINATOR, "__init__", functools.partial(_before_coordinator, supervisor))
     for strategy in _MULTI_WORKER:
         _wrap(strategy, "__init__", functools.partial(_after_strategy, supervisor))
-    for session in _SESSIONS:
-        _wrap(session, "__init__", functools.partial(_before_session, supervisor))
-        for method in ("__exit__", "close"):
-            _wrap(session, method, monitored_sessions.leave_session)
+    monitored_sessions.watch(_wrap, supervisor)
     for server in _DATA_SERVERS:
         name = f"data.experimental.service.{server}"
         _wrap(name, "join", functools.partial(_before, supervisor, "server"))
@@ -76,11 +59,6 @@ def _wrap(path: str, method: str, around: Callable[..., Any]) -> None:
 def _before(supervisor: Supervisor, role: str, original: _Call, *args: Any, **kwargs: Any) -> Any:
     supervisor.take(role, {}, "")
     return original(*args, **kwargs)
-
-
-def _before_session(supervisor: Supervisor, original: _Call, *args: Any, **kwargs: Any) -> None:
-    supervisor.take("monitored_session", {}, "")
-    monitored_sessions.open_session(supervisor.watch_stop, original, *args, **kwargs)
 
 
 def _after_server(supervisor: Supervisor, original: _Call, *args: Any, **kwargs: Any) -> None:

@@ -1,98 +1,166 @@
-"""Has a MonitoredSession end in order when the run is asked to stop: it saves itself then.
+"""Watches a MonitoredSession, and closes it in order when the run is asked to stop.
 
-Public names of TensorFlow only.  `tf.compat.v1.train.CheckpointSaverHook` saves at the end of its
-session if the session ends without an exception, so that the loop is ended by `request_stop`, and
-the script is left when the session is closed.
+Public names of TensorFlow only.  Such a session saves itself: its `CheckpointSaverHook` does so at
+the end too, if it ends without an exception.  So a stop closes the session between two steps, and
+leaves the script there.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
-
-class AwaitedStop(Protocol):
-    """Whether the run was asked to stop."""
-
-    @property
-    def exit_code(self) -> int | None:
-        """What the process is to end with; None while nobody asks."""
-
+from pitstop.engine import process_session
+from pitstop.engine.fence import observing
+from pitstop.events import ScriptSaved
+from pitstop.tensorflow.session_course import Keeping, SessionCourse, Supervisor, keeping
 
 _Call = Callable[..., Any]
-_hooks: WeakKeyDictionary[Any, _StopHook] = WeakKeyDictionary()
+_SAVER = "compat.v1.train.CheckpointSaverHook"
+_SESSIONS = ("compat.v1.train.MonitoredSession", "compat.v1.train.SingularMonitoredSession")
+
+_folders: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+"""Where each CheckpointSaverHook saves."""
+_courses: WeakKeyDictionary[Any, SessionCourse] = WeakKeyDictionary()
+"""Of each session."""
 
 
-class _StopHook(tf.compat.v1.train.SessionRunHook):
-    """Ends the loop of a session behind the step under way.
+class _SaveListener(tf.compat.v1.train.CheckpointSaverListener):
+    """Hears of the checkpoints that the script saves."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    @observing()
+    def after_save(self, _session: Any, global_step_value: Any) -> None:
+        """Part of the protocol of listeners."""
+        session = process_session.current()
+        if session is not None:
+            session.report(ScriptSaved(int(global_step_value), self._folder))
+
+
+class _CourseHook(tf.compat.v1.train.SessionRunHook):
+    """Reads the global step behind each run of a session."""
+
+    def __init__(self, course: SessionCourse) -> None:
+        self._course = course
+        self._global_step: Any = None
+
+    @observing()
+    def begin(self) -> None:
+        """Part of the protocol of hooks, like all that follow."""
+        self._global_step = tf.compat.v1.train.get_global_step()
+
+    @observing()
+    def after_create_session(self, session: Any, _coordinator: Any) -> None:
+        self._course.created(self._read(session))
+
+    def before_run(self, _run_context: Any) -> Any:
+        return (
+            None
+            if self._global_step is None
+            else tf.compat.v1.train.SessionRunArgs(self._global_step)
+        )
+
+    @observing()
+    def after_run(self, _run_context: Any, run_values: Any) -> None:
+        self._course.ran(None if self._global_step is None else int(run_values.results))
+
+    @observing()
+    def end(self, session: Any) -> None:
+        self._course.closing(self._read(session))
+
+    def _read(self, session: Any) -> int | None:
+        return None if self._global_step is None else int(session.run(self._global_step))
+
+
+def watch(wrap: Callable[[str, str, _Call], None], supervisor: Supervisor) -> None:
+    """Watches all sessions from now on.
 
     Args:
-        watch_stop: begins to wait for a stop, once the session is there: a worker may wait half a
-            minute for its chief, and has nothing to end in order before that.
+        wrap: has a function called in the place of a method, with the method first.
+        supervisor: of this process.
     """
 
-    def __init__(self, watch_stop: Callable[[], AwaitedStop]) -> None:
-        self._watch_stop = watch_stop
-        self._stop: AwaitedStop | None = None
+    def begin(original: _Call, session: Any, *args: Any, **kwargs: Any) -> None:
+        _open(supervisor, original, session, *args, **kwargs)
 
-    @property
-    def exit_code(self) -> int | None:
-        """What the process is to end with; None while nobody asks."""
-        return self._stop.exit_code if self._stop else None
-
-    def after_create_session(self, _session: Any, _coordinator: Any) -> None:
-        """Part of the protocol of hooks."""
-        self._stop = self._stop or self._watch_stop()
-
-    def after_run(self, run_context: Any, _run_values: Any) -> None:
-        """Part of the protocol of hooks."""
-        if self.exit_code is not None:
-            run_context.request_stop()
+    wrap(_SAVER, "__init__", _listen)
+    for session in _SESSIONS:
+        wrap(session, "__init__", begin)
+        wrap(session, "should_stop", _should_stop)
+        for method in ("run", "run_step_fn"):
+            wrap(session, method, _run)
+        for method in ("close", "__exit__"):
+            wrap(session, method, _close)
 
 
-def open_session(
-    watch_stop: Callable[[], AwaitedStop], original: _Call, session: Any, *args: Any, **kwargs: Any
-) -> None:
-    """In the place of `__init__`: a session that is saved, by itself or by its chief, gets a hook.
-
-    Args:
-        watch_stop: begins to wait for a stop.
-        original: the constructor.
-        session: what is constructed.
-        args: of the constructor.
-        kwargs: of the constructor.
-    """
-    try:
-        call = inspect.signature(original).bind(session, *args, **kwargs)
-    except TypeError:
-        # The script's own mistake, which the constructor tells in its own words.
-        original(session, *args, **kwargs)
-        return
-    hooks = list(call.arguments.get("hooks") or ())
-    if _is_saved(hooks, call.arguments.get("session_creator")):
-        hook = _hooks[session] = _StopHook(watch_stop)
-        call.arguments["hooks"] = [*hooks, hook]
-    original(*call.args, **call.kwargs)
+def _listen(original: _Call, hook: Any, *args: Any, **kwargs: Any) -> None:
+    """In the place of the constructor of a CheckpointSaverHook."""
+    if (call := _bound(original, hook, *args, **kwargs)) is not None:
+        folder = _folders[hook] = str(call.arguments.get("checkpoint_dir"))
+        listeners = call.arguments.get("listeners") or ()
+        call.arguments["listeners"] = [*listeners, _SaveListener(folder)]
+        args, kwargs = call.args[1:], call.kwargs
+    original(hook, *args, **kwargs)
 
 
-def leave_session(original: _Call, session: Any, *args: Any) -> Any:
-    """In the place of `__exit__` and `close`: leaves the script of a session that was stopped.
+def _open(supervisor: Supervisor, original: _Call, session: Any, *args: Any, **kwargs: Any) -> None:
+    """In the place of the constructor of a session."""
+    supervisor.take("monitored_session", {}, "")
+    call = _bound(original, session, *args, **kwargs)
+    opened = supervisor.open_session() if call is not None else None
+    if call is not None and opened is not None:
+        hooks = list(call.arguments.get("hooks") or ())
+        kept = _keeping(hooks, call.arguments.get("session_creator"))
+        course = _courses[session] = SessionCourse(opened, kept, supervisor)
+        call.arguments["hooks"] = [*hooks, _CourseHook(course)]
+        args, kwargs = call.args[1:], call.kwargs
+    original(session, *args, **kwargs)
 
-    Raises:
-        SystemExit: it was.
-    """
-    ended = original(session, *args)
-    hook = _hooks.get(session)
-    failed = bool(args) and args[0] is not None and not ended
-    if hook is not None and hook.exit_code is not None and not failed:
-        raise SystemExit(hook.exit_code)
+
+def _should_stop(original: _Call, session: Any) -> Any:
+    course = _courses.get(session)
+    if course is not None and course.left:
+        return True
+    ended = original(session)
+    if course is not None and not ended and course.is_due(asked=True):
+        course.leave(session.close)
     return ended
 
 
-def _is_saved(hooks: Iterable[Any], creator: Any) -> bool:
-    saves = any(isinstance(hook, tf.compat.v1.train.CheckpointSaverHook) for hook in hooks)
-    return saves or isinstance(creator, tf.compat.v1.train.WorkerSessionCreator)
+def _run(original: _Call, session: Any, *args: Any, **kwargs: Any) -> Any:
+    course = _courses.get(session)
+    if course is not None and course.is_due(asked=False):
+        course.leave(session.close)
+    return original(session, *args, **kwargs)
+
+
+def _close(original: _Call, session: Any, *args: Any) -> Any:
+    course = _courses.get(session)
+    if course is not None and course.left:
+        return None
+    ended = original(session, *args)
+    failed = bool(args) and args[0] is not None and not ended
+    if course is not None and not failed:
+        course.closed()
+    return ended
+
+
+def _bound(original: _Call, *args: Any, **kwargs: Any) -> inspect.BoundArguments | None:
+    """The arguments of a call by name; None for a mistake, which the call itself tells."""
+    try:
+        return inspect.signature(original).bind(*args, **kwargs)
+    except TypeError:
+        return None
+
+
+def _keeping(hooks: list[Any], creator: Any) -> Keeping:
+    savers = [hook for hook in hooks if isinstance(hook, tf.compat.v1.train.CheckpointSaverHook)]
+    folder = _folders.get(savers[0], "") if savers else ""
+    by_chief = isinstance(creator, tf.compat.v1.train.WorkerSessionCreator)
+    return keeping(folder, saves=bool(savers), by_chief=by_chief)

@@ -17,6 +17,7 @@ from pitstop.events import (
     ResumeChosen,
     RoleTaken,
     ScriptEnded,
+    ScriptSaved,
     StopRequested,
     TrainerStopped,
 )
@@ -72,3 +73,12 @@ def test_what_is_not_saved_has_saved_nothing_until_there_is_a_checkpoint(reason:
     assert _told(reason).saves_nothing
     assert not _told(reason, TrainerStopped(45, 2, 5, "train")).saves_nothing
     assert not _told(CheckpointCommitted(45, 2, "00000045", 1, 0.1, "stop"), reason).saves_nothing
+
+
+def test_a_session_that_has_saved_goes_on_from_there() -> None:
+    worker = _told(RoleTaken("monitored_session", 7, "worker 1"))
+    assert worker.ends_as_released
+    chief = _told(RoleTaken("monitored_session", 7), ScriptSaved(120, "logs"))
+    assert not chief.ends_as_released
+    assert not chief.saves_nothing
+    assert chief.checkpoint_step == 120

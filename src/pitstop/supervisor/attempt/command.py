@@ -114,7 +114,7 @@ class Command:
             script_ended=attempt_state.script_ended,
             trainer_stopped=attempt_state.trainer_stopped,
             saves_nothing=attempt_state.saves_nothing,
-            released=attempt_state.released if attempt_state.serves else None,
+            released=attempt_state.released if attempt_state.ends_as_released else None,
         )
         usage = self.main.exit.usage if self.main.exit else None
         machine = asdict(self._observer.end(usage, attempt_state.dead_workers))

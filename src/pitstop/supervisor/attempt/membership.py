@@ -105,20 +105,26 @@ class Membership:
     def hands_on(self, event: StopRequested) -> bool:
         """Whether somebody was asked to end in order, so that no signal is needed.
 
-        A member asks its leader.  A training that saves itself is told; where it leads, when the
-        others that train have ended: what they do after its last save would be lost.
+        A member asks its leader.
         """
         follows, attempt_state = self._cluster.follows, self._resources.attempt_state
+        if attempt_state.saves_itself:
+            self._end_session()
         if follows is not None and attempt_state.role and event.source != "cluster":
             follows.propose_stop(event.reason or event.signal or event.source, now=False)
             return True
-        if attempt_state.serves or not self._desk.has_servers:
-            return self._desk.has_released
+        return self._desk.has_released
+
+    def _end_session(self) -> None:
+        """Lets a training that saves itself do so, when the others that train have ended.
+
+        What they did after its last save would be lost.
+        """
         if self._cluster.has_workers:
             self._workers_until_seconds = time.monotonic() + _WORKERS_SECONDS
             self._cluster.end(Release("stopped", EXIT_STOPPED, "the training was stopped"))
-            return True
-        return self._desk.release(EXIT_STOPPED)
+        else:
+            self._desk.release(EXIT_STOPPED)
 
     def finish(self, state: State, exit_code: int) -> Iterator[Occurrence]:
         """Tells the other members how this run ended; who leads waits until they have as well.
@@ -160,13 +166,19 @@ class Membership:
                 yield from self._end(event)
 
     def _lost_store(self, event: Event) -> str:
-        """The parameter server with which variables of this training have gone; or empty."""
-        role = self._resources.attempt_state.role
-        if role is None or role.role != "coordinator":
-            return ""
-        if not isinstance(event, MemberEnded | MemberRestarted):
-            return ""
-        return event.task if Task.parse(event.task).kind == STORES else ""
+        """The parameter server with which variables of this training have gone; or empty.
+
+        A session of TensorFlow's goes on by itself, from its checkpoint, with one that has been
+        started again.
+        """
+        attempt_state = self._resources.attempt_state
+        coordinates = attempt_state.role is not None and attempt_state.role.role == "coordinator"
+        match event:
+            case MemberRestarted() if not coordinates:
+                return ""
+            case MemberRestarted() | MemberEnded() if coordinates or attempt_state.saves_itself:
+                return event.task if Task.parse(event.task).kind == STORES else ""
+        return ""
 
     def _end(self, event: MemberReleased) -> Iterator[Occurrence]:
         if self._resources.attempt_state.serves:

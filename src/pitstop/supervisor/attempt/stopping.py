@@ -61,9 +61,11 @@ class Stopping:
         if event.urgency != "now":
             # A member has asked its leader before, and hears of the stop from there.
             is_new = self._lifecycle.is_calm or event.source == "cluster"
-            unseen = is_new and not self._trainers.watches
-            if unseen and not self._membership.hands_on(event):
-                self._command.forward(event.signal)
+            unseen = not self._trainers.watches
+            if is_new and (unseen or self._resources.attempt_state.saves_itself):
+                told = self._membership.hands_on(event)
+                if unseen and not told:
+                    self._command.forward(event.signal)
             yield Trigger.STOP_GRACEFUL
         else:
             left = is_saving and self._saving.is_overdue

@@ -86,7 +86,8 @@ class TrainerReception:
     def ask_checkpoint(self, name: str = "") -> int | None:
         """Asks for a durable checkpoint; the step completed by then, None if nobody trains."""
         progress = self._resources.beacon.progress()
-        if not self.slot.connected or progress.phase is Phase.STARTING:
+        saves_itself = self._resources.attempt_state.saves_itself
+        if not self.slot.connected or progress.phase is Phase.STARTING or saves_itself:
             return None
         self._resources.beacon.request_checkpoint(name)
         return progress.step

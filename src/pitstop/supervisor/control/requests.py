@@ -43,7 +43,7 @@ from pitstop.supervisor.lifecycle.occurrences import (
 from pitstop.supervisor.processes import family
 from pitstop.supervisor.status.status import SUSPENDED, Status
 
-_NOTHING_TO_SAVE = "No Keras training is under way in this run, so there is nothing to save."
+_NOTHING_TO_SAVE = "No training that Pitstop saves is under way, so there is nothing to save."
 _BEING_NAMED = "Another checkpoint is just being given a name. Try again."
 
 
@@ -129,18 +129,13 @@ class RequestDesk:
         elif isinstance(event, MemberReleased):
             self.release(event.exit_code)
 
-    @property
-    def has_servers(self) -> bool:
-        return bool(self._servers)
-
-    def release(self, exit_code: int) -> bool:
-        """Whether processes were waiting to be told that the training is over for them."""
+    def release(self, exit_code: int) -> None:
+        """Tells the processes that wait for it, or will, that the training is over for them."""
         self._release = ReleaseAnswer(exit_code)
         waited, self._servers = self._servers, []
         for server in waited:
             _reply(server, self._release)
         self.has_released |= bool(waited)
-        return bool(waited)
 
     def forget(self, connection: Connection) -> None:
         self._waiting.pop(connection, None)

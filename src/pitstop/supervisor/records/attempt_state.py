@@ -19,6 +19,7 @@ from pitstop.events import (
     ResumeChosen,
     RoleTaken,
     ScriptEnded,
+    ScriptSaved,
     StopRequested,
     TrainerConnected,
     TrainerStopped,
@@ -33,13 +34,13 @@ class AttemptState:
     """The facts that later decisions and the status need.
 
     Attributes:
-        role: the part of one of its processes in a cluster, which is not saved.
+        role: the part of one of its processes in a cluster.
         released: the leader of its cluster has said that the training is over.
         broken: a member that it trains together with is gone.
         uninstrumented: a process reported that nothing of it can be seen.
         resume_refused: the saved state does not fit the script.
         checkpoint_step: step of the newest durable checkpoint.
-        checkpoint: its folder's name.
+        checkpoint: its folder's name; of a training that saves itself, the script's folder.
         checkpoint_bytes: its size, 0 before the first of the attempt.
         save_seconds: what it took to write, 0 before the first of the attempt.
         dead_workers: process ids of the trainer's children that died unasked.
@@ -72,6 +73,16 @@ class AttemptState:
         return self.role is not None and self.role.role == "server"
 
     @property
+    def saves_itself(self) -> bool:
+        """What runs trains in a session of TensorFlow's, which saves by itself, or not at all."""
+        return self.role is not None and self.role.role == "monitored_session"
+
+    @property
+    def ends_as_released(self) -> bool:
+        """It has nothing of its own to go on from, and ends as the leader of its cluster has."""
+        return self.serves or (self.saves_itself and self.saves_nothing)
+
+    @property
     def saves_nothing(self) -> bool:
         """What runs is a part of a cluster, or not instrumented, and there is no checkpoint."""
         unsaved = self.role is not None or self.uninstrumented
@@ -82,7 +93,7 @@ def tell(attempt_state: AttemptState, event: Event, now_seconds: float) -> Attem
     change = _CHANGES.get(type(event))
     if change is not None:
         attempt_state = replace(attempt_state, **change(event, attempt_state))
-    if isinstance(event, CheckpointCommitted):
+    if isinstance(event, CheckpointCommitted | ScriptSaved):
         attempt_state = replace(attempt_state, checkpoint_seconds=now_seconds)
     return attempt_state
 
@@ -110,6 +121,7 @@ _CHANGES: Mapping[type[Event], Callable[[Any, AttemptState], dict[str, Any]]] = 
         "checkpoint_bytes": event.size_bytes,
         "save_seconds": event.seconds,
     },
+    ScriptSaved: lambda event, _: {"checkpoint_step": event.step, "checkpoint": event.folder},
     EpochEnded: lambda event, state: {"best": better(state.best, event), "last_epoch": event},
     WorkerDied: lambda event, state: {"dead_workers": state.dead_workers | {event.pid}},
     RoleTaken: lambda event, _: {"role": event},

@@ -33,7 +33,6 @@ from pitstop.events import (
     UploadFailed,
     UploadGivenUp,
 )
-from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.store.run_folder import STOP_FILE
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.records import fingerprint
@@ -136,8 +135,6 @@ def final_lines(
     saved = _saved_text(attempt_state)
     if state is State.STOPPED and attempt_state.serves and attempt_state.released:
         return (f"ended {after}, since {attempt_state.released.leader} has ended.",)
-    if state is State.STOPPED and exit_code == EXIT_STOPPED and attempt_state.saves_nothing:
-        return (f"stopped {after}; the script's own session has saved; run it again to go on.",)
     if state is State.STOPPED and attempt_state.saves_nothing:
         return (f"stopped {after} with the script's own exit code, {exit_code}; {saved}.",)
     again = "run the same command again to go on" if attempt_state.checkpoint else "run it again"
@@ -280,8 +277,8 @@ def _member_line(event: MemberEnded) -> str:
 
 
 def _role_line(event: RoleTaken) -> str:
-    # Members and coordinators say more, or train, after that.
-    unsaved = event.role not in ("member", "coordinator")
+    # All others say more, or train, after that.
+    unsaved = event.role == "server"
     return f"process {event.pid} {event.part}; {_UNSAVED}" if unsaved else ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from pitstop import journal
@@ -17,6 +18,7 @@ from pitstop.events import (
     LevelKnown,
     ResumeChosen,
     RoleTaken,
+    ScriptSaved,
     TrainerExited,
 )
 from pitstop.journal import Entry, events_of
@@ -66,6 +68,8 @@ def status_from(
         exit_code=ended.exit_code if ended else None,
         loss=_last_loss(epochs),
     )
+    if (saved := _last(entries, ScriptSaved)) is not None and info is None:
+        status = replace(status, checkpoint_step=saved.step)
     role = _last(own, RoleTaken)
     if role is not None and not status.level:
         status = of_role(status, role)

@@ -1,0 +1,184 @@
+"""The course of a training that saves itself: its steps are seen, and its stop is in order."""
+
+from __future__ import annotations
+
+import re
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
+
+from pitstop.engine.exactness import Exactness
+from pitstop.engine.leaving import LeavesScript, ending_threads
+from pitstop.engine.session import Session
+from pitstop.engine.state_capture import Position
+from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
+from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown, Restored
+from pitstop.link.beacon import Phase
+from pitstop.record import record
+
+_ANEW = "its input and random streams begin anew"
+_BY_SCRIPT = f"the script saves its variables and its step itself, in {{folder}}; {_ANEW}"
+_BY_CHIEF = f"the chief saves the variables and the step, if the script says where; {_ANEW}"
+_NOWHERE = (
+    "nothing of it is saved: its MonitoredSession has no checkpoint_dir, or saves nothing there"
+)
+_TEMPORARY = "what it saves is not found again: {folder} has another name each time"
+_DRAWN_NAME = re.compile(r"tmp[a-z0-9_]{8}")
+_TERMINATED = 128 + signal.SIGTERM
+"""The exit code of a script that was stopped, and of which nothing is saved."""
+
+
+class Supervisor(Protocol):
+    """What supervises this process."""
+
+    def take(self, role: str, cluster: Mapping[str, Any], task: str) -> None:
+        """This process takes a role in a cluster; both are empty where they are not known."""
+
+    def open_session(self) -> Session | None:
+        """The session of this process; None where another process trains, or it counts steps."""
+
+    def serve(self) -> int | None:
+        """Waits until this process may end, and gives its exit code; None where nobody tells."""
+
+
+@record
+class Keeping:
+    """Who saves a training: whether it goes on there, and what a resume is like.
+
+    `restores`: it is this process that restores it.
+    """
+
+    saved: bool
+    restores: bool
+    level: Exactness
+
+
+def keeping(folder: str, *, saves: bool, by_chief: bool) -> Keeping:
+    """How a session is saved.
+
+    Args:
+        folder: where.
+        saves: by this process.
+        by_chief: by another one.
+    """
+    saved = saves or by_chief
+    reason = _BY_SCRIPT.format(folder=folder) if saves else _BY_CHIEF if by_chief else _NOWHERE
+    if saves and _is_drawn(Path(folder)):
+        saved, reason = False, _TEMPORARY.format(folder=folder)
+    return Keeping(saved, saves, Exactness("not_exact", reason))
+
+
+def _is_drawn(folder: Path) -> bool:
+    """Whether `tempfile` has given it its name."""
+    temporary = tempfile.gettempdir()
+    below = folder.relative_to(temporary).parts if folder.is_relative_to(temporary) else ()
+    return any(_DRAWN_NAME.fullmatch(part) for part in below)
+
+
+class SessionCourse:
+    """One session of TensorFlow's, from its beginning to its end.
+
+    It trains where it is saved, or where the global step changes; others evaluate or predict.
+
+    Attributes:
+        left: it was closed for a stop, and the script is being left.
+    """
+
+    _trained = _saved = False
+    """Whether any session of this process does."""
+
+    def __init__(self, session: Session, kept: Keeping, supervisor: Supervisor) -> None:
+        self.left = False
+        self._session = session
+        self._kept = kept
+        self._supervisor = supervisor
+        self._boundary = StepBoundary(session)
+        self._step = 0
+        self._index: int | None = None
+        self._runs = self._usual_runs = 0
+
+    def created(self, step: int | None) -> None:
+        """TensorFlow has made its session, with this global step; again after it lost a server."""
+        before, self._step = self._step, step or 0
+        if self._index is not None:
+            self._restored(before)
+        elif self._kept.saved or self._kept.restores:
+            self._begin()
+            if self._step and self._kept.restores:
+                self._restored(self._session.lost_from_step)
+
+    def ran(self, step: int | None) -> None:
+        """It has run something; the global step is this, or was just before."""
+        self._runs += 1
+        if step is not None and step == self._step:
+            self._session.beacon.pulse()
+            return
+        if self._index is None:
+            self._begin()
+        self._step = self._step + 1 if step is None else step
+        now_ns = time.monotonic_ns()
+        self._boundary.measure(now_ns)
+        self._session.beacon.write_phase(Phase.TRAIN)
+        self._boundary.reach(self._step, 0, self._step, NO_LOSS, now_ns)
+
+    def is_due(self, *, asked: bool) -> bool:
+        """Whether the session is to be closed here, for a stop.
+
+        Args:
+            asked: the script asks whether to stop, as it does between two steps.  One that does
+                not is left before the next run, if it has done so many as usual since it asked.
+        """
+        if asked:
+            self._usual_runs, self._runs = max(self._usual_runs, self._runs), 0
+        here = asked or self._runs >= self._usual_runs
+        return here and SessionCourse._trained and self._session.stop_requested()
+
+    def leave(self, close: Callable[[], object]) -> NoReturn:
+        """Closes the session, which saves it, and leaves the script.
+
+        Raises:
+            LeavesScript: always.
+        """
+        with ending_threads():
+            self._session.beacon.write_phase(Phase.SAVING)
+            self._supervisor.serve()
+            try:
+                close()
+            finally:
+                self.left = True
+            if SessionCourse._saved:
+                self._session.stop_with(
+                    None, "train", Position(self._step, self._index or 0, 0, self._step)
+                )
+            raise LeavesScript(_TERMINATED)
+
+    def closing(self, step: int | None) -> None:
+        """The session is being closed without an exception, at this global step."""
+        if step is not None and self._index is not None:
+            self._step = step
+            self._boundary.reach(step, 0, step, NO_LOSS, time.monotonic_ns())
+
+    def closed(self) -> None:
+        """It has ended without an exception."""
+        if self._index is not None and self._session.phase() is not Phase.SAVING:
+            self._session.report(FitEnded(self._index, self._step, 1, 1))
+            self._session.beacon.write_phase(Phase.BETWEEN_FITS)
+
+    def _begin(self) -> None:
+        session, level = self._session, self._kept.level
+        self._index = session.trainings.next_index()
+        SessionCourse._trained, SessionCourse._saved = True, self._kept.saved
+        session.beacon.write_plan(self._index, 1, 0, 0)
+        session.report(FitStarted(self._index, 1, None, {"adapter": LOOPS[2]}))
+        session.report(LevelKnown(level.level, level.reason))
+        session.beacon.write_phase(Phase.FIRST_STEP)
+        self._boundary.start()
+        self._boundary.reach(self._step, 0, self._step, NO_LOSS, self._boundary.passed_ns)
+
+    def _restored(self, before: int) -> None:
+        lost_steps, level = max(0, before - self._step), self._kept.level
+        words = level.level, level.reason
+        self._session.report(Restored(self._step, 0, self._step, *words, 0.0, lost_steps))

@@ -1,0 +1,45 @@
+"""Loops of a MonitoredTrainingSession, in the forms in which people write them.
+
+Arguments: the folder of the checkpoints ("none" for no folder), the last step, the form.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import tensorflow.compat.v1 as tf
+
+folder, last_step, form = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+tf.disable_v2_behavior()
+step = tf.train.get_or_create_global_step()
+weights = tf.get_variable("weights", [4], initializer=tf.zeros_initializer())
+counter = tf.get_variable("counter", [], tf.int64, tf.zeros_initializer())
+count = tf.assign_add(counter, 1)
+loss = tf.reduce_mean((weights - 1.0) ** 2)
+train = tf.train.GradientDescentOptimizer(0.01).minimize(loss, global_step=step)
+session = tf.train.MonitoredTrainingSession(
+    checkpoint_dir=None if folder == "none" else folder,
+    **({"save_checkpoint_steps": 7} if form == "often" else {}),
+)
+
+
+def train_once() -> None:
+    session.run(train)
+    time.sleep(0.05)
+    counted, done = session.run([count, step])
+    print(f"trains {done}, counted {counted}", flush=True)
+
+
+print(f"begins at {session.run(step)}", flush=True)
+if form == "never closed":
+    while not session.should_stop() and session.run(step) < last_step:
+        train_once()
+else:
+    with session:
+        if form == "counted":
+            for _ in range(session.run(step), last_step):
+                train_once()
+        while not session.should_stop() and session.run(step) < last_step:
+            train_once()
+print("the loop has ended")

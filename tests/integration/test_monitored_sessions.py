@@ -1,0 +1,160 @@
+"""Trainings of TensorFlow's sessions: they save themselves, end in order, and go on."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from pitstop.events import FitEnded, Restored, ScriptSaved, TrainerStopped
+from pitstop.exit_codes import EXIT_STOPPED
+from pitstop.store.run_folder import OUTPUT_FILE
+from tests.integration.keras_run import KerasRun
+from tests.integration.member import Member
+from tests.integration.supervisor import launch
+
+LAST = 60
+FORMS = ("while", "counted", "never closed")
+SIGTERM_CODE = 128 + signal.SIGTERM
+
+pytestmark = pytest.mark.timeout(300)
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")
+
+
+def training(tmp_path: Path, form: str, folder: str = "saved") -> KerasRun:
+    return KerasRun(tmp_path, "v1_sessions.py", (folder, str(LAST), form))
+
+
+def said(run: KerasRun, attempt: int = 1) -> list[str]:
+    output = run.folder / "run" / "attempts" / str(attempt) / OUTPUT_FILE
+    return output.read_text().splitlines() if output.exists() else []
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_session_that_is_stopped_saves_and_goes_on(tmp_path: Path, form: str) -> None:
+    run = training(tmp_path, form)
+    first = run.start()
+    run.until_training(10)
+    assert run.status()["level"] == "not_exact"
+    assert run.pitstop("stop").returncode == 0
+    assert launch.finish(first).returncode == EXIT_STOPPED
+    stopped = run.last(TrainerStopped).step
+    assert 10 <= stopped < LAST
+    assert said(run)[-1] == f"trains {stopped}, counted {stopped}"
+    assert run.last(ScriptSaved) == ScriptSaved(stopped, "saved")
+    assert run.status()["checkpoint_step"] == stopped
+    assert f"goes on after step {stopped}; not exactly" in " ".join(run.why()["advice"])
+    assert run.attempt().returncode == 0
+    again = said(run, attempt=2)
+    assert f"begins at {stopped}" in again
+    assert again[-2:] == [f"trains {LAST}, counted {LAST}", "the loop has ended"]
+    assert run.last(Restored).step == stopped
+    if form != "never closed":
+        assert run.last(FitEnded).step == LAST
+
+
+def test_a_session_that_is_killed_goes_on_at_its_last_save(tmp_path: Path) -> None:
+    run = training(tmp_path, "often")
+    first = run.start()
+    run.until_training(10)
+    os.kill(run.status()["pid"], signal.SIGKILL)
+    assert launch.finish(first).returncode == 128 + signal.SIGKILL
+    saved = run.last(ScriptSaved).step
+    assert saved >= 7
+    done = int(said(run)[-1].split()[1].rstrip(","))
+    assert run.attempt().returncode == 0
+    assert f"begins at {saved}" in said(run, attempt=2)
+    restored = run.last(Restored)
+    assert (restored.step, restored.lost_steps) in {(saved, n - saved) for n in (done, done + 1)}
+
+
+@pytest.mark.fast
+def test_a_session_that_saves_nothing_is_left_behind_a_step(tmp_path: Path) -> None:
+    run = training(tmp_path, "while", folder="none")
+    first = run.start()
+    run.until_training(10)
+    assert "nothing of it is saved" in run.status()["level_reason"]
+    assert b"nothing to save" in run.pitstop("checkpoint").stderr
+    assert run.pitstop("stop").returncode == 0
+    assert launch.finish(first).returncode == SIGTERM_CODE
+    assert said(run)[-1].startswith("trains")
+    assert run.status()["checkpoint_step"] is None
+    assert "only what the script saves itself is kept" in " ".join(run.why()["advice"])
+
+
+TASKS = (("ps", "0"), ("worker", "0"), ("worker", "1"))
+
+
+def cluster(tmp_path: Path, network: tuple[str, ...]) -> list[Member]:
+    """A parameter server and two workers, of which the first is the chief."""
+    members = []
+    for task in TASKS:
+        folder = tmp_path / "-".join(task)
+        folder.mkdir()
+        words = (str(tmp_path / "saved"), "100000", *task)
+        home = {"HOME": str(tmp_path)}
+        members.append(
+            Member(folder, "monitored_session.py", words, environment=home, network=network)
+        )
+    return members
+
+
+def until_all_train(workers: list[Member], step: int = 1) -> None:
+    launch.until(lambda: all(_last_step(run) >= step for run in workers))
+
+
+def _last_step(run: KerasRun, attempt: int = 1) -> int:
+    trained = re.findall(r"^trains (\d+)", "\n".join(said(run, attempt)), re.MULTILINE)
+    return max(map(int, trained), default=0)
+
+
+@needs_root
+@pytest.mark.torture
+@pytest.mark.parametrize("asked", [0, 1, 2])
+def test_the_workers_of_a_session_stop_before_its_chief_saves(
+    tmp_path: Path, network: tuple[str, ...], asked: int
+) -> None:
+    members = cluster(tmp_path, network)
+    processes = [run.start() for run in members]
+    until_all_train(members[1:])
+    assert members[asked].pitstop("stop").returncode == 0
+    assert [launch.finish(each).returncode for each in processes] == [EXIT_STOPPED] * 3
+    saved = members[1].last(ScriptSaved).step
+    assert saved >= max(_last_step(run) for run in members[1:])
+    processes = [run.start() for run in members]
+    launch.until(lambda: _last_step(members[1], attempt=2) > saved)
+    assert f"begins at {saved}" in said(members[1], attempt=2)
+    assert members[1].last(Restored).step == saved
+    assert members[1].pitstop("stop").returncode == 0
+    assert [launch.finish(each).returncode for each in processes] == [EXIT_STOPPED] * 3
+
+
+@needs_root
+@pytest.mark.torture
+@pytest.mark.parametrize("restarts", [True, False])
+def test_a_session_whose_parameter_server_is_killed(
+    tmp_path: Path, network: tuple[str, ...], restarts: bool
+) -> None:
+    store, chief, _ = members = cluster(tmp_path, network)
+    more = ("--restarts", "2") if restarts else ()
+    processes = [run.start(*more) for run in members]
+    until_all_train([chief], step=20)
+    os.kill(store.status()["pid"], signal.SIGKILL)
+    if restarts:
+        # TensorFlow's session recovers by itself, from the chief's last save.
+        launch.until(lambda: chief.events(Restored))
+        assert chief.last(Restored).lost_steps > 0
+        launch.until(lambda: said(chief)[-1] != said(chief)[-2])
+        assert chief.pitstop("stop").returncode == 0
+        assert [launch.finish(each).returncode for each in processes] == [EXIT_STOPPED] * 3
+    else:
+        codes = [launch.finish(each).returncode for each in processes]
+        assert codes[0] == 128 + signal.SIGKILL
+        assert codes[1] not in (0, EXIT_STOPPED)
+        assert codes[2] == codes[1]
+        found = chief.why()
+        assert found["cause"] == "worker_lost"
+        assert "ps 0" in found["summary"]
