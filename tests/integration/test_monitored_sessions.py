@@ -64,11 +64,12 @@ def test_a_session_that_is_killed_goes_on_at_its_last_save(tmp_path: Path) -> No
     assert launch.finish(first).returncode == 128 + signal.SIGKILL
     saved = run.last(ScriptSaved).step
     assert saved >= 7
-    done = int(said(run)[-1].split()[1].rstrip(","))
+    done = _last_step(run)
     assert run.attempt().returncode == 0
-    assert f"begins at {saved}" in said(run, attempt=2)
     restored = run.last(Restored)
-    assert (restored.step, restored.lost_steps) in {(saved, n - saved) for n in (done, done + 1)}
+    assert restored.step >= saved  # or what was just being saved
+    assert f"begins at {restored.step}" in said(run, attempt=2)
+    assert restored.step + restored.lost_steps in {done, done + 1}
 
 
 @pytest.mark.fast

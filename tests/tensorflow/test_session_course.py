@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.tensorflow.session_course import keeping
+from pitstop.tensorflow.session_course import LoopHead, keeping
 
 
 def test_a_session_with_a_folder_goes_on_from_there() -> None:
@@ -39,3 +39,21 @@ def test_a_folder_that_the_user_has_named_is_found_again() -> None:
 
 def test_nothing_is_saved_without_a_folder() -> None:
     assert not keeping("", saves=False, by_chief=False).saved
+
+
+def heads(places: str) -> str:
+    """Those of the places where a turn of the loop begins."""
+    head = LoopHead()
+    return "".join(place if head.is_at(place) else "." for place in places)
+
+
+def test_a_turn_begins_at_the_first_place_that_comes_again() -> None:
+    assert heads("itctctc") == "...t.t."
+
+
+def test_what_runs_now_and_then_begins_no_turn() -> None:
+    assert heads("tctcstctct") == "..t....t.t"
+
+
+def test_each_loop_has_its_own_head() -> None:
+    assert heads("wwwtctct") == ".ww..t.t"

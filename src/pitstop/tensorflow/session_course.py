@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any, NoReturn, Protocol
 
 from pitstop.engine.exactness import Exactness
@@ -26,6 +28,9 @@ _NOWHERE = (
     "nothing of it is saved: its MonitoredSession has no checkpoint_dir, or saves nothing there"
 )
 _TEMPORARY = "what it saves is not found again: {folder} has another name each time"
+_OWN_FRAMES = 4
+"""`_callers`, `is_due`, what stands in the place of `run`, and its wrapper."""
+_MOST_FRAMES = 3
 _DRAWN_NAME = re.compile(r"tmp[a-z0-9_]{8}")
 _TERMINATED = 128 + signal.SIGTERM
 """The exit code of a script that was stopped, and of which nothing is saved."""
@@ -78,6 +83,35 @@ def _is_drawn(folder: Path) -> bool:
     return any(_DRAWN_NAME.fullmatch(part) for part in below)
 
 
+class LoopHead:
+    """The place where each turn of a loop begins: the first that comes again."""
+
+    def __init__(self) -> None:
+        self._head: object = None
+        self._seen: set[object] = set()
+
+    def is_at(self, place: object) -> bool:
+        """Whether a turn begins here; each place that is passed is to be told."""
+        if self._head is None and place in self._seen:
+            self._head = place
+        elif self._head is not None and place not in self._seen:
+            # Another loop, maybe.
+            self._head = None
+            self._seen.clear()
+        self._seen.add(place)
+        return place == self._head
+
+
+def _callers() -> tuple[tuple[CodeType, int], ...]:
+    """The innermost lines of the script that are under way; ours and the wrapper are left out."""
+    frame: FrameType | None = sys._getframe(_OWN_FRAMES)
+    places: list[tuple[CodeType, int]] = []
+    while frame is not None and len(places) < _MOST_FRAMES:
+        places.append((frame.f_code, frame.f_lineno))
+        frame = frame.f_back
+    return tuple(places)
+
+
 class SessionCourse:
     """One session of TensorFlow's, from its beginning to its end.
 
@@ -99,6 +133,7 @@ class SessionCourse:
         self._step = 0
         self._index: int | None = None
         self._runs = self._usual_runs = 0
+        self._loop_head = LoopHead()
 
     def created(self, step: int | None) -> None:
         """TensorFlow has made its session, with this global step; again after it lost a server."""
@@ -129,11 +164,14 @@ class SessionCourse:
 
         Args:
             asked: the script asks whether to stop, as it does between two steps.  One that does
-                not is left before the next run, if it has done so many as usual since it asked.
+                not is left before the first run of its loop, if it has done so many as usual since
+                it asked.
         """
         if asked:
             self._usual_runs, self._runs = max(self._usual_runs, self._runs), 0
-        here = asked or self._runs >= self._usual_runs
+            here = True
+        else:
+            here = self._loop_head.is_at(_callers()) and self._runs >= self._usual_runs
         return here and SessionCourse._trained and self._session.stop_requested()
 
     def leave(self, close: Callable[[], object]) -> NoReturn:
