@@ -86,3 +86,10 @@ def test_a_snapshot_is_taken_at_the_step_that_is_named(beacon: Beacon) -> None:
     assert not lockstep.saves_at(5)
     beacon.snapshot_at(5)
     assert [step for step in range(8) if lockstep.saves_at(step)] == [5]
+
+
+def test_a_snapshot_is_taken_at_the_end_of_the_call_that_runs_the_step(beacon: Beacon) -> None:
+    lockstep = Lockstep(beacon, agreed=True, doubt="")
+    beacon.snapshot_at(6)
+    ends = [step for step in range(0, 20, 4) if lockstep.ends(step) and lockstep.saves_at(step)]
+    assert ends == [8]

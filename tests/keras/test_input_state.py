@@ -22,7 +22,7 @@ from pitstop.keras import input_state
 from pitstop.keras.fit_objects import FitObjects
 from pitstop.keras.input_choice import InputMode
 from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputState
-from pitstop.tensorflow import randomness
+from pitstop.tensorflow import pipeline, randomness
 from pitstop.tensorflow.streams import RandomStreams
 
 BATCHES = 6
@@ -316,6 +316,24 @@ def test_an_iterator_of_another_kind_is_replayed() -> None:
     described, tensors = state.capture(iter([1, 2]), Encoder(""))
     assert (described["replay"], tensors) == (True, [])
     assert state.level.level == "exact_by_replay"
+
+
+@pytest.mark.parametrize(
+    ("dataset", "level"),
+    [
+        (tf.data.Dataset.range(8).batch(2), "exact_by_replay"),
+        (tf.data.Dataset.from_tensor_slices(ROWS).map(noisy).batch(4), "not_exact"),
+    ],
+)
+def test_what_a_strategy_deals_out_is_as_exact_as_its_pipeline(dataset: Any, level: str) -> None:
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    dealt_out = strategy.experimental_distribute_dataset(dataset)
+    assert pipeline.of_one_device(dealt_out) is dataset
+    assert pipeline.of_one_device(dataset) is dataset
+    assert pipeline.is_repeatable(dealt_out)
+    state = InputState.of(TFDatasetAdapter(dataset), dataset=pipeline.of_one_device(dealt_out))
+    state.capture(iter(dealt_out), Encoder(""))
+    assert state.level.level == level
 
 
 @pytest.mark.parametrize("name", NATIVE)

@@ -32,7 +32,7 @@ class Lockstep:
         self.agreed = agreed
         self.doubt = doubt
         self._beacon = beacon
-        self._ended = -1
+        self._ended = self._ended_before = -1
 
     def ends(self, step: int) -> bool:
         """A boundary is reached; whether it is the end of a step.
@@ -46,7 +46,7 @@ class Lockstep:
             return True
         if step <= self._ended:
             return False
-        self._ended = step
+        self._ended_before, self._ended = self._ended, step
         beacon = self._beacon
         # In this order: who asks for the hold looks after it at what was entered.
         beacon.enter(step + 1)
@@ -56,8 +56,12 @@ class Lockstep:
         return True
 
     def saves_at(self, step: int) -> bool:
-        """Whether all members save their state at the end of this step."""
-        return self._beacon.snapshot_order() == step
+        """Whether all members save their state at the end of this step.
+
+        It is the first boundary at the step that was ordered, or behind it: a call may run several.
+        """
+        began = self._ended_before if self._ended_before >= 0 else step - 1
+        return began < self._beacon.snapshot_order() <= step
 
     def raise_stop(self) -> None:
         """Raises the stop word; that of several members is raised where all can obey it."""

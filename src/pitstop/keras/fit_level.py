@@ -24,8 +24,8 @@ class FitLevel:
             empty where it is.
     """
 
-    def __init__(self) -> None:
-        self.step: Exactness | None = level_of_process()
+    def __init__(self, session: Session | None = None) -> None:
+        self.step: Exactness | None = level_of_process(session)
         self.shared: Exactness | None = None
         self.unverified: list[str] = []
         self.deviation = ""

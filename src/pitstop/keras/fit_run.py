@@ -36,7 +36,7 @@ from pitstop.keras.training_input import TrainingInput, fixed_batch_size
 from pitstop.keras.validation_input import ValidationInput
 from pitstop.keras.variable_paths import VariablePaths
 from pitstop.link.beacon import Phase
-from pitstop.tensorflow import randomness
+from pitstop.tensorflow import pipeline, randomness
 from pitstop.tensorflow.streams import RandomStreams, is_part_of_an_input
 from pitstop.tensorflow.variables import VariableRegistry
 
@@ -87,7 +87,7 @@ class FitRun:
         self.silenced: list[str] = []
         self.held: StateCapture | None = None
         self._call_ended = self._stepping = False
-        self.parts = FitLevel()
+        self.parts = FitLevel(session)
         self.objects = FitObjects()
         self._structure = Structure(model)
         self.doubt(beginning.course.doubt)
@@ -143,7 +143,7 @@ class FitRun:
         )
         self.data = data_spec.describe(
             adapter,
-            epoch_iterator._distributed_dataset,
+            pipeline.of_one_device(epoch_iterator._distributed_dataset),
             epoch_iterator.steps_per_epoch,
             self.arguments.get("validation_data"),
         )

@@ -24,7 +24,7 @@ from pitstop.keras import refusal
 from pitstop.keras.input_choice import InputMode
 from pitstop.keras.iterator_checkpoint import IteratorCheckpoint
 from pitstop.store.image import TensorSpec
-from pitstop.tensorflow import pipeline, private
+from pitstop.tensorflow import drawn_inputs, pipeline, private
 from pitstop.tensorflow.streams import RandomStreams
 
 ITERATOR_TENSOR = "input/iterator"
@@ -177,7 +177,7 @@ class InputState:
     def _anchored(self, iterator: Any) -> IteratorCheckpoint | None:
         """The state that a snapshot refers to: the last one, or a new one; None to replay."""
         if not private.is_serializable(iterator):
-            self.replay_from_now_on("the input is distributed over several devices")
+            self._replay_what_is_dealt_out()
             return None
         now, anchor = time.monotonic(), self.anchor
         if anchor and anchor.serves(self.created, now) and self._repeats_from(anchor):
@@ -192,6 +192,13 @@ class InputState:
             data, self.created, self.drawn, now, time.monotonic() - now
         )
         return self.anchor
+
+    def _replay_what_is_dealt_out(self) -> None:
+        """Of an iterator of a strategy, which gives no state and no word about what it reads."""
+        stages = pipeline.stateful_stages(self.dataset)
+        if stages and self.level.level == "exact":
+            self.level = refusal.level_of(stages, "", deterministic_ops=private.deterministic_ops())
+        self.replay_from_now_on("the input is distributed over several devices")
 
     def _repeats_from(self, anchor: IteratorCheckpoint) -> bool:
         """Whether what is drawn after this state is the same each time."""
@@ -234,7 +241,8 @@ def prepare_replay(
             iter(dataset)
     streams.restore(decode(saved["random"], arrays))
     values = decode(saved.get("variables", []), arrays)
-    for variable, value in zip(pipeline.variables_of(dataset), values, strict=False):
+    variables = pipeline.variables_of(pipeline.of_one_device(dataset))
+    for variable, value in zip(variables, values, strict=False):
         variable.assign(value)
 
 
@@ -271,7 +279,7 @@ def fast_forward(iterator: Any, batches: int, tell: Callable[[int], None]) -> No
     """Draws batches and throws them away; tells their number after each."""
     for drawn in range(batches):
         tell(drawn)
-        next(iterator)
+        drawn_inputs.skip(iterator, 1)
 
 
 def _replay_of(adapter: Any) -> Exactness:

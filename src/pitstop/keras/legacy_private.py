@@ -139,7 +139,8 @@ def learning_rate(model: Any) -> float | None:
         rate = rate(optimizer.iterations)
     elif callable(rate) and not hasattr(rate, "numpy"):
         rate = rate()
-    return None if rate is None else float(rate)
+    # Of a strategy, a variable with a value for each device is no number by itself.
+    return None if rate is None else float(rate.numpy() if hasattr(rate, "numpy") else rate)
 
 
 def has_schedule(model: Any) -> bool:

@@ -44,7 +44,8 @@ class RepeatedShuffles:
     @classmethod
     def of(cls, source: Any) -> RepeatedShuffles:
         """Those that an epoch iterator of Keras reads."""
-        return cls(source._distributed_dataset, in_parts=bool(source.steps_per_epoch))
+        dataset = pipeline.of_one_device(source._distributed_dataset)
+        return cls(dataset, in_parts=bool(source.steps_per_epoch))
 
     def begin(self) -> None:
         """The reader creates its first iterator."""

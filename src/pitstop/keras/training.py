@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, NoReturn
 
-import tensorflow as tf
-
 from pitstop.engine import last_epoch
 from pitstop.engine.changed_files import CHANGED
 from pitstop.engine.export_order import refuse_to_train
@@ -37,7 +35,7 @@ from pitstop.keras.legacy_source import LegacySource
 from pitstop.keras.packages import private_of
 from pitstop.keras.recognition import FitBeginning, Recognition
 from pitstop.link.beacon import Phase
-from pitstop.tensorflow import randomness
+from pitstop.tensorflow import pipeline, randomness
 from pitstop.tensorflow.input_end import end_at_exit
 from pitstop.tensorflow.variables import VariableRegistry
 
@@ -47,7 +45,8 @@ _TWO_FITS = (
 )
 _TUNED = "steps_per_execution='auto' follows the clock: not repeatable even without an interruption"
 _DISTRIBUTED = (
-    "Keras 2 with a distribution strategy: how its input goes on was not measured; use Keras 3"
+    "Keras 2 with this distribution strategy: how its input goes on was not measured; use "
+    "MirroredStrategy or MultiWorkerMirroredStrategy"
 )
 _TRAINS_NOTHING = Notice(
     "trains_nothing",
@@ -320,7 +319,7 @@ class Training:
             run.use_input(LegacySource(handler, run.arguments))
             if getattr(run.model, "autotune_steps_per_execution", False):
                 run.doubt(_TUNED)
-            if not isinstance(handler._dataset, tf.data.Dataset):
+            if not pipeline.is_repeatable(handler._dataset):
                 run.doubt(_DISTRIBUTED)
 
     def batches_to_skip(self, adapter: Any) -> int:

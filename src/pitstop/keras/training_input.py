@@ -51,7 +51,8 @@ class TrainingInput:
         self.own_variables: list[Any] = []
         self._source = source
         self._streams = streams
-        self._state = InputState.of(source.data_adapter, mode, source._distributed_dataset)
+        self._dataset = pipeline.of_one_device(source._distributed_dataset)
+        self._state = InputState.of(source.data_adapter, mode, self._dataset)
         self._shuffles = RepeatedShuffles.of(source)
         self._first: FreshIterator | None = None
         self._before_replay: dict[str, Any] | None = None
@@ -159,11 +160,14 @@ class TrainingInput:
         is_own = described["replay"] or described.get("skips")
         if not is_own and not self._shuffles.found:
             return self._first_iterator().iterator
-        spec = self._source._get_iterator().element_spec
+        read = self._source._get_iterator()
         shapes = getattr(self._source.data_adapter, "shapes", ())
-        zeros = _zeros(_with_shapes(spec, shapes), rows)
+        zeros = _zeros(_with_shapes(self._dataset.element_spec, shapes), rows)
         # Without end: a call may run several steps.
-        return iter(tf.data.Dataset.from_tensors(zeros).repeat())
+        batches = tf.data.Dataset.from_tensors(zeros).repeat()
+        if self._dataset is read:
+            return iter(batches)
+        return iter(read._strategy.distribute_datasets_from_function(lambda _: batches))
 
     def prepare(self, saved: SavedState) -> None:
         """Before readers start: what a replayed input reads from."""

@@ -110,8 +110,8 @@ def iterators_in(values: Any) -> list[Any]:
 def skip(iterator: Any, elements: int) -> None:
     """Draws elements, and throws them away; of several workers, this one's share alone."""
     for _ in range(elements):
-        if isinstance(iterator, _KINDS[0]):
-            next(iterator, None)
+        if not isinstance(iterator, _KINDS[1]):
+            next(iterator)
             continue
         for each in iterator._iterators:
             if iterator._enable_get_next_as_optional:

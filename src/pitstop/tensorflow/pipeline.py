@@ -16,6 +16,23 @@ from tensorflow.python.framework import op_def_registry
 from pitstop.tensorflow import random_ops
 
 
+def of_one_device(dataset: Any) -> Any:
+    """The pipeline that a strategy deals out; any other as it is."""
+    dealt_out = getattr(dataset, "_original_dataset", None)
+    if dealt_out is None:
+        dealt_out = next(iter(getattr(dataset, "_datasets", ())), None)
+    return dataset if hasattr(dataset, "_inputs") or dealt_out is None else dealt_out
+
+
+def is_repeatable(dataset: Any) -> bool:
+    """Whether an input is read by this process alone, or dealt out to devices in a fixed way."""
+    strategy = getattr(dataset, "_strategy", None)
+    is_dealt_out = isinstance(of_one_device(dataset), tf.data.Dataset)
+    return isinstance(dataset, tf.data.Dataset) or (
+        is_dealt_out and isinstance(strategy, _MIRRORED)
+    )
+
+
 def is_deterministic(dataset: Any) -> bool:
     """Whether a pipeline whose iterator can be saved gives the same elements again.
 
@@ -32,6 +49,7 @@ def file_cache_of(dataset: Any) -> str:
     return next((name for name in (*caches, *snapshots) if name), "")
 
 
+_MIRRORED = (tf.distribute.MirroredStrategy, tf.distribute.MultiWorkerMirroredStrategy)
 _SOURCES = frozenset(
     {
         "_FixedLengthRecordDataset",
