@@ -49,8 +49,8 @@ def test_on_two_devices(tmp_path: Path, package: str, form: str, level: str) -> 
     assert finished.returncode == 0, finished.stderr
     assert finished.stdout.splitlines()[-1] == alone.stdout.splitlines()[-1]
     assert b"Pitstop failed" not in finished.stderr
-    steps = [run.last(Restored, attempt).step for attempt in (2, 3)]
-    assert steps == [13, 20]
+    assert run.last(Restored, 2).step == 13
+    assert run.last(Restored, 3).step >= 20
     assert run.last(LevelKnown, 3).level == level
 
 
