@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.comparison.load import load_run
-from pitstop.comparison.record import Place, Resume
+from pitstop.comparison.record import Place, Resume, load_run
 from pitstop.errors import RunNotFound, UserError
 from pitstop.events import EnvironmentChanged, Restored, TrainerConnected
 from pitstop.store.manifest import STATE_FILE

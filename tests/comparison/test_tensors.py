@@ -14,8 +14,7 @@ from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
 from pitstop.comparison.difference import TensorDifference
-from pitstop.comparison.load import load_run
-from pitstop.comparison.record import Saved
+from pitstop.comparison.record import Saved, load_run
 from pitstop.comparison.tensors import largest_difference, measure, values
 from pitstop.errors import CheckpointCorrupt
 from pitstop.store.manifest import TENSORS_FILE

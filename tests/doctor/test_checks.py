@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pitstop.doctor.checks import check, works
-from pitstop.doctor.facts import Facts, Scheduler
-from pitstop.doctor.frameworks import Frameworks
+from pitstop.doctor.facts import Facts, Frameworks, Scheduler
 from pitstop.machine.cgroup import MemoryCounters
 
 GOOD = Facts(

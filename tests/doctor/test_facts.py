@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.doctor.facts import gather
-from pitstop.doctor.frameworks import Frameworks, answer, ask
+from pitstop.doctor.facts import Frameworks, answer, ask, gather
 
 NOBODY = Frameworks("python")
 

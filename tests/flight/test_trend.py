@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.flight.trend import Point, trend
+from pitstop.flight.series import Point, trend
 
 
 def line(slope: float, count: int = 20) -> list[Point]:

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from pitstop.remote import lease
+from pitstop.remote import lease_holder
 from pitstop.remote.layout import LEASE_KEY
-from pitstop.remote.lease import Lease, LeaseVerdict, judge
-from pitstop.remote.lease_holder import LeaseHolder, MirrorInUse
+from pitstop.remote.lease_holder import Lease, LeaseHolder, LeaseVerdict, MirrorInUse, judge_lease
 from pitstop.remote.storage import Storage
 
-_FOREIGN = Lease("ab", "elsewhere", "boot pid:[1]", 42, 7, lease.LIVE, 1e9)
+_FOREIGN = Lease("ab", "elsewhere", "boot pid:[1]", 42, 7, lease_holder.LIVE, 1e9)
 _SEEN: dict[str, Any] = {
     "lease": _FOREIGN,
     "here": False,
@@ -23,8 +22,8 @@ _SEEN: dict[str, Any] = {
     "unchanged_seconds": 0.0,
     "age_seconds": 5.0,
 }
-_FINISHING = dataclasses.replace(_FOREIGN, state=lease.FINISHING)
-_RELEASED = dataclasses.replace(_FOREIGN, state=lease.RELEASED)
+_FINISHING = dataclasses.replace(_FOREIGN, state=lease_holder.FINISHING)
+_RELEASED = dataclasses.replace(_FOREIGN, state=lease_holder.RELEASED)
 
 
 @pytest.mark.parametrize(
@@ -35,27 +34,27 @@ _RELEASED = dataclasses.replace(_FOREIGN, state=lease.RELEASED)
         ({"here": True, "holder_alive": True}, LeaseVerdict.REFUSE),
         ({}, LeaseVerdict.WAIT),
         ({"renewed": True}, LeaseVerdict.REFUSE),
-        ({"unchanged_seconds": lease.EXPIRY_SECONDS}, LeaseVerdict.TAKE),
-        ({"age_seconds": lease.ABANDONED_SECONDS}, LeaseVerdict.TAKE),
+        ({"unchanged_seconds": lease_holder.EXPIRY_SECONDS}, LeaseVerdict.TAKE),
+        ({"age_seconds": lease_holder.ABANDONED_SECONDS}, LeaseVerdict.TAKE),
         ({"lease": _FINISHING, "renewed": True}, LeaseVerdict.WAIT),
         ({"lease": _FINISHING, "here": True, "holder_alive": True}, LeaseVerdict.WAIT),
     ],
 )
 def test_what_is_done_about_a_lease(seen: dict[str, Any], verdict: LeaseVerdict) -> None:
-    assert judge(**{**_SEEN, **seen}) is verdict
+    assert judge_lease(**{**_SEEN, **seen}) is verdict
 
 
 def test_a_lease_survives_json() -> None:
-    assert lease.decode(lease.encode(_FOREIGN)) == _FOREIGN
+    assert lease_holder.decode_lease(lease_holder.encode_lease(_FOREIGN)) == _FOREIGN
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"holder": 3}', b"\xff"])
 def test_anything_else_protects_nothing(data: bytes) -> None:
-    assert lease.decode(data) is None
+    assert lease_holder.decode_lease(data) is None
 
 
 def test_a_renewal_is_much_earlier_than_the_expiry() -> None:
-    assert 3 * lease.RENEW_SECONDS < lease.EXPIRY_SECONDS
+    assert 3 * lease_holder.RENEW_SECONDS < lease_holder.EXPIRY_SECONDS
 
 
 @pytest.fixture
@@ -82,15 +81,15 @@ def test_one_holder_at_a_time(storage: Storage) -> None:
 def test_the_lease_of_a_dead_process_of_this_machine_is_taken(storage: Storage) -> None:
     holder = LeaseHolder(storage, "one")
     holder.acquire(_ignore)
-    found = lease.decode(storage.read(LEASE_KEY) or b"")
+    found = lease_holder.decode_lease(storage.read(LEASE_KEY) or b"")
     assert found is not None
     dead = dataclasses.replace(found, start_time_ticks=found.start_time_ticks + 1)
-    storage.write(LEASE_KEY, lease.encode(dead))
+    storage.write(LEASE_KEY, lease_holder.encode_lease(dead))
     LeaseHolder(storage, "two").acquire(_ignore)
 
 
 def test_an_abandoned_lease_of_another_machine_is_taken(storage: Storage) -> None:
-    storage.write(LEASE_KEY, lease.encode(_FOREIGN))
+    storage.write(LEASE_KEY, lease_holder.encode_lease(_FOREIGN))
     holder = LeaseHolder(storage, "two")
     holder.acquire(_ignore)
     assert holder.renew()

@@ -1,4 +1,4 @@
-"""The thread that renews a lease, and gives it back."""
+"""The thread that renews a lease_holder, and gives it back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.remote import lease
+from pitstop.remote import lease_holder
 from pitstop.remote.layout import LEASE_KEY
 from pitstop.remote.lease_holder import LeaseHolder, LeaseKeeper
 from pitstop.remote.storage import Storage
@@ -31,7 +31,7 @@ class _SlowStorage(Storage):
 
     @property
     def state(self) -> str:
-        found = lease.decode(self.read(LEASE_KEY) or b"")
+        found = lease_holder.decode_lease(self.read(LEASE_KEY) or b"")
         return found.state if found else ""
 
 
@@ -48,9 +48,9 @@ def _keep(storage: Storage) -> LeaseKeeper:
 
 def test_a_lease_is_given_back(storage: _SlowStorage) -> None:
     keeper = _keep(storage)
-    assert storage.state == lease.LIVE
+    assert storage.state == lease_holder.LIVE
     keeper.release(_LONGEST_SECONDS)
-    assert storage.state == lease.RELEASED
+    assert storage.state == lease_holder.RELEASED
 
 
 def test_a_lease_is_given_back_behind_a_renewal_under_way(storage: _SlowStorage) -> None:
@@ -62,7 +62,7 @@ def test_a_lease_is_given_back_behind_a_renewal_under_way(storage: _SlowStorage)
     keeper.release(timeout_seconds=0.0)
     storage.answers.set()
     keeper.release(_LONGEST_SECONDS)
-    assert storage.state == lease.RELEASED
+    assert storage.state == lease_holder.RELEASED
 
 
 def test_who_finishes_says_so_with_the_next_renewal(storage: _SlowStorage) -> None:
@@ -70,4 +70,4 @@ def test_who_finishes_says_so_with_the_next_renewal(storage: _SlowStorage) -> No
     holder.acquire(lambda _: None)
     holder.finishing()
     assert holder.renew()
-    assert storage.state == lease.FINISHING
+    assert storage.state == lease_holder.FINISHING

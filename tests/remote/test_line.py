@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from pitstop.events import AttemptStarted, CheckpointCommitted
 from pitstop.journal import Entry, encode
-from pitstop.remote.line import MirrorChoice, MirrorSide, choose, has_saved_apart, have_parted
+from pitstop.remote.opening import (
+    MirrorChoice,
+    MirrorSide,
+    choose_side,
+    has_saved_apart,
+    have_parted,
+)
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ def test_no_line_is_lost_and_of_one_line_the_further_copy_is_used(
 ) -> None:
     begin, one, other = lines
     local, remote = one.side, other.side
-    choice = choose(local, remote)
+    choice = choose_side(local, remote)
     assert have_parted(local, remote) == (begin not in (one, other))
     if not have_parted(local, remote):
         newer = remote if len(remote.journal) > len(local.journal) else local
@@ -87,18 +93,18 @@ def test_more_checkpoints_are_not_a_longer_line() -> None:
     begin = _Line().begins(1.0).saves(2.0, 10)
     often = begin.begins(3.0).saves(4.0, 1).saves(5.0, 1).saves(6.0, 1)
     long = begin.begins(7.0).saves(8.0, 500)
-    assert choose(often.side, long.side) is MirrorChoice.REPLACE
-    assert choose(long.side, often.side) is MirrorChoice.BESIDE
+    assert choose_side(often.side, long.side) is MirrorChoice.REPLACE
+    assert choose_side(long.side, often.side) is MirrorChoice.BESIDE
 
 
 def test_a_side_without_a_run() -> None:
     side = _Line().begins(1.0).side
-    assert choose(None, None) is MirrorChoice.BEGIN
-    assert choose(side, None) is MirrorChoice.LOCAL
-    assert choose(None, side) is MirrorChoice.FETCH
+    assert choose_side(None, None) is MirrorChoice.BEGIN
+    assert choose_side(side, None) is MirrorChoice.LOCAL
+    assert choose_side(None, side) is MirrorChoice.FETCH
 
 
 @pytest.mark.parametrize("lost", [frozenset(), frozenset({(1, 2.0)})])
 def test_a_folder_that_has_lost_checkpoints_is_replaced(lost: frozenset[tuple[int, float]]) -> None:
     side = _Line().begins(1.0).saves(2.0, 10).saves(3.0, 10).side
-    assert choose(replace(side, saved=lost), side) is MirrorChoice.REPLACE
+    assert choose_side(replace(side, saved=lost), side) is MirrorChoice.REPLACE

@@ -8,7 +8,7 @@ import pytest
 
 from pitstop.errors import UserError
 from pitstop.events import AttemptStarted
-from pitstop.export.rerun import script_of
+from pitstop.export.host import script_of
 from pitstop.journal import Journal
 from pitstop.store.run_folder import open_or_create
 from pitstop.supervisor.records.fingerprint import Threads, collect

@@ -10,7 +10,7 @@ from rich.console import Console
 from pitstop.cli.echo import tell_json
 from pitstop.cli.places import RUN
 from pitstop.comparison import compare_runs
-from pitstop.comparison.load import load_run
+from pitstop.comparison.record import load_run
 from pitstop.report import comparison
 
 _DIFFERENT = 1

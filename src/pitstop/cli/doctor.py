@@ -12,8 +12,7 @@ import click
 
 from pitstop.cli.echo import tell, tell_json
 from pitstop.doctor.checks import Check, check, works
-from pitstop.doctor.facts import gather
-from pitstop.doctor.frameworks import ask
+from pitstop.doctor.facts import ask, gather
 from pitstop.errors import EnvironmentFault
 
 _MARKS = {"ok": "ok   ", "less": "less ", "fails": "FAILS"}

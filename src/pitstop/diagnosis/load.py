@@ -11,7 +11,7 @@ from pitstop import journal
 from pitstop.diagnosis import output
 from pitstop.diagnosis.engine import diagnose
 from pitstop.diagnosis.evidence import Evidence
-from pitstop.diagnosis.log import reading
+from pitstop.diagnosis.log.log import read_log
 from pitstop.errors import RunNotFound
 from pitstop.events import TrainerExited
 from pitstop.flight import files
@@ -84,7 +84,7 @@ def from_log(path: Path, *, exit_code: int | None = None, signal: str = "") -> E
     if not path.is_file():
         raise RunNotFound(f"{path} is no file.", "Name the log file of a training script.")
     try:
-        log = reading.read(path)
+        log = read_log(path)
     except OSError as error:
         raise RunNotFound(f"{path} cannot be read: {error}.", "Check its permissions.") from error
     tail = log.text[-TAIL_BYTES:]

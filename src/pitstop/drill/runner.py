@@ -12,8 +12,7 @@ from pathlib import Path
 
 from pitstop import journal
 from pitstop.comparison import compare_runs
-from pitstop.comparison.load import load_run
-from pitstop.comparison.record import RunRecord
+from pitstop.comparison.record import RunRecord, load_run
 from pitstop.drill import points
 from pitstop.drill.folder import REPETITION, UNINTERRUPTED, DrillFolder
 from pitstop.drill.invocation import (

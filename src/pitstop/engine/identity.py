@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from pitstop.events.annotations import checker
+from pitstop.events.base import checker
 from pitstop.record import record
 
 

@@ -15,7 +15,7 @@ from pitstop.engine.export_order import EXPORTED
 from pitstop.engine.weights_file import Format
 from pitstop.errors import EnvironmentFault, UserError
 from pitstop.events import Notice
-from pitstop.export import rerun
+from pitstop.export import host
 from pitstop.export.host import Host
 from pitstop.export.source import Source, choose
 from pitstop.link.settings import Settings
@@ -156,10 +156,10 @@ def _run_script(request: ExportRequest, source: Source, partial: Path) -> None:
         log = Path(scratch) / "output.log"
         settings = Settings(export_to=request.format.value, export_path=str(partial))
         attempt = source.manifest.info.attempt
-        script = rerun.script_of(request.folder, attempt, log, request.command)
+        script = host.script_of(request.folder, attempt, log, request.command)
         outcome = Host(settings, source.points, source.image, Path(scratch)).run(script)
         if not any(isinstance(each, Notice) and each.code == EXPORTED for each in outcome.events):
-            raise rerun.failure(outcome, log, _REMEDY)
+            raise host.failure(outcome, log, _REMEDY)
 
 
 def _refuse_recorded_loop(source: Source) -> None:

@@ -17,7 +17,7 @@ from pitstop.events import (
     NonFiniteLocated,
     NonFiniteLoss,
 )
-from pitstop.export import rerun
+from pitstop.export import host
 from pitstop.export.host import Host, Script
 from pitstop.export.source import Source, choose
 from pitstop.journal import Entry, Journal
@@ -58,7 +58,7 @@ def find_nan(
         say(f"running the script from {_place(from_step)} up to step {wanted:,}.")
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pitstop-nan-")))
         log = scratch / "output.log"
-        script = rerun.script_of(folder, attempt, log, command)
+        script = host.script_of(folder, attempt, log, command)
         located = _run_script(script, source, Settings(find_nan_step=wanted), scratch)
     with Journal(folder.attempt_dir(attempt) / FOUND_FILE, attempt) as found:
         found.append(located)
@@ -119,7 +119,7 @@ def _run_script(
     located = [each for each in outcome.events if isinstance(each, NonFiniteLocated)]
     if located:
         return located[-1]
-    raise rerun.failure(outcome, script.log, _REMEDY)
+    raise host.failure(outcome, script.log, _REMEDY)
 
 
 def _no_image(name: str) -> NoReturn:

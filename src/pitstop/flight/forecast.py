@@ -19,7 +19,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pitstop.flight.trend import Point, Trend, trend
+from pitstop.flight.series import Point, Trend, trend
 from pitstop.record import record
 
 BLOCK_SECONDS = (2.0, 8.0, 32.0, 128.0, 512.0, 2048.0)

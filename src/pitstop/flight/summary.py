@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pitstop.flight import series
 from pitstop.flight.resources import memory_limit_bytes, memory_place
 from pitstop.flight.sample import DiskSample, GpuSample, ProcessSample, Sample
-from pitstop.flight.trend import Point, trend
+from pitstop.flight.series import Point, trend
 from pitstop.record import record
 
 RECENT_SECONDS = 60.0

@@ -4,21 +4,107 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import enum
+import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from pitstop.errors import UserError
 from pitstop.machine.own_process import is_there
-from pitstop.remote import lease
+from pitstop.record import record
 from pitstop.remote.fault import StorageFault
 from pitstop.remote.layout import LEASE_KEY
-from pitstop.remote.lease import EXPIRY_SECONDS, RENEW_SECONDS, Lease, LeaseVerdict
 from pitstop.remote.storage import Storage
 from pitstop.store.lock import own_record
 
+RENEW_SECONDS = 15.0
+EXPIRY_SECONDS = 60.0
+"""A lease that is not renewed for this time has no owner."""
+
+ABANDONED_SECONDS = 600.0
+"""A lease this old by the clocks is not watched first: no two clocks differ so much."""
+
+LIVE = "live"
+FINISHING = "finishing"
+RELEASED = "released"
+
+_FORMAT = "pitstop-lease"
 _LOOK_SECONDS = 1.0
+
+
+@record
+class Lease:
+    """The holder of a mirror: a promise between runs of Pitstop, not a lock, see docs/remote.md.
+
+    Attributes:
+        machine: one boot of one machine, and the process ids that `pid` counts among.
+        start_time_ticks: of that process, see `store.lock.LockRecord`.
+        state: "live"; "finishing" when only the last uploads are left; "released".
+    """
+
+    holder: str
+    host: str
+    machine: str
+    pid: int
+    start_time_ticks: int
+    state: str
+    renewed_seconds: float
+
+
+class LeaseVerdict(enum.Enum):
+    """What to do about a lease that was found."""
+
+    TAKE = "take"
+    WAIT = "wait"
+    REFUSE = "refuse"
+
+
+def judge_lease(
+    lease: Lease,
+    *,
+    here: bool,
+    holder_alive: bool,
+    renewed: bool,
+    unchanged_seconds: float,
+    age_seconds: float,
+) -> LeaseVerdict:
+    """Whether the mirror may be taken, is in use, or needs another look.
+
+    `here`: it was written on this machine since its boot.  `unchanged_seconds` count from its last
+    change under our eyes, `age_seconds` by the two machines' clocks.
+    """
+    if lease.state == RELEASED or (here and not holder_alive):
+        return LeaseVerdict.TAKE
+    if max(unchanged_seconds / EXPIRY_SECONDS, age_seconds / ABANDONED_SECONDS) >= 1:
+        return LeaseVerdict.TAKE
+    if lease.state == FINISHING:
+        return LeaseVerdict.WAIT
+    return LeaseVerdict.REFUSE if here or renewed else LeaseVerdict.WAIT
+
+
+def encode_lease(lease: Lease) -> bytes:
+    return json.dumps({"format": _FORMAT, "version": 1, **asdict(lease)}, indent=2).encode()
+
+
+def decode_lease(data: bytes) -> Lease | None:
+    """The lease that `encode_lease` wrote; None for anything else, which protects nothing."""
+    try:
+        record: Mapping[str, Any] = json.loads(data)
+        return Lease(
+            holder=str(record["holder"]),
+            host=str(record["host"]),
+            machine=str(record["machine"]),
+            pid=int(record["pid"]),
+            start_time_ticks=int(record["start_time_ticks"]),
+            state=str(record["state"]),
+            renewed_seconds=float(record["renewed_seconds"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 class MirrorInUse(UserError):
@@ -32,10 +118,10 @@ class LeaseHolder:
         self._storage = storage
         record = own_record()
         self._own = Lease(
-            holder, record.host, _machine(), record.pid, record.start_time_ticks, lease.LIVE, 0.0
+            holder, record.host, _machine(), record.pid, record.start_time_ticks, LIVE, 0.0
         )
         # Apart from the rest: a renewal in another thread must not undo a change of it.
-        self._state = lease.LIVE
+        self._state = LIVE
 
     def acquire(self, say: Callable[[str], None]) -> None:
         """Takes the mirror, after a dead holder's lease has run out.
@@ -66,18 +152,18 @@ class LeaseHolder:
 
     def finishing(self) -> None:
         """From the next renewal on, others may wait for the end instead of giving up."""
-        self._state = lease.FINISHING
+        self._state = FINISHING
 
     def release(self) -> None:
         """Gives the mirror back; after a `StorageFault` the lease runs out by itself."""
-        self._state = lease.RELEASED
+        self._state = RELEASED
         self.renew()
 
     def _judge(self, first: Lease | None, found: Lease | None, changed_at: float) -> LeaseVerdict:
         if found is None or self._is_own(found):
             return LeaseVerdict.TAKE
         here = found.machine == self._own.machine
-        return lease.judge(
+        return judge_lease(
             found,
             here=here,
             holder_alive=here and is_there(found.pid, found.start_time_ticks),
@@ -102,11 +188,11 @@ class LeaseHolder:
 
     def _read(self) -> Lease | None:
         data = self._storage.read(LEASE_KEY)
-        return lease.decode(data) if data is not None else None
+        return decode_lease(data) if data is not None else None
 
     def _write(self, *, new: bool) -> None:
         own = dataclasses.replace(self._own, state=self._state, renewed_seconds=time.time())
-        self._storage.write(LEASE_KEY, lease.encode(own), new=new)
+        self._storage.write(LEASE_KEY, encode_lease(own), new=new)
 
     def _refusal(self, found: Lease) -> MirrorInUse:
         return MirrorInUse(
@@ -116,11 +202,11 @@ class LeaseHolder:
 
 
 def _waiting_line(url: str, found: Lease) -> str:
-    if found.state == lease.FINISHING:
+    if found.state == FINISHING:
         return f"waiting for process {found.pid} on {found.host}, which sends the rest to {url}."
     return (
         f"{url} was in use by process {found.pid} on {found.host}; waiting up to"
-        f" {lease.EXPIRY_SECONDS:.0f} s to see whether it still is."
+        f" {EXPIRY_SECONDS:.0f} s to see whether it still is."
     )
 
 

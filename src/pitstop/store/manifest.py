@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from xxhash import xxh3_64_hexdigest
 
 from pitstop.events import JsonValue
-from pitstop.events.annotations import checker
+from pitstop.events.base import checker
 from pitstop.record import record
 from pitstop.store.format import CHECKPOINT_KIND, check_format, format_members
 from pitstop.store.image import DTYPE_WIDTH_BYTES

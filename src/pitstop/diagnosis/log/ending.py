@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from pitstop.diagnosis import phrases
 from pitstop.diagnosis.finding import CauseId
 from pitstop.diagnosis.log import clues
-from pitstop.diagnosis.log.clue import Clue
+from pitstop.diagnosis.log.clue import LIKELY, Clue
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.log.progress import ran_to_its_end
-from pitstop.diagnosis.signatures import Weight
+from pitstop.diagnosis.signatures import ADVICE, Weight
 
 QUIET_ENDS: frozenset[CauseId] = frozenset({"early_stopping_or_callback_stop", "dataset_exhausted"})
 """What ends a training without an error, unless an error came after it."""
+_DOUBTED = 0.6
 
 
 @dataclass(frozen=True)
@@ -54,3 +57,106 @@ class Ending:
             for each in self.clues
             if each.weight > Weight.HINT and not each.survived and each.cause not in QUIET_ENDS
         ]
+
+
+def of_completed(ending: Ending) -> Clue | None:
+    """What a log without an error tells of the end; None where it tells nothing."""
+    progress = ending.log.progress
+    told = _told(ending)
+    likely = [each for each in told if each.confidence >= LIKELY]
+    is_nan = any(each.is_nan for each in progress[-3:])
+    if likely and not (is_nan and all(each.cause != "nan_loss" for each in likely)):
+        return max(likely, key=lambda each: (each.cause == "nan_loss", each.weight, each.number))
+    if is_nan:
+        return _nan_seen(ending)
+    if ending.is_complete:
+        return _stopped_early(ending) or _completed(ending, doubts=told)
+    return told[-1] if told else None
+
+
+def _told(ending: Ending) -> list[Clue]:
+    """What was said to have ended the training, if it was the last one."""
+    quiet = (each for each in ending.clues if each.cause in (*QUIET_ENDS, "nan_loss"))
+    return [each for each in quiet if not _is_of_another_fit(ending, each)]
+
+
+def _is_of_another_fit(ending: Ending, clue: Clue) -> bool:
+    """Whether other epochs came after it: of a later fit, or of a loop that it did not stop.
+
+    An input that runs out stops nothing in Keras 3: only a later fit that had all is another one.
+    """
+    before = [each.epoch for each in ending.log.progress if each.number <= clue.number]
+    after = [each for each in ending.log.progress if each.number > clue.number]
+    last = next((epoch for epoch in reversed(before) if epoch is not None), None)
+    others = {each.epoch for each in after if each.epoch is not None} - {last}
+    is_fresh = any(epoch <= 1 for epoch in others)
+    if clue.cause == "dataset_exhausted":
+        return is_fresh and ran_to_its_end(after)
+    return is_fresh or len(others) > 1
+
+
+def _stopped_early(ending: Ending) -> Clue | None:
+    """Whole epochs, but fewer than announced, and the script went on: somebody stopped the fit."""
+    progress = ending.log.progress
+    epochs = [each for each in progress if each.epoch and each.epochs]
+    is_whole = bool(progress) and progress[-1].total and progress[-1].done == progress[-1].total
+    if not epochs or not is_whole or epochs[-1].epoch == epochs[-1].epochs:
+        return None
+    last = epochs[-1]
+    lines = [line for line in ending.log.lines if line.number > progress[-1].number]
+    after = next((line for line in lines if line.text.strip()), None)
+    if after is None:
+        return None
+    return Clue(
+        "early_stopping_or_callback_stop",
+        0.6,
+        Weight.HINT,
+        after.number,
+        after.group,
+        phrases.shorten(after.text.strip()),
+        f"The training ended in epoch {last.epoch} of {last.epochs} without an error, and the "
+        "script went on.",
+        ("Look for EarlyStopping, and for callbacks that set `model.stop_training`.",),
+    )
+
+
+def _nan_seen(ending: Ending) -> Clue:
+    first = next(each for each in ending.log.progress if each.is_nan)
+    quote = next(line.text for line in ending.log.lines if line.number == first.number)
+    after = "; the training ran on and is useless since then" if ending.is_complete else ""
+    return Clue(
+        "nan_loss",
+        0.9 if ending.is_complete else 0.45,
+        Weight.HINT,
+        first.number,
+        first.group,
+        phrases.shorten(quote.strip()),
+        f"The loss became NaN or infinite{after}.",
+        (ADVICE["lower_learning_rate"],),
+    )
+
+
+def _completed(ending: Ending, doubts: Sequence[Clue]) -> Clue:
+    said = ending.log.completions
+    last = ending.log.progress[-1] if ending.log.progress else None
+    number = said[-1].number if said else (last.number if last else 0)
+    quote = next((line.text for line in ending.log.lines if line.number == number), "exit code 0")
+    sure = 0.92 if ending.exit_code == 0 else 0.7
+    doubt = "its input was too short" if doubts else _left_early(ending)
+    return Clue(
+        "completed_normally",
+        min(sure, _DOUBTED) if doubt else sure,
+        Weight.HINT,
+        number,
+        "",
+        phrases.shorten(quote.strip()),
+        f"It ran to its end, unless {doubt}." if doubt else "It ran to its end.",
+    )
+
+
+def _left_early(ending: Ending) -> str:
+    """Where the last words are of an epoch before the last: the script may have left it."""
+    epochs = [each for each in ending.log.progress if each.epoch and each.epochs]
+    if not epochs or ending.log.completions or epochs[-1].epoch == epochs[-1].epochs:
+        return ""
+    return f"it was to train beyond epoch {epochs[-1].epoch} of {epochs[-1].epochs}"

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
-from pitstop.diagnosis.log import advising, hints, quiet
+from pitstop.diagnosis.log import advising, hints
 from pitstop.diagnosis.log.clue import LIKELY, Clue, is_own_fault
-from pitstop.diagnosis.log.ending import QUIET_ENDS, Ending
+from pitstop.diagnosis.log.ending import QUIET_ENDS, Ending, of_completed
 from pitstop.diagnosis.signatures import TENSORFLOW, Weight
 
 _SURVIVED_FACTOR = 0.6
@@ -42,18 +42,18 @@ def _killed_for_memory(ending: Ending) -> Clue | None:
 
 def _best(ending: Ending) -> Clue | None:
     if ending.exit_code == 0:
-        return quiet.of_completed(ending)
+        return of_completed(ending)
     fatal = [each for each in ending.clues if not each.survived and each.weight > Weight.HINT]
     loud = [each for each in fatal if each.cause not in QUIET_ENDS]
     found = _verdict(loud)
     if found:
         return found
     if ending.is_complete:
-        return quiet.of_completed(ending)
+        return of_completed(ending)
     return (
         _error(ending, loud)
         or _status(loud)
-        or quiet.of_completed(ending)
+        or of_completed(ending)
         or _nameless(loud)
         or _hint(ending)
     )

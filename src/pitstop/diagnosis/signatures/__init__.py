@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pitstop.diagnosis.signatures.signature import Signature, Weight
 from pitstop.diagnosis.signatures.tables import (
     ADVICE,
     BY_NAME,
     LINES,
     SIGNATURES,
     TENSORFLOW,
+    Signature,
+    Weight,
     classify,
     of_cut,
     with_status_names,
