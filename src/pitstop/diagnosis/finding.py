@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
 from pitstop.events import JsonValue
@@ -83,15 +83,7 @@ class Finding:
         return f"docs/causes.md#{self.cause}"
 
     def to_json(self) -> dict[str, JsonValue]:
-        return {
-            "cause": self.cause,
-            "confidence": round(self.confidence, 2),
-            "summary": self.summary,
-            "evidence": [{"source": item.source, "text": item.text} for item in self.evidence],
-            "missing": list(self.missing),
-            "advice": list(self.advice),
-            "page": self.page,
-        }
+        return {**asdict(self), "confidence": round(self.confidence, 2), "page": self.page}
 
 
 @dataclass(frozen=True)
@@ -107,9 +99,6 @@ class ChainLink:
     text: str
     source: str
     time_seconds: float | None = None
-
-    def to_json(self) -> dict[str, JsonValue]:
-        return {"text": self.text, "source": self.source, "time_seconds": self.time_seconds}
 
 
 @dataclass(frozen=True)
@@ -150,7 +139,7 @@ class Diagnosis:
             "state": self.state,
             **(self.finding.to_json() if self.finding else _NOTHING_YET),
             "others": [other.to_json() for other in self.others],
-            "chain": [link.to_json() for link in self.chain],
+            "chain": [asdict(link) for link in self.chain],
             "step": self.step,
             "checkpoint_step": self.checkpoint_step,
             "looked_at": list(self.looked_at),

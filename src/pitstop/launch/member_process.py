@@ -20,7 +20,6 @@ from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.processes import family, process
 from pitstop.supervisor.processes.process import StandardStreams
 
-_DRAIN_SECONDS = 5.0
 _SIGNALLED = 128
 _LAST_HEEDED = signal.SIGUSR1
 """Of the signals that a starting `pitstop run` takes over, see `stops.early_stop`."""
@@ -91,7 +90,7 @@ class MemberProcess:
 
         `since_seconds`: when the launch began, in seconds since the epoch.
         """
-        self._output.drain(_DRAIN_SECONDS)
+        self._output.drain()
         returned = os.waitstatus_to_exitcode(wait_status)
         code = _SIGNALLED - returned if returned < 0 else returned
         failed = code not in (EXIT_COMPLETED, EXIT_STOPPED) and not self._was_stopped(since_seconds)

@@ -7,8 +7,7 @@ import os
 import re
 import threading
 
-from pitstop.supervisor.processes.process import StandardStreams
-from pitstop.supervisor.terminal.output import our_channels
+from pitstop.supervisor.terminal.output import OutputPipes, our_channels
 from pitstop.supervisor.terminal.own_words import PREFIX
 from pitstop.supervisor.terminal.screen import write_all
 
@@ -57,41 +56,23 @@ class Terminal:
         self.write(2, f"{PREFIX}{line}\n".encode())
 
 
-class MemberOutput:
+class MemberOutput(OutputPipes):
     """The pipes from one member to our output."""
 
     def __init__(self, prefix: str, terminal: Terminal) -> None:
         """Opens them; `OSError` where there are too many open files."""
+        super().__init__()
         self._prefix = prefix.encode()
         self._terminal = terminal
-        self._ends: dict[int, int] = {}
-        self._threads: list[threading.Thread] = []
         for channel in our_channels():
             source, sink = os.pipe()
-            self._ends.update(dict.fromkeys(channel.targets, sink))
             thread = threading.Thread(
                 target=self._copy,
                 args=(source, channel.targets[0]),
                 name="pitstop-member",
                 daemon=True,
             )
-            self._threads.append(thread)
-
-    @property
-    def streams(self) -> StandardStreams:
-        return StandardStreams(self._ends[1], self._ends[2])
-
-    def started(self) -> None:
-        """Lets go of the member's ends, so that its end is seen, and begins to copy."""
-        for fd in set(self._ends.values()):
-            os.close(fd)
-        for thread in self._threads:
-            thread.start()
-
-    def drain(self, timeout_seconds: float) -> None:
-        for thread in self._threads:
-            if thread.ident is not None:
-                thread.join(timeout_seconds)
+            self._add(channel, sink, thread)
 
     def _copy(self, source: int, target: int) -> None:
         lines = Lines()

@@ -43,7 +43,6 @@ def formed(network: PlayedNetwork) -> Leading:
         network.coming += [Heard(task, request), Heard(task, Muster(1))]
         network.coming.append(Heard(task, ResumeAnswer(1, verified=True)))
     leader.heard()
-    assert leader.gang is not None
     leader.gang.hear_own(Muster(1))
     for task in TASKS[1:]:
         network.coming.append(Heard(task, ResumeAnswer(1, verified=True)))
@@ -56,7 +55,6 @@ def formed(network: PlayedNetwork) -> Leading:
 
 
 def over(leader: Leading) -> GangOver:
-    assert leader.gang is not None
     [order] = leader.gang.orders
     assert isinstance(order, GangOver)
     return order

@@ -36,10 +36,11 @@ from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.messages import Message
 from pitstop.supervisor.membership.cluster_link import LEASE_VARIABLE, ClusterLink
 from pitstop.supervisor.membership.following import Following
-from pitstop.supervisor.membership.leading import Leading
+from pitstop.supervisor.membership.leading import GangLeading, Leading
 
 CHIEF, WORKER, PS = Task("chief", 0), Task("worker", 0), Task("ps", 0)
 SHAPE = {"chief": 1, "ps": 1, "worker": 1}
+SPEC = ClusterSpec.from_json({kind: [f"127.0.0.1:{7000 + i}"] for i, kind in enumerate(SHAPE)})
 BEAT = Beat("running", "train", 3)
 SERVING = Beat("running", "server", serves=True)
 
@@ -79,7 +80,8 @@ def network() -> Iterator[PlayedNetwork]:
 
 
 def leading(network: PlayedNetwork, lease_seconds: float = 10.0) -> Leading:
-    return Leading(cast(LeaderServer, network), lease_seconds)
+    server = cast(LeaderServer, network)
+    return Leading(server, lease_seconds, GangLeading(server, SPEC, CHIEF))
 
 
 def following(network: PlayedNetwork, lease_seconds: float = 10.0) -> Following:
@@ -150,7 +152,7 @@ def played_ends(network: PlayedNetwork, leader: Leading, end: Release) -> list[E
     told: list[Event] = []
     answered = 0
     while leader.has_members:
-        leader.release(end)
+        leader.end(end)
         told += leader.heard()
         sent = zip(network.sent_to, network.sent, strict=True)
         released = [task for task, message in sent if message == end]
@@ -168,13 +170,13 @@ def test_a_member_follows_its_leader_to_the_end(network: PlayedNetwork) -> None:
     assert member.connected
     assert member.tick(SERVING) == ()
     assert network.sent == [SERVING]
-    member.propose_stop("Ctrl-C", now=False)
+    member.propose_stop("Ctrl-C")
     assert network.sent == [SERVING, StopProposal("Ctrl-C")]
     network.coming.append(Heard(CHIEF, Release("stopped", 75, "Ctrl-C")))
     assert member.heard() == (MemberReleased("chief 0", "stopped", 75, "Ctrl-C"),)
     network.coming.append(Parted(CHIEF))
     assert member.heard() == ()
-    member.finish(EndReport("stopped", 75))
+    member.end(Release("stopped", 75, "Ctrl-C"))
     assert network.sent[2:] == [EndReport("stopped", 75)]
 
 

@@ -111,7 +111,7 @@ class Membership:
         if attempt_state.saves_itself:
             self._end_session()
         if follows is not None and attempt_state.role and event.source != "cluster":
-            follows.propose_stop(event.reason or event.signal or event.source, now=False)
+            follows.propose_stop(event.reason or event.signal or event.source)
             return True
         return self._desk.has_released
 

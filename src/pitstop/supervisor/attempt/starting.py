@@ -33,7 +33,7 @@ def start(plan: AttemptPlan, resources: StartResources) -> RunningCommand:
         raise
     # At once: what happens before it looks first is not seen.
     observer = Observer(main.pid)
-    resources.tee.script_started()
+    resources.tee.started()
     resources.persister.set_trainer(main.pid)
     return RunningCommand(main, observer)
 

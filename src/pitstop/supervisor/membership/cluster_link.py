@@ -11,7 +11,7 @@ from pitstop import __version__
 from pitstop.cluster import roster, secret
 from pitstop.cluster.gang import LeaderProgress, ToLeader, ToMember
 from pitstop.cluster.lease import LEASE_SECONDS
-from pitstop.cluster.messages import PROTOCOL, Beat, EndReport, JoinRequest, Release
+from pitstop.cluster.messages import PROTOCOL, Beat, JoinRequest, Release
 from pitstop.cluster.roster import ClusterMember
 from pitstop.cluster.spec import ClusterSpec, Task, leader_endpoint
 from pitstop.errors import UserError
@@ -76,18 +76,13 @@ class ClusterLink:
 
     def orders(self) -> Iterator[ToMember]:
         """What the leader of the gang has told this member since the last call."""
-        part = self.part
-        source = part.gang if isinstance(part, Leading) else part
-        while source is not None and source.orders:
-            yield source.orders.popleft()
+        while self.part is not None and self.part.orders:
+            yield self.part.orders.popleft()
 
     def tell_gang(self, message: ToLeader) -> None:
         """Tells the leader of the gang, which may be this run."""
-        match self.part:
-            case Leading(gang=GangLeading() as gang):
-                gang.hear_own(message)
-            case Following() as following:
-                following.tell_gang(message)
+        if self.part is not None:
+            self.part.tell_gang(message)
 
     @property
     def gone_for_good(self) -> str:
@@ -96,15 +91,14 @@ class ClusterLink:
 
     def ask_gang_stop(self, reason: str, progress: LeaderProgress) -> None:
         """All members of the gang are to stop at one step."""
-        match self.part:
-            case Leading(gang=GangLeading() as gang):
-                gang.ask_stop(reason, progress)
-            case Following() as following:
-                following.propose_stop(reason, now=False)
+        if isinstance(self.part, Leading):
+            self.part.gang.ask_stop(reason, progress)
+        elif self.part is not None:
+            self.part.propose_stop(reason)
 
     def lead_gang(self, now_seconds: float, progress: LeaderProgress) -> None:
         """What is due by the clock, where this run leads."""
-        if isinstance(self.part, Leading) and self.part.gang is not None:
+        if isinstance(self.part, Leading):
             self.part.gang.tick(now_seconds, progress)
 
     def heard(self) -> tuple[Event, ...]:
@@ -127,11 +121,8 @@ class ClusterLink:
 
     def end(self, end: Release) -> None:
         """Tells those whose turn it is how this run ended; to be called until nobody is awaited."""
-        match self.part:
-            case Leading() as leading:
-                leading.release(end)
-            case Following() as following:
-                following.finish(EndReport(end.outcome, end.exit_code))
+        if self.part is not None:
+            self.part.end(end)
 
     @property
     def is_awaited(self) -> bool:

@@ -21,31 +21,21 @@ TROUBLE = "cluster_leader"
 
 
 class Following:
-    """The leader, as another member sees it.
+    """The leader, as another member sees it; `connected`: it hears what this member says.
 
     `lease_seconds`: how long a silent leader is believed to be there, once it was heard.
     """
 
     def __init__(self, leader: Task, client: MemberClient, lease_seconds: float) -> None:
-        self._leader = leader
+        self.leader = leader
         self._client = client
         self._lease_seconds = lease_seconds
         self._lease: BeatLease | None = None
         self.orders: deque[ToMember] = deque()
-        self._connected = False
+        self.connected = False
         self._released = False
         self._beat_at_seconds = 0.0
         self.fileno = client.fileno
-
-    @property
-    def leader(self) -> Task:
-        """The task that leads."""
-        return self._leader
-
-    @property
-    def connected(self) -> bool:
-        """Whether the leader hears what this member says."""
-        return self._connected
 
     def heard(self) -> tuple[Event, ...]:
         return tuple(event for each in self._client.take() if (event := self._on(each)))
@@ -53,14 +43,14 @@ class Following:
     def tick(self, beat: Beat) -> tuple[Event, ...]:
         """What is due by the clock: a beat goes out, and a silent leader is given up."""
         now = time.monotonic()
-        if self._connected and now >= self._beat_at_seconds:
+        if self.connected and now >= self._beat_at_seconds:
             self._beat_at_seconds = now + BEAT_SECONDS
             self.beat(beat)
         if self._lease is None or self._released or not self._lease.is_over(now):
             return ()
         self._released = True
-        reason = f"nothing was heard of {self._leader} for {self._lease_seconds:g} s"
-        return (MemberReleased(str(self._leader), "lost", EXIT_STOPPED, reason),)
+        reason = f"nothing was heard of {self.leader} for {self._lease_seconds:g} s"
+        return (MemberReleased(str(self.leader), "lost", EXIT_STOPPED, reason),)
 
     def beat(self, beat: Beat) -> None:
         self._client.send(beat)
@@ -70,14 +60,14 @@ class Following:
         if self._lease is not None:
             self._lease = self._lease.shifted(seconds)
 
-    def propose_stop(self, reason: str, *, now: bool) -> None:
-        self._client.send(StopProposal(reason, now))
+    def propose_stop(self, reason: str) -> None:
+        self._client.send(StopProposal(reason))
 
     def tell_gang(self, message: ToLeader) -> None:
         self._client.send(message)
 
-    def finish(self, end: EndReport) -> None:
-        self._client.send(end)
+    def end(self, end: Release) -> None:
+        self._client.send(EndReport(end.outcome, end.exit_code))
 
     def close(self) -> None:
         self._client.close()
@@ -87,7 +77,7 @@ class Following:
             case Trouble(reason):
                 return Notice(TROUBLE, f"The leader of the cluster: {reason}.")
             case Parted() if self._lease is not None:
-                self._connected = False
+                self.connected = False
                 self._lease = self._lease.parted(time.monotonic())
             case Heard(_, Beat() as beat):
                 return self._on_beat(beat)
@@ -96,11 +86,11 @@ class Following:
             case Heard(_, Release() as release):
                 self._released = True
                 words = (release.outcome, release.exit_code, release.reason)
-                return MemberReleased(str(self._leader), *words)
+                return MemberReleased(str(self.leader), *words)
         return None
 
     def _on_beat(self, beat: Beat) -> Event | None:
-        before, self._connected = self._connected, True
+        before, self.connected = self.connected, True
         heard = self._lease or BeatLease(self._lease_seconds, 0.0)
         self._lease = heard.renewed(time.monotonic(), suspended=beat.state == "suspended")
-        return None if before else LeaderFound(str(self._leader))
+        return None if before else LeaderFound(str(self.leader))

@@ -84,10 +84,10 @@ class Leading:
     `lease_seconds`: how long a silent member is believed to be there.
     """
 
-    def __init__(
-        self, server: LeaderServer, lease_seconds: float, gang: GangLeading | None = None
-    ) -> None:
+    def __init__(self, server: LeaderServer, lease_seconds: float, gang: GangLeading) -> None:
         self.gang = gang
+        self.orders = gang.orders
+        self.tell_gang = gang.hear_own
         self._server = server
         self._lease_seconds = lease_seconds
         self._roster = Roster()
@@ -124,7 +124,7 @@ class Leading:
         """This process was away for so long: nobody was silent meanwhile."""
         self._roster = roster.shifted(self._roster, seconds)
 
-    def release(self, end: Release) -> None:
+    def end(self, end: Release) -> None:
         """Tells the members whose turn it is that the training is over, and how it ended here."""
         for task in roster.next_to_release(self._roster, end.outcome):
             self._roster = roster.released(self._roster, task)
@@ -153,8 +153,7 @@ class Leading:
             case Heard(task, StopProposal() as proposal):
                 return stop_request(task, proposal)
             case Heard(task, message) if isinstance(message, ToLeader):
-                if self.gang is not None:
-                    self.gang.hear(task, message)
+                self.gang.hear(task, message)
             case Heard(task, Beat() | EndReport() as message):
                 before = self._roster.members[task]
                 self._roster = roster.heard(self._roster, task, message, time.monotonic())
@@ -167,8 +166,7 @@ class Leading:
     def _joined(self, request: JoinRequest) -> Event:
         task = Task.parse(request.task)
         before = self._roster.members.get(task)
-        if self.gang is not None:
-            self.gang.joined(task, same=before is None or before.pid == request.pid)
+        self.gang.joined(task, same=before is None or before.pid == request.pid)
         lease = BeatLease(self._lease_seconds, time.monotonic())
         self._roster = roster.joined(self._roster, request, lease)
         # The member waits for the first.
@@ -178,8 +176,7 @@ class Leading:
     def _parted(self, task: Task) -> None:
         member = self._roster.members[task]
         if member.is_live:
-            if self.gang is not None:
-                self.gang.parted.add(task)
+            self.gang.parted.add(task)
             self._roster = roster.parted(self._roster, task, time.monotonic())
 
     def _given_up(self, task: Task) -> Event:
@@ -188,7 +185,7 @@ class Leading:
 
     def _ended(self, task: Task) -> Event:
         member = self._roster.members[task]
-        if self.gang is not None and (member.end is None or member.end.state != "completed"):
+        if member.end is None or member.end.state != "completed":
             self.gang.lost(task, "its run has ended" if member.end else "its supervisor is silent")
         if member.end is None:
             return MemberEnded(str(task), member.host, "lost")

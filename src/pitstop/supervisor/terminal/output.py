@@ -123,27 +123,45 @@ def our_channels() -> tuple[Channel, ...]:
     )
 
 
-class Tee:
-    """Copies the script's output while it lives."""
+class OutputPipes:
+    """What a process writes into, and the threads that copy it from there."""
 
-    def __init__(self, channels: tuple[Channel, ...], log: OutputLog, screen: Screen) -> None:
-        self._log = log
-        self._screen = screen
+    def __init__(self) -> None:
         self._ends: dict[int, int] = {}
         self._threads: list[threading.Thread] = []
-        self._terminals: list[int] = []
-        for channel in channels:
-            self._open(channel)
 
     @property
     def streams(self) -> StandardStreams:
         return StandardStreams(self._ends[1], self._ends[2])
 
-    def script_started(self) -> None:
+    def started(self) -> None:
+        """Lets go of the ends that the process has got, so that its end is seen; begins to copy."""
         for fd in set(self._ends.values()):
             os.close(fd)
         for thread in self._threads:
             thread.start()
+
+    def drain(self) -> None:
+        """Waits until what was written is copied, but not for a reader that blocks."""
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join(_CLOSE_SECONDS)
+
+    def _add(self, channel: Channel, sink: int, thread: threading.Thread) -> None:
+        self._ends.update(dict.fromkeys(channel.targets, sink))
+        self._threads.append(thread)
+
+
+class Tee(OutputPipes):
+    """Copies the script's output while it lives."""
+
+    def __init__(self, channels: tuple[Channel, ...], log: OutputLog, screen: Screen) -> None:
+        super().__init__()
+        self._log = log
+        self._screen = screen
+        self._terminals: list[int] = []
+        for channel in channels:
+            self._open(channel)
 
     def resize(self, size: Size | None) -> None:
         if size is None:
@@ -152,12 +170,6 @@ class Tee:
         for terminal in self._terminals:
             with contextlib.suppress(OSError):
                 fcntl.ioctl(terminal, termios.TIOCSWINSZ, window)
-
-    def drain(self) -> None:
-        """Waits until what the script has written is copied, but not for a reader that blocks."""
-        for thread in self._threads:
-            if thread.ident is not None:
-                thread.join(_CLOSE_SECONDS)
 
     def close(self) -> None:
         self.drain()
@@ -168,14 +180,11 @@ class Tee:
         if channel.terminal:
             _pass_bytes_unchanged(sink)
             self._terminals.append(source)
-        self._ends.update(dict.fromkeys(channel.targets, sink))
+        target = channel.targets[0]
         thread = threading.Thread(
-            target=self._copy,
-            args=(source, channel.targets[0]),
-            name=f"pitstop-output-{channel.targets[0]}",
-            daemon=True,
+            target=self._copy, args=(source, target), name=f"pitstop-output-{target}", daemon=True
         )
-        self._threads.append(thread)
+        self._add(channel, sink, thread)
 
     def _copy(self, source: int, target: int) -> None:
         heard = True
