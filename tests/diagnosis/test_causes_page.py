@@ -13,7 +13,7 @@ import pytest
 
 from pitstop.diagnosis import CAUSES, Evidence, Finding, rules
 from pitstop.diagnosis.engine import RULES
-from pitstop.diagnosis.signatures import SIGNATURES
+from pitstop.diagnosis.signatures.tables import SIGNATURES
 from tests.source_tree import ROOT, modules, string_constants
 
 _PAGE = (ROOT / "docs" / "causes.md").read_text(encoding="utf-8")

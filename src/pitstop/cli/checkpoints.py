@@ -12,7 +12,7 @@ import click
 from pitstop.cli.echo import tell, tell_json
 from pitstop.cli.live_run import find_run
 from pitstop.cli.places import PLACE, fetched
-from pitstop.cli.retention_options import Retention, retention_options
+from pitstop.cli.run_options import Retention, retention_options
 from pitstop.errors import CheckpointCorrupt, UserError
 from pitstop.remote.place import RemotePlace
 from pitstop.store.catalog import Catalog, CheckpointEntry

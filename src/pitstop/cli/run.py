@@ -11,9 +11,10 @@ from pitstop.cli import late_reports
 from pitstop.cli.grouped_command import GroupedCommand
 from pitstop.cli.places import PLACE, local_and_mirror
 from pitstop.cli.quantities import CONDITION, SECONDS
-from pitstop.cli.retention_options import Retention, retention_options
 from pitstop.cli.run_options import (
+    Retention,
     SupervisionOptions,
+    retention_options,
     stop_options,
     supervision_options,
     training_options,

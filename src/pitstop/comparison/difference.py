@@ -117,12 +117,7 @@ class CheckpointDifference:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What a comparison has looked at.
-
-    Attributes:
-        tensors: variables compared in them, all together.
-        unreadable: checkpoints that were left out, and why.
-    """
+    """What a comparison has looked at; `unreadable`: checkpoints that were left out, and why."""
 
     steps: int
     only_a: int

@@ -35,11 +35,7 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Trace:
-    """What a run computed at each step; the last computation counts.
-
-    Attributes:
-        recomputed_steps: computations that repeated an earlier one.
-    """
+    """What a run computed at each step, `recomputed_steps` again; the last computation counts."""
 
     records: Mapping[int, StepRecord]
     recomputed_steps: int = 0

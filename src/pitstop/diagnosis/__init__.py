@@ -5,14 +5,3 @@ from __future__ import annotations
 from pitstop.diagnosis.engine import diagnose
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import CAUSES, CauseId, ChainLink, Diagnosis, EvidenceItem, Finding
-
-__all__ = [
-    "CAUSES",
-    "CauseId",
-    "ChainLink",
-    "Diagnosis",
-    "Evidence",
-    "EvidenceItem",
-    "Finding",
-    "diagnose",
-]

@@ -6,27 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from pitstop import events
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import CauseId, ChainLink
-from pitstop.events import (
-    AttemptEnded,
-    CheckpointFailed,
-    Event,
-    ExceptionRaised,
-    ExhaustionForecast,
-    NonFiniteLocated,
-    NonFiniteLoss,
-    NonFiniteWeights,
-    Notice,
-    StopDeadlinePassed,
-    StopRequested,
-    StopTrainingSet,
-    ThreadFailed,
-    TrainerExited,
-    TrainingStalled,
-    WorkerDied,
-)
 from pitstop.journal import Entry
 from pitstop.observation.kernel_log import parse_oom_kill
 
@@ -56,7 +39,7 @@ def chain_of(evidence: Evidence, cause: CauseId) -> tuple[ChainLink, ...]:
 
 
 def _time_of(entry: Entry) -> float | None:
-    return None if isinstance(entry.event, NonFiniteLocated) else entry.time_seconds
+    return None if isinstance(entry.event, events.NonFiniteLocated) else entry.time_seconds
 
 
 def _in_time(links: list[ChainLink]) -> list[ChainLink]:
@@ -69,13 +52,15 @@ def _in_time(links: list[ChainLink]) -> list[ChainLink]:
 
 def _kernel_links(evidence: Evidence, cause: CauseId) -> Iterator[ChainLink]:
     """Kills for memory; a worker's stands where its death was heard of."""
-    ended = next((each for each in evidence.entries if isinstance(each.event, TrainerExited)), None)
+    ended = next(
+        (each for each in evidence.entries if isinstance(each.event, events.TrainerExited)), None
+    )
     if ended is None or cause not in ("host_oom_killed", "hang_or_stall"):
         return
     deaths = {
         entry.event.pid: entry.time_seconds
         for entry in evidence.entries
-        if isinstance(entry.event, WorkerDied)
+        if isinstance(entry.event, events.WorkerDied)
     }
     parsed = (parse_oom_kill(line) for line in evidence.kernel_lines)
     for pid in dict.fromkeys(kill.pid for kill in parsed if kill):
@@ -91,7 +76,7 @@ def _kernel_links(evidence: Evidence, cause: CauseId) -> Iterator[ChainLink]:
 
 def _end(evidence: Evidence) -> Iterator[ChainLink]:
     for entry in evidence.entries:
-        if isinstance(entry.event, AttemptEnded | TrainerExited):
+        if isinstance(entry.event, events.AttemptEnded | events.TrainerExited):
             yield ChainLink(_end_text(evidence), "exit status", entry.time_seconds)
             return
 
@@ -103,7 +88,7 @@ def _end_text(evidence: Evidence) -> str:
         return "the script ended with exit code 0"
     if evidence.state == "stopped":
         return f"the attempt stopped{kept}"
-    stalled = evidence.last(TrainingStalled)
+    stalled = evidence.last(events.TrainingStalled)
     if stalled and stalled.action != "warn":
         return f"Pitstop ended the attempt for that{kept}"
     how = f"by {evidence.signal}" if evidence.signal else f"with exit code {evidence.exit_code}"
@@ -114,7 +99,7 @@ def _end_text(evidence: Evidence) -> str:
 
 
 def _pressed(word: str) -> Teller:
-    def tell(event: Notice) -> str:
+    def tell(event: events.Notice) -> str:
         if event.code != _PRESSURE:
             return ""
         text = event.message.partition(";")[0]
@@ -124,7 +109,7 @@ def _pressed(word: str) -> Teller:
 
 
 def _grew(resource: str) -> Teller:
-    def tell(event: ExhaustionForecast) -> str:
+    def tell(event: events.ExhaustionForecast) -> str:
         if event.resource != resource:
             return ""
         python = " (Python's objects too)" if event.growing else ""
@@ -134,106 +119,106 @@ def _grew(resource: str) -> Teller:
     return tell
 
 
-def _worker_died(event: WorkerDied) -> str:
+def _worker_died(event: events.WorkerDied) -> str:
     how = f"was ended by {event.signal}" if event.signal else f"returned {event.exit_code}"
     return f"data worker {event.pid} {how}"
 
 
-def _thread_failed(event: ThreadFailed) -> str:
+def _thread_failed(event: events.ThreadFailed) -> str:
     where = phrases.source_line(event.file, event.line, event.function)
     return f"thread {event.thread} ended with {event.class_name} at {where}"
 
 
-def _stalled(event: TrainingStalled) -> str:
+def _stalled(event: events.TrainingStalled) -> str:
     return f"the training stood still at step {event.step:,}, {event.place}"
 
 
-def _ended_for_it(event: StopRequested) -> str:
+def _ended_for_it(event: events.StopRequested) -> str:
     if event.source != "supervisor_lost":
         return f"a stop was requested ({event.signal or event.source})"
     return ""
 
 
-def _too_late(event: StopDeadlinePassed) -> str:
+def _too_late(event: events.StopDeadlinePassed) -> str:
     return f"no step ended within {event.waited_seconds:.0f} s ({event.reason})"
 
 
-def _save_failed(event: CheckpointFailed) -> str:
+def _save_failed(event: events.CheckpointFailed) -> str:
     return f"saving step {event.step:,} failed: {phrases.shorten(event.error, 80)}"
 
 
-def _raised(event: ExceptionRaised) -> str:
+def _raised(event: events.ExceptionRaised) -> str:
     where = f"in callback {event.callback}" if event.callback else f"in phase {event.phase}"
     name = event.class_name.rpartition(".")[2]
     return f"{name} {where}: {phrases.shorten(event.message, 80)}"
 
 
-def _became_bad(event: NonFiniteLoss) -> str:
+def _became_bad(event: events.NonFiniteLoss) -> str:
     became = f"the {event.metric} became {event.value} at step {event.step:,}"
     losses = " -> ".join(phrases.number(float(loss)) for loss in event.recent[-4:])
     return f"{became}, after {losses}" if losses else became
 
 
-def _weights_bad(event: NonFiniteWeights) -> str:
+def _weights_bad(event: events.NonFiniteWeights) -> str:
     return f"weights were not finite at step {event.step:,}"
 
 
-def _located(event: NonFiniteLocated) -> str:
+def _located(event: events.NonFiniteLocated) -> str:
     if event.where == "nowhere":
         return ""
     return f"step {event.step:,}, run again: {phrases.bad_first(event.where, event.name)}"
 
 
-def _stop_set(event: StopTrainingSet) -> str:
+def _stop_set(event: events.StopTrainingSet) -> str:
     who = event.callback or phrases.source_line(event.file, event.line)
     return f"{who} ended the training at step {event.step:,}"
 
 
-_STANDSTILL: Mapping[type[Event], Teller] = {
-    Notice: _pressed(_MEMORY),
-    WorkerDied: _worker_died,
-    ThreadFailed: _thread_failed,
-    TrainingStalled: _stalled,
-    StopRequested: _ended_for_it,
-    StopDeadlinePassed: _too_late,
+_STANDSTILL: Mapping[type[events.Event], Teller] = {
+    events.Notice: _pressed(_MEMORY),
+    events.WorkerDied: _worker_died,
+    events.ThreadFailed: _thread_failed,
+    events.TrainingStalled: _stalled,
+    events.StopRequested: _ended_for_it,
+    events.StopDeadlinePassed: _too_late,
 }
-_STORAGE: Mapping[type[Event], Teller] = {
-    ExhaustionForecast: _grew("disk"),
-    Notice: _pressed(_DISK),
-    CheckpointFailed: _save_failed,
-    ExceptionRaised: _raised,
+_STORAGE: Mapping[type[events.Event], Teller] = {
+    events.ExhaustionForecast: _grew("disk"),
+    events.Notice: _pressed(_DISK),
+    events.CheckpointFailed: _save_failed,
+    events.ExceptionRaised: _raised,
 }
-_STOP: Mapping[type[Event], Teller] = {
-    TrainingStalled: _stalled,
-    StopRequested: _ended_for_it,
-    StopDeadlinePassed: _too_late,
-    CheckpointFailed: _save_failed,
+_STOP: Mapping[type[events.Event], Teller] = {
+    events.TrainingStalled: _stalled,
+    events.StopRequested: _ended_for_it,
+    events.StopDeadlinePassed: _too_late,
+    events.CheckpointFailed: _save_failed,
 }
 
-_LEADS_TO: Mapping[CauseId, Mapping[type[Event], Teller]] = MappingProxyType(
+_LEADS_TO: Mapping[CauseId, Mapping[type[events.Event], Teller]] = MappingProxyType(
     {
         "host_oom_killed": {
-            ExhaustionForecast: _grew("memory"),
-            Notice: _pressed(_MEMORY),
-            WorkerDied: _worker_died,
+            events.ExhaustionForecast: _grew("memory"),
+            events.Notice: _pressed(_MEMORY),
+            events.WorkerDied: _worker_died,
         },
         "host_alloc_failure": {
-            ExhaustionForecast: _grew("memory"),
-            Notice: _pressed(_MEMORY),
-            ExceptionRaised: _raised,
+            events.ExhaustionForecast: _grew("memory"),
+            events.Notice: _pressed(_MEMORY),
+            events.ExceptionRaised: _raised,
         },
         "hang_or_stall": _STANDSTILL,
         "killed_from_outside": {
-            ExhaustionForecast: _grew("memory"),
-            Notice: _pressed(_MEMORY),
-            TrainingStalled: _stalled,
+            events.ExhaustionForecast: _grew("memory"),
+            events.Notice: _pressed(_MEMORY),
+            events.TrainingStalled: _stalled,
         },
         "nan_loss": {
-            NonFiniteLoss: _became_bad,
-            NonFiniteWeights: _weights_bad,
-            NonFiniteLocated: _located,
-            StopTrainingSet: _stop_set,
-            ExceptionRaised: _raised,
+            events.NonFiniteLoss: _became_bad,
+            events.NonFiniteWeights: _weights_bad,
+            events.NonFiniteLocated: _located,
+            events.StopTrainingSet: _stop_set,
+            events.ExceptionRaised: _raised,
         },
         "disk_full": _STORAGE,
         "shm_exhausted": _STORAGE,
@@ -247,11 +232,11 @@ _LEADS_TO: Mapping[CauseId, Mapping[type[Event], Teller]] = MappingProxyType(
 )
 """By cause, the events that can lead to it, and what they are in a chain."""
 
-_SOURCES: Mapping[type[Event], str] = MappingProxyType(
+_SOURCES: Mapping[type[events.Event], str] = MappingProxyType(
     {
-        ExhaustionForecast: "flight recorder",
-        TrainingStalled: "watchdog",
-        ExceptionRaised: "exception",
-        NonFiniteLocated: "find-nan",
+        events.ExhaustionForecast: "flight recorder",
+        events.TrainingStalled: "watchdog",
+        events.ExceptionRaised: "exception",
+        events.NonFiniteLocated: "find-nan",
     }
 )

@@ -57,7 +57,6 @@ class Raised:
     Attributes:
         name: class name without its module.
         names: the class and its bases, as far as known, without modules.
-        message: all lines of it.
         file, line, function: the innermost frame of the user's own code.
         callback: class of the callback it was raised in, or empty.
         printed: read from the output, not reported by the trainer.

@@ -46,12 +46,7 @@ CAUSES: tuple[CauseId, ...] = get_args(CauseId)
 
 @dataclass(frozen=True)
 class EvidenceItem:
-    """One thing that was seen.
-
-    Attributes:
-        source: where, e.g. "kernel log", "exit status", "output".
-        text: what, as recorded where that is possible.
-    """
+    """One thing that was seen, and where: in the "kernel log", the "exit status", the "output"."""
 
     source: str
     text: str
@@ -62,12 +57,10 @@ class Finding:
     """One explanation of the end of an attempt.
 
     Attributes:
-        cause: its id.
         confidence: from 0 to 1, how sure it is that this ended the attempt.
         summary: one sentence with the numbers of this run.
         evidence: what speaks for it, the strongest first.
         advice: what to do, the best first.
-        missing: what could not be observed.
     """
 
     cause: CauseId
@@ -112,9 +105,6 @@ class Diagnosis:
         others: what else was found, the likeliest first.
         chain: what led to the end, the first cause first and the end last; empty where
             the end has but one cause.
-        step: training steps completed over the whole run, None when unknown.
-        checkpoint_step: step of the newest checkpoint, None when there is none.
-        looked_at: the sources that were read.
     """
 
     attempt: int

@@ -21,9 +21,7 @@ _NETWORK_DISKS = ("nfs", "cifs", "smb", "fuse", "9p", "lustre", "gpfs", "ceph", 
 class Check:
     """One thing that was looked at.
 
-    Attributes:
-        level: "ok"; "less": something is lost; "fails": training under Pitstop cannot work.
-        cost: what is lost; empty when nothing is.
+    `level`: "ok"; "less": something is lost, the `cost`; "fails": Pitstop cannot work here.
     """
 
     name: str

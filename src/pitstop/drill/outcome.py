@@ -15,12 +15,7 @@ _REFUSED = "resume_refused"
 
 @dataclass(frozen=True)
 class Aftermath:
-    """What stood when a run was interrupted, and what its resume said.
-
-    Attributes:
-        saved_step: of the newest checkpoint that stood; 0 when there was none.
-        said: why the resume was refused, or why it is not exact; empty when it says neither.
-    """
+    """What stood when a run was interrupted, if anything, and why its resume was not exact."""
 
     saved_step: int = 0
     said: str = ""

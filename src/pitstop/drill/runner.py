@@ -33,12 +33,7 @@ _EXIT_KILLED = 128 + 9
 
 @dataclass(frozen=True)
 class DrillRequest:
-    """One call of `pitstop drill`.
-
-    Attributes:
-        steps: every run ends after this step, 0 to train to the end.
-        isolate: every run gets a working folder of its own.
-    """
+    """One call of `pitstop drill`; `steps` 0: every run trains to its end."""
 
     command: tuple[str, ...]
     kills: int

@@ -19,9 +19,7 @@ from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint, resto
 class Source:
     """A checkpoint and those that a script goes through on its way to it.
 
-    Attributes:
-        points: finished fits, then the checkpoint, as a resume has them.
-        loaded: the checkpoint's files, open: a live run may remove them.
+    `points` are as a resume has them; the files of `loaded` are open: a live run may remove them.
     """
 
     name: str

@@ -29,7 +29,6 @@ class ProcessSample:
         pss_bytes: the same as `rss_bytes` with shared pages divided among their users;
             read seldom, because it is dear: the last one known.
         open_files: descriptors; None where they may not be counted.
-        open_files_limit: soft limit; None for no limit.
     """
 
     pid: int
@@ -209,7 +208,6 @@ class Sample:
     """Everything at one moment.
 
     Attributes:
-        time_seconds: since the epoch.
         clock_seconds: CLOCK_MONOTONIC; differences of it are true when the clock is set.
         missing: what could not be read, one phrase each.
     """

@@ -71,10 +71,6 @@ def memory(samples: Sequence[Sample]) -> Series:
     return _series(samples, lambda each: each.memory_bytes or None)
 
 
-def memory_left(samples: Sequence[Sample]) -> Series:
-    return _series(samples, lambda each: each.host.left_bytes)
-
-
 def open_files(samples: Sequence[Sample]) -> Series:
     return _series(samples, lambda each: each.trainer.open_files if each.trainer else None)
 

@@ -47,9 +47,8 @@ def _left_in_cgroup(root: Path) -> int:
 class MemoryPressure:
     """What was read at one moment; None where the kernel does not show it.
 
-    Attributes:
-        stalled_share: of the last ten seconds, in which every process that was not
-            idle waited for memory; of our cgroup, or else of the machine.
+    `stalled_share`: of the last ten seconds, in which every process that was not idle waited for
+    memory; of our cgroup, or else of the machine.
     """
 
     available_bytes: int

@@ -8,10 +8,9 @@ import enum
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from pitstop.errors import UserError
 from pitstop.machine.own_process import is_there
@@ -19,6 +18,7 @@ from pitstop.record import record
 from pitstop.remote.fault import StorageFault
 from pitstop.remote.layout import LEASE_KEY
 from pitstop.remote.storage import Storage
+from pitstop.store.format import build, parsed
 from pitstop.store.lock import own_record
 
 RENEW_SECONDS = 15.0
@@ -93,17 +93,8 @@ def encode_lease(lease: Lease) -> bytes:
 def decode_lease(data: bytes) -> Lease | None:
     """The lease that `encode_lease` wrote; None for anything else, which protects nothing."""
     try:
-        record: Mapping[str, Any] = json.loads(data)
-        return Lease(
-            holder=str(record["holder"]),
-            host=str(record["host"]),
-            machine=str(record["machine"]),
-            pid=int(record["pid"]),
-            start_time_ticks=int(record["start_time_ticks"]),
-            state=str(record["state"]),
-            renewed_seconds=float(record["renewed_seconds"]),
-        )
-    except (ValueError, KeyError, TypeError):
+        return build(Lease, "lease", parsed(data))
+    except ValueError:
         return None
 
 

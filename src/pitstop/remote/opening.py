@@ -42,9 +42,7 @@ class MirrorSide:
     Both begin alike.  Where one machine has lost the network and another has gone on from the
     mirror, each has a line of its own.  The journals tell: they only grow, so of two copies of one
     line the one begins with the other.
-
-    Attributes:
-        saved: of each checkpoint the number and the time, in seconds since the epoch.
+    `saved`: of each checkpoint the number and the time, in seconds since the epoch.
     """
 
     journal: bytes

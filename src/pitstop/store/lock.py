@@ -21,6 +21,7 @@ from pitstop.machine.own_process import is_there, start_time_ticks
 from pitstop.machine.regular_file import NoRegularFile, open_regular
 from pitstop.record import record
 from pitstop.store.disk_fault import explained
+from pitstop.store.format import build, parsed
 
 _TRIES = 5
 _PAUSE_SECONDS = 0.01
@@ -107,16 +108,8 @@ def read_lock(path: Path) -> LockRecord | None:
     """
     try:
         with open_regular(path) as file:
-            record = json.loads(file.read(_MAX_RECORD_BYTES))
-        return LockRecord(
-            int(record["pid"]),
-            str(record["host"]),
-            int(record["start_time_ticks"]),
-            str(record["socket"]),
-        )
-    except (FileNotFoundError, NotADirectoryError, NoRegularFile):
-        return None
-    except (ValueError, KeyError, TypeError, RecursionError):
+            return build(LockRecord, "lock", parsed(file.read(_MAX_RECORD_BYTES)))
+    except (FileNotFoundError, NotADirectoryError, NoRegularFile, ValueError):
         return None
 
 

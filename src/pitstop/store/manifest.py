@@ -10,16 +10,23 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, asdict, field, fields
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, field
+from typing import TypeVar
 
 from xxhash import xxh3_64_hexdigest
 
 from pitstop.events import JsonValue
-from pitstop.events.base import checker
 from pitstop.record import record
-from pitstop.store.format import CHECKPOINT_KIND, check_format, format_members
+from pitstop.store.format import (
+    CHECKPOINT_KIND,
+    MemberReader,
+    build,
+    check_format,
+    checked_value,
+    format_members,
+    parsed,
+)
 from pitstop.store.image import DTYPE_WIDTH_BYTES
 from pitstop.store.names import is_file_name
 
@@ -138,8 +145,8 @@ def decode(data: bytes) -> Manifest:
     files = _build_each(FileEntry, "files", record)
     _check_names(files)
     manifest = Manifest(
-        sequence=_checked_value("sequence", "int", record.get("sequence")),
-        info=_build(CheckpointInfo, "info", record.get("info")),
+        sequence=checked_value("sequence", "int", record.get("sequence")),
+        info=build(CheckpointInfo, "info", record.get("info")),
         files=files,
         tensors=_build_each(TensorEntry, "tensors", record, parts=_checked_parts),
     )
@@ -231,40 +238,13 @@ def _checked_json(data: bytes) -> JsonValue:
     body, suffix = data[:-_SUFFIX_BYTES], data[-_SUFFIX_BYTES:]
     if suffix != _SUFFIX.format(xxh3_64_hexdigest(body)).encode():
         raise ValueError("its checksum does not hold")
-    try:
-        return json.loads(data)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-
-
-_Reader = Callable[[str, dict[str, JsonValue]], Any]
+    return parsed(data)
 
 
 def _build_each(
-    cls: type[_Record], member: str, record: dict[str, JsonValue], **readers: _Reader
+    cls: type[_Record], member: str, record: dict[str, JsonValue], **readers: MemberReader
 ) -> dict[str, _Record]:
     entries = record.get(member)
     if not isinstance(entries, dict):
         raise ValueError(f"its member {member!r} is missing")
-    return {name: _build(cls, name, entry, **readers) for name, entry in entries.items()}
-
-
-def _build(cls: type[_Record], name: str, record: JsonValue, **readers: _Reader) -> _Record:
-    """A record of this class; `readers` are for the members that need one of their own."""
-    if not isinstance(record, dict):
-        raise ValueError(f"its member {name!r} is missing")
-    values = {member: read(name, record) for member, read in readers.items()}
-    for each in fields(cls):  # type: ignore[arg-type]
-        optional = each.default_factory is not MISSING or each.default is not MISSING
-        if each.name in values or (optional and each.name not in record):
-            continue
-        values[each.name] = _checked_value(
-            f"{name}.{each.name}", str(each.type), record.get(each.name)
-        )
-    return cls(**values)
-
-
-def _checked_value(name: str, annotation: str, value: JsonValue) -> JsonValue:
-    if not checker(annotation)(value):
-        raise ValueError(f"its member {name!r} cannot be {value!r}")
-    return tuple(value) if isinstance(value, list) else value
+    return {name: build(cls, name, entry, **readers) for name, entry in entries.items()}

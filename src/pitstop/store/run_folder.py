@@ -12,13 +12,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from pitstop.errors import RunFolderInvalid, RunFolderUnwritable, RunNotFound
-from pitstop.events import JsonValue
 from pitstop.machine.regular_file import NoRegularFile, read_regular
 from pitstop.masking import masked_words
 from pitstop.record import record
 from pitstop.store.disk_fault import explain, explained
 from pitstop.store.filesystem import REAL_FILESYSTEM, replace_file
-from pitstop.store.format import RUN_KIND, check_format, format_members
+from pitstop.store.format import RUN_KIND, build, check_format, format_members, parsed
 from pitstop.store.names import first_free, numbered_names
 
 RUN_FILE = "run.json"
@@ -71,39 +70,8 @@ def decode_identity(data: bytes) -> RunIdentity:
 
     Raises `ValueError` where the content is damaged or not Pitstop's, or `FormatTooNew`.
     """
-    record = check_format(_parsed(data), RUN_KIND)
-    command = record.get("command")
-    if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
-        raise ValueError("its member 'command' is not a list of words")
-    return RunIdentity(
-        run_id=_text(record, "run_id"),
-        command=tuple(command),
-        cwd=_text(record, "cwd"),
-        created_seconds=_number(record, "created_seconds"),
-        entropy=_text(record, "entropy" if "entropy" in record else "run_id"),
-    )
-
-
-def _parsed(data: bytes) -> JsonValue:
-    try:
-        found: JsonValue = json.loads(data)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-    return found
-
-
-def _text(record: dict[str, JsonValue], member: str) -> str:
-    value = record.get(member)
-    if not isinstance(value, str):
-        raise ValueError(f"its member {member!r} is not a text")
-    return value
-
-
-def _number(record: dict[str, JsonValue], member: str) -> float:
-    value = record.get(member)
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise ValueError(f"its member {member!r} is not a number")
-    return float(value)
+    members = check_format(parsed(data), RUN_KIND)
+    return build(RunIdentity, "run", {"entropy": members.get("run_id"), **members})
 
 
 @record

@@ -23,8 +23,7 @@ from pitstop.store.filesystem import REAL_FILESYSTEM
 from pitstop.store.lock import RunLock, is_running, own_record, read_lock
 from pitstop.store.retention import write_policy
 from pitstop.store.run_folder import STOP_FILE, RunFolder, open_or_create
-from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources, StartResources
-from pitstop.supervisor.attempt.starting import start
+from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources, StartResources, start
 from pitstop.supervisor.control.control_socket import ControlSocket
 from pitstop.supervisor.helpers.persister_link import PersisterLink, PersisterPlan
 from pitstop.supervisor.lifecycle.table import State

@@ -6,7 +6,7 @@ import pytest
 
 from pitstop.diagnosis import CauseId
 from pitstop.diagnosis.exception import Frame, from_title
-from pitstop.diagnosis.signatures import SIGNATURES, classify
+from pitstop.diagnosis.signatures.tables import SIGNATURES, classify
 
 HINT = "Hint: If you want to see a list of allocated tensors when OOM happens, add it."
 RUNTIME = "RuntimeError"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pitstop.link.messages import RestoreRequest, SnapshotReport, VitalsReport
-from pitstop.supervisor.attempt.dispatch import actions, handlers
+from pitstop.supervisor.attempt.supervision import actions, handlers
 from pitstop.supervisor.lifecycle.occurrences import Told
 from pitstop.supervisor.lifecycle.table import Instruction, Trigger
 

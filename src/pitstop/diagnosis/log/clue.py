@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from pitstop.diagnosis.exception import Raised
 from pitstop.diagnosis.finding import CauseId
-from pitstop.diagnosis.signatures import ADVICE, Weight
 from pitstop.diagnosis.signatures.signals import CAUSE_OF_SIGNAL
+from pitstop.diagnosis.signatures.tables import ADVICE, Weight
 
 LIKELY = 0.5
 """What is less sure is a doubt about another cause, not a cause."""
@@ -54,17 +54,10 @@ class Clue:
 
     Attributes:
         cause: the cause that it points to; None of a failure without any word.
-        confidence: how sure the cause is.
-        weight: against other clues.
         number: of its line, from 1; 0 of what is known from elsewhere.
         group: the writer, see `Line.group`.
         quote: the line as it stands there.
-        headline: one sentence.
-        advice: what to do.
-        survived: training went on after it.
         is_victim: it tells that something else failed.
-        signal: the signal that it tells of.
-        raised: the exception.
         headed: with the traceback above it.
         in_thread: the exception ended a thread, or a process beside the first.
         is_last_word: native code said it before it gave up, and it names a cause.

@@ -12,7 +12,8 @@ from pitstop.diagnosis.log.clue import Clue, of_signal
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.log.progress import ran_to_its_end
 from pitstop.diagnosis.log.tracebacks import Traceback
-from pitstop.diagnosis.signatures import (
+from pitstop.diagnosis.signatures.signals import signal_of, signal_of_code
+from pitstop.diagnosis.signatures.tables import (
     BY_NAME,
     LINES,
     TENSORFLOW,
@@ -21,7 +22,6 @@ from pitstop.diagnosis.signatures import (
     classify,
     of_cut,
 )
-from pitstop.diagnosis.signatures.signals import signal_of, signal_of_code
 
 _WRAPPERS = frozenset(
     {

@@ -12,7 +12,7 @@ from pitstop.diagnosis.log import clues
 from pitstop.diagnosis.log.clue import LIKELY, Clue
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.log.progress import ran_to_its_end
-from pitstop.diagnosis.signatures import ADVICE, Weight
+from pitstop.diagnosis.signatures.tables import ADVICE, Weight
 
 QUIET_ENDS: frozenset[CauseId] = frozenset({"early_stopping_or_callback_stop", "dataset_exhausted"})
 """What ends a training without an error, unless an error came after it."""
@@ -21,13 +21,7 @@ _DOUBTED = 0.6
 
 @dataclass(frozen=True)
 class Ending:
-    """A log, and what is known of the end from elsewhere.
-
-    Attributes:
-        log: what was read.
-        exit_code: of the process, None where it is unknown.
-        signal: that ended it, or empty.
-    """
+    """A log, and what is known of the end from elsewhere."""
 
     log: Log
     exit_code: int | None = None

@@ -12,7 +12,7 @@ from pitstop.diagnosis.log.clue import Clue
 from pitstop.diagnosis.log.clues import classified
 from pitstop.diagnosis.log.lines import Line
 from pitstop.diagnosis.log.log import Log
-from pitstop.diagnosis.signatures import TENSORFLOW, Weight, classify, with_status_names
+from pitstop.diagnosis.signatures.tables import TENSORFLOW, Weight, classify, with_status_names
 
 _SOUNDS_LIKE_AN_ERROR = re.compile(
     r"error|exception|fatal|fail(?:ed|ure)\b|^E |: E |\[E |^E\d{4} |\b[A-Z]+_[A-Z]+: "

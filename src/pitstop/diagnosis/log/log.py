@@ -18,7 +18,7 @@ from pitstop.diagnosis.log import progress, tracebacks
 from pitstop.diagnosis.log.lines import Line, split
 from pitstop.diagnosis.log.progress import LogProgress
 from pitstop.diagnosis.log.tracebacks import Traceback
-from pitstop.diagnosis.signatures import Signature
+from pitstop.diagnosis.signatures.tables import Signature
 
 _GPU = re.compile(
     r"[Cc]reated (?:TensorFlow )?device .*GPU|Adding visible gpu|GPU_\d+_bfc|device:GPU"
@@ -44,11 +44,7 @@ _MOSTLY = 0.3
 
 @dataclass(frozen=True)
 class Log:
-    """The lines of a log, or those of its beginning and end.
-
-    Attributes:
-        lines: undecorated, in order.
-    """
+    """The undecorated lines of a log, or those of its beginning and end."""
 
     lines: tuple[Line, ...]
 

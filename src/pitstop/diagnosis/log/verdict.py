@@ -10,7 +10,7 @@ from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.log import advising, hints
 from pitstop.diagnosis.log.clue import LIKELY, Clue, is_own_fault
 from pitstop.diagnosis.log.ending import QUIET_ENDS, Ending, of_completed
-from pitstop.diagnosis.signatures import TENSORFLOW, Weight
+from pitstop.diagnosis.signatures.tables import TENSORFLOW, Weight
 
 _SURVIVED_FACTOR = 0.6
 _OTHER_FACTOR = 0.5

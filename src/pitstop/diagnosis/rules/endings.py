@@ -6,27 +6,12 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from pitstop import events
 from pitstop.diagnosis import output, phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.rules import schedulers
-from pitstop.diagnosis.signatures import ADVICE
-from pitstop.events import (
-    LOOPS,
-    AttemptStarted,
-    CheckpointFailed,
-    EpochEnded,
-    ExitCalled,
-    FitEnded,
-    FitStarted,
-    InstrumentationUnavailable,
-    JobSeen,
-    RoleTaken,
-    ScriptEnded,
-    StopDeadlinePassed,
-    StopRequested,
-    TrainerStopped,
-)
+from pitstop.diagnosis.signatures.tables import ADVICE
 
 _TIMEOUT_EXIT_CODE = 124
 """What timeout(1) of the GNU coreutils returns when the time is up."""
@@ -81,11 +66,11 @@ def completed_normally(evidence: Evidence) -> Finding | None:
         return _completed_all_the_same(evidence)
     ended_well = EvidenceItem("journal", "the attempt ended as completed")
     exit_status = EvidenceItem("exit status", "exit code 0") if evidence.exit else ended_well
-    started, ended = evidence.last(FitStarted), evidence.last(FitEnded)
+    started, ended = evidence.last(events.FitStarted), evidence.last(events.FitEnded)
     if started is None or ended is None:
         text = "The script ended with exit code 0; no model.fit was seen in it."
         return Finding("completed_normally", 0.9, text, (exit_status,))
-    if started.data.get("adapter") in LOOPS:
+    if started.data.get("adapter") in events.LOOPS:
         text = f"Training finished: {phrases.steps(ended.step)}."
         loop = EvidenceItem("journal", f"the script's loop ended after {phrases.steps(ended.step)}")
         return Finding("completed_normally", 0.97, text, (exit_status, loop))
@@ -102,10 +87,10 @@ def completed_normally(evidence: Evidence) -> Finding | None:
 def _completed_all_the_same(evidence: Evidence) -> Finding | None:
     """Exit code 0 though a `fit` never returned: the script caught what left it, or went away."""
     fit = evidence.open_fit
-    if fit is None or evidence.last(ExitCalled):
+    if fit is None or evidence.last(events.ExitCalled):
         return None
     at = f" at step {evidence.position.step:,}" if evidence.position else ""
-    how, advice = _LEFT_FIT[evidence.last(ScriptEnded) is not None]
+    how, advice = _LEFT_FIT[evidence.last(events.ScriptEnded) is not None]
     text = f"The script ended with exit code 0, though model.fit did not return{at}"
     seen = (
         EvidenceItem("exit status", "exit code 0"),
@@ -129,7 +114,7 @@ _LEFT_FIT = {
 
 def _unsaved(evidence: Evidence, last_step: int) -> tuple[str, tuple[str, ...]]:
     """What a disk that refused has kept from being saved, and what to do about it."""
-    refused, saved = evidence.last(CheckpointFailed), evidence.checkpoint_step or 0
+    refused, saved = evidence.last(events.CheckpointFailed), evidence.checkpoint_step or 0
     if refused is None or refused.step <= saved or saved >= last_step:
         return "", ()
     lost = phrases.steps(last_step - saved)
@@ -139,7 +124,7 @@ def _unsaved(evidence: Evidence, last_step: int) -> tuple[str, tuple[str, ...]]:
 
 def _epochs_seen(evidence: Evidence, fit: int) -> int:
     # A resumed fit runs fewer epochs itself than the training has.
-    epochs = (event.epoch + 1 for event in evidence.all(EpochEnded) if event.fit == fit)
+    epochs = (event.epoch + 1 for event in evidence.all(events.EpochEnded) if event.fit == fit)
     return max(epochs, default=0)
 
 
@@ -161,7 +146,7 @@ def stopped_by_somebody(evidence: Evidence) -> Finding | None:
     """The attempt stopped as one that was asked to, and nothing says who asked."""
     if evidence.state != "stopped" or evidence.stop is not None:
         return None
-    where = evidence.last(TrainerStopped)
+    where = evidence.last(events.TrainerStopped)
     at = f" after step {where.step:,}" if where else ""
     text = f"The attempt was asked to stop, and stopped{at}; who asked is not recorded."
     seen = (EvidenceItem("journal", "the attempt ended as stopped"),)
@@ -172,7 +157,7 @@ _KNOWN_WELL: frozenset[CauseId] = frozenset({"stop_requested", "user_interrupt",
 
 
 def _ask_scheduler(evidence: Evidence) -> tuple[str, ...]:
-    job = evidence.last(JobSeen)
+    job = evidence.last(events.JobSeen)
     command = schedulers.ask(job) if job else ""
     if job is None or not command:
         return ()
@@ -188,7 +173,7 @@ class _Request:
     advice: str = ""
 
 
-def _read_request(stop: StopRequested) -> _Request:
+def _read_request(stop: events.StopRequested) -> _Request:
     if stop.source in _OWN_SOURCES:
         who = _OWN_SOURCES[stop.source] + _reason(stop)
         return _Request("stop_requested", f"Stopped on request ({who})")
@@ -204,7 +189,7 @@ def _read_request(stop: StopRequested) -> _Request:
     return _read_signal(stop)
 
 
-def _read_signal(stop: StopRequested) -> _Request:
+def _read_signal(stop: events.StopRequested) -> _Request:
     sender = stop.sender_command.split()
     if _is_timeout(sender):
         duration = next((word for word in sender[1:] if _DURATION.fullmatch(word)), "")
@@ -219,7 +204,7 @@ def _read_signal(stop: StopRequested) -> _Request:
     return _Request(cause, words, _SIGNAL_ADVICE.get(stop.signal, ""))
 
 
-def _read_usr(stop: StopRequested) -> _Request:
+def _read_usr(stop: events.StopRequested) -> _Request:
     if stop.sender_command.startswith(_SLURM_SENDER):
         words = f"Slurm sent {stop.signal}, as --signal tells it to do before the job's end"
         return _Request("time_limit", words, "`sacct -j JOBID` tells whether it was preempted.")
@@ -228,17 +213,17 @@ def _read_usr(stop: StopRequested) -> _Request:
     )
 
 
-def _reason(stop: StopRequested) -> str:
+def _reason(stop: events.StopRequested) -> str:
     return f": {phrases.shorten(stop.reason, 120)}" if stop.reason else ""
 
 
-def _sender(stop: StopRequested) -> str:
+def _sender(stop: events.StopRequested) -> str:
     if stop.sender_command:
         return f" by `{phrases.shorten(stop.sender_command, 60)}` (process {stop.sender_pid})"
     return f" by process {stop.sender_pid}" if stop.sender_pid else ""
 
 
-def _describe(stop: StopRequested) -> str:
+def _describe(stop: events.StopRequested) -> str:
     what = stop.signal or _OWN_SOURCES.get(stop.source, "a signal")
     what = _WHAT.get(stop.source, what)
     user = f", user id {stop.sender_uid}" if stop.sender_uid is not None else ""
@@ -246,25 +231,25 @@ def _describe(stop: StopRequested) -> str:
 
 
 def _headline(evidence: Evidence, request: _Request) -> str:
-    where = evidence.last(TrainerStopped)
+    where = evidence.last(events.TrainerStopped)
     if where:
         at = phrases.place(where.step, where.epoch, where.step_in_epoch)
         return f"{request.words}; the trainer stopped cleanly after {at}."
-    late = evidence.last(StopDeadlinePassed)
+    late = evidence.last(events.StopDeadlinePassed)
     if late:
         return f"{request.words}; {late.reason} in {late.waited_seconds:.0f} s: ended by force."
     if evidence.position and evidence.position.step:
         return f"{request.words}; the trainer ended at step {evidence.position.step:,}."
-    role = evidence.last(RoleTaken)
+    role = evidence.last(events.RoleTaken)
     if role:
         return f"{request.words}; process {role.pid} {role.part}, and its steps are not seen."
-    if evidence.last(InstrumentationUnavailable):
+    if evidence.last(events.InstrumentationUnavailable):
         return f"{request.words}; the steps of the script are not seen."
     return f"{request.words}, before the first step."
 
 
 def _how_it_went(evidence: Evidence) -> tuple[EvidenceItem, ...]:
-    late = evidence.last(StopDeadlinePassed)
+    late = evidence.last(events.StopDeadlinePassed)
     if late is None:
         return ()
     text = f"ended by force after {late.waited_seconds:.0f} s in phase {late.phase}: {late.reason}"
@@ -313,7 +298,7 @@ def cpu_time_limit(evidence: Evidence) -> Finding | None:
 
 def timeout_wrapper(evidence: Evidence) -> Finding | None:
     """The command ran under timeout(1), whose time was up."""
-    started = evidence.last(AttemptStarted)
+    started = evidence.last(events.AttemptStarted)
     if evidence.exit_code != _TIMEOUT_EXIT_CODE or not started or not _is_timeout(started.command):
         return None
     command = phrases.shorten(" ".join(started.command), 60)

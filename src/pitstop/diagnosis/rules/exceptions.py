@@ -8,8 +8,9 @@ from pitstop.diagnosis import exception, output, phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.exception import Raised, said_in
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
+from pitstop.diagnosis.log.advising import look
 from pitstop.diagnosis.rules.numerics import NAN_MESSAGE
-from pitstop.diagnosis.signatures import Signature, classify
+from pitstop.diagnosis.signatures.tables import Signature, classify
 from pitstop.events import ExceptionRaised, FitStarted, Notice, TrainerConnected
 
 _PRINTED_FACTOR = 0.95
@@ -47,7 +48,7 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
         confidence,
         text,
         seen,
-        (*row.advice, *(_look(raised) if known else ())),
+        (*row.advice, *((look(raised),) if known and raised.file else ())),
     )
 
 
@@ -105,14 +106,6 @@ def _quote(raised: Raised) -> str:
 
 def _where(raised: Raised) -> str:
     return f"raised at {phrases.source_line(raised.file, raised.line, raised.function)}"
-
-
-def _look(raised: Raised) -> tuple[str, ...]:
-    if not raised.file:
-        return ()
-    return (
-        f"It was raised from {phrases.source_line(raised.file, raised.line, raised.function)}.",
-    )
 
 
 def _limit(evidence: Evidence, row: Signature) -> tuple[EvidenceItem, ...]:

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
+from pitstop import events
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
-from pitstop.events import (
-    AttemptEnded,
-    AttemptStarted,
-    CheckpointCommitted,
-    StopDeadlinePassed,
-    StopRequested,
-    TrainerExited,
-    WorkerDied,
-)
 from pitstop.machine.memory import WATCHERS
 from pitstop.observation.kernel_log import OomKill, parse_oom_kill
 
@@ -56,7 +48,7 @@ def host_oom_killed(evidence: Evidence) -> Finding | None:
 def memory_was_short(evidence: Evidence) -> Finding | None:
     """SIGKILL while hardly any memory was left, and the kernel could not be asked."""
     ended, memory = evidence.exit, evidence.memory
-    if ended is None or evidence.signal != "SIGKILL" or evidence.last(StopDeadlinePassed):
+    if ended is None or evidence.signal != "SIGKILL" or evidence.last(events.StopDeadlinePassed):
         return None
     if not _is_blind(ended) or memory is None or not memory.is_short:
         return None
@@ -67,7 +59,7 @@ def memory_was_short(evidence: Evidence) -> Finding | None:
 
 
 def _confidence(
-    evidence: Evidence, ended: TrainerExited, kills: tuple[OomKill, ...]
+    evidence: Evidence, ended: events.TrainerExited, kills: tuple[OomKill, ...]
 ) -> float | None:
     if any(kill.pid in evidence.trainer_pids for kill in kills):
         return 0.99
@@ -88,7 +80,7 @@ def other_process_oom_killed(evidence: Evidence) -> Finding | None:
     ended = evidence.exit
     if ended is None or not (ended.oom_kills or _kills(ended)) or host_oom_killed(evidence):
         return None
-    dead = {event.pid for event in evidence.all(WorkerDied)}
+    dead = {event.pid for event in evidence.all(events.WorkerDied)}
     is_worker = any(kill.pid in dead for kill in _kills(ended))
     if not is_worker and not ended.oom_kills:
         return None  # in a cgroup below ours, which others may have made
@@ -103,7 +95,7 @@ def other_process_oom_killed(evidence: Evidence) -> Finding | None:
 def killed_from_outside(evidence: Evidence) -> Finding | None:
     """SIGKILL without a proof of what sent it."""
     ended = evidence.exit
-    if ended is None or evidence.signal != "SIGKILL" or evidence.last(StopDeadlinePassed):
+    if ended is None or evidence.signal != "SIGKILL" or evidence.last(events.StopDeadlinePassed):
         return None
     memory = "no memory kill was counted" if ended.oom_kills == 0 else "its sender is not known"
     text = f"The trainer was killed from outside with SIGKILL; {memory}."
@@ -118,8 +110,8 @@ def killed_from_outside(evidence: Evidence) -> Finding | None:
 
 def supervisor_lost(evidence: Evidence) -> Finding | None:
     """The supervisor vanished without a word: the attempt has no end."""
-    is_over = evidence.is_live or evidence.last(AttemptEnded)
-    if is_over or not evidence.last(AttemptStarted):
+    is_over = evidence.is_live or evidence.last(events.AttemptEnded)
+    if is_over or not evidence.last(events.AttemptStarted):
         return None
     if evidence.exit:
         return None  # the trainer's own end explains more
@@ -137,16 +129,16 @@ def supervisor_lost(evidence: Evidence) -> Finding | None:
 def _saved_by_persister(evidence: Evidence) -> tuple[EvidenceItem, ...]:
     items = [
         EvidenceItem("journal", f"step {event.step:,} was saved when the supervisor was gone")
-        for event in evidence.all(CheckpointCommitted)
+        for event in evidence.all(events.CheckpointCommitted)
         if event.reason == "supervisor_lost"
     ]
-    stops = (event.source for event in evidence.all(StopRequested))
+    stops = (event.source for event in evidence.all(events.StopRequested))
     if "supervisor_lost" in stops:
         items.append(EvidenceItem("journal", "the trainer was stopped: its supervisor was gone"))
     return tuple(items)
 
 
-def _is_blind(ended: TrainerExited) -> bool:
+def _is_blind(ended: events.TrainerExited) -> bool:
     """Neither the counter of kills nor the kernel log could be read."""
     return ended.oom_kills is None and ended.kernel_lines is None
 
@@ -173,28 +165,28 @@ def _status(evidence: Evidence) -> str:
     return f"ended by {evidence.signal}" if evidence.signal else f"exit code {evidence.exit_code}"
 
 
-def _kills(ended: TrainerExited) -> tuple[OomKill, ...]:
+def _kills(ended: events.TrainerExited) -> tuple[OomKill, ...]:
     parsed = (parse_oom_kill(line) for line in ended.kernel_lines or ())
     return tuple(kill for kill in parsed if kill)
 
 
-def _lines(ended: TrainerExited) -> tuple[EvidenceItem, ...]:
+def _lines(ended: events.TrainerExited) -> tuple[EvidenceItem, ...]:
     return tuple(EvidenceItem("kernel log", line) for line in ended.kernel_lines or ())
 
 
-def _counter(ended: TrainerExited) -> tuple[EvidenceItem, ...]:
+def _counter(ended: events.TrainerExited) -> tuple[EvidenceItem, ...]:
     if ended.oom_kills is None:
         return ()
     text = f"processes of the cgroup killed for memory during the attempt: {ended.oom_kills}"
     return (EvidenceItem("memory cgroup", text),)
 
 
-def _memory(ended: TrainerExited) -> tuple[EvidenceItem, ...]:
+def _memory(ended: events.TrainerExited) -> tuple[EvidenceItem, ...]:
     usage = _usage(ended)
     return (EvidenceItem("memory", usage.strip(" :")),) if usage else ()
 
 
-def _usage(ended: TrainerExited) -> str:
+def _usage(ended: events.TrainerExited) -> str:
     peak = f"{phrases.size(ended.max_rss_bytes)} at its peak" if ended.max_rss_bytes else ""
     limit = ended.memory_limit_bytes
     of = f"a cgroup limit of {phrases.size(limit)}" if limit else ""
@@ -202,7 +194,7 @@ def _usage(ended: TrainerExited) -> str:
     return f": {words}" if words else ""
 
 
-def _oom_advice(ended: TrainerExited, kills: tuple[OomKill, ...]) -> tuple[str, ...]:
+def _oom_advice(ended: events.TrainerExited, kills: tuple[OomKill, ...]) -> tuple[str, ...]:
     if any(kill.whole_machine for kill in kills):
         return ("The whole machine was out of memory: look what else ran on it.", _USE_LESS)
     if ended.memory_limit_bytes:

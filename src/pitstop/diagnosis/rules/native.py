@@ -8,7 +8,8 @@ from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.exception import Frame
 from pitstop.diagnosis.finding import EvidenceItem, Finding
-from pitstop.diagnosis.signatures import ADVICE
+from pitstop.diagnosis.signatures.signals import signal_of
+from pitstop.diagnosis.signatures.tables import ADVICE
 from pitstop.events import TrainerExited
 
 _SIGNALS = {
@@ -21,16 +22,9 @@ _SIGNALS = {
     "SIGSYS": "made a system call that is forbidden here",
 }
 
-# What faulthandler of CPython prints; in a bare log it is the only sign.
-_FAULTHANDLER = {
-    "Segmentation fault": "SIGSEGV",
-    "Aborted": "SIGABRT",
-    "Bus error": "SIGBUS",
-    "Floating-point exception": "SIGFPE",
-    "Floating point exception": "SIGFPE",
-    "Illegal instruction": "SIGILL",
-}
 _FATAL = re.compile(r"^Fatal Python error: (?P<what>.+)$", re.MULTILINE)
+"""What faulthandler of CPython prints; in a bare log it is the only sign."""
+
 _FRAME = re.compile(
     r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<function>.+)$', re.MULTILINE
 )
@@ -158,7 +152,7 @@ def _signal(evidence: Evidence) -> str:
     if evidence.signal or evidence.exit or evidence.state == "completed":
         return evidence.signal
     fatal = evidence.printed(_FATAL)
-    return _FAULTHANDLER.get(fatal["what"].strip(), "") if fatal else ""
+    return signal_of(fatal["what"]) if fatal else ""
 
 
 def _crashed_in(evidence: Evidence) -> list[str]:

@@ -5,20 +5,10 @@ from __future__ import annotations
 import json
 import re
 
+from pitstop import events
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
-from pitstop.events import (
-    AttemptStarted,
-    ExceptionRaised,
-    FitStarted,
-    GangBroken,
-    JsonValue,
-    MemberEnded,
-    MemberReleased,
-    MemberRestarted,
-    RoleTaken,
-)
 
 _STARTED = re.compile(r"^.*Started server with target: ?(?P<target>\S+).*$", re.MULTILINE)
 """TensorFlow's words, from grpc_server_lib.cc."""
@@ -48,7 +38,7 @@ _SEEN_WAITING = 0.9
 
 def released_by_leader(evidence: Evidence) -> Finding | None:
     """The leader of the cluster has ended, and this member with it."""
-    event = evidence.last(MemberReleased)
+    event = evidence.last(events.MemberReleased)
     if event is None:
         return None
     leader = event.leader
@@ -68,15 +58,15 @@ def released_by_leader(evidence: Evidence) -> Finding | None:
 
 def store_lost(evidence: Evidence) -> Finding | None:
     """A parameter server has gone, and the training with it."""
-    gone: list[MemberEnded | MemberRestarted] = [*evidence.all(MemberEnded)]
-    gone += evidence.all(MemberRestarted)
+    gone: list[events.MemberEnded | events.MemberRestarted] = [*evidence.all(events.MemberEnded)]
+    gone += evidence.all(events.MemberRestarted)
     stores = [each for each in gone if each.task.startswith("ps ")]
     if evidence.state != "failed" or evidence.stop is not None:
         return None
     if not stores:
         return _store_unavailable(evidence)
     event = stores[0]
-    state = event.state if isinstance(event, MemberEnded) else "restarted"
+    state = event.state if isinstance(event, events.MemberEnded) else "restarted"
     how = _STORE_ENDS.get(state, state)
     seen = EvidenceItem("journal", f"{event.task}: {how}")
     return _of_store(event.task, f"{event.task} on {event.host} {how}", seen)
@@ -84,7 +74,7 @@ def store_lost(evidence: Evidence) -> Finding | None:
 
 def _store_unavailable(evidence: Evidence) -> Finding | None:
     """The same, as far as TensorFlow has said it: its supervisor has not yet, or there is none."""
-    raised = evidence.last(ExceptionRaised)
+    raised = evidence.last(events.ExceptionRaised)
     if raised is None or raised.class_name.rpartition(".")[2] not in _UNAVAILABLE:
         return None
     named = _STORE.search(raised.message)
@@ -104,7 +94,7 @@ def _of_store(task: str, how: str, seen: EvidenceItem) -> Finding:
 
 def lost_a_member(evidence: Evidence) -> Finding | None:
     """Another member, without which no step can end, has gone."""
-    event = evidence.last(GangBroken)
+    event = evidence.last(events.GangBroken)
     if event is None:
         return None
     text = f"{event.task} was lost ({event.reason}); no step ends without it, and this one ended."
@@ -114,12 +104,12 @@ def lost_a_member(evidence: Evidence) -> Finding | None:
 
 def server_waits(evidence: Evidence) -> Finding | None:
     """A server was started, no training was seen in this process, and something ended it."""
-    if evidence.state == "completed" or evidence.last(FitStarted):
+    if evidence.state == "completed" or evidence.last(events.FitStarted):
         return None
-    if evidence.last(MemberReleased):
+    if evidence.last(events.MemberReleased):
         return None
     started, task = _STARTED.search(evidence.output), _task(evidence)
-    role = evidence.last(RoleTaken)
+    role = evidence.last(events.RoleTaken)
     if role is not None and role.role != "server":
         return None
     if not (started or role) and task not in ("ps", "parameter_server"):
@@ -147,8 +137,8 @@ def server_waits(evidence: Evidence) -> Finding | None:
 
 def _task(evidence: Evidence) -> str:
     """The type of this task in TF_CONFIG, if it is one that serves."""
-    started = evidence.first(AttemptStarted)
-    variables: JsonValue = started.environment.get("env", {}) if started else {}
+    started = evidence.first(events.AttemptStarted)
+    variables: events.JsonValue = started.environment.get("env", {}) if started else {}
     text = variables.get("TF_CONFIG", "") if isinstance(variables, dict) else ""
     try:
         task = json.loads(text or "{}").get("task", {}).get("type", "")

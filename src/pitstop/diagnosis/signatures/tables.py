@@ -53,8 +53,6 @@ class Signature:
 
     Attributes:
         cause: None where the groups of `line` decide (`signal`, or an exit `code`).
-        headline: the start of the summary.
-        advice: what to do.
         name: by which code asks for it; mostly empty.
         message: pattern that the message must contain; None for any message.
         classes: with `message` or `places`: the class or a base must be one of these.
@@ -64,7 +62,6 @@ class Signature:
         line: pattern of whole lines, for those that no exception stands behind.
         weight: of the line, against other clues.
         limit: the process limit that belongs to it, see `TrainerExited.limits`.
-        confidence: how sure the match is.
         survives: training that goes on after the line proves nothing against it.
         is_victim: it tells that something else failed, which may be printed too.
     """

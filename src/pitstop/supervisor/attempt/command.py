@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 
 from pitstop.events import AttemptEnded, AttemptStarted
-from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
-from pitstop.supervisor.attempt.starting import RunningCommand
+from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources, RunningCommand
 from pitstop.supervisor.attempt.trainer_reception import TrainerReception
 from pitstop.supervisor.lifecycle.ending import AttemptEnding, decide, trainer_exited
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, TrainerCameIn

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pitstop import events
 from pitstop.cluster import resume_agreement, stop_agreement
 from pitstop.cluster.gang import LeaderProgress, ToMember
 from pitstop.cluster.messages import (
@@ -24,18 +25,6 @@ from pitstop.cluster.messages import (
     SnapshotOrder,
 )
 from pitstop.cluster.spec import ClusterSpec
-from pitstop.events import (
-    CheckpointCommitted,
-    Event,
-    GangBroken,
-    GangFormed,
-    GangStopped,
-    LevelKnown,
-    MemberReleased,
-    Notice,
-    StopRequested,
-    TrainerExited,
-)
 from pitstop.link.beacon import Phase, Stop
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
 from pitstop.supervisor.helpers.restoring import Restoring
@@ -52,7 +41,7 @@ _TOLD_SECONDS = 10.0
 _REPEAT_SECONDS = 1.0
 _OTHER = "of another member, "
 _NOT_AGREED = "not all members answered: no common state was agreed on"
-_NO_GANG = Notice(
+_NO_GANG = events.Notice(
     "no_gang",
     "Not all members that train together are supervised, or they do not reach their leader: each "
     "is saved by itself, and stops and goes on at a step of its own.",
@@ -137,19 +126,21 @@ class GangPart:
         self._tell_verdict()
         self._tell_place()
 
-    def recorded(self, event: Event) -> Iterator[Occurrence]:
+    def recorded(self, event: events.Event) -> Iterator[Occurrence]:
         """Something was journaled that the others may have to know."""
         match event:
-            case StopRequested():
+            case events.StopRequested():
                 self._stop_reason = event.reason or event.signal or event.source
-            case CheckpointCommitted() if self._gang:
+            case events.CheckpointCommitted() if self._gang:
                 self._tell_saved(event.path)
-            case LevelKnown(level="not_exact") if self._gang and event.reason:
+            case events.LevelKnown(level="not_exact") if self._gang and event.reason:
                 if not event.reason.startswith(_OTHER):
                     self._cluster.tell_gang(LevelReport(event.reason))
-            case MemberReleased(outcome="lost" | "failed") if self._gang:
+            case events.MemberReleased(outcome="lost" | "failed") if self._gang:
                 yield from self._broken(event.leader, event.reason)
-            case TrainerExited() if self._task and event.exit_code != 0 and not self._left_in_order:
+            case events.TrainerExited() if (
+                self._task and event.exit_code != 0 and not self._left_in_order
+            ):
                 how = (
                     f"was ended by {event.signal}"
                     if event.signal
@@ -186,7 +177,9 @@ class GangPart:
             self._cluster.tell_gang(self._states.muster(self._plan.attempt))
         if waited_seconds >= _TOLD_SECONDS and not self._told_waiting:
             self._told_waiting = True
-            yield Notice("gang_waiting", "Waiting for the other members that train together.")
+            yield events.Notice(
+                "gang_waiting", "Waiting for the other members that train together."
+            )
 
     def _go_alone(self, reason: str, *, is_refused: bool = False) -> Iterator[Occurrence]:
         """There is no agreement: who has a state would go on from another one than the others."""
@@ -213,7 +206,7 @@ class GangPart:
                 self._beacon.snapshot_at(step)
             case LevelReport(reason):
                 if self._resources.attempt_state.level != "not_exact":
-                    yield LevelKnown("not_exact", f"{_OTHER}{reason}", [])
+                    yield events.LevelKnown("not_exact", f"{_OTHER}{reason}", [])
             case Hold() | Commit() if self._gang:
                 yield from self._stop_as_told(order)
             case GangOver(gang) if gang == self._gang or not self._gang:
@@ -244,7 +237,7 @@ class GangPart:
         self._waits_since, self._gang = None, order.gang
         name = self._states.names.get(order.mark, "")
         members = resume_agreement.size_of(order.gang)
-        yield GangFormed(order.gang, self._task, members, name, order.doubt)
+        yield events.GangFormed(order.gang, self._task, members, name, order.doubt)
         if name:
             self._resources.persister.keep(name)
         yield from self._restoring.agreed(name, order.gang, order.doubt)
@@ -274,11 +267,11 @@ class GangPart:
             self._order, self._answer = order, None
             self._beacon.hold_from(order.step)
             if held is None and not self._resources.attempt_state.stop_requested:
-                yield StopAsked(StopRequested("cluster", "graceful", reason=order.reason))
+                yield StopAsked(events.StopRequested("cluster", "graceful", reason=order.reason))
         elif held is not None and not self._beacon.stop():
             seconds = round(time.monotonic() - self._ordered_at, 4)
             self._beacon.request_stop(Stop.GRACEFUL)
-            yield GangStopped(self._gang, order.step, held.round, seconds)
+            yield events.GangStopped(self._gang, order.step, held.round, seconds)
             yield Instruction.ARM_DEADLINE
 
     def _tell_place(self) -> None:
@@ -299,11 +292,11 @@ class GangPart:
         if task == self._task:
             return
         if not self._resources.attempt_state.stop_requested:
-            yield GangBroken(self._gang, task, reason)
+            yield events.GangBroken(self._gang, task, reason)
         yield from self._end(f"{task}: {reason}")
 
     def _end(self, reason: str) -> Iterator[Occurrence]:
-        yield StopAsked(StopRequested("cluster", "now", reason=reason))
+        yield StopAsked(events.StopRequested("cluster", "now", reason=reason))
         if self._resources.lifecycle.state is State.ENDING:
             # It waits for that member, and TensorFlow takes the SIGTERM for itself.
             yield Trigger.STOP_NOW

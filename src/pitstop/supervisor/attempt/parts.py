@@ -10,8 +10,7 @@ from pitstop.supervisor.attempt.command import Command
 from pitstop.supervisor.attempt.flight import Flight
 from pitstop.supervisor.attempt.gang import GangPart
 from pitstop.supervisor.attempt.membership import Membership
-from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
-from pitstop.supervisor.attempt.starting import RunningCommand
+from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources, RunningCommand
 from pitstop.supervisor.attempt.stopping import Stopping
 from pitstop.supervisor.attempt.trainer_reception import TrainerReception
 from pitstop.supervisor.control.requests import ClientReception, RequestDesk

@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pitstop.engine.identity import Difference
+from pitstop.errors import PitstopError
 from pitstop.events import AttemptStarted, Event, JsonValue, TrainerConnected
 from pitstop.link.beacon import Beacon
 from pitstop.link.messages import Welcome
 from pitstop.link.settings import ENV_STACKS
 from pitstop.link.wire import PROTOCOL
+from pitstop.observation.observer import Observer
 from pitstop.record import record
 from pitstop.store.catalog import Catalog
 from pitstop.supervisor.helpers.persister_link import PersisterLink
+from pitstop.supervisor.processes.adopted_process import AdoptedProcess
+from pitstop.supervisor.processes.trainer_process import TrainerProcess
 from pitstop.supervisor.records.fingerprint import Threads
 from pitstop.supervisor.records.history import History, best_of
 from pitstop.supervisor.runs.command_change import as_event
@@ -44,10 +48,8 @@ class AttemptPlan:
 
     Attributes:
         program: the file that the command's first word names.
-        attempt: its number, from 1.
         resumes: there is a checkpoint to go on from.
         command_changes: in what the command differs from that of the last attempt.
-        threads: how many TensorFlow computes with.
     """
 
     request: RunRequest
@@ -161,3 +163,43 @@ class AttemptResources(StartResources):
     @property
     def attempt_state(self) -> AttemptState:
         return self.event_log.attempt_state
+
+
+@record
+class RunningCommand:
+    """The command's main process, and what is observed of it from its start on."""
+
+    main: TrainerProcess | AdoptedProcess
+    observer: Observer
+
+
+def start(plan: AttemptPlan, resources: StartResources) -> RunningCommand:
+    """Starts the persister, and the command, or watches the script that asked to be supervised.
+
+    Raises `CommandNotExecutable`, and `EnvironmentFault` where the kernel refuses a process.
+    """
+    resources.resize()
+    # It loads the newest checkpoint beside the script's imports.
+    resources.persister.start()
+    try:
+        main = _main_process(plan, resources)
+    except PitstopError:
+        resources.persister.finish()
+        raise
+    # At once: what happens before it looks first is not seen.
+    observer = Observer(main.pid)
+    resources.tee.started()
+    resources.persister.set_trainer(main.pid)
+    return RunningCommand(main, observer)
+
+
+def _main_process(plan: AttemptPlan, resources: StartResources) -> TrainerProcess | AdoptedProcess:
+    if plan.request.trainer_pid:
+        return AdoptedProcess(plan.request.trainer_pid)
+    return TrainerProcess(
+        plan.program,
+        plan.request.command,
+        plan.environment,
+        resources.tee.streams,
+        resources.signals.original_mask,
+    )

@@ -51,7 +51,6 @@ class Observation:
     Attributes:
         mark: changes with every progress, whatever it is.
         busy: its processes compute, or read and write.
-        stopped: it is suspended (SIGSTOP, a debugger).
         worker_died: a process that feeds this epoch has died.
     """
 

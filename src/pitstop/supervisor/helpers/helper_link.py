@@ -27,7 +27,6 @@ class HelperLink:
     Attributes:
         connection: to the present one, None when it is gone.
         pid: of the present or last one, 0 before there was one.
-        finished: it said that it is done.
     """
 
     def __init__(self) -> None:

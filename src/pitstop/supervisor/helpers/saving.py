@@ -60,7 +60,6 @@ class Persisting:
     Attributes:
         ready_seconds: the earliest time for the next one that is not urgent.
         urgent: reason of the newest snapshot that must be durable, or empty.
-        busy: a request is under way.
         interval_seconds: the time between checkpoints at present, 0 before the first.
     """
 

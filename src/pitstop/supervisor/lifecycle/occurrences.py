@@ -1,7 +1,7 @@
 """What the parts of an attempt tell its loop: what happened, and what is asked of it.
 
 A part is called when something can be read, when time has passed, or when an event was journaled.
-It returns occurrences, in order; `attempt.dispatch` says who handles each.  An `Event` is
+It returns occurrences, in order; `attempt.supervision` says who handles each.  An `Event` is
 journaled, a `Trigger` goes to the lifecycle, an `Instruction` comes out of it, a `Message` is
 what the trainer has sent.
 """

@@ -21,7 +21,6 @@ class GangStates:
 
     Attributes:
         names: of the checkpoints, by their marks, see `cluster.resume_agreement`.
-        levels: by the same.
         gangs: all that this run was in, as this task.
         strays: there are others, that no gang has agreed on.
     """

@@ -6,32 +6,21 @@ import time
 from collections import deque
 from pathlib import Path
 
-from pitstop.events import (
-    AttemptEnded,
-    AttemptStarted,
-    CheckpointCommitted,
-    Event,
-    ExceptionRaised,
-    ResumeChosen,
-    StopRequested,
-    TrainerExited,
-    TrainerStopped,
-    TrainingStalled,
-)
+from pitstop import events
 from pitstop.journal import Journal
 
 _MOST_KEPT = 1000
 # What a diagnosis cannot do without is on disk before anything else happens.
 _DURABLE = (
-    AttemptEnded,
-    AttemptStarted,
-    CheckpointCommitted,
-    ExceptionRaised,
-    ResumeChosen,
-    StopRequested,
-    TrainerExited,
-    TrainerStopped,
-    TrainingStalled,
+    events.AttemptEnded,
+    events.AttemptStarted,
+    events.CheckpointCommitted,
+    events.ExceptionRaised,
+    events.ResumeChosen,
+    events.StopRequested,
+    events.TrainerExited,
+    events.TrainerStopped,
+    events.TrainingStalled,
 )
 
 
@@ -41,10 +30,10 @@ class JournalWriter:
     def __init__(self, path: Path, attempt: int) -> None:
         """Opens the journal, or raises `OSError`."""
         self._journal = Journal(path, attempt)
-        self._waiting: deque[tuple[float, Event]] = deque(maxlen=_MOST_KEPT)
+        self._waiting: deque[tuple[float, events.Event]] = deque(maxlen=_MOST_KEPT)
         self.problem = ""
 
-    def record(self, event: Event) -> None:
+    def record(self, event: events.Event) -> None:
         """Writes an event, after those that could not be written before."""
         durable = isinstance(event, _DURABLE)
         self._waiting.append((time.time(), event))

@@ -42,14 +42,11 @@ class Status:
         epoch: epoch under way, counted from 0 as Keras counts.
         pid: process id of the trainer.
         attempt: how many times the command was started.
-        checkpoint_step: step of the newest durable checkpoint.
-        checkpoint_age_seconds: time since it was written.
         checkpoint_interval_seconds: time between checkpoints that nobody asks for.
         losses: attempts that lost their snapshots in memory too.
         snapshot_step: step of the newest snapshot in memory.
         level: how exact a resume will be, as in `events.LevelKnown`.
         rate: steps per second, smoothed.
-        eta_seconds: time to the end of the fit at that rate.
         loss: loss at the last boundary; NaN and infinities as text.
         best_metric: what the best epoch is measured by, empty before one has ended.
         best_value: its least value.
@@ -65,8 +62,6 @@ class Status:
         started_seconds: when the attempt started, seconds since the epoch.
         resumed_from_step: step that the attempt continued from.
         replay_step: step whose place in the input is being found, by drawing batches again.
-        replayed_batches: how many were drawn.
-        batches_to_replay: how many there are to draw.
         on_hang: what a standstill leads to, "warn", "kill" or "restart"; empty without a watch.
         silent_seconds: time without progress, as the watchdog counts it.
         patience_seconds: how much of it counts as a standstill, if nothing is done either.
@@ -74,7 +69,6 @@ class Status:
         leader: task that leads the cluster, of a member that talks with it.
         members: of the cluster that this run leads: task, host, state, phase and step of each.
         restarts: how often the call may start the command again.
-        restarts_left: how often it still may.
     """
 
     state: str
