@@ -182,3 +182,25 @@ def test_a_frozen_server_is_named_as_the_reason(cluster: Launched) -> None:
     again = launch.finish(cluster.start(pace=AT_ONCE))
     assert again.returncode == 0, again.stderr
     assert cluster.end_words(2) == HELD
+
+
+@pytest.mark.torture
+def test_a_fit_is_stopped_and_says_that_nothing_is_saved(
+    tmp_path: Path, network: tuple[str, ...]
+) -> None:
+    pytest.importorskip("tf_keras", reason="Keras 2 comes in a package of its own")
+    cluster = Launched(tmp_path, network)
+    script = SCRIPT.parent / "fit_on_servers.py"
+    words = ("launch", "--workers", "1", "--ps", "1", "--run-dir", "run", "--", sys.executable)
+    started = launch.start(tmp_path, *words, script, 50, 1, before=network)
+    cluster.until("epoch 1 40")
+    started.send_signal(signal.SIGTERM)
+    ended = launch.finish(started)
+    assert ended.returncode == EXIT_STOPPED, ended.stderr
+    [known] = launch.events(cluster.members, LevelKnown, "chief-0")
+    assert known.level == "not_exact"
+    assert "fit with ParameterServerStrategy is not saved" in known.reason
+    assert launch.events(cluster.members, CheckpointCommitted, "chief-0") == []
+    assert [each.code for each in launch.events(cluster.members, Notice, "chief-0")].count(
+        "observation_failed"
+    ) == 0

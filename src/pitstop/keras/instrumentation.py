@@ -15,7 +15,7 @@ from pitstop.engine import process_session
 from pitstop.engine.fence import observing
 from pitstop.engine.leaving import ending_threads
 from pitstop.errors import PeerFault
-from pitstop.keras import stop_training
+from pitstop.keras import fit_on_workers, stop_training
 from pitstop.keras.training import Training
 from pitstop.tensorflow import private
 from pitstop.tensorflow.devices import computed_with
@@ -98,7 +98,10 @@ def fit_hook(instrumentation: Instrumentation) -> Wrap:
             training = instrumentation.begin()
             if training is None:
                 return original(self, *args, **kwargs)
+            session = training.session
             with ending_threads():
+                if fit_on_workers.is_sent_to_workers(self) and not session.stopped:
+                    return fit_on_workers.run(session, original, self, *args, **kwargs)
                 return training.fit(original, self, *args, **kwargs)
 
         return fit

@@ -359,7 +359,7 @@ class Training:
         """Tells of an `evaluate` or `predict` that no `fit` makes."""
         beacon = self.session.beacon
         before = beacon.phase()
-        if self.run is None:
+        if self.run is None and before is not Phase.WAITING:  # see `fit_on_workers`
             beacon.write_phase(Phase.PREDICT)
         try:
             yield
@@ -372,7 +372,8 @@ class Training:
             return
         if self.run is None:
             if not self.session.settings.stop_returns:
+                trains = self.session.beacon.phase() is Phase.WAITING
                 with ending_threads():
-                    self.session.stop_with(None, "predict")
+                    self.session.stop_with(None, "train" if trains else "predict")
         elif self.run.held is not None:
             self.session.stop_with(self.run.held, "validation")
