@@ -21,9 +21,9 @@ from pathlib import Path
 import psutil
 
 from pitstop import journal
-from pitstop.cli.live_run import status_of
 from pitstop.events import AttemptEnded, MemberReleased, TrainerExited
 from pitstop.store.run_folder import open_existing
+from pitstop.supervisor.control.live_run import status_of
 
 ROOT = Path(__file__).parents[1]
 PITSTOP = (sys.executable, "-m", "pitstop.cli.main")

@@ -40,6 +40,7 @@ WITHOUT_TENSORFLOW = (
     "snapshot",
     "store",
     "supervisor",
+    "watch",
 )
 """Units whose every module can be imported where no TensorFlow is."""
 

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import psutil
 
 from pitstop import journal
-from pitstop.cli.live_run import status_of
 from pitstop.events import CheckpointCommitted, Event, TrainerExited
 from pitstop.store.run_folder import open_existing
+from pitstop.supervisor.control.live_run import status_of
 from pitstop.supervisor.status.status import Status
 from tests.integration.supervisor import launch
 

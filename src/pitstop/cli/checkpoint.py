@@ -7,13 +7,14 @@ from pathlib import Path
 
 import click
 
+from pitstop.cli.chosen_run import find_run
 from pitstop.cli.echo import tell
-from pitstop.cli.live_run import LiveRun, find_run, suspended
 from pitstop.cli.places import RUN
 from pitstop.cli.quantities import NAME
 from pitstop.errors import RunNotFound, UserError
 from pitstop.store.catalog import Catalog
 from pitstop.store.run_folder import RunFolder
+from pitstop.supervisor.control.live_run import LiveRun, suspended
 from pitstop.supervisor.terminal.own_words import say
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
+from pitstop.cli.chosen_run import find_run
 from pitstop.cli.echo import tell, tell_json
-from pitstop.cli.live_run import find_run
 from pitstop.cli.places import PLACE, fetched
 from pitstop.cli.run_options import Retention, retention_options
 from pitstop.errors import CheckpointCorrupt, UserError

@@ -23,6 +23,7 @@ COMMANDS = (
     "checkpoint",
     "status",
     "ls",
+    "watch",
     "why",
     "explain",
     "diagnose",

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from pitstop.cli.chosen_run import find_run
 from pitstop.cli.echo import tell
-from pitstop.cli.live_run import find_run
 from pitstop.cli.places import RUN
 from pitstop.engine.weights_file import Format
 from pitstop.export.exporting import ExportRequest, write_export

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from pitstop.cli.chosen_run import find_run
 from pitstop.cli.echo import tell, tell_json
-from pitstop.cli.live_run import find_run
 from pitstop.cli.places import RUN
 from pitstop.diagnosis import phrases
 from pitstop.events import NonFiniteLocated

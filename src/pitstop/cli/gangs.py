@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pitstop.cli.live_run import runs_of_script, statuses_at
+from pitstop.cli.chosen_run import runs_of_script
 from pitstop.cli.ls import counted
 from pitstop.events import JsonValue
 from pitstop.launch.choice import gangs
 from pitstop.store.gang_folder import GangFolder, is_gang, open_gang, task_name
 from pitstop.store.run_folder import RUN_FILE, RunFolder, find_runs, open_existing
+from pitstop.supervisor.control.live_run import statuses_at
 from pitstop.supervisor.processes.invocation import script_name
 from pitstop.supervisor.runs.choice import RUNS
 from pitstop.supervisor.status.status import Status

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import click
 
+from pitstop.cli.chosen_run import runs_of_script
 from pitstop.cli.echo import tell, tell_json
-from pitstop.cli.live_run import runs_of_script, status_at, statuses_at
 from pitstop.cli.places import PLACE, fetched, find_remote_runs
+from pitstop.errors import UserError
 from pitstop.events import JsonValue
 from pitstop.remote.place import RemotePlace
 from pitstop.store.run_folder import find_runs
+from pitstop.supervisor.control.live_run import status_at, statuses_at
 from pitstop.supervisor.runs.choice import RUNS
 from pitstop.supervisor.status.status import Status
 
@@ -23,9 +25,13 @@ _COLUMNS = ("run", "state", "step", "epoch", "saved", "attempt", "loss", "best")
 @click.command()
 @click.argument("folder", type=PLACE, default=RUNS)
 @click.option("--json", "as_json", is_flag=True, help="A JSON list, one object per run.")
+@click.option("--watch", "watched", is_flag=True, help="Go on, as `pitstop watch FOLDER` does.")
 @click.pass_context
-def ls(context: click.Context, folder: Path | RemotePlace, *, as_json: bool) -> None:
+def ls(context: click.Context, folder: Path | RemotePlace, *, as_json: bool, watched: bool) -> None:
     """List the runs below FOLDER, a URL or a script's name too (default: runs/)."""
+    if watched:
+        _watch(context, folder)
+        return
     found = list(_statuses(context, folder))
     if as_json:
         objects = [counted(status) for status in found]
@@ -34,6 +40,16 @@ def ls(context: click.Context, folder: Path | RemotePlace, *, as_json: bool) -> 
         print_table(found)
     else:
         tell(f"There is no run under {folder}/.")
+
+
+def _watch(context: click.Context, folder: Path | RemotePlace) -> None:
+    """Loads the other command only where it is asked for."""
+    if isinstance(folder, RemotePlace):
+        raise UserError("A mirror cannot be watched.", "Watch the run where it trains.")
+    group = context.find_root().command
+    command = group.get_command(context, "watch") if isinstance(group, click.Group) else None
+    if command is not None:
+        context.invoke(command, run=folder)
 
 
 def _statuses(context: click.Context, folder: Path | RemotePlace) -> Iterator[Status]:

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import click
 
+from pitstop.cli.chosen_run import find_run
 from pitstop.cli.echo import tell, tell_json
 from pitstop.cli.gangs import find_gang, statuses, statuses_json
-from pitstop.cli.live_run import find_run, status_of, statuses_at
 from pitstop.cli.ls import counted, print_table
 from pitstop.cli.places import PLACE, fetched
 from pitstop.durations import duration
 from pitstop.remote.place import RemotePlace
 from pitstop.store.run_folder import find_runs, open_existing
+from pitstop.supervisor.control.live_run import status_of, statuses_at
 from pitstop.supervisor.records.notices import level_text
 from pitstop.supervisor.runs.choice import RUNS
 from pitstop.supervisor.status.status import Status, replay_text

@@ -3,39 +3,45 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
 
+from pitstop.cli.chosen_run import find_run
 from pitstop.cli.echo import tell
 from pitstop.cli.gangs import begun, find_gang
-from pitstop.cli.live_run import LiveRun, find_run, suspended, wait_until_free
 from pitstop.cli.places import RUN
 from pitstop.errors import PeerClosed, PitstopError, UserError
 from pitstop.record import record
 from pitstop.store.run_folder import RunFolder
+from pitstop.supervisor.control.live_run import LiveRun, suspended, wait_until_free, wake
 from pitstop.supervisor.status.status import Status
 from pitstop.supervisor.status.stored_status import stored_status
 
 _ORPHAN_SECONDS = 60.0
+_Request = Callable[[LiveRun], None]
 
 
 @click.command()
 @click.argument("run", type=RUN, required=False)
 @click.option("--now", is_flag=True, help="Do not finish the step: stop at the last snapshot.")
+@click.option("--after-epoch", is_flag=True, help="Stop when the epoch under way has ended.")
 @click.option("--no-wait", is_flag=True, help="Return when the request has arrived.")
-def stop(run: Path | None, *, now: bool, no_wait: bool) -> None:
+def stop(run: Path | None, *, now: bool, after_epoch: bool, no_wait: bool) -> None:
     """Stop RUN so that it can go on: finish the step, save, exit 75.
 
     Of a launch: all members, the leader first.
     """
+    if now and after_epoch:
+        raise UserError("--now does not wait for an epoch.", "Leave --now or --after-epoch out.")
+    request = LiveRun.stop_after_epoch if after_epoch else partial(LiveRun.stop, now=now)
     gang = find_gang(run)
     folders = [find_run(run)] if gang is None else begun(gang)
     with contextlib.ExitStack() as stack:
         # The leader of a launch is asked first, and nobody is waited for before all were asked.
-        asked = [_ask(stack, folder, now=now) for folder in folders]
+        asked = [_ask(stack, folder, request) for folder in folders]
         for each in asked:
             if each.heard and no_wait:
                 tell(f"{each.folder.path} is stopping.")
@@ -59,14 +65,14 @@ class _StopAsked:
     refused: PitstopError | None = None
 
 
-def _ask(stack: contextlib.ExitStack, folder: RunFolder, *, now: bool) -> _StopAsked:
+def _ask(stack: contextlib.ExitStack, folder: RunFolder, request: _Request) -> _StopAsked:
     try:
         _wake(folder, suspended(folder))
         live = LiveRun.find(folder)
         if live is None:
             return _StopAsked(folder)
         stack.callback(live.close)
-        return _StopAsked(folder, live, heard=_asked(folder, live, now=now))
+        return _StopAsked(folder, live, heard=_asked(folder, live, request))
     except PitstopError as error:
         # The others of a launch are to be asked all the same.
         return _StopAsked(folder, refused=error)
@@ -83,22 +89,16 @@ def _end_of(folder: RunFolder, live: LiveRun | None) -> str:
 
 def _wake(folder: RunFolder, pid: int) -> None:
     """Lets a process of the run go on that is suspended, so that the run can stop."""
-    if not pid:
-        return
-    tell(f"{folder.path} is suspended; process {pid} goes on, so that it can stop.")
-    try:
-        os.kill(pid, signal.SIGCONT)
-    except PermissionError as error:
-        raise UserError(
-            f"Process {pid}, which is suspended, is another user's.", "Ask that user to stop it."
-        ) from error
+    if pid:
+        tell(f"{folder.path} is suspended; process {pid} goes on, so that it can stop.")
+        wake(pid)
 
 
-def _asked(folder: RunFolder, live: LiveRun, *, now: bool) -> bool:
+def _asked(folder: RunFolder, live: LiveRun, request: _Request) -> bool:
     """Asks for the stop; False when the run has ended by itself before it heard."""
     try:
         _wake(folder, live.suspended_trainer())
-        live.stop(now=now)
+        request(live)
     except PeerClosed:
         return False
     return True

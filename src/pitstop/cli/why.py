@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from pitstop import report
+from pitstop.cli.chosen_run import find_run
 from pitstop.cli.gangs import begun, find_gang
-from pitstop.cli.live_run import find_run, status_of
 from pitstop.cli.output_formats import OutputFormats, deliver, deliver_gang, report_forms
 from pitstop.cli.places import PLACE, fetched
 from pitstop.errors import RunNotFound
@@ -20,6 +20,7 @@ from pitstop.report.why import WhyReport
 from pitstop.store.gang_folder import GangFolder, task_name
 from pitstop.store.lock import is_locked
 from pitstop.store.run_folder import RunFolder
+from pitstop.supervisor.control.live_run import status_of
 from pitstop.supervisor.status.status import SUSPENDED
 
 

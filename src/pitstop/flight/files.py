@@ -29,6 +29,7 @@ from pitstop.flight.sample import (
     Sample,
     TrainingSample,
 )
+from pitstop.machine.regular_file import open_regular
 
 _T = TypeVar("_T")
 
@@ -56,6 +57,7 @@ BYTES_PER_FILE = 1_500_000
 """Whichever is reached first ends a file; a run of many processes has large samples."""
 
 _HALVES = ("a", "b")
+_LONGEST_LINE_BYTES = 256 * 1024
 _NUMBER = re.compile(rb'\{"number":(\d+),.*\n')
 
 
@@ -164,6 +166,29 @@ class _Level:
         self._lines = self._size_bytes = 0
         flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
         self._fd = os.open(next(self._paths), flags, 0o644)
+
+
+def newest_paths(attempt_dir: Path) -> tuple[Path, ...]:
+    """The files that every sample goes into, by turns."""
+    return tuple(attempt_dir / file_name(0, half) for half in _HALVES)
+
+
+def read_last(attempt_dir: Path) -> Sample | None:
+    """The newest sample, for a reader that wants no other; None where nothing was recorded."""
+    last = (_last_sample(path) for path in newest_paths(attempt_dir))
+    return max((each for each in last if each), key=lambda each: each.number, default=None)
+
+
+def _last_sample(path: Path) -> Sample | None:
+    try:
+        with open_regular(path) as file:
+            size_bytes = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size_bytes - _LONGEST_LINE_BYTES))
+            found = file.read().splitlines(keepends=True)
+    except OSError:
+        return None
+    samples = (decode(line) for line in reversed(found))
+    return next((each for each in samples if each is not None), None)
 
 
 def lines(attempt_dir: Path) -> Iterator[bytes]:

@@ -179,7 +179,7 @@ class ClientRequest(Message):
     """To the supervisor.
 
     Attributes:
-        command: "status", "stop" or "checkpoint".
+        command: "status", "stop", "stop_after_epoch" or "checkpoint".
         name: of the checkpoint that is asked for, empty for none.
         source: "script" when a script asks for its own stop.
         reason: of a stop, in the user's words.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from pitstop.events import ExhaustionForecast
 from pitstop.flight import series
 from pitstop.flight.resources import memory_limit_bytes, memory_place
 from pitstop.flight.sample import Sample
@@ -14,6 +16,8 @@ from pitstop.report.trend_lines import DISK, GPU_MEMORY, MEMORY, OPEN_FILES
 _MOST_GPUS = 4
 _MOST_DISKS = 3
 _SCARCE = 0.1
+FORECAST_WINDOWS = 0.5
+"""How far ahead a forecast is drawn, in the windows that it looked back."""
 
 
 def resource_panels(samples: Sequence[Sample]) -> tuple[Panel, ...]:
@@ -21,6 +25,20 @@ def resource_panels(samples: Sequence[Sample]) -> tuple[Panel, ...]:
     # One that has ended holds nothing any more, which is no news.
     lived = sorted((each for each in samples if each.memory_bytes), key=_time)
     return panels_with_values(_panels(lived)) if lived else ()
+
+
+def forecast_drawn(
+    panel: Panel, forecasts: Sequence[ExhaustionForecast], now_seconds: float
+) -> Panel:
+    """The panel with a line to its limit, where that is going to be met."""
+    for each in forecasts:
+        if panel.id == each.resource == MEMORY and panel.limit is not None:
+            ahead = min(each.seconds_left, FORECAST_WINDOWS * each.window_seconds)
+            start = panel.limit - each.left
+            end = (now_seconds + ahead, start + each.per_second * ahead)
+            line = Series("forecast", ((now_seconds, start), end), is_forecast=True)
+            return replace(panel, series=(*panel.series, line))
+    return panel
 
 
 def _time(sample: Sample) -> float:

@@ -39,11 +39,15 @@ class MarkKind(StrEnum):
 
 @dataclass(frozen=True)
 class Series:
-    """One quantity; of dots, which are measured seldom, every point is shown."""
+    """One quantity; of dots, which are measured seldom, every point is shown.
+
+    A forecast lies behind the end of its timeline.
+    """
 
     name: str
     points: tuple[Point, ...]
     is_dots: bool = False
+    is_forecast: bool = False
 
     @property
     def can_be_drawn(self) -> bool:
@@ -92,6 +96,13 @@ class Timeline:
     @property
     def seconds(self) -> float:
         return max(0.0, self.ended_seconds - self.started_seconds)
+
+    @property
+    def drawn_seconds(self) -> float:
+        """The same with the forecasts."""
+        lines = (each for panel in self.panels for each in panel.series if each.is_forecast)
+        ends = (each.points[-1][0] - self.started_seconds for each in lines)
+        return max([self.seconds, *ends])
 
     def panel(self, panel_id: str) -> Panel | None:
         """One panel, if there is something to show in it."""

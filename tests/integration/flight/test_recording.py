@@ -9,12 +9,12 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from pitstop.cli.live_run import status_of
 from pitstop.flight import series
 from pitstop.flight.files import read_spaced
 from pitstop.flight.summary import summarize
 from pitstop.flight.tensorboard_writer import FOLDER
 from pitstop.store.run_folder import open_existing
+from pitstop.supervisor.control.live_run import status_of
 from tests.flight.samples import ALL
 from tests.integration.keras_run import KerasRun
 from tests.integration.supervisor import launch

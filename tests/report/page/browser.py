@@ -58,13 +58,14 @@ class Browser:
         self._process.kill()
         self._process.wait()
 
-    def open(self, path: Path, width: int, height: int = 900, scheme: str = "light") -> None:
-        """Shows a file in a window of a size, to a reader who likes light or dark pages."""
+    def open(self, place: Path | str, width: int, height: int = 900, scheme: str = "light") -> None:
+        """Shows a file or a URL in a window of a size, to who likes light or dark pages."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1}
         self._ask("Emulation.setDeviceMetricsOverride", mobile=width < 500, **size)
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self._ask("Emulation.setEmulatedMedia", features=[feature])
-        self._ask("Page.navigate", url=path.as_uri())
+        url = place if isinstance(place, str) else place.as_uri()
+        self._ask("Page.navigate", url=url)
         self._until("Page.loadEventFired")
 
     def value(self, expression: str) -> Any:

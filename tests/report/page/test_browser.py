@@ -59,7 +59,7 @@ def test_the_pointer_shows_values_and_marks(browser: Browser, page: Path) -> Non
 
 def test_the_arrow_keys_show_values_too(browser: Browser, page: Path) -> None:
     browser.open(page, 1100, 4000)
-    key = "new KeyboardEvent('keydown', {key: 'ArrowLeft'})"
+    key = "new KeyboardEvent('keydown', {key: 'ArrowLeft', bubbles: true})"
     browser.value(f"document.querySelector('.plots').dispatchEvent({key})")
     assert browser.value(_SAID)[0].startswith("59 s (")
 

@@ -51,3 +51,11 @@ def test_no_condition_never_asks() -> None:
     assert ConditionWatch("").on_event(ended(0, 0.0)) is None
     with pytest.raises(ValueError, match="expected"):
         ConditionWatch("loss")
+
+
+def test_a_stop_that_waits_for_the_epoch_is_asked_for_once() -> None:
+    watch, asked = ConditionWatch(""), StopRequested("command", "graceful")
+    watch.await_epoch(asked)
+    assert watch.on_event(NonFiniteLoss(3, 0, 3, "loss", "nan", 0.5)) is None
+    assert watch.on_event(ended(0, 1.0)) is asked
+    assert watch.on_event(ended(1, 1.0)) is None

@@ -1,55 +1,27 @@
-"""The whole page.  Pure, but for reading the style and the script that come with it."""
+"""The whole report.  Pure, but for reading the style and the script that come with it."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from functools import cache
-from importlib import resources
+from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 from pitstop.diagnosis import Diagnosis
 from pitstop.durations import duration
 from pitstop.report.page import findings
 from pitstop.report.page.attempts import attempts_section
-from pitstop.report.page.element import Child, element, serialize, text_with_code
+from pitstop.report.page.element import Child, element, text_with_code
+from pitstop.report.page.shell import HOVER, STYLE, document, shipped
 from pitstop.report.page.timeline_section import timeline_section
 from pitstop.report.timeline import clock
 from pitstop.report.why import WhyReport
 
-_STYLE, _SCRIPT = "style.css", "hover.js"
-
 
 def render(report: WhyReport) -> str:
     """The report as one HTML document, whose only script is the one that comes with it."""
-    return "<!doctype html>\n" + serialize(
-        element("html", _head(report), element("body", _main(report)), lang="en")
-    )
-
-
-def _head(report: WhyReport) -> Element:
     finding = report.last.finding
     title = f"{report.name}: {finding.cause if finding else report.last.state}"
-    return element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", http_equiv="Content-Security-Policy", content=_policy()),
-        element("meta", name="color-scheme", content="light dark"),
-        element("title", title),
-        element("style", _shipped(_STYLE)),
-    )
-
-
-def _policy() -> str:
-    # Should a text of the run ever get out of its place, nothing in it is executed or loaded.
-    digest = base64.b64encode(hashlib.sha256(_shipped(_SCRIPT).encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-
-
-@cache
-def _shipped(name: str) -> str:
-    return (resources.files("pitstop.report.page") / name).read_text(encoding="utf-8")
+    scripts = (shipped(HOVER),) if report.timeline else ()
+    return document(title, _main(report), shipped(STYLE), scripts)
 
 
 def _main(report: WhyReport) -> Element:
@@ -57,17 +29,16 @@ def _main(report: WhyReport) -> Element:
     timeline = report.timeline
     return element(
         "main",
-        _header(report),
-        *_columns(diagnosis),
+        header(report),
+        columns(diagnosis),
         timeline_section(timeline) if timeline else None,
         attempts_section(report.attempts, report.losses),
-        _output(report),
+        output(report.output),
         _facts(report),
-        element("script", _shipped(_SCRIPT)) if timeline else None,
     )
 
 
-def _header(report: WhyReport) -> Element:
+def header(report: WhyReport) -> Element:
     diagnosis, finding = report.last, report.last.finding
     attempt = f", attempt {diagnosis.attempt}" if diagnosis.attempt else ""
     text = finding.summary if finding else "Nothing has ended yet."
@@ -101,31 +72,28 @@ def _cause(report: WhyReport) -> list[Child]:
     return parts
 
 
-def _columns(diagnosis: Diagnosis) -> tuple[Child, ...]:
+def columns(diagnosis: Diagnosis) -> Element | None:
+    """What to do, and why; None where nothing has ended."""
     finding = diagnosis.finding
     if finding is None:
-        return ()
+        return None
     left = (findings.remedy(finding), findings.chain(diagnosis.chain))
     right = (
         findings.evidence(finding.evidence),
         findings.missing(finding.missing),
         findings.others(diagnosis),
     )
-    return (element("div", element("div", *left), element("div", *right), class_="columns"),)
+    return element("div", element("div", *left), element("div", *right), class_="columns")
 
 
-def _output(report: WhyReport) -> Element | None:
-    if not report.output:
+def output(lines: Sequence[str], *, is_open: bool = False) -> Element | None:
+    """The last lines of the output, where there are any."""
+    if not lines:
         return None
-    return element(
-        "section",
-        element(
-            "details",
-            element("summary", "The last lines of the output"),
-            element("pre", "\n".join(report.output)),
-        ),
-        class_="wide",
-    )
+    summary = element("summary", "The last lines of the output")
+    opened = {"open": ""} if is_open else {}
+    details = element("details", summary, element("pre", "\n".join(lines)), **opened)
+    return element("section", details, class_="wide")
 
 
 def _facts(report: WhyReport) -> Element:

@@ -1,14 +1,21 @@
 // Shows the values under the pointer; the page says everything without it, but for single values.
+// A live page replaces its plots: nothing here holds on to one.
 "use strict";
 (() => {
-  const source = document.getElementById("timeline");
-  const plots = document.querySelector(".plots");
-  if (!source || !plots) return;
-  const data = JSON.parse(source.textContent);
-  const outputs = [...plots.querySelectorAll(".panel output")];
-  const when = document.querySelector(".when");
-  const area = plots.querySelector(".signs");
-  let share = 1;
+  const read = new WeakMap();
+  let pointed = null, share = 1;
+
+  function dataOf(plots) {
+    if (!read.has(plots)) {
+      const source = plots.parentElement.querySelector('script[type="application/json"]');
+      read.set(plots, source ? JSON.parse(source.textContent) : null);
+    }
+    return read.get(plots);
+  }
+  function plotsOf(event) {
+    const plots = event.target.closest ? event.target.closest(".plots") : null;
+    return plots && dataOf(plots) ? plots : null;
+  }
 
   const units = ["bytes", "kB", "MB", "GB", "TB"];
   function size(value) {
@@ -49,7 +56,12 @@
     return points[2 * low + 1];
   }
 
-  function show() {
+  function outputsOf(plots) {
+    return [plots.parentElement.querySelector(".when"), [...plots.querySelectorAll(".panel output")]];
+  }
+  function show(plots) {
+    pointed = plots;
+    const data = dataOf(plots), [when, outputs] = outputsOf(plots);
     const at = share * data.seconds;
     plots.style.setProperty("--at", share);
     plots.classList.add("pointed");
@@ -64,27 +76,39 @@
         .join(" · ");
     });
   }
-  function point(event) {
-    const box = area.getBoundingClientRect();
-    share = Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
-    show();
-  }
   function hide() {
-    plots.classList.remove("pointed");
+    if (!pointed) return;
+    const [when, outputs] = outputsOf(pointed);
+    pointed.classList.remove("pointed");
     when.textContent = "";
     outputs.forEach((each) => { each.textContent = ""; });
+    pointed = null;
+  }
+  function point(event) {
+    const plots = plotsOf(event);
+    if (!plots) {
+      if (event.pointerType === "mouse") hide();
+      return;
+    }
+    const box = plots.querySelector(".signs").getBoundingClientRect();
+    share = Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
+    show(plots);
   }
 
-  plots.addEventListener("pointermove", point);
-  plots.addEventListener("pointerdown", point);
-  plots.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") hide(); });
-  plots.addEventListener("keydown", (event) => {
-    const move = { ArrowLeft: -0.01, ArrowRight: 0.01 }[event.key];
+  addEventListener("pointermove", point);
+  addEventListener("pointerdown", point);
+  document.documentElement.addEventListener("pointerleave", hide);
+  addEventListener("keydown", (event) => {
+    const move = { ArrowLeft: -0.01, ArrowRight: 0.01 }[event.key], plots = plotsOf(event);
     if (event.key === "Escape") hide();
-    if (!move) return;
+    if (!move || !plots) return;
     event.preventDefault();
     share = Math.min(1, Math.max(0, share + move));
-    show();
+    show(plots);
+  });
+  addEventListener("replaced", (event) => {
+    const plots = pointed && !pointed.isConnected ? event.target.querySelector(".plots") : null;
+    if (plots && dataOf(plots)) show(plots);
   });
   addEventListener("beforeprint", () => {
     document.querySelectorAll("details").forEach((each) => { each.open = true; });

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
 from xml.etree.ElementTree import Element
 
 from pitstop.report.page.element import Child, element
-from pitstop.report.page.scale import Scale, scale_of, shows_limit
+from pitstop.report.page.scale import Scale, axis, scale_of, shows_limit
 from pitstop.report.timeline import Mark, MarkKind, Panel, Point, Series, Unit, value_text
 
 WIDTH, HEIGHT = 1000, 100
@@ -36,6 +37,22 @@ def figure(panel: Panel, across: Scale, marks: Sequence[Mark] = ()) -> Element:
     )
 
 
+def spark(points: Sequence[Point]) -> Element:
+    """A line without an axis, for a row of a table."""
+    panel = Panel("spark", "Loss", Unit.PLAIN, (Series("loss", tuple(points)),))
+    across = axis(points[0][0], points[-1][0])
+    line = _path(line_path(_placed(points, across, scale_of(panel))), "line s0")
+    return element(
+        "svg",
+        line,
+        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        preserveAspectRatio="none",
+        class_="spark",
+        role="img",
+        aria_label=_in_words(panel),
+    )
+
+
 def line_path(points: Iterable[tuple[float, float]]) -> str:
     """The `d` of a line through points of the drawing; others than finite ones interrupt it."""
     parts = []
@@ -48,7 +65,7 @@ def line_path(points: Iterable[tuple[float, float]]) -> str:
 
 def _caption(panel: Panel, scale: Scale) -> Element:
     names: list[Child] = [
-        element("span", element("i", class_=f"key s{place}"), each.name, class_="name")
+        element("span", element("i", class_=_key(each, place)), each.name, class_="name")
         for place, each in enumerate(panel.series)
     ]
     if panel.limit is not None:
@@ -62,6 +79,10 @@ def _caption(panel: Panel, scale: Scale) -> Element:
         element("span", *names, class_="legend"),
         element("output", class_="now"),
     )
+
+
+def _key(series: Series, place: int) -> str:
+    return "key forecast s0" if series.is_forecast else f"key s{place}"
 
 
 def _labels(panel: Panel, scale: Scale) -> Element:
@@ -112,7 +133,8 @@ def _series(placed: list[Point], series: Series, place: int) -> list[Child]:
         dots = "".join(f"M{_short(x)} {_short(y)}h0" for x, y in placed if math.isfinite(y))
         line = _path(line_path(placed), f"thin s{place}")
         return [line, _path(dots, f"dots s{place}")]
-    return [_path(line_path(placed), f"line s{place}")]
+    kind = "line forecast s0" if series.is_forecast else f"line s{place}"
+    return [_path(line_path(placed), kind)]
 
 
 def _area(placed: list[Point]) -> Element | None:
@@ -137,7 +159,8 @@ def _upright(at: float, kind: MarkKind) -> Element:
 
 
 def _in_words(panel: Panel) -> str:
-    values = panel.values()
+    measured = replace(panel, series=tuple(each for each in panel.series if not each.is_forecast))
+    values = measured.values() or panel.values()
     low, high = (value_text(each, panel.unit) for each in (min(values), max(values)))
     limit = f"; {panel.limit_name} {value_text(panel.limit, panel.unit)}" if panel.limit else ""
     return f"{panel.title} between {low} and {high}{limit}"

@@ -30,7 +30,8 @@ _MOST_LISTED = 40
 
 def timeline_section(timeline: Timeline) -> Element:
     """The section; the last thing in it is the data for the page's script."""
-    across = axis(timeline.started_seconds, timeline.ended_seconds)
+    started = timeline.started_seconds
+    across = axis(started, started + timeline.drawn_seconds)
     plots = element(
         "div",
         _lane(timeline, across),
@@ -78,13 +79,13 @@ def _lane(timeline: Timeline, across: Scale) -> Element:
 
 
 def _axis(timeline: Timeline) -> Element:
-    ticks = time_ticks(timeline.seconds, _TIME_TICKS)
+    ticks = time_ticks(timeline.drawn_seconds, _TIME_TICKS)
     labels = (
         element(
             "span",
             duration(tick) if tick else "start",
             class_="minor" if i % 2 else "",
-            style=f"left:{100 * tick / (timeline.seconds or 1.0):.2f}%",
+            style=f"left:{100 * tick / (timeline.drawn_seconds or 1.0):.2f}%",
         )
         for i, tick in enumerate(ticks)
     )
@@ -134,7 +135,7 @@ def _data(timeline: Timeline) -> JsonValue:
     start = timeline.started_seconds
     return {
         "start": round(start, 3),
-        "seconds": round(timeline.seconds, 3),
+        "seconds": round(timeline.drawn_seconds, 3),
         "panels": [_panel_data(panel, start) for panel in timeline.panels],
         "marks": [
             [round(mark.seconds - start, 2), plain(mark.text)]
@@ -144,7 +145,7 @@ def _data(timeline: Timeline) -> JsonValue:
 
 
 def _panel_data(panel: Panel, start: float) -> JsonValue:
-    lines = ((each.name, each.finite()) for each in panel.series)
+    lines = ((each.name, each.finite()) for each in panel.series if not each.is_forecast)
     return {
         "unit": panel.unit.value,
         "series": [

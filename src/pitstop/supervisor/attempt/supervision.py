@@ -19,6 +19,7 @@ from pitstop.supervisor.lifecycle.occurrences import (
     Occurrence,
     RoleAsked,
     StatusAsked,
+    StopAfterEpochAsked,
     StopAsked,
     TrainerCameIn,
     TrainerLeft,
@@ -83,6 +84,7 @@ def handlers(parts: AttemptParts) -> Mapping[type, tuple[_Handler, ...]]:
     return {
         Trigger: (parts.resources.lifecycle.feed,),
         StopAsked: (parts.stopping.asked,),
+        StopAfterEpochAsked: (lambda asked: parts.condition.await_epoch(asked.event),),
         RoleAsked: (trainers.role_asked, parts.membership.role_asked, parts.gang.role_asked),
         StatusAsked: (lambda asked: desk.tell_status(asked, parts.status()),),
         CheckpointAsked: (

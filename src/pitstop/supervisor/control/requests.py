@@ -37,6 +37,7 @@ from pitstop.supervisor.lifecycle.occurrences import (
     Occurrence,
     RoleAsked,
     StatusAsked,
+    StopAfterEpochAsked,
     StopAsked,
     TrainingAsked,
 )
@@ -90,6 +91,9 @@ class RequestDesk:
             case "stop":
                 event = stop_request(peer, family.command_of(peer.pid), request)
                 return StopAsked(event), StatusAsked(connection)
+            case "stop_after_epoch":
+                event = stop_request(peer, family.command_of(peer.pid), request)
+                return StopAfterEpochAsked(event), StatusAsked(connection)
             case "checkpoint":
                 return self._checkpoint(connection, request.name)
             case other:

@@ -30,6 +30,13 @@ class StopAsked(Told):
 
 
 @record
+class StopAfterEpochAsked(Told):
+    """Somebody asks for a stop when the epoch under way has ended."""
+
+    event: StopRequested
+
+
+@record
 class RoleAsked(Told):
     """A process has a part in a cluster; it is journaled if the attempt is still under way.
 

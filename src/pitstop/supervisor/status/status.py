@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 
 from pitstop.events import JsonValue, RoleTaken
+from pitstop.flight.sample import Sample, TrainingSample
 from pitstop.link.beacon import Phase, Progress
 from pitstop.record import record
 from pitstop.supervisor.lifecycle.table import State
@@ -163,6 +164,27 @@ def with_progress(status: Status, progress: Progress) -> Status:
     )
 
 
+def with_sample(status: Status, sample: Sample | None) -> Status:
+    """The status with what the flight recorder saw last."""
+    told = sample.training if sample else None
+    if sample is None or told is None:
+        return status
+    return dataclasses.replace(
+        status,
+        phase=told.phase,
+        step=told.step,
+        epoch=told.epoch,
+        epochs=told.epochs or None,
+        step_in_epoch=told.step_in_epoch,
+        steps_per_epoch=told.steps_per_epoch or None,
+        rate=told.rate,
+        eta_seconds=eta_seconds(told, told.rate),
+        loss=status.loss if told.loss is None else _json_loss(told.loss),
+        pid=sample.trainer.pid if sample.trainer else None,
+        memory_bytes=sample.memory_bytes or None,
+    )
+
+
 def _restoring(status: Status, progress: Progress) -> Status:
     # The position on the page is that of a process which has not trained yet.
     status = dataclasses.replace(status, phase=_phase_name(progress))
@@ -184,7 +206,7 @@ def replay_text(status: Status) -> str:
     return f"finding step {status.replay_step}: {drawn} batches"
 
 
-def eta_seconds(progress: Progress, rate: float | None) -> float | None:
+def eta_seconds(progress: Progress | TrainingSample, rate: float | None) -> float | None:
     if rate is None or not progress.epochs or not progress.steps_per_epoch:
         return None
     total = progress.epochs * progress.steps_per_epoch

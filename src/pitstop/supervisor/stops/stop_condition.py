@@ -209,19 +209,27 @@ _USAGE = {
 
 
 class ConditionWatch:
-    """One `--stop-when`; it asks once."""
+    """One `--stop-when`, which asks once, and whoever waits for the end of an epoch."""
 
     def __init__(self, text: str, before: Iterable[Event] = ()) -> None:
         """Learns the epochs of earlier attempts; `ValueError` where the text is no condition."""
         self._text = text
         self._holds = parse(text) if text else None
         self._epochs: dict[int, dict[int, Mapping[str, float]]] = {}
+        self._after_epoch: StopRequested | None = None
         for event in before:
             if isinstance(event, EpochEnded):
                 self._learn(event)
 
+    def await_epoch(self, asked: StopRequested) -> None:
+        """Has this stop asked for when the epoch under way has ended."""
+        self._after_epoch = asked
+
     def on_event(self, event: Event) -> StopRequested | None:
-        """Whether this event makes the condition true."""
+        """The stop that this event is the reason for."""
+        if isinstance(event, EpochEnded) and self._after_epoch is not None:
+            asked, self._after_epoch = self._after_epoch, None
+            return asked
         if self._holds is None:
             return None
         if isinstance(event, EpochEnded):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -11,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from pitstop.errors import EnvironmentFault, NoAnswer, PeerClosed, PitstopError, RunNotFound
+from pitstop.errors import EnvironmentFault, NoAnswer, PeerClosed, PitstopError, UserError
 from pitstop.link.messages import (
     CheckpointAnswer,
     ClientRequest,
@@ -22,9 +24,7 @@ from pitstop.link.messages import (
 from pitstop.link.wire import Connection
 from pitstop.machine.own_process import is_suspended
 from pitstop.store.lock import LockRecord, is_locked, read_lock
-from pitstop.store.run_folder import RUN_FILE, RunFolder, find_runs, open_existing
-from pitstop.supervisor.processes.invocation import script_name
-from pitstop.supervisor.runs.choice import RUNS, family, script_of
+from pitstop.store.run_folder import RunFolder, open_existing
 from pitstop.supervisor.status.status import NO_ANSWER, SUSPENDED, Status
 from pitstop.supervisor.status.stored_status import stored_status
 
@@ -44,6 +44,16 @@ def suspended(folder: RunFolder) -> int:
     """Process id of the supervisor, if that is suspended, as by Ctrl-Z; else 0."""
     record = holder(folder)
     return record.pid if record is not None and _is_suspended(record) else 0
+
+
+def wake(pid: int) -> None:
+    """Lets a process that is suspended go on; `UserError` where it is another user's."""
+    try:
+        os.kill(pid, signal.SIGCONT)
+    except PermissionError as error:
+        raise UserError(
+            f"Process {pid}, which is suspended, is another user's.", "Ask that user to stop it."
+        ) from error
 
 
 def _is_suspended(record: LockRecord) -> bool:
@@ -90,6 +100,14 @@ class LiveRun:
         """Asks for a stop; the run obeys at its next step boundary, or `now`."""
         self._ask(ClientRequest("stop", now=now), StatusAnswer)
 
+    def stop_after_epoch(self) -> None:
+        """Asks for a stop when the epoch under way has ended; raises as `stop`.
+
+        Raises:
+            EnvironmentFault: the supervisor is of a version that cannot do that.
+        """
+        self._ask(ClientRequest("stop_after_epoch"), StatusAnswer)
+
     def checkpoint(self, name: str, waits: Callable[[], None]) -> CheckpointAnswer:
         """Asks for a checkpoint, with a name if one is given, and waits until it is on disk.
 
@@ -134,30 +152,6 @@ def _no_answer(pid: int) -> NoAnswer:
         f"The supervisor of this run, process {pid}, does not answer.",
         f"`kill -TERM {pid}` stops the run too; after `kill -KILL {pid}` another process saves it.",
     )
-
-
-def find_run(path: Path | None) -> RunFolder:
-    """The run that the user means: a folder, a script's newest, or the only one under runs/.
-
-    Raises `RunNotFound` where there is none, or more than one to choose from.
-    """
-    if path is not None:
-        of_script = [] if (path / RUN_FILE).exists() else runs_of_script(str(path))
-        return of_script[0] if of_script else open_existing(path)
-    found = find_runs(RUNS)
-    if len(found) == 1:
-        return open_existing(found[0])
-    if not found:
-        raise RunNotFound(f"There is no run under {RUNS}/.", "Name the run's folder.")
-    names = ", ".join(str(each) for each in found)
-    raise RunNotFound("There is more than one run here.", f"Name one of {names}.")
-
-
-def runs_of_script(name: str) -> list[RunFolder]:
-    """The runs below runs/ of a script, named by its path or its name; the newest first."""
-    runs = family(RUNS, script_name(name))
-    path = str(Path(name).resolve())
-    return [run for run in runs if script_of(run) == path] or runs
 
 
 def status_of(folder: RunFolder) -> Status:

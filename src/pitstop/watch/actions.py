@@ -1,0 +1,59 @@
+"""What a button asks of a run, in the way of `pitstop stop` and `pitstop checkpoint`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from pitstop.errors import RunNotFound, UserError
+from pitstop.store.run_folder import RunFolder
+from pitstop.supervisor.control.live_run import LiveRun, suspended, wake
+
+
+def stop(folder: RunFolder) -> str:
+    """Asks for a stop after the step; what to tell the user.
+
+    Raises `RunNotFound` where nobody supervises the run.
+    """
+    if pid := suspended(folder):
+        wake(pid)
+    with contextlib.closing(_live(folder)) as live:
+        if pid := live.suspended_trainer():
+            wake(pid)
+        live.stop(now=False)
+    return "It stops after this step."
+
+
+def stop_after_epoch(folder: RunFolder) -> str:
+    """Asks for a stop when the epoch has ended; what to tell the user.
+
+    Raises `RunNotFound` where nobody supervises the run.
+    """
+    with contextlib.closing(_live(folder)) as live:
+        live.stop_after_epoch()
+    return "It stops when this epoch has ended."
+
+
+def checkpoint(folder: RunFolder) -> str:
+    """Has the run saved, and waits until it is; what to tell the user.
+
+    Raises `RunNotFound` where nobody supervises the run, `UserError` where it is suspended.
+    """
+    with contextlib.closing(_live(folder)) as live:
+        if suspended(folder) or live.suspended_trainer():
+            raise UserError(f"{folder.path} is suspended.", "Wake it first.")
+        saved = live.checkpoint("", lambda: None)
+    return f"Step {saved.step:,} is saved."
+
+
+ACTIONS: Mapping[str, Callable[[RunFolder], str]] = MappingProxyType(
+    {"stop": stop, "stop_after_epoch": stop_after_epoch, "checkpoint": checkpoint}
+)
+
+
+def _live(folder: RunFolder) -> LiveRun:
+    live = LiveRun.find(folder)
+    if live is None:
+        raise RunNotFound(f"{folder.path} is not running.", "Its last checkpoint stands.")
+    return live

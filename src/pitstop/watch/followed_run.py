@@ -1,0 +1,127 @@
+"""One run, followed by nothing but its files."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from pitstop import journal
+from pitstop.diagnosis.load import cause_of
+from pitstop.events import AttemptEnded, StopRequested, TrainerConnected
+from pitstop.flight import files
+from pitstop.flight.sample import Sample
+from pitstop.journal import Entry, events_of
+from pitstop.report.marks import marks
+from pitstop.report.resource_panels import forecast_drawn, resource_panels
+from pitstop.report.timeline import Timeline
+from pitstop.report.training_panels import training_panels
+from pitstop.steps import FILE_NAME
+from pitstop.store.catalog import Catalog, CheckpointEntry
+from pitstop.store.run_folder import RunFolder, open_existing
+from pitstop.supervisor.control.live_run import holder, suspended
+from pitstop.supervisor.records.notices import short_forecast
+from pitstop.supervisor.status.status import SUSPENDED, Status, with_sample
+from pitstop.supervisor.status.stored_status import status_from
+from pitstop.watch.growing_file import GrowingFile
+from pitstop.watch.sample_tail import SampleTail
+from pitstop.watch.step_curve import StepCurve
+
+
+class FollowedRun:
+    """What a run's folder says, read as it grows.
+
+    `refresh` reads; everything else tells what was read.  Curves are only read when they are
+    asked for, so that a list of many runs costs little.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Opens the run; raises as `open_existing`."""
+        self.folder: RunFolder = open_existing(path)
+        self.entries: list[Entry] = []
+        self.checkpoints: tuple[CheckpointEntry, ...] = ()
+        self.is_live = False
+        self.last_sample: Sample | None = None
+        self.changed_seconds = 0.0
+        self._journal = GrowingFile(self.folder.journal)
+        self._catalog = Catalog(self.folder.checkpoints)
+        self._curve: tuple[int, StepCurve, SampleTail] | None = None
+        self._cause = (0, "")
+        self._is_suspended = False
+
+    @property
+    def attempt(self) -> int:
+        """The newest one, 0 before the first."""
+        return max((each.attempt for each in self.entries), default=0)
+
+    def refresh(self) -> None:
+        """Reads what is new; `EnvironmentFault` or `FormatTooNew` where that is not allowed."""
+        was_live = self.is_live
+        self.is_live = holder(self.folder) is not None
+        found = (journal.decode(line) for line in self._journal.lines())
+        new = [each for each in found if each is not None]
+        self.entries += new
+        if new or not self.changed_seconds:
+            self.checkpoints = self._catalog.entries()
+        if self.is_live or was_live or not self.changed_seconds:
+            self._is_suspended = self.is_live and bool(suspended(self.folder))
+            self.last_sample = files.read_last(self.folder.attempt_dir(self.attempt))
+        times = [each.time_seconds for each in self.entries[-1:]]
+        times += [self.last_sample.time_seconds] if self.last_sample else []
+        self.changed_seconds = max(times, default=self.folder.identity.created_seconds)
+
+    def status(self) -> Status:
+        """As `pitstop status` has it, but that nobody was asked."""
+        manifests = (each.manifest for each in self.checkpoints if each.manifest)
+        path = str(self.folder.path)
+        stored = status_from(path, self.entries, next(manifests, None), time.time())
+        if not self.is_live:
+            return stored
+        return replace(with_sample(stored, self.last_sample), state=self._live_state())
+
+    def timeline(self) -> Timeline | None:
+        """The newest attempt over time; None before the first."""
+        own = self._own_entries()
+        if not own:
+            return None
+        curve, tail = self._followed()
+        curve.refresh()
+        tail.refresh()
+        records, samples = curve.records(), tail.samples
+        known = [own[-1].time_seconds, *(each.time_seconds for each in records[-1:])]
+        known += [each.time_seconds for each in samples[-1:]]
+        ended = max([*known, time.time()] if self.is_live else known)
+        panels = (*training_panels(records, own, ended), *resource_panels(samples))
+        forecasts = tail.forecasts if self.is_live else []
+        drawn = tuple(forecast_drawn(panel, forecasts, ended) for panel in panels)
+        return Timeline(own[0].time_seconds, ended, drawn, marks(own))
+
+    def forecasts(self) -> list[str]:
+        """What is going to run out, in words."""
+        found = self._followed()[1].forecasts if self.is_live and self.attempt else []
+        return [short_forecast(each) for each in found]
+
+    def cause(self) -> str:
+        """Why the newest attempt ended; found out once."""
+        if self._cause[0] != self.attempt:
+            self._cause = (self.attempt, cause_of(self.folder.path))
+        return self._cause[1]
+
+    def _own_entries(self) -> list[Entry]:
+        attempt = self.attempt
+        return [each for each in self.entries if each.attempt == attempt]
+
+    def _followed(self) -> tuple[StepCurve, SampleTail]:
+        attempt = self.attempt
+        if self._curve is None or self._curve[0] != attempt:
+            folder = self.folder.attempt_dir(attempt)
+            self._curve = (attempt, StepCurve(folder / FILE_NAME), SampleTail(folder))
+        return self._curve[1:]
+
+    def _live_state(self) -> str:
+        own = self._own_entries()
+        if self._is_suspended:
+            return SUSPENDED
+        if any(isinstance(each.event, StopRequested | AttemptEnded) for each in own):
+            return "stopping"
+        return "running" if events_of(own, TrainerConnected) else "starting"

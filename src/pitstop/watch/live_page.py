@@ -1,0 +1,88 @@
+"""A page that is made again as its run goes on: once, however many look at it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from xml.etree.ElementTree import Element
+
+from pitstop.report.page.element import Child, element
+from pitstop.report.page.shell import HOVER, STYLE, document, shipped
+from pitstop.watch import run_parts
+from pitstop.watch.followed_run import FollowedRun
+from pitstop.watch.pacing import PagePart
+from pitstop.watch.run_list import RunList
+
+SCRIPTS = (shipped(HOVER), shipped("watch.js", __package__))
+_STYLE = shipped(STYLE) + shipped("watch.css", __package__)
+_BUTTONS = (
+    ("checkpoint", "Save now"),
+    ("stop_after_epoch", "Stop after this epoch"),
+    ("stop", "Stop"),
+)
+
+
+class LivePage:
+    """The parts of one page, for all who look at it."""
+
+    def __init__(self, title: str, parts: Sequence[PagePart], bar: Element) -> None:
+        self._title = title
+        self._parts = parts
+        self._bar = bar
+        self._lock = threading.Lock()
+
+    def refresh(self) -> None:
+        """Makes again what is due."""
+        with self._lock:
+            for part in self._parts:
+                part.refresh(time.monotonic())
+
+    def changed(self, seen: Mapping[str, int]) -> list[PagePart]:
+        """The parts that somebody has not seen, who has seen these versions."""
+        return [each for each in self._parts if each.version > seen.get(each.id, 0)]
+
+    def html(self) -> str:
+        """The page as it is now."""
+        self.refresh()
+        with self._lock:
+            parts = [element("div", each.made, id=each.id, class_="part") for each in self._parts]
+            return document(self._title, element("main", self._bar, *parts), _STYLE, SCRIPTS)
+
+
+def of_run(run: FollowedRun, overview: str, *, can_control: bool) -> LivePage:
+    """The page of one run; `overview`: a link to the others, empty for none."""
+
+    def read_and_tell() -> Element:
+        run.refresh()
+        return run_parts.now(run)
+
+    run.refresh()
+    parts = (
+        PagePart("now", read_and_tell, 0.3),
+        PagePart("why", lambda: run_parts.why(run), 0.05),
+        PagePart("curves", lambda: run_parts.curves(run), 0.5),
+        PagePart("attempts", lambda: run_parts.attempts(run), 0.05),
+        PagePart("checkpoints", lambda: run_parts.checkpoints(run), 0.05),
+        PagePart("output", lambda: run_parts.output(run), 0.05),
+    )
+    back = element("a", "All runs", href=overview) if overview else None
+    buttons = [element("button", text, type="button", data_do=action) for action, text in _BUTTONS]
+    controls = element("span", *buttons, class_="controls", hidden="") if can_control else None
+    return LivePage(str(run.folder.path), parts, _bar(back, controls))
+
+
+def of_list(runs: RunList, token: str) -> LivePage:
+    """The page of all runs."""
+
+    def section() -> Element:
+        runs.refresh()
+        return runs.section(token)
+
+    title = f"Runs under {runs.root}/"
+    return LivePage(title, (PagePart("runs", section, 1.0),), _bar(element("h1", title)))
+
+
+def _bar(*children: Child) -> Element:
+    said = element("output", class_="said", role="status")
+    return element("nav", *children, said, class_="bar-top")

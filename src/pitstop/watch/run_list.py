@@ -1,0 +1,124 @@
+"""All runs below a folder."""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+from urllib.parse import urlencode
+from xml.etree.ElementTree import Element
+
+from pitstop import steps
+from pitstop.durations import duration
+from pitstop.errors import PitstopError
+from pitstop.report.page.element import Child, element
+from pitstop.report.page.plot import spark
+from pitstop.store.run_folder import find_runs
+from pitstop.supervisor.status.status import Status
+from pitstop.watch import run_parts
+from pitstop.watch.followed_run import FollowedRun
+
+_LOOK_SECONDS = 5.0
+_SPARK_POINTS = 60
+
+
+class RunList:
+    """Follows each run; one that cannot be read stays in the list."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.runs: dict[str, FollowedRun | None] = {}
+        self._look_at = 0.0
+        self._sparks: dict[str, tuple[float, Element | None]] = {}
+
+    def refresh(self) -> None:
+        now = time.monotonic()
+        if now >= self._look_at:
+            self._look_at = now + _LOOK_SECONDS
+            found = {str(path.relative_to(self.root)): path for path in find_runs(self.root)}
+            self.runs = {name: self.runs.get(name) or _opened(path) for name, path in found.items()}
+        for name, run in self.runs.items():
+            self.runs[name] = run and _refreshed(run)
+
+    def statuses(self) -> dict[str, Status]:
+        """By the path below the root; those that go on first, then what ended last."""
+        order = sorted(self.runs.items(), key=_place)
+        return {
+            name: run.status() if run else Status("unreadable", str(self.root / name))
+            for name, run in order
+        }
+
+    def section(self, token: str) -> Element:
+        """The list as a table, each run with a link to its page."""
+        rows = [self._row(name, status, token) for name, status in self.statuses().items()]
+        names = ("run", "state", "step", "time left", "loss", "", "best", "saved", "last activity")
+        heads = element("tr", *(element("th", each, scope="col") for each in names))
+        table = element("table", element("thead", heads), element("tbody", *rows), class_="rows")
+        nothing = element("p", f"There is no run under {self.root}/ yet.")
+        return element("section", table if rows else nothing, class_="wide runs")
+
+    def _row(self, name: str, status: Status, token: str) -> Element:
+        run, eta = self.runs[name], status.eta_seconds
+        link = element("a", name, href="?" + urlencode({"token": token, "run": name}))
+        saved = status.checkpoint_step
+        cells: list[Child] = [
+            link,
+            element("span", status.state, class_=f"pill {run_parts.tone(status.state)}"),
+            element("div", run_parts.step_text(status), run_parts.progress_bar(status)),
+            "" if eta is None else duration(eta),
+            run_parts.number(status.loss),
+            self._spark(name, run),
+            run_parts.best_text(status),
+            "" if saved is None else f"step {saved:,}",
+            f"{duration(max(0.0, time.time() - _changed(run)))} ago" if run else "",
+        ]
+        kinds = ("name", "", "steps", "", "", "line", "", "", "")
+        labels = ("", "", "", "left ", "loss ", "", "best ", "saved ", "")
+        found = zip(cells, kinds, labels, strict=True)
+        return element(
+            "tr",
+            *(
+                element("td", cell, class_=kind, data_label=label if cell else "")
+                for cell, kind, label in found
+            ),
+        )
+
+    def _spark(self, name: str, run: FollowedRun | None) -> Element | None:
+        """The loss of the newest attempt; drawn again when the run has changed."""
+        if run is None or not run.attempt:
+            return None
+        known = self._sparks.get(name)
+        if known is None or known[0] != run.changed_seconds:
+            path = run.folder.attempt_dir(run.attempt) / steps.FILE_NAME
+            records = steps.read_spaced(path, _SPARK_POINTS)
+            points = [(each.step, each.loss) for each in records if math.isfinite(each.loss)]
+            known = self._sparks[name] = (
+                run.changed_seconds,
+                spark(points) if len(points) > 1 else None,
+            )
+        return known[1]
+
+
+def _opened(path: Path) -> FollowedRun | None:
+    try:
+        return FollowedRun(path)
+    except PitstopError:
+        return None
+
+
+def _refreshed(run: FollowedRun) -> FollowedRun | None:
+    try:
+        run.refresh()
+    except PitstopError:
+        return None
+    return run
+
+
+def _place(item: tuple[str, FollowedRun | None]) -> tuple[float, str]:
+    # Runs that go on must not change places with each other at every look.
+    name, run = item
+    return (-math.inf if run and run.is_live else -_changed(run)), name
+
+
+def _changed(run: FollowedRun | None) -> float:
+    return run.changed_seconds if run else 0.0

@@ -1,0 +1,182 @@
+"""Serves the pages over HTTP: documents, their changes as events, and the buttons."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import socket
+import threading
+import time
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from pitstop.errors import PitstopError
+from pitstop.plain_text import plain
+from pitstop.report.page.shell import policy
+from pitstop.watch.actions import ACTIONS
+from pitstop.watch.admission import NotAdmitted, Rules, is_loopback, refusal
+from pitstop.watch.live_page import SCRIPTS, LivePage
+from pitstop.watch.pacing import EVERY_SECONDS
+from pitstop.watch.pages import Pages
+
+_MOST_REQUESTS = 64
+_REQUEST_SECONDS = 10.0
+_SILENT_SECONDS = 15.0
+_HEADERS = {
+    "Content-Security-Policy": policy(SCRIPTS) + "; frame-ancestors 'self'",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class PageServer(HTTPServer):
+    """Listens; a thread for each request, and no more of them than the machine can bear."""
+
+    request_queue_size = 32
+
+    def __init__(self, root: Path, host: str, port: int, names: frozenset[str]) -> None:
+        """Listens at an address; `OSError` where that is not possible."""
+        family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        self.address_family = family
+        self.rules = Rules(secrets.token_urlsafe(24), names, is_loopback(host))
+        self.pages = Pages(root, self.rules.token, can_control=self.rules.can_control)
+        self.closing = threading.Event()
+        self.acting = threading.Lock()
+        self._free = threading.BoundedSemaphore(_MOST_REQUESTS)
+        super().__init__((host, port), PageRequest)
+
+    @property
+    def link(self) -> str:
+        """Where the page is, with its token."""
+        host, port = self.server_address[:2]
+        name = f"[{host!s}]" if ":" in str(host) else str(host)
+        return f"http://{name}:{port}/?" + urlencode({"token": self.rules.token})
+
+    def server_bind(self) -> None:
+        """As the base, which asks DNS for a name that nobody needs."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        arguments = (request, client_address)
+        threading.Thread(
+            target=self._serve, args=arguments, name="pitstop-page", daemon=True
+        ).start()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away is no news."""
+
+    def server_close(self) -> None:
+        self.closing.set()
+        super().server_close()
+
+    def _serve(self, request: Any, client_address: Any) -> None:
+        try:
+            self.finish_request(request, client_address)
+        except Exception:  # noqa: BLE001 - one request's end is not that of the others
+            self.handle_error(request, client_address)
+        finally:
+            self._free.release()
+            self.shutdown_request(request)
+
+
+class PageRequest(BaseHTTPRequestHandler):
+    """One request."""
+
+    timeout = _REQUEST_SECONDS
+
+    def do_GET(self) -> None:
+        query = self._admitted()
+        if query is None:
+            return
+        page = self._server.pages.page(query.get("run"))
+        if page is None:
+            self._answer(HTTPStatus.NOT_FOUND, "There is no such run.")
+        elif query.get("view") == "events":
+            self._events(page)
+        else:
+            self._answer(HTTPStatus.OK, page.html(), "text/html")
+
+    def do_POST(self) -> None:
+        query = self._admitted()
+        if query is None:
+            return
+        run = self._server.pages.run(query.get("run"))
+        action = ACTIONS.get(query.get("do", ""))
+        if run is None or action is None:
+            self._answer(HTTPStatus.NOT_FOUND, "There is no such run.")
+        elif not self._server.acting.acquire(blocking=False):
+            self._answer(HTTPStatus.TOO_MANY_REQUESTS, "Something is being done already.")
+        else:
+            try:
+                self._answer(HTTPStatus.OK, action(run.folder))
+            except PitstopError as error:
+                self._answer(HTTPStatus.CONFLICT, f"{error.message} {error.remedy}".strip())
+            finally:
+                self._server.acting.release()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: a request's line has the token."""
+
+    @property
+    def _server(self) -> PageServer:
+        return cast("PageServer", self.server)
+
+    def _admitted(self) -> dict[str, str] | None:
+        """What the request asks for; None where it was refused, and told so."""
+        query = dict(parse_qsl(urlsplit(self.path).query, max_num_fields=10))
+        hosts = self.headers.get_all("Host") or []
+        refused = refusal(self._server.rules, str(self.command), dict(self.headers.items()), query)
+        if len(hosts) != 1:
+            refused = NotAdmitted(HTTPStatus.BAD_REQUEST, "A request names one host.")
+        if refused is not None:
+            self._answer(refused.status, refused.reason)
+            return None
+        return query
+
+    def _events(self, page: LivePage) -> None:
+        """Tells what changes, until nobody listens any more."""
+        self._begin(HTTPStatus.OK, "text/event-stream", {"X-Accel-Buffering": "no"})
+        seen: dict[str, int] = {}
+        told = time.monotonic()
+        while not self._server.closing.is_set():
+            page.refresh()
+            lines = []
+            for part in page.changed(seen):
+                seen[part.id] = part.version
+                data = json.dumps({"id": part.id, "html": part.html})
+                lines.append(f"event: part\ndata: {data}\n\n")
+            now = time.monotonic()
+            if lines or now - told > _SILENT_SECONDS:
+                self.wfile.write("".join(lines or [": still here\n\n"]).encode())
+                told = now
+            self._server.closing.wait(EVERY_SECONDS)
+
+    def _answer(self, status: HTTPStatus, text: str, kind: str = "text/plain") -> None:
+        body = (text if kind == "text/html" else plain(text)).encode(errors="replace")
+        self._begin(status, kind, {"Content-Length": str(len(body))})
+        self.wfile.write(body)
+
+    def _begin(self, status: HTTPStatus, kind: str, more: dict[str, str]) -> None:
+        self.send_response_only(status)
+        for name, value in {"Content-Type": f"{kind}; charset=utf-8", **more, **_HEADERS}.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+
+def serve(server: PageServer) -> None:
+    """Serves until it is interrupted."""
+    with contextlib.suppress(KeyboardInterrupt):
+        server.serve_forever(poll_interval=0.2)
+    server.server_close()
