@@ -69,6 +69,8 @@ def _serve_small_data() -> None:
     # The interpreter that was forked has read it from its own home.
     config._KERAS_DIR = str(Path.home() / ".keras")
     setattr(urllib.request, "urlopen", _urlopen)  # noqa: B010
+    # Pictures of models need a program that is no package of Python.
+    keras.utils.plot_model = lambda *_arguments, **_options: None
     samples = int(os.environ["FOREIGN_SAMPLES"])
     # The loaders of these know the true sizes.
     for number, name in enumerate(CIFAR):
