@@ -211,6 +211,16 @@ def test_variables_that_come_later_get_their_value_at_creation(
     del kept
 
 
+def test_a_variable_that_a_step_will_give_to_the_model_is_missing(
+    registry: VariableRegistry,
+) -> None:
+    kept = tf.Variable(1.0, name="total")
+    saved = save(registry, lambda _: "total")
+    assert registry.missing(saved)
+    assert not registry.missing(saved, lambda _: "total")
+    del kept
+
+
 @pytest.mark.parametrize("changed", [np.zeros((2, 4), np.float32), np.zeros((2, 3), np.float64)])
 def test_a_changed_variable_is_named_and_nothing_is_assigned(
     registry: VariableRegistry, changed: Any

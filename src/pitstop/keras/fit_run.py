@@ -347,13 +347,15 @@ class FitRun:
         order of the first run, and the step is traced as it will be used.  An input that is
         replayed must not be touched; a batch of zeros does there.
         """
-        if not self._registry.missing(saved):
+        if not self._registry.missing(saved, self._path_of):
             return
         # This traces the training step: its random ops are looked at here.
         self._stepping = True
         self._structure.as_begun(saved.state["fit"].get("structure", {}))
         self.model.train_function(self.input.throwaway(saved, fixed_batch_size(self.model)))
         self._stepping = False
+        # The step has given metrics to the model.
+        self._path_of = VariablePaths(self.model)
 
     def prepare_input(self, saved: SavedState) -> None:
         """Before readers start: the validation data, and what a replayed input reads from."""

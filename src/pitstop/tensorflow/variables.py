@@ -150,9 +150,13 @@ class VariableRegistry:
     def _counts(self) -> dict[str, Any]:
         return {"variables": len(self._created), "names": self.naming.counts()}
 
-    def missing(self, saved: SavedState) -> bool:
-        """Whether the state holds variables that this process has not created yet."""
-        return any(item.index >= len(self._created) for item in saved_variables(saved))
+    def missing(self, saved: SavedState, path_of: PathOf = no_path) -> bool:
+        """Whether the state holds variables that are not created yet, or not the model's yet."""
+        strangers = {each.index for each in self._present(path_of) if each.alive and not each.owned}
+        return any(
+            item.index >= len(self._created) or (item.owned and item.index in strangers)
+            for item in saved_variables(saved)
+        )
 
     def restore(
         self, saved: SavedState, path_of: PathOf = no_path, left_alone: Sequence[Any] = ()
