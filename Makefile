@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE :=
 AGAIN := $(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none -m "not torture" tests/integration
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo docs test test-all test-fast test-rest test-unit lint bench faults test-peers fuzz torture compat clean
+.PHONY: help venv demo docs test test-all test-fast test-rest test-unit lint bench faults test-peers test-estimator fuzz torture compat clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -72,6 +72,9 @@ fuzz: $(READY)  ## Read a million malformed manifests, states, journals, beacons
 
 test-peers: $(READY)  ## Run Keras' own tests of callbacks and fit, plainly and under pitstop run
 	$(BIN)/python benchmarks/peers.py
+
+test-estimator: $(READY)  ## Test Estimators with TensorFlow 2.15, in a virtual environment under .compat/
+	PYTHON="$(PYTHON)" tools/estimators.sh $(VENV)
 
 compat:  ## Test with Keras 3.10 to 3.14, each in a virtual environment under .compat/
 	PYTHON="$(PYTHON)" tools/compat.sh

@@ -16,7 +16,7 @@ from tests.integration.keras_run import KerasRun
 from tests.integration.member import Member
 from tests.integration.supervisor import launch
 
-LAST = 60
+LAST = 200
 FORMS = ("while", "counted", "never closed")
 SIGTERM_CODE = 128 + signal.SIGTERM
 

@@ -15,7 +15,8 @@ from weakref import WeakKeyDictionary
 import tensorflow as tf
 
 from pitstop.engine import process_session
-from pitstop.engine.fence import observing
+from pitstop.engine.fence import FENCE, observing
+from pitstop.engine.session import Session
 from pitstop.events import ScriptSaved
 from pitstop.tensorflow.session_course import Keeping, SessionCourse, Supervisor, keeping
 
@@ -113,7 +114,7 @@ def _open(supervisor: Supervisor, original: _Call, session: Any, *args: Any, **k
     """In the place of the constructor of a session."""
     supervisor.take("monitored_session", {}, "")
     call = _bound(original, session, *args, **kwargs)
-    opened = supervisor.open_session() if call is not None else None
+    opened = _opened(supervisor) if call is not None else None
     if call is not None and opened is not None:
         hooks = list(call.arguments.get("hooks") or ())
         kept = _keeping(hooks, call.arguments.get("session_creator"))
@@ -121,6 +122,14 @@ def _open(supervisor: Supervisor, original: _Call, session: Any, *args: Any, **k
         call.arguments["hooks"] = [*hooks, _CourseHook(course)]
         args, kwargs = call.args[1:], call.kwargs
     original(session, *args, **kwargs)
+
+
+def _opened(supervisor: Supervisor) -> Session | None:
+    try:
+        return supervisor.open_session()
+    except Exception as error:  # noqa: BLE001 - ours, in a version of TensorFlow that we do not know
+        FENCE.note("the watch of a MonitoredSession", error)
+        return None
 
 
 def _should_stop(original: _Call, session: Any) -> Any:
