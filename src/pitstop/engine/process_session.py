@@ -23,6 +23,8 @@ _AGREE = (
 
 # By process: a forked data worker inherits the entry, but the session is not its own.
 _sessions: dict[int, Session] = {}
+_unavailable: dict[int, Session] = {}
+"""Of processes that have said that they cannot be watched, and may train in another way."""
 
 
 def current() -> Session | None:
@@ -43,7 +45,8 @@ def open_session(
     """
     session = current()
     if session is None:
-        session = _sessions[os.getpid()] = Session.open(socket_path, versions)
+        reported = _unavailable.pop(os.getpid(), None)
+        session = _sessions[os.getpid()] = reported or Session.open(socket_path, versions)
         if session.refusal:
             refuse_resume(session, ResumeRefused(session.refusal, _AGREE))
         FENCE.tell(session)
@@ -61,7 +64,10 @@ def report_unavailable(
     """Tells the supervisor why; nothing, where it does not listen to this process."""
     try:
         # A process has one session: another would take the place of its first.
-        session = current() or Session.open(socket_path, dict(versions))
+        session = current() or _unavailable.get(os.getpid())
+        session = session or Session.open(socket_path, dict(versions))
     except PeerFault:
         return
+    if current() is None:
+        _unavailable[os.getpid()] = session
     session.report(InstrumentationUnavailable(problem.message, problem.remedy))

@@ -74,6 +74,10 @@ class Membership:
 
     def tick(self) -> Iterator[Occurrence]:
         """Sends a beat, and looks who is silent or has ended."""
+        awaited = self._desk.has_waiting and self._workers_until_seconds is None
+        if awaited and self._resources.attempt_state.saves_itself:
+            # It has seen a stop that nobody was asked for here, as one of the script's own.
+            self._end_session()
         if self._cluster.part is None:
             return
         yield from self._tell(self._cluster.tick(self._beat(self._resources.lifecycle.state.value)))

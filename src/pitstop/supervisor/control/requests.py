@@ -133,6 +133,11 @@ class RequestDesk:
         elif isinstance(event, MemberReleased):
             self.release(event.exit_code)
 
+    @property
+    def has_waiting(self) -> bool:
+        """Whether a process waits to be told that the training is over for it."""
+        return bool(self._servers)
+
     def release(self, exit_code: int) -> None:
         """Tells the processes that wait for it, or will, that the training is over for them."""
         self._release = ReleaseAnswer(exit_code)
