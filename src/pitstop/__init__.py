@@ -4,14 +4,25 @@ import importlib
 from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "keras", "request_stop", "start", "stopped"]
+__all__ = [
+    "__version__",
+    "current",
+    "keras",
+    "load_ipython_extension",
+    "request_stop",
+    "start",
+    "stopped",
+]
 
 if TYPE_CHECKING:
     from pitstop import keras
     from pitstop.engine.script_stop import request_stop, stopped
     from pitstop.loop.start import start
+    from pitstop.notebook.extension import current, load_ipython_extension
 else:
     _HOMES = {
+        "current": "pitstop.notebook.extension",
+        "load_ipython_extension": "pitstop.notebook.extension",
         "request_stop": "pitstop.engine.script_stop",
         "start": "pitstop.loop.start",
         "stopped": "pitstop.engine.script_stop",

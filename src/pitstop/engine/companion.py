@@ -14,6 +14,8 @@ from pitstop.errors import EnvironmentFault, UserError
 from pitstop.link.settings import ENV_COMPANION, ENV_SOCKET, Settings, own_environment
 
 _MODULE = "pitstop.cli.companion"
+_KERNEL = (sys.executable, "-m", "ipykernel_launcher")
+"""Of any notebook: what else the kernel's command says is another one each time."""
 
 
 class RunUnavailable(UserError):
@@ -27,15 +29,17 @@ class CompanionRequest:
     run_dir: str | os.PathLike[str]
     settings: Settings = field(default_factory=Settings)
     max_seconds: float | None = None
+    kernel: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """For the companion's command line; the trainer is this process."""
         return {
             "run_dir": os.fspath(self.run_dir),
-            "command": _command(),
+            "command": [*_KERNEL] if self.kernel else _command(),
             "settings": self.settings.to_json(),
             "max_seconds": self.max_seconds,
             "trainer_pid": os.getpid(),
+            "kernel": self.kernel,
         }
 
 
@@ -52,11 +56,29 @@ def start_companion(request: CompanionRequest) -> str:
     if host:
         os.environ[ENV_SOCKET] = host
         return host
+    companion = launch(request)
+    # It outlives this process, and nobody here waits for it.
+    companion.process.returncode = 0
+    os.environ[ENV_SOCKET] = companion.socket_path
+    return companion.socket_path
+
+
+@dataclass(frozen=True)
+class Companion:
+    """A supervisor beside this process."""
+
+    process: subprocess.Popen[bytes]
+    socket_path: str
+
+
+def launch(request: CompanionRequest, words: int | None = None) -> Companion:
+    """See `start_companion`; `words` is where it says what it has to say, its standard error."""
     answer_fd, its_fd = os.pipe()
     try:
         companion = subprocess.Popen(
             [sys.executable, "-P", "-m", _MODULE, json.dumps(request.to_json()), str(its_fd)],
             stdin=subprocess.DEVNULL,
+            stderr=words,
             pass_fds=[its_fd],
             env=own_environment(os.environ),
             # A session of its own: the terminal's Ctrl-C is the script's.
@@ -66,11 +88,7 @@ def start_companion(request: CompanionRequest) -> str:
         os.close(its_fd)
     with os.fdopen(answer_fd, encoding="utf-8") as answer:
         line = answer.readline()
-    # It outlives this process, and nobody here waits for it.
-    companion.returncode = 0
-    socket_path = _socket_of(json.loads(line) if line else {})
-    os.environ[ENV_SOCKET] = socket_path
-    return socket_path
+    return Companion(companion, _socket_of(json.loads(line) if line else {}))
 
 
 def _socket_of(answer: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import queue
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -113,6 +114,16 @@ class Copier:
     def wait(self) -> None:
         with self._standing_still():
             self._idle.wait()
+
+    def close(self) -> None:
+        """Ends the thread and lets go of the memory."""
+        self.wait()
+        if self._thread is not None:
+            self._begin(sys.exit)
+        self.wait()
+        if self._arena is not None:
+            self._arena.close()
+            self._arena = None
 
     def submit(self, cut: StateCapture, reason: str, *, durable: bool) -> None:
         """Copies a cut in the background, after a copy under way."""

@@ -58,6 +58,12 @@ def begin(environment: MutableMapping[str, str]) -> Entropy | None:
     return _current
 
 
+def use(key: str) -> None:
+    """From now on this process draws from the streams of this key."""
+    global _current  # noqa: PLW0603
+    _current = Entropy(key)
+
+
 def bits(purpose: str, count: int) -> int:
     """A number of this many bits: the run's, where this process has a part of its entropy."""
     import secrets  # noqa: PLC0415

@@ -27,6 +27,7 @@ class Identity:
         reseeded: the script seeded anew since the training before, in this process.
         architecture: class, configuration and variables of the model, code of its classes.
         digested: the digests cover the data; not where code makes it while it is read.
+        cells: of a notebook: digests of the cell that trains, and of the code that it runs.
     """
 
     ordinal: int = 0
@@ -47,6 +48,7 @@ class Identity:
     settings: dict[str, str] = field(default_factory=dict)
     data: dict[str, str] = field(default_factory=dict)
     digested: bool = False
+    cells: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """For a saved state, and for a manifest."""

@@ -64,10 +64,24 @@ def match(now: Identity, saved: Sequence[SavedTraining], *, strayed: bool = Fals
         strayed: a training before it went another way than in the run so far, so that only
             equal random numbers and first weights show that this one does not.
     """
+    if now.cells:
+        return _match_cells(now, saved)
     if strayed:
         begins = [each for each in saved if _draws_the_same(now, each.identity)]
         return _match(now, begins) if begins else _another(now, saved)
     return _match(now, saved)
+
+
+def _match_cells(now: Identity, saved: Sequence[SavedTraining]) -> TrainingMatch:
+    """The first that is the same in every part.
+
+    The order in which cells run proves nothing, and neither does a place among them.
+    """
+    for each in saved:
+        before = each.identity
+        if not what_differs(before, now) and _draws_the_same(now, before):
+            return TrainingMatch(TrainingVerdict.SAME, each)
+    return _another(now, saved)
 
 
 def _match(now: Identity, saved: Sequence[SavedTraining]) -> TrainingMatch:
@@ -130,6 +144,7 @@ def what_differs(before: Identity, now: Identity) -> tuple[Difference, ...]:
         *seed,
         *differences(before.architecture, now.architecture),
         *differences(before.data, now.data),
+        *differences(before.cells, now.cells),
     )
 
 
@@ -203,12 +218,11 @@ def _another(now: Identity, saved: Sequence[SavedTraining]) -> TrainingMatch:
     if nearest is None:
         return TrainingMatch(TrainingVerdict.ANOTHER)
     before = nearest.identity
+    iteration = differences({"iteration": _iteration(before)}, {"iteration": _iteration(now)})
     found = (
         what_differs(before, now)
-        or differences(
-            {"iteration": _iteration(before)},
-            {"iteration": _iteration(now)},
-        )
+        # Which cells ran before, and how often, is no part of a notebook's training.
+        or (() if now.cells else iteration)
         or differences(before.random, now.random)
     )
     return TrainingMatch(TrainingVerdict.ANOTHER, nearest, found)

@@ -68,8 +68,8 @@ def _text(file: str) -> str:
 def own_sources() -> dict[str, str]:
     """Digests of the files that the script's modules came from, by path."""
     found: dict[str, str] = {}
-    for module in user_modules().values():
-        path = Path(vars(module)["__file__"]).absolute()
+    files = [vars(module).get("__file__") for module in user_modules().values()]
+    for path in (Path(file).absolute() for file in files if file):
         # What cannot be read says nothing.
         with contextlib.suppress(OSError):
             if len(found) < _MOST_FILES and path.stat().st_size <= _LARGEST_BYTES:

@@ -14,7 +14,7 @@ from pitstop.engine.session import Session
 from pitstop.engine.witness import Witness
 from pitstop.engine.worker_watch import WorkerWatch
 from pitstop.errors import PeerFault, ResumeRefused, UnsupportedVersion
-from pitstop.events import InstrumentationUnavailable
+from pitstop.events import Event, InstrumentationUnavailable
 from pitstop.link.settings import ENV_STACKS, STACKS_FILE
 
 _AGREE = (
@@ -25,6 +25,7 @@ _AGREE = (
 _sessions: dict[int, Session] = {}
 _unavailable: dict[int, Session] = {}
 """Of processes that have said that they cannot be watched, and may train in another way."""
+_witnesses: dict[int, Witness] = {}
 
 
 def current() -> Session | None:
@@ -50,12 +51,34 @@ def open_session(
         if session.refusal:
             refuse_resume(session, ResumeRefused(session.refusal, _AGREE))
         FENCE.tell(session)
-        WorkerWatch(session.report).install()
         if not os.environ.get(ENV_STACKS):
             stacks.answer_in(session.attempt_dir / STACKS_FILE)
-        Witness(session.report, session.beacon, callback_of).install()
-        ExitWatch(session.report, callback_of).install()
+        _watch(session, callback_of)
     return session
+
+
+def leave_session() -> None:
+    """This process goes on without its run, and may open the session of another attempt."""
+    session = _sessions.pop(os.getpid(), None)
+    if session is not None:
+        session.leave()
+
+
+def _watch(session: Session, callback_of: Callable[[FrameType], str]) -> None:
+    witness = _witnesses.get(os.getpid())
+    if witness is not None:
+        witness.beacon = session.beacon
+        return
+    WorkerWatch(_report).install()
+    witness = _witnesses[os.getpid()] = Witness(_report, session.beacon, callback_of)
+    witness.install()
+    ExitWatch(_report, callback_of).install()
+
+
+def _report(event: Event) -> None:
+    session = current()
+    if session is not None:
+        session.report(event)
 
 
 def report_unavailable(

@@ -26,6 +26,17 @@ _PLAIN = (str, bytes, int, float, complex, type(None))
 Reference = tuple[str, Any]
 
 
+_CELLS: set[str] = set()
+"""Modules that cells of a notebook fill."""
+
+_OF_THE_SHELL = ("In", "Out", "exit", "quit", "open", "get_ipython")
+
+
+def count_as_users(module: str) -> None:
+    """What this module defines is the user's, although it comes from no file."""
+    _CELLS.add(module)
+
+
 def user_modules() -> dict[str, types.ModuleType]:
     """The script and the modules of its own that it has imported, by name."""
     found = {
@@ -73,10 +84,22 @@ def references(
             return follow(name, value)
     if issubclass(kind, types.ModuleType):
         is_own = any(value is module for module in modules.values())
-        return _members(f"{name}:", vars(value) if is_own else {})
+        return _members(f"{name}:", names_of(value) if is_own else {})
     if issubclass(kind, type):
         return _members(f"{name}.", vars(value) if is_of(value, modules) else {})
     return _members(f"{name}.", _attributes(value) if is_open else {})
+
+
+def names_of(module: types.ModuleType) -> dict[str, Any]:
+    """What a module of the user's defines, without what the shell of a notebook adds."""
+    names = vars(module)
+    if module.__name__ not in _CELLS:
+        return names
+    return {
+        name: each
+        for name, each in names.items()
+        if not name.startswith("_") and name not in _OF_THE_SHELL
+    }
 
 
 def _attributes(value: Any) -> Mapping[str, Any]:
@@ -172,4 +195,6 @@ def is_of(kind: type, modules: Mapping[str, Any]) -> bool:
 def _is_user_module(module: types.ModuleType) -> bool:
     # Not by attribute, which would load a module that is lazy.
     file = vars(module).get("__file__")
+    if file is None:
+        return module.__name__ in _CELLS
     return isinstance(file, str) and is_user_file(file)

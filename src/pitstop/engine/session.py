@@ -74,6 +74,8 @@ class Session:
             steps of the script's own loop.
         lockstep: with those that it trains together with, if there are any.
         refusal: why it may not go on; empty where it may.
+        kernel: the process is a notebook's kernel, which no stop ends.
+        stop_signal: the signal that has asked for a stop, 0 for none.
     """
 
     def __init__(self, connection: Connection, beacon: Beacon, welcome: Welcome) -> None:
@@ -93,7 +95,8 @@ class Session:
         self.milestones = Milestones(self.settings.overhead)
         self.lockstep = Lockstep(beacon, agreed=bool(welcome.gang), doubt=welcome.doubt)
         self.refusal = welcome.refusal
-        self.stopped = self.alone = False
+        self.stopped = self.alone = self.kernel = False
+        self.stop_signal = 0
         self.trains_with_fit = True
         self._connection: Connection | None = connection
         self._checkpoints_seen = beacon.checkpoint_requests()
@@ -136,6 +139,19 @@ class Session:
         python = platform.python_version()
         session.report(TrainerConnected(os.getpid(), python, sys.argv, versions, own_sources()))
         return session
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the attempt ends, or nobody is there to save it."""
+        return self.stop_requested() or self._connection is None or self._connection.is_closed()
+
+    def leave(self) -> None:
+        """The process goes on without its run, which ends for it."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.shut_down()
+            connection.close()
+        self._copier.close()
 
     def report(self, event: Event) -> None:
         """Sends an event to the journal; silent when the supervisor is gone."""

@@ -55,6 +55,7 @@ class StopSignals:
         if self._session.stop_requested() and received is signal.SIGINT:
             self.__exit__(None, None, None)
             raise KeyboardInterrupt
+        self._session.stop_signal = received
         self._session.lockstep.raise_stop()
         # The main thread may be in the middle of a message to the supervisor.
         event = StopRequested(source="signal", urgency="graceful", signal=received.name)

@@ -18,6 +18,7 @@ class Trainings:
         self._points = list(points)
         self._beacon = beacon
         self._claimed: set[int] = set()
+        self._begun: set[int] = set()
         self._visits: Counter[tuple[str, ...]] = Counter()
         self.begun = 0
         self._strayed = False
@@ -99,7 +100,27 @@ class Trainings:
 
     def begin_another(self) -> int:
         """The number of a training that is none of the saved ones."""
-        return self._beacon.take_training(1 + max((each.fit for each in self._points), default=-1))
+        number = self._beacon.take_training(
+            1 + max((each.fit for each in self._points), default=-1)
+        )
+        self._begun.add(number)
+        return number
+
+    # -- of a process that goes on behind the end of an attempt ------------------------------
+
+    def follow(self, before: Trainings) -> None:
+        """What the process has trained in the attempt before is over, unless it is reopened."""
+        self._claimed = before._claimed | before._begun
+        self._visits, self.begun = before._visits, before.begun
+
+    def reopen(self, number: int) -> None:
+        """A training that a stop has ended may be gone on with."""
+        self._claimed.discard(number)
+
+    @property
+    def reached_step(self) -> int:
+        """The last step of all saved states."""
+        return max((point.step for point in self._points), default=0)
 
     def _known(self) -> list[tuple[RestorePoint, Identity]]:
         return [(each, each.identity) for each in self._points if each.identity is not None]

@@ -96,6 +96,9 @@ class Witness:
     """Reports uncaught exceptions and the normal end of the interpreter.
 
     Where a stop was asked for, it also makes that end a quick one.
+
+    Attributes:
+        beacon: of the attempt that this process trains in.
     """
 
     def __init__(
@@ -106,7 +109,7 @@ class Witness:
     ) -> None:
         """Watches nothing until `install`; `callback_of` names the callback of a frame, if any."""
         self._report = report
-        self._beacon = beacon
+        self.beacon = beacon
         self._callback_of = callback_of
         self._excepthook = sys.excepthook
         self._pid = os.getpid()
@@ -148,7 +151,7 @@ class Witness:
             line=line,
             function=function,
             callback=callbacks[-1] if callbacks else "",
-            phase=self._beacon.phase().name.lower(),
+            phase=self.beacon.phase().name.lower(),
             traceback="".join(words.format())[-_TRACEBACK_CHARACTERS:],
             bases=[base.__name__ for base in kind.__mro__[1:-1]],
         )
@@ -156,9 +159,9 @@ class Witness:
     @observing()
     def _on_exit(self) -> None:
         if os.getpid() == self._pid:
-            self._report(ScriptEnded(step=self._beacon.progress().step))
-            self._beacon.write_phase(Phase.ENDED)
-            if self._beacon.stop():
+            self._report(ScriptEnded(step=self.beacon.progress().step))
+            self.beacon.write_phase(Phase.ENDED)
+            if self.beacon.stop():
                 leave_out_last_collection()
 
 

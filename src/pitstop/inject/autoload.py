@@ -163,6 +163,7 @@ class _Autoload:
 
     def _install_keras(self, package: str) -> None:
         from pitstop.errors import UnsupportedVersion
+        from pitstop.keras.instrumentation import of_process
         from pitstop.keras.packages import hooks_of
         from pitstop.replay import install
         from pitstop.tensorflow import frameworks, private, variables
@@ -170,7 +171,7 @@ class _Autoload:
         hooks: Any = hooks_of(package)
         try:
             private.check()
-            hooks.install(self._socket_path, variables.REGISTRY)
+            hooks.install(of_process(self._socket_path, variables.REGISTRY))
         except UnsupportedVersion as problem:
             self._give_up(frameworks.versions(), problem)
         else:

@@ -16,14 +16,15 @@ def watched() -> dict[str, Callable[[], None]]:
     """By module: what is to be done when it has been imported; nothing in a child."""
     if entropy.begin(os.environ) is None:
         return {}
-    return {"random": _seed_python, "numpy.random": _seed_numpy}
+    return {"random": seed_python, "numpy.random": seed_numpy}
 
 
-def _seed_python() -> None:
+def seed_python() -> None:
+    """`random`, from the process's entropy."""
     sys.modules["random"].seed(entropy.bits("python", _SEED_BITS))
 
 
-def _seed_numpy() -> None:
+def seed_numpy() -> None:
     """The global stream, and what generators without a seed ask for theirs."""
     numpy_random = sys.modules["numpy.random"]
     words = [entropy.bits("numpy", _WORD_BITS) for _ in range(_SEED_BITS // _WORD_BITS)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pitstop.engine import process_session
 from pitstop.engine.companion import CompanionRequest, start_companion
 from pitstop.keras import stop_training
+from pitstop.keras.instrumentation import of_process
 from pitstop.keras.packages import KERAS_2, KERAS_3, hooks_of, imported, private_of
 from pitstop.link.settings import ENV_SOCKET, Settings
 from pitstop.tensorflow import private as tensorflow_private
@@ -84,4 +85,4 @@ def _attach(request: CompanionRequest) -> None:
     session = process_session.open_session(socket_path, computed_with(), stop_training.callback_of)
     session.alone = True
     for adapter in adapters:
-        adapter.install(socket_path, REGISTRY)
+        adapter.install(of_process(socket_path, REGISTRY))

@@ -29,6 +29,7 @@ _LIBRARIES = ("keras", "tf_keras", "tensorflow", "builtins", "abc")
 _NUMBER = re.compile(r"_\d+$")
 _DATA = ("x", "y", "sample_weight", "validation_data")
 _NO_SETTINGS = (*_DATA, "model", "callbacks", "verbose")
+FIRST_WEIGHTS = "first weights"
 _OPTIMIZERS = ("optimizers.Optimizer", "optimizers.legacy.Optimizer")
 _OF_KERAS = ("params", "_model", "model", "_chief_worker_only", "_supports_tf_logs")
 
@@ -54,11 +55,15 @@ def settings_of(model: Any, arguments: Mapping[str, Any]) -> dict[str, str]:
     defaults = fit_call.defaults(model)
     plain = {**defaults, **arguments}
     given = {name: describe(plain[name]) for name in plain if name not in _NO_SETTINGS}
+    return {**given, **moving_settings_of(model, arguments.get("callbacks"))}
+
+
+def moving_settings_of(model: Any, callbacks: Any) -> dict[str, str]:
+    """Those that objects hold, which a training may change."""
     return {
         **_optimizer(model.optimizer),
         **{name: describe(value) for name, value in compiled_with(model).items()},
-        **given,
-        **_callbacks(arguments.get("callbacks")),
+        **_callbacks(callbacks),
     }
 
 
@@ -79,14 +84,23 @@ def random_of(model: Any) -> dict[str, str]:
     streams = randomness.capture()
     if randomness.script_seed() is None:
         streams = {name: streams[name] for name in ("python", "numpy")}
-    values = [
-        digest_of(np.asarray(variable.numpy()))
-        for variable in private_of(model).built_variables(model)
-    ]
     return {
         "random streams": digest_of_text(*(describe(each) for each in streams.values())),
-        "first weights": digest_of_text(*values),
+        FIRST_WEIGHTS: weights_of(model),
     }
+
+
+def weights_of(model: Any) -> str:
+    """Digest of the weights; of those that are not built yet, of the seeds they will have."""
+    names = private_of(model)
+    values = [digest_of(np.asarray(each.numpy())) for each in names.built_variables(model)]
+    seeds = [
+        describe(getattr(each, "seed", None))
+        for part in names.parts_of(model)
+        for each in vars(part).values()
+        if isinstance(each, kinds("initializers.Initializer"))
+    ]
+    return digest_of_text(*values, *seeds)
 
 
 def class_digest(kind: type) -> str:

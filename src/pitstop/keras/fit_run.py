@@ -28,6 +28,7 @@ from pitstop.keras.fit_level import FitLevel
 from pitstop.keras.fit_objects import FitObjects
 from pitstop.keras.fit_vitals import FitVitals
 from pitstop.keras.input_choice import InputMode
+from pitstop.keras.other_variables import OtherVariables
 from pitstop.keras.packages import private_of
 from pitstop.keras.recognition import FitBeginning
 from pitstop.keras.step_numbers import StepNumbers
@@ -101,6 +102,7 @@ class FitRun:
         self._registry = registry
         self._versions = versions
         self._path_of = VariablePaths(model)
+        self._others = OtherVariables(registry, self._path_of)
         self._fit_random: dict[str, Any] = {}
         self._boundary = StepBoundary(session, self._reconsider_input)
         self._vitals = FitVitals(session.vitals)
@@ -159,11 +161,6 @@ class FitRun:
     def level(self) -> Exactness:
         """How exact a resume of this fit is: as exact as its weakest part."""
         return self.parts.with_parts([self.input.level, self.validation.level])
-
-    def learning_rate(self) -> float | None:
-        """Of the model's optimizer; None when it has none."""
-        rate: float | None = self._private.learning_rate(self.model)
-        return rate
 
     def hidden_random_op(self, op_type: str, where: str) -> None:
         """An op whose random stream cannot be restored is part of the training step."""
@@ -286,7 +283,8 @@ class FitRun:
         described, objects = self.objects.capture(
             encoder, self.callbacks.callbacks, read_ahead=self.input.by_replay
         )
-        self.parts.unverified = held.refused + self._structure.unverified + self.objects.unverified
+        unverified = held.refused + self._structure.unverified + self.objects.unverified
+        self.parts.unverified = unverified + self._others.changed()
         self.parts.report(self.session, self.level)
         state = {
             "position": dict(vars(position)),

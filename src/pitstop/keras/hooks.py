@@ -21,12 +21,11 @@ from pitstop.keras.instrumentation import (
     after,
     fit_hook,
     observed_callbacks,
-    of_process,
     stop_training_hook,
     train_begin_hook,
 )
 from pitstop.keras.training import Training
-from pitstop.tensorflow.variables import VariableRegistry
+from pitstop.tensorflow.variables import REGISTRY
 
 TRAINER: type = private.TensorFlowTrainer
 """The class with `fit` and its like."""
@@ -40,7 +39,7 @@ def check() -> None:
     private.check()
 
 
-def install(socket_path: str, registry: VariableRegistry) -> None:
+def install(instrumentation: Instrumentation) -> None:
     """Patches Keras, or reports why it cannot be.
 
     Raises:
@@ -52,8 +51,8 @@ def install(socket_path: str, registry: VariableRegistry) -> None:
             "Set KERAS_BACKEND=tensorflow, or run on without snapshots.",
         )
     check()
-    private.watch_names(registry.naming)
-    patch(of_process(socket_path, registry))
+    private.watch_names(REGISTRY.naming)
+    patch(instrumentation)
 
 
 def patch(instrumentation: Instrumentation) -> None:

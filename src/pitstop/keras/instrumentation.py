@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any
 
@@ -62,6 +63,10 @@ class Instrumentation:
                 self._refused = True
         return self._training
 
+    def leaving(self) -> AbstractContextManager[None]:
+        """Around a `fit`: what a stop does to whoever called it."""
+        return ending_threads()
+
     def _open(self) -> Training:
         found = computed_with()
         session = process_session.open_session(self._socket_path, found, stop_training.callback_of)
@@ -99,7 +104,7 @@ def fit_hook(instrumentation: Instrumentation) -> Wrap:
             if training is None:
                 return original(self, *args, **kwargs)
             session = training.session
-            with ending_threads():
+            with instrumentation.leaving():
                 if fit_on_workers.is_sent_to_workers(self) and not session.stopped:
                     return fit_on_workers.run(session, original, self, *args, **kwargs)
                 return training.fit(original, self, *args, **kwargs)

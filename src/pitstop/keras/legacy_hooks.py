@@ -18,13 +18,12 @@ from pitstop.keras.instrumentation import (
     after,
     fit_hook,
     observed_callbacks,
-    of_process,
     stop_training_hook,
     train_begin_hook,
 )
 from pitstop.keras.legacy_source import SHAPES
 from pitstop.keras.training import Training
-from pitstop.tensorflow.variables import VariableRegistry
+from pitstop.tensorflow.variables import REGISTRY
 
 TRAINER: type = legacy_private.Model
 """The class with `fit` and its like."""
@@ -40,16 +39,16 @@ def check() -> None:
     legacy_private.check()
 
 
-def install(socket_path: str, registry: VariableRegistry) -> None:
+def install(instrumentation: Instrumentation) -> None:
     """Patches Keras 2.
 
     Raises:
         UnsupportedVersion: a hook point is missing.
     """
     check()
-    legacy_private.watch_names(registry.naming)
+    legacy_private.watch_names(REGISTRY.naming)
     legacy_private.watch_seeds()
-    patch(of_process(socket_path, registry))
+    patch(instrumentation)
 
 
 def patch(instrumentation: Instrumentation) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from pitstop.engine import variable_match
 from pitstop.engine.course import DOES_NOT_GO_ON, Course, decide, doubt_of_left_out
@@ -14,12 +14,31 @@ from pitstop.engine.present_identity import identity_of_present_call
 from pitstop.engine.refused import refuse_resume
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.session import Session
+from pitstop.engine.trainings import Trainings
 from pitstop.errors import PeerFault, ResumeRefused
 from pitstop.events import Notice
 from pitstop.keras import fit_identity
 from pitstop.keras.packages import private_of
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.variables import saved_variables
+
+
+class Cells(Protocol):
+    """The cells of a notebook, as far as they make a training what it is."""
+
+    def among(
+        self, model: Any, arguments: Mapping[str, Any], identity: Identity, trainings: Trainings
+    ) -> Identity:
+        """The identity of a `fit` in the cell that runs now.
+
+        Of a training that a stop has ended in this cell, as it began: it is reopened.
+        """
+
+    def begins(
+        self, model: Any, arguments: Mapping[str, Any], number: int, identity: Identity
+    ) -> None:
+        """The training of this number and identity begins, or goes on."""
+
 
 _ANEW = Course(goes_on=False)
 
@@ -50,8 +69,10 @@ class Recognition:
         deviation: why one of them was not what it would have been; empty where all were.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, cells: Cells | None = None) -> None:
+        """Has seen no training yet; `cells` are those of a notebook."""
         self.deviation = ""
+        self._cells = cells
         self._session = session
         self._stream: object = None
 
@@ -61,6 +82,12 @@ class Recognition:
         Raises:
             Refused: it cannot go on as it was saved, and must not begin anew.
         """
+        beginning = self._begin(model, arguments)
+        if self._cells is not None and beginning.identity is not None:
+            self._cells.begins(model, arguments, beginning.index, beginning.identity)
+        return beginning
+
+    def _begin(self, model: Any, arguments: Mapping[str, Any]) -> FitBeginning:
         trainings, settings = self._session.trainings, self._session.settings
         try:
             identity = self._identify(model, arguments)
@@ -94,6 +121,9 @@ class Recognition:
 
     def _doubt_of_new(self, identity: Identity) -> str:
         trainings = self._session.trainings
+        if self._cells is not None:
+            # Its user decides what is trained, and when.
+            return ""
         if trainings.has_interrupted():
             return DOES_NOT_GO_ON
         left_out = [] if trainings.has_claimed else trainings.left_out()
@@ -117,8 +147,9 @@ class Recognition:
 
     def _identify(self, model: Any, arguments: Mapping[str, Any]) -> Identity:
         place = identity_of_present_call(randomness.script_seed())
-        ordinal, visit = self._session.trainings.count(place.frames)
-        return replace(
+        trainings = self._session.trainings
+        ordinal, visit = trainings.count(place.frames)
+        identity = replace(
             place,
             ordinal=ordinal,
             visit=visit,
@@ -130,6 +161,9 @@ class Recognition:
             data=fit_identity.data_of(arguments),
             digested=fit_identity.is_digested(arguments),
         )
+        if self._cells is None:
+            return identity
+        return self._cells.among(model, arguments, identity, trainings)
 
     def ended(self, deviation: str) -> None:
         """A `fit` has ended: whether the script seeds again is seen from here on.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from pitstop import steps
 from pitstop.engine.fence import observing
 from pitstop.keras import step_logs
+from pitstop.keras.packages import private_of
 
 
 class StepNumbers:
@@ -29,4 +31,5 @@ class StepNumbers:
         self.digest = steps.digest(numbers)
         if "loss" in numbers:
             place = (run.step + 1, run.epoch, run.step_in_epoch + 1)
-            run.session.losses.note(*place, self.loss, run.learning_rate)
+            rate = functools.partial(private_of(run.model).learning_rate, run.model)
+            run.session.losses.note(*place, self.loss, rate)

@@ -33,7 +33,7 @@ from pitstop.keras.continuation import Continuation
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.legacy_source import LegacySource
 from pitstop.keras.packages import private_of
-from pitstop.keras.recognition import FitBeginning, Recognition
+from pitstop.keras.recognition import Cells, FitBeginning, Recognition
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow import pipeline, randomness
 from pitstop.tensorflow.input_end import end_at_exit
@@ -70,15 +70,20 @@ class Training:
     """
 
     def __init__(
-        self, session: Session, registry: VariableRegistry, versions: dict[str, str]
+        self,
+        session: Session,
+        registry: VariableRegistry,
+        versions: dict[str, str],
+        cells: Cells | None = None,
     ) -> None:
+        """Nothing runs yet; `cells` are those of a notebook."""
         self.session = session
         self.run: FitRun | None = None
         self._registry = registry
         self._versions = versions
-        self._step = 0
+        self._step = session.trainings.reached_step if cells is not None else 0
         self._continuation: Continuation | None = None
-        self._recognition = Recognition(session)
+        self._recognition = Recognition(session, cells)
         self._told_stopped = False
         self._thread = threading.get_ident()
         self._caught = CaughtOutcome()
@@ -106,12 +111,12 @@ class Training:
             history = finished.history
         except TrainingStopped:
             if not self.session.settings.stop_returns:
-                if run.epoch_iterator is not None:
+                if run.epoch_iterator is not None and not self.session.kernel:
                     end_at_exit(run.input.iterator)
                 raise
             history = private_of(model).end_fit_early(model, run.callbacks)
         except BaseException as error:  # `sys.exit` and Ctrl-C too
-            self._caught.hold(run, error, is_restored=self._continuation is not None)
+            self._hold(run, error)
             raise
         else:
             self._finish(run, history)
@@ -123,6 +128,11 @@ class Training:
             private_of(model).forget_epoch(model)
         self.session.beacon.write_phase(Phase.BETWEEN_FITS)
         return history
+
+    def _hold(self, run: FitRun, error: BaseException) -> None:
+        # In a kernel it ends its cell: nobody catches it who would go on.
+        if not self.session.kernel:
+            self._caught.hold(run, error, is_restored=self._continuation is not None)
 
     def _note_other_thread(self, run: FitRun) -> None:
         if self._thread != threading.get_ident():
@@ -148,6 +158,10 @@ class Training:
     @observing(spoils=True)
     def _begin(self, model: Any, arguments: dict[str, Any]) -> None:
         self._caught.save(self.session)
+        if self.session.kernel:
+            # The model may be older than the extension.
+            names = private_of(model)
+            self._registry.adopt(map(names.value_of, names.model_variables(model)))
         beginning = self._recognition.begin(model, arguments)
         if self.session.settings.export_to:
             # What it changes is no part of what the training is.
@@ -369,6 +383,8 @@ class Training:
 
     def _obey_stop_outside_training(self) -> None:
         if not self.session.stop_requested() or self.session.stopped:
+            return
+        if self.session.kernel and self.run is None:
             return
         if self.run is None:
             if not self.session.settings.stop_returns:

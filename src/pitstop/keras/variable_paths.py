@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pitstop.keras.packages import private_of
+from pitstop.tensorflow.variables import REGISTRY
 
 
 class VariablePaths:
@@ -13,11 +14,11 @@ class VariablePaths:
     def __init__(self, model: Any) -> None:
         self._model = model
         self._paths: dict[int, str] = {}
+        self._created = -1
 
     def __call__(self, variable: Any) -> str:
         """The path of a `tf.Variable`; empty for one that is not the model's."""
-        path = self._paths.get(id(variable))
-        if path is None:
+        if id(variable) not in self._paths and self._created != REGISTRY.created:
+            self._created = REGISTRY.created
             self._paths = private_of(self._model).keras_paths(self._model)
-            path = self._paths.setdefault(id(variable), "")
-        return path
+        return self._paths.get(id(variable), "")

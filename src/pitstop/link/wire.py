@@ -11,6 +11,7 @@ import array
 import contextlib
 import json
 import os
+import select
 import socket
 import struct
 import threading
@@ -107,6 +108,17 @@ class Connection:
         while (each := self._next()) is not None:
             received.append(each)
         return received
+
+    def is_closed(self) -> bool:
+        """Whether the other process has closed its end."""
+        poll = select.poll()
+        poll.register(self.socket, select.POLLRDHUP)
+        return bool(poll.poll(0))
+
+    def shut_down(self) -> None:
+        """Ends the conversation, also where a child or a thread holds the socket as well."""
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Closes the socket and descriptors nobody asked for."""

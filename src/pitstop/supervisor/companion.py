@@ -33,6 +33,7 @@ def read_request(text: str) -> RunRequest:
         max_seconds=body["max_seconds"],
         status_line=False,
         trainer_pid=int(body["trainer_pid"]),
+        kernel=body["kernel"],
     )
 
 

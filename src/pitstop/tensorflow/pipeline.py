@@ -65,7 +65,7 @@ _SOURCES = frozenset(
 
 def is_known(dataset: Any) -> bool:
     """Whether all that a pipeline reads from is seen, and gives the same to each reader."""
-    sources = [each for each in _every_stage(dataset) if not each._inputs()]
+    sources = [each for each in every_stage(dataset) if not each._inputs()]
     known = all(type(each).__name__ in _SOURCES for each in sources)
     return bool(sources) and known and not file_cache_of(dataset)
 
@@ -116,7 +116,7 @@ def _reseeded(stage: Any, in_parts: bool, *, is_ahead: bool, is_repeated: bool) 
 def source_tensors(dataset: Any) -> list[Any]:
     """The tensors in memory that a `tf.data` pipeline is made of; nothing is drawn from it."""
     found: list[Any] = []
-    for stage in _every_stage(dataset):
+    for stage in every_stage(dataset):
         found += [each for each in getattr(stage, "_tensors", ()) if hasattr(each, "numpy")]
     return found
 
@@ -184,7 +184,7 @@ def contents_of(dataset: Any, digest_of: Callable[[Any], str]) -> Iterator[str]:
         dataset: the pipeline.
         digest_of: of an array.
     """
-    for stage in _every_stage(dataset):
+    for stage in every_stage(dataset):
         yield type(stage).__name__
         for tensor in tf.nest.flatten(getattr(stage, "_tensors", ())):
             if hasattr(tensor, "numpy"):
@@ -211,18 +211,18 @@ def variables_of(dataset: Any) -> list[Any]:
 
 
 def _functions(dataset: Any) -> Iterator[tuple[Any, Any]]:
-    for stage in _every_stage(dataset):
+    for stage in every_stage(dataset):
         for value in list(vars(stage).values()):
             function = getattr(value, "function", None)
             if hasattr(function, "captured_inputs"):
                 yield stage, function
 
 
-def _every_stage(dataset: Any) -> Iterator[Any]:
+def every_stage(dataset: Any) -> Iterator[Any]:
     if hasattr(dataset, "_inputs"):
         yield dataset
         for each in dataset._inputs():
-            yield from _every_stage(each)
+            yield from every_stage(each)
 
 
 def _stateful_ops(graph: Any) -> tuple[frozenset[str], frozenset[str]]:

@@ -70,13 +70,15 @@ class VariableRegistry:
 
     Attributes:
         naming: the names that a framework gives to variables.
+        only_owned: those of the model that is trained are held and restored; the process has
+            others of which nobody knows whose they are.
     """
 
     def __init__(self) -> None:
         self.naming = Naming()
         self._created: list[_Created] = []
         self._awaited: Awaited | None = None
-        self._installed = False
+        self._installed = self.only_owned = False
 
     def install(self) -> None:
         """Learns of every variable created from now on."""
@@ -124,6 +126,8 @@ class VariableRegistry:
         tensors, described, refused = [], [], []
         for index, created, variable in self._living():
             own = path_of(variable)
+            if self.only_owned and not own:
+                continue
             path = own or created.name
             if variable.dtype in (tf.resource, tf.variant):
                 refused.append(f"{path} ({variable.dtype.name})")
@@ -152,6 +156,8 @@ class VariableRegistry:
 
     def missing(self, saved: SavedState, path_of: PathOf = no_path) -> bool:
         """Whether the state holds variables that are not created yet, or not the model's yet."""
+        if self.only_owned:
+            return len(saved_variables(saved)) > len(self._present(path_of))
         strangers = {each.index for each in self._present(path_of) if each.alive and not each.owned}
         return any(
             item.index >= len(self._created) or (item.owned and item.index in strangers)
@@ -214,11 +220,20 @@ class VariableRegistry:
         return skipped
 
     def _present(self, path_of: PathOf) -> list[PresentVariable]:
-        return [
+        found = (
             _present(index, created, created.reference(), path_of)
             for index, created in enumerate(self._created)
             if created is not _PASSED_BY
-        ]
+        )
+        return [each for each in found if each.owned or not self.only_owned]
+
+    def others(self, path_of: PathOf) -> dict[str, Any]:
+        """The present values of those that are not owned, held by reference, by number and name."""
+        return {
+            f"{index} {created.name}": private.hold_value(variable)
+            for index, created, variable in self._living()
+            if not path_of(variable) and variable.dtype not in (tf.resource, tf.variant)
+        }
 
 
 def _present(index: int, created: _Created, variable: Any, path_of: PathOf) -> PresentVariable:

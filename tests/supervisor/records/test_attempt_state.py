@@ -43,6 +43,7 @@ def test_story_of_a_stopped_attempt() -> None:
     assert attempt_state == AttemptState(
         stop_requested=True,
         trainer_stopped=True,
+        trains=True,
         level="not_exact",
         level_reason="a generator",
         resumed_from_step=40,

@@ -10,7 +10,7 @@ from pitstop.events import AttemptEnded, AttemptStarted
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources, RunningCommand
 from pitstop.supervisor.attempt.trainer_reception import TrainerReception
 from pitstop.supervisor.lifecycle.ending import AttemptEnding, decide, trainer_exited
-from pitstop.supervisor.lifecycle.occurrences import Occurrence, TrainerCameIn
+from pitstop.supervisor.lifecycle.occurrences import Occurrence, TrainerCameIn, TrainerLeft
 from pitstop.supervisor.lifecycle.table import State, Trigger
 from pitstop.supervisor.processes import family, process
 from pitstop.supervisor.processes.adopted_process import AdoptedProcess
@@ -49,6 +49,12 @@ class Command:
         self._observer.sample(came.pid)
         return (Trigger.TRAINER_CONNECTED,)
 
+    def left(self, _: TrainerLeft) -> Iterator[Occurrence]:
+        """A kernel that was asked to stop leaves its run, and lives on."""
+        if isinstance(self.main, AdoptedProcess) and self._resources.attempt_state.stop_requested:
+            self.main.let_go()
+            yield from self.collect()
+
     def collect(self) -> Iterator[Occurrence]:
         """Takes note of the processes that have ended."""
         for ended in process.reap():
@@ -77,7 +83,9 @@ class Command:
         """Kills, while the attempt ends, what does not end by itself."""
         if self._lifecycle.state is not State.ENDING:
             return
-        if self.main.grace_passed:
+        if self._plan.request.kernel:
+            yield from self.collect()
+        elif self.main.grace_passed:
             yield Trigger.TERMINATE_GRACE_PASSED
         elif self.main.killed:
             # Whatever was forked between our look and our signal.
@@ -120,6 +128,10 @@ class Command:
         progress = self._resources.beacon.progress()
         role = attempt_state.role.role if attempt_state.role else ""
         yield trainer_exited(self._ending, progress, machine, time.monotonic_ns(), role)
+        is_done = not (attempt_state.trains or attempt_state.stop_requested)
+        if self._plan.request.kernel and is_done:
+            # However a kernel goes: all that it has trained had come to its end.
+            self._ending = replace(self._ending, wait_status=0, script_ended=True)
         if decide(self._ending).signal is Trigger.ENDED_COMPLETED:
             self._resources.tee.drain()
             yield from self._trainers.if_unreported(NO_TRAINING)

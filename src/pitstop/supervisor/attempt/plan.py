@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pitstop.engine.identity import Difference
 from pitstop.errors import PitstopError
 from pitstop.events import AttemptStarted, Event, JsonValue, TrainerConnected
-from pitstop.link.beacon import Beacon
+from pitstop.link.beacon import Beacon, Phase
 from pitstop.link.messages import Welcome
 from pitstop.link.settings import ENV_STACKS
 from pitstop.link.wire import PROTOCOL
@@ -19,7 +19,7 @@ from pitstop.observation.observer import Observer
 from pitstop.record import record
 from pitstop.store.catalog import Catalog
 from pitstop.supervisor.helpers.persister_link import PersisterLink
-from pitstop.supervisor.processes.adopted_process import AdoptedProcess
+from pitstop.supervisor.processes.adopted_process import AdoptedProcess, KernelProcess
 from pitstop.supervisor.processes.trainer_process import TrainerProcess
 from pitstop.supervisor.records.fingerprint import Threads
 from pitstop.supervisor.records.history import History, best_of
@@ -73,6 +73,10 @@ class AttemptPlan:
     def stacks_file(self) -> Path:
         """Where the command's processes write what their threads do."""
         return Path(self.environment[ENV_STACKS])
+
+    def is_idle(self, phase: Phase) -> bool:
+        """Whether it is a notebook's kernel that waits for its user."""
+        return self.request.kernel and phase is Phase.BETWEEN_FITS
 
     @property
     def goes_on(self) -> bool:
@@ -189,13 +193,15 @@ def start(plan: AttemptPlan, resources: StartResources) -> RunningCommand:
     # At once: what happens before it looks first is not seen.
     observer = Observer(main.pid)
     resources.tee.started()
-    resources.persister.set_trainer(main.pid)
+    if not plan.request.kernel:
+        resources.persister.set_trainer(main.pid)
     return RunningCommand(main, observer)
 
 
 def _main_process(plan: AttemptPlan, resources: StartResources) -> TrainerProcess | AdoptedProcess:
     if plan.request.trainer_pid:
-        return AdoptedProcess(plan.request.trainer_pid)
+        kind = KernelProcess if plan.request.kernel else AdoptedProcess
+        return kind(plan.request.trainer_pid)
     return TrainerProcess(
         plan.program,
         plan.request.command,

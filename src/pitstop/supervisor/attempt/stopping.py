@@ -111,6 +111,7 @@ class Stopping:
             stopped=attempt_state.trainer_stopped,
             grace_seconds=self._plan.grace_seconds,
             goes_on=self._plan.goes_on,
+            idle=self._plan.is_idle(progress.phase),
             released=attempt_state.serves and attempt_state.released is not None,
             left_seconds=left_at - self._stop_at if left_at is not None else None,
         )

@@ -92,7 +92,7 @@ def handlers(parts: AttemptParts) -> Mapping[type, tuple[_Handler, ...]]:
         ),
         TrainingAsked: (trainers.training_asked,),
         TrainerCameIn: (parts.command.came_in, parts.restoring.came_in),
-        TrainerLeft: (trainers.left,),
+        TrainerLeft: (trainers.left, parts.command.left),
         ArenaReceived: (lambda received: persister.set_arena(received.offer, received.fd),),
         SnapshotReport: (parts.saving.taken,),
         RestoreRequest: (parts.restoring.requested,),
@@ -162,6 +162,9 @@ class Supervision:
         return self._parts.status()
 
     def last_words(self) -> tuple[str, ...]:
+        """How it ended; nothing for a kernel, whose cell says so itself."""
+        if self._plan.request.kernel:
+            return ()
         seconds = max(0.0, time.time() - self._plan.started_seconds)
         state, exit_code = self._resources.lifecycle.state, self._parts.command.exit_code
         run_dir, attempt_state = self._plan.request.run_dir, self._resources.attempt_state
@@ -191,7 +194,8 @@ class Supervision:
         yield from parts.gang.tick()
         if lifecycle.is_calm:
             yield from parts.stopping.look(now_seconds)
-        if lifecycle.is_calm:
+        is_idle = self._plan.is_idle(self._resources.beacon.phase())
+        if lifecycle.is_calm and not is_idle:
             yield from parts.hang_monitor.look(now_seconds, parts.trainers.watched_pid)
         yield from parts.stopping.check_deadline(now_seconds)
         yield from parts.command.check_end()

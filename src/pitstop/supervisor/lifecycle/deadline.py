@@ -36,6 +36,7 @@ def patience(
     stopped: bool,
     grace_seconds: float,
     goes_on: bool = False,
+    idle: bool = False,
     released: bool = False,
     left_seconds: float | None = None,
 ) -> Patience:
@@ -50,6 +51,7 @@ def patience(
         connected: an instrumented process is there to see the request.
         stopped: it said that it has stopped.
         goes_on: the script is not ours, and goes on behind its training as long as it likes.
+        idle: it trains nothing, and waits for its user.
         released: it is a server, and the leader of its cluster has it end.
         left_seconds: how long after the request the process that trained was gone; None where
             it is there.
@@ -67,7 +69,7 @@ def patience(
         return Patience(grace_seconds, "the script did not exit after its last line")
     if not connected:
         return Patience(grace_seconds, "the script did not end after the signal")
-    if progress.phase is Phase.STARTING:
+    if progress.phase is Phase.STARTING or idle:
         return Patience(min(_STARTING_SECONDS, grace_seconds), "no training was under way")
     if progress.phase is Phase.FIRST_STEP and progress.steps_this_attempt == 0:
         seconds = min(_FIRST_STEP_SECONDS, grace_seconds)

@@ -16,6 +16,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from pitstop.errors import EnvironmentFault
+from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.machine import signalling
 from pitstop.supervisor.processes.process import Exit
 from pitstop.supervisor.processes.trainer_process import WatchedProcess
@@ -74,10 +75,25 @@ class AdoptedProcess(WatchedProcess):
     def suspend(self) -> None:
         """Its own shell stops it; nothing to do."""
 
+    def let_go(self) -> None:
+        """Does nothing: it is a script, whose end is awaited."""
+
     def _send(self, number: signal.Signals, descendants: Collection[int]) -> None:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._pidfd, number)
         signalling.send(number, descendants)
+
+
+class KernelProcess(AdoptedProcess):
+    """A notebook's kernel: a stop ends what it trains, and never the kernel."""
+
+    def let_go(self) -> None:
+        """Its training has ended, or is left to it: from here on it is not supervised."""
+        self.gone = True
+        self.exit = Exit(self.pid, EXIT_STOPPED << 8, None)
+
+    def _send(self, number: signal.Signals, descendants: Collection[int]) -> None:
+        self.let_go()
 
 
 def _status_of_zombie(pid: int) -> int | None:

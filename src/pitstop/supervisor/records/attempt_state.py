@@ -10,6 +10,9 @@ from pitstop.events import (
     CheckpointCommitted,
     EpochEnded,
     Event,
+    FitEnded,
+    FitRestored,
+    FitStarted,
     GangBroken,
     InstrumentationUnavailable,
     LevelKnown,
@@ -34,6 +37,7 @@ class AttemptState:
     """The facts that later decisions and the status need.
 
     Attributes:
+        trains: a training has begun, and not come to its end.
         role: the part of one of its processes in a cluster.
         released: the leader of its cluster has said that the training is over.
         broken: a member that it trains together with is gone.
@@ -49,6 +53,7 @@ class AttemptState:
     stop_requested: bool = False
     script_ended: bool = False
     trainer_stopped: bool = False
+    trains: bool = False
     role: RoleTaken | None = None
     released: MemberReleased | None = None
     broken: GangBroken | None = None
@@ -103,6 +108,9 @@ _CHANGES: Mapping[type[Event], Callable[[Any, AttemptState], dict[str, Any]]] = 
     TrainerConnected: lambda _, __: {"script_ended": False},
     ScriptEnded: lambda _, __: {"script_ended": True},
     TrainerStopped: lambda _, __: {"trainer_stopped": True},
+    FitStarted: lambda _, __: {"trains": True},
+    FitEnded: lambda _, __: {"trains": False},
+    FitRestored: lambda _, __: {"trains": False},
     Notice: lambda event, state: {
         "resume_refused": state.resume_refused or event.code == "resume_refused"
     },

@@ -75,7 +75,8 @@ def admit(request: RunRequest, folder: RunFolder) -> None:
 
     Raises `CommandChanged` where it is another's, and nobody has said that it is meant.
     """
-    meant = request.settings.take or request.settings.force
+    # Each training of a notebook is known by what it is, whichever kernel runs it.
+    meant = request.kernel or request.settings.take or request.settings.force
     found = () if meant else changes_of(request, folder)
     if found and _has_anything(folder):
         raise CommandChanged(

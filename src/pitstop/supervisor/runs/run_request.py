@@ -28,6 +28,7 @@ class RunRequest:
         new: put an existing run aside and start over.
         trainer_pid: a process that runs the command already and is to be
             supervised, 0 to start the command.
+        kernel: that process is a notebook's, and lives on when its training is stopped.
         launcher_pid: our parent, whose end is to stop the run; 0 for none.
     """
 
@@ -45,6 +46,7 @@ class RunRequest:
     new: bool = False
     status_line: bool = True
     trainer_pid: int = 0
+    kernel: bool = False
     launcher_pid: int = 0
 
 

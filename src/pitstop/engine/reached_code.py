@@ -1,0 +1,140 @@
+"""The code that a cell runs: what its names lead to among what the notebook defines."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+import types
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pitstop.engine.described import (
+    code_digest,
+    describe,
+    digest_of_text,
+    is_plain,
+    is_reproducible,
+    plain_attributes,
+)
+from pitstop.engine.reachable import names_of, user_modules
+
+_MAIN = "__main__"
+_FRAMEWORKS = ("keras.", "tf_keras.", "tensorflow.")
+"""What objects of theirs hold is compared elsewhere: a training changes it."""
+
+
+def digests_of_code(codes: Collection[types.CodeType], roots: Iterable[Any]) -> dict[str, str]:
+    """By name: digests of the functions, classes, objects and modules that are reached.
+
+    Args:
+        codes: what begins: the code of the cell; all that the notebook defines where there is none.
+        roots: classes and functions that a training calls, whatever they are called.
+    """
+    walk, names = _Walk(), names_of(sys.modules[_MAIN])
+    for code in codes:
+        walk.follow_names(code, names)
+    for name, each in names.items() if not codes else ():
+        walk.reach(name, each)
+    for root in roots:
+        walk.reach(getattr(root, "__name__", type(root).__name__), root)
+    return walk.digests
+
+
+class _Walk:
+    def __init__(self) -> None:
+        self.digests: dict[str, str] = {}
+        self._modules = user_modules()
+        self._seen: list[Any] = []
+
+    def follow_names(self, code: types.CodeType, names: Mapping[str, Any]) -> None:
+        """Reaches what a code names, and what the functions inside of it name."""
+        for name in code.co_names:
+            if name in names:
+                self.reach(name, names[name])
+        for inner in code.co_consts:
+            if isinstance(inner, types.CodeType):
+                self.follow_names(inner, names)
+
+    def reach(self, name: str, value: Any) -> None:
+        """Takes the digest of what the user has defined, and goes on from there."""
+        value = inspect.unwrap(value) if callable(value) else value
+        if any(value is each for each in self._seen):
+            return
+        if isinstance(value, types.ModuleType):
+            self._reach_module(value)
+        elif isinstance(value, types.GeneratorType):
+            self._seen.append(value)
+            frame = value.gi_frame
+            place = describe(frame.f_locals) if frame else ""
+            line = frame.f_lasti if frame else -1
+            self._add(name, f"{code_digest(value.gi_code)} {line} {place}")
+            self.follow_names(value.gi_code, frame.f_globals if frame else {})
+        elif isinstance(value, types.MethodType):
+            self.reach(name, value.__func__)
+            self.reach(type(value.__self__).__name__, value.__self__)
+        elif isinstance(value, types.FunctionType):
+            self._reach_function(name, value)
+        elif isinstance(value, type):
+            self._reach_class(value)
+        elif type(value).__module__ in self._modules:
+            self._seen.append(value)
+            if not any(base.__module__.startswith(_FRAMEWORKS) for base in type(value).__mro__):
+                self._add(name, describe(plain_attributes(value)))
+            self._reach_class(type(value))
+
+    def _reach_module(self, module: types.ModuleType) -> None:
+        file = vars(module).get("__file__")
+        if module.__name__ not in self._modules or not file:
+            return
+        self._seen.append(module)
+        # Once more each time: it may have been edited since, and loaded again.
+        content = Path(file).read_bytes() if Path(file).exists() else b""
+        self._add(module.__name__, hashlib.blake2b(content, digest_size=8).hexdigest())
+        for name, each in vars(module).items():
+            if isinstance(each, types.ModuleType | types.FunctionType | type):
+                self.reach(name, each)
+
+    def _reach_function(self, name: str, function: types.FunctionType) -> None:
+        if function.__module__ not in self._modules:
+            return
+        self._seen.append(function)
+        self._add(name, f"{describe(function)} {code_digest(function.__code__)}")
+        self._add(name, _plain(function.__code__, function.__globals__))
+        self.follow_names(function.__code__, function.__globals__)
+        for cell in function.__closure__ or ():
+            try:
+                self.reach(name, cell.cell_contents)
+            except ValueError:
+                continue
+        self._reach_module(sys.modules[function.__module__])
+
+    def _reach_class(self, kind: type) -> None:
+        for base in kind.__mro__:
+            if base.__module__ in self._modules and not any(base is each for each in self._seen):
+                self._seen.append(base)
+                for name, each in _members(base):
+                    if isinstance(each, types.FunctionType):
+                        self._reach_function(f"{base.__name__}.{name}", each)
+                    elif is_plain(each) and not name.startswith("__"):
+                        self._add(base.__name__, f"{name} {describe(each)}")
+
+    def _add(self, name: str, text: str) -> None:
+        # Two of one name are one entry: names repeat, and the order is that of the walk.
+        self.digests[name] = digest_of_text(self.digests.get(name, ""), text)
+
+
+def _members(kind: type) -> Iterator[tuple[str, Any]]:
+    for name, each in vars(kind).items():
+        inner = each.__func__ if isinstance(each, classmethod | staticmethod) else each
+        inner = each.fget if isinstance(each, property) else inner
+        yield name, inspect.unwrap(inner) if callable(inner) else inner
+
+
+def _plain(code: types.CodeType, names: Mapping[str, Any]) -> str:
+    """The plain values that a function reads from outside."""
+    found = {name: names[name] for name in code.co_names if name in names}
+    return describe(
+        {name: each for name, each in found.items() if is_plain(each) and is_reproducible(each)}
+    )

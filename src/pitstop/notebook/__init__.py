@@ -1,0 +1,1 @@
+"""`%load_ext pitstop`: every `fit` of a notebook's kernel under Pitstop."""

@@ -1,0 +1,198 @@
+"""The cells of a kernel: which one runs, how it began, and what a stop has left in it."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import types
+import weakref
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from pitstop.notebook.random_begin import RandomBegin
+
+if TYPE_CHECKING:
+    from pitstop.engine.identity import Identity
+    from pitstop.engine.trainings import Trainings
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """A training of the cell that runs; its objects are the user's, and may end before it."""
+
+    number: int
+    identity: Identity
+    model: Callable[[], Any]
+    callbacks: tuple[Callable[[], Any], ...]
+
+
+@dataclass(frozen=True)
+class StoppedFit:
+    """A training as it began, and what the stop of its cell has left of its objects."""
+
+    number: int
+    identity: Identity
+    left: Identity
+
+
+@dataclass
+class _Execution:
+    """One run of a cell."""
+
+    text: str
+    codes: tuple[types.CodeType, ...]
+    before: str
+    begun: list[_Begun] = field(default_factory=list)
+    reopenable: list[StoppedFit] = field(default_factory=list)
+
+
+class NotebookCells:
+    """What `%load_ext pitstop` learns of each cell, before it runs and behind its end.
+
+    A cell that a stop has ended has not happened yet: run again, it begins with the random
+    streams that it began with, and what it had trained may be gone on with.
+    """
+
+    def __init__(self, transform: Callable[[str], str], random: RandomBegin) -> None:
+        self._transform = transform
+        self._random = random
+        self._running: list[_Execution] = []
+        self._ended: Counter[str] = Counter()
+        self._texts: set[str] = set()
+        self._stopped: dict[str, tuple[list[StoppedFit], Any]] = {}
+
+    def enter(self, raw: str) -> None:
+        """A cell begins."""
+        text, codes = _understood(raw, self._transform)
+        execution = _Execution(text, codes, _digest(*sorted({*self._texts, text})))
+        self._texts.add(text)
+        fits, streams = self._stopped.get(text, ([], None))
+        execution.reopenable = list(fits)
+        self._running.append(execution)
+        self._random.begin(f"{_digest(text)}/{self._ended[text]}", streams)
+
+    def begin_anew(self) -> None:
+        """Another run: nothing that a stop has left belongs to it."""
+        self._stopped.clear()
+        if self._running:
+            cell = self._running[-1]
+            cell.reopenable.clear()
+            self._random.begin(f"{_digest(cell.text)}/{self._ended[cell.text]}", None)
+
+    def leave(self, *, succeeded: bool) -> None:
+        """The cell that began last has come to its end, or has failed."""
+        if not self._running:
+            return
+        text = self._running.pop().text
+        if succeeded:
+            self._ended[text] += 1
+            self._stopped.pop(text, None)
+
+    def stopped(self) -> None:
+        """A stop ends the cell that runs; its objects are as it leaves them."""
+        from pitstop.keras.cell_identity import left_of  # noqa: PLC0415
+
+        if not self._running:
+            return
+        cell = self._running[-1]
+        fits = []
+        for each in cell.begun:
+            model = each.model()
+            if model is not None:
+                callbacks = [found for ref in each.callbacks if (found := ref()) is not None]
+                left = left_of(each.identity, model, callbacks)
+                fits.append(StoppedFit(each.number, each.identity, left))
+        self._stopped[cell.text] = (fits, self._random.streams)
+
+    # -- what makes a training what it is -----------------------------------------------
+
+    def among(
+        self, model: Any, arguments: Mapping[str, Any], identity: Identity, trainings: Trainings
+    ) -> Identity:
+        """The identity of a `fit` in the cell that runs now.
+
+        Of a training that a stop has ended in this cell, as it began: it is reopened.
+        """
+        from pitstop.keras.cell_identity import digests_of_data, reached_from  # noqa: PLC0415
+
+        cell = self._running[-1] if self._running else _Execution("", (), "")
+        cells = {"this cell": _digest(cell.text), **digests_of_data(arguments)}
+        if not identity.digested and _is_made_by_code(arguments):
+            cells["the cells before it"] = cell.before
+        identity = replace(identity, cells={**cells, **reached_from(cell.codes, model, arguments)})
+        for each in cell.reopenable:
+            trainings.reopen(each.number)
+        for each in cell.reopenable:
+            if _goes_on(identity, each):
+                cell.reopenable.remove(each)
+                began = each.identity
+                return replace(
+                    identity,
+                    settings=began.settings,
+                    architecture=began.architecture,
+                    random=began.random,
+                )
+        return identity
+
+    def begins(
+        self, model: Any, arguments: Mapping[str, Any], number: int, identity: Identity
+    ) -> None:
+        """The training of this number and identity begins, or goes on."""
+        callbacks = arguments.get("callbacks")
+        listed = callbacks if isinstance(callbacks, list | tuple) else ()
+        if self._running:
+            refs = tuple(map(_reference, listed))
+            self._running[-1].begun.append(_Begun(number, identity, weakref.ref(model), refs))
+
+
+def _digest(*texts: str) -> str:
+    # Not `engine.described`, which loads NumPy: the first cell would wait for it.
+    return hashlib.blake2b("\0".join(texts).encode(errors="replace"), digest_size=8).hexdigest()
+
+
+def _reference(value: Any) -> Callable[[], Any]:
+    try:
+        return weakref.ref(value)
+    except TypeError:
+        return lambda: None
+
+
+def _goes_on(now: Identity, fit: StoppedFit) -> bool:
+    """Whether all is as when the training began, or as the stop has left it."""
+    began, left = fit.identity, fit.left
+    same = (began.cells, began.data, began.seed) == (now.cells, now.data, now.seed)
+    return same and all(
+        mapping.keys() == before.keys()
+        and all(value in (before[name], then.get(name)) for name, value in mapping.items())
+        for mapping, before, then in (
+            (now.settings, began.settings, left.settings),
+            (now.architecture, began.architecture, left.architecture),
+            (now.random, began.random, left.random),
+        )
+    )
+
+
+def _is_made_by_code(arguments: Mapping[str, Any]) -> bool:
+    """Whether code makes the data that nobody can reach from here: a generator, a pipeline."""
+    data = [arguments.get("x"), arguments.get("validation_data")]
+    return any(each is not None and not hasattr(type(each), "__getitem__") for each in data)
+
+
+def _understood(
+    raw: str, transform: Callable[[str], str]
+) -> tuple[str, tuple[types.CodeType, ...]]:
+    """A cell as text that neither layout nor comments change, and its code."""
+    sources = [raw, raw.partition("\n")[2]] if raw.lstrip().startswith("%%") else [raw]
+    texts, codes = [], []
+    for source in sources:
+        try:
+            tree = ast.parse(transform(source))
+            flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+            codes.append(compile(tree, "<cell>", "exec", flags, dont_inherit=True))
+            texts.append(ast.dump(tree))
+        except (SyntaxError, ValueError):
+            # Of another language, or one that its own magic reads.
+            texts.append(source)
+    return "\n".join(texts), tuple(codes)

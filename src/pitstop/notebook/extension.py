@@ -1,0 +1,146 @@
+"""`%load_ext pitstop`: watches the cells and the imports of a kernel.
+
+Light: the code that trains is loaded when Keras is there, and no process is started before a `fit`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pitstop.inject.autoload import ImportWatcher
+from pitstop.link.settings import ENV_SOCKET
+from pitstop.notebook.cells import NotebookCells
+from pitstop.notebook.kernel_run import KernelRun, default_folder
+from pitstop.notebook.random_begin import RandomBegin
+
+if TYPE_CHECKING:
+    from pitstop.notebook.kernel_training import KernelInstrumentation
+    from pitstop.notebook.views import RunView
+
+_KERAS = ("keras", "tf_keras")
+_USAGE = "%pitstop [status | why | folder NAME]"
+
+
+class Notebook:
+    """What the extension adds to one kernel."""
+
+    def __init__(self, shell: Any) -> None:
+        """Nothing is watched yet."""
+        self.run = KernelRun(str(default_folder(shell.user_ns)))
+        random = RandomBegin(lambda: self.run.entropy)
+        self._random = random
+        self._cells = NotebookCells(shell.transform_cell, random)
+        self._shell = shell
+        self._imported: set[str] = set()
+        self._training: KernelInstrumentation | None = None
+
+    def install(self) -> None:
+        """Watches from the cell on that runs now."""
+        self._shell.events.register("pre_run_cell", lambda info: self._cells.enter(info.raw_cell))
+        self._shell.events.register("post_run_cell", self._cell_ended)
+        self._shell.register_magic_function(self._magic, "line", "pitstop")
+        history = self._shell.user_ns.get("In") or [""]
+        self._cells.enter(str(history[-1]))
+        calls: dict[str, Callable[[], None]] = {"numpy.random": self._random.numpy_came}
+        calls |= {name: self._came(name) for name in ("tensorflow", *_KERAS)}
+        watched = {name: call for name, call in calls.items() if name not in sys.modules}
+        sys.meta_path.insert(0, ImportWatcher(watched))
+        for name in calls.keys() - watched.keys() - {"numpy.random"}:
+            calls[name]()
+
+    def _cell_ended(self, result: Any) -> None:
+        self._cells.leave(succeeded=bool(result.success))
+
+    def _came(self, name: str) -> Callable[[], None]:
+        def came() -> None:
+            self._imported.add(name)
+            packages = tuple(each for each in _KERAS if each in self._imported)
+            if "tensorflow" in self._imported:
+                self._watch(packages if name == "tensorflow" else (name,))
+
+        return came
+
+    def _watch(self, packages: tuple[str, ...]) -> None:
+        from pitstop.engine import reachable  # noqa: PLC0415
+        from pitstop.tensorflow.variables import REGISTRY  # noqa: PLC0415
+
+        reachable.count_as_users("__main__")
+        REGISTRY.only_owned = True
+        REGISTRY.install()
+        if not packages:
+            return
+        from pitstop.errors import UnsupportedVersion  # noqa: PLC0415
+        from pitstop.notebook.kernel_training import KernelInstrumentation  # noqa: PLC0415
+
+        if self._training is None:
+            self._training = KernelInstrumentation(self.run, self._cells)
+        try:
+            self._training.install(packages)
+        except UnsupportedVersion as problem:
+            self.say(f"{problem.message} {problem.remedy}")
+
+    # -- what the user asks -----------------------------------------------------------------
+
+    def view(self) -> RunView:
+        """The run of this notebook, to be shown."""
+        from pitstop.notebook.views import RunView  # noqa: PLC0415
+
+        return RunView(self.run)
+
+    def say(self, line: str) -> None:
+        """A line of ours in the cell."""
+        print(f"pitstop: {line}", file=sys.stderr)  # noqa: T201
+
+    def _magic(self, line: str) -> object:
+        """`%pitstop status`, `%pitstop why`, `%pitstop folder NAME`."""
+        word, _, rest = line.strip().partition(" ")
+        if word == "folder" and rest:
+            self._choose(rest.strip().strip("\"'"))
+        elif word in ("", "status"):
+            return self.view().status()
+        elif word == "why":
+            return self.view().why()
+        else:
+            self.say(_USAGE)
+        return None
+
+    def _choose(self, place: str) -> None:
+        if "://" not in place:
+            place = str(Path(place).expanduser().absolute())
+        self.run = KernelRun(place, chosen=True)
+        self._cells.begin_anew()
+        if self._training is not None:
+            self._training.change_run(self.run)
+        self.say(f"trainings are saved in {place}.")
+
+
+_NOTEBOOKS: list[Notebook] = []
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Called by `%load_ext pitstop`."""
+    if _NOTEBOOKS:
+        return
+    notebook = Notebook(shell)
+    if os.environ.get(ENV_SOCKET):
+        notebook.say("this kernel runs under `pitstop run`, whose folder and options hold.")
+        return
+    notebook.install()
+    _NOTEBOOKS.append(notebook)
+
+
+def current() -> RunView:
+    """The run of this notebook: `status()`, `why()`.
+
+    Raises:
+        UserError: `%load_ext pitstop` was not called.
+    """
+    from pitstop.errors import UserError  # noqa: PLC0415
+
+    if not _NOTEBOOKS:
+        raise UserError("This process is no notebook with Pitstop.", "Run `%load_ext pitstop`.")
+    return _NOTEBOOKS[-1].view()

@@ -1,0 +1,145 @@
+"""The run of a kernel: its folder, and a supervisor from the first `fit` behind each stop on."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from pitstop.engine.companion import Companion, CompanionRequest, RunUnavailable, launch
+from pitstop.link.settings import ENV_ENTROPY
+from pitstop.remote.place import is_url, parse
+
+RUNS = "runs"
+_ENDS_SECONDS = 90.0
+"""How long the supervisor of the training before may take to save it and end."""
+_NAMES = ("__vsc_ipynb_file__", "__session__")
+"""Where VS Code and the kernel say which notebook it is."""
+_PREFIX = "pitstop: "
+
+
+def default_folder(names: dict[str, object]) -> Path:
+    """The folder of a notebook, by its name where that is known; `names` are those of its cells."""
+    told = [names.get(name) for name in _NAMES] + [os.environ.get("JPY_SESSION_NAME")]
+    known = [each for each in told if isinstance(each, str) and each.endswith(".ipynb")]
+    return (Path(RUNS) / (Path(known[0]).stem if known else "notebook")).absolute()
+
+
+class KernelRun:
+    """One folder, and at most one supervisor at a time.
+
+    Attributes:
+        place: a folder, absolute, or the URL of a mirror.
+        chosen: the user has named it.
+    """
+
+    def __init__(self, place: str, *, chosen: bool = False) -> None:
+        self.place = place
+        self.chosen = chosen
+        self._companion: Companion | None = None
+        self._key = ""
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies on this machine."""
+        return parse(self.place).working_copy if is_url(self.place) else Path(self.place)
+
+    @property
+    def entropy(self) -> str:
+        """Where its random streams begin: as the run says, or as it will say when it is made.
+
+        Of a mirror, its URL: what it says is not known before it is fetched.
+        """
+        if not self._key and is_url(self.place):
+            self._key = hashlib.sha256(self.place.encode()).hexdigest()[:32]
+        if not self._key:
+            told = os.environ.get(ENV_ENTROPY)
+            self._key = _entropy_of(self.folder) or told or secrets.token_hex(16)
+        return self._key
+
+    def start(self) -> str:
+        """Starts a supervisor; its socket's path.
+
+        Raises:
+            RunUnavailable: the folder cannot be used.
+            EnvironmentFault: the supervisor did not come up.
+        """
+        self.wait()
+        with _environment(ENV_ENTROPY, self.entropy):
+            try:
+                self._companion = self._launch()
+            except RunUnavailable:
+                if self.chosen or not self._is_held():
+                    raise
+                # Another kernel of this notebook, or one of the same name, is there.
+                self.place = _next_to(self.place)
+                self._companion = self._launch()
+        return self._companion.socket_path
+
+    def wait(self) -> None:
+        """Waits for the supervisor of the training before, which has let go of this process."""
+        if self._companion is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._companion.process.wait(_ENDS_SECONDS)
+            self._companion = None
+
+    def _launch(self) -> Companion:
+        reading, writing = os.pipe()
+        try:
+            companion = launch(CompanionRequest(self.place, kernel=True), writing)
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
+        threading.Thread(target=_repeat, args=(reading,), name="pitstop-words", daemon=True).start()
+        return companion
+
+    def _is_held(self) -> bool:
+        from pitstop.store.lock import is_locked  # noqa: PLC0415
+
+        return is_locked(self.folder / "lock")
+
+
+def _repeat(fd: int) -> None:
+    """Says in the notebook what the supervisor says."""
+    with os.fdopen(fd, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            if line.startswith(_PREFIX):
+                sys.stderr.write(line)
+                sys.stderr.flush()
+
+
+def _entropy_of(folder: Path) -> str:
+    try:
+        told = json.loads((folder / "run.json").read_text()).get("entropy", "")
+    except (OSError, ValueError, AttributeError):
+        return ""
+    return told if isinstance(told, str) else ""
+
+
+def _next_to(place: str) -> str:
+    name, _, number = place.rpartition("-")
+    if name and number.isdecimal():
+        return f"{name}-{int(number) + 1}"
+    return f"{place}-2"
+
+
+@contextlib.contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before

@@ -1,0 +1,128 @@
+"""Every `fit` of a kernel: in an attempt of its run, which a stop ends and the kernel outlives."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pitstop.engine import process_session
+from pitstop.engine.leaving import LeavesScript, TrainingStopped
+from pitstop.engine.trainings import Trainings
+from pitstop.errors import PitstopError
+from pitstop.keras import stop_training
+from pitstop.keras.instrumentation import Instrumentation
+from pitstop.keras.packages import hooks_of
+from pitstop.keras.training import Training
+from pitstop.link.beacon import Phase, Progress
+from pitstop.notebook.cell_ended import CellEnded
+from pitstop.notebook.cells import NotebookCells
+from pitstop.notebook.kernel_run import KernelRun
+from pitstop.store.catalog import Catalog
+from pitstop.tensorflow import private
+from pitstop.tensorflow.devices import computed_with
+from pitstop.tensorflow.variables import REGISTRY
+
+_REFUSED = (
+    "The training is saved, and cannot go on here; the reason stands above. Nothing is lost: undo "
+    "the change and run the cell again, or train into another folder with `%pitstop folder NAME`."
+)
+
+
+class KernelInstrumentation(Instrumentation):
+    """Opens a session for the first `fit`, and for the first behind each stop."""
+
+    def __init__(self, run: KernelRun, cells: NotebookCells) -> None:
+        """Nothing is started before a `fit`."""
+        super().__init__("", REGISTRY)
+        self._run = run
+        self._cells = cells
+        self._before: Trainings | None = None
+
+    def install(self, packages: tuple[str, ...]) -> None:
+        """Watches the packages of Keras that have been imported.
+
+        Raises:
+            UnsupportedVersion: a hook point is missing.
+        """
+        private.check()
+        for package in packages:
+            hooks_of(package).install(self)
+
+    def begin(self) -> Training | None:
+        """As for a script; `CellEnded` where no supervisor can be had, since nothing is saved."""
+        training = self._training
+        if training is not None and training.run is None and training.session.is_over:
+            self._leave(training)
+        if self._training is None and not self._refused and process_session.current() is None:
+            try:
+                self._training = self._open()
+            except PitstopError as problem:
+                raise CellEnded(f"{problem.message} {problem.remedy}") from None
+        return self._training
+
+    def change_run(self, run: KernelRun) -> None:
+        """From the next `fit` on, trainings belong to another folder."""
+        if self._training is not None:
+            if self._training.run is not None:
+                return
+            self._leave(self._training)
+        self._run, self._before = run, None
+
+    def _open(self) -> Training:
+        found = computed_with()
+        socket_path = self._run.start()
+        session = process_session.open_session(socket_path, found, stop_training.callback_of)
+        session.alone = session.kernel = True
+        if self._before is not None:
+            session.trainings.follow(self._before)
+        return Training(session, REGISTRY, found, self._cells)
+
+    def _leave(self, training: Training) -> None:
+        self._before, self._training = training.session.trainings, None
+        process_session.leave_session()
+
+    @contextmanager
+    def leaving(self) -> Iterator[None]:
+        """What a stop does to a cell: it ends, and the kernel lives."""
+        training = self._training
+        try:
+            yield
+        except LeavesScript as leaves:
+            if training is None or training.run is not None:
+                raise
+            raise self._ended(training, leaves) from None
+        finally:
+            if training is not None and training.run is None:
+                training.session.beacon.write_phase(Phase.BETWEEN_FITS)
+
+    def _ended(self, training: Training, leaves: LeavesScript) -> CellEnded:
+        session = training.session
+        progress, asked_by = session.beacon.progress(), session.stop_signal
+        if not isinstance(leaves, TrainingStopped):
+            return CellEnded(_REFUSED)
+        self._cells.stopped()
+        self._leave(training)
+        if asked_by not in (0, signal.SIGINT):
+            # The signal was for the process, and what it would have lost is saved.
+            signal.raise_signal(asked_by)
+        return CellEnded(_told(progress, Path(session.attempt_dir).parents[1]))
+
+
+def _told(progress: Progress, folder: Path) -> str:
+    saved = [entry.manifest for entry in Catalog(folder / "checkpoints").entries()]
+    newest = max((each for each in saved if each), key=lambda each: each.sequence, default=None)
+    step = newest.info.step if newest is not None else None
+    at = f"step {progress.step} (epoch {progress.epoch + 1}, step {progress.step_in_epoch} in it)"
+    if step == progress.step:
+        kept = f"Stopped after {at}, which is saved in {_shown(folder)}."
+    elif step is None:
+        return f"Stopped after {at}. Nothing is saved."
+    else:
+        kept = f"Stopped after {at}; saved is step {step}, in {_shown(folder)}."
+    return f"{kept}\nRun this cell again to go on there. `%pitstop why` tells more."
+
+
+def _shown(folder: Path) -> str:
+    return str(folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder)

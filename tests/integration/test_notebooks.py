@@ -1,0 +1,193 @@
+"""Notebooks: stops, kills, and cells that are edited, left out, run twice or in another order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pitstop.link.settings import ENV_ENTROPY
+from tests.integration.kernel import SETUP, Kernel
+
+LOAD = "%load_ext pitstop"
+DATA = "x = np.random.rand(256, 8); y = x.sum(1)"
+SEEDED = f"keras.utils.set_random_seed(3)\n{DATA}"
+MODEL = """
+def build():
+    layers = keras.layers
+    parts = [layers.Input((8,)), layers.Dense(8), layers.Dropout(0.2), layers.Dense(1)]
+    model = keras.Sequential(parts)
+    model.compile("adam", "mse")
+    return model
+model = build()
+"""
+FIT = "h = model.fit(x, y, epochs=3, verbose=0, callbacks=[Ends()])"
+OUTCOME = "digest(model), h.history['loss'], h.epoch"
+ENDS = "Run this cell again to go on there."
+RESUMED = "resuming at step"
+
+
+@pytest.fixture(autouse=True)
+def _one_entropy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ENV_ENTROPY, "5eed")
+
+
+def _plain(folder: Path, cells: list[str], expression: str = OUTCOME) -> str:
+    """The outcome without Pitstop."""
+    folder.mkdir()
+    with Kernel(folder) as kernel:
+        assert kernel.run_all([SETUP, *cells]).status == "ok"
+        return kernel.value(expression)
+
+
+def _uninterrupted(folder: Path, cells: list[str], expression: str = OUTCOME) -> str:
+    """The outcome with it."""
+    return _plain(folder, [LOAD, *cells], expression)
+
+
+@pytest.mark.fast
+def test_an_interrupted_cell_goes_on_when_it_is_run_again(tmp_path: Path) -> None:
+    plain = _plain(tmp_path / "plain", [SEEDED, MODEL, FIT])
+    with Kernel(tmp_path) as kernel:
+        assert kernel.run_all([LOAD, SETUP, SEEDED, MODEL]).status == "ok"
+        for step in (5, 17):
+            kernel.plan("SIGINT", step)
+            stopped = kernel.run(FIT)
+            assert stopped.status == "error"
+            assert stopped.text.rstrip().endswith("`%pitstop why` tells more.")
+            assert f"Stopped after step {step} " in stopped.text
+            assert ENDS in stopped.text
+            assert "Traceback" not in stopped.text
+            assert "To exit" not in stopped.text
+            assert kernel.value("1 + 1") == "2"
+        went_on = kernel.run(FIT)
+        assert f"{RESUMED} 17" in went_on.text
+        assert kernel.value(OUTCOME) == plain
+        # What has ended is trained further when it is run again, as without Pitstop.
+        trained = kernel.value("digest(model)")
+        assert kernel.run(FIT).status == "ok"
+        assert kernel.value("digest(model)") != trained
+        assert kernel.value("int(model.optimizer.iterations)") == "48"
+        assert "text/html" in kernel.run("import pitstop; pitstop.current().status()").shown
+        why = kernel.run("%pitstop why").shown
+        assert "<iframe" in why["text/html"]
+        assert "running" in why["text/plain"]
+
+
+@pytest.mark.fast
+def test_a_killed_kernel_goes_on_in_the_next_one(tmp_path: Path) -> None:
+    cells = [SETUP, DATA, MODEL, FIT]
+    whole = _uninterrupted(tmp_path / "whole", cells[1:])
+    with Kernel(tmp_path) as kernel:
+        kernel.plan("SIGKILL", 21)
+        assert kernel.run_all([LOAD, *cells]).status == "dead"
+    with Kernel(tmp_path) as kernel:
+        # Another cell in between, another layout, and one that is left out.
+        again = FIT.replace(", verbose", ",  # as before\n  verbose")
+        ran = kernel.run_all([LOAD, "import random; random.random()", *cells[:-1], again])
+        assert RESUMED in ran.text
+        assert "not exact" not in ran.text
+        assert kernel.value(OUTCOME) == whole
+        # And it is trained further by another run of the cell, which the next kernel repeats.
+        kernel.run(again)
+        further = kernel.value(OUTCOME)
+        assert further != whole
+        kernel.shut_down()
+    with Kernel(tmp_path) as kernel:
+        assert kernel.run_all([LOAD, *cells]).status == "ok"
+        assert kernel.value(OUTCOME) == whole
+        kernel.run(FIT)
+        assert kernel.value(OUTCOME) == further
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ('"adam"', "keras.optimizers.Adam(0.01)"),
+        ("rand(256", "rand(255"),
+        ("(self, batch, logs=None):", "(self, batch, logs=None, more=1):"),
+        ("epochs=3", "epochs=4"),
+    ],
+    ids=["learning rate", "data", "code of a callback", "epochs"],
+)
+def test_an_edited_cell_trains_anew_and_says_so(tmp_path: Path, before: str, now: str) -> None:
+    cells = [SETUP, DATA, MODEL, FIT]
+    with Kernel(tmp_path) as kernel:
+        kernel.plan("SIGKILL", 21)
+        assert kernel.run_all([LOAD, *cells]).status == "dead"
+    edited = [cell.replace(before, now) for cell in cells]
+    whole = _uninterrupted(tmp_path / "whole", [edited[0], *edited[1:]])
+    with Kernel(tmp_path) as kernel:
+        ran = kernel.run_all([LOAD, *edited])
+        assert ran.status == "ok"
+        assert RESUMED not in ran.text
+        assert "is not the interrupted training 1" in ran.text
+        assert kernel.value(OUTCOME) == whole
+
+
+def test_a_model_that_is_built_anew_is_another_training(tmp_path: Path) -> None:
+    with Kernel(tmp_path) as kernel:
+        assert kernel.run_all([LOAD, SETUP, DATA, MODEL]).status == "ok"
+        kernel.plan("SIGINT", 9)
+        assert ENDS in kernel.run(FIT).text
+        kernel.run(MODEL)
+        before = kernel.value("digest(model)")
+        ran = kernel.run(FIT)
+        assert RESUMED not in ran.text
+        assert "is not the interrupted training 1: first weights" in ran.text
+        assert kernel.value("int(model.optimizer.iterations)") == "24"
+        assert kernel.value("digest(model)") != before
+
+
+def test_weights_that_were_changed_behind_a_stop_are_kept(tmp_path: Path) -> None:
+    with Kernel(tmp_path) as kernel:
+        assert kernel.run_all([LOAD, SETUP, DATA, MODEL]).status == "ok"
+        kernel.plan("SIGINT", 9)
+        assert ENDS in kernel.run(FIT).text
+        kernel.run("model.set_weights([0 * each for each in model.get_weights()])")
+        ran = kernel.run(FIT)
+        assert RESUMED not in ran.text
+        assert "is not the interrupted training 1: first weights" in ran.text
+        # Adam goes on counting, as it does without Pitstop.
+        assert kernel.value("int(model.optimizer.iterations)") == "33"
+
+
+def test_two_models_keep_apart(tmp_path: Path) -> None:
+    second = "other = build()\no = other.fit(x, y, epochs=2, verbose=0)"
+    whole = _plain(tmp_path / "whole", [SEEDED, MODEL, FIT])
+    with Kernel(tmp_path) as kernel:
+        assert kernel.run_all([LOAD, SETUP, SEEDED, MODEL]).status == "ok"
+        kernel.plan("SIGINT", 9)
+        assert ENDS in kernel.run(FIT).text
+        assert kernel.run(second).status == "ok"
+        other = kernel.value("digest(other)")
+        assert f"{RESUMED} 9" in kernel.run(FIT).text
+        assert kernel.value(OUTCOME) == whole
+        assert kernel.value("digest(other)") == other
+
+
+def test_two_fits_of_one_cell(tmp_path: Path) -> None:
+    cell = f"{MODEL}\n{FIT.replace('h =', 'first =')}\n{FIT}\n"
+    whole = _uninterrupted(tmp_path / "whole", [DATA, cell])
+    with Kernel(tmp_path) as kernel:
+        assert kernel.run_all([LOAD, SETUP, DATA]).status == "ok"
+        for step in (7, 20, 23):
+            kernel.plan("SIGINT", step)
+            assert ENDS in kernel.run(cell).text
+        assert kernel.run(cell).status == "ok"
+        assert kernel.value(OUTCOME) == whole
+
+
+def test_a_model_of_another_cell_trained_twice_in_one(tmp_path: Path) -> None:
+    cell = f"{FIT.replace('h =', 'first =')}\n{FIT}\n"
+    callbacks = "plateau = keras.callbacks.ReduceLROnPlateau('loss', patience=1, min_delta=9)"
+    cell = cell.replace("Ends()", "Ends(), plateau")
+    whole = _plain(tmp_path / "whole", [SEEDED, MODEL, callbacks, cell])
+    with Kernel(tmp_path) as kernel:
+        assert kernel.run_all([LOAD, SETUP, SEEDED, MODEL, callbacks]).status == "ok"
+        for step in (13, 40):
+            kernel.plan("SIGINT", step)
+            assert ENDS in kernel.run(cell).text
+        kernel.run("model.evaluate(x, y, verbose=0)")
+        assert kernel.run(cell).status == "ok"
+        assert kernel.value(OUTCOME) == whole
