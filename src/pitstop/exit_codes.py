@@ -1,6 +1,7 @@
 """Exit codes that mean something."""
 
 EXIT_COMPLETED = 0
+EXIT_FAILED = 1
 EXIT_REFUSED = 2
 """What was asked for cannot be done as it was asked; nothing was changed."""
 EXIT_STOPPED = 75

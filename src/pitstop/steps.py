@@ -19,14 +19,18 @@ have the same losses and metrics at every step.
 from __future__ import annotations
 
 import os
+import statistics
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 FILE_NAME = "steps.bin"
 MAGIC = b"PITSTEP1"
+_SMALL_LOSS = 0.1
+_GROWN_FACTOR = 10.0
+_GROWN_LOSS = 1e4
 _RECORD = struct.Struct("<QIIddII")
 _VALUE = struct.Struct("<d")
 
@@ -87,6 +91,22 @@ class StepTrace:
             0,
         )
         os.write(self._fd, packed)
+
+
+def has_grown(losses: Sequence[float], last_finite: float | None) -> bool:
+    """Whether a loss went up for some steps before it was no number any more.
+
+    `losses` are of the last steps before, the oldest first; older records have the `last_finite`
+    only.
+    """
+    if last_finite is None:
+        return False
+    if len(losses) < 3:
+        return last_finite > _GROWN_LOSS
+    usual = statistics.median(abs(loss) for loss in losses)
+    early = statistics.median(abs(loss) for loss in losses[: len(losses) // 2])
+    least = _GROWN_FACTOR * max(_SMALL_LOSS, min(usual, early))
+    return last_finite > least and last_finite > losses[-2]
 
 
 def read(path: Path) -> Iterator[StepRecord]:

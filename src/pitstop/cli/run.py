@@ -79,7 +79,7 @@ TOPICS = {
         "--on-pressure",
     ),
     "Checkpoints": ("--overhead", "--snapshot-memory", "--keep-every", "--keep-best"),
-    "Failures": ("--hang-after", "--on-hang"),
+    "Failures": ("--hang-after", "--on-hang", "--on-nan", "--rollbacks"),
 }
 """The options as `--help` (the first ones) and `--help-all` show them."""
 
@@ -173,6 +173,7 @@ def run(
         retention=retention.over(RetentionPolicy()),
         restarts=care.restarts,
         hang=care.hang,
+        rollbacks=care.rollbacks,
         new=new,
         status_line=not no_status_line,
         launcher_pid=launcher_pid,

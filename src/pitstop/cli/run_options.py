@@ -142,13 +142,18 @@ class SupervisionOptions:
 
     restarts: RestartPolicy
     hang: HangPolicy
+    rollbacks: int
 
 
-def _care(restarts: int, hang_after: float, on_hang: str) -> SupervisionOptions:
+def _care(
+    restarts: int, hang_after: float, on_hang: str, on_nan: str, rollbacks: int
+) -> SupervisionOptions:
     if on_hang == "restart" and not restarts:
         raise click.UsageError("--on-hang restart needs a number of restarts: --restarts 3.")
     return SupervisionOptions(
-        RestartPolicy(restarts, after_hang=on_hang != "kill"), HangPolicy(hang_after, on_hang)
+        RestartPolicy(restarts, after_hang=on_hang != "kill"),
+        HangPolicy(hang_after, on_hang),
+        rollbacks if on_nan == "rollback" else 0,
     )
 
 
@@ -176,8 +181,22 @@ supervision_options = option_group(
         help="What to do about a standstill, besides recording all stacks; `restart` counts as "
         "one of --restarts.  [default: warn]",
     ),
+    click.option(
+        "--on-nan",
+        type=click.Choice(("warn", "rollback")),
+        default="warn",
+        help="What to do about a loss or weights that are NaN or infinite, besides saying so: go "
+        "back to the last checkpoint with finite weights, and leave the batch out or lower the "
+        "learning rate.  The numbers are others then.  [default: warn]",
+    ),
+    click.option(
+        "--rollbacks",
+        type=click.IntRange(min=1),
+        default=10,
+        help="How often a run goes back at most with --on-nan rollback.  [default: 10]",
+    ),
 )
-"""Adds --restarts, --hang-after and --on-hang; the command gets a `Care`."""
+"""Adds these options; the command gets a `Care`."""
 
 
 def _policy(

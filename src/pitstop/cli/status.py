@@ -130,7 +130,8 @@ def _attempt(status: Status) -> str:
     if not status.attempt:
         return ""
     left = f", {status.restarts_left} of {status.restarts} restarts left" if status.restarts else ""
-    return f"{status.attempt}{left}"
+    back = f", rolled back {status.rollbacks}x" if status.rollbacks else ""
+    return f"{status.attempt}{left}{back}"
 
 
 def _saved(status: Status) -> str:

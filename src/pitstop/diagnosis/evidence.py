@@ -167,7 +167,7 @@ class Evidence:
     @cached_property
     def stop(self) -> StopRequested | None:
         stops = self.all(StopRequested)
-        return next((stop for stop in stops if stop.source != "supervisor_lost"), None)
+        return next((stop for stop in stops if stop.source not in ("supervisor_lost", "nan")), None)
 
     @cached_property
     def memory(self) -> MemoryUse | None:

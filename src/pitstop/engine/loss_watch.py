@@ -34,9 +34,29 @@ class LossWatch:
         """Looks at the loss of a step; asks for the learning rate once, when it is no number."""
         if math.isfinite(loss):
             self._recent.append(loss)
-        elif not self._reported:
+        else:
+            self._tell((step, epoch, step_in_epoch), "loss", repr(loss), learning_rate)
+
+    def bad_weight(
+        self,
+        step: int,
+        epoch: int,
+        step_in_epoch: int,
+        value: str,
+        learning_rate: Callable[[], float | None] = _unknown,
+    ) -> None:
+        """A weight was found not finite behind a step, whatever its loss was."""
+        self._tell((step, epoch, step_in_epoch), "weights", value, learning_rate)
+
+    def _tell(
+        self,
+        place: tuple[int, int, int],
+        metric: str,
+        value: str,
+        learning_rate: Callable[[], float | None],
+    ) -> None:
+        if not self._reported:
             self._reported = True
             recent = list(self._recent)
             last = recent[-1] if recent else None
-            place = (step, epoch, step_in_epoch)
-            self._report(NonFiniteLoss(*place, "loss", repr(loss), last, recent, learning_rate()))
+            self._report(NonFiniteLoss(*place, metric, value, last, recent, learning_rate()))

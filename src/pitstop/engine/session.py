@@ -87,7 +87,7 @@ class Session:
         run_dir = Path(welcome.run_dir)
         self.attempt_dir = run_dir / "attempts" / str(welcome.attempt)
         self.steps = StepRecorder(self.attempt_dir, self.report)
-        self.losses = LossWatch(self.report)
+        self.losses = LossWatch(self._not_finite)
         self.vitals = Vitals(self._send, self.settings.flight_seconds)
         self.bests = BestWatch(self.settings.keep_best, self.settings.saved_metrics)
         share = self.settings.overhead * _HOLDS_SHARE
@@ -156,6 +156,11 @@ class Session:
     def report(self, event: Event) -> None:
         """Sends an event to the journal; silent when the supervisor is gone."""
         self._send(EventReport(to_record(event)))
+
+    def _not_finite(self, event: Event) -> None:
+        """What follows is not saved where the run goes back before it."""
+        self._given_up |= self.settings.rolls_back
+        self.report(event)
 
     def start_from(self) -> str:
         """The saved weights that this attempt begins with; empty when it has its own state."""

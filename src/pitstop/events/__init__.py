@@ -48,12 +48,15 @@ from pitstop.events.supervision import (
     RestartCancelled,
     RestartPlanned,
     RestartRefused,
+    RollbackRefused,
+    RolledBack,
     TrainingStalled,
     TrainingWentOn,
     WorkerDied,
 )
 from pitstop.events.training import (
     LOOPS,
+    BatchSkipped,
     EpochEnded,
     ExceptionRaised,
     ExitCalled,

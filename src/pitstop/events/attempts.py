@@ -52,8 +52,8 @@ class StopRequested(Event):
     """Somebody asked the run to stop.
 
     source: "signal", "command" (pitstop stop), "cluster" (another member), "file" (RUN/stop),
-        "script" (pitstop.request_stop), "condition" (--stop-when), "time_limit", "preemption"
-        (the cloud takes the machine away), "pressure" (--on-pressure stop), "setting"
+        "script" (pitstop.request_stop), "condition" (--stop-when), "nan" (--on-nan), "time_limit",
+        "preemption" (the cloud takes the machine away), "pressure" (--on-pressure stop), "setting"
         (a step that was set), or "supervisor_lost".
     urgency: "graceful" (finish the step) or "now" (last snapshot).
     reason: in the words of who asked; of a time limit, what was left of it.

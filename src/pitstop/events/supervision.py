@@ -79,6 +79,37 @@ class RestartRefused(Event):
 
 
 @record
+class RolledBack(Event):
+    """A number was not finite: the run goes on from an earlier state, as --on-nan asks.
+
+    metric: "loss", or "weights"; step: the first where it was bad.
+    checkpoint: that it goes on from; empty: from the beginning.
+    action: "skip" (the batch of the step is left out), "rate" (a lower learning rate) or "look"
+        (the step that spoils the weights is looked for; the numbers stay).
+    rollback: 1-based number of this one in the run.
+    learning_rate: from there on, where that is the action.
+    set_aside: where the checkpoints behind it are now.
+    """
+
+    metric: str
+    step: int
+    checkpoint: str
+    to_step: int
+    action: str
+    rollback: int
+    rollbacks: int
+    learning_rate: float | None = None
+    set_aside: list[str] = field(default_factory=list)
+
+
+@record
+class RollbackRefused(Event):
+    """A number was not finite, and the run does not go on from an earlier state."""
+
+    reason: str
+
+
+@record
 class RestartCancelled(Event):
     """Somebody asked the run to stop while it waited to be started again.
 

@@ -127,6 +127,22 @@ class NonFiniteLoss(Event):
 
 
 @record
+class BatchSkipped(Event):
+    """A batch was drawn and not trained on, after a rollback.
+
+    step: that it would have been; step_in_epoch counts from 1.
+    file: with its arrays, for NumPy; empty where it was not written.
+    found: what of it is NaN or infinite, one phrase each.
+    """
+
+    step: int
+    epoch: int
+    step_in_epoch: int
+    file: str
+    found: list[str] = field(default_factory=list)
+
+
+@record
 class NonFiniteLocated(Event):
     """Where the first non-finite number of a step came from; the step was run again.
 

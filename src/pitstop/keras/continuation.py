@@ -21,6 +21,7 @@ from pitstop.keras import (
     data_spec,
     event_files,
     exporting,
+    left_out,
     moved_files,
     open_files,
 )
@@ -271,6 +272,7 @@ class Continuation:
             if doubt:
                 self._doubts.append(doubt)
         self.settings.take()
+        left_out.cut_rate(self._run, self.position.step)
 
     def _refuse_or_force(self, refusal: ResumeRefused) -> None:
         if self._run.session.settings.force:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pitstop.engine.fence import observing
-from pitstop.keras import nan_trace, private
+from pitstop.keras import left_out, nan_trace, private
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.repeated_shuffle import RepeatedShuffles
 from pitstop.keras.training import Training
@@ -72,7 +72,7 @@ def _steps(run: FitRun, source: Any, iterator: Any, total: int) -> Iterator[Any]
                 source._interrupted_warning()
             return
         source._steps_seen = source._steps_seen + stride if total > 0 else step + stride
-        if not nan_trace.looks_at(run, stride):
+        if not nan_trace.looks_at(run, stride) and not left_out.passes_over(run, stride):
             yield private.step_item(step, step + stride - 1, iterator)
         run.step_done()
         step += stride

@@ -106,7 +106,7 @@ class FitRun:
         self._fit_random: dict[str, Any] = {}
         self._boundary = StepBoundary(session, self._reconsider_input)
         self._vitals = FitVitals(session.vitals)
-        self._numbers = StepNumbers()
+        self.numbers = StepNumbers()
 
     def begin(self) -> None:
         """`fit` is about to look at its data; the random streams are as it sees them."""
@@ -209,14 +209,14 @@ class FitRun:
         self.steps_this_attempt += count
         self.input.drew(count)
         self._call_ended = False
-        numbers, place = self._numbers, (self.step, self.index, self.epoch)
+        numbers, place = self.numbers, (self.step, self.index, self.epoch)
         self._boundary.record(steps.StepRecord(*place, numbers.loss, time.time(), numbers.digest))
 
     def note_loss(self, logs: dict[str, Any]) -> None:
         """Remembers what a training step returned."""
         self.logs = logs
         self._call_ended = True
-        self._numbers.note(self)
+        self.numbers.note(self)
 
     @observing(spoils=True)
     def steps_finished(self) -> None:
@@ -247,7 +247,7 @@ class FitRun:
         self._boundary.obey(self.step, self.take)
 
     def _publish(self, now_ns: int) -> None:
-        self._boundary.reach(self.step, self.epoch, self.step_in_epoch, self._numbers.loss, now_ns)
+        self._boundary.reach(self.step, self.epoch, self.step_in_epoch, self.numbers.loss, now_ns)
 
     def _reconsider_input(self, cost_seconds: float) -> None:
         self.input.reconsider(cost_seconds, self.session.settings.overhead)

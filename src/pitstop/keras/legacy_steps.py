@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pitstop.engine.fence import observing
-from pitstop.keras import nan_trace
+from pitstop.keras import left_out, nan_trace
 from pitstop.keras.continuation import Continuation
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.legacy_source import LegacySource, placeholder, take_place
@@ -83,7 +83,8 @@ def enumerate_steps(training: Training, original: _Original, handler: Any) -> It
     run.begin_steps()
     if continuation is None or continuation.position.stage == "steps":
         for step in original(handler):
-            if not nan_trace.looks_at(run, run.epoch_iterator.steps_per_execution):
+            stride = run.epoch_iterator.steps_per_execution
+            if not nan_trace.looks_at(run, stride) and not left_out.passes_over(run, stride):
                 yield step
             run.step_done()
     run.steps_finished()

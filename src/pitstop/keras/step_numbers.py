@@ -7,7 +7,7 @@ from typing import Any
 
 from pitstop import steps
 from pitstop.engine.fence import observing
-from pitstop.keras import step_logs
+from pitstop.keras import left_out, step_logs
 from pitstop.keras.packages import private_of
 
 
@@ -33,3 +33,10 @@ class StepNumbers:
             place = (run.step + 1, run.epoch, run.step_in_epoch + 1)
             rate = functools.partial(private_of(run.model).learning_rate, run.model)
             run.session.losses.note(*place, self.loss, rate)
+            if run.step < run.session.settings.look_to_step:
+                left_out.look_at_weights(run, place)
+
+    def forget(self) -> None:
+        """The next step is not computed."""
+        self.loss = float("nan")
+        self.digest = 0

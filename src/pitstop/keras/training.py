@@ -24,6 +24,7 @@ from pitstop.keras import (
     caught_exception,
     exporting,
     fit_call,
+    left_out,
     nan_trace,
     starting_from,
     step_logs,
@@ -172,9 +173,11 @@ class Training:
             self.session, self._registry, self._versions, model, beginning, step, arguments
         )
         run.doubt(self._recognition.deviation)
+        run.doubt(self.session.settings.altered)
         self._continuation = self._next_continuation(run, beginning)
         if self._continuation is None:
             randomness.seed_if_unseeded()
+            left_out.cut_rate(run, run.step)
         run.begin()
         self.session.start_steps(run.step, repeats=beginning.repeats)
         self.run = run

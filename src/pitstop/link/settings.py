@@ -65,6 +65,12 @@ class Settings:
             it ends the script.
         find_nan_step: run this step in the open, to find out where its first bad number
             came from, and end there, saving nothing; 0 to train.
+        rolls_back: the run goes back behind the first loss that is not finite, and saves nothing
+            from there on.
+        skip_steps: steps whose batches are left out.
+        rates: by the step of a saved state, the learning rate to go on with from there.
+        look_to_step: behind each step up to this one the weights are looked at.
+        altered: why the numbers are not those of the script alone; empty where they are.
     """
 
     overhead: float = 0.01
@@ -85,6 +91,11 @@ class Settings:
     find_nan_step: int = 0
     flight_seconds: float = 1.0
     take: tuple[str, ...] = ()
+    rolls_back: bool = False
+    skip_steps: tuple[int, ...] = ()
+    rates: tuple[tuple[int, float], ...] = ()
+    look_to_step: int = 0
+    altered: str = ""
 
     @property
     def variables(self) -> dict[str, str]:
@@ -104,5 +115,11 @@ class Settings:
     def from_json(cls, body: dict[str, Any]) -> Settings:
         rules = tuple(body["keep_best"])
         metrics = tuple((step, values) for step, values in body["saved_metrics"])
-        given = {"keep_best": rules, "saved_metrics": metrics, "take": tuple(body["take"])}
+        given = {
+            "keep_best": rules,
+            "saved_metrics": metrics,
+            "take": tuple(body["take"]),
+            "skip_steps": tuple(body["skip_steps"]),
+            "rates": tuple((step, rate) for step, rate in body["rates"]),
+        }
         return cls(**{**body, **given})

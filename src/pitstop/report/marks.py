@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pitstop.diagnosis import phrases
 from pitstop.events import (
     AttemptEnded,
+    BatchSkipped,
     CheckpointCommitted,
     CheckpointFailed,
     CheckpointQuarantined,
@@ -22,6 +23,8 @@ from pitstop.events import (
     RestartPlanned,
     RestartRefused,
     Restored,
+    RollbackRefused,
+    RolledBack,
     StopDeadlinePassed,
     StopRequested,
     StopTrainingSet,
@@ -38,6 +41,7 @@ from pitstop.report.timeline import Mark, MarkKind
 _STOPPED_BY = {
     "command": "`pitstop stop`",
     "condition": "--stop-when",
+    "nan": "--on-nan rollback",
     "file": "the file stop",
     "preemption": "the machine is taken away",
     "pressure": "--on-pressure",
@@ -135,15 +139,27 @@ def _warning(event: Event) -> tuple[MarkKind, str] | None:
             return MarkKind.WARNING, phrases.shorten(f"upload failed: {event.error}", 100)
         case InstrumentationUnavailable():
             return MarkKind.WARNING, phrases.shorten(event.reason, 100)
-        case RestartPlanned():
-            which = f"restart {event.restart} of {event.restarts}"
-            return MarkKind.RESUME, f"{which} in {event.wait_seconds:.0f} s"
-        case RestartRefused():
-            return MarkKind.WARNING, f"not started again: {phrases.shorten(event.reason, 80)}"
         case ExhaustionForecast():
             minutes = f"{event.seconds_left / 60:.0f} minutes"
             return MarkKind.WARNING, f"{event.resource} would be used up in about {minutes}"
         case Notice():
             return MarkKind.WARNING, phrases.shorten(event.message, 100)
+        case _:
+            return _recovery(event)
+
+
+def _recovery(event: Event) -> tuple[MarkKind, str] | None:
+    match event:
+        case RestartPlanned():
+            which = f"restart {event.restart} of {event.restarts}"
+            return MarkKind.RESUME, f"{which} in {event.wait_seconds:.0f} s"
+        case RolledBack():
+            return MarkKind.RESUME, f"rolled back to step {event.to_step:,} ({event.action})"
+        case RestartRefused():
+            return MarkKind.WARNING, f"not started again: {phrases.shorten(event.reason, 80)}"
+        case RollbackRefused():
+            return MarkKind.WARNING, f"not rolled back: {phrases.shorten(event.reason, 80)}"
+        case BatchSkipped():
+            return MarkKind.WARNING, f"the batch of step {event.step:,} is left out"
         case _:
             return None

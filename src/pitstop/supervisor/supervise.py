@@ -32,6 +32,7 @@ from pitstop.supervisor.records import fingerprint
 from pitstop.supervisor.records.history import History
 from pitstop.supervisor.records.journal_writer import JournalWriter
 from pitstop.supervisor.restarts.restarts import CauseOf, Restarts, unexplained
+from pitstop.supervisor.restarts.rollbacks import Rollbacks, altered
 from pitstop.supervisor.runs import admission
 from pitstop.supervisor.runs.run_request import RunOutcome, RunRequest
 from pitstop.supervisor.stops import time_limit
@@ -125,7 +126,7 @@ def supervise(
         context = _RunContext(
             stack, request, program, limit, control, mirror, folder, lock, signals
         )
-        restarts = Restarts(request.restarts, cause_of)
+        restarts = Restarts(request.restarts, cause_of, Rollbacks(folder, request.rollbacks))
         while (outcome := _attempt(context, restarts, say, ready)) is None:
             continue
         return outcome
@@ -138,6 +139,8 @@ def _plan(context: _RunContext, restarts_left: int, say: Callable[[str], None]) 
     history = History.from_entries(journal.read(folder.journal).entries)
     request = _begin_from(context.request, history, bool(saved), say)
     request = _watch_bests(request, saved)
+    settings = altered(request.settings, history.rollbacks, allowed=request.rollbacks > 0)
+    request = replace(request, settings=settings)
     # A script that runs already has made its fingerprint.
     before = {} if request.trainer_pid else history.environment
     chosen = fingerprint.choose_threads(fingerprint.usable_cpus(), os.environ, before)
@@ -269,15 +272,15 @@ def _attempt(
             resources.tee.close()
             state, step = resources.lifecycle.state, resources.beacon.progress().step
             record = resources.event_log.record
-            broken = resources.attempt_state.broken
-            wait_seconds = restarts.after(state, step, context.folder.path, record, broken)
+            found = resources.attempt_state
+            wait_seconds = restarts.after(state, step, context.folder.path, record, found)
             if wait_seconds is None:
                 for line in supervision.last_words():
                     resources.screen.say(line)
                 supervision.finish_cluster()
                 supervision.finish_mirror()
                 _acknowledge(resources, context.request)
-                return RunOutcome(state.value, exit_code, plan.attempt)
+                return RunOutcome(state.value, restarts.exit_code(exit_code), plan.attempt)
             status = replace(supervision.status(), restarts_left=restarts.left)
         cancelled = _restart_wait(resources, context, status).run(wait_seconds)
         if cancelled is None:

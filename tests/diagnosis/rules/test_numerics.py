@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from pitstop.diagnosis import CauseId, Evidence
-from pitstop.diagnosis.rules.numerics import has_grown
 from pitstop.events import CheckpointCommitted, NonFiniteLocated, StopRequested, StopTrainingSet
+from pitstop.steps import has_grown
 from tests.diagnosis.attempts import (
     FINISHED,
     NAN_AT_12,

@@ -10,6 +10,9 @@ from pitstop.events import (
     CheckpointFailed,
     NonFiniteLoss,
     NonFiniteWeights,
+    RollbackRefused,
+    RolledBack,
+    StopRequested,
 )
 from pitstop.supervisor.records import notices
 from tests.diagnosis.attempts import (
@@ -26,6 +29,7 @@ from tests.diagnosis.attempts import (
     finding_of,
     fit_ended,
     raised,
+    stopped,
 )
 
 _FIT_FRAMES = """\
@@ -140,6 +144,21 @@ def test_weights_that_are_not_finite_are_told_and_outweigh_a_finite_loss() -> No
     assert "Weights were NaN or infinite at step 120, and finite at step 90" in finding.summary
     assert "useless" in finding.summary
     assert diagnose(completed(weights, *FINISHED)).tone == "doubtful"
+
+
+def test_a_run_that_was_rolled_back_says_so_and_nobody_else_stopped_it() -> None:
+    nan = NonFiniteLoss(12, 0, 12, "loss", "nan", 0.7)
+    asked = StopRequested(source="nan", urgency="graceful")
+    back = RolledBack("loss", 12, "00000009", 9, "skip", 1, 3)
+    for event, words in (
+        (back, "--on-nan rollback went back to step 9"),
+        (RollbackRefused("it was rolled back 3 times"), "not rolled back: it was rolled back 3"),
+    ):
+        found = diagnose(stopped(nan, asked, event))
+        assert found.finding is not None
+        assert found.finding.cause == "nan_loss"
+        assert words in found.finding.summary
+        assert not [each for each in found.others if each.cause == "stop_requested"]
 
 
 def test_a_run_of_no_use_is_not_green() -> None:

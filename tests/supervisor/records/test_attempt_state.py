@@ -42,6 +42,7 @@ def test_story_of_a_stopped_attempt() -> None:
     )
     assert attempt_state == AttemptState(
         stop_requested=True,
+        stop_sources=frozenset({"command"}),
         trainer_stopped=True,
         trains=True,
         level="not_exact",

@@ -12,6 +12,7 @@ from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.rules import schedulers
 from pitstop.diagnosis.signatures.tables import ADVICE
+from pitstop.events import StopRequested
 
 _TIMEOUT_EXIT_CODE = 124
 """What timeout(1) of the GNU coreutils returns when the time is up."""
@@ -144,7 +145,8 @@ def asked_to_stop(evidence: Evidence) -> Finding | None:
 
 def stopped_by_somebody(evidence: Evidence) -> Finding | None:
     """The attempt stopped as one that was asked to, and nothing says who asked."""
-    if evidence.state != "stopped" or evidence.stop is not None:
+    by_nan = any(each.source == "nan" for each in evidence.all(StopRequested))
+    if evidence.state != "stopped" or evidence.stop is not None or by_nan:
         return None
     where = evidence.last(events.TrainerStopped)
     at = f" after step {where.step:,}" if where else ""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import statistics
-from collections.abc import Sequence
 
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
@@ -17,17 +15,17 @@ from pitstop.events import (
     NonFiniteLocated,
     NonFiniteLoss,
     NonFiniteWeights,
+    RollbackRefused,
+    RolledBack,
     StopTrainingSet,
 )
+from pitstop.steps import has_grown
 
 NAN_MESSAGE = re.compile(r"NaN or Inf loss encountered|Tensor had (?:NaN|Inf)|CheckNumerics")
 """Exceptions of Keras (TerminateOnNaN) and TensorFlow (check_numerics) about NaN."""
 
 _PRINTED = re.compile(r"^.*(?:Batch \d+: Invalid loss, terminating training).*$", re.MULTILINE)
 _LOSS_NAN = re.compile(r"\bloss: nan\b")
-_GROWN_LOSS = 1e4
-_GROWN_FACTOR = 10.0
-_SMALL_LOSS = 0.1
 _MOST_WEIGHTS = 3
 _LOWER_RATE_FACTOR = 10
 _CONFIDENCE = 0.96
@@ -108,6 +106,10 @@ def _headline(evidence: Evidence) -> str:
 
 def _how_it_ended(evidence: Evidence) -> str:
     """How the bad loss ended the run; empty when something else did."""
+    if back := evidence.last(RolledBack):
+        return f"; --on-nan rollback went back to step {back.to_step:,}"
+    if refused := evidence.last(RollbackRefused):
+        return f"; the run was not rolled back: {refused.reason}"
     raised, stop = evidence.raised, evidence.last(StopTrainingSet)
     if raised and NAN_MESSAGE.search(raised.message):
         return " and the script raised an error about it"
@@ -128,22 +130,6 @@ def _checkpoint_advice(evidence: Evidence) -> tuple[str, ...]:
             "start over with a new --run-dir."
         ),
     )
-
-
-def has_grown(losses: Sequence[float], last_finite: float | None) -> bool:
-    """Whether a loss went up for some steps before it was no number any more.
-
-    `losses` are of the last steps before, the oldest first; older records have the `last_finite`
-    only.
-    """
-    if last_finite is None:
-        return False
-    if len(losses) < 3:
-        return last_finite > _GROWN_LOSS
-    usual = statistics.median(abs(loss) for loss in losses)
-    early = statistics.median(abs(loss) for loss in losses[: len(losses) // 2])
-    least = _GROWN_FACTOR * max(_SMALL_LOSS, min(usual, early))
-    return last_finite > least and last_finite > losses[-2]
 
 
 def _trend(bad: NonFiniteLoss | None) -> list[str]:
@@ -183,11 +169,13 @@ def _find(evidence: Evidence) -> tuple[str, ...]:
     bad = evidence.first(NonFiniteLoss)
     if bad is None or evidence.last(NonFiniteLocated):
         return ()
+    back = "`pitstop run --on-nan rollback` leaves the batch out, or lowers the learning rate."
     text = (
         f"`pitstop find-nan RUN` runs step {bad.step:,} again on a copy, and says whether the "
         "batch, a layer or a gradient was bad first."
     )
-    return (text,)
+    is_asked = evidence.last(RolledBack) or evidence.last(RollbackRefused)
+    return (text,) if is_asked else (text, back)
 
 
 _CURES = {

@@ -53,7 +53,11 @@ class AttemptParts:
         self.flight = Flight(plan, resources, self.trainers.slot)
         self.hang_monitor = HangMonitor(plan.request.hang, resources.beacon, plan.stacks_file)
         self.job = JobWatch(plan.environment)
-        self.condition = ConditionWatch(plan.request.stop_when, plan.history.epochs)
+        self.condition = ConditionWatch(
+            plan.request.stop_when,
+            plan.history.epochs,
+            rolls_back=plan.request.settings.rolls_back,
+        )
         self.command = Command(plan, resources, self.trainers, running)
         self.membership = Membership(resources, self.desk)
         self.gang = GangPart(plan, resources, self.restoring)

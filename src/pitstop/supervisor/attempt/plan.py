@@ -118,6 +118,7 @@ class AttemptPlan:
             started_seconds=self.started_seconds,
             restarts=self.request.restarts.most,
             restarts_left=self.restarts_left,
+            rollbacks=len(self.history.rollbacks),
         )
         return with_best(status, best_of(self.history.epochs))
 

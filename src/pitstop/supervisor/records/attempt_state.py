@@ -17,6 +17,8 @@ from pitstop.events import (
     InstrumentationUnavailable,
     LevelKnown,
     MemberReleased,
+    NonFiniteLoss,
+    NonFiniteWeights,
     Notice,
     Restored,
     ResumeChosen,
@@ -38,6 +40,8 @@ class AttemptState:
 
     Attributes:
         trains: a training has begun, and not come to its end.
+        stop_sources: who has asked for a stop.
+        bad: the first that was not finite.
         role: the part of one of its processes in a cluster.
         released: the leader of its cluster has said that the training is over.
         broken: a member that it trains together with is gone.
@@ -51,6 +55,8 @@ class AttemptState:
     """
 
     stop_requested: bool = False
+    stop_sources: frozenset[str] = frozenset()
+    bad: NonFiniteLoss | NonFiniteWeights | None = None
     script_ended: bool = False
     trainer_stopped: bool = False
     trains: bool = False
@@ -104,7 +110,12 @@ def tell(attempt_state: AttemptState, event: Event, now_seconds: float) -> Attem
 
 
 _CHANGES: Mapping[type[Event], Callable[[Any, AttemptState], dict[str, Any]]] = {
-    StopRequested: lambda _, __: {"stop_requested": True},
+    StopRequested: lambda event, state: {
+        "stop_requested": True,
+        "stop_sources": state.stop_sources | {event.source},
+    },
+    NonFiniteLoss: lambda event, state: {"bad": state.bad or event},
+    NonFiniteWeights: lambda event, state: {"bad": state.bad or event},
     TrainerConnected: lambda _, __: {"script_ended": False},
     ScriptEnded: lambda _, __: {"script_ended": True},
     TrainerStopped: lambda _, __: {"trainer_stopped": True},

@@ -17,6 +17,7 @@ from pitstop.events import (
     GangFormed,
     JsonValue,
     Notice,
+    RolledBack,
     StopRequested,
     TrainerConnected,
     TrainerExited,
@@ -143,6 +144,7 @@ class History:
     losses: Losses = NO_LOSSES
     start_from: str = ""
     gangs: Mapping[int, GangFormed] = field(default_factory=dict)
+    rollbacks: tuple[RolledBack, ...] = ()
 
     @classmethod
     def from_entries(cls, entries: Sequence[Entry]) -> History:
@@ -157,6 +159,7 @@ class History:
             epochs=tuple(events_of(entries, EpochEnded)),
             losses=Losses.from_entries(entries),
             start_from=_start_from(entries),
+            rollbacks=tuple(events_of(entries, RolledBack)),
             gangs={
                 each.attempt: each.event for each in entries if isinstance(each.event, GangFormed)
             },

@@ -8,6 +8,7 @@ from typing import Any
 
 from pitstop.durations import about, duration
 from pitstop.events import (
+    BatchSkipped,
     CheckpointFailed,
     CheckpointQuarantined,
     EnvironmentChanged,
@@ -26,6 +27,8 @@ from pitstop.events import (
     RestartRefused,
     Restored,
     RoleTaken,
+    RollbackRefused,
+    RolledBack,
     StopDeadlinePassed,
     StopRequested,
     TrainingStalled,
@@ -75,6 +78,7 @@ SAVE_LEFT = Notice(
 
 _WHO_ASKS = {
     "condition": "as --stop-when asks",
+    "nan": "as --on-nan rollback asks",
     "file": f"as the file {STOP_FILE} in the run folder asks",
     "preemption": "the machine is taken away",
     "pressure": "as --on-pressure asks",
@@ -266,6 +270,26 @@ def _planned_line(event: RestartPlanned) -> str:
     return f"failed ({event.cause}); {count} in {event.wait_seconds:.1f} s."
 
 
+def _rolled_back_line(event: RolledBack) -> str:
+    rate = f"{event.learning_rate:.4g}" if event.learning_rate else ""
+    then = {
+        "skip": f"the batch of step {event.step} is left out",
+        "rate": f"the learning rate is {rate} from there on",
+        "look": "the step that spoils the weights is looked for",
+    }[event.action]
+    place = f"step {event.to_step}" if event.checkpoint else "the beginning"
+    count = f"rollback {event.rollback} of {event.rollbacks}"
+    was = "was" if event.metric == "loss" else "were"
+    bad = f"the {event.metric} {was} not finite at step {event.step}"
+    return f"{bad}: back to {place}; {then} ({count})."
+
+
+def _skipped_line(event: BatchSkipped) -> str:
+    found = f"; {'; '.join(event.found)}" if event.found else ""
+    place = f" It is in {event.file}." if event.file else ""
+    return f"the batch of step {event.step} is left out{found}.{place}"
+
+
 def _unsaved_line(event: CheckpointFailed) -> str:
     text = f"step {event.step} could not be saved: {event.error} {event.remedy}"
     return f"{text.strip()} Training goes on."
@@ -299,6 +323,9 @@ _LINES: Mapping[type[Event], Callable[[Any], str]] = {
     ExhaustionForecast: _forecast_line,
     RestartPlanned: _planned_line,
     RestartRefused: lambda e: f"not started again: {e.reason}.",
+    RolledBack: _rolled_back_line,
+    RollbackRefused: lambda e: f"not rolled back: {e.reason}.",
+    BatchSkipped: _skipped_line,
     RestartCancelled: lambda _: (
         "stopped while waiting to start again; run the same command again to go on."
     ),

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from pitstop.events import Event, GangBroken, RestartPlanned, RestartRefused
+from pitstop.events import Event, RestartPlanned, RestartRefused
 from pitstop.record import record
 from pitstop.remote.backoff import delay_seconds
 from pitstop.supervisor.lifecycle.table import State
+from pitstop.supervisor.records.attempt_state import AttemptState
+from pitstop.supervisor.restarts.rollbacks import Rollbacks
 
 HANG = "hang_or_stall"
 MEMBER = "worker_lost"
@@ -104,9 +106,11 @@ def unexplained(_run_dir: Path) -> str:
 class Restarts:
     """Remembers what failed, and decides about the next attempt."""
 
-    def __init__(self, policy: RestartPolicy, cause_of: CauseOf) -> None:
+    def __init__(self, policy: RestartPolicy, cause_of: CauseOf, rollbacks: Rollbacks) -> None:
         self._policy = policy
         self._cause_of = cause_of
+        self._rollbacks = rollbacks
+        self.exit_code = rollbacks.exit_code
         self._failures: list[AttemptFailure] = []
 
     @property
@@ -120,9 +124,12 @@ class Restarts:
         step: int,
         run_dir: Path,
         record: Callable[[Event], None],
-        broken: GangBroken | None = None,
+        found: AttemptState,
     ) -> float | None:
         """How long to wait before the next attempt, None for no other; records the decision."""
+        if self._rollbacks.after(state, found, record):
+            return 0.0
+        broken = found.broken
         failed = state is State.FAILED or (broken is not None and state is State.STOPPED)
         if not failed or not self._policy.most:
             return None

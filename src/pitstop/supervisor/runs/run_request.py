@@ -25,6 +25,7 @@ class RunRequest:
             scheduler's environment.
         stop_when: a condition on the metrics, see `stop_condition`; or empty.
         stops: what else stops it, and how much time there is then.
+        rollbacks: how often the run may go back behind a number that is not finite.
         new: put an existing run aside and start over.
         trainer_pid: a process that runs the command already and is to be
             supervised, 0 to start the command.
@@ -42,6 +43,7 @@ class RunRequest:
     stops: StopPolicy = field(default_factory=StopPolicy)
     retention: RetentionPolicy = field(default_factory=RetentionPolicy)
     restarts: RestartPolicy = field(default_factory=RestartPolicy)
+    rollbacks: int = 0
     hang: HangPolicy = field(default_factory=HangPolicy)
     new: bool = False
     status_line: bool = True

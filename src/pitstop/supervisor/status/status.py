@@ -70,6 +70,7 @@ class Status:
         leader: task that leads the cluster, of a member that talks with it.
         members: of the cluster that this run leads: task, host, state, phase and step of each.
         restarts: how often the call may start the command again.
+        rollbacks: how often the run went back behind a number that was not finite.
     """
 
     state: str
@@ -117,6 +118,7 @@ class Status:
     members: list[JsonValue] = field(default_factory=list)
     restarts: int = 0
     restarts_left: int = 0
+    rollbacks: int = 0
 
     def to_json(self) -> dict[str, JsonValue]:
         return dataclasses.asdict(self)

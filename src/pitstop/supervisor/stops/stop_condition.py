@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from pitstop.events import EpochEnded, Event, NonFiniteLoss, StopRequested
+from pitstop.events import EpochEnded, Event, NonFiniteLoss, NonFiniteWeights, StopRequested
 
 Epochs = Sequence[Mapping[str, float]]
 """The logs of each epoch so far, the newest last."""
@@ -41,6 +41,7 @@ _WORDS = frozenset({"and", "or", "not"})
 # As Keras' "auto" mode has it.
 _LARGER_IS_BETTER = re.compile(r"acc$|accuracy$|auc$")
 SOURCE = "condition"
+NAN_SOURCE = "nan"
 
 
 def parse(text: str) -> Condition:
@@ -209,11 +210,14 @@ _USAGE = {
 
 
 class ConditionWatch:
-    """One `--stop-when`, which asks once, and whoever waits for the end of an epoch."""
+    """One `--stop-when`, `--on-nan rollback`, and whoever waits for the end of an epoch."""
 
-    def __init__(self, text: str, before: Iterable[Event] = ()) -> None:
+    def __init__(
+        self, text: str, before: Iterable[Event] = (), *, rolls_back: bool = False
+    ) -> None:
         """Learns the epochs of earlier attempts; `ValueError` where the text is no condition."""
         self._text = text
+        self._rolls_back = rolls_back
         self._holds = parse(text) if text else None
         self._epochs: dict[int, dict[int, Mapping[str, float]]] = {}
         self._after_epoch: StopRequested | None = None
@@ -230,6 +234,9 @@ class ConditionWatch:
         if isinstance(event, EpochEnded) and self._after_epoch is not None:
             asked, self._after_epoch = self._after_epoch, None
             return asked
+        if self._rolls_back and isinstance(event, NonFiniteLoss | NonFiniteWeights):
+            self._rolls_back = False
+            return StopRequested(source=NAN_SOURCE, urgency="graceful")
         if self._holds is None:
             return None
         if isinstance(event, EpochEnded):

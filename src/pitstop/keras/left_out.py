@@ -1,0 +1,95 @@
+"""What a run that was rolled back does otherwise: batches are left out, weights are looked at."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pitstop.engine.fence import observing
+from pitstop.events import BatchSkipped, Notice
+from pitstop.keras.packages import private_of, public
+from pitstop.tensorflow.finiteness import look, parts_of
+
+_MOST_BYTES = 64 << 20
+_NO_RATE = Notice(
+    "rate_not_cut",
+    "The optimizer has a schedule of its own for the learning rate; it is not cut.",
+    "Lower the rates of the schedule.",
+)
+
+
+def passes_over(run: Any, stride: int) -> bool:
+    """Whether the batches of the next call are left out, which they are by then.
+
+    Args:
+        run: the `FitRun`, between two calls of the train function.
+        stride: how many steps a call is; all of them are left out for one of them.
+    """
+    skips = run.session.settings.skip_steps
+    if not any(run.step < step <= run.step + stride for step in skips):
+        return False
+    for ahead in range(1, stride + 1):
+        batch = next(run.input.iterator, None)
+        if batch is not None:
+            _tell(run, run.step + ahead, batch)
+    run.numbers.forget()
+    return True
+
+
+@observing()
+def _tell(run: Any, step: int, batch: Any) -> None:
+    x, y, weights = public(run.model).utils.unpack_x_y_sample_weight(batch)
+    named = (("x", x), ("y", y), ("sample_weight", weights))
+    parts = [(f"{name}{path}", each) for name, part in named for path, each in parts_of(part)]
+    looked = (look(name, each) for name, each in parts)
+    found = [f"{each.name}: {each.bad_words}" for each in looked if each and each.bad]
+    file = run.session.attempt_dir / f"skipped-{step:08d}.npz"
+    written = _write(file, parts)
+    place = step - run.step + run.step_in_epoch
+    run.session.report(BatchSkipped(step, run.epoch, place, written, found))
+
+
+def _write(file: Path, parts: Iterable[tuple[str, Any]]) -> str:
+    """Keeps a batch for the user; the file's name, empty where it is too large or cannot be."""
+    arrays: dict[str, Any] = {
+        name: np.asarray(each) for name, each in parts if hasattr(each, "__array__")
+    }
+    arrays = {
+        name: array.astype(np.bytes_) if array.dtype == object else array
+        for name, array in arrays.items()
+    }
+    if sum(array.nbytes for array in arrays.values()) > _MOST_BYTES:
+        return ""
+    try:
+        np.savez(file, **arrays)
+    except OSError:
+        return ""
+    return str(file)
+
+
+def look_at_weights(run: Any, place: tuple[int, int, int]) -> None:
+    """Behind a step of those in which a number went bad: is a weight not finite now?"""
+    private = private_of(run.model)
+    for each in run.model.trainable_weights:
+        found = look(private.path_of(each), private.value_of(each))
+        if found is not None and found.bad:
+            value = "nan" if found.nans else "inf"
+            rate = functools.partial(private.learning_rate, run.model)
+            run.session.losses.bad_weight(*place, value, rate)
+            return
+
+
+@observing()
+def cut_rate(run: Any, step: int) -> None:
+    """Sets the learning rate that goes with the state of this step, where there is one."""
+    rate = dict(run.session.settings.rates).get(step)
+    if rate is None or run.model.optimizer is None:
+        return
+    if private_of(run.model).has_schedule(run.model):
+        run.session.report(_NO_RATE)
+    else:
+        run.model.optimizer.learning_rate = rate
