@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -46,6 +47,7 @@ def sites(tmp_path: Path, extra: str = "pass", above: str = "") -> list[CallSite
         found.append(site_of(stack))
 
     names: dict[str, Any] = {"fit": fit}
+    linecache.checkcache(str(file))
     exec(compile(file.read_text(), str(file), "exec"), names)
     return found
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import tensorflow as tf
+from tensorflow.python.framework.func_graph import FuncGraph
 
 from pitstop.replay.callee import Call, FunctionCallee
 from pitstop.replay.traced import TracedFunctions
@@ -71,12 +72,16 @@ def draws_from_what_it_holds(_batches: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def traced() -> TracedFunctions:
-    """What is traced is told to it from now on."""
+def traced() -> Iterator[TracedFunctions]:
+    """What is traced is told to it, until the last test of this file."""
     found = TracedFunctions()
-    private.on_input_op(found.input_op)
-    drawn_inputs.on_draw(found.draws)
-    return found
+    replaced = ((FuncGraph, "_create_op_internal"), *drawn_inputs.NEEDED)
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name in replaced:
+            patch.setattr(owner, name, getattr(owner, name))
+        private.on_input_op(found.input_op)
+        drawn_inputs.on_draw(found.draws)
+        yield found
 
 
 def call_of(traced: TracedFunctions, function: Callable[..., Any], *args: Any) -> Call:
