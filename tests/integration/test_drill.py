@@ -35,21 +35,17 @@ def _drill(
 
 def test_an_exact_script_passes(tmp_path: Path) -> None:
     arguments = ["out.npz", "--input", "tfdata-shuffle", "--callbacks", "--epochs", "2"]
-    options = ["--kills", "2", "--stops", "1"]
+    options = ["--kills", "1", "--stops", "1"]
     code, found, said = _drill(tmp_path, options, "train.py", *arguments)
     assert code == 0, found
     assert found["verdict"] == "exact"
     assert found["last_step"] == 40
     trials = found["trials"]
-    assert [(each["kind"], each["step"]) for each in trials] == [
-        ("kill", 20),
-        ("kill", 1),
-        ("stop", 1),
-    ]
+    assert [(each["kind"], each["step"]) for each in trials] == [("kill", 20), ("stop", 1)]
     # The checkpoint before a kill may have been on its way.
     assert 0 < trials[0]["resumed_at_step"] < 20
-    assert [each["resumed_at_step"] for each in trials[1:]] == [0, 1]
-    assert [each["resumed_at_step"] + each["lost_steps"] for each in trials] == [20, 1, 1]
+    assert trials[1]["resumed_at_step"] == 1
+    assert [each["resumed_at_step"] + each["lost_steps"] for each in trials] == [20, 1]
     assert all(each["identical"] and each["comparison"]["coverage"]["tensors"] for each in trials)
     assert "all runs work in this folder" in said
     folder = tmp_path / "runs" / ".drill" / "train"

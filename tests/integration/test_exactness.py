@@ -84,7 +84,7 @@ CHAINS = {
 
 
 # What they have beyond the others is in cells of the matrix too.
-_LONG = ("validation-steps", "own-random-in-a-sequence")
+_LONG = ("validation-steps", "own-random-in-a-sequence", "jit", "sequence-two-workers")
 
 
 def _parameter(name: str) -> object:
