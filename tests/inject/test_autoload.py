@@ -114,6 +114,8 @@ def test_a_failure_of_ours_leaves_the_import_as_it_would_be(
 ) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    # Those that this process has imported would be watched from now on.
+    monkeypatch.setattr(autoload, "_FRAMEWORKS", ())
     (tmp_path / "framework_i.py").write_text("DONE = True\n")
 
     def fail() -> None:
