@@ -88,7 +88,11 @@ def launch(request: CompanionRequest, words: int | None = None) -> Companion:
         os.close(its_fd)
     with os.fdopen(answer_fd, encoding="utf-8") as answer:
         line = answer.readline()
-    return Companion(companion, _socket_of(json.loads(line) if line else {}))
+    said = json.loads(line) if line else {}
+    if "socket" not in said:
+        # It ends by itself, and nobody here waits for it.
+        companion.returncode = 0
+    return Companion(companion, _socket_of(said))
 
 
 def _socket_of(answer: Mapping[str, Any]) -> str:
