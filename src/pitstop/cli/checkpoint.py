@@ -11,7 +11,7 @@ from pitstop.cli.chosen_run import find_run
 from pitstop.cli.echo import tell
 from pitstop.cli.places import RUN
 from pitstop.cli.quantities import NAME
-from pitstop.errors import RunNotFound, UserError
+from pitstop.errors import UserError
 from pitstop.store.catalog import Catalog
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.control.live_run import LiveRun, suspended
@@ -24,10 +24,7 @@ from pitstop.supervisor.terminal.own_words import say
 def checkpoint(run: Path | None, *, name: str | None) -> None:
     """Write a durable checkpoint of RUN now; training goes on."""
     folder = find_run(run)
-    live = LiveRun.find(folder)
-    if live is None:
-        raise RunNotFound(f"{folder.path} is not running.", "Its last checkpoint stands.")
-    with contextlib.closing(live):
+    with contextlib.closing(LiveRun.get(folder)) as live:
         if pid := suspended(folder) or live.suspended_trainer():
             remedy = f"`fg`, or `kill -CONT {pid}`, wakes it."
             raise UserError(f"{folder.path} is suspended.", remedy)

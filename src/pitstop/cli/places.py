@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,8 @@ def _runs_that_begin_with(text: str) -> list[CompletionItem]:
     return items or [CompletionItem(text, type="dir")]
 
 
-class RunType(click.Path):
-    """The folder of a run."""
+class _CompletedType(click.ParamType[Any]):
+    """One whose words a shell completes."""
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -39,16 +40,14 @@ class RunType(click.Path):
         return _runs_that_begin_with(incomplete)
 
 
-class PlaceType(click.ParamType[Path | RemotePlace]):
+class RunType(_CompletedType, click.Path):
+    """The folder of a run."""
+
+
+class PlaceType(_CompletedType):
     """A folder, or the URL of one."""
 
     name = "folder or URL"
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """The runs that the word may become."""
-        return _runs_that_begin_with(incomplete)
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Path | RemotePlace:
         text = str(value)
@@ -71,6 +70,23 @@ def local_and_mirror(place: Path | RemotePlace | None, local_dir: Path | None) -
             "--local-dir is for a run whose --run-dir is a URL.", "Name the folder with --run-dir."
         )
     return place, ""
+
+
+def folder_of_slurm_task(
+    place: Path | RemotePlace | None, command: Sequence[str], *, new: bool, takes: bool
+) -> Path:
+    """The folder of this task's run; the process gets the variables of a worker.
+
+    Raises `UserError` or `EnvironmentFault` outside of a step, or where its folder is another's.
+    """
+    from pitstop.launch import choice, slurm
+
+    if new or isinstance(place, RemotePlace):
+        raise click.UsageError("--cluster slurm needs a folder that all tasks see, and no --new.")
+    task = slurm.task_of(os.environ)
+    os.environ |= task.variables(slurm.host_names(task.nodes))
+    path = place or choice.choose(command, task.shape).path
+    return choice.joined(path, task.shape, command, takes=takes).members[task.index]
 
 
 def fetched(context: click.Context, place: RemotePlace) -> Path:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
 
 from pitstop.cli import late_reports
 from pitstop.cli.grouped_command import GroupedCommand
-from pitstop.cli.places import PLACE, local_and_mirror
+from pitstop.cli.places import PLACE, folder_of_slurm_task, local_and_mirror
 from pitstop.cli.quantities import CONDITION, SECONDS
 from pitstop.cli.run_options import (
     Retention,
@@ -19,8 +18,6 @@ from pitstop.cli.run_options import (
     supervision_options,
     training_options,
 )
-from pitstop.launch import choice as launches
-from pitstop.launch import slurm
 from pitstop.link.settings import Settings
 from pitstop.remote.place import RemotePlace
 from pitstop.store.retention import RetentionPolicy
@@ -159,7 +156,7 @@ def run(
     """
     find_program(command)
     if cluster == "slurm":
-        run_dir = _of_slurm_task(run_dir, command, new=new, takes=bool(settings.take))
+        run_dir = folder_of_slurm_task(run_dir, command, new=new, takes=bool(settings.take))
     folder, mirror = _place(run_dir, local_dir, command, settings)
     request = RunRequest(
         run_dir=folder,
@@ -200,16 +197,3 @@ def _place(
     choice = choose(command, takes=bool(settings.take))
     say(choice.line)
     return choice.path, ""
-
-
-def _of_slurm_task(
-    place: Path | RemotePlace | None, command: tuple[str, ...], *, new: bool, takes: bool
-) -> Path:
-    """The folder of this task's run; the process gets the variables of a worker."""
-    if new or isinstance(place, RemotePlace):
-        raise click.UsageError("--cluster slurm needs a folder that all tasks see, and no --new.")
-    task = slurm.task_of(os.environ)
-    os.environ |= task.variables(slurm.host_names(task.nodes))
-    path = place or launches.choose(command, task.shape).path
-    gang = launches.joined(path, task.shape, command, takes=takes)
-    return gang.members[task.index]

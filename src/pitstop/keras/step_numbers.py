@@ -31,7 +31,7 @@ class StepNumbers:
         self.digest = steps.digest(numbers)
         if "loss" in numbers:
             place = (run.step + 1, run.epoch, run.step_in_epoch + 1)
-            rate = functools.partial(private_of(run.model).learning_rate, run.model)
+            rate = functools.partial(_learning_rate, run.model)
             run.session.losses.note(*place, self.loss, rate)
             if run.step < run.session.settings.look_to_step:
                 left_out.look_at_weights(run, place)
@@ -40,3 +40,9 @@ class StepNumbers:
         """The next step is not computed."""
         self.loss = float("nan")
         self.digest = 0
+
+
+def _learning_rate(model: Any) -> float | None:
+    # Which package a model is of is only found out where the rate is asked for, not at each step.
+    rate: float | None = private_of(model).learning_rate(model)
+    return rate

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from pitstop.errors import RunNotFound, UserError
+from pitstop.errors import UserError
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.control.live_run import LiveRun, suspended, wake
 
@@ -18,7 +18,7 @@ def stop(folder: RunFolder) -> str:
     """
     if pid := suspended(folder):
         wake(pid)
-    with contextlib.closing(_live(folder)) as live:
+    with contextlib.closing(LiveRun.get(folder)) as live:
         if pid := live.suspended_trainer():
             wake(pid)
         live.stop(now=False)
@@ -30,7 +30,7 @@ def stop_after_epoch(folder: RunFolder) -> str:
 
     Raises `RunNotFound` where nobody supervises the run.
     """
-    with contextlib.closing(_live(folder)) as live:
+    with contextlib.closing(LiveRun.get(folder)) as live:
         live.stop_after_epoch()
     return "It stops when this epoch has ended."
 
@@ -40,7 +40,7 @@ def checkpoint(folder: RunFolder) -> str:
 
     Raises `RunNotFound` where nobody supervises the run, `UserError` where it is suspended.
     """
-    with contextlib.closing(_live(folder)) as live:
+    with contextlib.closing(LiveRun.get(folder)) as live:
         if suspended(folder) or live.suspended_trainer():
             raise UserError(f"{folder.path} is suspended.", "Wake it first.")
         saved = live.checkpoint("", lambda: None)
@@ -50,10 +50,3 @@ def checkpoint(folder: RunFolder) -> str:
 ACTIONS: Mapping[str, Callable[[RunFolder], str]] = MappingProxyType(
     {"stop": stop, "stop_after_epoch": stop_after_epoch, "checkpoint": checkpoint}
 )
-
-
-def _live(folder: RunFolder) -> LiveRun:
-    live = LiveRun.find(folder)
-    if live is None:
-        raise RunNotFound(f"{folder.path} is not running.", "Its last checkpoint stands.")
-    return live

@@ -13,7 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from pitstop.errors import EnvironmentFault, NoAnswer, PeerClosed, PitstopError, UserError
+from pitstop.errors import (
+    EnvironmentFault,
+    NoAnswer,
+    PeerClosed,
+    PitstopError,
+    RunNotFound,
+    UserError,
+)
 from pitstop.link.messages import (
     CheckpointAnswer,
     ClientRequest,
@@ -86,6 +93,14 @@ class LiveRun:
             raise _no_answer(record.pid) from error
         except PeerClosed:
             return None
+
+    @classmethod
+    def get(cls, folder: RunFolder) -> LiveRun:
+        """The same; raises `RunNotFound` when nobody supervises it now."""
+        live = cls.find(folder)
+        if live is None:
+            raise RunNotFound(f"{folder.path} is not running.", "Its last checkpoint stands.")
+        return live
 
     def status(self) -> Status:
         """What the supervisor says now.  Like all questions, raises `PeerClosed` or `NoAnswer`."""
