@@ -14,6 +14,7 @@ import pytest
 from pitstop.diagnosis import CAUSES, Evidence, Finding, rules
 from pitstop.diagnosis.engine import RULES
 from pitstop.diagnosis.signatures.tables import SIGNATURES
+from pitstop.diagnosis.wording import FINDINGS
 from tests.source_tree import ROOT, modules, string_constants
 
 _PAGE = (ROOT / "docs" / "causes.md").read_text(encoding="utf-8")
@@ -42,7 +43,11 @@ def _rules_of(module: ModuleType) -> Iterator[object]:
 def _named_in_the_rules() -> set[str]:
     sources = [each for each in modules() if each.name.startswith("pitstop.diagnosis.rules")]
     told = {text for each in sources for text in string_constants(each)} & set(CAUSES)
-    return told | {row.cause for row in SIGNATURES if row.cause}
+    return (
+        told
+        | {row.cause for row in SIGNATURES if row.cause}
+        | {row["cause"] for row in FINDINGS.values()}
+    )
 
 
 def test_every_cause_has_a_section_and_every_section_a_cause() -> None:

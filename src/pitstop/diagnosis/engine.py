@@ -25,6 +25,7 @@ from pitstop.diagnosis.rules import (
     schedulers,
     servers,
 )
+from pitstop.diagnosis.wording import ADVICE
 
 Rule = Callable[[Evidence], Finding | None]
 
@@ -141,5 +142,4 @@ def unknown(evidence: Evidence) -> Finding:
         seen = (EvidenceItem("exit status", how),)
     lines = output.last_lines(evidence.output, 5)
     said = (EvidenceItem("output", "\n".join(lines)),) if lines else ()
-    advice = ("Run it again under `pitstop run` with `python -X faulthandler`.",)
-    return Finding("unknown", 0.2, text, (*seen, *said), advice)
+    return Finding("unknown", 0.2, text, (*seen, *said), (ADVICE["faulthandler"],))

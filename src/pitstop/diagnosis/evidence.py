@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from pitstop.diagnosis import exception
 from pitstop.diagnosis.exception import Raised
+from pitstop.diagnosis.finding import EvidenceItem
 from pitstop.diagnosis.log.log import Log, parse
 from pitstop.diagnosis.memory import MemoryUse
 from pitstop.events import (
@@ -128,6 +129,15 @@ class Evidence:
         if self.exit and self.exit.signal:
             return self.exit.signal
         return _signal_of_shell(self.exit_code) if self.exit_code else ""
+
+    @property
+    def ended_by_signal(self) -> EvidenceItem:
+        return EvidenceItem("exit status", f"ended by {self.signal}")
+
+    @property
+    def at_step(self) -> str:
+        """` at step 1,234`; empty where no training was seen."""
+        return f" at step {self.position.step:,}" if self.position else ""
 
     @property
     def is_signal_of_child(self) -> bool:

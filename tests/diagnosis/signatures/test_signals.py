@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pitstop.diagnosis.signatures.signals import CAUSE_OF_SIGNAL, signal_of, signal_of_code
+from pitstop.diagnosis.signatures.signals import SIGNALS, signal_of, signal_of_code
 
 
 @pytest.mark.parametrize("text", ["9", "-9", "SIGKILL", "KILL", "Killed", "killed", "已杀死"])
@@ -38,5 +38,5 @@ def test_words_that_are_no_signal() -> None:
 
 
 def test_no_signal_alone_proves_a_lack_of_memory() -> None:
-    causes = {cause for cause, _ in CAUSE_OF_SIGNAL.values()}
+    causes = {each.cause for each in SIGNALS.values()}
     assert not causes & {"host_oom_killed", "gpu_oom", "host_alloc_failure"}

@@ -12,7 +12,8 @@ from pitstop.diagnosis.log import clues
 from pitstop.diagnosis.log.clue import LIKELY, Clue
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.log.progress import ran_to_its_end
-from pitstop.diagnosis.signatures.tables import ADVICE, Weight
+from pitstop.diagnosis.signatures.tables import Weight
+from pitstop.diagnosis.wording import ADVICE
 
 QUIET_ENDS: frozenset[CauseId] = frozenset({"early_stopping_or_callback_stop", "dataset_exhausted"})
 """What ends a training without an error, unless an error came after it."""

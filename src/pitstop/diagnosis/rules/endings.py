@@ -11,7 +11,8 @@ from pitstop.diagnosis import output, phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.rules import schedulers
-from pitstop.diagnosis.signatures.tables import ADVICE
+from pitstop.diagnosis.signatures.signals import SIGNALS
+from pitstop.diagnosis.wording import ADVICE, tell
 from pitstop.events import StopRequested
 
 _TIMEOUT_EXIT_CODE = 124
@@ -25,15 +26,6 @@ _SCHEDULER_LINES: dict[str, CauseId] = {
 }
 """Words of slurmstepd, which says why it cancels a job in the job's own output."""
 
-_SIGNAL_CAUSES: dict[str, CauseId] = {
-    "SIGINT": "user_interrupt",
-    "SIGTERM": "preempted_or_terminated",
-    "SIGHUP": "preempted_or_terminated",
-    "SIGQUIT": "user_interrupt",
-    "SIGXCPU": "time_limit",
-    "SIGUSR1": "preempted_or_terminated",
-    "SIGUSR2": "preempted_or_terminated",
-}
 
 _OWN_SOURCES = {
     "command": "`pitstop stop`",
@@ -44,18 +36,7 @@ _OWN_SOURCES = {
     "script": "`pitstop.request_stop` in the script",
 }
 
-_ELSEWHERE = "Run the same command on another machine that sees the run folder, or its mirror."
-
-_UNDER_PRESSURE = "Give it more memory or disk, or free some, before the same command goes on."
-
 _SLURM_SENDER = "slurmstepd"
-
-_SIGNAL_ADVICE = {
-    "SIGHUP": "The terminal or ssh session was closed: start the run inside tmux or with nohup.",
-    "SIGTERM": "Ask the scheduler (sacct, kubectl describe, the cloud's event log) who ended it.",
-    "SIGUSR1": "In Slurm, `--signal=B:USR1@120` with `exec pitstop run` signals Pitstop alone.",
-    "SIGXCPU": "Raise the limit (`ulimit -t`, or ask for more time), or run in shorter pieces.",
-}
 _WHAT = {"time_limit": "the time limit", "preemption": "the cloud", "pressure": "--on-pressure"}
 
 
@@ -69,19 +50,23 @@ def completed_normally(evidence: Evidence) -> Finding | None:
     exit_status = EvidenceItem("exit status", "exit code 0") if evidence.exit else ended_well
     started, ended = evidence.last(events.FitStarted), evidence.last(events.FitEnded)
     if started is None or ended is None:
-        text = "The script ended with exit code 0; no model.fit was seen in it."
-        return Finding("completed_normally", 0.9, text, (exit_status,))
+        return tell("ended_without_fit", [exit_status])
+    steps = phrases.steps(ended.step)
     if started.data.get("adapter") in events.LOOPS:
-        text = f"Training finished: {phrases.steps(ended.step)}."
-        loop = EvidenceItem("journal", f"the script's loop ended after {phrases.steps(ended.step)}")
-        return Finding("completed_normally", 0.97, text, (exit_status, loop))
+        loop = EvidenceItem("journal", f"the script's loop ended after {steps}")
+        return tell("loop_ended", (exit_status, loop), steps=steps)
     epochs = max(ended.epochs_run, _epochs_seen(evidence, ended.fit))
     fits = EvidenceItem("journal", f"model.fit returned after {epochs} of {ended.epochs} epochs")
     unsaved, advice = _unsaved(evidence, ended.step)
-    text = f"Training finished: {epochs} of {ended.epochs} epochs, {phrases.steps(ended.step)}"
-    confidence = 0.97 if epochs >= ended.epochs else 0.6
-    return Finding(
-        "completed_normally", confidence, f"{text}{unsaved}.", (exit_status, fits), advice
+    return tell(
+        "fit_ended",
+        (exit_status, fits),
+        confidence=0.97 if epochs >= ended.epochs else 0.6,
+        advice=advice,
+        epochs=epochs,
+        of=ended.epochs,
+        steps=steps,
+        unsaved=unsaved,
     )
 
 
@@ -90,27 +75,13 @@ def _completed_all_the_same(evidence: Evidence) -> Finding | None:
     fit = evidence.open_fit
     if fit is None or evidence.last(events.ExitCalled):
         return None
-    at = f" at step {evidence.position.step:,}" if evidence.position else ""
-    how, advice = _LEFT_FIT[evidence.last(events.ScriptEnded) is not None]
-    text = f"The script ended with exit code 0, though model.fit did not return{at}"
     seen = (
         EvidenceItem("exit status", "exit code 0"),
         EvidenceItem("journal", f"fit {fit.fit} began ({fit.epochs} epochs) and never returned"),
     )
-    return Finding("completed_normally", 0.75, f"{text}: {how}.", seen, (advice,))
-
-
-_LEFT_FIT = {
-    True: (
-        "an exception that the script caught, most likely",
-        "If that was not meant, print the exception where the script catches it.",
-    ),
-    False: (
-        "by os._exit(0), or with a process that it left behind",
-        "If that was not meant, search the script and its callbacks for os._exit.",
-    ),
-}
-"""How a fit was left, by whether the interpreter ended in order; and what to do."""
+    in_order = evidence.last(events.ScriptEnded) is not None
+    name = "fit_did_not_return" if in_order else "left_without_a_word"
+    return tell(name, seen, at=evidence.at_step)
 
 
 def _unsaved(evidence: Evidence, last_step: int) -> tuple[str, tuple[str, ...]]:
@@ -150,9 +121,8 @@ def stopped_by_somebody(evidence: Evidence) -> Finding | None:
         return None
     where = evidence.last(events.TrainerStopped)
     at = f" after step {where.step:,}" if where else ""
-    text = f"The attempt was asked to stop, and stopped{at}; who asked is not recorded."
     seen = (EvidenceItem("journal", "the attempt ended as stopped"),)
-    return Finding("stop_requested", 0.6, text, seen, (), ("who asked it to stop",))
+    return tell("asked_by_nobody_known", seen, at=at)
 
 
 _KNOWN_WELL: frozenset[CauseId] = frozenset({"stop_requested", "user_interrupt", "time_limit"})
@@ -181,13 +151,13 @@ def _read_request(stop: events.StopRequested) -> _Request:
         return _Request("stop_requested", f"Stopped on request ({who})")
     if stop.source == "preemption":
         words = f"The cloud took the machine away{_reason(stop)}"
-        return _Request("preempted_or_terminated", words, _ELSEWHERE)
+        return _Request("preempted_or_terminated", words, ADVICE["another_machine"])
     if stop.source == "pressure":
         words = f"Stopped as --on-pressure asks{_reason(stop)}"
-        return _Request("stop_requested", words, _UNDER_PRESSURE)
+        return _Request("stop_requested", words, ADVICE["under_pressure"])
     if stop.source == "time_limit":
         words = f"Stopped before the time was up{_reason(stop)}"
-        return _Request("time_limit", words, "Give it more time, or run it in pieces like this.")
+        return _Request("time_limit", words, ADVICE["more_time_or_pieces"])
     return _read_signal(stop)
 
 
@@ -197,22 +167,20 @@ def _read_signal(stop: events.StopRequested) -> _Request:
         duration = next((word for word in sender[1:] if _DURATION.fullmatch(word)), "")
         advice = f"Give it more time: `timeout {duration}` was too short."
         return _Request("time_limit", "The time limit of timeout(1) passed", advice)
-    if stop.signal in ("SIGUSR1", "SIGUSR2"):
-        return _read_usr(stop)
+    is_free = stop.signal in ("SIGUSR1", "SIGUSR2")
+    if is_free and stop.sender_command.startswith(_SLURM_SENDER):
+        words = f"Slurm sent {stop.signal}, as --signal tells it to do before the job's end"
+        return _Request("time_limit", words, ADVICE["ask_sacct"])
+    if is_free:
+        words = f"Pitstop was asked to stop with {stop.signal}{_sender(stop)}"
+        return _Request("stop_requested", words)
     if stop.signal == "SIGINT" and stop.from_terminal:
         return _Request("user_interrupt", "Ctrl-C in the terminal")
-    cause = _SIGNAL_CAUSES.get(stop.signal, "preempted_or_terminated")
     words = f"Pitstop was sent {stop.signal or 'a signal'}{_sender(stop)}"
-    return _Request(cause, words, _SIGNAL_ADVICE.get(stop.signal, ""))
-
-
-def _read_usr(stop: events.StopRequested) -> _Request:
-    if stop.sender_command.startswith(_SLURM_SENDER):
-        words = f"Slurm sent {stop.signal}, as --signal tells it to do before the job's end"
-        return _Request("time_limit", words, "`sacct -j JOBID` tells whether it was preempted.")
-    return _Request(
-        "stop_requested", f"Pitstop was asked to stop with {stop.signal}{_sender(stop)}"
-    )
+    known = SIGNALS.get(stop.signal)
+    if known is None or not known.asks_to_end:
+        return _Request("preempted_or_terminated", words)
+    return _Request(known.cause, words, known.advice_when_sent)
 
 
 def _reason(stop: events.StopRequested) -> str:
@@ -260,18 +228,14 @@ def _how_it_went(evidence: Evidence) -> tuple[EvidenceItem, ...]:
 
 def trainer_signalled(evidence: Evidence) -> Finding | None:
     """A signal that asks to end reached the trainer itself, past Pitstop."""
-    cause = _SIGNAL_CAUSES.get(evidence.signal)
-    if cause is None or cause == "time_limit" or evidence.stop:
+    sent = SIGNALS.get(evidence.signal)
+    if sent is None or not sent.asks_to_end or sent.cause == "time_limit" or evidence.stop:
         return None
-    status = EvidenceItem("exit status", f"ended by {evidence.signal}")
     text = f"Somebody sent {evidence.signal} to the training process itself, not to Pitstop."
-    advice = (
-        "Signal the `pitstop run` process instead, or use `pitstop stop`: no step is lost then."
-    )
-    own = (_SIGNAL_ADVICE[evidence.signal],) if evidence.signal in _SIGNAL_ADVICE else ()
-    more = _ask_scheduler(evidence) or own
-    seen = (status, *schedulers.job_items(evidence))
-    return Finding(cause, 0.85, text, seen, (advice, *more), ("who sent the signal",))
+    own = (sent.advice_when_sent,) if sent.advice_when_sent else ()
+    advice = (ADVICE["signal_pitstop"], *(_ask_scheduler(evidence) or own))
+    seen = (evidence.ended_by_signal, *schedulers.job_items(evidence))
+    return Finding(sent.cause, 0.85, text, seen, advice, ("who sent the signal",))
 
 
 def cpu_time_limit(evidence: Evidence) -> Finding | None:
@@ -285,17 +249,14 @@ def cpu_time_limit(evidence: Evidence) -> Finding | None:
     if evidence.signal != "SIGXCPU" and not at_hard:
         return None
     seconds = hard if at_hard else limit.get("soft")
-    of_limit = f" of {seconds} s" if seconds else ""
-    used_text = f" after {used:.0f} s of processor time" if used else ""
-    text = f"The processor time limit{of_limit} (ulimit -t) ended the trainer{used_text}."
-    seen = (
-        EvidenceItem("exit status", f"ended by {evidence.signal}"),
-        EvidenceItem(
-            "limits", f"cpu_seconds: {phrases.limit(limit)}; used {f'{used:.1f}' if used else '?'}"
-        ),
+    took = f"{used:.1f}" if used else "?"
+    limits = EvidenceItem("limits", f"cpu_seconds: {phrases.limit(limit)}; used {took}")
+    return tell(
+        "cpu_time_limit",
+        (evidence.ended_by_signal, limits),
+        of=f" of {seconds} s" if seconds else "",
+        used=f" after {used:.0f} s of processor time" if used else "",
     )
-    advice = ADVICE["more_processor_time"]
-    return Finding("time_limit", 0.95, text, seen, (advice,))
 
 
 def timeout_wrapper(evidence: Evidence) -> Finding | None:
@@ -303,11 +264,9 @@ def timeout_wrapper(evidence: Evidence) -> Finding | None:
     started = evidence.last(events.AttemptStarted)
     if evidence.exit_code != _TIMEOUT_EXIT_CODE or not started or not _is_timeout(started.command):
         return None
-    command = phrases.shorten(" ".join(started.command), 60)
-    text = f"timeout(1) ended the script: `{command}`."
-    advice = "Put timeout around Pitstop: `timeout ... pitstop run -- ...`; no step is lost then."
     seen = (EvidenceItem("exit status", "exit code 124, as timeout returns when time is up"),)
-    return Finding("time_limit", 0.93, text, seen, (advice,))
+    command = phrases.shorten(" ".join(started.command), 60)
+    return tell("timeout_wrapper", seen, command=command)
 
 
 def scheduler_said(evidence: Evidence) -> Finding | None:

@@ -11,6 +11,7 @@ from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.log.advising import look
 from pitstop.diagnosis.rules.numerics import NAN_MESSAGE
 from pitstop.diagnosis.signatures.tables import Signature, classify
+from pitstop.diagnosis.wording import tell
 from pitstop.events import ExceptionRaised, FitStarted, Notice, TrainerConnected
 
 _PRINTED_FACTOR = 0.95
@@ -72,10 +73,8 @@ def _plain(cause: CauseId, headline: str, advice: str) -> Signature:
 
 
 def _keyboard_interrupt(evidence: Evidence, raised: Raised) -> Finding:
-    text = f"The script was interrupted (SIGINT, Ctrl-C){_at(evidence, raised)}."
     seen = (EvidenceItem("exception", _quote(raised)), EvidenceItem("exception", _where(raised)))
-    advice = "Send Ctrl-C to `pitstop run`, or use `pitstop stop`: no step is lost then."
-    return Finding("user_interrupt", 0.92, text, seen, (advice,))
+    return tell("keyboard_interrupt", seen, at=_at(evidence, raised))
 
 
 def _at(evidence: Evidence, raised: Raised) -> str:
@@ -113,10 +112,7 @@ def _limit(evidence: Evidence, row: Signature) -> tuple[EvidenceItem, ...]:
     return (EvidenceItem("limits", f"{row.limit}: {phrases.limit(pair)}"),) if pair else ()
 
 
-_REFUSALS = {
-    "resume_refused": "The run was not resumed.",
-    "weights_refused": "The run could not begin with the weights of --from.",
-}
+_REFUSALS = ("resume_refused", "weights_refused")
 
 
 def resume_refused(evidence: Evidence) -> Finding | None:
@@ -125,10 +121,8 @@ def resume_refused(evidence: Evidence) -> Finding | None:
     if not refusals or evidence.state != "failed":
         return None
     refusal = refusals[-1]
-    text = f"{_REFUSALS[refusal.code]} {refusal.message}"
     seen = (EvidenceItem("journal", f"{refusal.code.replace('_', ' ')}: {refusal.message}"),)
-    advice = (refusal.remedy,)
-    return Finding("checkpoint_corrupt_or_mismatch", 0.97, text, seen, advice)
+    return tell(refusal.code, seen, message=refusal.message, remedy=refusal.remedy)
 
 
 def exit_code(evidence: Evidence) -> Finding | None:
@@ -138,25 +132,13 @@ def exit_code(evidence: Evidence) -> Finding | None:
         return None
     lines = output.last_lines(evidence.output, 3)
     seen = (EvidenceItem("exit status", f"exit code {code}"), *_output(lines))
-    refused = _refused_to_start(evidence)
-    if refused:
-        return Finding("user_code_error", 0.9, refused[0], seen, (refused[1],))
-    text = f"The script ended itself with exit code {code}; no exception left it."
-    advice = (f"Search the script for sys.exit and exit({code}); its last output may say why.",)
-    return Finding("user_code_error", 0.6, text, seen, advice)
-
-
-def _refused_to_start(evidence: Evidence) -> tuple[str, str] | None:
-    """What Python or the script has against the command line, and the remedy."""
-    usage = _ARGPARSE.search(evidence.output) if evidence.exit_code == _USAGE_ERROR else None
+    usage = _ARGPARSE.search(evidence.output) if code == _USAGE_ERROR else None
     if usage:
-        text = f"The script refused its arguments: {phrases.shorten(usage[0])}"
-        return text, "Mend the arguments after `--`."
+        return tell("arguments_refused", seen, what=phrases.shorten(usage[0]))
     absent = _NO_SCRIPT.search(evidence.output)
-    if absent is None or evidence.last(TrainerConnected):
-        return None
-    text = f"Python found no script to run: {phrases.shorten(absent['what'], 200)}"
-    return text, "Mend the path after `--`; it counts from the folder that `pitstop run` is in."
+    if absent and not evidence.last(TrainerConnected):
+        return tell("no_script", seen, what=phrases.shorten(absent["what"], 200))
+    return tell("exit_code", seen, code=code)
 
 
 def _output(lines: list[str]) -> tuple[EvidenceItem, ...]:

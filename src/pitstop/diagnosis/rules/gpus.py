@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
+from pitstop.diagnosis.wording import tell
 from pitstop.flight.sample import GpuSample
 
 _HARDWARE: Mapping[int, str] = MappingProxyType(
@@ -44,14 +45,7 @@ _OF_A_DEVICE = frozenset(
 )
 """Exceptions by which a framework tells of a device; others are the script's own."""
 
-_BAD_GPU = (
-    "Look at `nvidia-smi -q` and `dmesg | grep -i xid`; reset or drain this machine, and go on on "
-    "another one: the hardware is at fault, not the script."
-)
-_BAD_KERNEL = (
-    "Run once with CUDA_LAUNCH_BLOCKING=1 to see which operation fails; compare the versions of "
-    "CUDA and cuDNN with those that TensorFlow was built for."
-)
+_REMARK = 0.35
 
 
 def gpu_fault(evidence: Evidence) -> Finding | None:
@@ -60,12 +54,15 @@ def gpu_fault(evidence: Evidence) -> Finding | None:
     faulty = next((each for each in gpus if each.xid is not None), None)
     if faulty is None or faulty.xid is None or evidence.state != "failed":
         return None
-    is_hardware = faulty.xid in _HARDWARE
-    words = _HARDWARE.get(faulty.xid) or _PROGRAM.get(faulty.xid, "see NVIDIA's catalogue")
-    text = f"GPU {faulty.index} ({faulty.name}) reported Xid {faulty.xid}: {words}."
-    advice = _BAD_GPU if is_hardware else _BAD_KERNEL
-    confidence = (0.97 if is_hardware else 0.7) if _may_be_it(evidence) else 0.35
-    return Finding("gpu_driver_or_library", confidence, text, _seen(faulty), (advice,))
+    return tell(
+        "faulty_gpu" if faulty.xid in _HARDWARE else "faulty_kernel",
+        _seen(faulty),
+        confidence=None if _may_be_it(evidence) else _REMARK,
+        index=faulty.index,
+        name=faulty.name,
+        xid=faulty.xid,
+        words=_HARDWARE.get(faulty.xid) or _PROGRAM.get(faulty.xid, "see NVIDIA's catalogue"),
+    )
 
 
 def _may_be_it(evidence: Evidence) -> bool:

@@ -2,38 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
+from pitstop.diagnosis.wording import ADVICE, tell
 from pitstop.events import ThreadFailed, TrainingStalled, TrainingWentOn, WorkerDied
 from pitstop.observation.kernel_log import parse_oom_kill
 
 _MOST_LINES = 4
-_ENDED_FOR_IT = 0.97
 _STILL_STOOD = 0.45
-_WORKER_ONLY = 0.35
-
-_ADVICE: Mapping[str, str] = MappingProxyType(
-    {
-        "input": "Look at the line above: what the input waits for (a download, a mount, a lock, "
-        "a queue) needs a timeout.",
-        "worker": "Find out what killed the worker (memory: `dmesg`); a PyDataset with "
-        "`workers=0`, or threads in place of processes, cannot lose one silently.",
-        "callback": "Look at the line above; a callback that talks to a server needs a timeout.",
-        "save": "Look at the disk of the run's folder: `df -h`, `dmesg`, the state of its mount.",
-        "disk": "Look at that file's mount: `dmesg`, `mount`, the state of the server.",
-        "exit": "Make the script's own threads daemons, or end them before its last line.",
-        "stopped": "Find out who suspended it, and let it go on.",
-    }
-)
-_LESS_MEMORY = (
-    "The kernel killed a data worker for memory: raise the memory limit, or use fewer workers, "
-    "smaller queues (`max_queue_size`) and smaller batches."
-)
-_RESTART = "`pitstop run --on-hang restart --restarts 3` goes on by itself after such an end."
 
 
 def stood_still(evidence: Evidence) -> Finding | None:
@@ -42,17 +19,19 @@ def stood_still(evidence: Evidence) -> Finding | None:
     if stalled is None or evidence.state == "completed":
         return None
     ended_for_it = stalled.action != "warn"
-    # Without that somebody else ended it, who may not have known.
-    confidence = _ENDED_FOR_IT if ended_for_it else _STILL_STOOD
-    phase = stalled.phase.replace("_", " ")
-    text = (
-        f"The training stood still at step {stalled.step:,} ({phase}) for "
-        f"{stalled.seconds:.0f} s: {stalled.place}."
+    more = () if stalled.action == "restart" else (ADVICE["restart_on_hang"],)
+    return tell(
+        "stood_still",
+        (*_seen(stalled), *_workers_killed(evidence), *_failed_threads(evidence)),
+        # Without that somebody else ended it, who may not have known.
+        confidence=None if ended_for_it else _STILL_STOOD,
+        advice=(*_advice(evidence, stalled.doing), *more),
+        missing=stalled.missing,
+        step=stalled.step,
+        phase=stalled.phase.replace("_", " "),
+        seconds=stalled.seconds,
+        place=stalled.place,
     )
-    seen = (*_seen(stalled), *_workers_killed(evidence), *_failed_threads(evidence))
-    more = () if stalled.action == "restart" else (_RESTART,)
-    advice = (*_advice(evidence, stalled.doing), *more)
-    return Finding("hang_or_stall", confidence, text, seen, advice, tuple(stalled.missing))
 
 
 def lost_a_worker(evidence: Evidence) -> Finding | None:
@@ -62,20 +41,21 @@ def lost_a_worker(evidence: Evidence) -> Finding | None:
         return None
     if evidence.state == "completed" or _last_stall(evidence):
         return None
-    text = f"Process {died.pid}, which worked for the training, was ended by {died.signal}."
-    seen = (EvidenceItem("journal", text), *_workers_killed(evidence))
-    return Finding("hang_or_stall", _WORKER_ONLY, text, seen, _advice(evidence, "worker"))
+    ended = EvidenceItem("journal", f"data worker {died.pid} was ended by {died.signal}")
+    seen, advice = (ended, *_workers_killed(evidence)), _advice(evidence, "worker")
+    return tell("lost_a_worker", seen, advice=advice, pid=died.pid, signal=died.signal)
 
 
 def _advice(evidence: Evidence, doing: str) -> tuple[str, ...]:
     """What to do, from what is known of the cause behind the standstill."""
     if _workers_killed(evidence):
-        return (_LESS_MEMORY,)
+        return (ADVICE["fewer_or_smaller_workers"],)
     failed = evidence.last(ThreadFailed)
     if failed and failed.file and doing != "stopped":
         where = phrases.source_line(failed.file, failed.line, failed.function)
         return (f"Mend {where}: the thread that ended there delivers nothing any more.",)
-    return (_ADVICE[doing],) if doing in _ADVICE else ()
+    stuck = ADVICE.get(f"stuck_in_{doing}")
+    return (stuck,) if stuck else ()
 
 
 def _workers_killed(evidence: Evidence) -> tuple[EvidenceItem, ...]:

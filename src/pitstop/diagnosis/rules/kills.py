@@ -8,21 +8,9 @@ from pitstop import events
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
+from pitstop.diagnosis.wording import ADVICE, tell
 from pitstop.machine.memory import WATCHERS
 from pitstop.observation.kernel_log import OomKill, parse_oom_kill
-
-_USE_LESS = (
-    "Use less host memory: a smaller batch or shuffle buffer, `.cache(FILE)` instead of "
-    "`.cache()`, fewer data workers, no growing lists in callbacks."
-)
-
-_ASK_WHO = (
-    "Ask who ran `kill -9`, a container or job manager, or a memory watcher "
-    "(`journalctl -u systemd-oomd -u earlyoom`)."
-)
-_MEMORY_SUSPECTED = "As root look for `Out of memory` in `dmesg`: it cannot be ruled out."
-_LESS_MEMORY = "Use less memory, or a machine with more; `pitstop status` shows what the run takes."
-_LOGS = "`journalctl -u {name}` tells what it saw."
 
 
 def host_oom_killed(evidence: Evidence) -> Finding | None:
@@ -34,15 +22,14 @@ def host_oom_killed(evidence: Evidence) -> Finding | None:
     confidence = _confidence(evidence, ended, kills)
     if confidence is None:
         return None
-    text = f"The kernel killed the trainer for memory{_usage(ended)}."
-    seen = (
-        *_lines(ended),
-        *_counter(ended),
-        *_flight(evidence),
-        EvidenceItem("exit status", _status(evidence)),
+    status = EvidenceItem("exit status", _status(evidence))
+    return tell(
+        "oom_killed",
+        (*_lines(ended), *_counter(ended), *_flight(evidence), status),
+        confidence=confidence,
+        advice=(*_leak_advice(evidence), *_oom_advice(ended, kills)),
+        usage=_usage(ended),
     )
-    advice = (*_leak_advice(evidence), *_oom_advice(ended, kills))
-    return Finding("host_oom_killed", confidence, text, seen, advice)
 
 
 def memory_was_short(evidence: Evidence) -> Finding | None:
@@ -52,10 +39,9 @@ def memory_was_short(evidence: Evidence) -> Finding | None:
         return None
     if not _is_blind(ended) or memory is None or not memory.is_short:
         return None
-    text = f"Most likely the kernel killed the trainer for memory: {memory.words}."
     seen = (EvidenceItem("exit status", _status(evidence)), *_flight(evidence))
     advice = (*_leak_advice(evidence), *_oom_advice(ended, ()))
-    return Finding("host_oom_killed", 0.75, text, seen, advice, ("who sent SIGKILL",))
+    return tell("memory_was_short", seen, advice=advice, memory=memory.words)
 
 
 def _confidence(
@@ -84,12 +70,8 @@ def other_process_oom_killed(evidence: Evidence) -> Finding | None:
     is_worker = any(kill.pid in dead for kill in _kills(ended))
     if not is_worker and not ended.oom_kills:
         return None  # in a cgroup below ours, which others may have made
-    who = "a data worker" if is_worker else "another process of the run's memory cgroup"
-    text = f"The kernel killed {who} for memory, not the trainer itself."
-    advice = ("A data worker killed like this leaves `fit` waiting: use fewer workers.",)
-    confidence = 0.4 if is_worker else 0.3
-    seen = (*_lines(ended), *_counter(ended))
-    return Finding("host_oom_killed", confidence, text, seen, advice)
+    name = "worker_oom_killed" if is_worker else "neighbour_oom_killed"
+    return tell(name, (*_lines(ended), *_counter(ended)))
 
 
 def killed_from_outside(evidence: Evidence) -> Finding | None:
@@ -98,14 +80,17 @@ def killed_from_outside(evidence: Evidence) -> Finding | None:
     if ended is None or evidence.signal != "SIGKILL" or evidence.last(events.StopDeadlinePassed):
         return None
     memory = "no memory kill was counted" if ended.oom_kills == 0 else "its sender is not known"
-    text = f"The trainer was killed from outside with SIGKILL; {memory}."
     usage = _flight(evidence) or _memory(ended)
     seen = (EvidenceItem("exit status", _status(evidence)), *_counter(ended), *usage)
     # Where much memory was left nobody killed for it, whatever the kernel hides.
     is_open = _is_blind(ended) and not (evidence.memory and evidence.memory.is_ample)
-    advice = (_MEMORY_SUSPECTED, _ASK_WHO) if is_open else (_ASK_WHO,)
-    confidence = 0.6 if is_open else 0.9
-    return Finding("killed_from_outside", confidence, text, seen, advice, ("who sent SIGKILL",))
+    return tell(
+        "killed_from_outside",
+        seen,
+        confidence=0.6 if is_open else 0.9,
+        advice=(ADVICE["suspect_memory"],) if is_open else (),
+        memory=memory,
+    )
 
 
 def supervisor_lost(evidence: Evidence) -> Finding | None:
@@ -116,14 +101,8 @@ def supervisor_lost(evidence: Evidence) -> Finding | None:
     if evidence.exit:
         return None  # the trainer's own end explains more
     last = evidence.entries[-1]
-    text = "Pitstop itself was killed or the machine went down: the attempt has no recorded end."
-    seen = (
-        EvidenceItem("journal", f"the last entry is {last.event.kind}; no attempt_ended"),
-        *_saved_by_persister(evidence),
-    )
-    advice = ("Look whether the machine restarted (`uptime -s`, `last -x`).",)
-    missing = ("who ended the supervisor",)
-    return Finding("killed_from_outside", 0.7, text, seen, advice, missing)
+    entry = EvidenceItem("journal", f"the last entry is {last.event.kind}; no attempt_ended")
+    return tell("supervisor_lost", (entry, *_saved_by_persister(evidence)))
 
 
 def _saved_by_persister(evidence: Evidence) -> tuple[EvidenceItem, ...]:
@@ -196,12 +175,12 @@ def _usage(ended: events.TrainerExited) -> str:
 
 def _oom_advice(ended: events.TrainerExited, kills: tuple[OomKill, ...]) -> tuple[str, ...]:
     if any(kill.whole_machine for kill in kills):
-        return ("The whole machine was out of memory: look what else ran on it.", _USE_LESS)
+        return (ADVICE["whole_machine"], ADVICE["use_less_host_memory"])
     if ended.memory_limit_bytes:
         more = phrases.size(int(ended.memory_limit_bytes * 1.5))
         raised = f"Where that is all it needs, raise the limit of the container or job to {more}."
-        return (_USE_LESS, raised)
-    return (_USE_LESS,)
+        return (ADVICE["use_less_host_memory"], raised)
+    return (ADVICE["use_less_host_memory"],)
 
 
 def asked_by_watcher(evidence: Evidence) -> Finding | None:
@@ -214,12 +193,10 @@ def asked_by_watcher(evidence: Evidence) -> Finding | None:
     was_ample = evidence.memory is not None and evidence.memory.is_ample
     if name not in WATCHERS or was_ample:
         return None
-    text = f"{name} ended the run with {stop.signal} because memory was short{_in_words(evidence)}."
-    seen = (
-        EvidenceItem("journal", f"{stop.signal} came from `{stop.sender_command}`"),
-        *_memory_items(evidence),
-    )
-    return Finding("host_oom_killed", 0.985, text, seen, (_LESS_MEMORY, _LOGS.format(name=name)))
+    sender = EvidenceItem("journal", f"{stop.signal} came from `{stop.sender_command}`")
+    seen = (sender, *_flight(evidence))
+    memory = _in_words(evidence)
+    return tell("asked_by_watcher", seen, name=name, signal=stop.signal, memory=memory)
 
 
 def killed_by_watcher(evidence: Evidence) -> Finding | None:
@@ -230,20 +207,11 @@ def killed_by_watcher(evidence: Evidence) -> Finding | None:
         return None
     if memory is None or not memory.is_short or memory.limited_by != "machine":
         return None
+    watchers = f"{', '.join(ended.memory_watchers)} runs on this machine"
+    seen = (evidence.ended_by_signal, EvidenceItem("processes", watchers), *_flight(evidence))
     name = ended.memory_watchers[0]
-    text = f"Most likely {name} ended the trainer because memory was short{_in_words(evidence)}."
-    seen = (
-        EvidenceItem("exit status", f"ended by {evidence.signal}"),
-        EvidenceItem("processes", f"{', '.join(ended.memory_watchers)} runs on this machine"),
-        *_memory_items(evidence),
-    )
-    advice = (_LOGS.format(name=name), _LESS_MEMORY)
-    return Finding("host_oom_killed", 0.88, text, seen, advice, ("who sent the signal",))
+    return tell("killed_by_watcher", seen, name=name, memory=_in_words(evidence))
 
 
 def _in_words(evidence: Evidence) -> str:
     return f": {evidence.memory.words}" if evidence.memory else ""
-
-
-def _memory_items(evidence: Evidence) -> tuple[EvidenceItem, ...]:
-    return (EvidenceItem("flight recorder", evidence.memory.words),) if evidence.memory else ()

@@ -8,19 +8,9 @@ from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.exception import Frame
 from pitstop.diagnosis.finding import EvidenceItem, Finding
-from pitstop.diagnosis.signatures.signals import signal_of
-from pitstop.diagnosis.signatures.tables import ADVICE
+from pitstop.diagnosis.signatures.signals import SIGNALS, signal_of
+from pitstop.diagnosis.wording import ADVICE, tell
 from pitstop.events import TrainerExited
-
-_SIGNALS = {
-    "SIGSEGV": "touched memory that is not its own",
-    "SIGABRT": "gave up on an internal check",
-    "SIGBUS": "touched memory whose file or shared memory is gone or full",
-    "SIGFPE": "divided integers by zero",
-    "SIGILL": "ran an instruction that this processor does not have",
-    "SIGTRAP": "ran into a trap",
-    "SIGSYS": "made a system call that is forbidden here",
-}
 
 _FATAL = re.compile(r"^Fatal Python error: (?P<what>.+)$", re.MULTILINE)
 """What faulthandler of CPython prints; in a bare log it is the only sign."""
@@ -45,17 +35,9 @@ def crash_signal_sent(evidence: Evidence) -> Finding | None:
     """The signal of a crash, without a crash: the kernel, which logs crashes, logged none then."""
     if not _was_sent(evidence):
         return None
-    name = evidence.signal
-    text = f"{name} was sent to the trainer, from outside or by itself: the kernel logged no crash."
-    seen = (
-        EvidenceItem("exit status", f"ended by {name}"),
-        EvidenceItem("kernel log", f"no process crashed {_looked_at(evidence)}"),
-    )
-    advice = (
-        "Ask who sends such signals: a debugger, a job manager, `kill` in a script.",
-        "If nobody does, a library of the script may raise it: look at the end of its output.",
-    )
-    return Finding("killed_from_outside", 0.75, text, seen, advice, ("who sent the signal",))
+    logged = EvidenceItem("kernel log", f"no process crashed {_looked_at(evidence)}")
+    seen = (evidence.ended_by_signal, logged)
+    return tell("crash_signal_sent", seen, signal=evidence.signal)
 
 
 def _was_sent(evidence: Evidence) -> bool:
@@ -74,31 +56,29 @@ def _looked_at(evidence: Evidence) -> str:
 def native_crash(evidence: Evidence) -> Finding | None:
     """A crash in native code, with the Python frame that was running."""
     name = _signal(evidence)
-    if name not in _SIGNALS or name == "SIGILL":
+    crash = SIGNALS.get(name)
+    if crash is None or crash.cause != "native_crash":
         return None
     frames, check = _crashed_in(evidence), _CHECK.search(evidence.output)
-    where = f" in {', called by '.join(frames)}" if frames else ""
-    text = f"The trainer crashed in native code ({name}, it {_SIGNALS[name]}){where}."
-    missing = () if frames else ("the Python frame that crashed",)
-    seen = _seen(evidence, name, check[0] if check else "")
-    confidence = _SENT if _was_sent(evidence) else 0.9
-    advice = _advice(name, has_frame=bool(frames))
-    return Finding("native_crash", confidence, text, seen, advice, missing)
+    return tell(
+        "native_crash",
+        _seen(evidence, name, check[0] if check else ""),
+        confidence=_SENT if _was_sent(evidence) else None,
+        advice=_advice(name, has_frame=bool(frames)),
+        missing=() if frames else ("the Python frame that crashed",),
+        signal=name,
+        did=crash.did,
+        where=f" in {', called by '.join(frames)}" if frames else "",
+    )
 
 
 def illegal_instruction(evidence: Evidence) -> Finding | None:
     """A library was built for another processor."""
     if _signal(evidence) != "SIGILL":
         return None
-    text = f"The trainer {_SIGNALS['SIGILL']} (SIGILL): a library was built for another one."
-    advice = (
-        (
-            "Compare `grep -m1 flags /proc/cpuinfo` (avx, avx2, fma) with what the package needs, "
-            "and install a build for this machine."
-        ),
-    )
-    confidence = _SENT if _was_sent(evidence) else 0.93
-    return Finding("illegal_instruction", confidence, text, _seen(evidence, "SIGILL"), advice)
+    confidence = _SENT if _was_sent(evidence) else None
+    seen, did = _seen(evidence, "SIGILL"), SIGNALS["SIGILL"].did
+    return tell("illegal_instruction", seen, confidence=confidence, did=did)
 
 
 def shared_memory_full(evidence: Evidence) -> Finding | None:
@@ -107,10 +87,9 @@ def shared_memory_full(evidence: Evidence) -> Finding | None:
     size, free = space.get("size_bytes"), space.get("free_bytes")
     if _signal(evidence) != "SIGBUS" or not size or free is None or free > size * _NEARLY_FULL:
         return None
-    text = f"Shared memory ran out: /dev/shm has {phrases.size(free)} of {phrases.size(size)} free."
-    seen = (EvidenceItem("limits", f"/dev/shm: {free} of {size} bytes free"),)
-    advice = (ADVICE["more_shared_memory"],)
-    return Finding("shm_exhausted", 0.93, text, (*_seen(evidence, "SIGBUS"), *seen), advice)
+    limits = EvidenceItem("limits", f"/dev/shm: {free} of {size} bytes free")
+    seen = (*_seen(evidence, "SIGBUS"), limits)
+    return tell("shared_memory_full", seen, free=phrases.size(free), size=phrases.size(size))
 
 
 def native_no_thread(evidence: Evidence) -> Finding | None:
@@ -122,18 +101,11 @@ def native_no_thread(evidence: Evidence) -> Finding | None:
     space = evidence.limit("address_space_bytes").get("soft")
     if space is not None:
         # Each thread reserves a stack: a small address space looks like a thread limit.
-        text = (
-            f"A thread could not be created in an address space limited to {phrases.size(space)}."
-        )
-        advice = ("Lift the limit with `ulimit -v unlimited` in the shell that starts the run.",)
-        return Finding("host_alloc_failure", 0.93, text, seen, advice)
+        return tell("no_thread_in_address_space", seen, space=phrases.size(space))
     if evidence.exit and not evidence.exit.limits:
         return None  # either of them may be the reason
     count = evidence.limit("processes").get("soft")
-    of = f" (limit of this user: {count})" if count else ""
-    text = f"No more threads could be created{of}."
-    advice = (ADVICE["more_threads"],)
-    return Finding("thread_or_process_limit", 0.93, text, seen, advice)
+    return tell("no_thread", seen, of=f" (limit of this user: {count})" if count else "")
 
 
 def native_no_memory(evidence: Evidence) -> Finding | None:
@@ -143,9 +115,7 @@ def native_no_memory(evidence: Evidence) -> Finding | None:
         return None
     space = evidence.limit("address_space_bytes").get("soft")
     of = f" (address space limited to {phrases.size(space)})" if space is not None else ""
-    text = f"Native code asked for memory and got none{of}."
-    advice = (ADVICE["lift_memory_limit"],)
-    return Finding("host_alloc_failure", 0.93, text, _seen(evidence, "SIGABRT", line[0]), advice)
+    return tell("native_no_memory", _seen(evidence, "SIGABRT", line[0]), of=of)
 
 
 def _signal(evidence: Evidence) -> str:

@@ -9,6 +9,7 @@ from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
 from pitstop.diagnosis.rules.quiet_ends import TERMINATE_ON_NAN
+from pitstop.diagnosis.wording import ADVICE, tell
 from pitstop.events import (
     EpochEnded,
     FitStarted,
@@ -28,7 +29,6 @@ _PRINTED = re.compile(r"^.*(?:Batch \d+: Invalid loss, terminating training).*$"
 _LOSS_NAN = re.compile(r"\bloss: nan\b")
 _MOST_WEIGHTS = 3
 _LOWER_RATE_FACTOR = 10
-_CONFIDENCE = 0.96
 _CONFIDENCE_OF_REMARK = 0.35
 """Something else ended the run."""
 
@@ -39,14 +39,17 @@ def nan_loss(evidence: Evidence) -> Finding | None:
     if not seen:
         return None
     end = _how_it_ended(evidence)
-    confidence = _CONFIDENCE if end else _CONFIDENCE_OF_REMARK
     bad, located = evidence.first(NonFiniteLoss), evidence.last(NonFiniteLocated)
     cure = _located_advice(located) if located else ()
-    advice = (*_checkpoint_advice(evidence), *(cure or _advice(bad)), *_find(evidence))
-    again = f"; run again, {phrases.bad_first(located.where, located.name)}" if located else ""
-    how = end or "; nothing shows that this ended the run"
-    text = f"{_headline(evidence)}{how}{again}."
-    return Finding("nan_loss", confidence, text, seen, advice)
+    return tell(
+        "nan_loss",
+        seen,
+        confidence=None if end else _CONFIDENCE_OF_REMARK,
+        advice=(*_checkpoint_advice(evidence), *(cure or _advice(bad)), *_find(evidence)),
+        what=_headline(evidence),
+        how=end or "; nothing shows that this ended the run",
+        again=f"; run again, {phrases.bad_first(located.where, located.name)}" if located else "",
+    )
 
 
 def _seen(evidence: Evidence) -> tuple[EvidenceItem, ...]:
@@ -124,12 +127,7 @@ def _checkpoint_advice(evidence: Evidence) -> tuple[str, ...]:
     bad, saved = evidence.first(NonFiniteLoss), evidence.checkpoint_step
     if bad is None or saved is None or saved < bad.step:
         return ()
-    return (
-        (
-            f"The checkpoint of step {saved:,} was taken after the loss went bad: after the fix "
-            "start over with a new --run-dir."
-        ),
-    )
+    return (ADVICE["start_over"].format(saved=saved),)
 
 
 def _trend(bad: NonFiniteLoss | None) -> list[str]:
@@ -147,11 +145,7 @@ def _trend(bad: NonFiniteLoss | None) -> list[str]:
 def _advice(bad: NonFiniteLoss | None) -> tuple[str, ...]:
     rate = f"{_lower(bad)}, or clip gradients: the optimizer's `clipnorm=1.0`."
     place = f"batch {bad.step_in_epoch} of epoch {bad.epoch + 1}" if bad else "the batch before"
-    data = (
-        f"Look for NaN, empty or huge values in {place}, and for logarithms, roots and "
-        "divisions in the loss."
-    )
-    after = "Resuming alone repeats it: a resumed run computes the same numbers."
+    data, after = ADVICE["look_for_bad_values"].format(place=place), ADVICE["resuming_repeats"]
     grown = bad is not None and has_grown(bad.recent, bad.last_finite)
     return (rate, data, after) if grown else (data, rate, after)
 
@@ -169,23 +163,9 @@ def _find(evidence: Evidence) -> tuple[str, ...]:
     bad = evidence.first(NonFiniteLoss)
     if bad is None or evidence.last(NonFiniteLocated):
         return ()
-    back = "`pitstop run --on-nan rollback` leaves the batch out, or lowers the learning rate."
-    text = (
-        f"`pitstop find-nan RUN` runs step {bad.step:,} again on a copy, and says whether the "
-        "batch, a layer or a gradient was bad first."
-    )
+    text = ADVICE["find_nan"].format(step=bad.step)
     is_asked = evidence.last(RolledBack) or evidence.last(RollbackRefused)
-    return (text,) if is_asked else (text, back)
-
-
-_CURES = {
-    "input": "Mend these rows, or leave them out with `dataset.filter(...)`.",
-    "weights": "It happened in an earlier step; `pitstop find-nan RUN --step N` looks at another.",
-    "activation": "Look at this layer: logarithms, roots, divisions, exponentials, float16.",
-    "loss": "Add a small number inside of logarithms and divisions, or use `from_logits=True`.",
-    "gradient": "Roots and norms have no finite gradient at 0; else `clipnorm=1.0`.",
-    "update": "Lower the learning rate, or raise the optimizer's epsilon.",
-}
+    return (text,) if is_asked else (text, ADVICE["rollback"])
 
 
 def _located_items(located: NonFiniteLocated | None) -> list[EvidenceItem]:
@@ -196,6 +176,6 @@ def _located_items(located: NonFiniteLocated | None) -> list[EvidenceItem]:
 
 
 def _located_advice(located: NonFiniteLocated) -> tuple[str, ...]:
-    cure = _CURES.get(located.where, "")
+    cure = ADVICE.get(f"bad_{located.where}", "")
     name = f" ({located.name})" if located.name else ""
     return (f"{cure.rstrip('.')}{name}.",) if cure else ()

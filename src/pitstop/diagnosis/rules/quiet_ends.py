@@ -8,6 +8,7 @@ import re
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
+from pitstop.diagnosis.wording import ADVICE, tell
 from pitstop.events import (
     EpochEnded,
     ExitCalled,
@@ -25,10 +26,7 @@ _EARLY_STOPPING_LINE = re.compile(r"^Epoch (?P<epoch>\d+): early stopping$", re.
 _RAN_OUT = re.compile(r"^.*[Yy]our input ran out of data.*$", re.MULTILINE)
 _NEEDED = re.compile(r"in this case, (?P<batches>\d+) batches")
 _BLOWN_UP_FACTOR = 2.0
-_EMPTY = (
-    "The input gives no batch at all: print `next(iter(dataset))`; look at its paths, at filter(), "
-    "take() and skip(), and at drop_remainder."
-)
+_REMARK = 0.3
 
 
 def callback_stop(evidence: Evidence) -> Finding | None:
@@ -39,19 +37,23 @@ def callback_stop(evidence: Evidence) -> Finding | None:
     where = phrases.source_line(stop.file, stop.line, stop.function)
     who = stop.callback or f"the code at {where}"
     epochs = ended.epochs if ended else None
-    of = f" of {epochs}" if epochs else ""
     watched = _watched(evidence, stop)
-    text = (
-        f"{who} ended the training in epoch {stop.epoch + 1}{of}{': ' if watched else '.'}{watched}"
-    )
     seen = (
         EvidenceItem("journal", f"stop_training was set at step {stop.step:,} by {who} ({where})"),
         *_watched_items(stop),
     )
     is_last_epoch = epochs is not None and stop.epoch + 1 >= epochs
     is_end = evidence.state == "completed" and not is_last_epoch
-    advice = _stop_advice(stop, where)
-    return Finding("early_stopping_or_callback_stop", 0.95 if is_end else 0.3, text, seen, advice)
+    return tell(
+        "callback_stop",
+        seen,
+        confidence=None if is_end else _REMARK,
+        advice=_stop_advice(stop, where),
+        who=who,
+        epoch=stop.epoch + 1,
+        of=f" of {epochs}" if epochs else "",
+        watched=f": {watched}" if watched else ".",
+    )
 
 
 def _watched(evidence: Evidence, stop: StopTrainingSet) -> str:
@@ -84,10 +86,10 @@ def _stop_advice(stop: StopTrainingSet, where: str) -> tuple[str, ...]:
     if stop.callback == "EarlyStopping":
         patience = stop.watched.get("patience")
         more = patience * 2 if isinstance(patience, int) and patience else 5
-        return (
-            f"If this was too early: EarlyStopping(patience={more}), or a larger start_from_epoch.",
-            "Set restore_best_weights=True to end with the best weights, not the last.",
+        text = (
+            f"If this was too early: EarlyStopping(patience={more}), or a larger start_from_epoch."
         )
+        return text, ADVICE["best_weights"]
     return (f"If this was not meant, look at {where}.",)
 
 
@@ -96,10 +98,8 @@ def early_stopping_printed(evidence: Evidence) -> Finding | None:
     line = evidence.printed(_EARLY_STOPPING_LINE)
     if line is None or evidence.last(FitStarted) or evidence.exit_code or evidence.signal:
         return None
-    text = f"EarlyStopping ended the training in epoch {line['epoch']}."
-    advice = ("If this was too early, raise the patience of EarlyStopping.",)
     seen = (EvidenceItem("output", line[0]),)
-    return Finding("early_stopping_or_callback_stop", 0.9, text, seen, advice)
+    return tell("early_stopping_printed", seen, epoch=line["epoch"])
 
 
 def dataset_exhausted(evidence: Evidence) -> Finding | None:
@@ -114,12 +114,15 @@ def dataset_exhausted(evidence: Evidence) -> Finding | None:
     is_end = evidence.state in ("completed", "unknown")
     lines = (EvidenceItem("output", printed[0].strip()),) if printed else ()
     told = tuple(EvidenceItem("journal", _short_words(epoch)) for epoch in epochs[:3])
-    advice = _exhausted_advice(evidence, epochs, printed[0] if printed else "")
-    text = _exhausted_headline(evidence, epochs)
     # Keras 3 warns of inputs that end as they should, where it had to guess their length.
     is_telling = bool(epochs) or (printed is not None and bool(_NEEDED.search(printed[0])))
-    confidence = 0.93 if is_end and is_telling else 0.35
-    return Finding("dataset_exhausted", confidence, text, (*told, *lines), advice)
+    return tell(
+        "dataset_exhausted",
+        (*told, *lines),
+        confidence=None if is_end and is_telling else 0.35,
+        advice=_exhausted_advice(evidence, epochs, printed[0] if printed else ""),
+        details=_exhausted_details(evidence, epochs),
+    )
 
 
 ShortEpoch = tuple[int, int, int]
@@ -143,7 +146,7 @@ def _short_words(short: ShortEpoch) -> str:
     return f"epoch {epoch + 1} had {f'only {steps} of {expected} steps' if steps else 'no step'}"
 
 
-def _exhausted_headline(evidence: Evidence, epochs: list[ShortEpoch]) -> str:
+def _exhausted_details(evidence: Evidence, epochs: list[ShortEpoch]) -> str:
     ended = evidence.last(FitEnded)
     which = _short_words(epochs[0]) if epochs else ""
     if ended and ended.epochs_run < ended.epochs:
@@ -153,7 +156,7 @@ def _exhausted_headline(evidence: Evidence, epochs: list[ShortEpoch]) -> str:
     else:
         end = ""
     details = "; ".join(part for part in (which, end) if part)
-    return f"The dataset ran out of batches{': ' if details else ''}{details}."
+    return f": {details}" if details else ""
 
 
 def _exhausted_advice(
@@ -161,14 +164,13 @@ def _exhausted_advice(
 ) -> tuple[str, ...]:
     needed = _NEEDED.search(printed)
     if epochs and not any(steps for _, steps, _ in epochs):
-        return (_EMPTY,)
+        return (ADVICE["empty_input"],)
     if epochs:
         mismatch = _mismatch(evidence, epochs[0])
     else:
         mismatch = f"The fit needs {needed['batches']} batches: " if needed else ""
     fix = "add .repeat() to the dataset or drop steps_per_epoch."
-    later = "A Python generator cannot start again: wrap it in tf.data.Dataset.from_generator."
-    return (f"{mismatch}{fix}" if mismatch else fix.capitalize(), later)
+    return f"{mismatch}{fix}" if mismatch else fix.capitalize(), ADVICE["generator_ends_once"]
 
 
 def _mismatch(evidence: Evidence, short: ShortEpoch) -> str:
@@ -191,18 +193,16 @@ def left_during_fit(evidence: Evidence) -> Finding | None:
     fit = evidence.open_fit
     if fit is None or evidence.exit_code != 0 or evidence.stop:
         return None
-    at = f" at step {evidence.position.step:,}" if evidence.position else ""
     call = _exit_call(evidence)
     if call is None:
         return None  # nothing says that it failed: see `endings.completed_normally`
-    text = f"The script left model.fit{at} with exit code 0 and no exception ({_call_words(call)})."
     seen = (
         *_call_items(call),
         EvidenceItem("exit status", "exit code 0"),
         EvidenceItem("journal", f"fit {fit.fit} began ({fit.epochs} epochs) and never returned"),
     )
-    advice = f"If it was not meant to end there, mend {_call_place(call)}."
-    return Finding("user_code_error", 0.93, text, seen, (advice,))
+    words, place = _call_words(call), _call_place(call)
+    return tell("left_during_fit", seen, at=evidence.at_step, call=words, place=place)
 
 
 def exit_called(evidence: Evidence) -> Finding | None:
@@ -212,12 +212,16 @@ def exit_called(evidence: Evidence) -> Finding | None:
         return None
     words = f' and says "{phrases.shorten(call.code, 120)}"' if not _is_number(call.code) else ""
     code = evidence.signal or f"exit code {evidence.exit_code}"
-    text = f"The script ended itself with {code}: {_call_words(call)}{words}."
-    seen = (*_call_items(call), EvidenceItem("exit status", code))
-    advice = f"Look at {_call_place(call)}: it decides to end the script."
-    # An abort is a crash for everybody who looks from outside; who called it stands behind it.
-    confidence = 0.85 if call.how == "os.abort" else 0.93
-    return Finding("user_code_error", confidence, text, seen, (advice,))
+    return tell(
+        "exit_called",
+        (*_call_items(call), EvidenceItem("exit status", code)),
+        # An abort is a crash for everybody who looks from outside; who called it stands behind it.
+        confidence=0.85 if call.how == "os.abort" else None,
+        code=code,
+        call=_call_words(call),
+        words=words,
+        place=_call_place(call),
+    )
 
 
 def _exit_call(evidence: Evidence) -> ExitCalled | None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
-from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
+from pitstop.diagnosis.finding import EvidenceItem, Finding
+from pitstop.diagnosis.wording import FINDINGS, tell
 from pitstop.durations import duration
 from pitstop.events import JobSeen, JobState, StopRequested, TrainerExited
 from pitstop.observation.schedulers import NAMES
@@ -37,61 +37,7 @@ _EARLY_SECONDS = 30.0
 _LATE_SECONDS = 180.0
 """A signal at most this long before or after the job's end is the scheduler's."""
 
-_CONFIDENCE_OF_RECORD = 0.99
-_CONFIDENCE_OF_CLOCK = 0.93
-
-
-@dataclass(frozen=True)
-class _Meaning:
-    """What a state or a reason of a job means."""
-
-    pattern: re.Pattern[str]
-    cause: CauseId
-    words: str
-    advice: str
-
-
-def _row(pattern: str, cause: CauseId, words: str, advice: str) -> _Meaning:
-    return _Meaning(re.compile(pattern, re.IGNORECASE), cause, words, advice)
-
-
-_LONGER = "Ask for more time, or submit the same command again: it goes on in pieces."
-_AGAIN = "Submit the same command again."
-
-_MEANINGS = (
-    _row(
-        r"TIMEOUT|DEADLINE|TimeLimit|TERM_RUNLIMIT|TERM_CPULIMIT|TERM_WINDOW|"
-        r"(?:walltime|cput)\b.*exceeded",
-        "time_limit",
-        "ended the job because its time was up",
-        _LONGER,
-    ),
-    _row(
-        r"OUT_OF_ME|OutOfMemory|TERM_MEMLIMIT|TERM_SWAP|mem\b.*exceeded",
-        "host_oom_killed",
-        "ended the job because it took more memory than it had asked for",
-        "Ask for more memory (Slurm: `--mem`), or use less.",
-    ),
-    _row(r"PREEMPT", "preempted_or_terminated", "preempted the job", _AGAIN),
-    _row(
-        r"NODE_FAIL|BOOT_FAIL|NodeFail",
-        "killed_from_outside",
-        "says that the machine failed",
-        f"{_AGAIN} Exclude the machine if it fails again.",
-    ),
-    _row(
-        r"TERM_PROCESSLIMIT|TERM_THREADLIMIT",
-        "thread_or_process_limit",
-        "ended the job because it had too many processes or threads",
-        "Use fewer workers and threads, or ask for a higher limit.",
-    ),
-    _row(
-        r"CANCELLED|REVOKED|TERM_OWNER|TERM_ADMIN|TERM_FORCE|TERM_LOAD|TERM_REQUEUE",
-        "preempted_or_terminated",
-        "says that the job was cancelled",
-        f"{_AGAIN} It was somebody's decision, not a limit.",
-    ),
-)
+_STATES = {name: re.compile(row["states"]) for name, row in FINDINGS.items() if "states" in row}
 
 
 def name_of(scheduler: str) -> str:
@@ -103,15 +49,12 @@ def job_record(evidence: Evidence) -> Finding | None:
     told = evidence.last(JobState)
     if told is None or not _ended_by_signal(evidence):
         return None
-    said = _said(told)
-    meaning = next((each for each in _MEANINGS if each.pattern.search(said)), None)
-    if meaning is None:
+    name = _meaning_of(told)
+    if not name:
         return None
-    text = f"{name_of(told.scheduler)} {meaning.words} (job {told.job}: {said})"
     seen = (*job_items(evidence), *_signal_items(evidence))
-    return Finding(
-        meaning.cause, _CONFIDENCE_OF_RECORD, f"{text}{_how(evidence)}.", seen, (meaning.advice,)
-    )
+    how, scheduler, said = _how(evidence), name_of(told.scheduler), _said(told)
+    return tell(name, seen, scheduler=scheduler, job=told.job, said=said, how=how)
 
 
 def job_clock(evidence: Evidence) -> Finding | None:
@@ -120,12 +63,12 @@ def job_clock(evidence: Evidence) -> Finding | None:
     if job is None or job.ends_at_seconds is None or at is None:
         return None
     late = at - job.ends_at_seconds
-    if not -_EARLY_SECONDS <= late <= _LATE_SECONDS or _says_otherwise(evidence):
+    told = evidence.last(JobState)
+    if not -_EARLY_SECONDS <= late <= _LATE_SECONDS or (told and _meaning_of(told)):
         return None
-    name = name_of(job.scheduler)
-    text = f"The time of {name} job {job.job} was up when it was ended{_how(evidence)}."
     seen = (*job_items(evidence), *_signal_items(evidence))
-    return Finding("time_limit", _CONFIDENCE_OF_CLOCK, text, seen, (_LONGER,))
+    how, scheduler = _how(evidence), name_of(job.scheduler)
+    return tell("job_clock", seen, scheduler=scheduler, job=job.job, how=how)
 
 
 def job_items(evidence: Evidence) -> tuple[EvidenceItem, ...]:
@@ -173,15 +116,15 @@ def _signalled_at(evidence: Evidence) -> float | None:
     return next(times, None)
 
 
-def _says_otherwise(evidence: Evidence) -> bool:
-    told = evidence.last(JobState)
-    return told is not None and any(each.pattern.search(_said(told)) for each in _MEANINGS)
+def _meaning_of(told: JobState) -> str:
+    """The name of the finding for what the scheduler says; empty where that tells nothing."""
+    return next((name for name, states in _STATES.items() if states.search(_said(told))), "")
 
 
 def _signal_items(evidence: Evidence) -> tuple[EvidenceItem, ...]:
     stop = evidence.stop
     if stop is None:
-        return (EvidenceItem("exit status", f"ended by {evidence.signal}"),)
+        return (evidence.ended_by_signal,)
     command = phrases.shorten(stop.sender_command, 60)
     sender = f" from `{command}`" if command else ""
     return (EvidenceItem("journal", f"{stop.signal} reached Pitstop{sender}"),)

@@ -9,21 +9,13 @@ from pitstop import events
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
+from pitstop.diagnosis.wording import tell
 
 _STARTED = re.compile(r"^.*Started server with target: ?(?P<target>\S+).*$", re.MULTILINE)
 """TensorFlow's words, from grpc_server_lib.cc."""
 
 _JOIN = re.compile(r"\bserver\.join\b|, in join$|server_lib\.py")
 _SERVERS = frozenset({"ps", "worker", "parameter_server"})
-_AT_THE_LEADER = "Look at the run of {leader}: `pitstop why` tells there why it ended."
-_NETWORK = (
-    "Look at the run and the machine of {leader}; PITSTOP_CLUSTER_LEASE=SECONDS on all members has "
-    "them wait for it longer."
-)
-_AT_THE_STORE = (
-    "Look at the run of {task}: `pitstop why` tells there why it ended. Run the command again, or "
-    "with --restarts: new servers get the variables of the last checkpoint."
-)
 _STORE_ENDS = {
     "lost": "went silent",
     "failed": "failed",
@@ -32,7 +24,6 @@ _STORE_ENDS = {
 }
 _STORE = re.compile(r"/job:ps/(?:replica:\d+/)?task:(\d+)")
 _UNAVAILABLE = frozenset({"UnavailableError", "AbortedError"})
-_REMARK = 0.6
 _SEEN_WAITING = 0.9
 
 
@@ -41,19 +32,9 @@ def released_by_leader(evidence: Evidence) -> Finding | None:
     event = evidence.last(events.MemberReleased)
     if event is None:
         return None
-    leader = event.leader
-    seen = (EvidenceItem("journal", f"{leader}: {event.outcome}, {event.reason}"),)
-    if event.outcome == "completed":
-        text = f"The training is over: {leader} has completed, and released this process."
-        return Finding("completed_normally", 0.97, text, seen)
-    if event.outcome == "stopped":
-        text = f"The whole cluster was stopped ({event.reason}); {leader} released this process."
-        return Finding("stop_requested", 0.97, text, seen)
-    if event.outcome == "lost":
-        text = f"The leader of the cluster ({leader}) was lost: {event.reason}."
-        return Finding("worker_lost", 0.95, text, seen, (_NETWORK.format(leader=leader),))
-    text = f"{leader} failed ({event.reason}), and this process was ended with it."
-    return Finding("worker_lost", 0.95, text, seen, (_AT_THE_LEADER.format(leader=leader),))
+    seen = (EvidenceItem("journal", f"{event.leader}: {event.outcome}, {event.reason}"),)
+    outcome = event.outcome if event.outcome in ("completed", "stopped", "lost") else "failed"
+    return tell(f"leader_{outcome}", seen, leader=event.leader, reason=event.reason)
 
 
 def store_lost(evidence: Evidence) -> Finding | None:
@@ -69,7 +50,7 @@ def store_lost(evidence: Evidence) -> Finding | None:
     state = event.state if isinstance(event, events.MemberEnded) else "restarted"
     how = _STORE_ENDS.get(state, state)
     seen = EvidenceItem("journal", f"{event.task}: {how}")
-    return _of_store(event.task, f"{event.task} on {event.host} {how}", seen)
+    return tell("store_lost", [seen], task=event.task, how=f"{event.task} on {event.host} {how}")
 
 
 def _store_unavailable(evidence: Evidence) -> Finding | None:
@@ -81,15 +62,7 @@ def _store_unavailable(evidence: Evidence) -> Finding | None:
     if named is None:
         return None
     task, seen = f"ps {named[1]}", EvidenceItem("exception", phrases.shorten(raised.message))
-    return _of_store(task, f"{task} did not answer any more", seen)
-
-
-def _of_store(task: str, how: str, seen: EvidenceItem) -> Finding:
-    text = (
-        f"{how}, and the variables that it held are gone; this process could not go on without "
-        "them."
-    )
-    return Finding("worker_lost", 0.97, text, (seen,), (_AT_THE_STORE.format(task=task),))
+    return tell("store_lost", [seen], task=task, how=f"{task} did not answer any more")
 
 
 def lost_a_member(evidence: Evidence) -> Finding | None:
@@ -97,9 +70,8 @@ def lost_a_member(evidence: Evidence) -> Finding | None:
     event = evidence.last(events.GangBroken)
     if event is None:
         return None
-    text = f"{event.task} was lost ({event.reason}); no step ends without it, and this one ended."
     seen = (EvidenceItem("journal", f"{event.task}: {event.reason}"),)
-    return Finding("worker_lost", 0.99, text, seen, (_AT_THE_LEADER.format(leader=event.task),))
+    return tell("member_lost", seen, task=event.task, reason=event.reason)
 
 
 def server_waits(evidence: Evidence) -> Finding | None:
@@ -114,25 +86,16 @@ def server_waits(evidence: Evidence) -> Finding | None:
         return None
     if not (started or role) and task not in ("ps", "parameter_server"):
         return None
-    ends_from_outside = evidence.stop is not None or bool(evidence.signal)
-    if not ends_from_outside:
+    if evidence.stop is None and not evidence.signal:
         return None
-    named = f' (TF_CONFIG: "{task}")' if task else ""
-    text = (
-        f"This process is a server{named}: it waits for requests in `server.join()` and never "
-        "ends by itself."
-    )
     items = [EvidenceItem("output", phrases.shorten(started[0]))] if started else []
     items += [EvidenceItem("environment", f'TF_CONFIG says that it is a "{task}"')] if task else []
     was_joining = role is not None or bool(_JOIN.search(evidence.output))
     if role:
         items.append(EvidenceItem("journal", f"process {role.pid} {role.part}"))
-    advice = (
-        "Run the chief under Pitstop as well: it releases its servers when it ends. Or end this "
-        "one with `pitstop stop RUN`."
-    )
-    confidence = _SEEN_WAITING if was_joining else _REMARK
-    return Finding("ps_or_server_never_stops", confidence, text, tuple(items), (advice,))
+    confidence = _SEEN_WAITING if was_joining else None
+    named = f' (TF_CONFIG: "{task}")' if task else ""
+    return tell("server_waits", items, confidence=confidence, named=named)
 
 
 def _task(evidence: Evidence) -> str:

@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 
 from pitstop.diagnosis.finding import CauseId
+from pitstop.diagnosis.wording import read_table
 
 _SHELL_BASE = 128
 _MODULO = 256
 
-CAUSE_OF_SIGNAL: MappingProxyType[str, tuple[CauseId, float]] = MappingProxyType(
-    {
-        "SIGKILL": ("killed_from_outside", 0.6),
-        "SIGTERM": ("preempted_or_terminated", 0.75),
-        "SIGHUP": ("preempted_or_terminated", 0.8),
-        "SIGUSR1": ("preempted_or_terminated", 0.6),
-        "SIGUSR2": ("preempted_or_terminated", 0.6),
-        "SIGINT": ("user_interrupt", 0.85),
-        "SIGQUIT": ("user_interrupt", 0.8),
-        "SIGXCPU": ("time_limit", 0.93),
-        "SIGXFSZ": ("disk_full", 0.85),
-        "SIGSEGV": ("native_crash", 0.85),
-        "SIGABRT": ("native_crash", 0.8),
-        "SIGBUS": ("native_crash", 0.75),
-        "SIGFPE": ("native_crash", 0.85),
-        "SIGTRAP": ("native_crash", 0.85),
-        "SIGSYS": ("native_crash", 0.85),
-        "SIGILL": ("illegal_instruction", 0.93),
-    }
-)
-"""What a signal alone tells; of SIGKILL and SIGTERM not who sent it."""
+
+@dataclass(frozen=True)
+class Signal:
+    """What is known of a signal; `signals.toml` says what the fields mean."""
+
+    cause: CauseId
+    confidence: float
+    words: list[str]
+    headline: str
+    advice: list[str] = field(default_factory=list)
+    did: str = ""
+    asks_to_end: bool = False
+    advice_when_sent: str = ""
+
+
+SIGNALS: Mapping[str, Signal] = {
+    name: Signal(**fields)
+    for name, fields in read_table(Path(__file__).with_name("signals.toml")).items()
+}
 
 # NTSTATUS values, see [MS-ERREF] 2.3.1.
 _WINDOWS = MappingProxyType(
@@ -44,44 +46,7 @@ _WINDOWS = MappingProxyType(
         0xC0000094: "SIGFPE",
     }
 )
-_WORDS = MappingProxyType(
-    {
-        "killed": "SIGKILL",
-        "segmentation fault": "SIGSEGV",
-        "aborted": "SIGABRT",
-        "abort": "SIGABRT",
-        "bus error": "SIGBUS",
-        "floating point exception": "SIGFPE",
-        "floating-point exception": "SIGFPE",
-        "illegal instruction": "SIGILL",
-        "illegal hardware instruction": "SIGILL",
-        "terminated": "SIGTERM",
-        "hangup": "SIGHUP",
-        "cpu time limit exceeded": "SIGXCPU",
-        "cputime limit exceeded": "SIGXCPU",
-        "file size limit exceeded": "SIGXFSZ",
-        "filesize limit exceeded": "SIGXFSZ",
-        "trace/breakpoint trap": "SIGTRAP",
-        "trace/bpt trap": "SIGTRAP",
-        "bad system call": "SIGSYS",
-        "quit": "SIGQUIT",
-        "interrupt": "SIGINT",
-        "user defined signal 1": "SIGUSR1",
-        "user defined signal 2": "SIGUSR2",
-        "access violation": "SIGSEGV",
-        "stack overflow": "SIGSEGV",
-        "已杀死": "SIGKILL",
-        "已终止": "SIGTERM",
-        "段错误": "SIGSEGV",
-        "getötet": "SIGKILL",
-        "processus arrêté": "SIGKILL",
-        "убито": "SIGKILL",
-        "強制終了": "SIGKILL",
-        "죽었음": "SIGKILL",
-    }
-)
-"""Words of shells (strsignal(3), and translations of it) and of faulthandler."""
-
+_WORDS = {word: name for name, each in SIGNALS.items() for word in each.words}
 
 WORDS = (
     r"[Kk]illed|[Ss]egmentation fault|[Aa]borted|[Aa]bort(?= )|[Bb]us error|[Tt]erminated|Hangup"
@@ -91,7 +56,7 @@ WORDS = (
     r"|cpu ?time limit exceeded|file ?size limit exceeded|trace/\w+ trap"
     r"|已杀死|已终止|段错误|Getötet|Processus arrêté|Убито|強制終了|죽었음"
 )
-"""The same as shells print them, as a pattern."""
+"""The words as shells print them, as a pattern."""
 
 
 def signal_of(text: str) -> str:

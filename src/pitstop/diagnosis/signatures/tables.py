@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from pitstop.diagnosis.exception import Raised
 from pitstop.diagnosis.finding import CauseId
 from pitstop.diagnosis.signatures.place import places_of
 from pitstop.diagnosis.signatures.signals import WORDS
+from pitstop.diagnosis.wording import ADVICE, read_table
 
 _OF_TENSORFLOW = """
 OpError ResourceExhaustedError InternalError UnknownError AbortedError UnavailableError
@@ -95,14 +95,6 @@ class Signature:
         return not self.places or bool(self.places & places_of(raised))
 
 
-def _read(path: Path) -> Mapping[str, Any]:
-    return tomllib.loads(path.read_text(encoding="utf-8"))
-
-
-ADVICE: Mapping[str, str] = MappingProxyType(_read(_HERE.parent / "advice.toml"))
-"""What to do, by name."""
-
-
 def _classes(names: str) -> frozenset[str]:
     return frozenset().union(*(_FAMILIES.get(name, {name}) for name in names.split()))
 
@@ -132,7 +124,7 @@ def _row(fields: dict[str, Any]) -> Signature:
 
 def _rows(name: str) -> Iterator[Signature]:
     """The rows of a file; one whose message tells on a line of its own, too, makes two."""
-    for fields in _read(_HERE / f"{name}.toml")["signature"]:
+    for fields in read_table(_HERE / f"{name}.toml")["signature"]:
         lone = fields.pop("lone", None)
         row = _row(dict(fields))
         yield row

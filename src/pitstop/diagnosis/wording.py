@@ -1,0 +1,47 @@
+"""What a diagnosis says: its findings and its advice by name, in the words of two tables."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from pitstop.diagnosis.finding import EvidenceItem, Finding
+
+
+def read_table(path: Path) -> Mapping[str, Any]:
+    return MappingProxyType(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
+ADVICE: Mapping[str, str] = read_table(Path(__file__).with_name("advice.toml"))
+"""What to do, by name."""
+
+FINDINGS = read_table(Path(__file__).with_name("findings.toml"))
+
+
+def tell(
+    name: str,
+    seen: Iterable[EvidenceItem],
+    /,
+    *,
+    confidence: float | None = None,
+    advice: Iterable[str] = (),
+    missing: Iterable[str] = (),
+    **values: object,
+) -> Finding:
+    """The finding of that name; the `values` take the places that its words have for them.
+
+    `advice` and `missing` come before those of the table, and `confidence` takes its place.
+    """
+    row = FINDINGS[name]
+    told = (ADVICE.get(each, each).format(**values) for each in row.get("advice", ()))
+    return Finding(
+        row["cause"],
+        row["confidence"] if confidence is None else confidence,
+        row["text"].format(**values),
+        tuple(seen),
+        (*advice, *told),
+        (*missing, *row.get("missing", ())),
+    )
