@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pitstop import events
 from pitstop.events import Event, UnknownEvent, from_record, to_record
-from pitstop.events.base import checker
+from pitstop.record import checker
 from tests.strategies import EVENT_CLASSES, instances_of
 
 _KNOWN = [cls for cls in EVENT_CLASSES if cls is not UnknownEvent]

@@ -1,4 +1,4 @@
-"""Frozen dataclasses that cost little to load.
+"""Frozen dataclasses that cost little to load, and how they are read from JSON.
 
 `dataclass(frozen=True)` compiles six methods for every class, which was most of what a command cost
 before it did anything.  A record compiles its `__init__`, and shares the others with all records.
@@ -6,10 +6,19 @@ before it did anything.  A record compiles its `__init__`, and shares the others
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, dataclass, field
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
 from typing import Any, TypeVar, dataclass_transform
 
 _Record = TypeVar("_Record")
+_Check = Callable[[Any], bool]
+MemberReader = Callable[[str, dict[str, Any]], Any]
+
+_NESTED = re.compile(r"(Sequence|list|tuple|dict)\[(?:str, (?!\.))?(.+?)(?:, \.\.\.)?\]")
+_MOST_INTEGER = 1 << 64
+"""Of either sign; larger ones become infinite, or an error, where somebody divides."""
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -50,3 +59,66 @@ _SHARED = {method.__name__: method for method in vars(_SharedMethods).values() i
 
 def _values(record: Any) -> tuple[Any, ...]:
     return tuple(getattr(record, name) for name in record.__match_args__)
+
+
+def build(cls: type[_Record], name: str, body: Any, **readers: MemberReader) -> _Record:
+    """A record from a JSON object; members that the class does not have are dropped.
+
+    `name` is what an error calls the object; `readers` are of members that need their own.
+
+    Raises `ValueError` where a member is missing, or is not what its annotation says.
+    """
+    if not isinstance(body, dict):
+        raise ValueError(f"its member {name!r} is missing")
+    values = {member: read(name, body) for member, read in readers.items()}
+    for member, annotation, optional in _members(cls):  # type: ignore[arg-type]
+        if member not in values and (member in body or not optional):
+            values[member] = checked_value(f"{name}.{member}", annotation, body.get(member))
+    return cls(**values)
+
+
+@functools.cache
+def _members(cls: type[Any]) -> list[tuple[str, str, bool]]:
+    """Name and annotation of each, and whether it may be missing."""
+    return [
+        (each.name, str(each.type), (each.default, each.default_factory) != (MISSING, MISSING))
+        for each in fields(cls)
+    ]
+
+
+def checked_value(name: str, annotation: str, value: Any) -> Any:
+    """The value for a member; a `ValueError` where it is not what the annotation says."""
+    if not checker(annotation)(value):
+        raise ValueError(f"its member {name!r} cannot be {value!r}")
+    return tuple(value) if annotation.startswith("tuple") else value
+
+
+@functools.cache
+def checker(annotation: str) -> _Check:
+    """The check for values of an annotation, such as "int", "float | None" or "list[str]"."""
+    if " | " in annotation:
+        checks = [checker(each) for each in annotation.split(" | ")]
+        return lambda value: any(check(value) for check in checks)
+    nested = _NESTED.fullmatch(annotation)
+    if nested is None:
+        return CHECKS[annotation]
+    inner = checker(nested[2])
+    if nested[1] == "dict":
+        return lambda value: isinstance(value, dict) and all(map(inner, value.values()))
+    return lambda value: isinstance(value, list) and all(map(inner, value))
+
+
+def _is_integer(value: Any) -> bool:
+    return type(value) is int and -_MOST_INTEGER < value < _MOST_INTEGER
+
+
+CHECKS: dict[str, _Check] = {
+    "int": _is_integer,
+    "float": lambda value: type(value) is float or _is_integer(value),
+    "str": lambda value: isinstance(value, str),
+    "bool": lambda value: type(value) is bool,
+    "None": lambda value: value is None,
+    "Any": lambda _: True,
+    "JsonValue": lambda _: True,
+}
+"""By annotation; aliases of types have theirs where they are defined."""

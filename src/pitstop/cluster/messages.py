@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pitstop.link.messages import Count, Counts, Message
+from pitstop.link.messages import Count, Message
 from pitstop.record import record
 
 PROTOCOL = 2
@@ -26,7 +26,7 @@ class JoinRequest(Message):
 
     protocol: Count
     task: str
-    shape: Counts
+    shape: dict[str, Count]
     version: str
     host: str
     pid: Count

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from pitstop.events.base import checker
-from pitstop.record import record
+from pitstop.record import build, record
 
 
 @record
@@ -58,14 +57,7 @@ class Identity:
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Identity:
         """Reads what `to_json` made, but for unknown members; ValueError where one is malformed."""
-        values: dict[str, Any] = {}
-        for each in dataclasses.fields(cls):
-            if each.name in record:
-                value = record[each.name]
-                if not checker(str(each.type))(value):
-                    raise ValueError(f"an identity cannot have {value!r} for {each.type}")
-                values[each.name] = tuple(value) if isinstance(value, list) else value
-        return cls(**values)
+        return build(cls, "identity", record)
 
 
 @record

@@ -5,7 +5,7 @@ who it is: `Hello` of a process that trains, `ClientRequest` of the command line
 uploader talk with the supervisor over a socket pair each.  On the wire a message is a JSON
 object (see `link.wire`) with the members below and `type`, the name of its class in snake case.
 
-The annotations say what a member may be; `link.grammar` checks them.
+The annotations say what a member may be; `link.grammar` checks them with `record.build`.
 """
 
 from __future__ import annotations
@@ -15,20 +15,26 @@ from collections.abc import Sequence
 from dataclasses import field, fields
 from typing import Any, ClassVar, TypeAlias
 
-from pitstop.record import record
+from pitstop.link.beacon import MOST_NAME_BYTES
+from pitstop.record import CHECKS, record
 
 Count: TypeAlias = int
-"""Not negative."""
+"""Not negative, and no more than a word of the beacon holds."""
+CHECKS["Count"] = lambda value: type(value) is int and 0 <= value < 1 << 63
 Name: TypeAlias = str
-"""At most `beacon.MOST_NAME_BYTES`."""
+CHECKS["Name"] = lambda value: isinstance(value, str) and len(value.encode()) <= MOST_NAME_BYTES
 FolderName: TypeAlias = str
 """A name inside of a folder, no path."""
-Numbers: TypeAlias = dict[str, float]
-Counts: TypeAlias = dict[str, int]
-Record: TypeAlias = dict[str, Any]
-"""An `events.Event` as `events.to_record` gives it."""
-Allocators: TypeAlias = list[dict[str, Any]]
-"""Fields of `flight.sample.AllocatorSample`."""
+CHECKS["FolderName"] = lambda value: (
+    isinstance(value, str) and not {"/", "\0"} & {*value} and value not in (".", "..")
+)
+Allocator: TypeAlias = dict[str, Any]
+"""The fields of a `flight.sample.AllocatorSample`."""
+CHECKS["Allocator"] = lambda value: (
+    isinstance(value, dict)
+    and {**value, "device": 0}.keys() == {"device", "current_bytes", "peak_bytes"}
+    and all(CHECKS["str" if name == "device" else "Count"](each) for name, each in value.items())
+)
 
 SOME = -1
 """Of open files: how many depends."""
@@ -84,9 +90,9 @@ class Hello(Message):
 
 @record
 class EventReport(Message):
-    """To the supervisor, also from its helpers: an event for the journal."""
+    """To the supervisor, also from its helpers: `events.to_record` of an event for the journal."""
 
-    event: Record
+    event: dict[str, Any]
 
 
 @record
@@ -124,12 +130,12 @@ class VitalsReport(Message):
     `log_folder`: where the script's TensorBoard callback writes; empty without one.
     """
 
-    metrics: Numbers = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
     learning_rate: float | None = None
     input_seconds: float | None = None
     step_seconds: float | None = None
     python_blocks: Count | None = None
-    allocators: Allocators = field(default_factory=list)
+    allocators: list[Allocator] = field(default_factory=list)
     log_folder: str = ""
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from pitstop.errors import UserError
 from pitstop.machine.own_process import is_there
-from pitstop.record import record
+from pitstop.record import build, record
 from pitstop.remote.fault import StorageFault
 from pitstop.remote.layout import LEASE_KEY
 from pitstop.remote.storage import Storage
-from pitstop.store.format import build, parsed
+from pitstop.store.format import parsed
 from pitstop.store.lock import own_record
 
 RENEW_SECONDS = 15.0

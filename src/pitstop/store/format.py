@@ -8,16 +8,9 @@ refuses later versions.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import MISSING, fields
-from typing import Any, TypeVar
 
 from pitstop.errors import FormatTooNew
 from pitstop.events import JsonValue
-from pitstop.events.base import checker
-
-_Record = TypeVar("_Record")
-MemberReader = Callable[[str, dict[str, JsonValue]], Any]
 
 RUN_KIND = "pitstop-run"
 CHECKPOINT_KIND = "pitstop-checkpoint"
@@ -57,24 +50,3 @@ def parsed(data: bytes) -> JsonValue:
         return json.loads(data)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-
-
-def build(cls: type[_Record], name: str, record: JsonValue, **readers: MemberReader) -> _Record:
-    """A record of this class, else a `ValueError`; `readers` are of members that need their own."""
-    if not isinstance(record, dict):
-        raise ValueError(f"its member {name!r} is missing")
-    values = {member: read(name, record) for member, read in readers.items()}
-    for each in fields(cls):  # type: ignore[arg-type]
-        optional = each.default_factory is not MISSING or each.default is not MISSING
-        if each.name in values or (optional and each.name not in record):
-            continue
-        values[each.name] = checked_value(
-            f"{name}.{each.name}", str(each.type), record.get(each.name)
-        )
-    return cls(**values)
-
-
-def checked_value(name: str, annotation: str, value: JsonValue) -> JsonValue:
-    if not checker(annotation)(value):
-        raise ValueError(f"its member {name!r} cannot be {value!r}")
-    return tuple(value) if isinstance(value, list) else value

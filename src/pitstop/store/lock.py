@@ -19,9 +19,9 @@ from pathlib import Path
 from pitstop.errors import RunFolderUnwritable, RunInUse
 from pitstop.machine.own_process import is_there, start_time_ticks
 from pitstop.machine.regular_file import NoRegularFile, open_regular
-from pitstop.record import record
+from pitstop.record import build, record
 from pitstop.store.disk_fault import explained
-from pitstop.store.format import build, parsed
+from pitstop.store.format import parsed
 
 _TRIES = 5
 _PAUSE_SECONDS = 0.01

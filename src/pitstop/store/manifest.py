@@ -17,16 +17,8 @@ from typing import TypeVar
 from xxhash import xxh3_64_hexdigest
 
 from pitstop.events import JsonValue
-from pitstop.record import record
-from pitstop.store.format import (
-    CHECKPOINT_KIND,
-    MemberReader,
-    build,
-    check_format,
-    checked_value,
-    format_members,
-    parsed,
-)
+from pitstop.record import MemberReader, build, checked_value, record
+from pitstop.store.format import CHECKPOINT_KIND, check_format, format_members, parsed
 from pitstop.store.image import DTYPE_WIDTH_BYTES
 from pitstop.store.names import is_file_name
 

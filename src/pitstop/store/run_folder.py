@@ -14,10 +14,10 @@ from pathlib import Path
 from pitstop.errors import RunFolderInvalid, RunFolderUnwritable, RunNotFound
 from pitstop.machine.regular_file import NoRegularFile, read_regular
 from pitstop.masking import masked_words
-from pitstop.record import record
+from pitstop.record import build, record
 from pitstop.store.disk_fault import explain, explained
 from pitstop.store.filesystem import REAL_FILESYSTEM, replace_file
-from pitstop.store.format import RUN_KIND, build, check_format, format_members, parsed
+from pitstop.store.format import RUN_KIND, check_format, format_members, parsed
 from pitstop.store.names import first_free, numbered_names
 
 RUN_FILE = "run.json"

@@ -12,6 +12,7 @@ A name is a key of the epoch's logs ("val_loss"), or `epoch`, counted from 1.
 
 from __future__ import annotations
 
+import ast
 import math
 import operator
 import re
@@ -25,19 +26,14 @@ Epochs = Sequence[Mapping[str, float]]
 
 Condition = Callable[[Epochs], bool]
 
-_TOKEN = re.compile(
-    r"\s*(?:(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)"
-    r"|(?P<name>[A-Za-z_][\w/.]*)|(?P<sign><=|>=|==|<|>|\(|\)|,))",
-    re.IGNORECASE,
-)
-_COMPARE: Mapping[str, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
+_METRIC = re.compile(r"[A-Za-z_][\w/.]*")
+_COMPARE: Mapping[type[ast.cmpop], Callable[[float, float], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
 }
-_WORDS = frozenset({"and", "or", "not"})
 # As Keras' "auto" mode has it.
 _LARGER_IS_BETTER = re.compile(r"acc$|accuracy$|auc$")
 SOURCE = "condition"
@@ -45,119 +41,56 @@ NAN_SOURCE = "nan"
 
 
 def parse(text: str) -> Condition:
-    """The condition that a text means; else a `ValueError` that says where it goes wrong."""
-    parser = _Parser(text)
-    condition = parser.condition()
-    parser.end()
-    return condition
+    """The condition that a text means; else a `ValueError` that says where it goes wrong.
+
+    The grammar is a part of Python's: the text is read as an expression, and never evaluated.
+    """
+    try:
+        return _condition(ast.parse(text.strip(), mode="eval").body)
+    except SyntaxError as problem:
+        raise ValueError(f"{text!r}: {problem.msg} (place {problem.offset})") from None
+    except (ValueError, RecursionError, MemoryError) as problem:
+        raise ValueError(f"{text!r}: {problem}") from None
 
 
-class _Parser:
-    """Recursive descent over the grammar of this module."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._tokens = list(_tokens(text))
-        self._next = 0
-
-    def condition(self) -> Condition:
-        found = self._all()
-        while self._takes("or"):
-            found = _either(found, self._all())
-        return found
-
-    def end(self) -> None:
-        if self._peek():
-            raise self._wrong("the end")
-
-    def _all(self) -> Condition:
-        found = self._one()
-        while self._takes("and"):
-            found = _both(found, self._one())
-        return found
-
-    def _one(self) -> Condition:
-        if self._takes("("):
-            found = self.condition()
-            self._must("(", ")")
-            return found
-        if self._takes("not"):
-            negated = self._one()
+def _condition(node: ast.expr) -> Condition:
+    match node:
+        case ast.BoolOp(op, values):
+            parts, combine = list(map(_condition, values)), all if type(op) is ast.And else any
+            return lambda epochs: combine(part(epochs) for part in parts)
+        case ast.UnaryOp(ast.Not(), operand):
+            negated = _condition(operand)
             return lambda epochs: not negated(epochs)
-        name = self._name()
-        return self._call(name) if self._takes("(") else self._comparison(name)
-
-    def _comparison(self, name: str) -> Condition:
-        sign = self._peek()
-        if sign not in _COMPARE:
-            raise self._wrong("<, <=, >, >=, == or (")
-        self._next += 1
-        compare, limit = _COMPARE[sign], self._number()
-        return lambda epochs: name in epochs[-1] and compare(epochs[-1][name], limit)
-
-    def _call(self, function: str) -> Condition:
-        if function not in _FUNCTIONS:
-            known = ", ".join(sorted(_FUNCTIONS))
-            raise ValueError(f"{self._text!r}: there is no {function}(); there are {known}")
-        name = self._name()
-        numbers = []
-        while self._takes(","):
-            numbers.append(self._number())
-        self._must(function, ")")
-        fewest, most, make = _FUNCTIONS[function]
-        if not fewest <= len(numbers) <= most or (numbers and not _is_count(numbers[0])):
-            raise ValueError(f"{self._text!r}: write {_USAGE[function]}")
-        return make(name, numbers)
-
-    def _name(self) -> str:
-        word = self._peek()
-        if not word or not (word[0].isalpha() or word[0] == "_") or word in _WORDS:
-            raise self._wrong("a metric")
-        self._next += 1
-        return word
-
-    def _number(self) -> float:
-        try:
-            number = float(self._peek())
-        except ValueError:
-            raise self._wrong("a number") from None
-        self._next += 1
-        return number
-
-    def _takes(self, word: str) -> bool:
-        taken = self._peek() == word
-        self._next += int(taken)
-        return taken
-
-    def _must(self, opened: str, word: str) -> None:
-        if not self._takes(word):
-            raise self._wrong(f"{word!r} after {opened!r}")
-
-    def _peek(self) -> str:
-        return self._tokens[self._next] if self._next < len(self._tokens) else ""
-
-    def _wrong(self, expected: str) -> ValueError:
-        found = repr(self._peek()) if self._peek() else "nothing"
-        return ValueError(f"{self._text!r}: {expected} expected, {found} found")
+        case ast.Compare(left, [sign], [right]) if type(sign) in _COMPARE:
+            name, compare, limit = _metric(left), _COMPARE[type(sign)], _number(right)
+            return lambda epochs: name in epochs[-1] and compare(epochs[-1][name], limit)
+        case ast.Call(ast.Name(function), [metric, *numbers], []):
+            return _call(function, _metric(metric), list(map(_number, numbers)))
+    raise ValueError(f"{ast.unparse(node)} is no condition, such as val_loss < 0.02")
 
 
-def _tokens(text: str) -> list[str]:
-    found, at = [], 0
-    while text[at:].strip():
-        match = _TOKEN.match(text, at)
-        if match is None:
-            raise ValueError(f"{text!r}: {text[at:].strip()[0]!r} means nothing here")
-        found.append(match[0].strip())
-        at = match.end()
-    return found
+def _call(function: str, name: str, numbers: Sequence[float]) -> Condition:
+    if function not in _FUNCTIONS:
+        raise ValueError(f"there is no {function}(); there are {', '.join(sorted(_FUNCTIONS))}")
+    fewest, most, make = _FUNCTIONS[function]
+    if not fewest <= len(numbers) <= most or (numbers and not _is_count(numbers[0])):
+        raise ValueError(f"write {_USAGE[function]}")
+    return make(name, numbers)
 
 
-def _either(a: Condition, b: Condition) -> Condition:
-    return lambda epochs: a(epochs) or b(epochs)
+def _metric(node: ast.expr) -> str:
+    # "top/accuracy" is read as a division.
+    name = ast.unparse(node).replace(" ", "")
+    if not _METRIC.fullmatch(name):
+        raise ValueError(f"{name} is no name of a metric")
+    return name
 
 
-def _both(a: Condition, b: Condition) -> Condition:
-    return lambda epochs: a(epochs) and b(epochs)
+def _number(node: ast.expr) -> float:
+    try:
+        return float(ast.literal_eval(node))
+    except (TypeError, ValueError):
+        raise ValueError(f"{ast.unparse(node)} is no number") from None
 
 
 def _is_count(number: float) -> bool:
