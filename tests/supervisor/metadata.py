@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +22,6 @@ class Metadata:
         maintenance: of Google, what is to become of the machine.
         asked: method and path of every request, in their order.
         tokens: of Amazon, those that are valid.
-        approved: of Azure, the events that may start.
     """
 
     said: str
@@ -31,7 +29,6 @@ class Metadata:
     url: str = ""
     asked: list[str] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
-    approved: list[str] = field(default_factory=list)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -44,10 +41,6 @@ class _Handler(BaseHTTPRequestHandler):
     def do_PUT(self) -> None:
         self.metadata.asked.append(f"PUT {self.path}")
         self.answer()
-
-    def do_POST(self) -> None:
-        self.metadata.asked.append(f"POST {self.path}")
-        self.say(405, "")
 
     def answer(self) -> None:
         raise NotImplementedError
@@ -105,16 +98,6 @@ class Azure(_Handler):
             self.say(200, f'{{"DocumentIncarnation": 1, "Events": {self.metadata.said}}}')
         else:
             self.say(404, "")
-
-    def do_POST(self) -> None:
-        self.metadata.asked.append(f"POST {self.path}")
-        text = self.rfile.read(int(self.headers["Content-Length"]))
-        known = {event["EventId"] for event in json.loads(self.metadata.said)}
-        ids = [each["EventId"] for each in json.loads(text)["StartRequests"]]
-        well_formed = self.headers.get("Metadata") == "true" and set(ids) <= known
-        if well_formed:
-            self.metadata.approved += ids
-        self.say(200 if well_formed else 400, "")
 
 
 @contextmanager

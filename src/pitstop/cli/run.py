@@ -72,7 +72,6 @@ TOPICS = {
         "--signal",
         "--kill-after",
         "--preemption",
-        "--acknowledge",
         "--on-pressure",
     ),
     "Checkpoints": ("--overhead", "--snapshot-memory", "--keep-every", "--keep-best"),

@@ -204,13 +204,10 @@ def _policy(
     kill_after: float | None,
     preemption: str,
     on_pressure: str,
-    *,
-    acknowledge: bool,
 ) -> StopPolicy:
     return StopPolicy(
         preemption=preemption,
         stops_under_pressure=on_pressure == "stop",
-        acknowledges=acknowledge,
         signals=SignalActions.from_texts(signals),
         kill_after_seconds=kill_after,
     )
@@ -241,12 +238,6 @@ stop_options = option_group(
         "of the cloud that the machine's firmware names]",
     ),
     click.option(
-        "--acknowledge",
-        is_flag=True,
-        help="Tell Azure, once the run is saved, that the machine may go at once, if its notice is "
-        "of this machine alone.",
-    ),
-    click.option(
         "--on-pressure",
         type=click.Choice(("warn", "stop")),
         default="warn",
@@ -254,8 +245,7 @@ stop_options = option_group(
         "[default: warn]",
     ),
 )
-"""Adds --signal, --kill-after, --preemption, --acknowledge and --on-pressure; the command
-gets a `StopPolicy`."""
+"""Adds --signal, --kill-after, --preemption and --on-pressure; the command gets a `StopPolicy`."""
 
 
 @record

@@ -279,22 +279,14 @@ def _attempt(
                     resources.screen.say(line)
                 supervision.finish_cluster()
                 supervision.finish_mirror()
-                _acknowledge(resources, context.request)
                 return RunOutcome(state.value, restarts.exit_code(exit_code), plan.attempt)
             status = replace(supervision.status(), restarts_left=restarts.left)
         cancelled = _restart_wait(resources, context, status).run(wait_seconds)
         if cancelled is None:
             return None
         resources.event_log.record(cancelled)
-        _acknowledge(resources, context.request)
     _last_uploads(context.mirror, plan.grace_seconds, say)
     return RunOutcome(State.STOPPED.value, EXIT_STOPPED, plan.attempt)
-
-
-def _acknowledge(resources: AttemptResources, request: RunRequest) -> None:
-    """Tells the cloud, if that is wanted, that nothing here is waited for any more."""
-    if request.stops.acknowledges and (told := resources.preemption.acknowledge()):
-        resources.event_log.record(told)
 
 
 def _restart_wait(resources: AttemptResources, context: _RunContext, status: Status) -> RestartWait:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from pitstop.supervisor.preemption.cloud import (
     ask,
     detect,
 )
-from pitstop.supervisor.preemption.cloud_notice import PreemptionNotice
 from pitstop.supervisor.stops.stop_policy import PREEMPTION_CHOICES
 from tests.supervisor.metadata import NAME, Amazon, Azure, Google, serving
 
@@ -105,36 +103,6 @@ def test_a_machine_with_gpus_is_told_an_hour_before_if_we_saw_it_come(
         metadata.maintenance = "TERMINATE_ON_HOST_MAINTENANCE"
         notices = [ask(cloud, server, _NOW + i) for i in range(3)]
     assert [each.ends_at_seconds - _NOW for each in notices if each] == [seconds] * 3
-
-
-def test_azure_is_told_of_an_event_of_this_machine_alone() -> None:
-    cloud = AzureCloud()
-    with serving(Azure, f"[{_event('one', NAME)}]") as metadata:
-        server = MetadataServer(metadata.url)
-        own = ask(cloud, server, _NOW)
-        assert own is not None
-        assert cloud.acknowledge(server, own)
-        metadata.said = f"[{_event('both', NAME, 'neighbour')}]"
-        shared = ask(cloud, server, _NOW)
-        assert shared is not None
-        assert not cloud.acknowledge(server, shared)
-        with pytest.raises(MetadataUnavailable, match="400"):
-            cloud.acknowledge(server, own)
-    assert metadata.approved == ["one"]
-
-
-def _event(name: str, *machines: str) -> str:
-    kind = {"EventType": "Preempt", "NotBefore": "", "EventId": name}
-    return json.dumps({**kind, "Resources": list(machines)})
-
-
-def test_the_others_cannot_be_told() -> None:
-    notice = PreemptionNotice(_NOW, "", event="one")
-    with serving(Google, "TRUE") as metadata:
-        server = MetadataServer(metadata.url)
-        assert not GoogleCloud().acknowledge(server, notice)
-        assert not AmazonCloud().acknowledge(server, notice)
-    assert metadata.asked == []
 
 
 def test_amazon_is_asked_with_one_token_until_it_is_refused() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -18,7 +17,7 @@ from pitstop.supervisor.preemption.cloud import (
 )
 from pitstop.supervisor.preemption.cloud_notice import PreemptionNotice
 from pitstop.supervisor.preemption.watch import ENV_URL, PreemptionWatch, pause_seconds
-from tests.supervisor.metadata import NAME, Azure, Google, serving
+from tests.supervisor.metadata import Google, serving
 
 
 class Scripted(Cloud):
@@ -32,9 +31,6 @@ class Scripted(Cloud):
         self._says = list(says)
         self._held = held
         self.waiting, self.go_on, self.done = (threading.Event() for _ in range(3))
-
-    def acknowledge(self, server: MetadataServer, notice: PreemptionNotice) -> bool:
-        raise MetadataUnavailable("nobody is there")
 
     def notice(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
         if not self._says:
@@ -76,35 +72,11 @@ def test_a_machine_that_is_moved_is_told_of_once() -> None:
     with closing(PreemptionWatch(cloud)) as watch:
         assert cloud.waiting.wait(10)
         first, second = watch.take_warning(), watch.take_warning()
-        asked, acknowledged = watch.request(), watch.acknowledge()
+        asked = watch.request()
         cloud.go_on.set()
     assert first is not None
     assert "they move it" in first.message
-    assert (second, asked, acknowledged) == (None, None, None)
-
-
-def test_azure_is_told_when_its_notice_was_obeyed(tmp_path: Path) -> None:
-    event = {"EventType": "Preempt", "NotBefore": "", "EventId": "7", "Resources": [NAME]}
-    with (
-        serving(Azure, json.dumps([event])) as metadata,
-        closing(PreemptionWatch.choose("azure", {ENV_URL: metadata.url}, tmp_path)) as watch,
-    ):
-        while watch.request() is None:
-            pass
-        told = watch.acknowledge()
-    assert metadata.approved == ["7"]
-    assert told is not None
-    assert told.message == "Microsoft Azure was told that the machine may go."
-
-
-def test_a_cloud_that_cannot_be_reached_any_more_is_not_told() -> None:
-    cloud = Scripted(lambda: PreemptionNotice(0.0, "they take it"), held=True)
-    with closing(PreemptionWatch(cloud)) as watch:
-        assert cloud.waiting.wait(10)
-        told = watch.acknowledge()
-        cloud.go_on.set()
-    assert told is not None
-    assert "Elsewhere could not be told that the machine may go: nobody is there" in told.message
+    assert (second, asked) == (None, None)
 
 
 def test_three_failures_in_a_row_are_told_once() -> None:

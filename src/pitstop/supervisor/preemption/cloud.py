@@ -47,17 +47,13 @@ class MetadataServer:
     def __init__(self, url: str) -> None:
         self._address = urlsplit(url).netloc
 
-    def ask(
-        self, path: str, headers: Mapping[str, str], method: str = "GET", said: str = ""
-    ) -> MetadataAnswer:
+    def ask(self, path: str, headers: Mapping[str, str], method: str = "GET") -> MetadataAnswer:
         """The answer, whatever its status; `MetadataUnavailable` where there is none."""
         import http.client
 
         connection = http.client.HTTPConnection(self._address, timeout=TIMEOUT_SECONDS)
         try:
-            connection.request(
-                method, path, said.encode() or None, {**headers, "Connection": "close"}
-            )
+            connection.request(method, path, headers={**headers, "Connection": "close"})
             response = connection.getresponse()
             body = response.read(_MOST_BYTES).decode(errors="replace")
         except (OSError, http.client.HTTPException) as error:
@@ -78,10 +74,6 @@ class Cloud(ABC):
 
     @abstractmethod
     def notice(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None: ...
-
-    def acknowledge(self, server: MetadataServer, notice: PreemptionNotice) -> bool:
-        """Tells it that nothing has to be waited for; whether it can be told so."""
-        return False
 
 
 class GoogleCloud(Cloud):
@@ -163,16 +155,6 @@ class AzureCloud(Cloud):
             self._own_name = _body(server.ask(path, _AZURE_HEADERS)).strip()
         body = _body(server.ask(_AZURE_EVENTS, _AZURE_HEADERS))
         return cloud_notice.azure(body, self._own_name, now_seconds)
-
-    def acknowledge(self, server: MetadataServer, notice: PreemptionNotice) -> bool:
-        """Approves the event, where it is of this machine alone."""
-        if not notice.event:
-            return False
-        headers = {**_AZURE_HEADERS, "Content-Type": "application/json"}
-        _body(
-            server.ask(_AZURE_EVENTS, headers, "POST", cloud_notice.acknowledgement(notice.event))
-        )
-        return True
 
 
 CLOUDS: Mapping[str, Callable[[], Cloud]] = {

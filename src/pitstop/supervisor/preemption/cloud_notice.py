@@ -55,14 +55,11 @@ class PreemptionNotice:
         ends_at_seconds: when, in seconds since the epoch.
         reason: who takes it and why, for the user.
         survives: it goes on afterwards, with its memory as it was.
-        event: by which its cloud can be told that nothing has to be waited for; empty
-            where it cannot, or where others would have to be asked.
     """
 
     ends_at_seconds: float
     reason: str
     survives: bool = False
-    event: str = ""
 
 
 def google(body: str, seen_at_seconds: float) -> PreemptionNotice | None:
@@ -129,11 +126,6 @@ def azure(body: str, own_name: str, now_seconds: float) -> PreemptionNotice | No
     return min(notices, key=lambda each: (each.survives, each.ends_at_seconds), default=None)
 
 
-def acknowledgement(event: str) -> str:
-    """What Azure is told so that its event, one of `PreemptionNotice.event`, need not wait."""
-    return json.dumps({"StartRequests": [{"EventId": event}]})
-
-
 def warning(notice: PreemptionNotice, now_seconds: float) -> Notice | None:
     """What to tell of a notice that asks for no stop yet, None of one that does.
 
@@ -187,14 +179,11 @@ def _azure_notice(event: Mapping[str, Any], now_seconds: float) -> PreemptionNot
         raise MalformedNotice(f"no time: {text[:40]!r}") from error
     if math.isnan(ends_at_seconds):
         ends_at_seconds = now_seconds + _AZURE_LEAST_SECONDS
-    # To acknowledge an event lets it begin for all of its machines.
-    alone = len(event["Resources"]) == 1
     what = _AZURE_ENDS.get(str(event["EventType"]))
     return PreemptionNotice(
         ends_at_seconds,
         f"Microsoft Azure: {what or 'the machine is paused for some seconds'}",
         survives=what is None,
-        event=str(event.get("EventId") or "") if alone else "",
     )
 
 

@@ -90,22 +90,6 @@ class PreemptionWatch:
         self._warned = notice.reason
         return cloud_notice.warning(notice, time.time())
 
-    def acknowledge(self) -> Notice | None:
-        """Tells the cloud that its notice was obeyed, if it was, and it can be told so.
-
-        Waits for the answer, some seconds at most.
-        """
-        notice, cloud = self._notice, self._cloud
-        if notice is None or cloud is None or cloud_notice.request(notice, time.time()) is None:
-            return None
-        try:
-            told = cloud.acknowledge(self._server, notice)
-        except MetadataUnavailable as error:
-            text = f"{cloud.title} could not be told that the machine may go: {error.message}."
-            return Notice("preemption_unacknowledged", text)
-        text = f"{cloud.title} was told that the machine may go."
-        return Notice("preemption_acknowledged", text) if told else None
-
     def close(self) -> None:
         self._closing.set()
 

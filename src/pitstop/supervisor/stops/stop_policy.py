@@ -71,14 +71,12 @@ class StopPolicy:
         preemption: whose notices are followed, one of `PREEMPTION_CHOICES`.
         stops_under_pressure: memory or disk that gets short stops the run; else it
             is saved, and goes on.
-        acknowledges: the cloud is told when its notice was obeyed.
         kill_after_seconds: from a SIGTERM to the SIGKILL that follows, 0 for none;
             None if nothing is known.
     """
 
     preemption: str = "auto"
     stops_under_pressure: bool = False
-    acknowledges: bool = False
     signals: SignalActions = field(default_factory=SignalActions)
     kill_after_seconds: float | None = None
 
