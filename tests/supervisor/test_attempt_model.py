@@ -17,8 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from pitstop.events import CheckpointCommitted, CheckpointFailed, Event, StopRequested
 from pitstop.link.beacon import Beacon
 from pitstop.link.messages import SnapshotReport
+from pitstop.supervisor.attempt.ending import decide
 from pitstop.supervisor.helpers.saving import Persisting
-from pitstop.supervisor.lifecycle.ending import AttemptEnding, decide
 from pitstop.supervisor.lifecycle.table import FINAL, TABLE, Instruction, State, Trigger, advance
 from pitstop.supervisor.records.attempt_state import AttemptState, tell
 from pitstop.supervisor.records.notices import final_lines
@@ -75,7 +75,7 @@ class AttemptModel(RuleBasedStateMachine):
         self.newest: SnapshotReport | None = None
         self.step = 0
         self.alive, self.word, self.stop_seen = True, False, False
-        self.ending: AttemptEnding | None = None
+        self.ending: tuple[AttemptState, int] | None = None
         self.given_up = self.disk_failed = False
         self.lives_for_steps = 0
         self.instructions: dict[Instruction, Callable[[], None]] = {
@@ -118,7 +118,7 @@ class AttemptModel(RuleBasedStateMachine):
 
     def conclude(self) -> None:
         assert self.ending is not None
-        self.feed(decide(self.ending).signal)
+        self.feed(decide(*self.ending).signal)
 
     @rule(seconds=st.floats(0, 60))
     def time_passes(self, seconds: float) -> None:
@@ -197,9 +197,12 @@ class AttemptModel(RuleBasedStateMachine):
         self, status: int, *, script_ended: bool = False, trainer_stopped: bool = False
     ) -> None:
         self.alive = False
-        self.ending = AttemptEnding(
-            status, self.attempt_state.stop_requested, script_ended, trainer_stopped
+        found = AttemptState(
+            stop_requested=self.attempt_state.stop_requested,
+            script_ended=script_ended,
+            trainer_stopped=trainer_stopped,
         )
+        self.ending = found, status
         self.feed(Trigger.TRAINER_GONE)
 
     # -- the persister -----------------------------------------------------------
@@ -249,7 +252,7 @@ class AttemptModel(RuleBasedStateMachine):
     def check_end(self) -> None:
         assert self.state in FINAL
         assert self.ending is not None
-        by_itself = self.ending.script_ended and self.ending.wait_status == 0
+        by_itself = self.ending[0].script_ended and self.ending[1] == 0
         assert (self.state is State.STOPPED) == (self.stop_seen and not by_itself)
         if self.newest is not None and not self.given_up and not self.disk_failed:
             assert self.attempt_state.checkpoint_step == self.newest.step

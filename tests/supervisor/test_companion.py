@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ import pytest
 from pitstop.engine.companion import CompanionRequest, RunUnavailable, start_companion
 from pitstop.errors import UserError
 from pitstop.link.settings import ENV_SOCKET, Settings
-from pitstop.supervisor.companion import CompanionAnswer, read_request
+from pitstop.supervisor import companion
+from pitstop.supervisor.companion import accompany, read_request
 from pitstop.supervisor.runs.run_request import RunRequest
 
 
@@ -34,11 +36,15 @@ def test_a_url_is_a_mirror() -> None:
     assert (request.run_dir, request.mirror) == (Path("runs/cnn"), "s3://bucket/runs/cnn")
 
 
-def test_the_answer_is_given_once() -> None:
+def test_the_answer_is_given_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def supervise(_: object, __: object, ready: Callable[[str], None]) -> None:
+        ready("/run/socket")
+        raise UserError("Too late.", "Nobody hears it.")
+
+    monkeypatch.setattr(companion, "supervise", supervise)
     reading, writing = os.pipe()
-    answer = CompanionAnswer(writing)
-    answer.ready("/run/socket")
-    answer.refuse(UserError("Too late.", "Nobody hears it."))
+    request = json.dumps(CompanionRequest("run").to_json())
+    assert accompany([request, str(writing)], lambda _: None) == 2
     with os.fdopen(reading) as lines:
         assert json.loads(lines.read()) == {"socket": "/run/socket"}
 

@@ -8,10 +8,8 @@ and supervises the process that started it.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from pitstop.errors import PitstopError
 from pitstop.link.settings import Settings
@@ -37,34 +35,21 @@ def read_request(text: str) -> RunRequest:
     )
 
 
-class CompanionAnswer:
-    """The one line that the trainer waits for."""
-
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-
-    def ready(self, socket_path: str) -> None:
-        self._give({"socket": socket_path})
-
-    def refuse(self, error: PitstopError) -> None:
-        """It cannot; nothing happens when the trainer was told otherwise before."""
-        self._give({"message": error.message, "remedy": error.remedy})
-
-    def _give(self, body: dict[str, Any]) -> None:
-        if self._fd >= 0:
-            os.write(self._fd, json.dumps(body).encode() + b"\n")
-            os.close(self._fd)
-            self._fd = -1
-
-
 def accompany(arguments: Sequence[str], ended: Callable[[Path], None]) -> int:
     """Supervises the trainer to its end; `ended` is then told the run's folder."""
-    answer = CompanionAnswer(int(arguments[1]))
-    try:
-        request = read_request(arguments[0])
-        outcome = supervise(request, say, answer.ready)
-    except PitstopError as error:
-        answer.refuse(error)
-        return 2
+    # Who is told the socket is not told of an error that comes later.
+    with open(int(arguments[1]), "w", encoding="utf-8") as answer:  # noqa: PTH123
+
+        def tell(**members: str) -> None:
+            if not answer.closed:
+                answer.write(json.dumps(members) + "\n")
+                answer.close()
+
+        try:
+            request = read_request(arguments[0])
+            outcome = supervise(request, say, lambda path: tell(socket=path))
+        except PitstopError as error:
+            tell(message=error.message, remedy=error.remedy)
+            return 2
     ended(request.run_dir)
     return outcome.exit_code

@@ -6,8 +6,9 @@ import pytest
 
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.machine.signalling import signal_name
-from pitstop.supervisor.lifecycle.ending import AttemptEnding, decide, trainer_exited
+from pitstop.supervisor.attempt.ending import decide, trainer_exited
 from pitstop.supervisor.lifecycle.table import Trigger
+from pitstop.supervisor.records.attempt_state import AttemptState
 
 _CODE_3, _KILLED = 3 << 8, 9
 
@@ -37,8 +38,10 @@ def test_verdicts(
     signal: Trigger,
     code: int,
 ) -> None:
-    ending = AttemptEnding(wait_status, stop, script_ended, trainer_stopped)
-    verdict = decide(ending)
+    found = AttemptState(
+        stop_requested=stop, script_ended=script_ended, trainer_stopped=trainer_stopped
+    )
+    verdict = decide(found, wait_status)
     assert (verdict.signal, verdict.exit_code) == (signal, code)
 
 
@@ -46,15 +49,16 @@ def test_verdicts(
 def test_a_stop_of_what_is_not_saved_leaves_the_exit_code_as_it_is(
     wait_status: int, code: int
 ) -> None:
-    verdict = decide(AttemptEnding(wait_status, True, False, False, saves_nothing=True))
+    verdict = decide(AttemptState(stop_requested=True, uninstrumented=True), wait_status)
     assert (verdict.signal, verdict.exit_code) == (Trigger.ENDED_STOPPED, code)
 
 
 def test_exit_code_and_signal_exclude_each_other() -> None:
-    killed = AttemptEnding(_KILLED, False, False, False)
-    exited = AttemptEnding(_CODE_3, False, False, False)
-    assert (killed.exit_code, killed.signal_name) == (None, "SIGKILL")
-    assert (exited.exit_code, exited.signal_name) == (3, "")
+    progress = Beacon.create().progress()
+    ends = {_KILLED: (None, "SIGKILL"), _CODE_3: (3, ""), None: (None, "")}
+    for wait_status, end in ends.items():
+        event = trainer_exited(wait_status, progress, {}, 5)
+        assert (event.exit_code, event.signal) == end
 
 
 def test_signal_without_a_name() -> None:
@@ -66,9 +70,7 @@ def test_trainer_exited_tells_where_it_was() -> None:
     beacon.write_position(12, 1, 2, 1_000_000_000, 0.5)
     beacon.write_phase(Phase.VALIDATION)
     machine = {"oom_kills": 1, "missing": ["the kernel log"]}
-    event = trainer_exited(
-        AttemptEnding(_KILLED, False, False, False), beacon.progress(), machine, 3_500_000_000
-    )
+    event = trainer_exited(_KILLED, beacon.progress(), machine, 3_500_000_000)
     assert (event.step, event.epoch, event.phase) == (12, 1, "validation")
     assert event.seconds_since_boundary == 2.5
     assert (event.oom_kills, event.missing) == (1, ["the kernel log"])
@@ -76,5 +78,5 @@ def test_trainer_exited_tells_where_it_was() -> None:
 
 def test_trainer_that_never_took_a_step_has_no_boundary() -> None:
     progress = Beacon.create().progress()
-    event = trainer_exited(AttemptEnding(0, False, False, False), progress, {}, 5)
+    event = trainer_exited(0, progress, {}, 5)
     assert event.seconds_since_boundary is None

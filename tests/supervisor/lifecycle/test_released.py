@@ -8,8 +8,8 @@ import pytest
 
 from pitstop.events import MemberReleased, RoleTaken
 from pitstop.link.beacon import Beacon
+from pitstop.supervisor.attempt.ending import decide
 from pitstop.supervisor.lifecycle.deadline import patience
-from pitstop.supervisor.lifecycle.ending import AttemptEnding, decide
 from pitstop.supervisor.lifecycle.table import State, Trigger
 from pitstop.supervisor.records import attempt_state
 from pitstop.supervisor.records.attempt_state import AttemptState
@@ -30,7 +30,8 @@ def test_it_ends_as_its_leader_however_its_process_went(
     wait_status: int | None, outcome: str, exit_code: int, trigger: Trigger
 ) -> None:
     released = MemberReleased("chief 0", outcome, exit_code, "why")
-    verdict = decide(AttemptEnding(wait_status, True, False, False, released=released))
+    server = RoleTaken("server", 7, "ps 0")
+    verdict = decide(AttemptState(stop_requested=True, role=server, released=released), wait_status)
     assert (verdict.signal, verdict.exit_code) == (trigger, exit_code)
 
 

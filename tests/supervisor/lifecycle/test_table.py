@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitstop.errors import InternalFault
-from pitstop.supervisor.lifecycle.ending import AttemptEnding, decide
+from pitstop.supervisor.attempt.ending import decide
 from pitstop.supervisor.lifecycle.table import (
     FINAL,
     TABLE,
@@ -19,6 +19,7 @@ from pitstop.supervisor.lifecycle.table import (
     Trigger,
     advance,
 )
+from pitstop.supervisor.records.attempt_state import AttemptState
 
 _PAGE = Path(__file__).parents[3] / "docs" / "lifecycle.md"
 _FEEDS_AGAIN = {Instruction.CONCLUDE, Instruction.FINISH_PERSISTER}
@@ -100,8 +101,8 @@ def test_any_sequence_reaches_the_end_and_no_stop_is_lost(data: st.DataObject) -
         state, done = _step(state, signal, done)
     while state in _INEVITABLE:
         state, done = _step(state, _INEVITABLE[state], done)
-    ending = AttemptEnding(wait_status, stopped, script_ended=False, trainer_stopped=False)
-    state, done = _step(state, decide(ending).signal, done)
+    verdict = decide(AttemptState(stop_requested=stopped), wait_status)
+    state, done = _step(state, verdict.signal, done)
     assert state in FINAL
     assert done[-1] is Instruction.FINISH
     assert (state is State.STOPPED) == stopped

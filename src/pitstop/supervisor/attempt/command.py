@@ -7,21 +7,23 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 
 from pitstop.events import AttemptEnded, AttemptStarted
+from pitstop.supervisor.attempt.ending import decide, trainer_exited
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources, RunningCommand
 from pitstop.supervisor.attempt.trainer_reception import TrainerReception
-from pitstop.supervisor.lifecycle.ending import AttemptEnding, decide, trainer_exited
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, TrainerCameIn, TrainerLeft
 from pitstop.supervisor.lifecycle.table import State, Trigger
 from pitstop.supervisor.processes import family, process
 from pitstop.supervisor.processes.adopted_process import AdoptedProcess
 from pitstop.supervisor.processes.trainer_process import aftermath
+from pitstop.supervisor.records.attempt_state import AttemptState
 from pitstop.supervisor.records.notices import NO_TRAINING
 
 
 class Command:
     """Observes the command of one attempt, and judges its end."""
 
-    _ending: AttemptEnding
+    _found: AttemptState
+    _wait_status: int | None
 
     def __init__(
         self,
@@ -94,15 +96,15 @@ class Command:
     @property
     def last_save_reason(self) -> str:
         """Why the last snapshot is saved, unless it has a reason of its own."""
-        return "cadence" if self._ending.exit_code == 0 else "trainer_lost"
+        return "cadence" if self._wait_status == 0 else "trainer_lost"
 
     def conclude(self) -> tuple[Trigger, ...]:
         """The last checkpoint is saved: how it all ended."""
-        ending = self._ending
+        found = self._found
         if self._resources.attempt_state.broken is not None:
             # It failed for the want of another member.
-            ending = replace(ending, stop_requested=True)
-        verdict = decide(ending)
+            found = replace(found, stop_requested=True)
+        verdict = decide(found, self._wait_status)
         self.exit_code = verdict.exit_code
         return (verdict.signal,)
 
@@ -114,25 +116,17 @@ class Command:
 
     def _gone(self) -> Iterator[Occurrence]:
         yield from self._trainers.slot.drain()
-        attempt_state = self._resources.attempt_state
-        self._ending = AttemptEnding(
-            wait_status=self.main.wait_status,
-            stop_requested=attempt_state.stop_requested,
-            script_ended=attempt_state.script_ended,
-            trainer_stopped=attempt_state.trainer_stopped,
-            saves_nothing=attempt_state.saves_nothing,
-            released=attempt_state.released if attempt_state.ends_as_released else None,
-        )
+        self._found = found = self._resources.attempt_state
+        self._wait_status = self.main.wait_status
         usage = self.main.exit.usage if self.main.exit else None
-        machine = asdict(self._observer.end(usage, attempt_state.dead_workers))
+        machine = asdict(self._observer.end(usage, found.dead_workers))
         progress = self._resources.beacon.progress()
-        role = attempt_state.role.role if attempt_state.role else ""
-        yield trainer_exited(self._ending, progress, machine, time.monotonic_ns(), role)
-        is_done = not (attempt_state.trains or attempt_state.stop_requested)
-        if self._plan.request.kernel and is_done:
+        role = found.role.role if found.role else ""
+        yield trainer_exited(self._wait_status, progress, machine, time.monotonic_ns(), role)
+        if self._plan.request.kernel and not (found.trains or found.stop_requested):
             # However a kernel goes: all that it has trained had come to its end.
-            self._ending = replace(self._ending, wait_status=0, script_ended=True)
-        if decide(self._ending).signal is Trigger.ENDED_COMPLETED:
+            self._found, self._wait_status = replace(found, script_ended=True), 0
+        if decide(self._found, self._wait_status).signal is Trigger.ENDED_COMPLETED:
             self._resources.tee.drain()
             yield from self._trainers.if_unreported(NO_TRAINING)
         yield Trigger.TRAINER_GONE

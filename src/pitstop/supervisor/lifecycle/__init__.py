@@ -1,1 +1,1 @@
-"""What follows from each event, as a table; the deadline of a stop; how an attempt ended."""
+"""What follows from each event, as a table; the deadline of a stop."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import os
+import re
 import stat
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,44 +18,12 @@ from pitstop.record import record
 from pitstop.supervisor.processes.invocation import InvocationKind, parse
 
 THREADS_VARIABLE = "TF_NUM_INTRAOP_THREADS"
-_PREFIXES = ("OMP_", "MKL_", "DNNL_", "ONEDNN_")
-_NAMES = frozenset(
-    {
-        "CUBLAS_WORKSPACE_CONFIG",
-        "CUDA_VISIBLE_DEVICES",
-        "KERAS_BACKEND",
-        "NVIDIA_TF32_OVERRIDE",
-        "PYTHONHASHSEED",
-        "TF_AUTOTUNE_THRESHOLD",
-        "TF_CONFIG",
-        "TF_CUDNN_DETERMINISTIC",
-        "TF_CUDNN_USE_AUTOTUNE",
-        "TF_CUDNN_USE_FRONTEND",
-        "TF_CUDNN_WORKSPACE_LIMIT_IN_MB",
-        "TF_DETERMINISTIC_OPS",
-        "TF_DISABLE_MKL",
-        "TF_ENABLE_AUTO_MIXED_PRECISION",
-        "TF_ENABLE_AUTO_MIXED_PRECISION_GRAPH_REWRITE",
-        "TF_ENABLE_CUBLAS_TENSOR_OP_MATH_FP32",
-        "TF_ENABLE_CUDNN_RNN_TENSOR_OP_MATH_FP32",
-        "TF_ENABLE_CUDNN_TENSOR_OP_MATH_FP32",
-        "TF_ENABLE_LAYOUT_OPT",
-        "TF_ENABLE_MKL_NATIVE_FORMAT",
-        "TF_ENABLE_ONEDNN_OPTS",
-        "TF_ENABLE_WINOGRAD_NONFUSED",
-        "TF_FP16_CONV_USE_FP32_COMPUTE",
-        "TF_FP16_MATMUL_USE_FP32_COMPUTE",
-        "TF_GPU_ALLOCATOR",
-        "TF_MKL_OPTIMIZE_PRIMITIVE_MEMUSE",
-        "TF_NUM_INTEROP_THREADS",
-        "TF_NUM_INTRAOP_THREADS",
-        "TF_ONEDNN_USE_SYSTEM_ALLOCATOR",
-        "TF_SET_ONEDNN_FPMATH_MODE",
-        "TF_USE_CUBLASLT",
-        "TF_USE_LEGACY_KERAS",
-        "TF_XLA_FLAGS",
-        "XLA_FLAGS",
-    }
+_STEERING = re.compile(
+    r"(OMP|MKL|DNNL|ONEDNN|TF_CUDNN|TF_ENABLE|TF_FP16|TF_MKL|TF_ONEDNN)_.*"
+    r"|TF_(AUTOTUNE_THRESHOLD|CONFIG|DETERMINISTIC_OPS|DISABLE_MKL|GPU_ALLOCATOR"
+    r"|NUM_(INTER|INTRA)OP_THREADS|SET_ONEDNN_FPMATH_MODE|USE_CUBLASLT|USE_LEGACY_KERAS|XLA_FLAGS)"
+    r"|CUBLAS_WORKSPACE_CONFIG|CUDA_VISIBLE_DEVICES|KERAS_BACKEND|NVIDIA_TF32_OVERRIDE"
+    r"|PYTHONHASHSEED|XLA_FLAGS"
 )
 """Variables that can change bits; no others are kept, since some hold secrets."""
 
@@ -65,12 +33,11 @@ _MOST_FILES = 64
 _HERE = Path()
 
 COMMAND = "the command"
-_CPUS = "the number of CPUs it may use"
 # What a change of the item means, and whether it can change bits.
 _MEANINGS: Mapping[str, tuple[str, bool]] = {
     "script": ("the script's path", False),
     "script_sha256": ("the script's text", True),
-    "cpus": (_CPUS, True),
+    "cpus": ("the number of CPUs it may use", True),
     "intra_op_threads": ("the number of TensorFlow's threads", True),
     "cpu_flags_sha256": ("the CPU's instruction set", True),
     "python": ("Python's version", False),
@@ -203,7 +170,7 @@ def relevant_variables(environment: Mapping[str, str]) -> dict[str, str]:
     return {
         name: masked(value)
         for name, value in sorted(environment.items())
-        if name.startswith(_PREFIXES) or name in _NAMES
+        if _STEERING.fullmatch(name)
     }
 
 
@@ -211,12 +178,17 @@ def compare(
     before: Mapping[str, JsonValue], now: Mapping[str, JsonValue]
 ) -> tuple[EnvironmentChanged, ...]:
     """What differs; an item that one side does not know is not compared."""
-    shared = [name for name in _MEANINGS if name in before and name in now]
-    changes = [_change(name, before[name], now[name]) for name in shared]
-    if before.get("intra_op_threads", before.get("cpus")) == now.get("intra_op_threads"):
-        changes = [
-            _without_effect(change) if change.what == _CPUS else change for change in changes
-        ]
+    same_threads = before.get("intra_op_threads", before.get("cpus")) == now.get("intra_op_threads")
+    changes = [
+        EnvironmentChanged(
+            what,
+            _text(before[name]),
+            _text(now[name]),
+            changes_bits and not (name == "cpus" and same_threads),
+        )
+        for name, (what, changes_bits) in _MEANINGS.items()
+        if name in before and name in now
+    ]
     changes += _variable_changes(before.get("env"), now.get("env"))
     return tuple(change for change in changes if change.before != change.now)
 
@@ -231,15 +203,6 @@ def describe(change: EnvironmentChanged) -> str:
     consequence = f"results {differ}" if change.changes_bits else "no effect"
     values = f"{change.before or 'unset'} -> {change.now or 'unset'}"
     return f"{change.what} has changed since the last attempt ({values}): {consequence}."
-
-
-def _without_effect(change: EnvironmentChanged) -> EnvironmentChanged:
-    return dataclasses.replace(change, changes_bits=False)
-
-
-def _change(name: str, before: JsonValue, now: JsonValue) -> EnvironmentChanged:
-    what, changes_bits = _MEANINGS[name]
-    return EnvironmentChanged(what, _text(before), _text(now), changes_bits)
 
 
 def _variable_changes(before: JsonValue, now: JsonValue) -> list[EnvironmentChanged]:

@@ -85,7 +85,6 @@ _WHO_ASKS = {
     "script": "as the script asks",
     "time_limit": "the time is nearly up",
 }
-_UNSAVED = "it is not saved here; a stop is handed on to it."
 _ACTIONS = {
     "warn": "",
     "kill": " It is ended, as --on-hang asks.",
@@ -179,9 +178,8 @@ def _stop_line(event: StopRequested) -> str:
     return "stopping (once more: stop at once)."
 
 
-def _restored_line(event: Restored) -> str:
-    place = f"step {event.step} (epoch {event.epoch + 1}, step {event.step_in_epoch})"
-    return f"resuming at {place}: {level_text(event.level, event.reason)}"
+def _place(event: Restored | NonFiniteLoss) -> str:
+    return f"step {event.step} (epoch {event.epoch + 1}, step {event.step_in_epoch})"
 
 
 def _saved_text(attempt_state: AttemptState) -> str:
@@ -194,11 +192,6 @@ def _stalled_line(event: TrainingStalled) -> str:
     stacks = f" Stacks: {event.stacks_file}." if event.stacks_file else ""
     where = f"no progress for {seconds} at step {event.step} ({phase}): {event.place}."
     return f"{where}{stacks}{_ACTIONS.get(event.action, '')}"
-
-
-def _bad_loss_line(event: NonFiniteLoss) -> str:
-    at = f"step {event.step} (epoch {event.epoch + 1}, step {event.step_in_epoch})"
-    return f"the {event.metric} became {event.value} at {at}: from here on the training is useless."
 
 
 def _bad_weights_line(event: NonFiniteWeights) -> str:
@@ -260,16 +253,6 @@ def _amount(resource: str, amount: float) -> str:
     return f"{amount / 1e9:,.1f} GB" if amount >= 1e9 else f"{amount / 1e6:,.1f} MB"
 
 
-def _level_line(event: LevelKnown) -> str:
-    inexact = event.level == "not_exact"
-    return f"a resume of this run will not be exact: {event.reason}" if inexact else ""
-
-
-def _planned_line(event: RestartPlanned) -> str:
-    count = f"restart {event.restart} of {event.restarts}"
-    return f"failed ({event.cause}); {count} in {event.wait_seconds:.1f} s."
-
-
 def _rolled_back_line(event: RolledBack) -> str:
     rate = f"{event.learning_rate:.4g}" if event.learning_rate else ""
     then = {
@@ -290,29 +273,17 @@ def _skipped_line(event: BatchSkipped) -> str:
     return f"the batch of step {event.step} is left out{found}.{place}"
 
 
-def _unsaved_line(event: CheckpointFailed) -> str:
-    text = f"step {event.step} could not be saved: {event.error} {event.remedy}"
-    return f"{text.strip()} Training goes on."
-
-
-def _member_line(event: MemberEnded) -> str:
-    end = _MEMBER_ENDS.get(event.state)
-    return f"{event.task} on {event.host} {end}." if end else ""
-
-
-def _role_line(event: RoleTaken) -> str:
-    # All others say more, or train, after that.
-    unsaved = event.role == "server"
-    return f"process {event.pid} {event.part}; {_UNSAVED}" if unsaved else ""
-
-
 _LINES: Mapping[type[Event], Callable[[Any], str]] = {
     StopRequested: _stop_line,
     StopDeadlinePassed: lambda e: f"ended after {e.waited_seconds:.1f} s of waiting: {e.reason}.",
-    Restored: _restored_line,
-    LevelKnown: _level_line,
+    Restored: lambda e: f"resuming at {_place(e)}: {level_text(e.level, e.reason)}",
+    LevelKnown: lambda e: (
+        f"a resume of this run will not be exact: {e.reason}" if e.level == "not_exact" else ""
+    ),
     EnvironmentChanged: fingerprint.describe,
-    CheckpointFailed: _unsaved_line,
+    CheckpointFailed: lambda e: (
+        f"step {e.step} could not be saved: {e.error} {e.remedy}".strip() + " Training goes on."
+    ),
     CheckpointQuarantined: lambda e: f"a damaged checkpoint was set aside as {e.path}: {e.reason}.",
     InstrumentationUnavailable: lambda e: (
         f"no snapshots in this attempt: {e.reason} {e.remedy}".strip()
@@ -321,7 +292,9 @@ _LINES: Mapping[type[Event], Callable[[Any], str]] = {
     TrainingStalled: _stalled_line,
     TrainingWentOn: lambda e: f"the training goes on, after {e.seconds:.0f} s.",
     ExhaustionForecast: _forecast_line,
-    RestartPlanned: _planned_line,
+    RestartPlanned: lambda e: (
+        f"failed ({e.cause}); restart {e.restart} of {e.restarts} in {e.wait_seconds:.1f} s."
+    ),
     RestartRefused: lambda e: f"not started again: {e.reason}.",
     RolledBack: _rolled_back_line,
     RollbackRefused: lambda e: f"not rolled back: {e.reason}.",
@@ -329,15 +302,24 @@ _LINES: Mapping[type[Event], Callable[[Any], str]] = {
     RestartCancelled: lambda _: (
         "stopped while waiting to start again; run the same command again to go on."
     ),
-    NonFiniteLoss: _bad_loss_line,
+    NonFiniteLoss: lambda e: (
+        f"the {e.metric} became {e.value} at {_place(e)}: from here on the training is useless."
+    ),
     NonFiniteWeights: _bad_weights_line,
     UploadFailed: lambda e: (
         f"{e.error} {e.remedy}".strip() + " It is tried again; training goes on."
     ),
     UploadGivenUp: _given_up_line,
     MemberReleased: lambda e: f"{e.leader}: {e.reason}; what serves it here ends.",
-    MemberEnded: _member_line,
+    MemberEnded: lambda e: (
+        f"{e.task} on {e.host} {_MEMBER_ENDS[e.state]}." if e.state in _MEMBER_ENDS else ""
+    ),
     MemberRestarted: lambda e: f"{e.task} on {e.host} has ended, and is started again.",
-    RoleTaken: _role_line,
+    # All others say more, or train, after that.
+    RoleTaken: lambda e: (
+        f"process {e.pid} {e.part}; it is not saved here; a stop is handed on to it."
+        if e.role == "server"
+        else ""
+    ),
 }
 """By the kind of an event; of all others the user is told nothing."""

@@ -133,36 +133,46 @@ class Status:
 def with_best(status: Status, best: BestEpoch | None) -> Status:
     if best is None:
         return status
-    return dataclasses.replace(
-        status, best_metric=best.metric, best_value=best.value, best_epoch=best.epoch
-    )
+    return replace(status, best_metric=best.metric, best_value=best.value, best_epoch=best.epoch)
 
 
 def of_role(status: Status, role: RoleTaken) -> Status:
     """The status of a run with a process that has a part in a cluster, and is not saved."""
     reason = f"process {role.pid} {role.part}, and is not saved"
-    return dataclasses.replace(status, level="not_exact", level_reason=reason)
+    return replace(status, level="not_exact", level_reason=reason)
 
 
 def with_progress(status: Status, progress: Progress) -> Status:
     """The status with the trainer's position, once there is one."""
-    if progress.phase is Phase.STARTING:
-        return dataclasses.replace(status, phase=_phase_name(progress))
-    if progress.phase is Phase.RESTORING:
-        return _restoring(status, progress)
+    status = replace(status, phase=progress.phase.name.lower())
+    if progress.phase is Phase.RESTORING and progress.batches_to_replay:
+        return replace(
+            status,
+            replay_step=progress.replay_step,
+            replayed_batches=progress.replayed_batches,
+            batches_to_replay=progress.batches_to_replay,
+        )
+    if progress.phase in (Phase.STARTING, Phase.RESTORING):
+        # The position on the page is that of a process which has not trained yet.
+        return status
     rate = 1.0 / progress.step_seconds if progress.step_seconds > 0 else None
-    return dataclasses.replace(
-        status,
-        phase=_phase_name(progress),
-        step=progress.step,
-        epoch=progress.epoch,
-        epochs=progress.epochs or None,
-        step_in_epoch=progress.step_in_epoch,
-        steps_per_epoch=progress.steps_per_epoch or None,
+    return replace(
+        _placed(status, progress, rate),
         snapshot_step=progress.snapshot_step if progress.snapshot_step >= 0 else None,
-        rate=rate,
-        eta_seconds=eta_seconds(progress, rate),
         loss=_json_loss(progress.loss),
+    )
+
+
+def _placed(status: Status, place: Progress | TrainingSample, rate: float | None) -> Status:
+    return replace(
+        status,
+        step=place.step,
+        epoch=place.epoch,
+        epochs=place.epochs or None,
+        step_in_epoch=place.step_in_epoch,
+        steps_per_epoch=place.steps_per_epoch or None,
+        rate=rate,
+        eta_seconds=eta_seconds(place, rate),
     )
 
 
@@ -171,32 +181,12 @@ def with_sample(status: Status, sample: Sample | None) -> Status:
     told = sample.training if sample else None
     if sample is None or told is None:
         return status
-    return dataclasses.replace(
-        status,
+    return replace(
+        _placed(status, told, told.rate),
         phase=told.phase,
-        step=told.step,
-        epoch=told.epoch,
-        epochs=told.epochs or None,
-        step_in_epoch=told.step_in_epoch,
-        steps_per_epoch=told.steps_per_epoch or None,
-        rate=told.rate,
-        eta_seconds=eta_seconds(told, told.rate),
         loss=status.loss if told.loss is None else _json_loss(told.loss),
         pid=sample.trainer.pid if sample.trainer else None,
         memory_bytes=sample.memory_bytes or None,
-    )
-
-
-def _restoring(status: Status, progress: Progress) -> Status:
-    # The position on the page is that of a process which has not trained yet.
-    status = dataclasses.replace(status, phase=_phase_name(progress))
-    if not progress.batches_to_replay:
-        return status
-    return dataclasses.replace(
-        status,
-        replay_step=progress.replay_step,
-        replayed_batches=progress.replayed_batches,
-        batches_to_replay=progress.batches_to_replay,
     )
 
 
@@ -216,10 +206,6 @@ def eta_seconds(progress: Progress | TrainingSample, rate: float | None) -> floa
     return max(0, total - done) / rate
 
 
-def _phase_name(progress: Progress) -> str:
-    return progress.phase.name.lower()
-
-
 def _json_loss(loss: float) -> float | str | None:
     # NaN is "no loss yet" before the first boundary and a diverged loss after
     # it; strict JSON has no number for either.
@@ -234,13 +220,16 @@ def live_status(
     now_seconds: float,
 ) -> Status:
     """The status of an attempt; `identity` has run, attempt, processes and sizes."""
+    saved_seconds = attempt_state.checkpoint_seconds
+    # The clock may have been set back since.
+    age_seconds = None if saved_seconds is None else max(0.0, now_seconds - saved_seconds)
     status = replace(
         identity,
         state=_PUBLIC[state],
         step=attempt_state.checkpoint_step,
         epoch=attempt_state.checkpoint_epoch,
         checkpoint_step=attempt_state.checkpoint_step,
-        checkpoint_age_seconds=_age_seconds(attempt_state, now_seconds),
+        checkpoint_age_seconds=age_seconds,
         level=attempt_state.level,
         level_reason=attempt_state.level_reason,
         resumed_from_step=attempt_state.resumed_from_step,
@@ -258,9 +247,3 @@ def _is_beaten(best: BestEpoch, before: Status) -> bool:
     """Whether an earlier attempt had a better epoch."""
     known = before.best_metric == best.metric and before.best_value is not None
     return known and (before.best_value or 0.0) <= best.value
-
-
-def _age_seconds(attempt_state: AttemptState, now_seconds: float) -> float | None:
-    saved_seconds = attempt_state.checkpoint_seconds
-    # The clock may have been set back since.
-    return None if saved_seconds is None else max(0.0, now_seconds - saved_seconds)
