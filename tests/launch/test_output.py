@@ -6,25 +6,31 @@ import os
 import threading
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from pitstop.launch.output import Lines, Terminal, prefixed
+from pitstop.launch.output import MemberOutput, Terminal, prefixed
 
 
-@given(st.lists(st.binary(max_size=20), max_size=10))
-def test_lines_are_whole_however_they_are_read(parts: list[bytes]) -> None:
-    text, lines = b"".join(parts), Lines()
-    found = [line for part in parts for line in lines.cut(part)] + lines.end()
-    expected = text.split(b"\n")
-    assert found == (expected if expected[-1] else expected[:-1])
+def written(capfd: pytest.CaptureFixture[str], *parts: bytes) -> str:
+    """What a member's output becomes that is written in these parts."""
+    output = MemberOutput("ps 0 | ", Terminal())
+    sink = os.dup(output.streams.stdout)
+    output.started()
+    for part in parts:
+        os.write(sink, part)
+    os.close(sink)
+    output.drain()
+    return capfd.readouterr().out
 
 
-def test_a_line_that_never_ends_comes_in_parts() -> None:
-    lines = Lines()
-    parts = [lines.cut(b"x" * 1000) for _ in range(2000)]
-    assert 1 <= sum(len(each) for each in parts) <= 2
-    assert sum(len(each) for part in parts for each in part) + len(lines.end()[0]) == 2_000_000
+def test_lines_are_whole_however_they_are_written(capfd: pytest.CaptureFixture[str]) -> None:
+    shown = written(capfd, b"lo", b"ss 1.0\nloss", b" 0.5\n\nend")
+    assert shown == "ps 0 | loss 1.0\nps 0 | loss 0.5\nps 0 | \nps 0 | end\n"
+
+
+def test_a_line_that_never_ends_comes_in_parts(capfd: pytest.CaptureFixture[str]) -> None:
+    lines = written(capfd, *[b"x" * 1000] * 2000).splitlines()
+    assert len(lines) == 2
+    assert sum(line.count("x") for line in lines) == 2_000_000
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_what_is_pruned_here_is_removed_there(storage: Storage, folder: RunFolde
     _update(storage, folder)
     newest, before = read_checkpoints(folder.path)
     assert len([key for key in storage.sizes() if key.endswith(".safetensors")]) == 2
-    shutil.rmtree(newest.manifest.parent)
+    shutil.rmtree(newest.manifest.path.parent)
     _update(storage, folder)
     names = {checkpoint_of(key) for key in storage.sizes()} - {None}
     assert names == {before.name}

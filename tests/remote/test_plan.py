@@ -9,16 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pitstop.remote.layout import manifest_key
 from pitstop.remote.plan import (
     Action,
     LocalCheckpoint,
     LocalFile,
-    PutFile,
-    PutManifest,
-    RemoteCheckpoint,
+    Put,
+    RemoteObject,
     RemoteState,
-    RemoveFile,
-    RemoveManifest,
+    Remove,
     apply,
     plan,
 )
@@ -28,7 +27,9 @@ def _checkpoint(sequence: int, keys: dict[str, str], line: str = "a") -> LocalCh
     """A checkpoint of one line of a run; `keys`: by key, the stamp of its content."""
     files = {key: LocalFile(Path(key), 1, stamp) for key, stamp in keys.items()}
     digest = f"{line}{sequence}{sorted(keys)}"
-    return LocalCheckpoint(f"{sequence:08d}", sequence, sequence, digest, Path("m"), files)
+    name = f"{sequence:08d}"
+    manifest = LocalFile(Path("m"), 1, digest)
+    return LocalCheckpoint(name, sequence, manifest_key(name), manifest, files)
 
 
 @dataclass(frozen=True)
@@ -60,14 +61,15 @@ class _Bucket:
 
     def take(self, action: Action) -> None:
         match action:
-            case PutFile(key, file):
-                self.contents[key] = file.stamp
-            case PutManifest(checkpoint):
+            case Put(_, _, LocalCheckpoint() as checkpoint):
                 self.manifests[checkpoint.name] = checkpoint
-            case RemoveManifest(name):
-                del self.manifests[name]
-            case RemoveFile(key):
+            case Put(key, file):
+                self.contents[key] = file.stamp
+            case Remove(key) if key in self.contents:
                 del self.contents[key]
+            case Remove(key):
+                [name] = [name for name in self.manifests if manifest_key(name) == key]
+                del self.manifests[name]
 
     def is_whole(self) -> bool:
         return all(
@@ -78,15 +80,15 @@ class _Bucket:
 
     def seen_by(self, local: _Line) -> RemoteState:
         """What a reader knows of it: the content of what both sides refer to."""
-        remote = {
-            name: RemoteCheckpoint(each.digest, frozenset(each.files))
-            for name, each in self.manifests.items()
-        }
-        files = dict.fromkeys(self.contents, "")
+        known = {key: RemoteObject("") for key in self.contents}
+        for each in self.manifests.values():
+            known[each.key] = RemoteObject(each.manifest.stamp, frozenset(each.files))
         for checkpoint in local.checkpoints:
-            if checkpoint.name in remote and remote[checkpoint.name].digest == checkpoint.digest:
-                files |= {key: file.stamp for key, file in checkpoint.files.items()}
-        return RemoteState(remote, files)
+            there = known.get(checkpoint.key)
+            if there is not None and there.stamp == checkpoint.manifest.stamp:
+                files = checkpoint.files.items()
+                known |= {key: RemoteObject(file.stamp) for key, file in files}
+        return known
 
 
 def _bucket(line: _Line, orphans: set[int]) -> _Bucket:
@@ -139,26 +141,27 @@ def test_an_update_that_was_cut_off_is_taken_up_again(
 def test_the_newest_is_sent_first_and_shared_files_once() -> None:
     old = _checkpoint(1, {"files/1": "a1"})
     new = _checkpoint(2, {"files/1": "a1", "files/2": "a2"})
-    sent = plan((new, old), RemoteState({}, {}))
+    sent = plan((new, old), {})
     shared = new.files["files/1"]
     assert sent == (
-        PutFile("files/1", shared),
-        PutFile("files/2", new.files["files/2"]),
-        PutManifest(new),
-        PutManifest(old),
+        Put("files/1", shared),
+        Put("files/2", new.files["files/2"]),
+        Put(new.key, new.manifest, new),
+        Put(old.key, old.manifest, old),
     )
 
 
 def test_a_folder_that_has_lost_everything_takes_nothing_along() -> None:
-    remote = RemoteState({"00000001": RemoteCheckpoint("a1", frozenset())}, {"files/1": ""})
-    assert plan((), remote) == ()
+    manifest = RemoteObject("a1", frozenset({"files/1"}))
+    assert plan((), {manifest_key("00000001"): manifest, "files/1": RemoteObject("")}) == ()
 
 
 @pytest.mark.parametrize("key", ["files/9", "00000009/state"])
 def test_files_that_nothing_refers_to_are_removed(key: str) -> None:
     local = _checkpoint(1, {"files/1": "a1"})
-    remote = RemoteState(
-        {local.name: RemoteCheckpoint(local.digest, frozenset(local.files))},
-        {"files/1": "a1", key: ""},
-    )
-    assert plan((local,), remote) == (RemoveFile(key),)
+    remote = {
+        local.key: RemoteObject(local.manifest.stamp, frozenset(local.files)),
+        "files/1": RemoteObject("a1"),
+        key: RemoteObject(""),
+    }
+    assert plan((local,), remote) == (Remove(key),)

@@ -26,14 +26,7 @@ class WrongSecret(Exception):
 
 
 class Conversation:
-    """One end of it.
-
-    Args:
-        reader: of the connection.
-        writer: of the connection.
-        own: seals what this side sends.
-        other: opens what the other side sends.
-    """
+    """One end of it; `own` seals what this side sends, `other` opens what the other side sends."""
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, own: Sealer, other: Sealer
@@ -51,10 +44,8 @@ class Conversation:
     async def receive(self) -> Message:
         """Waits for the next message.
 
-        Raises:
-            SealBroken: what came was not written by the other side, or is out of order.
-            EOFError: the other side has closed the connection.
-            OSError: the network has.
+        Raises `SealBroken` where what came was not written by the other side, or is out of order;
+        `EOFError` or `OSError` where the other side or the network has closed the connection.
         """
         length = frames.length_of(await self._reader.readexactly(frames.HEAD.size))
         text = await self._reader.readexactly(length)
@@ -68,11 +59,9 @@ class Conversation:
 async def answer(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, secret: bytes
 ) -> Conversation:
-    """The leader's end, once the member has proved itself.
+    """The leader's end, once the member has proved itself, else `WrongSecret`.
 
-    Raises:
-        WrongSecret: it could not.
-        EOFError, OSError: it has gone.
+    Raises `EOFError` or `OSError` where it has gone.
     """
     leader_nonce = os.urandom(NONCE_BYTES)
     writer.write(_GREETING + leader_nonce)
@@ -90,9 +79,8 @@ async def answer(
 async def call(host: str, port: int, secret: bytes) -> Conversation:
     """The member's end, once the leader has proved itself.
 
-    Raises:
-        WrongSecret: it could not, or took this member for a stranger.
-        EOFError, OSError: nobody listens there, or it has gone.
+    Raises `WrongSecret` where it could not, or took this member for a stranger; `EOFError` or
+    `OSError` where nobody listens there, or it has gone.
     """
     reader, writer = await asyncio.open_connection(host, port)
     try:

@@ -46,12 +46,7 @@ def same(one: bytes, other: bytes) -> bool:
 
 
 class Sealer:
-    """Writes the frames of one direction.
-
-    Args:
-        key: see `handshake_key`.
-        side: who writes, `LEADER` or `MEMBER`.
-    """
+    """Writes, or opens, the frames of one direction; `side` writes them, `LEADER` or `MEMBER`."""
 
     def __init__(self, key: bytes, side: bytes) -> None:
         self._key = key
@@ -59,21 +54,16 @@ class Sealer:
         self._count = 0
 
     def frame(self, message: Message) -> bytes:
-        """The bytes of the next frame.
-
-        Raises:
-            ValueError: the message is too large.
-        """
+        """The bytes of the next frame; `ValueError` where the message is too large."""
         text = json.dumps(message.to_body(), separators=(",", ":")).encode()
         if len(text) > MOST_BYTES:
             raise ValueError(f"a message of {len(text)} bytes")
         return HEAD.pack(len(text)) + text + self._next(text)
 
     def open(self, text: bytes, seal: bytes) -> Message:
-        """The message of the next frame of the other side, for which this object was made.
+        """The message of the next frame of that side.
 
-        Raises:
-            SealBroken: it is not the next frame of that side, or no message of this version.
+        Raises `SealBroken` where it is not the next one, or no message of this version.
         """
         if not same(seal, self._next(text)):
             raise SealBroken("a frame does not carry the seal of this cluster")
@@ -89,11 +79,7 @@ class Sealer:
 
 
 def length_of(head: bytes) -> int:
-    """How many bytes of text follow.
-
-    Raises:
-        SealBroken: more than a message has.
-    """
+    """How many bytes of text follow; `SealBroken` where a message has less."""
     (length,) = HEAD.unpack(head)
     if length > MOST_BYTES:
         raise SealBroken(f"a frame of {length} bytes")

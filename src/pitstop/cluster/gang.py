@@ -78,12 +78,9 @@ class LeaderProgress:
 
 
 class GangLeader:
-    """What the leader knows, and says.
+    """What the leader, one of the members that train, knows and says.
 
-    Args:
-        members: all that train, the leader too.
-        leader: one of them.
-        new_name: makes a name that no gang had before.
+    `new_name` makes a name that no gang had before.
     """
 
     def __init__(self, members: frozenset[Task], leader: Task, new_name: Callable[[], str]) -> None:
@@ -93,7 +90,10 @@ class GangLeader:
         self._ended: dict[Task, int] = {}
         self._over: GangOver | None = None
         self._repeat_at_seconds = 0.0
-        self._resume = ResumeAgreement(members, leader, new_name())
+        self._begin()
+
+    def _begin(self) -> None:
+        self._resume = ResumeAgreement(self._members, self._leader, self._new_name())
         self._stop: StopAgreement | None = None
         self._holders: defaultdict[str, set[Task]] = defaultdict(set)
         self._snapshot_at_seconds: float | None = None
@@ -160,12 +160,6 @@ class GangLeader:
             self._repeat_at_seconds = now_seconds + _REPEAT_SECONDS
             orders += self._stop.orders
         return orders
-
-    def _begin(self) -> None:
-        self._resume = ResumeAgreement(self._members, self._leader, self._new_name())
-        self._stop = None
-        self._holders.clear()
-        self._snapshot_at_seconds = None
 
     def _mustered(self, task: Task, muster: Muster) -> Orders:
         if muster.attempt <= self._ended.get(task, 0):

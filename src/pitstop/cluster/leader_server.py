@@ -7,12 +7,7 @@ import contextlib
 import ipaddress
 from collections.abc import Callable
 
-from pitstop.cluster.conversation import (
-    HANDSHAKE_SECONDS,
-    Conversation,
-    WrongSecret,
-    answer,
-)
+from pitstop.cluster.conversation import HANDSHAKE_SECONDS, Conversation, WrongSecret, answer
 from pitstop.cluster.frames import SealBroken
 from pitstop.cluster.happenings import Heard, Parted, Trouble
 from pitstop.cluster.messages import JoinRequest
@@ -30,13 +25,10 @@ Objection = Callable[[JoinRequest], str]
 
 
 class LeaderServer(NetworkThread):
-    """Conversations with all members that know the secret.
+    """Conversations with all members that know the secret, and to whose joining nobody objects.
 
-    Args:
-        endpoint: host and port to listen at.  At a loopback address nobody else can reach it; at
-            any other it listens to all of the machine's, since a name may stand for a forwarder.
-        secret: see `secret`.
-        objection: decides who may join.
+    At a loopback address nobody else can reach it; at any other it listens to all of the machine's,
+    since a name may stand for a forwarder.
     """
 
     def __init__(self, endpoint: tuple[str, int], secret: bytes, objection: Objection) -> None:

@@ -29,7 +29,6 @@ class BeatLease:
     suspended: bool = False
 
     def renewed(self, now_seconds: float, *, suspended: bool) -> BeatLease:
-        """The lease after a beat."""
         return replace(self, heard_seconds=now_seconds, suspended=suspended)
 
     def parted(self, now_seconds: float) -> BeatLease:

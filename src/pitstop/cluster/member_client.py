@@ -5,12 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import closing
 
-from pitstop.cluster.conversation import (
-    HANDSHAKE_SECONDS,
-    Conversation,
-    WrongSecret,
-    call,
-)
+from pitstop.cluster.conversation import HANDSHAKE_SECONDS, Conversation, WrongSecret, call
 from pitstop.cluster.frames import SealBroken
 from pitstop.cluster.happenings import Heard, Parted, Trouble
 from pitstop.cluster.messages import JoinRequest
@@ -23,14 +18,7 @@ _LAST_RETRY_SECONDS = 2.0
 
 
 class MemberClient(NetworkThread):
-    """The conversation with the leader.
-
-    Args:
-        leader: who is called.
-        endpoint: host and port at which its supervisor listens.
-        secret: see `secret`.
-        introduction: what this member says first.
-    """
+    """The conversation with the leader, whose supervisor listens at `endpoint`: host and port."""
 
     def __init__(
         self, leader: Task, endpoint: tuple[str, int], secret: bytes, introduction: JoinRequest

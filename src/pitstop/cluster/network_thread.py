@@ -38,13 +38,9 @@ class NetworkThread(ABC):
         """What was heard since the last call."""
         with contextlib.suppress(BlockingIOError):
             os.read(self._readable, 4096)
-        taken = []
-        while self._heard:
-            taken.append(self._heard.popleft())
-        return tuple(taken)
+        return tuple(self._heard.popleft() for _ in range(len(self._heard)))
 
     def start(self) -> None:
-        """Begins to talk."""
         self._thread.start()
         self._begun.wait()
 
@@ -56,7 +52,6 @@ class NetworkThread(ABC):
         os.close(self._wake)
 
     def _call(self, action: Callable[[], object]) -> None:
-        """Has the thread do something."""
         self._loop.call_soon_threadsafe(action)
 
     def _tell(self, happening: Happening) -> None:

@@ -140,7 +140,6 @@ def _doubt(agreement: ResumeAgreement) -> str:
 
 
 def mark_of(gang: str, fit: int, step: int, milestone: str) -> str:
-    """The mark of a state."""
     return f"{gang}:{fit}:{step}:{milestone}"
 
 

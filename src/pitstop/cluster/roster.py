@@ -50,7 +50,6 @@ class Roster:
     members: Mapping[Task, ClusterMember] = field(default_factory=dict)
 
     def with_member(self, member: ClusterMember) -> Roster:
-        """The roster with one member as it is now."""
         return Roster({**self.members, member.task: member})
 
     @property
@@ -74,10 +73,8 @@ def objection(spec: ClusterSpec, request: JoinRequest) -> str:
 
 def joined(roster: Roster, request: JoinRequest, lease: BeatLease) -> Roster:
     """After a member has come, or has come back."""
-    task = Task.parse(request.task)
-    beat = Beat("starting", "starting")
-    member = ClusterMember(task, request.host, request.pid, lease, beat)
-    return roster.with_member(member)
+    task, beat = Task.parse(request.task), Beat("starting", "starting")
+    return roster.with_member(ClusterMember(task, request.host, request.pid, lease, beat))
 
 
 def heard(roster: Roster, task: Task, message: Beat | EndReport, now_seconds: float) -> Roster:
@@ -126,11 +123,8 @@ def released(roster: Roster, task: Task) -> Roster:
 def next_to_release(roster: Roster, outcome: str) -> tuple[Task, ...]:
     """Who is told now that the training is over: workers first, then those that store variables.
 
-    Of a training that has completed, only who serves is told: who trains ends by itself.
-
-    Args:
-        roster: the members.
-        outcome: of the leader, see `Release`.
+    Of a training that has completed, see `Release`, only who serves is told: who trains ends by
+    itself.
     """
     others = [member for member in roster.live if member.task.kind != STORES]
     stage = others or list(roster.live)

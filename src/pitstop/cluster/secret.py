@@ -29,11 +29,7 @@ class SecretUnusable(UserError):
 
 
 def find(environment: Mapping[str, str]) -> bytes:
-    """The secret; the user's own file is made if there is none.
-
-    Raises:
-        SecretUnusable: the user must act.
-    """
+    """The secret; the user's own file is made if there is none.  Else `SecretUnusable`."""
     if text := environment.get(VARIABLE, ""):
         if len(text) < _LEAST_CHARACTERS:
             raise SecretUnusable(

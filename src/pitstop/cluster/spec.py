@@ -7,6 +7,7 @@ task a list of "host:port", or an object from index to "host:port".
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -40,11 +41,7 @@ class Task:
 
     @classmethod
     def parse(cls, text: str) -> Task:
-        """The task that `str` names.
-
-        Raises:
-            ValueError: it names none.
-        """
+        """The task that `str` names, else a `ValueError`."""
         kind, _, index = text.rpartition(" ")
         if not kind or len(text) > _MOST_CHARACTERS:
             raise ValueError(f"{text[:_MOST_CHARACTERS]!r} is no task of a cluster")
@@ -59,11 +56,7 @@ class ClusterSpec:
 
     @classmethod
     def from_json(cls, body: Any) -> ClusterSpec:
-        """From the mapping that is described above.
-
-        Raises:
-            ValueError: it is no such mapping.
-        """
+        """From the mapping that is described above, else a `ValueError`."""
         if not isinstance(body, dict):
             raise ValueError("a cluster is no mapping")
         addresses = {
@@ -86,8 +79,7 @@ class ClusterSpec:
     @property
     def counts(self) -> dict[str, int]:
         """How many tasks there are of each kind."""
-        kinds = [task.kind for task in self.addresses]
-        return {kind: kinds.count(kind) for kind in sorted(set(kinds))}
+        return dict(sorted(Counter(task.kind for task in self.addresses).items()))
 
     @property
     def trainers(self) -> frozenset[Task]:
@@ -107,13 +99,9 @@ def leader_endpoint(spec: ClusterSpec, environment: Mapping[str, str]) -> tuple[
     """Host and port at which the supervisor of the leader listens.
 
     TensorFlow's port of the leader moved by 10,000, or what PITSTOP_CLUSTER_PORT says: all members
-    find it without another word.
-
-    Raises:
-        ValueError: the cluster has no leader, or its address has no port.
+    find it without another word.  `ValueError` without a leader, or a port in its address.
     """
-    leader = spec.leader
-    if leader is None:
+    if (leader := spec.leader) is None:
         raise ValueError("the cluster names no chief and no worker")
     host, _, port_text = spec.addresses[leader].rpartition(":")
     if not host:
@@ -144,8 +132,8 @@ def shape(config: str) -> str:
 
 def own_task(environment: Mapping[str, str]) -> Task | None:
     """Which task of the cluster this process is, as TF_CONFIG says."""
+    own = _own(environment, "task")
     try:
-        own = json.loads(environment.get(VARIABLE, ""))["task"]
         return Task.parse(f"{own['type']} {int(own['index'])}")
     except (ValueError, KeyError, TypeError):
         return None
@@ -153,11 +141,15 @@ def own_task(environment: Mapping[str, str]) -> Task | None:
 
 def own_cluster(environment: Mapping[str, str]) -> dict[str, Any]:
     """All tasks of the cluster as TF_CONFIG gives them, unread; empty where it gives none."""
+    return _own(environment, "cluster")
+
+
+def _own(environment: Mapping[str, str], member: str) -> dict[str, Any]:
     try:
-        cluster = json.loads(environment.get(VARIABLE, ""))["cluster"]
+        found = json.loads(environment.get(VARIABLE, ""))[member]
     except (ValueError, KeyError, TypeError):
         return {}
-    return cluster if isinstance(cluster, dict) else {}
+    return found if isinstance(found, dict) else {}
 
 
 def members(environment: Mapping[str, str]) -> int:

@@ -58,13 +58,7 @@ class StopAgreement:
 
 
 def begun(members: frozenset[Task], step: int, reason: str) -> tuple[StopAgreement, Orders]:
-    """The first round, and what is said.
-
-    Args:
-        members: all that train.
-        step: that none of them has passed yet, if possible.
-        reason: who asked for the stop, in words.
-    """
+    """The first round, at a step that none has passed yet if possible, and what is said."""
     agreement = StopAgreement(members, reason, 1, step, members)
     return agreement, agreement.orders
 
@@ -83,8 +77,8 @@ def answered(
     passed = [each.step for each in known.answers.values() if each.state == PASSED]
     if passed:
         return _another_round(known, max(passed))
-    if known.told != known.members:
-        return _tell_the_rest(known)
+    if rest := known.members - known.told:
+        return replace(known, told=known.members), _hold(known, rest)
     if all(each.state == HOLDS for each in known.answers.values()):
         agreed = replace(known, agreed=True)
         return agreed, agreed.orders
@@ -93,15 +87,9 @@ def answered(
 
 def _another_round(agreement: StopAgreement, step: int) -> tuple[StopAgreement, Orders]:
     waiting = {task for task, each in agreement.answers.items() if each.state == HOLDS}
-    waiting |= agreement.members - agreement.told
-    told = agreement.members - waiting
+    told = agreement.told - waiting
     following = replace(agreement, round=agreement.round + 1, step=step, told=told, answers={})
     return following, following.orders
-
-
-def _tell_the_rest(agreement: StopAgreement) -> tuple[StopAgreement, Orders]:
-    rest = agreement.members - agreement.told
-    return replace(agreement, told=agreement.members), _hold(agreement, rest)
 
 
 def _hold(agreement: StopAgreement, tasks: frozenset[Task]) -> Orders:
@@ -110,12 +98,10 @@ def _hold(agreement: StopAgreement, tasks: frozenset[Task]) -> Orders:
 
 
 def answer_to(order: Hold, entering: int, held: int) -> HoldAnswer:
-    """What a member answers.
+    """What a member answers to the last order that it heard.
 
-    Args:
-        order: the last that it heard.
-        entering: number of the step at whose end its trainer looks next whether it is to hold.
-        held: where it has held last, or holds.
+    Its trainer looks next at the end of step `entering` whether it is to hold; it holds at `held`,
+    or did so last.
     """
     if held == order.step == entering - 1:
         return HoldAnswer(order.round, HOLDS, held)

@@ -51,7 +51,7 @@ def claim(
     """
     gang = open_gang(path) if is_gang(path) else create(path, shape, command)
     if not new:
-        _admit(gang, shape, () if takes else _changes(gang, present_command(command)))
+        _admit(gang, shape, command, takes=takes)
     lock = RunLock.acquire(gang.lock, own_record())
     if not new or not any(member.exists() for member in gang.members):
         return gang, lock
@@ -63,21 +63,16 @@ def claim(
 def joined(path: Path, shape: Shape, command: Sequence[str], *, takes: bool) -> GangFolder:
     """The folder of a cluster whose members are started one by one, each by itself.
 
-    The first of them makes it; no one holds its lock.
-
-    Raises:
-        ShapeChanged: it has other members.
-        CommandChanged: it is another command's.
-        RunFolderInvalid: something else is there.
-        RunFolderUnwritable: the disk refused.
+    The first of them makes it; no one holds its lock.  Raises as `claim`, but for `RunInUse`.
     """
     with alone(path.parent):
         gang = open_gang(path) if is_gang(path) else create(path, shape, command)
-    _admit(gang, shape, () if takes else _changes(gang, present_command(command)))
+    _admit(gang, shape, command, takes=takes)
     return gang
 
 
-def _admit(gang: GangFolder, shape: Shape, changed: Sequence[Difference]) -> None:
+def _admit(gang: GangFolder, shape: Shape, command: Sequence[str], *, takes: bool) -> None:
+    changed = () if takes else _changes(gang, present_command(command))
     if gang.shape != shape:
         raise ShapeChanged(
             f"{gang.path} holds a launch of {gang.shape}, and this is one of {shape}: what is saved"

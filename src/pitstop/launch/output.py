@@ -11,34 +11,13 @@ from pitstop.supervisor.terminal.output import OutputPipes, our_channels
 from pitstop.supervisor.terminal.own_words import PREFIX
 from pitstop.supervisor.terminal.screen import write_all
 
-_READ_BYTES = 1 << 16
 _LONGEST_LINE_BYTES = 1 << 20
 _OVERWRITES = re.compile(rb"\r(?=[^\r\n])")
 
 
 def prefixed(prefix: bytes, line: bytes) -> bytes:
     """The line behind the prefix, which stays where a progress bar writes over its line."""
-    return prefix + _OVERWRITES.sub(b"\r" + prefix, line) + b"\n"
-
-
-class Lines:
-    """Cuts what is read into whole lines."""
-
-    def __init__(self) -> None:
-        self._rest = bytearray()
-
-    def cut(self, data: bytes) -> list[bytes]:
-        """The lines that `data` completes; one that never ends comes in parts."""
-        self._rest += data
-        *whole, rest = bytes(self._rest).split(b"\n") if b"\n" in data else [bytes(self._rest)]
-        if len(rest) > _LONGEST_LINE_BYTES:
-            whole, rest = [*whole, rest], b""
-        self._rest = bytearray(rest)
-        return whole
-
-    def end(self) -> list[bytes]:
-        rest, self._rest = bytes(self._rest), bytearray()
-        return [rest] if rest else []
+    return prefix + _OVERWRITES.sub(b"\r" + prefix, line.removesuffix(b"\n")) + b"\n"
 
 
 class Terminal:
@@ -75,12 +54,7 @@ class MemberOutput(OutputPipes):
             self._add(channel, sink, thread)
 
     def _copy(self, source: int, target: int) -> None:
-        lines = Lines()
-        while data := os.read(source, _READ_BYTES):
-            self._pass_on(target, lines.cut(data))
-        self._pass_on(target, lines.end())
-        os.close(source)
-
-    def _pass_on(self, target: int, lines: list[bytes]) -> None:
-        if lines:
-            self._terminal.write(target, b"".join(prefixed(self._prefix, each) for each in lines))
+        with os.fdopen(source, "rb") as pipe:
+            # A line that never ends comes in parts.
+            while line := pipe.readline(_LONGEST_LINE_BYTES):
+                self._terminal.write(target, prefixed(self._prefix, line))

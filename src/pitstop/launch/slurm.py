@@ -57,8 +57,7 @@ class SlurmTask:
     def variables(self, hosts: Sequence[str]) -> dict[str, str]:
         """The variables that make this task a worker; `hosts` are the names of its nodes.
 
-        Raises:
-            UserError: its tasks are not numbered node by node.
+        Raises `UserError` where tasks are not numbered node by node.
         """
         nodes = [node for node, count in enumerate(self.tasks_on) for _ in range(count)]
         if len(hosts) != len(self.tasks_on) or nodes[self.index] != self.node:
@@ -69,18 +68,13 @@ class SlurmTask:
             )
         first = _FIRST_PORT + _PORTS_OF_A_JOB * (self.job % _JOBS)
         # Neighbours have different ports, also where two nodes are one machine.
-        workers = [
-            f"{hosts[node]}:{first + index % _PORTS_OF_A_JOB}" for index, node in enumerate(nodes)
-        ]
+        ports = (first + index % _PORTS_OF_A_JOB for index in range(len(nodes)))
+        workers = [f"{hosts[node]}:{port}" for node, port in zip(nodes, ports, strict=True)]
         return {spec.VARIABLE: config({_WORKER: workers}, _WORKER, self.index)}
 
 
 def task_of(environment: Mapping[str, str]) -> SlurmTask:
-    """The task that this process is.
-
-    Raises:
-        NotInSlurm: it is none.
-    """
+    """The task that this process is, else `NotInSlurm`."""
     try:
         task = SlurmTask(
             index=int(environment["SLURM_PROCID"]),
@@ -109,11 +103,7 @@ def _counts(text: str) -> tuple[int, ...]:
 
 
 def host_names(nodes: str) -> tuple[str, ...]:
-    """The names of the nodes, one by one.
-
-    Raises:
-        EnvironmentFault: Slurm does not tell them.
-    """
+    """The names of the nodes, one by one; `EnvironmentFault` where Slurm does not tell them."""
     words = ["scontrol", "show", "hostnames", nodes]
     try:
         shown = subprocess.run(

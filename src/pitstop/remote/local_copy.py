@@ -9,9 +9,9 @@ from pathlib import Path
 from xxhash import xxh3_64_hexdigest
 
 from pitstop.record import record
-from pitstop.remote.layout import file_keys
+from pitstop.remote.layout import file_keys, manifest_key
 from pitstop.remote.plan import LocalCheckpoint, LocalFile
-from pitstop.store.catalog import Catalog, CheckpointEntry
+from pitstop.store.catalog import Catalog
 from pitstop.store.manifest import MANIFEST_FILE, Manifest
 from pitstop.store.run_folder import ATTEMPTS_DIR, CHECKPOINTS_DIR, JOURNAL_FILE
 
@@ -27,8 +27,7 @@ class LocalRecord:
 
 def read_checkpoints(run_dir: Path) -> tuple[LocalCheckpoint, ...]:
     """The committed checkpoints, newest first, without those that vanish meanwhile."""
-    entries = Catalog(run_dir / CHECKPOINTS_DIR).entries()
-    return tuple(_present(entries))
+    return tuple(_present(run_dir / CHECKPOINTS_DIR))
 
 
 def read_manifests(run_dir: Path) -> tuple[Manifest, ...]:
@@ -54,8 +53,8 @@ def _record(run_dir: Path, path: Path) -> LocalRecord | None:
     return LocalRecord(path, key, found.st_size) if stat.S_ISREG(found.st_mode) else None
 
 
-def _present(entries: tuple[CheckpointEntry, ...]) -> Iterator[LocalCheckpoint]:
-    for entry in entries:
+def _present(folder: Path) -> Iterator[LocalCheckpoint]:
+    for entry in Catalog(folder).entries():
         if entry.manifest is None:
             continue
         try:
@@ -65,13 +64,13 @@ def _present(entries: tuple[CheckpointEntry, ...]) -> Iterator[LocalCheckpoint]:
 
 
 def _described(path: Path, manifest: Manifest) -> LocalCheckpoint:
+    data = (path / MANIFEST_FILE).read_bytes()
     keys = file_keys(path.name, manifest)
     return LocalCheckpoint(
         name=path.name,
-        sequence=manifest.sequence,
         step=manifest.info.step,
-        digest=xxh3_64_hexdigest((path / MANIFEST_FILE).read_bytes()),
-        manifest=path / MANIFEST_FILE,
+        key=manifest_key(path.name),
+        manifest=LocalFile(path / MANIFEST_FILE, len(data), xxh3_64_hexdigest(data)),
         files={key: _stamped(path / file) for file, key in keys.items()},
     )
 

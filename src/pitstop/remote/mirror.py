@@ -10,16 +10,8 @@ from pathlib import Path
 from pitstop.events import CheckpointUploaded, Event
 from pitstop.remote import plan
 from pitstop.remote.fault import StorageFault
-from pitstop.remote.layout import manifest_key
 from pitstop.remote.local_copy import LocalRecord, read_checkpoints, read_records
-from pitstop.remote.plan import (
-    Action,
-    PutFile,
-    PutManifest,
-    RemoteState,
-    RemoveFile,
-    RemoveManifest,
-)
+from pitstop.remote.plan import Action, LocalCheckpoint, Put, RemoteState
 from pitstop.remote.remote_copy import read_manifests, state_of
 from pitstop.remote.storage import LocalFileGone, Storage
 from pitstop.store.disk_fault import explained
@@ -67,10 +59,10 @@ class Mirror:
 
     def missing(self) -> list[str]:
         """Names of checkpoints, and paths of files, that the mirror lacks; else `StorageFault`."""
-        remote = self._remote or RemoteState({}, {})
         with self._local_faults_explained():
-            actions = plan.plan(read_checkpoints(self._run_dir), remote)
-            names = [each.checkpoint.name for each in actions if isinstance(each, PutManifest)]
+            actions = plan.plan(read_checkpoints(self._run_dir), self._remote or {})
+            puts = [each for each in actions if isinstance(each, Put)]
+            names = [each.checkpoint.name for each in puts if each.checkpoint]
             return names + [record.key for record in self._late_records()]
 
     def _local_faults_explained(self) -> contextlib.AbstractContextManager[None]:
@@ -106,16 +98,12 @@ class Mirror:
         return True
 
     def _take(self, action: Action) -> None:
-        match action:
-            case PutFile(key, file):
-                self._send(file.path, key)
-            case PutManifest(checkpoint):
-                self._send(checkpoint.manifest, manifest_key(checkpoint.name))
-                self._tell(checkpoint)
-            case RemoveManifest(name):
-                self._storage.remove(manifest_key(name))
-            case RemoveFile(key):
-                self._storage.remove(key)
+        if not isinstance(action, Put):
+            self._storage.remove(action.key)
+            return
+        self._send(action.file.path, action.key)
+        if action.checkpoint:
+            self._tell(action.checkpoint)
 
     def _send(self, path: Path, key: str) -> None:
         # The size from before: what is appended meanwhile is sent the next time.
@@ -127,7 +115,7 @@ class Mirror:
         self._sizes[key] = size_bytes
         self._sent_bytes += size_bytes
 
-    def _tell(self, checkpoint: plan.LocalCheckpoint) -> None:
+    def _tell(self, checkpoint: LocalCheckpoint) -> None:
         now = time.monotonic()
         seconds = now - self._began_seconds
         self._report(

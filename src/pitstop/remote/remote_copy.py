@@ -9,7 +9,7 @@ from xxhash import xxh3_64_hexdigest
 from pitstop.errors import RunFolderInvalid
 from pitstop.record import record
 from pitstop.remote.layout import checkpoint_of, file_keys, is_checkpoint_file, manifest_key
-from pitstop.remote.plan import LocalCheckpoint, RemoteCheckpoint, RemoteState
+from pitstop.remote.plan import LocalCheckpoint, RemoteObject, RemoteState
 from pitstop.remote.storage import Storage
 from pitstop.store.manifest import Manifest
 from pitstop.store.manifest import decode as decode_manifest
@@ -61,21 +61,20 @@ def state_of(
     A file is known to be the local one when a manifest that both sides have
     refers to it, and its size is right.
     """
-    checkpoints = {each.name: _described(each) for each in manifests}
-    files = {key: "" for key in sizes if is_checkpoint_file(key)}
+    found = {key: RemoteObject("") for key in sizes if is_checkpoint_file(key)}
+    found |= {manifest_key(each.name): _described(each) for each in manifests}
     for checkpoint in local:
-        there = checkpoints.get(checkpoint.name)
-        if there is None or there.digest != checkpoint.digest:
-            continue
+        there = found.get(checkpoint.key)
         for key, file in checkpoint.files.items():
-            if sizes.get(key) == file.size_bytes:
-                files[key] = file.stamp
-    return RemoteState(checkpoints, files)
+            alike = there is not None and there.stamp == checkpoint.manifest.stamp
+            if alike and sizes.get(key) == file.size_bytes:
+                found[key] = RemoteObject(file.stamp)
+    return found
 
 
-def _described(stored: StoredManifest) -> RemoteCheckpoint:
+def _described(stored: StoredManifest) -> RemoteObject:
     keys = file_keys(stored.name, stored.manifest).values() if stored.manifest else ()
-    return RemoteCheckpoint(xxh3_64_hexdigest(stored.data), frozenset(keys))
+    return RemoteObject(xxh3_64_hexdigest(stored.data), frozenset(keys))
 
 
 def _read_manifest(storage: Storage, name: str) -> StoredManifest:
