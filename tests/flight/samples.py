@@ -49,7 +49,6 @@ TRAINER = ProcessSample(
     rss_bytes=2_000_000_000,
     peak_rss_bytes=2_100_000_000,
     private_bytes=1_500_000_000,
-    pss_bytes=1_900_000_000,
     cpu_seconds=50.0,
     threads=40,
     open_files=30,

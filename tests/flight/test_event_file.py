@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,15 +27,10 @@ def test_a_record_is_a_tfrecord() -> None:
     assert struct.unpack("<I", data[17:]) == (masked(b"hello"),)
 
 
-@given(st.integers(0, 2**63 - 1), st.binary(max_size=300), st.floats(width=32))
-def test_whole_numbers_are_found_among_other_fields(value: int, data: bytes, number: float) -> None:
-    message = (
-        event_file.double(1, number)
-        + event_file.message(5, data)
-        + event_file.real(3, number)
-        + event_file.integer(2, value)
-    )
-    assert event_file.integers(message) == {2: value}
+@given(st.integers(0, 2**63 - 1))
+def test_the_step_of_an_event(tmp_path_factory: pytest.TempPathFactory, step: int) -> None:
+    path = written(tmp_path_factory.mktemp("events"), step)
+    assert [step_of(event) for _, event in records(path.read_bytes())] == [0, step]
 
 
 def test_a_number_too_large_for_32_bits_is_infinite() -> None:

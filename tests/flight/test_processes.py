@@ -30,7 +30,6 @@ def test_this_process() -> None:
     assert found.open_files is not None
     assert abs(found.open_files - other.num_fds()) <= 2
     assert found.open_files_limit == other.rlimit(psutil.RLIMIT_NOFILE)[0]
-    assert found.minor_faults > 0
 
 
 def test_memory_that_is_held_is_private() -> None:
@@ -42,19 +41,10 @@ def test_memory_that_is_held_is_private() -> None:
     assert after.private_bytes - before.private_bytes > len(held) // 2
 
 
-def test_a_share_of_shared_pages() -> None:
-    share = processes.pss_bytes(os.getpid())
-    found = processes.read(os.getpid(), "trainer")
-    assert found is not None
-    assert share is not None
-    assert 0 < share <= found.rss_bytes + (16 << 20)
-
-
 def test_a_process_that_is_gone() -> None:
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()
     assert processes.read(child.pid, "child") is None
-    assert processes.pss_bytes(child.pid) is None
     assert processes.descendants([child.pid]) == []
 
 

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_WIDTHS = {_FIXED64: 8, _FIXED32: 4}
 _POLYNOMIAL = 0x82F63B78
 _MASK = 0xA282EAD8
 SCALARS, REPORTS = "pitstop", "pitstop-why"
@@ -29,6 +28,8 @@ _TAG, _SIMPLE_VALUE, _TENSOR, _METADATA = 1, 2, 8, 9
 _DTYPE, _SHAPE, _STRING = 1, 2, 8
 _PLUGIN_DATA, _PLUGIN_NAME = 1, 1
 _DT_STRING = 7
+_TIME_BYTES = 9
+"""Of the first field of an event of ours: a key, and a double."""
 
 
 def integer(field: int, value: int) -> bytes:
@@ -57,23 +58,6 @@ def text(field: int, value: str) -> bytes:
     return message(field, value.encode())
 
 
-def integers(data: bytes) -> dict[int, int]:
-    """The whole numbers of a message by their fields; other fields are passed over."""
-    found: dict[int, int] = {}
-    at = 0
-    while at < len(data):
-        key, at = _read_varint(data, at)
-        kind = key & 7
-        if kind == _VARINT:
-            found[key >> 3], at = _read_varint(data, at)
-        elif kind == _BYTES:
-            length, at = _read_varint(data, at)
-            at += length
-        else:
-            at += _WIDTHS[kind]
-    return found
-
-
 def _varint(value: int) -> bytes:
     parts = bytearray()
     while value > 0x7F:
@@ -81,15 +65,6 @@ def _varint(value: int) -> bytes:
         value >>= 7
     parts.append(value)
     return bytes(parts)
-
-
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while data[at] & 0x80:
-        value |= (data[at] & 0x7F) << shift
-        shift += 7
-        at += 1
-    return value | data[at] << shift, at + 1
 
 
 def _entry(byte: int) -> int:
@@ -137,11 +112,8 @@ class EventFile:
 
     def text(self, step: int, time_seconds: float, tag: str, markdown: str) -> None:
         """Writes a text, which TensorBoard shows as Markdown."""
-        plugin = text(_PLUGIN_NAME, "text")
-        metadata = message(_PLUGIN_DATA, plugin)
-        tensor = (
-            integer(_DTYPE, _DT_STRING) + message(_SHAPE, b"") + message(_STRING, markdown.encode())
-        )
+        metadata = message(_PLUGIN_DATA, text(_PLUGIN_NAME, "text"))
+        tensor = integer(_DTYPE, _DT_STRING) + message(_SHAPE, b"") + text(_STRING, markdown)
         value = text(_TAG, tag) + message(_METADATA, metadata) + message(_TENSOR, tensor)
         self._summary(step, time_seconds, (value,))
 
@@ -176,8 +148,15 @@ def records(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def step_of(event: bytes) -> int:
-    """The step of an event of ours; 0 for the first record, which has none."""
-    return integers(event).get(_STEP, 0)
+    """The step of an event of ours, behind its time; 0 for the first record, which has none."""
+    if event[_TIME_BYTES] != _STEP << 3 | _VARINT:
+        return 0
+    step = 0
+    for place, byte in enumerate(event[_TIME_BYTES + 1 :]):
+        step |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            break
+    return step
 
 
 def cut_behind(path: Path, step: int) -> None:

@@ -15,9 +15,6 @@ from pitstop.machine.cgroup import MemoryCgroup
 from pitstop.machine.kernel_file import read_number, read_text, table
 
 _AVERAGE = re.compile(r"^(some|full) avg10=([0-9.]+)", re.MULTILINE)
-_LOOPBACK = "lo"
-_RECEIVED, _SENT = 0, 8
-"""Columns of /proc/net/dev."""
 
 
 class HostReader:
@@ -39,19 +36,14 @@ class HostReader:
         memory = table(read_text(self._root / "proc/meminfo"), ":")
         available = _kibibytes(memory, "MemAvailable")
         left = cgroup.left_bytes(self._memory) if self._memory else None
-        load = read_text(self._root / "proc/loadavg").split()
         kills = table(read_text(self._root / "proc/vmstat")).get("oom_kill")
-        received, sent = _network(read_text(self._root / "proc/self/net/dev"))
         return HostSample(
             total_bytes=_kibibytes(memory, "MemTotal"),
             available_bytes=available,
             left_bytes=min((each for each in (available, left) if each is not None), default=None),
             swap_total_bytes=_kibibytes(memory, "SwapTotal"),
             swap_free_bytes=_kibibytes(memory, "SwapFree"),
-            load=float(load[0]) if load else None,
             oom_kills=int(kills) if kills else None,
-            received_bytes=received,
-            sent_bytes=sent,
         )
 
     def cgroup(self) -> CgroupSample | None:
@@ -101,14 +93,6 @@ class HostReader:
         if "throttled_usec" in stat:
             return int(stat["throttled_usec"]) / 1e6
         return int(stat["throttled_time"]) / 1e9 if "throttled_time" in stat else None
-
-
-def _network(text: str) -> tuple[int | None, int | None]:
-    rows = [line.partition(":") for line in text.splitlines() if ":" in line]
-    counts = [numbers.split() for name, _, numbers in rows if name.strip() != _LOOPBACK]
-    if not rows:
-        return None, None
-    return sum(int(each[_RECEIVED]) for each in counts), sum(int(each[_SENT]) for each in counts)
 
 
 def _kibibytes(fields: dict[str, str], name: str) -> int | None:

@@ -11,7 +11,7 @@ from pitstop.flight.sample import CHILD, ProcessSample
 from pitstop.machine.kernel_file import read_text, table
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-_MINOR_FAULTS, _MAJOR_FAULTS, _USER_TICKS, _SYSTEM_TICKS = 7, 9, 11, 12
+_USER_TICKS, _SYSTEM_TICKS = 11, 12
 """Indices behind the command name in /proc/PID/stat."""
 
 
@@ -38,23 +38,9 @@ def read(pid: int, role: str, proc: Path = Path("/proc")) -> ProcessSample | Non
         threads=int(status.get("Threads", 0)),
         open_files=_open_files(proc / str(pid) / "fd"),
         open_files_limit=_open_files_limit(pid),
-        voluntary_switches=int(status.get("voluntary_ctxt_switches", 0)),
-        involuntary_switches=int(status.get("nonvoluntary_ctxt_switches", 0)),
-        minor_faults=int(stat[_MINOR_FAULTS]),
-        major_faults=int(stat[_MAJOR_FAULTS]),
         read_bytes=_optional(moved, "read_bytes"),
         written_bytes=_optional(moved, "write_bytes"),
     )
-
-
-def pss_bytes(pid: int, proc: Path = Path("/proc")) -> int | None:
-    """Memory with shared pages divided among their users; None when it cannot be read.
-
-    The kernel walks all pages for it: milliseconds for each gigabyte.  It may wait for
-    the process's memory lock.
-    """
-    pages = table(read_text(proc / str(pid) / "smaps_rollup"), ":")
-    return _bytes(pages, "Pss") if "Pss" in pages else None
 
 
 def descendants(roots: Collection[int], proc: Path = Path("/proc")) -> list[int]:

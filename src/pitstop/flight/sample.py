@@ -1,6 +1,6 @@
 """One look at a run and its machine: frozen values, None where nothing could be read.
 
-Counters (processor time, faults, bytes moved) count from the start of what they belong
+Counters (processor time, bytes moved) count from the start of what they belong
 to; a rate is the difference of two samples.
 """
 
@@ -26,8 +26,6 @@ class ProcessSample:
         rss_bytes: memory that it occupies, shared pages counted in each process.
         private_bytes: anonymous and shared memory and what of it is swapped out: what
             does not go away by dropping the cache of files.
-        pss_bytes: the same as `rss_bytes` with shared pages divided among their users;
-            read seldom, because it is dear: the last one known.
         open_files: descriptors; None where they may not be counted.
     """
 
@@ -39,15 +37,10 @@ class ProcessSample:
     peak_rss_bytes: int = 0
     private_bytes: int = 0
     swap_bytes: int = 0
-    pss_bytes: int | None = None
     cpu_seconds: float = 0.0
     threads: int = 0
     open_files: int | None = None
     open_files_limit: int | None = None
-    voluntary_switches: int = 0
-    involuntary_switches: int = 0
-    minor_faults: int = 0
-    major_faults: int = 0
     read_bytes: int | None = None
     written_bytes: int | None = None
 
@@ -82,8 +75,6 @@ class HostSample:
 
     Attributes:
         left_bytes: the same for this run: less where a cgroup leaves less.
-        load: processes that ran or waited for a device, mean of one minute.
-        received_bytes: over all network devices but loopback; `sent_bytes` too.
     """
 
     total_bytes: int | None = None
@@ -91,10 +82,7 @@ class HostSample:
     left_bytes: int | None = None
     swap_total_bytes: int | None = None
     swap_free_bytes: int | None = None
-    load: float | None = None
     oom_kills: int | None = None
-    received_bytes: int | None = None
-    sent_bytes: int | None = None
 
 
 @record

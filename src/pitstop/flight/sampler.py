@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -33,7 +33,7 @@ _COST_SHARE = 0.0005
 """A reading is repeated so seldom that it takes no more than this share of the time."""
 _FAMILY_SECONDS = 5.0
 """So often it is looked for new processes."""
-_DISK_SECONDS, _GPU_SECONDS, _PSS_SECONDS = 1.0, 1.0, 60.0
+_DISK_SECONDS, _GPU_SECONDS = 1.0, 1.0
 _UNANSWERED_SECONDS = 5.0
 NO_CGROUP = "the memory cgroup of the training"
 NO_PRESSURE = "stalls (/proc/pressure)"
@@ -126,19 +126,17 @@ class Sampler:
         self._disk_reader = DiskReader(places, lambda: process_roles().trainer_pid, root)
         no_disk: list[DiskSample] = []
         no_gpu: list[GpuSample] = []
-        no_pss: dict[int, int] = {}
         self._disks = Watcher("pitstop-disks", self._disk_reader.read, no_disk, _DISK_SECONDS)
         self._gpus = Watcher("pitstop-gpus", self._gpu_reader(), no_gpu, _GPU_SECONDS)
-        self._pss = Watcher("pitstop-pss", self._read_pss, no_pss, _PSS_SECONDS)
 
     def start(self) -> None:
-        for watcher in (self._disks, self._gpus, self._pss):
-            watcher.start()
+        self._disks.start()
+        self._gpus.start()
 
     def close(self) -> None:
         """Ends them, or leaves them behind where they do not answer."""
-        for watcher in (self._disks, self._gpus, self._pss):
-            watcher.close()
+        self._disks.close()
+        self._gpus.close()
 
     def take(self, metrics: TrainerMetrics) -> Sample:
         now, process_roles = time.monotonic(), self._process_roles()
@@ -172,13 +170,8 @@ class Sampler:
             self._roles = processes.roles(process_roles.roles, found)
 
     def _processes(self) -> list[ProcessSample]:
-        shares = self._pss.latest
         read = (processes.read(pid, role, self._proc) for pid, role in self._roles.items())
-        return [replace(each, pss_bytes=shares.get(each.pid)) for each in read if each is not None]
-
-    def _read_pss(self) -> dict[int, int]:
-        sizes = {pid: processes.pss_bytes(pid, self._proc) for pid in list(self._roles)}
-        return {pid: size for pid, size in sizes.items() if size is not None}
+        return [each for each in read if each is not None]
 
     def _answered_disks(self) -> list[DiskSample]:
         latest = self._disks.latest

@@ -13,14 +13,13 @@ from pathlib import Path
 
 from pitstop.flight import series
 from pitstop.flight.event_file import REPORTS, SCALARS, EventFile, cut_behind
-from pitstop.flight.sample import Sample, TrainingSample
+from pitstop.flight.sample import Sample
 
 FOLDER = "pitstop"
 """In the log folder of the script's TensorBoard callback."""
 EVERY_SECONDS = 10.0
 
 _OURS = re.compile(rf"events\.out\.tfevents\.(\d+)\..+\.{SCALARS}")
-_PREFIX = "pitstop/"
 
 
 class TensorBoardWriter:
@@ -87,8 +86,8 @@ def write_report(folder: Path, step: int, time_seconds: float, markdown: str) ->
 
 def scalars(before: Sample | None, sample: Sample) -> dict[str, float]:
     """Numbers by their tags; rates need an earlier sample."""
-    found = {**dict(_levels(sample)), **dict(_rates(before, sample) if before else ())}
-    return {f"{_PREFIX}{name}": float(value) for name, value in found.items()}
+    found = [*_levels(sample), *(_rates((before, sample)) if before else ())]
+    return {f"pitstop/{name}": float(value) for name, value in found}
 
 
 def _levels(sample: Sample) -> Iterator[tuple[str, float]]:
@@ -108,20 +107,12 @@ def _levels(sample: Sample) -> Iterator[tuple[str, float]]:
         yield f"gpu{gpu.index}/memory_mb", (gpu.used_bytes or 0) / 1e6
         yield f"gpu{gpu.index}/utilization", gpu.utilization or 0.0
     if sample.training is not None:
-        yield from _life(sample.training)
+        for name in ("checkpoint_step", "snapshot_step", "learning_rate"):
+            if (value := getattr(sample.training, name)) is not None:
+                yield name, value
 
 
-def _life(training: TrainingSample) -> Iterator[tuple[str, float]]:
-    if training.checkpoint_step is not None:
-        yield "checkpoint_step", training.checkpoint_step
-    if training.snapshot_step is not None:
-        yield "snapshot_step", training.snapshot_step
-    if training.learning_rate is not None:
-        yield "learning_rate", training.learning_rate
-
-
-def _rates(before: Sample, sample: Sample) -> Iterator[tuple[str, float]]:
-    pair = (before, sample)
+def _rates(pair: tuple[Sample, Sample]) -> Iterator[tuple[str, float]]:
     for name, found in (
         ("steps_per_second", series.step_rate(pair)),
         ("cpu", series.cpu_share(pair)),
