@@ -9,28 +9,28 @@ import click
 
 from pitstop import report
 from pitstop.cli.output_formats import OutputFormats, deliver, report_forms
+from pitstop.cli.quantities import Quantity
 
 _SHELL_ADDS = 128
 
 
-class SignalName(click.ParamType[str]):
+def parse_signal(text: str) -> str:
     """A signal by number or by name: 9, KILL, SIGKILL; its full name."""
+    try:
+        if text.isdigit():
+            return signal.Signals(int(text)).name
+        return signal.Signals["SIG" + text.upper().removeprefix("SIG")].name
+    except KeyError:
+        raise ValueError(f"{text} is no signal") from None
 
-    name = "signal"
 
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        try:
-            if value.isdigit():
-                return signal.Signals(int(value)).name
-            return signal.Signals["SIG" + value.upper().removeprefix("SIG")].name
-        except (KeyError, ValueError):
-            self.fail(f"{value} is no signal", param, ctx)
+_SIGNAL = Quantity("signal", parse_signal)
 
 
 @click.command()
 @click.argument("log", type=click.Path(path_type=Path))
 @click.option("--exit-code", type=click.IntRange(0, 255), help="What the shell said: echo $?.")
-@click.option("--signal", "signal_name", type=SignalName(), help="What killed it: 9, SIGKILL.")
+@click.option("--signal", "signal_name", type=_SIGNAL, help="What killed it: 9, SIGKILL.")
 @report_forms
 def diagnose(
     log: Path,

@@ -34,8 +34,7 @@ def ls(context: click.Context, folder: Path | RemotePlace, *, as_json: bool, wat
         return
     found = list(_statuses(context, folder))
     if as_json:
-        objects = [counted(status) for status in found]
-        tell_json(objects)
+        tell_json([counted(status) for status in found])
     elif found:
         print_table(found)
     else:
@@ -54,14 +53,11 @@ def _watch(context: click.Context, folder: Path | RemotePlace) -> None:
 
 def _statuses(context: click.Context, folder: Path | RemotePlace) -> Iterator[Status]:
     if isinstance(folder, Path):
-        yield from statuses_at(find_runs(folder) or _of_script(folder))
+        of_script = (run.path for run in runs_of_script(str(folder)))
+        yield from statuses_at(find_runs(folder) or list(of_script))
         return
     for place in find_remote_runs(folder):
         yield replace(status_at(fetched(context, place)), run_dir=place.url)
-
-
-def _of_script(name: Path) -> list[Path]:
-    return [run.path for run in runs_of_script(str(name))]
 
 
 def counted(status: Status) -> dict[str, JsonValue]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -19,7 +18,6 @@ def option_group(
 
     `make` is given the options' values by their names.  The help lists them in this order.
     """
-    names = tuple(inspect.signature(make).parameters)
 
     def decorate(command: _Command) -> _Command:
         @functools.wraps(command)
@@ -29,6 +27,8 @@ def option_group(
 
         for option in reversed(options):
             option(with_value)
+        # `click` collects the parameters of a command here, the last one first.
+        names = [each.name for each in vars(with_value)["__click_params__"][-len(options) :]]
         return cast(_Command, with_value)
 
     return decorate

@@ -20,24 +20,19 @@ from pitstop.remote.place import RemotePlace, is_url, parse
 _READER = "pitstop.remote.reading"
 
 
-def _runs_that_begin_with(text: str) -> list[CompletionItem]:
-    """The runs below runs/, else a folder, for a shell that completes a word."""
-    from pitstop.store.run_folder import find_runs
-    from pitstop.supervisor.runs.choice import RUNS
-
-    found = [str(run) for run in find_runs(RUNS)]
-    items = [CompletionItem(run) for run in found if run.startswith(text)]
-    return items or [CompletionItem(text, type="dir")]
-
-
 class _CompletedType(click.ParamType[Any]):
     """One whose words a shell completes."""
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """The runs that the word may become."""
-        return _runs_that_begin_with(incomplete)
+        """The runs below runs/ that the word may become, else a folder."""
+        from pitstop.store.run_folder import find_runs
+        from pitstop.supervisor.runs.choice import RUNS
+
+        found = [str(run) for run in find_runs(RUNS)]
+        items = [CompletionItem(run) for run in found if run.startswith(incomplete)]
+        return items or [CompletionItem(incomplete, type="dir")]
 
 
 class RunType(_CompletedType, click.Path):
@@ -56,20 +51,6 @@ class PlaceType(_CompletedType):
 
 PLACE = PlaceType()
 RUN = RunType(path_type=Path)
-
-
-def local_and_mirror(place: Path | RemotePlace | None, local_dir: Path | None) -> tuple[Path, str]:
-    """The folder that a run works in, and the URL of its mirror or empty.
-
-    Raises `UserError` for a folder beside the one that is named.
-    """
-    if isinstance(place, RemotePlace):
-        return local_dir or place.working_copy, place.url
-    if local_dir is not None or place is None:
-        raise UserError(
-            "--local-dir is for a run whose --run-dir is a URL.", "Name the folder with --run-dir."
-        )
-    return place, ""
 
 
 def folder_of_slurm_task(

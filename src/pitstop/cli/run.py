@@ -8,7 +8,7 @@ import click
 
 from pitstop.cli import late_reports
 from pitstop.cli.grouped_command import GroupedCommand
-from pitstop.cli.places import PLACE, folder_of_slurm_task, local_and_mirror
+from pitstop.cli.places import PLACE, folder_of_slurm_task
 from pitstop.cli.quantities import CONDITION, SECONDS
 from pitstop.cli.run_options import (
     Retention,
@@ -18,6 +18,7 @@ from pitstop.cli.run_options import (
     supervision_options,
     training_options,
 )
+from pitstop.errors import UserError
 from pitstop.link.settings import Settings
 from pitstop.remote.place import RemotePlace
 from pitstop.store.retention import RetentionPolicy
@@ -191,8 +192,15 @@ def _place(
     command: tuple[str, ...],
     settings: Settings,
 ) -> tuple[Path, str]:
-    if run_dir is not None or local_dir is not None:
-        return local_and_mirror(run_dir, local_dir)
+    """The folder that the run works in, and the URL of its mirror or empty."""
+    if isinstance(run_dir, RemotePlace):
+        return local_dir or run_dir.working_copy, run_dir.url
+    if local_dir is not None:
+        raise UserError(
+            "--local-dir is for a run whose --run-dir is a URL.", "Name the folder with --run-dir."
+        )
+    if run_dir is not None:
+        return run_dir, ""
     choice = choose(command, takes=bool(settings.take))
     say(choice.line)
     return choice.path, ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -29,35 +30,13 @@ from pitstop.supervisor.stops.signals import SignalActions
 from pitstop.supervisor.stops.stop_policy import PREEMPTION_CHOICES, StopPolicy
 
 
-def _settings(
-    *,
-    start_from: Path | None,
-    every: Interval,
-    overhead: float,
-    on_stop: str,
-    snapshot_memory: int,
-    input_mode: str,
-    flight: float,
-    halt_at_step: int,
-    die_at_step: int,
-    take: tuple[str, ...],
-    force: bool,
-    deterministic: bool,
-) -> Settings:
+def _settings(*, every: Interval, on_stop: str, weights: Path | None, **members: Any) -> Settings:
     return Settings(
-        overhead=overhead,
         every_steps=every.steps,
         every_seconds=every.seconds,
-        snapshot_memory_bytes=snapshot_memory,
-        input_mode=input_mode,
-        take=take,
-        force=force,
-        deterministic=deterministic,
-        halt_at_step=halt_at_step,
-        die_at_step=die_at_step,
         stop_returns=on_stop == "return",
-        flight_seconds=flight,
-        start_from=str(identify(start_from.resolve()).path) if start_from else "",
+        start_from=str(identify(weights.resolve()).path) if weights else "",
+        **members,
     )
 
 
@@ -66,7 +45,7 @@ training_options = option_group(
     _settings,
     click.option(
         "--from",
-        "start_from",
+        "weights",
         type=click.Path(path_type=Path),
         help="Begin a new run with saved weights: .keras, .weights.h5, .safetensors, a SavedModel, "
         "or a checkpoint of TensorFlow.",
@@ -106,6 +85,7 @@ training_options = option_group(
     ),
     click.option(
         "--snapshot-memory",
+        "snapshot_memory_bytes",
         type=BYTES,
         default=0,
         help="The most memory that snapshots may take: 2GB.  [default: half of what is free]",
@@ -120,6 +100,7 @@ training_options = option_group(
     ),
     click.option(
         "--flight",
+        "flight_seconds",
         type=FLIGHT,
         default=Settings.flight_seconds,
         help="How often the flight recorder notes memory, processors, disks and the input, or "

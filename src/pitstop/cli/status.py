@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from pitstop.cli.chosen_run import find_run
+from pitstop.cli.chosen_run import begun, find_gang, find_run
 from pitstop.cli.echo import tell, tell_json
-from pitstop.cli.gangs import find_gang, statuses, statuses_json
 from pitstop.cli.ls import counted, print_table
 from pitstop.cli.places import PLACE, fetched
 from pitstop.durations import duration
 from pitstop.remote.place import RemotePlace
+from pitstop.store.gang_folder import GangFolder, task_name
 from pitstop.store.run_folder import find_runs, open_existing
 from pitstop.supervisor.control.live_run import status_of, statuses_at
 from pitstop.supervisor.records.notices import level_text
@@ -31,9 +31,8 @@ def status(context: click.Context, run: Path | RemotePlace | None, *, as_json: b
 
     Without RUN: the only run under runs/, or all of them.
     """
-    gang = None if isinstance(run, RemotePlace) else find_gang(run)
-    if gang is not None:
-        tell_json(statuses_json(gang)) if as_json else print_table(statuses(gang))
+    if (gang := find_gang(run)) is not None:
+        _show_members(gang, as_json=as_json)
         return
     found = [] if run is not None else find_runs(RUNS)
     if len(found) > 1 and not as_json:
@@ -44,6 +43,17 @@ def status(context: click.Context, run: Path | RemotePlace | None, *, as_json: b
         tell_json(counted(now))
     else:
         tell("\n".join(f"{name:<12}{text}" for name, text in describe(now) if text))
+
+
+def _show_members(gang: GangFolder, *, as_json: bool) -> None:
+    there = [folder.path for folder in begun(gang)]
+    found = {path: Status(state="not started", run_dir=str(path)) for path in gang.members}
+    found |= zip(there, statuses_at(there), strict=True)
+    if as_json:
+        rows = [{"task": task_name(path), **counted(each)} for path, each in found.items()]
+        tell_json({"members": rows})
+    else:
+        print_table(list(found.values()))
 
 
 def _status(context: click.Context, run: Path | RemotePlace | None) -> Status:

@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from pitstop import report
-from pitstop.cli.chosen_run import find_run
-from pitstop.cli.gangs import begun, find_gang
+from pitstop.cli.chosen_run import begun, find_gang, find_run
 from pitstop.cli.output_formats import OutputFormats, deliver, deliver_gang, report_forms
 from pitstop.cli.places import PLACE, fetched
 from pitstop.errors import RunNotFound
@@ -41,8 +40,7 @@ def why(
     RUN is a folder, or the URL of a mirror.  Of a launch: why the member that
     failed first did, and who failed for it.
     """
-    gang = None if isinstance(run, RemotePlace) else find_gang(run)
-    if gang is not None:
+    if (gang := find_gang(run)) is not None:
         deliver_gang(*_report_on_all(gang, attempt), forms)
     else:
         deliver(*_report(context, run, attempt), forms)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from pathlib import Path
 
 from pitstop.errors import CheckpointCorrupt, EnvironmentFault, RunFolderUnwritable
@@ -35,6 +36,11 @@ class CheckpointEntry:
     manifest: Manifest | None
     problem: str = ""
 
+    @property
+    def sequence(self) -> int:
+        """The checkpoint's number in the run, 0 where it is not known."""
+        return self.manifest.sequence if self.manifest else 0
+
 
 _Identity = tuple[int, int, int] | None
 """Of a manifest: inode, bytes, time of its last change in nanoseconds; None where there is none."""
@@ -59,8 +65,8 @@ class Catalog:
         """
         names = sorted((name for name in self._names() if is_checkpoint(name)), reverse=True)
         self._read = {name: self._entry(name) for name in names}
-        found = [entry for _, entry in self._read.values()]
-        return tuple(sorted(found, key=_newest_first))
+        found = (entry for _, entry in self._read.values())
+        return tuple(sorted(found, key=lambda each: -each.sequence if each.manifest else -math.inf))
 
     def _entry(self, name: str) -> tuple[_Identity, CheckpointEntry]:
         """An entry, which is read again only if its manifest is another file or was changed."""
@@ -73,7 +79,7 @@ class Catalog:
 
     def next_sequence(self) -> int:
         """The sequence number for the next checkpoint; the first is 1."""
-        return 1 + max((_sequence(entry) or 0 for entry in self.entries()), default=0)
+        return 1 + max((entry.sequence for entry in self.entries()), default=0)
 
     def verify(self, entry: CheckpointEntry) -> Manifest:
         """Reads every byte of a checkpoint; its manifest when all is good.
@@ -113,7 +119,7 @@ class Catalog:
         gone = [
             entry.path
             for entry in entries
-            if _sequence(entry) in expired and entry.path.name != kept
+            if entry.manifest and entry.sequence in expired and entry.path.name != kept
         ]
         for path in gone:
             self._remove(path)
@@ -163,12 +169,3 @@ def _read_entry(path: Path) -> CheckpointEntry:
         return CheckpointEntry(path, None, error.reason)
     except ValueError as error:
         return CheckpointEntry(path, None, f"{MANIFEST_FILE} is unreadable, {error}")
-
-
-def _sequence(entry: CheckpointEntry) -> int | None:
-    return entry.manifest.sequence if entry.manifest else None
-
-
-def _newest_first(entry: CheckpointEntry) -> tuple[bool, int]:
-    sequence = _sequence(entry)
-    return (sequence is not None, -(sequence or 0))

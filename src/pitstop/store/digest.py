@@ -9,7 +9,7 @@ seed 0.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from xxhash import xxh3_64, xxh3_64_digest, xxh3_64_hexdigest
 
@@ -61,52 +61,32 @@ class ChunkHasher:
         self._open_bytes = 0
 
 
-class StreamSplitter:
-    """Cuts a stream of bytes into tensors that follow one another without holes."""
+class StreamHasher:
+    """Chunk digests of tensors whose bytes follow one another without holes."""
 
     def __init__(self, sizes_bytes: Iterable[tuple[str, int]]) -> None:
         self._sizes = iter(sizes_bytes)
-        self._name, self._left_bytes = "", 0
-        self._done = not self._advance()
-
-    def split(self, data: memoryview) -> Iterator[tuple[str, memoryview, bool]]:
-        """Each tensor that the next bytes belong to: name, its bytes, whether it ends here.
-
-        Tensors without bytes come when their turn is reached, at the latest with the call
-        `split(b"")` behind the last byte.  More bytes than tensors are a `ValueError`.
-        """
-        while not self._done and (data or not self._left_bytes):
-            part, data = data[: self._left_bytes], data[self._left_bytes :]
-            self._left_bytes -= len(part)
-            ends = self._left_bytes == 0
-            yield self._name, part, ends
-            if ends:
-                self._done = not self._advance()
-        if data:
-            raise ValueError(f"{len(data)} bytes belong to no tensor")
-
-    def _advance(self) -> bool:
-        following = next(self._sizes, None)
-        if following is not None:
-            self._name, self._left_bytes = following
-        return following is not None
-
-
-class StreamHasher:
-    """Chunk digests of tensors whose bytes follow one another."""
-
-    def __init__(self, sizes_bytes: Iterable[tuple[str, int]]) -> None:
-        self._splitter = StreamSplitter(sizes_bytes)
         self._hasher = ChunkHasher()
+        self._present = next(self._sizes, None)
         self.chunks: dict[str, bytes] = {}
 
     def update(self, data: memoryview) -> list[str]:
-        """Takes the next bytes; the tensors that are complete now, whose digests `chunks` holds."""
+        """Takes the next bytes; the tensors that are complete now, whose digests `chunks` holds.
+
+        Tensors without bytes are complete when their turn is reached, at the latest with the call
+        `update(b"")` behind the last byte.  More bytes than tensors are a `ValueError`.
+        """
         complete = []
-        for name, part, ends in self._splitter.split(data):
+        while self._present is not None and (data or not self._present[1]):
+            name, left_bytes = self._present
+            part, data = data[:left_bytes], data[left_bytes:]
             self._hasher.update(part)
-            if ends:
+            self._present = (name, left_bytes - len(part))
+            if len(part) == left_bytes:
                 self.chunks[name] = self._hasher.finish()
                 self._hasher = ChunkHasher()
+                self._present = next(self._sizes, None)
                 complete.append(name)
+        if data:
+            raise ValueError(f"{len(data)} bytes belong to no tensor")
         return complete

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
@@ -135,7 +136,7 @@ def plan_increment(
     """
     found = {place.spec.name: tuple(_segments(place, chunks, ledger)) for place in image.placements}
     worthy = _worthy_files(found.values(), ledger.files)
-    segments = {name: tuple(_tidied(each, worthy)) for name, each in found.items()}
+    segments = {name: _tidied(each, worthy) for name, each in found.items()}
     pieces = {
         place.spec.name: tuple(_pieces(place, segments[place.spec.name]))
         for place in image.placements
@@ -176,17 +177,15 @@ def _segments(
 
 def _runs(new: bytes, old: bytes, size_bytes: int) -> Iterator[tuple[int, int, bool]]:
     """Runs of chunks that are all equal or all different: start, end, whether equal."""
-    if new == old:
-        yield 0, size_bytes, True
-        return
-    start, same = 0, new[:DIGEST_BYTES] == old[:DIGEST_BYTES]
-    for at in range(DIGEST_BYTES, len(new), DIGEST_BYTES):
-        equal = new[at : at + DIGEST_BYTES] == old[at : at + DIGEST_BYTES]
-        if equal != same:
-            border = at // DIGEST_BYTES * CHUNK_BYTES
-            yield start, border, same
-            start, same = border, equal
-    yield start, size_bytes, same
+    places = range(0, len(new), DIGEST_BYTES)
+    start = 0
+    for same, run in groupby(
+        places, lambda at: new[at : at + DIGEST_BYTES] == old[at : at + DIGEST_BYTES]
+    ):
+        *_, last = run
+        end = min((last // DIGEST_BYTES + 1) * CHUNK_BYTES, size_bytes)
+        yield start, end, same
+        start = end
 
 
 def _kept(parts: Iterable[Part], start: int, end: int) -> Iterator[_Segment]:
@@ -214,21 +213,17 @@ def _worthy_files(
     )
 
 
-def _tidied(segments: Iterable[_Segment], worthy: frozenset[str]) -> Iterator[_Segment]:
+def _tidied(segments: tuple[_Segment, ...], worthy: frozenset[str]) -> tuple[_Segment, ...]:
     """The same bytes, without references that are not worth it, and neighbours joined."""
-    last: _Segment | None = None
-    each = list(segments)
-    for segment in each:
-        small = segment.size_bytes < LEAST_KEPT_BYTES and len(each) > 1
+    found: list[_Segment] = []
+    for segment in segments:
+        small = segment.size_bytes < LEAST_KEPT_BYTES and len(segments) > 1
         worth_it = segment.part and not small and segment.part.file in worthy
-        if worth_it or last is None or last.part:
-            if last is not None:
-                yield last
-            last = segment if worth_it else replace(segment, part=None)
+        if worth_it or not found or found[-1].part:
+            found.append(segment if worth_it else replace(segment, part=None))
         else:
-            last = replace(last, end_bytes=segment.end_bytes)
-    if last is not None and last.size_bytes:
-        yield last
+            found[-1] = replace(found[-1], end_bytes=segment.end_bytes)
+    return tuple(each for each in found if each.size_bytes)
 
 
 def _pieces(
@@ -257,21 +252,14 @@ def _own_parts(place: Placement) -> tuple[Part, ...]:
 _Range = TypeVar("_Range", Extent, Part)
 
 
-def joined(ranges: Iterable[_Range]) -> Iterator[_Range]:
+def joined(ranges: Iterable[_Range]) -> list[_Range]:
     """The same bytes in fewer ranges: one that begins where the last ends goes on with it."""
-    last: _Range | None = None
+    found: list[_Range] = []
     for each in ranges:
-        if last and each == replace(
-            last, offset_bytes=_end_bytes(last), size_bytes=each.size_bytes
-        ):
-            last = replace(last, size_bytes=last.size_bytes + each.size_bytes)
-            continue
-        if last:
-            yield last
-        last = each
-    if last:
-        yield last
-
-
-def _end_bytes(place: Extent | Part) -> int:
-    return place.offset_bytes + place.size_bytes
+        last = found[-1] if found else each
+        end_bytes = last.offset_bytes + last.size_bytes
+        if found and each == replace(last, offset_bytes=end_bytes, size_bytes=each.size_bytes):
+            found[-1] = replace(last, size_bytes=last.size_bytes + each.size_bytes)
+        else:
+            found.append(each)
+    return found
