@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pitstop.events import ExhaustionForecast
-from pitstop.flight.exhaustion_monitor import AttemptBeginning, ExhaustionMonitor, outlook
+from pitstop.flight.exhaustion_monitor import ExhaustionMonitor, outlook
 from pitstop.flight.sample import DiskSample, Sample
 from tests.flight.samples import CHILD, SAMPLE, TRAINER, TRAINING, at
 
@@ -119,13 +119,13 @@ def test_what_still_grows_is_there_for_a_status() -> None:
 
 def test_only_the_first_fit_has_an_end() -> None:
     """A script that trains in folds leaks from one `fit` to the next."""
-    first = outlook(TRAINING, AttemptBeginning(0, 0))
+    first = outlook(TRAINING, (0, 0))
     assert first.epoch_seconds_left == 3.0
     assert first.seconds_left == 3.0 + 8 * 4.0
-    assert outlook(replace(TRAINING, fit=1), AttemptBeginning(0, 0)).seconds_left is None
+    assert outlook(replace(TRAINING, fit=1), (0, 0)).seconds_left is None
 
 
 def test_the_first_epoch_is_that_of_the_attempt() -> None:
-    assert outlook(TRAINING, AttemptBeginning(0, 1)).first_epoch
-    assert not outlook(TRAINING, AttemptBeginning(0, 0)).first_epoch
-    assert outlook(replace(TRAINING, rate=None), AttemptBeginning(0, 1)).epoch_seconds_left is None
+    assert outlook(TRAINING, (0, 1)).first_epoch
+    assert not outlook(TRAINING, (0, 0)).first_epoch
+    assert outlook(replace(TRAINING, rate=None), (0, 1)).epoch_seconds_left is None

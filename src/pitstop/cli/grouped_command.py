@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -13,10 +13,10 @@ from pitstop.cli.echo import tell
 class GroupedCommand(click.Command):
     """A command whose options stand under headings in its help.
 
-    `topics` has the names of options by heading; the first heading is that of the common ones.
+    `topics` has the names of options by heading, in one text; the first has the common ones.
     """
 
-    def __init__(self, *arguments: Any, topics: Mapping[str, Sequence[str]], **given: Any) -> None:
+    def __init__(self, *arguments: Any, topics: Mapping[str, str], **given: Any) -> None:
         super().__init__(*arguments, **given)
         self._topics = topics
         self._shows_all = False
@@ -44,4 +44,4 @@ class GroupedCommand(click.Command):
         topics = list(self._topics.items())
         for title, names in topics if self._shows_all else topics[:1]:
             with formatter.section(title):
-                formatter.write_dl([record for name in names if (record := records[name])])
+                formatter.write_dl([record for name in names.split() if (record := records[name])])

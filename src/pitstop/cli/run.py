@@ -44,39 +44,13 @@ Exit codes:
 """
 
 TOPICS = {
-    "Common options": (
-        "--run-dir",
-        "--new",
-        "--every",
-        "--keep",
-        "--max-time",
-        "--stop-when",
-        "--restarts",
-        "--help",
-        "--help-all",
-    ),
-    "The run": (
-        "--local-dir",
-        "--cluster",
-        "--from",
-        "--take",
-        "--force",
-        "--deterministic",
-        "--input",
-        "--flight",
-        "--no-status-line",
-    ),
-    "Stops": (
-        "--on-stop",
-        "--halt-at-step",
-        "--grace",
-        "--signal",
-        "--kill-after",
-        "--preemption",
-        "--on-pressure",
-    ),
-    "Checkpoints": ("--overhead", "--snapshot-memory", "--keep-every", "--keep-best"),
-    "Failures": ("--hang-after", "--on-hang", "--on-nan", "--rollbacks"),
+    "Common options": "--run-dir --new --every --keep --max-time --stop-when --restarts --help "
+    "--help-all",
+    "The run": "--local-dir --cluster --from --take --force --deterministic --input --flight "
+    "--no-status-line",
+    "Stops": "--on-stop --halt-at-step --grace --signal --kill-after --preemption --on-pressure",
+    "Checkpoints": "--overhead --snapshot-memory --keep-every --keep-best",
+    "Failures": "--hang-after --on-hang --on-nan --rollbacks",
 }
 """The options as `--help` (the first ones) and `--help-all` show them."""
 

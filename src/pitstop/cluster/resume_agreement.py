@@ -88,15 +88,10 @@ def verified(
     return _told_all(known, GangReady(known.name, known.mark, _doubt(known)))
 
 
-def common_marks(agreement: ResumeAgreement) -> tuple[str, ...]:
-    """The states that all hold, as the leader orders them, newest first."""
-    held = [set(muster.marks) for muster in agreement.musters.values()]
-    own = agreement.musters[agreement.leader].marks
-    return tuple(mark for mark in own if all(mark in each for each in held))
-
-
 def _proposed(agreement: ResumeAgreement) -> tuple[ResumeAgreement, Words]:
-    usable = (mark for mark in common_marks(agreement) if mark not in agreement.damaged)
+    held = [set(muster.marks) for muster in agreement.musters.values()]
+    whole = set.intersection(*held) - agreement.damaged
+    usable = (mark for mark in agreement.musters[agreement.leader].marks if mark in whole)
     mark, number = next(usable, ANEW), agreement.proposal + 1
     following = replace(agreement, proposal=number, mark=mark, verified=frozenset())
     order = ResumeProposal(number, mark)

@@ -9,7 +9,6 @@ from pitstop.flight import forecast
 from pitstop.flight.forecast import Envelope, Forecast, Outlook, extended
 from pitstop.flight.resources import Resource, resources
 from pitstop.flight.sample import Sample, TrainingSample
-from pitstop.record import record
 
 _JUDGE_SECONDS = 5.0
 _NOT_TRAINING = frozenset({"starting", "restoring", "first_step", "ended"})
@@ -17,23 +16,16 @@ _NOT_TRAINING = frozenset({"starting", "restoring", "first_step", "ended"})
 
 PYTHON = "python"
 """What grows, where the memory blocks of Python's objects do."""
+_PYTHON_KEY = (PYTHON, "")
 
 
-@record
-class AttemptBeginning:
-    """Where the training of this attempt began."""
-
-    fit: int
-    epoch: int
-
-
-def outlook(training: TrainingSample, beginning: AttemptBeginning) -> Outlook:
-    """How long the training goes on, as far as it can be known.
+def outlook(training: TrainingSample, beginning: tuple[int, int]) -> Outlook:
+    """How long the training goes on, whose attempt began in this fit and epoch.
 
     Another `fit` may follow the last one there was, so only the first has an end.
     """
-    first_fit = training.fit == beginning.fit
-    first_epoch = first_fit and training.epoch == beginning.epoch
+    first_fit = training.fit == beginning[0]
+    first_epoch = (training.fit, training.epoch) == beginning
     if not training.rate or not training.steps_per_epoch:
         return Outlook(first_epoch)
     in_epoch = (training.steps_per_epoch - training.step_in_epoch) / training.rate
@@ -48,9 +40,8 @@ class ExhaustionMonitor:
 
     present: dict[tuple[str, str], ExhaustionForecast] = field(default_factory=dict)
     _envelopes: dict[tuple[str, str], Envelope] = field(default_factory=dict)
-    _python: Envelope = field(default_factory=Envelope)
     _told: set[tuple[str, str]] = field(default_factory=set)
-    _beginning: AttemptBeginning | None = None
+    _beginning: tuple[int, int] | None = None
     _first_epoch: bool = True
     _judge_at: float = 0.0
 
@@ -59,7 +50,7 @@ class ExhaustionMonitor:
         training = sample.training
         if training is None or training.phase in _NOT_TRAINING:
             return []
-        self._beginning = self._beginning or AttemptBeginning(training.fit, training.epoch)
+        self._beginning = self._beginning or (training.fit, training.epoch)
         ahead = outlook(training, self._beginning)
         if self._first_epoch and not ahead.first_epoch:
             self._first_epoch = False
@@ -76,15 +67,14 @@ class ExhaustionMonitor:
         self._envelopes = {
             key: Envelope(highest=each.highest) for key, each in self._envelopes.items()
         }
-        self._python = Envelope()
 
     def _learn(self, sample: Sample, found: list[Resource]) -> None:
-        now = sample.clock_seconds
-        for each in found:
-            before = self._envelopes.get(each.key, Envelope())
-            self._envelopes[each.key] = extended(before, now, each.used)
+        values = {each.key: each.used for each in found}
         if sample.training and sample.training.python_blocks is not None:
-            self._python = extended(self._python, now, sample.training.python_blocks)
+            values[_PYTHON_KEY] = sample.training.python_blocks
+        for key, value in values.items():
+            before = self._envelopes.get(key, Envelope())
+            self._envelopes[key] = extended(before, sample.clock_seconds, value)
 
     def _judge(
         self, sample: Sample, found: list[Resource], ahead: Outlook
@@ -100,7 +90,8 @@ class ExhaustionMonitor:
         return [self.present[key] for key in new]
 
     def _event(self, resource: Resource, seen: Forecast, sample: Sample) -> ExhaustionForecast:
-        is_python = resource.name == "memory" and forecast.is_growing(self._python)
+        blocks = self._envelopes.get(_PYTHON_KEY, Envelope())
+        is_python = resource.name == "memory" and forecast.is_growing(blocks)
         return ExhaustionForecast(
             resource=resource.name,
             place=resource.place,

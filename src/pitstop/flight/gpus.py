@@ -15,7 +15,6 @@ from pitstop.flight.sample import GpuSample
 
 _NOT_SLOWED = frozenset({"GpuIdle", "None", "All", "ApplicationsClocksSetting"})
 _REASON = "nvmlClocksThrottleReason"
-_XID_WAIT_MILLISECONDS = 0
 
 
 def load() -> ModuleType | None:
@@ -57,10 +56,7 @@ class GpuReader:
         rates = self._ask("nvmlDeviceGetUtilizationRates", handle)
         users = self._ask("nvmlDeviceGetComputeRunningProcesses", handle) or []
         power = self._ask("nvmlDeviceGetPowerUsage", handle)
-        uncorrected, volatile = (
-            library.NVML_MEMORY_ERROR_TYPE_UNCORRECTED,
-            library.NVML_VOLATILE_ECC,
-        )
+        errors = (library.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, library.NVML_VOLATILE_ECC)
         return GpuSample(
             index=index,
             name=str(self._ask("nvmlDeviceGetName", handle) or ""),
@@ -73,7 +69,7 @@ class GpuReader:
             ),
             power_watts=None if power is None else power / 1000,
             throttled=list(self._reasons(handle)),
-            ecc_errors=self._ask("nvmlDeviceGetTotalEccErrors", handle, uncorrected, volatile),
+            ecc_errors=self._ask("nvmlDeviceGetTotalEccErrors", handle, *errors),
             xid=self._xids.get(index),
         )
 
@@ -96,7 +92,7 @@ class GpuReader:
 
     def _collect_errors(self) -> None:
         while self._events is not None:
-            event = self._ask("nvmlEventSetWait", self._events, _XID_WAIT_MILLISECONDS)
+            event = self._ask("nvmlEventSetWait", self._events, 0)
             if event is None:
                 return
             index = self._ask("nvmlDeviceGetIndex", event.device)

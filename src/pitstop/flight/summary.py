@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Sequence
 
 from pitstop.flight import series
@@ -116,8 +117,7 @@ def _recent(points: Sequence[Point]) -> list[Point]:
 
 
 def _recent_mean(points: Sequence[Point]) -> float | None:
-    values = [each.value for each in _recent(points)] if points else []
-    return sum(values) / len(values) if values else None
+    return statistics.fmean(each.value for each in _recent(points)) if points else None
 
 
 def _gpu_peaks(samples: Iterable[Sample]) -> dict[int, int]:

@@ -245,22 +245,17 @@ class LeaseKeeper:
         while not self._released:
             self._wake.wait(RENEW_SECONDS)
             self._wake.clear()
-            if not self._released and not self._is_ours():
-                self._on_lost()
-                return
+            # What the storage refuses, the sender meets as well, and tells of it.
+            with contextlib.suppress(StorageFault):
+                if not self._released and not self._renew():
+                    self._on_lost()
+                    return
         # Also behind a renewal that was under way when it was asked for.
         with contextlib.suppress(StorageFault):
             self._holder.release()
 
-    def _is_ours(self) -> bool:
-        """Renews it; False when another run has taken the mirror."""
-        try:
-            return self._renew()
-        except StorageFault:
-            # The sender meets the same fault, and tells of it.
-            return True
-
     def _renew(self) -> bool:
+        """False when another run has taken the mirror."""
         began_seconds = _now_seconds()
         is_ours = self._holder.renew()
         if is_ours:

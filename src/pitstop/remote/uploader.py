@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
 import random
 import select
@@ -63,7 +64,8 @@ class Uploader:
         self._ended = os.eventfd(0, os.EFD_CLOEXEC)
         mirror = Mirror(storage, run_dir, self._report)
         self._lease = LeaseKeeper(holder, lambda: self._sender.stop(_TAKEN))
-        self._sender = Sender(mirror, self._report, self._sender_ended, self._lease.is_held)
+        on_end = functools.partial(os.eventfd_write, self._ended, 1)
+        self._sender = Sender(mirror, self._report, on_end, self._lease.is_held)
 
     def run(self) -> None:
         """Serves until the sender has ended, or is not waited for any longer."""
@@ -90,14 +92,11 @@ class Uploader:
                     self._lease.finishing()
                     self._sender.finish()
                 case Abandon(reason):
-                    self._abandon(reason)
+                    # Before the beginning, the run folder was refused to the supervisor.
+                    if self._begun:
+                        self._sender.give_up(reason)
                     return False
         return True
-
-    def _abandon(self, reason: str) -> None:
-        # Before the beginning, the run folder was refused to the supervisor.
-        if self._begun:
-            self._sender.give_up(reason)
 
     def _serve_alone(self) -> None:
         """The supervisor is gone: sends what the persister still saves, and ends."""
@@ -118,9 +117,6 @@ class Uploader:
         with contextlib.suppress(PeerClosed):
             self._connection.send(EventReport(to_record(event)))
 
-    def _sender_ended(self) -> None:
-        os.eventfd_write(self._ended, 1)
-
 
 def _open(connection: Connection, options: argparse.Namespace) -> Uploader | None:
     """Everything before the run begins; None when it cannot, and the supervisor knows."""
@@ -129,8 +125,7 @@ def _open(connection: Connection, options: argparse.Namespace) -> Uploader | Non
         holder = LeaseHolder(storage, options.holder)
         _prepare(storage, holder, options, lambda line: connection.send(Say(line)))
     except PitstopError as error:
-        by_user = isinstance(error, UserError)
-        connection.send(NotOpened(error.message, error.remedy, by_user))
+        connection.send(NotOpened(error.message, error.remedy, isinstance(error, UserError)))
         return None
     connection.send(Opened())
     return Uploader(connection, storage, options.run_dir, holder)
@@ -183,8 +178,7 @@ def main(argv: list[str]) -> int:
     os.nice(_NICENESS)
     connection = Connection(socket.socket(fileno=options.fd))
     with contextlib.suppress(PeerClosed):
-        uploader = _open(connection, options)
-        if uploader is not None:
+        if uploader := _open(connection, options):
             uploader.run()
     connection.close()
     return 0

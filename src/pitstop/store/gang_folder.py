@@ -17,11 +17,10 @@ from pitstop.record import record
 from pitstop.store.disk_fault import explained
 from pitstop.store.filesystem import replace_file
 from pitstop.store.format import GANG_KIND, check_format, format_members
-from pitstop.store.run_folder import GANG_FILE, LOCK_FILE
+from pitstop.store.run_folder import GANG_FILE, LOCK_FILE, check_unused
 
 MEMBERS_DIR = "members"
 MOST_OF_A_KIND = 1000
-_ELSEWHERE = "Name an empty or a new folder with --run-dir."
 
 
 @record
@@ -106,7 +105,9 @@ def create(path: Path, shape: Shape, command: Sequence[str]) -> GangFolder:
         "created_seconds": gang.created_seconds,
     }
     with explained(f"The folder {path} cannot be written", RunFolderUnwritable):
-        _check_unused(path)
+        # An empty folder of members may be left by a crash.
+        left = () if any((path / MEMBERS_DIR).glob("*")) else (MEMBERS_DIR,)
+        check_unused(path, GANG_FILE, *left)
         (path / MEMBERS_DIR).mkdir(parents=True, exist_ok=True)
         replace_file(path / GANG_FILE, (json.dumps(record, indent=2) + "\n").encode())
     return gang
@@ -131,17 +132,3 @@ def open_gang(path: Path) -> GangFolder:
             f"{path / GANG_FILE} is no record of a launch: {error}.",
             "Name another folder; each of its members is still a run of its own.",
         ) from error
-
-
-def _check_unused(path: Path) -> None:
-    if path.exists() and not path.is_dir():
-        raise RunFolderInvalid(f"{path} is a file.", "Name a folder with --run-dir.")
-    names = [each.name for each in path.iterdir()] if path.exists() else []
-    # A crash while it was made may leave these.
-    left = (LOCK_FILE, MEMBERS_DIR)
-    others = [name for name in names if name not in left and not name.startswith(f".{GANG_FILE}.")]
-    if others or (path.exists() and any((path / MEMBERS_DIR).glob("*"))):
-        raise RunFolderInvalid(
-            f"{path} is not the folder of a launch: it holds other files, and no {GANG_FILE}.",
-            _ELSEWHERE,
-        )

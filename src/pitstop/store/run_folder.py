@@ -134,7 +134,7 @@ def open_or_create(path: Path, command: Sequence[str], cwd: Path, entropy: str =
     """
     with _writing(path):
         if not (path / RUN_FILE).exists():
-            _check_unused(path)
+            check_unused(path, RUN_FILE)
             _make_folders(path)
             replace_file(path / RUN_FILE, encode_identity(_new_identity(command, cwd, entropy)))
         (path / CHECKPOINTS_DIR).mkdir(exist_ok=True)
@@ -196,15 +196,24 @@ def _new_identity(command: Sequence[str], cwd: Path, entropy: str) -> RunIdentit
     return RunIdentity(secrets.token_hex(16), words, str(cwd.absolute()), time.time(), begins_with)
 
 
-def _check_unused(path: Path) -> None:
+def check_unused(path: Path, record_file: str, *left: str) -> None:
+    """`RunFolderInvalid` unless a run, or a launch, can be begun in a folder, which may not exist.
+
+    A crash while it was begun may leave the lock, what `left` names, and the hidden beginning of
+    its record.
+    """
     if path.exists() and not path.is_dir():
         raise RunFolderInvalid(f"{path} is a file.", "Name a folder with --run-dir.")
-    # A crash while the run was made may leave the hidden beginning of run.json.
-    names = [n.name for n in path.iterdir()] if path.exists() else []
-    names = [name for name in names if not name.startswith(f".{RUN_FILE}.") and name != LOCK_FILE]
-    if names:
+    names = [each.name for each in path.iterdir()] if path.exists() else []
+    begun = f".{record_file}."
+    others = [
+        each for each in names if each not in (LOCK_FILE, *left) and not each.startswith(begun)
+    ]
+    if others:
+        kind = "run" if record_file == RUN_FILE else "launch"
+        held = _what_it_holds(others)
         raise RunFolderInvalid(
-            f"{path} is no Pitstop run: it holds {_what_it_holds(names)}, and no {RUN_FILE}.",
+            f"{path} is no Pitstop {kind}: it holds {held}, and no {record_file}.",
             "Name an empty or a new folder with --run-dir.",
         )
 
