@@ -42,7 +42,7 @@ NAMES = [
     *(manifest.MANIFEST_FILE, manifest.TENSORS_FILE, manifest.STATE_FILE),
     *(names.QUARANTINE_DIR, catalog.REASON_FILE),
     names.lasting_name(0).replace("0", "N"),
-    *(next(names.checkpoint_names(1234)), names.partial_name(0)[:-1], names.expired_name("NAME")),
+    *(next(names.checkpoint_names(1234)), names.PARTIAL_PREFIX, (names.EXPIRED_PREFIX + "NAME")),
     *(format.CHECKPOINT_KIND, format.RUN_KIND, format.GANG_KIND),
     *(run_folder.GANG_FILE, gang_folder.MEMBERS_DIR),
     *(steps.FILE_NAME, steps.MAGIC.decode(), PERSISTER_LOG),

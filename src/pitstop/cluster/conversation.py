@@ -10,6 +10,7 @@ Whoever does not prove that it knows the secret is told nothing; what it sends i
 from __future__ import annotations
 
 import asyncio
+import hmac
 import os
 
 from pitstop.cluster import frames
@@ -67,7 +68,8 @@ async def answer(
     writer.write(_GREETING + leader_nonce)
     member_nonce = await reader.readexactly(NONCE_BYTES)
     claim = await reader.readexactly(PROOF_BYTES)
-    if not frames.same(claim, frames.proof(secret, frames.MEMBER, leader_nonce, member_nonce)):
+    proof = frames.proof(secret, frames.MEMBER, leader_nonce, member_nonce)
+    if not hmac.compare_digest(claim, proof):
         raise WrongSecret(
             "a process that does not know the secret of this cluster tried to join it"
         )
@@ -102,7 +104,8 @@ async def _introduced(
         claim = await reader.readexactly(PROOF_BYTES)
     except EOFError:
         raise WrongSecret("the leader has another secret") from None
-    if not frames.same(claim, frames.proof(secret, frames.LEADER, leader_nonce, member_nonce)):
+    proof = frames.proof(secret, frames.LEADER, leader_nonce, member_nonce)
+    if not hmac.compare_digest(claim, proof):
         raise WrongSecret("what listens there does not know the secret of this cluster")
     key = frames.handshake_key(secret, leader_nonce, member_nonce)
     return Conversation(reader, writer, Sealer(key, frames.MEMBER), Sealer(key, frames.LEADER))

@@ -40,11 +40,6 @@ def handshake_key(secret: bytes, leader_nonce: bytes, member_nonce: bytes) -> by
     return _mac(secret, b"key", leader_nonce, member_nonce)
 
 
-def same(one: bytes, other: bytes) -> bool:
-    """Whether two proofs are equal, in a time that tells nothing."""
-    return hmac.compare_digest(one, other)
-
-
 class Sealer:
     """Writes, or opens, the frames of one direction; `side` writes them, `LEADER` or `MEMBER`."""
 
@@ -65,7 +60,7 @@ class Sealer:
 
         Raises `SealBroken` where it is not the next one, or no message of this version.
         """
-        if not same(seal, self._next(text)):
+        if not hmac.compare_digest(seal, self._next(text)):
             raise SealBroken("a frame does not carry the seal of this cluster")
         message = message_in(text, fd_count=0)
         if isinstance(message, MalformedMessage):

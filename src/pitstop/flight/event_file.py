@@ -7,6 +7,7 @@ needed, so they are written by hand: the format is fixed, and the supervisor sta
 
 from __future__ import annotations
 
+import ctypes
 import os
 import socket
 import struct
@@ -42,11 +43,7 @@ def double(field: int, value: float) -> bytes:
 
 def real(field: int, value: float) -> bytes:
     """A number of 32 bits; one that is too large for that is infinite."""
-    try:
-        packed = struct.pack("<f", value)
-    except OverflowError:
-        packed = struct.pack("<f", float("inf") if value > 0 else float("-inf"))
-    return _varint(field << 3 | _FIXED32) + packed
+    return _varint(field << 3 | _FIXED32) + struct.pack("<f", ctypes.c_float(value).value)
 
 
 def message(field: int, data: bytes) -> bytes:

@@ -97,11 +97,7 @@ class ExhaustionMonitor:
             place=resource.place,
             used=resource.used,
             left=resource.left,
-            per_second=seen.per_second,
-            seconds_left=seen.seconds_left,
-            soonest_seconds=seen.soonest_seconds,
-            latest_seconds=seen.latest_seconds,
-            window_seconds=seen.window_seconds,
             step=sample.training.step if sample.training else 0,
             growing=PYTHON if is_python else "",
+            **vars(seen),
         )

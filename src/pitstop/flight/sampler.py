@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 import time
@@ -127,7 +128,7 @@ class Sampler:
         no_disk: list[DiskSample] = []
         no_gpu: list[GpuSample] = []
         self._disks = Watcher("pitstop-disks", self._disk_reader.read, no_disk, _DISK_SECONDS)
-        self._gpus = Watcher("pitstop-gpus", self._gpu_reader(), no_gpu, _GPU_SECONDS)
+        self._gpus = Watcher("pitstop-gpus", self._read_gpus, no_gpu, _GPU_SECONDS)
 
     def start(self) -> None:
         self._disks.start()
@@ -179,16 +180,13 @@ class Sampler:
             return latest
         return disks.unanswered(latest, self._disk_reader.asking)
 
-    def _gpu_reader(self) -> Callable[[], list[GpuSample]]:
-        """Loads the library in the thread that reads: a broken driver may hold it up."""
-        found: list[GpuReader] = []
+    def _read_gpus(self) -> list[GpuSample]:
+        return self._gpu_reader.read()
 
-        def read() -> list[GpuSample]:
-            if not found:
-                found.append(GpuReader(gpus.load(), lambda: set(self._roles)))
-            return found[0].read()
-
-        return read
+    @functools.cached_property
+    def _gpu_reader(self) -> GpuReader:
+        """Made in the thread that reads: a broken driver may hold up the library's loading."""
+        return GpuReader(gpus.load(), lambda: set(self._roles))
 
 
 def training(

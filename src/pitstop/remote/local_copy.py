@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from xxhash import xxh3_64_hexdigest
 
-from pitstop.record import record
 from pitstop.remote.layout import file_keys, manifest_key
 from pitstop.remote.plan import LocalCheckpoint, LocalFile
 from pitstop.store.catalog import Catalog
 from pitstop.store.manifest import MANIFEST_FILE, Manifest
 from pitstop.store.run_folder import ATTEMPTS_DIR, CHECKPOINTS_DIR, JOURNAL_FILE
-
-
-@record
-class LocalRecord:
-    """A file that is written once or only grows: its place, the object's key, its size now."""
-
-    path: Path
-    key: str
-    size_bytes: int
 
 
 def read_checkpoints(run_dir: Path) -> tuple[LocalCheckpoint, ...]:
@@ -36,21 +27,16 @@ def read_manifests(run_dir: Path) -> tuple[Manifest, ...]:
     return tuple(entry.manifest for entry in entries if entry.manifest)
 
 
-def read_records(run_dir: Path) -> tuple[LocalRecord, ...]:
-    """The journal, and what the attempts have left."""
-    paths = [run_dir / JOURNAL_FILE, *sorted((run_dir / ATTEMPTS_DIR).glob("*/*"))]
-    seen = (_record(run_dir, path) for path in paths if not path.name.startswith("."))
-    return tuple(record for record in seen if record is not None)
-
-
-def _record(run_dir: Path, path: Path) -> LocalRecord | None:
-    try:
-        found = path.stat()
-    except FileNotFoundError:
+def record_sizes(run_dir: Path) -> dict[str, int]:
+    """The journal, and what the attempts have left, by key: files that only grow, in bytes now."""
+    sizes = {}
+    for path in (run_dir / JOURNAL_FILE, *sorted((run_dir / ATTEMPTS_DIR).glob("*/*"))):
         # It may have got another name since the folder was read.
-        return None
-    key = path.relative_to(run_dir).as_posix()
-    return LocalRecord(path, key, found.st_size) if stat.S_ISREG(found.st_mode) else None
+        with contextlib.suppress(FileNotFoundError):
+            found = path.stat()
+            if stat.S_ISREG(found.st_mode) and not path.name.startswith("."):
+                sizes[path.relative_to(run_dir).as_posix()] = found.st_size
+    return sizes
 
 
 def _present(folder: Path) -> Iterator[LocalCheckpoint]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from pitstop.events import CheckpointUploaded, Event
 from pitstop.remote import plan
 from pitstop.remote.fault import StorageFault
-from pitstop.remote.local_copy import LocalRecord, read_checkpoints, read_records
+from pitstop.remote.local_copy import read_checkpoints, record_sizes
 from pitstop.remote.plan import Action, LocalCheckpoint, Put, RemoteState
 from pitstop.remote.remote_copy import read_manifests, state_of
 from pitstop.remote.storage import LocalFileGone, Storage
@@ -63,7 +63,7 @@ class Mirror:
             actions = plan.plan(read_checkpoints(self._run_dir), self._remote or {})
             puts = [each for each in actions if isinstance(each, Put)]
             names = [each.checkpoint.name for each in puts if each.checkpoint]
-            return names + [record.key for record in self._late_records()]
+            return names + self._late_records()
 
     def _local_faults_explained(self) -> contextlib.AbstractContextManager[None]:
         # Those of the storage have been explained where they came up.
@@ -77,10 +77,10 @@ class Mirror:
             self._remote = state_of(manifests, self._sizes, local)
         return self._remote
 
-    def _late_records(self) -> list[LocalRecord]:
+    def _late_records(self) -> list[str]:
         # They only grow, so the same size is the same content.
-        records = read_records(self._run_dir)
-        return [each for each in records if self._sizes.get(each.key) != each.size_bytes]
+        sizes = record_sizes(self._run_dir).items()
+        return [key for key, size_bytes in sizes if self._sizes.get(key) != size_bytes]
 
     def _take_all(self, actions: Iterable[Action], is_wanted: Callable[[], bool]) -> bool:
         for action in actions:
@@ -91,10 +91,10 @@ class Mirror:
         return True
 
     def _send_records(self, is_wanted: Callable[[], bool]) -> bool:
-        for record in self._late_records():
+        for key in self._late_records():
             if not is_wanted():
                 return False
-            self._send(record.path, record.key)
+            self._send(self._run_dir / key, key)
         return True
 
     def _take(self, action: Action) -> None:

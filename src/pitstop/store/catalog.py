@@ -12,8 +12,8 @@ from pitstop.store.disk_fault import explained
 from pitstop.store.filesystem import REAL_FILESYSTEM, Filesystem, replace_file
 from pitstop.store.manifest import MANIFEST_FILE, Manifest, decode
 from pitstop.store.names import (
+    EXPIRED_PREFIX,
     QUARANTINE_DIR,
-    expired_name,
     first_free,
     is_checkpoint,
     is_leftover,
@@ -135,7 +135,7 @@ class Catalog:
     def _remove(self, path: Path) -> None:
         # A rename first: a crash in the middle must not leave half a checkpoint
         # that would be taken for a damaged one.
-        hidden = path.with_name(expired_name(path.name))
+        hidden = path.with_name(f"{EXPIRED_PREFIX}{path.name}")
         with self._changing():
             self._filesystem.remove_tree(hidden)
             self._filesystem.rename(path, hidden)

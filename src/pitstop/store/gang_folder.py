@@ -6,17 +6,17 @@ import json
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 
 from pitstop.errors import RunFolderInvalid, RunFolderUnwritable
 from pitstop.events import JsonValue
-from pitstop.machine.regular_file import NoRegularFile, read_regular
+from pitstop.machine.regular_file import read_regular
 from pitstop.masking import masked_words
-from pitstop.record import record
+from pitstop.record import build, record
 from pitstop.store.disk_fault import explained
 from pitstop.store.filesystem import replace_file
-from pitstop.store.format import GANG_KIND, check_format, format_members
+from pitstop.store.format import GANG_KIND, check_format, format_members, parsed
 from pitstop.store.run_folder import GANG_FILE, LOCK_FILE, check_unused
 
 MEMBERS_DIR = "members"
@@ -35,10 +35,8 @@ class Shape:
     @classmethod
     def from_json(cls, record: JsonValue) -> Shape:
         """The shape that `asdict` described; else a `ValueError`."""
-        counts = record if isinstance(record, dict) else {}
-        shape = cls(**{each.name: counts.get(each.name, 0) for each in fields(cls)})
-        numbers = asdict(shape).values()
-        if not all(type(each) is int and 0 <= each <= MOST_OF_A_KIND for each in numbers):
+        shape = build(cls, "shape", record)
+        if not all(0 <= each <= MOST_OF_A_KIND for each in asdict(shape).values()):
             raise ValueError("its shape is no count of members")
         if not shape.chief + shape.worker:
             raise ValueError("its shape has nobody who trains")
@@ -97,13 +95,8 @@ def create(path: Path, shape: Shape, command: Sequence[str]) -> GangFolder:
     """Makes the folder; `RunFolderInvalid` where something else is there, `RunFolderUnwritable`."""
     words = tuple(masked_words(command))
     gang = GangFolder(path, secrets.token_hex(16), shape, words, time.time())
-    record = {
-        **format_members(GANG_KIND),
-        "gang_id": gang.gang_id,
-        "shape": asdict(shape),
-        "command": list(words),
-        "created_seconds": gang.created_seconds,
-    }
+    members = {name: value for name, value in asdict(gang).items() if name != "path"}
+    record = {**format_members(GANG_KIND), **members}
     with explained(f"The folder {path} cannot be written", RunFolderUnwritable):
         # An empty folder of members may be left by a crash.
         left = () if any((path / MEMBERS_DIR).glob("*")) else (MEMBERS_DIR,)
@@ -119,15 +112,15 @@ def open_gang(path: Path) -> GangFolder:
     Raises `RunFolderInvalid` where its gang.json cannot be read or is damaged, or `FormatTooNew`.
     """
     try:
-        record = check_format(json.loads(read_regular(path / GANG_FILE)), GANG_KIND)
-        return GangFolder(
-            path,
-            str(record["gang_id"]),
-            Shape.from_json(record["shape"]),
-            tuple(str(word) for word in record["command"]),
-            float(record["created_seconds"]),
+        record = check_format(parsed(read_regular(path / GANG_FILE)), GANG_KIND)
+        return build(
+            GangFolder,
+            "launch",
+            record,
+            path=lambda *_: path,
+            shape=lambda _, found: Shape.from_json(found.get("shape")),
         )
-    except (OSError, NoRegularFile, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise RunFolderInvalid(
             f"{path / GANG_FILE} is no record of a launch: {error}.",
             "Name another folder; each of its members is still a run of its own.",

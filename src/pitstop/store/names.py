@@ -12,8 +12,8 @@ QUARANTINE_DIR = "quarantine"
 _CHECKPOINT = re.compile(r"\d{8,}(\.\d+)?")
 _SHARED = re.compile(r"tensors-\d+\.safetensors")
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
-_PARTIAL_PREFIX = ".partial-"
-_EXPIRED_PREFIX = ".expired-"
+PARTIAL_PREFIX = ".partial-"
+EXPIRED_PREFIX = ".expired-"
 
 
 def checkpoint_names(step: int) -> Iterator[str]:
@@ -46,18 +46,10 @@ def is_file_name(name: str) -> bool:
     return _FILE.fullmatch(name) is not None
 
 
-def partial_name(sequence: int) -> str:
-    return f"{_PARTIAL_PREFIX}{sequence}"
-
-
-def expired_name(name: str) -> str:
-    return f"{_EXPIRED_PREFIX}{name}"
-
-
 def is_checkpoint(name: str) -> bool:
     return _CHECKPOINT.fullmatch(name) is not None
 
 
 def is_leftover(name: str) -> bool:
     """Whether a folder of this name was being written or removed in a crash."""
-    return name.startswith((_PARTIAL_PREFIX, _EXPIRED_PREFIX))
+    return name.startswith((PARTIAL_PREFIX, EXPIRED_PREFIX))

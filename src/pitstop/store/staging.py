@@ -6,7 +6,6 @@ import mmap
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from types import TracebackType
 
 from pitstop.store.filesystem import Filesystem
 
@@ -54,12 +53,7 @@ class StagedFile:
     def __enter__(self) -> StagedFile:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is None:
                 self._submit()

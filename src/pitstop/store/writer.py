@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol
 
 from xxhash import xxh3_64_hexdigest
@@ -30,7 +29,7 @@ from pitstop.store.manifest import (
     TensorEntry,
     encode,
 )
-from pitstop.store.names import checkpoint_names, first_free, partial_name
+from pitstop.store.names import PARTIAL_PREFIX, checkpoint_names, first_free
 from pitstop.store.staging import Stage, StagedFile
 
 
@@ -61,7 +60,7 @@ class CheckpointWriter:
         self._sequence = sequence
         self._filesystem = filesystem
         self._stage = stage
-        self._partial_dir = checkpoints_dir / partial_name(sequence)
+        self._partial_dir = checkpoints_dir / f"{PARTIAL_PREFIX}{sequence}"
         self._files: dict[str, FileEntry] = {}
         self.chunks: dict[str, bytes] = {}
         self._tensors: dict[str, TensorEntry] = {}
@@ -70,12 +69,7 @@ class CheckpointWriter:
         self._clear()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         # After a commit the folder has another name and nothing is removed.
         self._filesystem.remove_tree(self._partial_dir)
 
