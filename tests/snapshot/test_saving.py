@@ -28,7 +28,7 @@ class ScriptedBeacon(Beacon):
         self.script: list[tuple[Arena, int]] = []
         self.pins: list[int] = []
 
-    def pin(self, sequence: int) -> None:
+    def pin(self, sequence: float) -> None:
         if sequence and self.script:
             # Before the pin is seen: the trainer has chosen its slot already.
             arena, step = self.script.pop(0)

@@ -18,6 +18,7 @@ import os
 import struct
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from pitstop.record import record
@@ -122,14 +123,24 @@ class Progress:
     pulses: int = 0
 
 
+def _read(at: int, form: struct.Struct = _WORD) -> Callable[[Beacon], int]:
+    """A method that reads one word of the page."""
+    return lambda beacon: int(form.unpack_from(beacon.page, at)[0])
+
+
+def _write(at: int, form: struct.Struct = _WORD) -> Callable[[Beacon, float], None]:
+    """A method that writes one word of the page."""
+    return lambda beacon, value: beacon.put(at, form, value)
+
+
 class Beacon:
     """The shared page, mapped into this process."""
 
     def __init__(self, fd: int) -> None:
         """Maps the page behind `fd`, ours from now on; `ValueError` where it is no beacon."""
         self.fd = fd
-        self._page = mmap.mmap(fd, SIZE_BYTES)
-        if _HEADER.unpack_from(self._page, 0) != (_MAGIC, _VERSION):
+        self.page = mmap.mmap(fd, SIZE_BYTES)
+        if _HEADER.unpack_from(self.page, 0) != (_MAGIC, _VERSION):
             raise ValueError("not a beacon of this version")
 
     @classmethod
@@ -152,27 +163,24 @@ class Beacon:
 
     # -- the trainer's side --
 
+    trainings = _read(_AT_TRAININGS)
+    write_phase = _write(_AT_PHASE)
+    write_step_seconds = _write(_AT_STEP_SECONDS, _REAL)
+    write_snapshot_step = _write(_AT_SNAPSHOT_STEP, _SIGNED)
+    enter = _write(_AT_ENTERING, _SIGNED)
+    """Publishes the number of the step that is entered next, before it looks at `hold_step`."""
+    hold = _write(_AT_HELD, _SIGNED)
+    """Publishes that it waits at the end of this step, see `hold_step`."""
+
     def write_position(
         self, step: int, epoch: int, step_in_epoch: int, boundary_ns: int, loss: float
     ) -> None:
-        self._put(_AT_POSITION, _POSITION, step, epoch, step_in_epoch, boundary_ns, loss)
+        self.put(_AT_POSITION, _POSITION, step, epoch, step_in_epoch, boundary_ns, loss)
 
     def write_plan(
         self, fit: int, epochs: int, steps_per_epoch: int, steps_this_attempt: int
     ) -> None:
-        self._put(_AT_PLAN, _PLAN, fit, epochs, steps_per_epoch, steps_this_attempt)
-
-    def write_step_seconds(self, seconds: float) -> None:
-        self._put(_AT_STEP_SECONDS, _REAL, seconds)
-
-    def write_phase(self, phase: Phase) -> None:
-        self._put(_AT_PHASE, _WORD, phase)
-
-    def write_snapshot_step(self, step: int) -> None:
-        self._put(_AT_SNAPSHOT_STEP, _SIGNED, step)
-
-    def trainings(self) -> int:
-        return int(_WORD.unpack_from(self._page, _AT_TRAININGS)[0])
+        self.put(_AT_PLAN, _PLAN, fit, epochs, steps_per_epoch, steps_this_attempt)
 
     def take_training(self, at_least: int = 0) -> int:
         """The number of a training that begins, counted from 0 over all processes of the attempt.
@@ -181,36 +189,33 @@ class Beacon:
         `at_least` are passed over.
         """
         count = max(self.trainings(), at_least)
-        self._put(_AT_TRAININGS, _WORD, count + 1)
+        self.put(_AT_TRAININGS, _WORD, count + 1)
         return count
 
     def take_checkpoint_name(self) -> str:
         """The name for the checkpoint that was asked for, or empty; forgotten from then on."""
-        (name,) = _NAME.unpack_from(self._page, _AT_CHECKPOINT_NAME)
-        self._put(_AT_CHECKPOINT_NAME, _NAME, b"")
+        (name,) = _NAME.unpack_from(self.page, _AT_CHECKPOINT_NAME)
+        self.put(_AT_CHECKPOINT_NAME, _NAME, b"")
         return bytes(name).rstrip(b"\0").decode(errors="replace")
 
     def write_replay(self, step: int, batches: int, total: int) -> None:
-        self._put(_AT_REPLAY, _REPLAY, step, batches, total)
+        self.put(_AT_REPLAY, _REPLAY, step, batches, total)
 
     def pulse(self) -> None:
         """Tells that something goes on outside of the training's steps: a batch of validation."""
-        (count,) = _WORD.unpack_from(self._page, _AT_PULSES)
-        self._put(_AT_PULSES, _WORD, count + 1)
-
-    def enter(self, step: int) -> None:
-        """Publishes the number of the step that is entered next, before it looks at `hold_at`."""
-        self._put(_AT_ENTERING, _SIGNED, step)
-
-    def hold(self, step: int) -> None:
-        """Publishes that it waits at the end of this step, see `hold_at`."""
-        self._put(_AT_HELD, _SIGNED, step)
+        (count,) = _WORD.unpack_from(self.page, _AT_PULSES)
+        self.put(_AT_PULSES, _WORD, count + 1)
 
     # -- the supervisor's side --
 
+    hold_from = _write(_AT_HOLD_AT, _SIGNED)
+    """Asks the trainer to wait at the end of this step, or of the first after it."""
+    snapshot_at = _write(_AT_SNAPSHOT_AT, _SIGNED)
+    """Asks the trainer for a durable checkpoint at the end of this step, and of no other."""
+
     def request_stop(self, stop: Stop) -> None:
         if stop > self.stop():
-            self._put(_AT_STOP, _WORD, stop)
+            self.put(_AT_STOP, _WORD, stop)
 
     def request_checkpoint(self, name: str = "") -> None:
         """Asks the trainer for a durable checkpoint at its next boundary.
@@ -218,74 +223,48 @@ class Beacon:
         A request without a name leaves an earlier name standing.
         """
         if name:
-            self._put(_AT_CHECKPOINT_NAME, _NAME, name.encode())
-        self._put(_AT_CHECKPOINT_REQUESTS, _WORD, self.checkpoint_requests() + 1)
-
-    def hold_from(self, step: int) -> None:
-        """Asks the trainer to wait at the end of this step, or of the first after it."""
-        self._put(_AT_HOLD_AT, _SIGNED, step)
-
-    def snapshot_at(self, step: int) -> None:
-        """Asks the trainer for a durable checkpoint at the end of this step, and of no other."""
-        self._put(_AT_SNAPSHOT_AT, _SIGNED, step)
+            self.put(_AT_CHECKPOINT_NAME, _NAME, name.encode())
+        self.put(_AT_CHECKPOINT_REQUESTS, _WORD, self.checkpoint_requests() + 1)
 
     # -- the persister's side --
 
-    def pin(self, sequence: int) -> None:
-        """Asks the trainer not to overwrite the snapshot with this number; 0 unpins."""
-        self._put(_AT_PINNED, _WORD, sequence)
+    pin = _write(_AT_PINNED)
+    """Asks the trainer not to overwrite the snapshot with this number; 0 unpins."""
+    settle = _write(_AT_SETTLED)
+    """Tells that all snapshots up to this number are durable, or were refused."""
 
-    def settle(self, sequence: int) -> None:
-        """Tells that all snapshots up to this number are durable, or were refused."""
-        self._put(_AT_SETTLED, _WORD, sequence)
-
-    def _put(self, at: int, form: struct.Struct, *values: object) -> None:
+    def put(self, at: int, form: struct.Struct, *values: object) -> None:
         # Not `pack_into`: it writes zeros first, which a reader may see, and which stay where
         # the writer is killed there.
-        self._page[at : at + form.size] = form.pack(*values)
+        self.page[at : at + form.size] = form.pack(*values)
 
     # -- reading --
 
-    def stop(self) -> int:
-        return int(_WORD.unpack_from(self._page, _AT_STOP)[0])
-
-    def checkpoint_requests(self) -> int:
-        return int(_WORD.unpack_from(self._page, _AT_CHECKPOINT_REQUESTS)[0])
-
-    def pinned(self) -> int:
-        return int(_WORD.unpack_from(self._page, _AT_PINNED)[0])
-
-    def settled(self) -> int:
-        """Number of the newest snapshot the persister is done with, 0 for none."""
-        return int(_WORD.unpack_from(self._page, _AT_SETTLED)[0])
-
-    def hold_step(self) -> int:
-        """Where the trainer is to wait; `NEVER` where it is not."""
-        return int(_SIGNED.unpack_from(self._page, _AT_HOLD_AT)[0])
-
-    def snapshot_order(self) -> int:
-        """At the end of which step a checkpoint is asked for; `NEVER` where none is."""
-        return int(_SIGNED.unpack_from(self._page, _AT_SNAPSHOT_AT)[0])
-
-    def entering(self) -> int:
-        """The step that the trainer has entered, or is about to; 0 before the first."""
-        return int(_SIGNED.unpack_from(self._page, _AT_ENTERING)[0])
-
-    def held(self) -> int:
-        """The end of the step where the trainer waits, or has waited last; -1 for none."""
-        return int(_SIGNED.unpack_from(self._page, _AT_HELD)[0])
+    stop = _read(_AT_STOP)
+    checkpoint_requests = _read(_AT_CHECKPOINT_REQUESTS)
+    pinned = _read(_AT_PINNED)
+    settled = _read(_AT_SETTLED)
+    """Number of the newest snapshot the persister is done with, 0 for none."""
+    hold_step = _read(_AT_HOLD_AT, _SIGNED)
+    """Where the trainer is to wait; `NEVER` where it is not."""
+    snapshot_order = _read(_AT_SNAPSHOT_AT, _SIGNED)
+    """At the end of which step a checkpoint is asked for; `NEVER` where none is."""
+    entering = _read(_AT_ENTERING, _SIGNED)
+    """The step that the trainer has entered, or is about to; 0 before the first."""
+    held = _read(_AT_HELD, _SIGNED)
+    """The end of the step where the trainer waits, or has waited last; -1 for none."""
 
     def phase(self) -> Phase:
         """What the trainer is doing; nobody of ours writes another word than those of `Phase`."""
-        word = _WORD.unpack_from(self._page, _AT_PHASE)[0]
+        word = _WORD.unpack_from(self.page, _AT_PHASE)[0]
         return Phase(word) if word in _PHASES else Phase.STARTING
 
     def progress(self) -> Progress:
         step, epoch, step_in_epoch, boundary_ns, loss = _POSITION.unpack_from(
-            self._page, _AT_POSITION
+            self.page, _AT_POSITION
         )
-        fit, epochs, steps_per_epoch, steps_this_attempt = _PLAN.unpack_from(self._page, _AT_PLAN)
-        replay_step, replayed, to_replay = _REPLAY.unpack_from(self._page, _AT_REPLAY)
+        fit, epochs, steps_per_epoch, steps_this_attempt = _PLAN.unpack_from(self.page, _AT_PLAN)
+        replay_step, replayed, to_replay = _REPLAY.unpack_from(self.page, _AT_REPLAY)
         return Progress(
             step=step,
             epoch=epoch,
@@ -297,12 +276,12 @@ class Beacon:
             epochs=epochs,
             steps_per_epoch=steps_per_epoch,
             steps_this_attempt=steps_this_attempt,
-            step_seconds=_REAL.unpack_from(self._page, _AT_STEP_SECONDS)[0],
-            snapshot_step=_SIGNED.unpack_from(self._page, _AT_SNAPSHOT_STEP)[0],
+            step_seconds=_REAL.unpack_from(self.page, _AT_STEP_SECONDS)[0],
+            snapshot_step=_SIGNED.unpack_from(self.page, _AT_SNAPSHOT_STEP)[0],
             replay_step=replay_step,
             replayed_batches=replayed,
             batches_to_replay=to_replay,
-            pulses=_WORD.unpack_from(self._page, _AT_PULSES)[0],
+            pulses=_WORD.unpack_from(self.page, _AT_PULSES)[0],
         )
 
 

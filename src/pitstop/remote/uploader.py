@@ -75,8 +75,7 @@ class Uploader:
         except PeerClosed:
             if self._begun:
                 self._serve_alone()
-        with contextlib.suppress(PeerClosed):
-            self._connection.send(Finished())
+        self._connection.tell(Finished())
         self._lease.release(_RELEASE_SECONDS)
 
     def _obey(self) -> bool:
@@ -114,8 +113,7 @@ class Uploader:
         return self._ended in ready
 
     def _report(self, event: Event) -> None:
-        with contextlib.suppress(PeerClosed):
-            self._connection.send(EventReport(to_record(event)))
+        self._connection.tell(EventReport(to_record(event)))
 
 
 def _open(connection: Connection, options: argparse.Namespace) -> Uploader | None:

@@ -132,7 +132,8 @@ class GangPart:
             case events.StopRequested():
                 self._stop_reason = event.reason or event.signal or event.source
             case events.CheckpointCommitted() if self._gang:
-                self._tell_saved(event.path)
+                for mark in (mark for name, mark in self._marks() if name == event.path):
+                    self._cluster.tell_gang(SavedReport(mark))
             case events.LevelKnown(level="not_exact") if self._gang and event.reason:
                 if not event.reason.startswith(_OTHER):
                     self._cluster.tell_gang(LevelReport(event.reason))
@@ -201,7 +202,8 @@ class GangPart:
                 self._over = True
                 yield from self._go_alone(reason, is_refused=True)
             case Settled(mark):
-                self._resources.persister.keep(self._names_of(mark))
+                names = (name for name, known in self._marks() if known == mark)
+                self._resources.persister.keep(next(names, ""))
             case SnapshotOrder(step) if self._gang:
                 self._beacon.snapshot_at(step)
             case LevelReport(reason):
@@ -244,16 +246,11 @@ class GangPart:
 
     # -- what it saves -----------------------------------------------------------------------
 
-    def _names_of(self, mark: str) -> str:
+    def _marks(self) -> Iterator[tuple[str, str]]:
+        """Each checkpoint by its name, and its mark in this gang."""
         for entry in self._resources.catalog.entries():
-            if entry.manifest and mark_in(self._gang, entry.manifest.info) == mark:
-                return entry.path.name
-        return ""
-
-    def _tell_saved(self, name: str) -> None:
-        for entry in self._resources.catalog.entries():
-            if entry.path.name == name and entry.manifest:
-                self._cluster.tell_gang(SavedReport(mark_in(self._gang, entry.manifest.info)))
+            if entry.manifest:
+                yield entry.path.name, mark_in(self._gang, entry.manifest.info)
 
     # -- where it stops ----------------------------------------------------------------------
 

@@ -116,7 +116,8 @@ class Stopping:
             left_seconds=left_at - self._stop_at if left_at is not None else None,
         )
         if self._gang.is_agreeing:
-            wait = deadline.patience_with_others(self._plan.grace_seconds)
+            reason = "the members that train together did not agree on a step"
+            wait = deadline.Patience(self._plan.grace_seconds, reason)
         wait = self._sources.bound(wait, self._stop_at, self._save_seconds)
         event = deadline.overdue(wait, now_seconds - self._stop_at, progress)
         if event is not None:

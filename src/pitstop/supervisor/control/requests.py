@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -97,7 +96,7 @@ class RequestDesk:
             case "checkpoint":
                 return self._checkpoint(connection, request.name)
             case other:
-                _reply(connection, Refusal(f"This version knows no request {other!r}."))
+                connection.tell(Refusal(f"This version knows no request {other!r}."))
                 return ()
 
     def take_role(self, connection: Connection, report: RoleReport) -> tuple[Occurrence, ...]:
@@ -107,19 +106,19 @@ class RequestDesk:
     def await_release(self, connection: Connection) -> None:
         """A process that Pitstop does not save waits until the training is over for it."""
         if self._release is not None:
-            _reply(connection, self._release)
+            connection.tell(self._release)
         else:
             self._servers.append(connection)
 
     def tell_status(self, asked: StatusAsked, status: Status) -> None:
         if status.state == "running" and status.pid and is_suspended(status.pid):
             status = replace(status, state=SUSPENDED)
-        _reply(asked.connection, StatusAnswer(status.to_json()))
+        asked.connection.tell(StatusAnswer(status.to_json()))
 
     def await_checkpoint(self, asked: CheckpointAsked, step: int | None) -> None:
         """Has a client wait for a checkpoint of this step or a later one; None: nobody trains."""
         if step is None:
-            _reply(asked.connection, Refusal(_NOTHING_TO_SAVE))
+            asked.connection.tell(Refusal(_NOTHING_TO_SAVE))
         else:
             self._waiting[asked.connection] = _Waiting(step, asked.name)
 
@@ -143,7 +142,7 @@ class RequestDesk:
         self._release = ReleaseAnswer(exit_code)
         waited, self._servers = self._servers, []
         for server in waited:
-            _reply(server, self._release)
+            server.tell(self._release)
         self.has_released |= bool(waited)
 
     def forget(self, connection: Connection) -> None:
@@ -153,19 +152,14 @@ class RequestDesk:
     def _answer(self, answer: Message, concerns: Callable[[_Waiting], bool]) -> None:
         for connection, waiting in list(self._waiting.items()):
             if concerns(waiting):
-                _reply(connection, answer)
+                connection.tell(answer)
                 del self._waiting[connection]
 
     def _checkpoint(self, connection: Connection, name: str) -> tuple[Occurrence, ...]:
         if name and any(waiting.name not in ("", name) for waiting in self._waiting.values()):
-            _reply(connection, Refusal(_BEING_NAMED))
+            connection.tell(Refusal(_BEING_NAMED))
             return ()
         return (CheckpointAsked(connection, name),)
-
-
-def _reply(connection: Connection, answer: Message) -> None:
-    with contextlib.suppress(PeerClosed):
-        connection.send(answer)
 
 
 class ClientReception:
@@ -203,8 +197,7 @@ class ClientReception:
     def _handle(self, client: Connection, received: Received) -> Iterator[Occurrence]:
         match received.message:
             case MalformedMessage(reason):
-                with contextlib.suppress(PeerClosed):
-                    client.send(Refusal(reason))
+                client.tell(Refusal(reason))
                 self._dismiss(client)
             case ClientRequest() as request:
                 yield from self._desk.serve(client, request)

@@ -128,8 +128,7 @@ class HangMonitor:
         if self._stopped_since is not None:
             told = _Notified(now_seconds, now_seconds - self._stopped_since)
             if told.seconds >= _STOPPED_SECONDS:
-                evidence = self._evidence(pid, progress, StackAnswer())
-                return self._tell(told, evidence, progress, StackAnswer())
+                return self._tell(told, pid, progress, StackAnswer())
         elif not watchdog.is_overdue(self._silence, self._policy.after_seconds):
             self._question.withdraw()
         else:
@@ -137,24 +136,33 @@ class HangMonitor:
             answer = self._question.ask(pid, family.tree_of(pid), title)
             if answer is not None:
                 told = _Notified(now_seconds, self._silence.seconds)
-                return self._tell(told, self._evidence(pid, progress, answer), progress, answer)
+                return self._tell(told, pid, progress, answer)
         return ()
 
-    def _evidence(self, pid: int, progress: Progress, answer: StackAnswer) -> HangEvidence:
-        dead = tuple(_describe(event) for event in self._dead_workers(progress))
-        return HangEvidence(progress.phase, answer.stacks, thread_facts.read(pid), dead)
-
     def _tell(
-        self, told: _Notified, evidence: HangEvidence, progress: Progress, answer: StackAnswer
+        self, told: _Notified, pid: int, progress: Progress, answer: StackAnswer
     ) -> tuple[Occurrence, ...]:
+        dead = tuple(_describe(event) for event in self._dead_workers(progress))
+        evidence = HangEvidence(progress.phase, answer.stacks, thread_facts.read(pid), dead)
         found = judge(evidence)
         if found.doing == "person" or self._too_early(found):
             self._silence = watchdog.forgive(self._silence)
             return ()
         self._told = replace(told, place=found.place)
         action = self._policy.action if watchdog.may_end(progress.phase, found.doing) else "warn"
-        seconds = round(told.seconds, 1)
-        event = replace(_event(found, evidence, progress, answer), seconds=seconds, action=action)
+        event = TrainingStalled(
+            seconds=round(told.seconds, 1),
+            phase=progress.phase.name.lower(),
+            step=progress.step,
+            doing=found.doing,
+            place=found.place,
+            action=action,
+            stack=[str(frame) for frame in found.frames],
+            threads=[str(fact) for fact in evidence.threads[:_MOST_THREADS]],
+            workers=list(evidence.dead_workers),
+            stacks_file=answer.file,
+            missing=list(answer.missing),
+        )
         return (event,) if action == "warn" else (event, Trigger.HUNG)
 
     def _too_early(self, found: Standstill) -> bool:
@@ -165,24 +173,6 @@ class HangMonitor:
         return not watchdog.is_overdue(
             watchdog.without_worker(self._silence), self._policy.after_seconds
         )
-
-
-def _event(
-    found: Standstill, evidence: HangEvidence, progress: Progress, answer: StackAnswer
-) -> TrainingStalled:
-    return TrainingStalled(
-        seconds=0.0,
-        phase=progress.phase.name.lower(),
-        step=progress.step,
-        doing=found.doing,
-        place=found.place,
-        action="warn",
-        stack=[str(frame) for frame in found.frames],
-        threads=[str(fact) for fact in evidence.threads[:_MOST_THREADS]],
-        workers=list(evidence.dead_workers),
-        stacks_file=answer.file,
-        missing=list(answer.missing),
-    )
 
 
 def _epoch_of(progress: Progress) -> int:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from pitstop.errors import PeerClosed
 from pitstop.link.messages import Finished, Message
 from pitstop.link.settings import own_environment
 from pitstop.link.wire import Connection, Received, pair
@@ -73,10 +71,8 @@ class HelperLink:
 
     def send(self, message: Message, *fds: int) -> None:
         """Tells it something; the descriptors stay ours."""
-        # One that is gone is noticed by the end of its connection.
         if self.connection is not None:
-            with contextlib.suppress(PeerClosed):
-                self.connection.send(message, fds)
+            self.connection.tell(message, fds)
 
 
 def spawn_module(

@@ -75,19 +75,10 @@ def patience(
         seconds = min(_FIRST_STEP_SECONDS, grace_seconds)
         return Patience(seconds, "the first step was still being prepared; nothing is lost")
     if progress.phase is Phase.TRAIN:
-        return Patience(_step_patience_seconds(progress, grace_seconds), "the step did not end")
+        steps_seconds = max(_LEAST_STEP_SECONDS, _STEPS_OF_PATIENCE * progress.step_seconds)
+        return Patience(min(steps_seconds, grace_seconds), "the step did not end")
     name = progress.phase.name.lower().replace("_", " ")
     return Patience(grace_seconds, f"no boundary was reached ({name})")
-
-
-def patience_with_others(grace_seconds: float) -> Patience:
-    """The wait for those that train together to come to one step."""
-    return Patience(grace_seconds, "the members that train together did not agree on a step")
-
-
-def _step_patience_seconds(progress: Progress, grace_seconds: float) -> float:
-    steps_seconds = _STEPS_OF_PATIENCE * progress.step_seconds
-    return min(max(_LEAST_STEP_SECONDS, steps_seconds), grace_seconds)
 
 
 def overdue(wait: Patience, waited_seconds: float, progress: Progress) -> StopDeadlinePassed | None:

@@ -43,7 +43,7 @@ def held_states(
     names: dict[str, str] = {}
     levels: dict[str, str] = {}
     strays = False
-    for name, info in _infos(saved):
+    for name, info in ((each.path.name, each.manifest.info) for each in saved if each.manifest):
         gang = formed.get(info.attempt)
         if gang is None or gang.task != task:
             strays = True
@@ -58,7 +58,3 @@ def held_states(
 def mark_in(gang: str, info: CheckpointInfo) -> str:
     """The mark of a checkpoint that was written in this gang."""
     return mark_of(gang, info.fit, info.step, info.milestone)
-
-
-def _infos(saved: Iterable[CheckpointEntry]) -> Iterable[tuple[str, CheckpointInfo]]:
-    return ((each.path.name, each.manifest.info) for each in saved if each.manifest)

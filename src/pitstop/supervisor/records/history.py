@@ -13,7 +13,6 @@ from pitstop.events import (
     CheckpointCommitted,
     EnvironmentChanged,
     EpochEnded,
-    Event,
     GangFormed,
     JsonValue,
     Notice,
@@ -78,7 +77,8 @@ class Losses:
             attempts.setdefault(entry.attempt, []).append(entry)
         return cls(
             sum(_was_lost(own) for own in attempts.values()),
-            sum(map(_observed_seconds, attempts.values())),
+            # A clock that was set back must not make the time negative.
+            sum(max(0.0, own[-1].time_seconds - own[0].time_seconds) for own in attempts.values()),
         )
 
     def mean_seconds(self, running_seconds: float = 0.0) -> float:
@@ -108,20 +108,13 @@ def optimal_interval_seconds(cost_seconds: float, mean_seconds: float) -> float:
 
 def _was_lost(own: Sequence[Entry]) -> bool:
     events = [entry.event for entry in own]
-    started = any(isinstance(event, AttemptStarted) for event in events)
-    return started and not any(map(_tells_of_the_end, events))
-
-
-def _tells_of_the_end(event: Event) -> bool:
     # The second is the persister's word, which then saves in the supervisor's stead.
-    return isinstance(event, AttemptEnded) or (
-        isinstance(event, StopRequested) and event.source == "supervisor_lost"
+    ended = any(
+        isinstance(each, AttemptEnded)
+        or (isinstance(each, StopRequested) and each.source == "supervisor_lost")
+        for each in events
     )
-
-
-def _observed_seconds(own: Sequence[Entry]) -> float:
-    # A clock that was set back must not make the time negative.
-    return max(0.0, own[-1].time_seconds - own[0].time_seconds)
+    return not ended and any(isinstance(each, AttemptStarted) for each in events)
 
 
 @record

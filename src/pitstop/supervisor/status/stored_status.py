@@ -27,7 +27,7 @@ from pitstop.store.manifest import Manifest
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.records.history import best_of
-from pitstop.supervisor.status.status import Status, of_role, with_best
+from pitstop.supervisor.status.status import Status, json_loss, of_role, with_best
 
 _E = TypeVar("_E", bound=Event)
 
@@ -51,7 +51,7 @@ def status_from(
     info = newest.info if newest else None
     epochs = events_of(entries, EpochEnded)
     status = Status(
-        state=ended.state if ended else _unended_state(own),
+        state=ended.state if ended else (State.FAILED if own else State.STARTING).value,
         run_dir=run_dir,
         step=exited.step if exited else info.step if info else None,
         epoch=exited.epoch if exited else info.epoch if info else None,
@@ -66,7 +66,7 @@ def status_from(
         started_seconds=own[0].time_seconds if started else None,
         resumed_from_step=resumed.step if resumed else None,
         exit_code=ended.exit_code if ended else None,
-        loss=_last_loss(epochs),
+        loss=json_loss(epochs[-1].logs.get("loss", math.nan)) if epochs else None,
     )
     if (saved := _last(entries, ScriptSaved)) is not None and info is None:
         status = replace(status, checkpoint_step=saved.step)
@@ -76,19 +76,10 @@ def status_from(
     return with_best(status, best_of(epochs))
 
 
-def _last_loss(epochs: Sequence[EpochEnded]) -> float | str | None:
-    loss = epochs[-1].logs.get("loss") if epochs else None
-    return loss if loss is None or math.isfinite(loss) else str(loss)
-
-
 def is_completed(entries: Sequence[Entry]) -> bool:
     ends = [each.event for each in entries if isinstance(each.event, AttemptStarted | AttemptEnded)]
     last = ends[-1] if ends else None
     return isinstance(last, AttemptEnded) and last.state == State.COMPLETED.value
-
-
-def _unended_state(entries: Sequence[Entry]) -> str:
-    return State.FAILED.value if entries else State.STARTING.value
 
 
 def _last(entries: Sequence[Entry], kind: type[_E]) -> _E | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import select
 import time
 from collections.abc import Iterator
@@ -78,10 +77,8 @@ class TrainerLink:
 
     def send(self, message: Message, *fds: int) -> None:
         """Tells it something; the descriptors stay ours."""
-        # A trainer that is gone is noticed by the end of its connection.
         if self.open:
-            with contextlib.suppress(PeerClosed):
-                self.connection.send(message, fds)
+            self.connection.tell(message, fds)
 
 
 def _occurrences(received: Received) -> tuple[Occurrence, ...]:
@@ -103,8 +100,7 @@ def _occurrences(received: Received) -> tuple[Occurrence, ...]:
 
 def refuse(connection: Connection, reason: str) -> None:
     """Tells a process why it may not train, and closes the connection to it."""
-    with contextlib.suppress(PeerClosed):
-        connection.send(Refusal(reason))
+    connection.tell(Refusal(reason))
     connection.close()
 
 
