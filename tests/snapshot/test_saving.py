@@ -26,7 +26,7 @@ class ScriptedBeacon(Beacon):
     def __init__(self, fd: int) -> None:
         super().__init__(fd)
         self.script: list[tuple[Arena, int]] = []
-        self.pins: list[int] = []
+        self.pins: list[float] = []
 
     def pin(self, sequence: float) -> None:
         if sequence and self.script:

@@ -151,15 +151,15 @@ class Host:
             yield from self._trainer_slot.offer(client, hello)
 
     def _restore(self, checkpoint: str) -> None:
-        link = self._trainer_slot.link
-        if link is None:
+        connection = self._trainer_slot.connection
+        if connection is None:
             return
         try:
             fds = self._image(checkpoint)
         except CheckpointCorrupt as damage:
-            link.send(NoImage(checkpoint, damage.reason))
+            connection.tell(NoImage(checkpoint, damage.reason))
             return
-        link.send(ImageAnswer(checkpoint), *fds)
+        connection.tell(ImageAnswer(checkpoint), fds)
         close_all(fds)
 
     def _on_exit(self) -> None:

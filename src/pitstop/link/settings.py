@@ -113,13 +113,9 @@ class Settings:
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Settings:
-        rules = tuple(body["keep_best"])
-        metrics = tuple((step, values) for step, values in body["saved_metrics"])
-        given = {
-            "keep_best": rules,
-            "saved_metrics": metrics,
-            "take": tuple(body["take"]),
-            "skip_steps": tuple(body["skip_steps"]),
-            "rates": tuple((step, rate) for step, rate in body["rates"]),
-        }
-        return cls(**{**body, **given})
+        return cls(**{name: _fixed(value) for name, value in body.items()})
+
+
+def _fixed(value: Any) -> Any:
+    """A JSON value with its lists as tuples."""
+    return tuple(map(_fixed, value)) if isinstance(value, list | tuple) else value

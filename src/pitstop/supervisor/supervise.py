@@ -16,7 +16,7 @@ from pitstop.errors import RunFolderUnwritable, RunInUse
 from pitstop.events import Event
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.beacon import Beacon
-from pitstop.link.settings import ENV_ENTROPY, ENV_STACKS, STACKS_FILE
+from pitstop.link.settings import ENV_ENTROPY, ENV_STACKS, STACKS_FILE, Settings
 from pitstop.record import record
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.filesystem import REAL_FILESYSTEM
@@ -137,10 +137,9 @@ def _plan(context: _RunContext, restarts_left: int, say: Callable[[str], None]) 
     # Checkpoints of a newer version end it here, before anything has begun.
     saved = Catalog(folder.checkpoints).entries()
     history = History.from_entries(journal.read(folder.journal).entries)
-    request = _begin_from(context.request, history, bool(saved), say)
-    request = _watch_bests(request, saved)
-    settings = altered(request.settings, history.rollbacks, allowed=request.rollbacks > 0)
-    request = replace(request, settings=settings)
+    settings = _settings(context.request, history, saved, say)
+    settings = altered(settings, history.rollbacks, allowed=context.request.rollbacks > 0)
+    request = replace(context.request, settings=settings)
     # A script that runs already has made its fingerprint.
     before = {} if request.trainer_pid else history.environment
     chosen = fingerprint.choose_threads(fingerprint.usable_cpus(), os.environ, before)
@@ -172,26 +171,23 @@ def _plan(context: _RunContext, restarts_left: int, say: Callable[[str], None]) 
     )
 
 
-def _begin_from(
-    request: RunRequest, history: History, has_state: bool, say: Callable[[str], None]
-) -> RunRequest:
-    """The request with the weights that the run began with, or begins with now."""
+def _settings(
+    request: RunRequest,
+    history: History,
+    saved: Sequence[CheckpointEntry],
+    say: Callable[[str], None],
+) -> Settings:
+    """Those that were asked for, with the weights that the run begins with, and its best epochs."""
     asked = request.settings.start_from
-    if asked and has_state:
+    if asked and saved:
         say(f"{request.run_dir} goes on from its own state, not from {asked}; --new starts over.")
-    path = history.start_from if has_state or not asked else asked
-    return replace(request, settings=replace(request.settings, start_from=path))
-
-
-def _watch_bests(request: RunRequest, saved: Sequence[CheckpointEntry]) -> RunRequest:
-    """The request with the metrics that new ones are measured against."""
     infos = [entry.manifest.info for entry in saved if entry.manifest]
-    settings = replace(
+    return replace(
         request.settings,
+        start_from=history.start_from if saved or not asked else asked,
         keep_best=tuple(str(rule) for rule in request.retention.keep_best),
         saved_metrics=tuple((info.step, info.metrics) for info in infos if info.metrics),
     )
-    return replace(request, settings=settings)
 
 
 def _open_recorder(stack: ExitStack, folder: RunFolder, attempt: int) -> JournalWriter:
@@ -285,7 +281,7 @@ def _attempt(
         if cancelled is None:
             return None
         resources.event_log.record(cancelled)
-    _last_uploads(context.mirror, plan.grace_seconds, say)
+    _last_uploads(context.mirror, plan.request.grace_seconds, say)
     return RunOutcome(State.STOPPED.value, EXIT_STOPPED, plan.attempt)
 
 

@@ -18,7 +18,7 @@ from pitstop.supervisor.helpers.persister_link import PersisterLink, PersisterPl
 from pitstop.supervisor.helpers.restoring import Restoring
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.lifecycle.occurrences import Occurrence
-from pitstop.supervisor.trainer.trainer_slot import TrainerLink, TrainerSlot
+from pitstop.supervisor.trainer.trainer_slot import TrainerSlot
 from tests.messages import body_of
 from tests.store.samples import save
 
@@ -31,7 +31,7 @@ class _Attempt:
     link: PersisterLink
     persister: Connection
     trainer: Connection
-    trainer_link: TrainerLink
+    ours: Connection
     slot: TrainerSlot
     events: list[Occurrence] = field(default_factory=list)
 
@@ -49,7 +49,7 @@ class _Attempt:
         self.events += self.restoring.persister_given_up()
 
     def trainer_asks(self, checkpoint: str) -> None:
-        self.slot.link = self.trainer_link
+        self.slot.connection = self.ours
         self.restoring.requested(RestoreRequest(checkpoint))
 
     def trainer_hears(self) -> tuple[str, str]:
@@ -72,7 +72,7 @@ def attempt(tmp_path: Path) -> Iterator[_Attempt]:
     restoring = Restoring(Catalog(folder.checkpoints), link, slot)
     assert not list(restoring.begin())
     assert body_of(persister.receive()) == {"checkpoint": ""}
-    yield _Attempt(restoring, link, persister, trainer, TrainerLink(ours, 5), slot)
+    yield _Attempt(restoring, link, persister, trainer, ours, slot)
     restoring.close()
     link.lost()
     for each in (persister, trainer, ours):
@@ -118,7 +118,7 @@ def test_who_waits_is_told_that_nobody_loads_any_more(attempt: _Attempt) -> None
 
 def test_the_trainer_of_a_member_waits_for_the_state_that_all_agree_on(attempt: _Attempt) -> None:
     assert attempt.restoring.await_agreement()
-    attempt.slot.link = attempt.trainer_link
+    attempt.slot.connection = attempt.ours
     attempt.persister_says(ImageAnswer("00000020"), attempt.trainer.fileno())
     assert attempt.restoring.ready
     assert not attempt.slot.welcomed
@@ -146,7 +146,7 @@ def test_a_state_that_cannot_be_read_is_not_agreed_on(attempt: _Attempt) -> None
 
 def test_without_an_agreement_who_has_a_state_is_refused(attempt: _Attempt) -> None:
     attempt.restoring.await_agreement()
-    attempt.slot.link = attempt.trainer_link
+    attempt.slot.connection = attempt.ours
     attempt.persister_says(ImageAnswer("00000020"), attempt.trainer.fileno())
     list(attempt.restoring.agreed_on_nothing("nobody answers"))
     welcome = body_of(attempt.trainer.receive())
@@ -155,7 +155,7 @@ def test_without_an_agreement_who_has_a_state_is_refused(attempt: _Attempt) -> N
 
 def test_who_is_refused_before_its_state_is_loaded_does_not_begin_anew(attempt: _Attempt) -> None:
     attempt.restoring.await_agreement()
-    attempt.slot.link = attempt.trainer_link
+    attempt.slot.connection = attempt.ours
     assert not list(attempt.restoring.agreed_on_nothing("nobody answers"))
     assert not attempt.slot.welcomed
     attempt.persister_says(ImageAnswer("00000020"), attempt.trainer.fileno())

@@ -11,6 +11,7 @@ from pitstop.events import (
     TrainerExited,
 )
 from pitstop.journal import Entry
+from pitstop.supervisor.records import fingerprint
 from pitstop.supervisor.records.history import History
 
 _STARTED = AttemptStarted(1, ["x"], 1, 2, "host", environment={"cpus": 2})
@@ -26,12 +27,12 @@ def _history() -> History:
 def test_first_attempt_has_none() -> None:
     history = History.from_entries([])
     assert history == History()
-    assert history.environment_changes({"cpus": 4}) == ()
+    assert fingerprint.compare(history.environment, {"cpus": 4}) == ()
     assert history.version_changes(_CONNECTED) == ()
 
 
 def test_changes_are_found_against_the_last_attempt() -> None:
-    [cpus] = _history().environment_changes({"cpus": 4})
+    [cpus] = fingerprint.compare(_history().environment, {"cpus": 4})
     assert (cpus.before, cpus.now) == ("2", "4")
     changed = TrainerConnected(3, "3.12.0", ["x"], {"keras": "3.16.0"})
     names = {change.what for change in _history().version_changes(changed)}

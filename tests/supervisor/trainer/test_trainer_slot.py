@@ -71,8 +71,8 @@ def room() -> Iterator[_Room]:
     yield room
     event_loop.close()
     theirs.close()
-    if trainer_slot.link is not None:
-        trainer_slot.link.close()
+    if trainer_slot.connection is not None:
+        trainer_slot.connection.close()
 
 
 def test_welcome_is_sent_once_with_the_shared_page(room: _Room) -> None:

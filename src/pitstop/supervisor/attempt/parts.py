@@ -41,7 +41,7 @@ class AttemptParts:
         running: RunningCommand,
     ) -> None:
         loop, persister = resources.event_loop, resources.persister
-        patience = min(_SAVE_PATIENCE_SECONDS, plan.grace_seconds)
+        patience = min(_SAVE_PATIENCE_SECONDS, plan.request.grace_seconds)
         self.plan = plan
         self.resources = resources
         self.trainers = TrainerReception(plan, resources)

@@ -21,7 +21,7 @@ from pitstop.store.catalog import Catalog
 from pitstop.supervisor.helpers.persister_link import PersisterLink
 from pitstop.supervisor.processes.adopted_process import AdoptedProcess, KernelProcess
 from pitstop.supervisor.processes.trainer_process import TrainerProcess
-from pitstop.supervisor.records.fingerprint import Threads
+from pitstop.supervisor.records.fingerprint import Threads, compare
 from pitstop.supervisor.records.history import History, best_of
 from pitstop.supervisor.runs.command_change import as_event
 from pitstop.supervisor.runs.run_request import RunRequest
@@ -64,10 +64,6 @@ class AttemptPlan:
     started_seconds: float
     time_limit: TimeLimit | None
     restarts_left: int = 0
-
-    @property
-    def grace_seconds(self) -> float:
-        return self.request.grace_seconds
 
     @property
     def stacks_file(self) -> Path:
@@ -124,7 +120,7 @@ class AttemptPlan:
 
     def environment_changes(self) -> tuple[Event, ...]:
         """What differs from the attempt that is resumed, as far as it is known from outside."""
-        found = self.history.environment_changes(self.fingerprint)
+        found = compare(self.history.environment, self.fingerprint)
         return self._of_resume(*as_event(self.command_changes), *found)
 
     def version_changes(self, trainer: TrainerConnected) -> tuple[Event, ...]:

@@ -109,7 +109,7 @@ class Stopping:
             progress,
             connected=self._trainers.watches,
             stopped=attempt_state.trainer_stopped,
-            grace_seconds=self._plan.grace_seconds,
+            grace_seconds=self._plan.request.grace_seconds,
             goes_on=self._plan.goes_on,
             idle=self._plan.is_idle(progress.phase),
             released=attempt_state.serves and attempt_state.released is not None,
@@ -117,7 +117,7 @@ class Stopping:
         )
         if self._gang.is_agreeing:
             reason = "the members that train together did not agree on a step"
-            wait = deadline.Patience(self._plan.grace_seconds, reason)
+            wait = deadline.Patience(self._plan.request.grace_seconds, reason)
         wait = self._sources.bound(wait, self._stop_at, self._save_seconds)
         event = deadline.overdue(wait, now_seconds - self._stop_at, progress)
         if event is not None:
@@ -129,7 +129,7 @@ class Stopping:
         now, limit = time.monotonic(), self._sources.limit
         waited = None if self._stop_at == _NEVER else now - self._stop_at
         left = None if limit is None else limit.ends_at_seconds - now - time_limit.MARGIN_SECONDS
-        return mirroring.patience_seconds(waited, self._plan.grace_seconds, left)
+        return mirroring.patience_seconds(waited, self._plan.request.grace_seconds, left)
 
     def resumed(self, away_seconds: float) -> None:
         """The attempt was suspended; the time away counts for nothing."""

@@ -64,11 +64,7 @@ def wake(pid: int) -> None:
 
 
 def _is_suspended(record: LockRecord) -> bool:
-    return _is_here(record) and is_suspended(record.pid, record.start_time_ticks)
-
-
-def _is_here(record: LockRecord) -> bool:
-    return record.host == socket.gethostname()
+    return record.host == socket.gethostname() and is_suspended(record.pid, record.start_time_ticks)
 
 
 class LiveRun:
@@ -116,11 +112,7 @@ class LiveRun:
         self._ask(ClientRequest("stop", now=now), StatusAnswer)
 
     def stop_after_epoch(self) -> None:
-        """Asks for a stop when the epoch under way has ended; raises as `stop`.
-
-        Raises:
-            EnvironmentFault: the supervisor is of a version that cannot do that.
-        """
+        """Asks for a stop when the epoch under way has ended."""
         self._ask(ClientRequest("stop_after_epoch"), StatusAnswer)
 
     def checkpoint(self, name: str, waits: Callable[[], None]) -> CheckpointAnswer:
@@ -187,7 +179,8 @@ def status_of(folder: RunFolder) -> Status:
     if not is_locked(folder.lock):
         return stored_status(folder)
     # Who holds a run here, and does not listen, saves what a supervisor has left.
-    return _held_status(folder, record, "stopping" if _is_here(record) else "running")
+    is_here = record.host == socket.gethostname()
+    return _held_status(folder, record, "stopping" if is_here else "running")
 
 
 def _held_status(folder: RunFolder, record: LockRecord, state: str) -> Status:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pitstop.link.messages import ImageAnswer, Load, NoImage, RestoreRequest
-from pitstop.link.wire import Received, close_all
+from pitstop.link.wire import Connection, Received, close_all
 from pitstop.store.catalog import Catalog
 from pitstop.supervisor.helpers.persister_link import PersisterLink
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, TrainerCameIn
 from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint, restore_points
-from pitstop.supervisor.trainer.trainer_slot import TrainerLink, TrainerSlot
+from pitstop.supervisor.trainer.trainer_slot import TrainerSlot
 
 _NOBODY_LOADS = "the process that loads it keeps dying"
 
@@ -31,7 +31,7 @@ class Restoring:
         self._catalog = catalog
         self._persister = persister
         self._preloaded: Received | None = None
-        self._asking: TrainerLink | None = None
+        self._asking: Connection | None = None
         self._wanted = ""
         self._awaits_agreement = False
         self._verdicts: dict[str, bool] = {}
@@ -92,11 +92,11 @@ class Restoring:
             yield from self._let_in()
 
     def requested(self, request: RestoreRequest) -> None:
-        trainer, checkpoint = self._trainer_slot.link, request.checkpoint
+        trainer, checkpoint = self._trainer_slot.connection, request.checkpoint
         if trainer is None:
             return
         if self._preloaded is not None and self._preloaded.message == ImageAnswer(checkpoint):
-            trainer.send(self._preloaded.message, *self._preloaded.fds)
+            trainer.tell(self._preloaded.message, self._preloaded.fds)
             self._drop_preloaded()
             return
         self._asking, self._wanted = trainer, checkpoint
@@ -115,7 +115,7 @@ class Restoring:
         if self._asking is None:
             close_all(received.fds)
         elif isinstance(received.message, ImageAnswer):
-            self._asking.send(received.message, *received.fds)
+            self._asking.tell(received.message, received.fds)
             close_all(received.fds)
             self._asking, self._wanted = None, ""
         elif isinstance(received.message, NoImage):
@@ -153,7 +153,7 @@ class Restoring:
 
     def _give_no_image(self, reason: str) -> None:
         if self._asking is not None:
-            self._asking.send(NoImage(self._wanted, reason))
+            self._asking.tell(NoImage(self._wanted, reason))
         self._asking, self._wanted = None, ""
 
     def _become_ready(self, newest: str = "") -> Iterator[Occurrence]:

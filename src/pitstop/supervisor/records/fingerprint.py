@@ -111,7 +111,7 @@ def collect(
         "command": masked_words(command),
         "cpus": threads.cpus,
         "intra_op_threads": threads.count,
-        "cpu_flags_sha256": _digest(_cpu_flags(Path("/proc/cpuinfo"))),
+        "cpu_flags_sha256": hashlib.sha256(_cpu_flags()).hexdigest(),
         "env": relevant_variables(environment),
         **sources(command),
     }
@@ -225,8 +225,8 @@ def _text(value: JsonValue) -> str:
     return " ".join(value) if isinstance(value, list) else str(value)
 
 
-def _cpu_flags(cpuinfo: Path) -> bytes:
-    lines = _content(cpuinfo).splitlines()
+def _cpu_flags() -> bytes:
+    lines = _content(Path("/proc/cpuinfo")).splitlines()
     return next((line for line in lines if line.startswith((b"flags", b"Features"))), b"")
 
 
@@ -238,11 +238,7 @@ def _content(path: Path) -> bytes:
 
 
 def digest_of(path: Path) -> str:
-    return _digest(_content(path))
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+    return hashlib.sha256(_content(path)).hexdigest()
 
 
 def of_new_runs(environment: Mapping[str, str]) -> str:
@@ -258,10 +254,7 @@ def hash_seed(
     """Python's hash seed: the user's, that of the attempt before, or one from the entropy."""
     known = before.get("env")
     earlier = known.get(HASH_SEED) if isinstance(known, dict) else None
-    return {HASH_SEED: environment.get(HASH_SEED) or earlier or _derived(run_entropy)}
-
-
-def _derived(run_entropy: str) -> str:
     digest = hashlib.sha256(f"{run_entropy}/hash".encode()).digest()
     # 0 would turn it off.
-    return str(int.from_bytes(digest[:8], "big") % _LARGEST_HASH_SEED + 1)
+    derived = str(int.from_bytes(digest[:8], "big") % _LARGEST_HASH_SEED + 1)
+    return {HASH_SEED: environment.get(HASH_SEED) or earlier or derived}

@@ -158,11 +158,6 @@ class History:
             },
         )
 
-    def environment_changes(
-        self, environment: Mapping[str, JsonValue]
-    ) -> tuple[EnvironmentChanged, ...]:
-        return fingerprint.compare(self.environment, environment)
-
     def version_changes(self, event: TrainerConnected) -> tuple[EnvironmentChanged, ...]:
         """Which libraries differ from those of the last attempt that trained."""
         return fingerprint.compare(self.versions, _all_versions(event))

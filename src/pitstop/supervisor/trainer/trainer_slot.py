@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 
 from pitstop.errors import EnvironmentFault, PeerClosed
@@ -13,7 +13,6 @@ from pitstop.link.messages import (
     ArenaOffer,
     EventReport,
     Hello,
-    Message,
     Refusal,
     RestoreRequest,
     SnapshotReport,
@@ -44,43 +43,6 @@ def refusal(hello: Hello, trainer_pid: int, *, slot_taken: bool) -> str:
     return f"process {trainer_pid} trains in this run"
 
 
-class TrainerLink:
-    """One process that trains, from its hello to its end.
-
-    `lost`: it has closed its end; `open`: our end is open.
-    """
-
-    def __init__(self, connection: Connection, pid: int) -> None:
-        self.connection = connection
-        self.pid = pid
-        self.open = True
-        self.lost = False
-
-    def receive(self) -> Iterator[Occurrence]:
-        try:
-            received = self.connection.receive_ready()
-        except (PeerClosed, EnvironmentFault):
-            self.lost = True
-            return
-        for each in received:
-            yield from _occurrences(each)
-
-    def drain(self) -> Iterator[Occurrence]:
-        """Everything that a process which is gone has said."""
-        while self.open and not self.lost and select.select([self.connection], [], [], 0)[0]:
-            yield from self.receive()
-
-    def close(self) -> None:
-        if self.open:
-            self.open = False
-            self.connection.close()
-
-    def send(self, message: Message, *fds: int) -> None:
-        """Tells it something; the descriptors stay ours."""
-        if self.open:
-            self.connection.tell(message, fds)
-
-
 def _occurrences(received: Received) -> tuple[Occurrence, ...]:
     """What a message tells the attempt; nothing where it is not for a supervisor."""
     match received.message:
@@ -108,7 +70,7 @@ class TrainerSlot:
     """Taken by one process at a time: the first that says hello, the next when that is gone.
 
     Attributes:
-        link: the conversation with the trainer, None before there was one.
+        connection: to the trainer; None while none is there.
         pid: process id of the trainer, 0 before there was one.
         left_at: when it was gone, on the monotonic clock; None while it is there.
     """
@@ -118,13 +80,13 @@ class TrainerSlot:
         self._welcome = welcome
         self._beacon_fd = beacon_fd
         self.welcomed = False
-        self.link: TrainerLink | None = None
+        self.connection: Connection | None = None
         self.pid = 0
         self.left_at: float | None = None
 
     @property
     def connected(self) -> bool:
-        return self.link is not None and self.link.open
+        return self.connection is not None
 
     @property
     def present_pid(self) -> int:
@@ -157,35 +119,45 @@ class TrainerSlot:
 
     def welcome(self, points: tuple[ChosenCheckpoint, ...]) -> None:
         """Lets the trainer begin, once it is there and the restore points are known."""
-        if self.welcomed or self.link is None:
+        if self.welcomed or self.connection is None:
             return
         self.welcomed = True
         welcome = replace(self._welcome, points=[point.to_json() for point in points])
-        self.link.send(welcome, self._beacon_fd)
+        self.connection.tell(welcome, [self._beacon_fd])
 
     def drain(self) -> Iterator[Occurrence]:
         """Everything that a trainer which is gone has said; then the slot is free."""
-        if self.link is not None:
-            yield from self.link.drain()
-            self.clear()
+        while self.connection is not None and select.select([self.connection], [], [], 0)[0]:
+            if not (yield from self._hear(self.connection)):
+                break
+        self.clear()
 
     def clear(self) -> None:
         """Sends away who is there; what it has still to say is not heard."""
-        if self.link is not None and self.link.open:
-            self._event_loop.forget(self.link.connection)
-            self.link.close()
+        if self.connection is not None:
+            self._event_loop.forget(self.connection)
+            self.connection.close()
+            self.connection = None
             self.left_at = time.monotonic()
 
     def _take(self, connection: Connection, hello: Hello) -> None:
-        self.link = TrainerLink(connection, hello.pid)
+        self.connection = connection
         self.pid = hello.pid
         self.left_at = None
         self.welcomed = False
-        self._event_loop.watch(connection, self._receive)
+        self._event_loop.watch(connection, lambda: self._receive(connection))
 
-    def _receive(self) -> Iterator[Occurrence]:
-        if self.link is not None:
-            yield from self.link.receive()
-            if self.link.lost:
-                self.clear()
-                yield TrainerLeft()
+    def _receive(self, connection: Connection) -> Iterator[Occurrence]:
+        if not (yield from self._hear(connection)):
+            self.clear()
+            yield TrainerLeft()
+
+    def _hear(self, connection: Connection) -> Generator[Occurrence, None, bool]:
+        """What has arrived; whether the trainer is still there."""
+        try:
+            received = connection.receive_ready()
+        except (PeerClosed, EnvironmentFault):
+            return False
+        for each in received:
+            yield from _occurrences(each)
+        return True
