@@ -65,32 +65,15 @@ class StepTrace:
     """Appends the steps of one attempt."""
 
     def __init__(self, path: Path) -> None:
-        """Begins the file.
-
-        Raises:
-            OSError: the folder cannot be written.
-        """
+        """Begins the file; `OSError` where the folder cannot be written."""
         flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
         self._fd = os.open(path, flags, 0o644)
         if os.fstat(self._fd).st_size == 0:
             os.write(self._fd, MAGIC)
 
     def append(self, record: StepRecord) -> None:
-        """Writes one record.
-
-        Raises:
-            OSError: the disk is full or gone.
-        """
-        packed = _RECORD.pack(
-            record.step,
-            record.fit,
-            record.epoch,
-            record.loss,
-            record.time_seconds,
-            record.metrics,
-            0,
-        )
-        os.write(self._fd, packed)
+        """Writes one record; `OSError` where the disk is full or gone."""
+        os.write(self._fd, _RECORD.pack(*vars(record).values(), 0))
 
 
 def has_grown(losses: Sequence[float], last_finite: float | None) -> bool:

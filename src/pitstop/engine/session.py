@@ -368,9 +368,6 @@ class Session:
                 position.epoch,
                 copied.reason,
                 copied.durable,
-                copied.size_bytes,
-                self._blocked_seconds,
-                copied.seconds,
             )
         )
 

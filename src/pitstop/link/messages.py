@@ -118,9 +118,6 @@ class SnapshotReport(Message):
     epoch: Count
     reason: str
     durable: bool
-    size_bytes: Count = 0
-    blocked_seconds: float = 0.0
-    copy_seconds: float = 0.0
 
 
 @record

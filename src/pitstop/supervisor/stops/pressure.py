@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from itertools import pairwise
-from types import MappingProxyType
 
 from pitstop.events import Notice, StopRequested
 from pitstop.machine.memory import MemoryPressure
@@ -69,56 +68,26 @@ class Reading:
     checkpoint_bytes: int = 0
 
 
-@record
-class _Rule:
-    """A shortage rises when it is short, and falls when it is relieved; nothing changes between."""
-
-    short: Callable[[Reading], bool]
-    relieved: Callable[[Reading], bool]
-
-
-def _ahead_bytes(reading: Reading) -> float:
-    return reading.available_bytes - LOOKAHEAD_SECONDS * reading.falling_bytes
-
-
-def _disk_needed(reading: Reading, checkpoints: int) -> int:
-    return max(_DISK_FLOOR_BYTES, reading.checkpoint_bytes) * checkpoints
-
-
-_RULES: Mapping[Shortage, _Rule] = MappingProxyType(
-    {
-        Shortage.MEMORY: _Rule(
-            lambda r: _ahead_bytes(r) < r.trainer_bytes // _SHORT_SHARE,
-            lambda r: _ahead_bytes(r) >= r.trainer_bytes // _RELIEF_SHARE,
-        ),
-        Shortage.STALLS: _Rule(
-            lambda r: (r.stalled_share or 0.0) >= _STALLED,
-            lambda r: (r.stalled_share or 0.0) < _STALL_RELIEF,
-        ),
-        Shortage.SWAPPING: _Rule(
-            lambda r: r.swapping_bytes >= _SWAPPING,
-            lambda r: r.swapping_bytes < _SWAP_RELIEF,
-        ),
-        Shortage.DISK: _Rule(
-            lambda r: (
-                r.disk_free_bytes is not None and r.disk_free_bytes < _disk_needed(r, _CHECKPOINTS)
-            ),
-            lambda r: (
-                r.disk_free_bytes is None
-                or r.disk_free_bytes >= _disk_needed(r, _RELIEF_CHECKPOINTS)
-            ),
-        ),
-    }
-)
-
-
 def judge(before: frozenset[Shortage], reading: Reading) -> frozenset[Shortage]:
-    """What is short now; `before` was short at the last reading."""
+    """What is short now; `before` was short at the last reading, and is so until it is relieved."""
     return frozenset(
-        each
-        for each, rule in _RULES.items()
-        if (not rule.relieved(reading) if each in before else rule.short(reading))
+        each for each in Shortage if _is_short(each, reading, was_short=each in before)
     )
+
+
+def _is_short(what: Shortage, reading: Reading, *, was_short: bool) -> bool:
+    match what:
+        case Shortage.MEMORY:
+            ahead = reading.available_bytes - LOOKAHEAD_SECONDS * reading.falling_bytes
+            return ahead < reading.trainer_bytes // (_RELIEF_SHARE if was_short else _SHORT_SHARE)
+        case Shortage.STALLS:
+            return (reading.stalled_share or 0.0) >= (_STALL_RELIEF if was_short else _STALLED)
+        case Shortage.SWAPPING:
+            return reading.swapping_bytes >= (_SWAP_RELIEF if was_short else _SWAPPING)
+        case Shortage.DISK:
+            each_bytes = max(_DISK_FLOOR_BYTES, reading.checkpoint_bytes)
+            needed = each_bytes * (_RELIEF_CHECKPOINTS if was_short else _CHECKPOINTS)
+            return reading.disk_free_bytes is not None and reading.disk_free_bytes < needed
 
 
 def describe(shortage: Shortage, reading: Reading) -> str:
