@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import TypeVar, cast
 
@@ -41,7 +40,13 @@ def plain_line(text: str) -> str:
 
 def plain_tree(value: JsonValue) -> JsonValue:
     """A JSON value whose texts are plain, names of members too."""
-    return in_texts(plain, value)
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, dict):
+        return {plain(key): plain_tree(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_tree(item) for item in value]
+    return value
 
 
 def plain_record(record: T) -> T:
@@ -57,17 +62,6 @@ def _plain_value(value: object) -> object:
         return replace(value, **found)
     if type(value) is tuple:
         return tuple(map(_plain_value, value))
-    return value
-
-
-def in_texts(change: Callable[[str], str], value: JsonValue) -> JsonValue:
-    """A JSON value with all its texts changed."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, dict):
-        return {change(key): in_texts(change, item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [in_texts(change, item) for item in value]
     return value
 
 

@@ -24,7 +24,7 @@ from pitstop.remote.place import RemotePlace
 from pitstop.store.gang_folder import MOST_OF_A_KIND, Shape
 from pitstop.supervisor.processes.process import find_program
 from pitstop.supervisor.stops import early_stop
-from pitstop.supervisor.stops.signals import SignalActions
+from pitstop.supervisor.stops.signals import chosen_actions
 
 _OWN = (
     "run_dir",
@@ -149,7 +149,7 @@ def launch(
             options=tuple(context.obj),
             environment=shared,
             linger=Linger(linger, grace + SAVE_SECONDS),
-            signals=SignalActions.from_texts(signals),
+            signals=chosen_actions(signals),
         )
         code = launch_members(request, terminal)
     early_stop.forget()

@@ -26,7 +26,7 @@ from pitstop.store.best_rule import BestRule
 from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.hangs.watchdog import HangPolicy
 from pitstop.supervisor.restarts.restarts import RestartPolicy
-from pitstop.supervisor.stops.signals import SignalActions
+from pitstop.supervisor.stops.signals import chosen_actions
 from pitstop.supervisor.stops.stop_policy import PREEMPTION_CHOICES, StopPolicy
 
 
@@ -189,7 +189,7 @@ def _policy(
     return StopPolicy(
         preemption=preemption,
         stops_under_pressure=on_pressure == "stop",
-        signals=SignalActions.from_texts(signals),
+        signals=chosen_actions(signals),
         kill_after_seconds=kill_after,
     )
 

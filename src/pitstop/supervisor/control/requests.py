@@ -87,12 +87,10 @@ class RequestDesk:
         match request.command:
             case "status":
                 return (StatusAsked(connection),)
-            case "stop":
+            case "stop" | "stop_after_epoch":
                 event = stop_request(peer, family.command_of(peer.pid), request)
-                return StopAsked(event), StatusAsked(connection)
-            case "stop_after_epoch":
-                event = stop_request(peer, family.command_of(peer.pid), request)
-                return StopAfterEpochAsked(event), StatusAsked(connection)
+                kind = StopAsked if request.command == "stop" else StopAfterEpochAsked
+                return kind(event), StatusAsked(connection)
             case "checkpoint":
                 return self._checkpoint(connection, request.name)
             case other:

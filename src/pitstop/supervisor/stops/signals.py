@@ -15,7 +15,6 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
 from types import FrameType, MappingProxyType
 
 from pitstop.events import StopRequested
@@ -33,7 +32,7 @@ class Action(enum.Enum):
     IGNORE = "ignore"
 
 
-_USUAL_ACTIONS: Mapping[signal.Signals, Action] = MappingProxyType(
+_USUAL: Mapping[signal.Signals, Action] = MappingProxyType(
     {
         signal.SIGINT: Action.STOP,
         signal.SIGTERM: Action.STOP,
@@ -44,24 +43,13 @@ _USUAL_ACTIONS: Mapping[signal.Signals, Action] = MappingProxyType(
 )
 
 
-@record
-class SignalActions:
-    """The actions that the user chose; the others are as usual."""
+SignalActions = Mapping[signal.Signals, Action]
+"""The actions that the user chose; the others are as usual."""
 
-    chosen: Mapping[signal.Signals, Action] = field(default_factory=dict)
 
-    @property
-    def all(self) -> Mapping[signal.Signals, Action]:
-        return {**_USUAL_ACTIONS, **self.chosen}
-
-    def of(self, number: signal.Signals) -> Action | None:
-        """What a signal does; None for one that is no business of the user's."""
-        return self.all.get(number)
-
-    @classmethod
-    def from_texts(cls, texts: Iterable[str]) -> SignalActions:
-        """From `USR1=checkpoint` and the like; a later one wins.  Else `ValueError`."""
-        return cls(dict(parse_action(text) for text in texts))
+def chosen_actions(texts: Iterable[str]) -> SignalActions:
+    """From `USR1=checkpoint` and the like; a later one wins.  Else `ValueError`."""
+    return dict(parse_action(text) for text in texts)
 
 
 def parse_action(text: str) -> tuple[signal.Signals, Action]:
@@ -77,7 +65,6 @@ def parse_action(text: str) -> tuple[signal.Signals, Action]:
 
 
 _SI_KERNEL = 0x80
-_USUAL = SignalActions()
 _OTHERS = frozenset({signal.SIGCHLD, signal.SIGTSTP, signal.SIGWINCH})
 _NEVER_IGNORED = frozenset({signal.SIGCHLD, signal.SIGWINCH})
 
@@ -125,7 +112,7 @@ def stop_request(
 
 
 def received_from(
-    number: int, code: int, pid: int, uid: int, actions: SignalActions = _USUAL
+    number: int, code: int, pid: int, uid: int, chosen: SignalActions = _USUAL
 ) -> ReceivedSignal:
     """The value of one `siginfo`; see sigaction(2) for `code`."""
     kernel = code == _SI_KERNEL
@@ -134,21 +121,21 @@ def received_from(
         None if kernel or pid == 0 else pid,
         None if kernel or pid == 0 else uid,
         kernel and number != signal.SIGCHLD,
-        actions.of(signal.Signals(number)),
+        {**_USUAL, **chosen}.get(signal.Signals(number)),
     )
 
 
 def watched_signals(
     disposition: Callable[[signal.Signals], object] = signal.getsignal,
-    actions: SignalActions = _USUAL,
+    chosen: SignalActions = MappingProxyType({}),
 ) -> frozenset[signal.Signals]:
     """The signals to wait for.
 
     One that was ignored when we started stays ignored, unless the user has chosen what it does:
     that is how `nohup` and a shell's background jobs ask to be left alone.
     """
-    watched = _OTHERS | frozenset(actions.all)
-    may_be_ignored = watched - _NEVER_IGNORED - frozenset(actions.chosen)
+    watched = _OTHERS | _USUAL.keys() | chosen.keys()
+    may_be_ignored = watched - _NEVER_IGNORED - chosen.keys()
     return watched - {each for each in may_be_ignored if disposition(each) == signal.SIG_IGN}
 
 
@@ -160,9 +147,9 @@ class SignalQueue:
     ordinary handlers, which only do not know the sender.
     """
 
-    def __init__(self, actions: SignalActions = _USUAL) -> None:
-        self._actions = actions
-        self._watched = watched_signals(actions=actions)
+    def __init__(self, chosen: SignalActions = MappingProxyType({})) -> None:
+        self._chosen = chosen
+        self._watched = watched_signals(chosen=chosen)
         self._received: deque[ReceivedSignal] = deque()
         self._closing = False
         self._wake_in, self._wake_out = socket.socketpair()
@@ -202,7 +189,7 @@ class SignalQueue:
         self._wake_out.close()
 
     def _on_stray(self, number: int, _frame: FrameType | None) -> None:
-        self._received.append(received_from(number, 0, 0, 0, self._actions))
+        self._received.append(received_from(number, 0, 0, 0, self._chosen))
 
     def _wait(self) -> None:
         while True:
@@ -210,7 +197,7 @@ class SignalQueue:
             if self._closing:
                 return
             self._put(
-                received_from(info.si_signo, info.si_code, info.si_pid, info.si_uid, self._actions)
+                received_from(info.si_signo, info.si_code, info.si_pid, info.si_uid, self._chosen)
             )
 
     def _put(self, received: ReceivedSignal) -> None:

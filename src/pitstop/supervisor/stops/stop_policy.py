@@ -77,7 +77,7 @@ class StopPolicy:
 
     preemption: str = "auto"
     stops_under_pressure: bool = False
-    signals: SignalActions = field(default_factory=SignalActions)
+    signals: SignalActions = field(default_factory=dict)
     kill_after_seconds: float | None = None
 
     def request(
