@@ -33,12 +33,6 @@ class PersisterPlan:
     signal_mask: frozenset[signal.Signals]
 
 
-@record
-class _Arena:
-    offer: ArenaOffer
-    fd: int
-
-
 class PersisterLink(HelperLink):
     """One persister at a time, replaced when it dies."""
 
@@ -47,18 +41,19 @@ class PersisterLink(HelperLink):
         self._plan = plan
         self._finishing = False
         self._trainer_pid = 0
-        self._arena: _Arena | None = None
+        self._arena: ArenaOffer | None = None
+        self._arena_fd = -1
         self._kept = ""
 
     @property
     def arena_bytes(self) -> int | None:
         """Size of the shared memory for snapshots, None before there is one."""
-        return self._arena.offer.size_bytes if self._arena else None
+        return self._arena.size_bytes if self._arena else None
 
     @property
     def arena_backing(self) -> str:
         """Where that is: "memory" or "file"; empty before there is any."""
-        return self._arena.offer.backing if self._arena else ""
+        return self._arena.backing if self._arena else ""
 
     def start(self) -> Connection:
         """Starts a persister and tells it what the one before knew; `OSError` where that fails."""
@@ -66,7 +61,7 @@ class PersisterLink(HelperLink):
         if self._trainer_pid:
             self.set_trainer(self._trainer_pid)
         if self._arena is not None:
-            self.send(self._arena.offer, self._arena.fd)
+            self.send(self._arena, self._arena_fd)
         if self._kept:
             self.send(Keep(self._kept))
         return ours
@@ -79,8 +74,8 @@ class PersisterLink(HelperLink):
     def set_arena(self, offer: ArenaOffer, fd: int) -> None:
         """Hands a trainer's arena over; the descriptor is ours from now on."""
         if self._arena is not None:
-            os.close(self._arena.fd)
-        self._arena = _Arena(offer, fd)
+            os.close(self._arena_fd)
+        self._arena, self._arena_fd = offer, fd
         self.send(offer, fd)
 
     def keep(self, checkpoint: str) -> None:
@@ -108,7 +103,7 @@ class PersisterLink(HelperLink):
                 os.waitpid(self.pid, 0)
         self.lost()
         if self._arena is not None:
-            os.close(self._arena.fd)
+            os.close(self._arena_fd)
             self._arena = None
 
     def _spawn(self, fd: int) -> int:

@@ -9,7 +9,6 @@ Linux VMs" (Microsoft Azure).
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -165,20 +164,16 @@ def _concerns(event: Mapping[str, Any], own_name: str) -> bool:
     return known and own_name in resources
 
 
-def _seconds_of(text: str) -> float:
-    # Not `email.utils`, which loads a good deal in every run.
-    return datetime.strptime(text, "%a, %d %b %Y %H:%M:%S GMT").replace(tzinfo=UTC).timestamp()
-
-
 def _azure_notice(event: Mapping[str, Any], now_seconds: float) -> PreemptionNotice:
+    ends_at_seconds = now_seconds + _AZURE_LEAST_SECONDS
     # Empty once the event has started.
-    text = str(event.get("NotBefore") or "")
-    try:
-        ends_at_seconds = _seconds_of(text) if text else math.nan
-    except ValueError as error:
-        raise MalformedNotice(f"no time: {text[:40]!r}") from error
-    if math.isnan(ends_at_seconds):
-        ends_at_seconds = now_seconds + _AZURE_LEAST_SECONDS
+    if text := str(event.get("NotBefore") or ""):
+        try:
+            # Not `email.utils`, which loads a good deal in every run.
+            ends_at = datetime.strptime(text, "%a, %d %b %Y %H:%M:%S GMT")
+        except ValueError as error:
+            raise MalformedNotice(f"no time: {text[:40]!r}") from error
+        ends_at_seconds = ends_at.replace(tzinfo=UTC).timestamp()
     what = _AZURE_ENDS.get(str(event["EventType"]))
     return PreemptionNotice(
         ends_at_seconds,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 
@@ -85,10 +86,8 @@ def decide(failures: Sequence[AttemptFailure], policy: RestartPolicy, chance: fl
 
 def _repeats(failures: Sequence[AttemptFailure]) -> int:
     """How often the last cause came in a row without a new step in between."""
-    last = failures[-1]
-    failures_without_progress = failures[len(failures) - _failures_without_progress(failures) :]
-    other = [i for i, each in enumerate(failures_without_progress) if each.cause != last.cause]
-    return len(failures_without_progress) - (other[-1] + 1 if other else 0)
+    recent = failures[-_failures_without_progress(failures) :]
+    return len(list(takewhile(lambda each: each.cause == failures[-1].cause, reversed(recent))))
 
 
 def _failures_without_progress(failures: Sequence[AttemptFailure]) -> int:

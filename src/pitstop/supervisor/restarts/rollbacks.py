@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
 
 from pitstop import journal
 from pitstop.errors import RunFolderUnwritable
@@ -179,11 +180,7 @@ def _set_aside(
     catalog: Catalog, entries: Sequence[CheckpointEntry], back: RolledBack
 ) -> RolledBack | RollbackRefused:
     """Puts what was saved since out of the way, so that the next attempt begins before it."""
-    newer: list[CheckpointEntry] = []
-    for each in entries:
-        if each.path.name == back.checkpoint:
-            break
-        newer.append(each)
+    newer = takewhile(lambda each: each.path.name != back.checkpoint, entries)
     reason = f"The run was rolled back to step {back.to_step}: the {back.metric} were not finite."
     try:
         places = [str(catalog.quarantine(each, reason)) for each in newer]
