@@ -154,12 +154,11 @@ class GangPart:
         """The trainer is to stop: where all others do, if there are any."""
         if self._order is not None:
             return
-        if self._gang and not self._over:
+        joined = self._gang or (self._cluster.follows and self._task)
+        if joined and not self._over:
             self._cluster.ask_gang_stop(self._stop_reason, self._progress())
-            return
-        if self._cluster.follows and self._task and not self._over:
-            self._cluster.ask_gang_stop(self._stop_reason, self._progress())
-        self._beacon.request_stop(Stop.GRACEFUL)
+        if self._over or not self._gang:
+            self._beacon.request_stop(Stop.GRACEFUL)
 
     # -- what it goes on from ----------------------------------------------------------------
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from pitstop.events import Notice
 from pitstop.link.beacon import Phase
-from pitstop.record import record
 from pitstop.supervisor.attempt.gang import REPLICA
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
 from pitstop.supervisor.lifecycle.occurrences import (
@@ -28,14 +27,6 @@ _HANDOVER_SECONDS = 3.0
 """How long a process that wants to train waits for the end of the one before it."""
 
 
-@record
-class _PendingTrainer:
-    """A process that wants to train while another one is still there."""
-
-    asked: TrainingAsked
-    until_seconds: float
-
-
 class TrainerReception:
     """Lets a process train, has the next one wait for a moment, and refuses the others."""
 
@@ -44,7 +35,8 @@ class TrainerReception:
         self._plan = plan
         self._resources = resources
         self._lifecycle = resources.lifecycle
-        self._pending: list[_PendingTrainer] = []
+        # Those that want to train while another one is still there, and until when.
+        self._pending: list[tuple[TrainingAsked, float]] = []
         self._closed_to_others = False
         self._nobody_at = time.monotonic() + _NOBODY_SECONDS
 
@@ -71,12 +63,12 @@ class TrainerReception:
         elif self.slot.connected and not self._makes_way(hello.pid):
             refuse(connection, f"process {self.slot.pid} trains in this run")
         elif self.slot.connected and new and not closed:
-            self._pending.append(_PendingTrainer(asked, time.monotonic() + _HANDOVER_SECONDS))
+            self._pending.append((asked, time.monotonic() + _HANDOVER_SECONDS))
         else:
             yield from self.slot.offer(connection, hello, closed=closed)
 
     def left(self, _: TrainerLeft) -> tuple[Occurrence, ...]:
-        return (self._pending.pop(0).asked,) if self._pending else ()
+        return (self._pending.pop(0)[0],) if self._pending else ()
 
     def role_asked(self, asked: RoleAsked) -> tuple[Occurrence, ...]:
         if asked.event.role == REPLICA:
@@ -93,14 +85,14 @@ class TrainerReception:
         return progress.step
 
     def tick(self) -> Iterator[Occurrence]:
-        for pending in [each for each in self._pending if time.monotonic() >= each.until_seconds]:
-            self._pending.remove(pending)
+        while self._pending and time.monotonic() >= self._pending[0][1]:
+            asked, _ = self._pending.pop(0)
             # Which of them would be the first to say so the next time is anybody's guess: from
             # now on nobody but the one that is there is saved.
             if not self._closed_to_others:
                 self._closed_to_others = True
                 yield TRAINS_BESIDE
-            refuse(pending.asked.connection, f"process {self.slot.pid} trains in this run")
+            refuse(asked.connection, f"process {self.slot.pid} trains in this run")
 
     def check_arrival(self, now_seconds: float) -> Iterator[Occurrence]:
         """Waits for nobody any more after a while."""
@@ -118,8 +110,8 @@ class TrainerReception:
         self._nobody_at += away_seconds
 
     def close(self) -> None:
-        for pending in self._pending:
-            pending.asked.connection.close()
+        for asked, _ in self._pending:
+            asked.connection.close()
 
     def _makes_way(self, pid: int) -> bool:
         """Whether a process is asked to wait for the present one; a stranger goes before it."""

@@ -128,11 +128,11 @@ TABLE: Mapping[tuple[State, Trigger], Transition] = MappingProxyType(
         (State.ENDING, Trigger.TERMINATE_GRACE_PASSED): _to(State.ENDING, Instruction.KILL_TRAINER),
         (State.ENDING, Trigger.TRAINER_GONE): _SAVE,
         **{
-            (state, Trigger.PERSISTER_LOST): _to(state, Instruction.RESTART_PERSISTER)
-            for state in _LIVE
-        },
-        **{
-            (state, Trigger.PERSISTER_GIVEN_UP): _to(state, Instruction.GIVE_UP_PERSISTER)
+            (state, trigger): _to(state, instruction)
+            for trigger, instruction in (
+                (Trigger.PERSISTER_LOST, Instruction.RESTART_PERSISTER),
+                (Trigger.PERSISTER_GIVEN_UP, Instruction.GIVE_UP_PERSISTER),
+            )
             for state in _LIVE
         },
         (State.SAVING, Trigger.STOP_GRACEFUL): _to(State.SAVING),
