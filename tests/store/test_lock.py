@@ -78,8 +78,8 @@ def test_no_file_is_no_record(tmp_path: Path) -> None:
 
 def test_a_child_that_inherited_it_holds_it_on(tmp_path: Path) -> None:
     path = tmp_path / "lock"
-    lock = RunLock.acquire(path, RECORD, inheritable=True)
-    assert os.get_inheritable(lock.fileno())
+    lock = RunLock.acquire(path, RECORD)
+    os.set_inheritable(lock.fileno(), True)
     # `cat` ends when its input does.
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE, close_fds=False) as child:
         lock.close()

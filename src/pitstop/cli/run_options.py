@@ -239,13 +239,9 @@ class Retention:
 
     def over(self, policy: RetentionPolicy) -> RetentionPolicy:
         """The policy, but for what these options say."""
-        every_seconds = policy.keep_every_seconds if self.keep_every is None else self.keep_every
-        return replace(
-            policy,
-            keep_last=policy.keep_last if self.keep is None else self.keep,
-            keep_every_seconds=every_seconds,
-            keep_best=self.keep_best or policy.keep_best,
-        )
+        said = {"keep_last": self.keep, "keep_every_seconds": self.keep_every}
+        given = {name: value for name, value in said.items() if value is not None}
+        return replace(policy, **given, keep_best=self.keep_best or policy.keep_best)
 
 
 retention_options = option_group(

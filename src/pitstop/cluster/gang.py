@@ -62,13 +62,10 @@ Orders = list[tuple[Task, ToMember]]
 
 @record
 class LeaderProgress:
-    """Where the leader's own trainer is; the others are a step away at most.
+    """In which step the leader's own trainer is; the others are a step away at most.
 
-    Attributes:
-        entering: number of the step that it is in.
-        trains: its steps are under way.
-        step_seconds: what one takes, 0 where it is not known.
-        save_seconds: what the last checkpoint took to write, 0 before the first.
+    `trains`: its steps are under way.  What a step takes is 0 where it is not known; so is what
+    the last checkpoint took to write, before the first.
     """
 
     entering: int

@@ -16,12 +16,9 @@ PARTED_SECONDS = 2.0
 
 @record
 class BeatLease:
-    """What was heard of one supervisor, by a monotonic clock.
+    """When a beat of one supervisor was heard last, by a monotonic clock, and how long it holds.
 
-    Attributes:
-        length_seconds: how long each beat holds.
-        heard_seconds: when the last one came.
-        suspended: it said that it will be silent, see `Beat.state`.
+    `suspended`: it said that it will be silent, see `Beat.state`.
     """
 
     length_seconds: float

@@ -16,12 +16,9 @@ PROTOCOL = 2
 
 @record
 class JoinRequest(Message):
-    """To the leader, first: who this member is.
+    """To the leader, first: who this member is, its `spec.Task` in words, on which machine.
 
-    Attributes:
-        task: its `spec.Task`, in words.
-        shape: how many tasks of each kind it knows of; all must agree.
-        host: the machine that it runs on.
+    `shape`: how many tasks of each kind it knows of; all must agree.
     """
 
     protocol: Count
@@ -36,10 +33,8 @@ class JoinRequest(Message):
 class Beat(Message):
     """Each way, every second: this supervisor is there, and what its run does.
 
-    Attributes:
-        state: as `pitstop status` names it.
-        step: None where no steps are seen.
-        serves: it waits for the requests of others, and never ends by itself.
+    `state` is as `pitstop status` names it, `step` None where no steps are seen.
+    `serves`: it waits for the requests of others, and never ends by itself.
     """
 
     state: str
@@ -50,11 +45,7 @@ class Beat(Message):
 
 @record
 class StopProposal(Message):
-    """To the leader: this member was asked to stop, and so the whole cluster is.
-
-    Attributes:
-        reason: who asked, in words.
-    """
+    """To the leader: this member was asked to stop by whom, and so the whole cluster is."""
 
     reason: str
     now: bool = False
@@ -62,12 +53,9 @@ class StopProposal(Message):
 
 @record
 class Release(Message):
-    """To a member: the training is over for it.
+    """To a member: the training is over for it, and why, in words.
 
-    Attributes:
-        outcome: of the leader: "completed", "stopped" or "failed".
-        exit_code: of the leader.
-        reason: why, in words.
+    Outcome ("completed", "stopped" or "failed") and exit code are the leader's.
     """
 
     outcome: str
@@ -90,12 +78,9 @@ class EndReport(Message):
 class Muster(Message):
     """To the leader, every second until it is answered: this member's trainer is there.
 
-    Attributes:
-        attempt: of its run.
-        marks: the states that it holds, see `resume_agreement`, newest first.
-        levels: how exact each of them is.
-        gangs: all that it has been in.
-        strays: it holds states that no gang has agreed on.
+    `marks` name the states that it holds, see `resume_agreement`, newest first; `levels` say how
+    exact each is.  `gangs`: all that it has been in.  `strays`: it holds states that no gang has
+    agreed on.
     """
 
     attempt: Count
@@ -123,12 +108,9 @@ class ResumeAnswer(Message):
 
 @record
 class GangReady(Message):
-    """To a member: all go on from this state, as one gang.
+    """To a member: all go on from the state of this mark, as one gang.
 
-    Attributes:
-        gang: its name.
-        mark: the state; empty to begin anew.
-        doubt: why this is not exact; empty where it is.
+    The mark is empty to begin anew; so is `doubt`, why this is not exact, where it is.
     """
 
     gang: str
@@ -147,8 +129,7 @@ class GangRefused(Message):
 class Hold(Message):
     """To a member: its trainer is to wait at the end of this step; see `stop_agreement`.
 
-    Attributes:
-        reason: who asked for the stop, in words.
+    `reason`: who asked for the stop, in words.
     """
 
     round: Count
@@ -158,11 +139,9 @@ class Hold(Message):
 
 @record
 class HoldAnswer(Message):
-    """To the leader: where the trainer is.
+    """To the leader: whether the trainer is "on its way", "holds" or "passed".
 
-    Attributes:
-        state: "on its way", "holds" or "passed".
-        step: where it holds, or comes to hold next.
+    `step`: where it holds, or comes to hold next.
     """
 
     round: Count

@@ -27,15 +27,12 @@ Words = tuple[tuple[Task, ResumeProposal | GangReady | GangRefused], ...]
 
 @record
 class ResumeAgreement:
-    """What the leader knows.
+    """What the leader, whose order of states counts, knows of the gang that begins.
 
     Attributes:
-        members: all that train.
-        leader: whose order of states counts.
-        name: of the gang that begins, unlike that of any other.
+        name: of the gang, unlike that of any other.
         musters: of those that are there.
-        proposal: number of the last proposal, 0 before the first.
-        mark: that it names.
+        proposal: number of the last proposal, 0 before the first; it names `mark`.
         damaged: marks that one member could not read.
         verified: who has read what was proposed.
         outcome: what all were told at last, None before.
@@ -139,12 +136,10 @@ def mark_of(gang: str, fit: int, step: int, milestone: str) -> str:
 
 
 def gang_name(identity: str, size: int) -> str:
-    """What a gang of so many members is called."""
     return f"{identity}-{size}"
 
 
 def size_of(gang: str) -> int:
-    """How many members a gang has."""
     return int(gang.rpartition("-")[2])
 
 

@@ -19,13 +19,10 @@ STORES = "ps"
 
 @record
 class ClusterMember:
-    """One task that has joined.
+    """One task that has joined, and the last beat that came.
 
-    Attributes:
-        beat: the last that came.
-        end: how its run ended, in its own words; None while it has not said so.
-        lost: it went silent without a word.
-        released: it was told that the training is over.
+    `end`: how its run ended, in its own words; None while it has not said so.  `lost`: it went
+    silent without a word.  `released`: it was told that the training is over.
     """
 
     task: Task

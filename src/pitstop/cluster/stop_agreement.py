@@ -30,15 +30,9 @@ Orders = tuple[tuple[Task, Hold | Commit], ...]
 
 @record
 class StopAgreement:
-    """What the leader knows.
+    """What the leader knows of a round (from 1): its step, who was told, their last answers.
 
-    Attributes:
-        reason: who asked for the stop, in words.
-        round: from 1.
-        step: of the round.
-        told: who was told of the round.
-        answers: their last ones.
-        agreed: all hold at the step.
+    `reason`: who asked for the stop, in words.  `agreed`: all hold at the step.
     """
 
     members: frozenset[Task]

@@ -49,6 +49,8 @@ _MEMBERS: Mapping[type, frozenset[str]] = {
     kind: frozenset(field.name for field in dataclasses.fields(kind))
     for kind in (Sample, *_KINDS.values())
 }
+_TOLD = ("loss", "learning_rate", "metrics")
+"""What training told of itself, which need not be finite."""
 LEVELS = 5
 THINNING = 10
 """Samples of a level for one sample of the level above."""
@@ -79,16 +81,20 @@ def decode(line: bytes) -> Sample | None:
 
 
 def _known(value: Any) -> dict[str, Any]:
-    members = {name: each for name, each in vars(value).items() if each not in (None, [], {}, "")}
-    return _with_numbers(members, _as_text) if isinstance(value, TrainingSample) else members
+    return {
+        name: _each_number(_as_text, each) if name in _TOLD else each
+        for name, each in vars(value).items()
+        if each not in (None, [], {}, "")
+    }
 
 
 def _build(kind: type[_T], record: Mapping[str, Any]) -> _T:
-    known = {name: _member(name, record[name]) for name in record if name in _MEMBERS[kind]}
-    return kind(**(_with_numbers(known, float) if kind is TrainingSample else known))
+    return kind(**{name: _member(name, record[name]) for name in record if name in _MEMBERS[kind]})
 
 
 def _member(name: str, value: Any) -> Any:
+    if name in _TOLD:
+        return _each_number(float, value)
     kind = _KINDS.get(name)
     if kind is None:
         return value
@@ -97,14 +103,10 @@ def _member(name: str, value: Any) -> Any:
     )
 
 
-def _with_numbers(members: dict[str, Any], convert: Callable[[Any], float | str]) -> dict[str, Any]:
-    """With what training told of itself, which need not be finite, converted."""
-    told: dict[str, Any] = {
-        name: convert(members[name]) for name in ("loss", "learning_rate") if name in members
-    }
-    if "metrics" in members:
-        told["metrics"] = {name: convert(value) for name, value in members["metrics"].items()}
-    return {**members, **told}
+def _each_number(convert: Callable[[Any], float | str], value: Any) -> Any:
+    """A number, or numbers by their names, converted."""
+    many = isinstance(value, dict)
+    return {name: convert(each) for name, each in value.items()} if many else convert(value)
 
 
 def _as_text(value: float) -> float | str:

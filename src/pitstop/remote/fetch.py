@@ -28,7 +28,7 @@ def fetch_run(storage: Storage, target: Path, say: Callable[[str], None]) -> tup
     staging = target.with_name(f".{target.name}.fetching")
     shutil.rmtree(staging, ignore_errors=True)
     sizes = storage.sizes()
-    fetch_records(storage, staging, sizes, attempts=True)
+    fetch_records(storage, staging, sizes)
     manifests = read_manifests(storage, sizes)
     found = _fetch_checkpoints(storage, staging / CHECKPOINTS_DIR, manifests, say)
     REAL_FILESYSTEM.sync_dir(staging)
@@ -37,10 +37,8 @@ def fetch_run(storage: Storage, target: Path, say: Callable[[str], None]) -> tup
     return found
 
 
-def fetch_records(
-    storage: Storage, target: Path, sizes: Mapping[str, int], *, attempts: bool
-) -> None:
-    """Fetches everything but the checkpoints; what the attempts left only if asked to."""
+def fetch_records(storage: Storage, target: Path, sizes: Mapping[str, int]) -> None:
+    """Fetches everything but the checkpoints."""
     (target / CHECKPOINTS_DIR).mkdir(parents=True)
     (target / ATTEMPTS_DIR).mkdir()
     for key in (RUN_FILE, JOURNAL_FILE):
@@ -48,7 +46,7 @@ def fetch_records(
     # The number of the next attempt follows from these, also of those that left nothing.
     for entry in journal.read(target / JOURNAL_FILE).entries:
         (target / ATTEMPTS_DIR / str(entry.attempt)).mkdir(exist_ok=True)
-    for key in sizes if attempts else ():
+    for key in sizes:
         folder, _, rest = key.partition("/")
         number, _, name = rest.partition("/")
         if folder == ATTEMPTS_DIR and number.isdecimal() and name and "/" not in name:

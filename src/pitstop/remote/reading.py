@@ -24,7 +24,7 @@ def fetch(url: str, target: Path) -> None:
     if read_identity(storage) is None:
         raise RunNotFound(f"There is no run at {url}.", "List runs with `pitstop ls URL`.")
     sizes = storage.sizes()
-    fetch_records(storage, target, sizes, attempts=True)
+    fetch_records(storage, target, sizes)
     fetch_manifests(storage, target, sizes)
 
 

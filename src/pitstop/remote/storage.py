@@ -100,11 +100,10 @@ class Storage:
         with self._failures_explained(), contextlib.suppress(FileNotFoundError):
             self._filesystem.rm_file(self._path(key))
 
-    def sizes(self, folder: str = "") -> dict[str, int]:
-        """The objects at and below a folder: their sizes in bytes, by key."""
+    def sizes(self) -> dict[str, int]:
+        """All objects: their sizes in bytes, by key."""
         with self._failures_explained():
-            start = self._path(folder) if folder else self._root
-            found = self._filesystem.find(start, detail=True)
+            found = self._filesystem.find(self._root, detail=True)
             return {self._key(path): int(info["size"]) for path, info in found.items()}
 
     def folders(self) -> list[str]:

@@ -56,11 +56,10 @@ class RunLock:
         self._fd = fd
 
     @classmethod
-    def acquire(cls, path: Path, record: LockRecord, *, inheritable: bool = False) -> RunLock:
+    def acquire(cls, path: Path, record: LockRecord) -> RunLock:
         """Locks the file at `path`, made when missing, and writes who holds it.
 
-        With `inheritable`, programs that this process starts can hold the lock too.  Raises
-        `RunInUse` or `RunFolderUnwritable`.
+        Raises `RunInUse` or `RunFolderUnwritable`.
         """
         with explained(f"The lock {path} cannot be taken", RunFolderUnwritable):
             lock = cls(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
@@ -68,7 +67,6 @@ class RunLock:
                 unless_held.callback(lock.close)
                 if lock._try_to_hold():
                     lock.write_record(record)
-                    os.set_inheritable(lock.fileno(), inheritable)
                     unless_held.pop_all()
                     return lock
         owner = read_lock(path)
