@@ -239,7 +239,7 @@ class Retention:
 
     def over(self, policy: RetentionPolicy) -> RetentionPolicy:
         """The policy, but for what these options say."""
-        said = {"keep_last": self.keep, "keep_every_seconds": self.keep_every}
+        said: dict[str, Any] = {"keep_last": self.keep, "keep_every_seconds": self.keep_every}
         given = {name: value for name, value in said.items() if value is not None}
         return replace(policy, **given, keep_best=self.keep_best or policy.keep_best)
 
