@@ -10,7 +10,8 @@ import pytest
 
 from pitstop.engine import fence
 from pitstop.engine.fence import Fence
-from pitstop.keras import hooks, instrumentation
+from pitstop.keras import hooks
+from pitstop.keras.instrumentation import Instrumentation
 
 
 class Unwell:
@@ -32,24 +33,26 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return places
 
 
-NAMES = [f"{owner.__name__}.{name}" for owner, name, _, _ in hooks.OBSERVED]
+NAMES = [f"{owner.__name__}.{name}" for owner, name, _ in hooks.OBSERVED]
 
 
 @pytest.mark.parametrize("row", hooks.OBSERVED, ids=NAMES)
 def test_a_method_runs_whatever_happens_to_who_looks_on(row: Any, noted: list[str]) -> None:
-    owner, name, when, observe = row
-    watched: Any = SimpleNamespace(training=Unwell())
-    method = when(observe)(watched)(lambda *given: given)
+    owner, name, around = row
     given = (None,) * len(inspect.signature(getattr(owner, name)).parameters)
-    assert method(*given) == given
+    assert around(Unwell(), lambda *given: given, *given) == given
     assert noted == ["LookupError True"]
 
 
 @pytest.mark.parametrize(
-    "hook", [instrumentation.stop_training_hook, instrumentation._hidden_random_op]
+    ("notify", "given"),
+    [
+        (Instrumentation.note_stop_training, (None, None)),
+        (Instrumentation.note_random_op, ("RandomUniform",)),
+    ],
 )
-def test_a_notice_of_a_framework_does_no_harm(hook: Any, noted: list[str]) -> None:
-    watched: Any = SimpleNamespace(training=Unwell())
-    given = (None, None) if hook is instrumentation.stop_training_hook else ("RandomUniform",)
-    hook(watched)(*given)
+def test_a_notice_of_a_framework_does_no_harm(
+    notify: Any, given: tuple[Any, ...], noted: list[str]
+) -> None:
+    notify(SimpleNamespace(training=Unwell()), *given)
     assert [each.split()[0] for each in noted] == ["LookupError"]

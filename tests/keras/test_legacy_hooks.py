@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from tests.keras.test_hooks import Unwell, noted  # noqa: F401  a fixture
 
 hooks = pytest.importorskip("pitstop.keras.legacy_hooks", exc_type=ModuleNotFoundError)
-NAMES = [f"{owner.__name__}.{name}" for owner, name, _, _ in hooks.OBSERVED]
+NAMES = [f"{owner.__name__}.{name}" for owner, name, _ in hooks.OBSERVED]
 
 
 @pytest.mark.parametrize("row", hooks.OBSERVED, ids=NAMES)
@@ -19,9 +18,7 @@ def test_a_method_runs_whatever_happens_to_who_looks_on(
     row: Any,
     noted: list[str],  # noqa: F811
 ) -> None:
-    owner, name, when, observe = row
-    watched: Any = SimpleNamespace(training=Unwell())
-    method = when(observe)(watched)(lambda *given: given)
+    owner, name, around = row
     given = (None,) * len(inspect.signature(getattr(owner, name)).parameters)
-    assert method(*given) == given
+    assert around(Unwell(), lambda *given: given, *given) == given
     assert noted == ["LookupError True"]

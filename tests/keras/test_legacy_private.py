@@ -31,7 +31,7 @@ def test_this_version_has_all_hook_points() -> None:
     [
         (legacy_private.DataHandler, "steps"),
         (legacy_private.CallbackList, "on_test_end"),
-        (legacy_private._tf_utils, "sync_to_numpy_or_python_type"),
+        (legacy_private.tf_utils, "sync_to_numpy_or_python_type"),
     ],
 )
 def test_a_hook_point_that_moved_is_named(

@@ -73,18 +73,6 @@ def test_a_fit_without_its_filter_is_named(monkeypatch: pytest.MonkeyPatch) -> N
         private.check()
 
 
-def test_a_replaced_method_calls_the_original() -> None:
-    class Owner:
-        def double(self, value: int) -> int:
-            return 2 * value
-
-    def wrap(original: Callable[..., int]) -> Callable[..., int]:
-        return lambda self, value: original(self, value) + 1
-
-    private.replace_method(Owner, "double", wrap)
-    assert Owner().double(4) == 9
-
-
 @pytest.fixture
 def model() -> Any:
     made = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, name="out")])
@@ -162,10 +150,15 @@ def test_without_threads_there_is_nothing_to_wait_for() -> None:
     private.flush_callbacks(callbacks)
 
 
-def test_a_warning_keeps_the_place_that_keras_gives_it() -> None:
+def test_a_warning_keeps_the_place_that_keras_gives_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def warn(_: Any) -> None:
+        warnings.warn("ran out", UserWarning, stacklevel=1)
+
+    monkeypatch.setattr(private.EpochIterator, "_interrupted_warning", warn)
+    private.warn_as_keras()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        private.warn_as_keras(lambda: warnings.warn("ran out", UserWarning, stacklevel=1))
+        private.EpochIterator._interrupted_warning(None)
     (warning,) = caught
     assert warning.filename.endswith("keras/src/trainers/epoch_iterator.py")
     assert str(warning.message) == "ran out"

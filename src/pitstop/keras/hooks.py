@@ -5,25 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import keras
 
 from pitstop.errors import UnsupportedVersion
-from pitstop.keras import private, stop_training
-from pitstop.keras.common_private import hide_own_frames, replace_inner_fit
+from pitstop.keras import private
 from pitstop.keras.epoch_steps import enumerate_steps
-from pitstop.keras.instrumentation import (
-    Instrumentation,
-    Observed,
-    Wrap,
-    after,
-    fit_hook,
-    observed_callbacks,
-    stop_training_hook,
-    train_begin_hook,
-)
+from pitstop.keras.instrumentation import Hook, Instrumentation, after, observed_callbacks
 from pitstop.keras.training import Training
 from pitstop.tensorflow.variables import REGISTRY
 
@@ -33,10 +23,7 @@ TRAINER: type = private.TensorFlowTrainer
 APPLIES: tuple[tuple[type, str], ...] = ((private.Optimizer, "apply"),)
 """What applies gradients."""
 
-
-def check() -> None:
-    """See `private.check`."""
-    private.check()
+check = private.check
 
 
 def install(instrumentation: Instrumentation) -> None:
@@ -57,59 +44,23 @@ def install(instrumentation: Instrumentation) -> None:
 
 def patch(instrumentation: Instrumentation) -> None:
     """Leads Keras through an instrumentation from now on."""
-    hide_own_frames(private.traceback_utils)
-    replace_inner_fit(private.TensorFlowTrainer, fit_hook(instrumentation))
-    for owner, name, wrap in _METHODS:
-        private.replace_method(owner, name, wrap(instrumentation))
-    stop_training.watch(private.Trainer, stop_training_hook(instrumentation))
-    instrumentation.watch_notices()
+    private.warn_as_keras()
+    instrumentation.lead(TRAINER, private.traceback_utils, (*_LED, *OBSERVED))
 
 
-def _enumerate(instrumentation: Instrumentation) -> Wrap:
-    def wrap(original: Callable[..., Iterator[Any]]) -> Callable[..., Any]:
-        def _enumerate_iterator(self: Any) -> Iterator[Any]:
-            training = instrumentation.training
-            if training is None:
-                return original(self)
-            return enumerate_steps(training, original, self)
-
-        return _enumerate_iterator
-
-    return wrap
+def _metrics_or_logs(
+    training: Training, original: Callable[..., Any], model: Any, logs: Any
+) -> Any:
+    return original(model, training.logs_or_restored(logs))
 
 
-def _exhausted(instrumentation: Instrumentation) -> Wrap:
-    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-        def _interrupted_warning(self: Any) -> None:
-            private.warn_as_keras(lambda: original(self))
-            if instrumentation.training is not None:
-                instrumentation.training.input_exhausted(self)
-
-        return _interrupted_warning
-
-    return wrap
-
-
-def _metrics_or_logs(instrumentation: Instrumentation) -> Wrap:
-    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-        def _get_metrics_result_or_logs(self: Any, logs: Any) -> Any:
-            training = instrumentation.training
-            return original(self, logs if training is None else training.logs_or_restored(logs))
-
-        return _get_metrics_result_or_logs
-
-    return wrap
-
-
-OBSERVED: tuple[Observed, ...] = (
-    (private.TFEpochIterator, "__init__", after, Training.iterator_made),
-    *observed_callbacks(private.CallbackList),
+_LED: tuple[Hook, ...] = (
+    (private.EpochIterator, "_enumerate_iterator", enumerate_steps),
+    (private.EpochIterator, "_interrupted_warning", after(Training.input_exhausted)),
+    (private.CallbackList, "on_train_begin", Training.train_begins),
+    (TRAINER, "_get_metrics_result_or_logs", _metrics_or_logs),
 )
-
-_METHODS: tuple[tuple[type, str, Callable[[Instrumentation], Wrap]], ...] = (
-    (private.EpochIterator, "_enumerate_iterator", _enumerate),
-    (private.EpochIterator, "_interrupted_warning", _exhausted),
-    (private.CallbackList, "on_train_begin", train_begin_hook),
-    (private.TensorFlowTrainer, "_get_metrics_result_or_logs", _metrics_or_logs),
-    *((owner, name, when(observe)) for owner, name, when, observe in OBSERVED),
+OBSERVED: tuple[Hook, ...] = (
+    (private.TFEpochIterator, "__init__", after(Training.iterator_made)),
+    *observed_callbacks(private.CallbackList),
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any
@@ -17,13 +17,17 @@ from pitstop.engine.fence import observing
 from pitstop.engine.leaving import ending_threads
 from pitstop.errors import PeerFault
 from pitstop.keras import fit_on_workers, stop_training
+from pitstop.keras.common_private import hide_own_frames, replace_inner_fit
 from pitstop.keras.training import Training
 from pitstop.tensorflow import private
 from pitstop.tensorflow.devices import computed_with
 from pitstop.tensorflow.variables import VariableRegistry
 
-Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
-Observe = Callable[..., None]
+Around = Callable[..., Any]
+"""What runs in the place of a method: given the training, the method, and its arguments."""
+
+Hook = tuple[Any, str, Around]
+"""A class or module of Keras, the name of a method of it, and what runs in its place."""
 
 
 class Instrumentation:
@@ -78,130 +82,96 @@ class Instrumentation:
         self._refused |= self._training is not None
         self._training = None
 
-    def watch_notices(self) -> None:
-        """Learns of random ops as they are traced."""
+    # -- hooks -------------------------------------------------------------------------
+
+    def lead(self, model_class: type, traceback_utils: Any, hooks: Iterable[Hook]) -> None:
+        """Leads a package of Keras through here from now on.
+
+        Args:
+            model_class: the class that has `fit`.
+            traceback_utils: the package's module of this name.
+            hooks: its other methods that the training has to do with.
+        """
+        hide_own_frames(traceback_utils)
+        replace_inner_fit(model_class, self._led_fit)
+        for owner, name, around in hooks:
+            setattr(owner, name, self._led(getattr(owner, name), around))
+        stop_training.watch(model_class, self.note_stop_training)
         if not self._notifies:
             self._notifies = True
-            private.on_hidden_random_op(_hidden_random_op(self))
+            private.on_hidden_random_op(self.note_random_op)
 
-
-_OF_PROCESS: dict[str, Instrumentation] = {}
-
-
-def of_process(socket_path: str, registry: VariableRegistry) -> Instrumentation:
-    """The one of this process: a script may train with both packages, in one run."""
-    if socket_path not in _OF_PROCESS:
-        _OF_PROCESS[socket_path] = Instrumentation(socket_path, registry)
-    return _OF_PROCESS[socket_path]
-
-
-def fit_hook(instrumentation: Instrumentation) -> Wrap:
-    """Leads `fit` through the training of the process."""
-
-    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-        def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
-            training = instrumentation.begin()
+    def _led_fit(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def fit(model: Any, *args: Any, **kwargs: Any) -> Any:
+            training = self.begin()
             if training is None:
-                return original(self, *args, **kwargs)
+                return original(model, *args, **kwargs)
             session = training.session
-            with instrumentation.leaving():
-                if fit_on_workers.is_sent_to_workers(self) and not session.stopped:
-                    return fit_on_workers.run(session, original, self, *args, **kwargs)
-                return training.fit(original, self, *args, **kwargs)
+            with self.leaving():
+                if fit_on_workers.is_sent_to_workers(model) and not session.stopped:
+                    return fit_on_workers.run(session, original, model, *args, **kwargs)
+                return training.fit(original, model, *args, **kwargs)
 
         return fit
 
-    return wrap
-
-
-def train_begin_hook(instrumentation: Instrumentation) -> Wrap:
-    """Leads `CallbackList.on_train_begin` there."""
-
-    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-        def on_train_begin(self: Any, logs: Any = None) -> None:
-            training = instrumentation.training
+    def _led(self, original: Callable[..., Any], around: Around) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def method(*args: Any, **kwargs: Any) -> Any:
+            training = self._training
             if training is None:
-                original(self, logs)
-            else:
-                training.train_begins(self, lambda: original(self, logs))
+                return original(*args, **kwargs)
+            return around(training, original, *args, **kwargs)
 
-        return on_train_begin
-
-    return wrap
-
-
-def before(observe: Observe) -> Callable[[Instrumentation], Wrap]:
-    """Lets the training look on before a method of Keras runs."""
-    observe = observing(spoils=True)(observe)
-
-    def of(instrumentation: Instrumentation) -> Wrap:
-        def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-            @functools.wraps(original)
-            def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-                if instrumentation.training is not None:
-                    observe(instrumentation.training, self, *args, **kwargs)
-                return original(self, *args, **kwargs)
-
-            return method
-
-        return wrap
-
-    return of
-
-
-def after(observe: Observe) -> Callable[[Instrumentation], Wrap]:
-    """Lets the training look on when a method of Keras has run."""
-    observe = observing(spoils=True)(observe)
-
-    def of(instrumentation: Instrumentation) -> Wrap:
-        def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-            @functools.wraps(original)
-            def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-                result = original(self, *args, **kwargs)
-                if instrumentation.training is not None:
-                    observe(instrumentation.training, self, *args, **kwargs)
-                return result
-
-            return method
-
-        return wrap
-
-    return of
-
-
-When = Callable[[Observe], Callable[[Instrumentation], Wrap]]
-Observed = tuple[Any, str, When, Observe]
-"""A method of Keras that is only looked at, and by what; all of these are fenced."""
-
-
-def observed_callbacks(callback_list: Any) -> tuple[Observed, ...]:
-    """Methods of a package's `CallbackList`."""
-    return (
-        (callback_list, "on_epoch_begin", after, Training.epoch_begins),
-        (callback_list, "on_epoch_end", before, Training.epoch_ends),
-        (callback_list, "on_train_batch_end", before, Training.step_returned),
-        (callback_list, "on_test_begin", before, Training.test_begins),
-        (callback_list, "on_test_end", after, Training.test_ends),
-    )
-
-
-def stop_training_hook(instrumentation: Instrumentation) -> Callable[[Any, FrameType], None]:
-    """Tells of who sets `stop_training`."""
+        return method
 
     @observing()
-    def notify(model: Any, frame: FrameType) -> None:
-        training = instrumentation.training
-        if training is not None and training.run is not None and training.run.model is model:
-            run = training.run
-            training.session.report(stop_training.describe(frame, run.step_reached, run.epoch))
+    def note_stop_training(self, model: Any, frame: FrameType) -> None:
+        """The flag of a model was set by the code of a frame."""
+        if self.training is not None:
+            self.training.stop_training_set(model, frame)
 
-    return notify
-
-
-def _hidden_random_op(instrumentation: Instrumentation) -> Callable[[str], None]:
     @observing(spoils=True)
-    def notify(op_type: str) -> None:
-        if instrumentation.training is not None:
-            instrumentation.training.hidden_random_op(op_type)
+    def note_random_op(self, op_type: str) -> None:
+        """A random op with a hidden counter was traced."""
+        if self.training is not None:
+            self.training.hidden_random_op(op_type)
 
-    return notify
+
+@functools.cache
+def of_process(socket_path: str, registry: VariableRegistry) -> Instrumentation:
+    """The one of this process: a script may train with both packages, in one run."""
+    return Instrumentation(socket_path, registry)
+
+
+def before(observe: Callable[..., None]) -> Around:
+    """Lets the training look on, fenced, before a method of Keras runs."""
+    observe = observing(spoils=True)(observe)
+
+    def around(training: Training, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        observe(training, *args, **kwargs)
+        return original(*args, **kwargs)
+
+    return around
+
+
+def after(observe: Callable[..., None]) -> Around:
+    """The same when the method has run."""
+    observe = observing(spoils=True)(observe)
+
+    def around(training: Training, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        result = original(*args, **kwargs)
+        observe(training, *args, **kwargs)
+        return result
+
+    return around
+
+
+def observed_callbacks(callback_list: Any) -> tuple[Hook, ...]:
+    """Methods of a package's `CallbackList` that are only looked at."""
+    return (
+        (callback_list, "on_epoch_begin", after(Training.epoch_begins)),
+        (callback_list, "on_epoch_end", before(Training.epoch_ends)),
+        (callback_list, "on_train_batch_end", before(Training.step_returned)),
+        (callback_list, "on_test_begin", before(Training.test_begins)),
+        (callback_list, "on_test_end", after(Training.test_ends)),
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -36,7 +36,7 @@ def _module(name: str) -> Any:
 
 _training, _data_adapter = _module("src.engine.training"), _module("src.engine.data_adapter")
 _callbacks, _backend = _module("src.callbacks"), _module("src.backend")
-_tf_utils, traceback_utils = _module("src.utils.tf_utils"), _module("src.utils.traceback_utils")
+tf_utils, traceback_utils = _module("src.utils.tf_utils"), _module("src.utils.traceback_utils")
 _schedules = _module("src.optimizers.schedules.learning_rate_schedule")
 
 Model: Any = _training.Model
@@ -74,7 +74,7 @@ _METHODS: tuple[Method, ...] = (
     (Model, "_validate_and_get_metrics_result", ("self", "logs")),
     *((each, "slice_inputs", ("self", "indices_dataset", "inputs")) for each in ARRAY_ADAPTERS),
     (PYTHON_ADAPTER, "_standardize_batch", ("self", "data")),
-    (_tf_utils, "sync_to_numpy_or_python_type", ("tensors",)),
+    (tf_utils, "sync_to_numpy_or_python_type", ("tensors",)),
     (_backend, "get_default_graph_uid_map", ()),
 )
 _NEEDED: tuple[tuple[Any, tuple[str, ...]], ...] = (
@@ -111,11 +111,6 @@ def _moved(name: str) -> UnsupportedVersion:
         f"Keras {version} ({KERAS_2}) has no {name} as exact resume knows it.",
         "Use tf_keras 2.20 or 2.21, or run on without snapshots.",
     )
-
-
-def replace_sync(wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Puts a wrapper around what makes numbers of the logs of an epoch's last step."""
-    _tf_utils.sync_to_numpy_or_python_type = wrap(_tf_utils.sync_to_numpy_or_python_type)
 
 
 def flush_callbacks(_callbacks: Any) -> None:

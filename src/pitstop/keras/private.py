@@ -23,7 +23,6 @@ from keras.src.optimizers.optimizer import Optimizer
 from keras.src.optimizers.schedules.learning_rate_schedule import LearningRateSchedule
 from keras.src.trainers import epoch_iterator
 from keras.src.trainers.epoch_iterator import EpochIterator
-from keras.src.trainers.trainer import Trainer
 from keras.src.utils import naming, traceback_utils
 
 from pitstop.engine.variable_match import PresentVariable
@@ -97,29 +96,30 @@ def _moved(name: str) -> UnsupportedVersion:
     )
 
 
-def replace_method(owner: type, name: str, wrap: Callable[[Any], Any]) -> None:
-    """Puts `wrap(original)` in the place of a method."""
-    setattr(owner, name, wrap(getattr(owner, name)))
-
-
-def warn_as_keras(warn: Callable[[], None]) -> None:
-    """Lets a method of the epoch iterator warn as if nobody stood in between.
+def warn_as_keras() -> None:
+    """Lets the epoch iterator warn as if nobody stood in between.
 
     A warning names the line it came from, and our frames have shifted that;
     it is issued again for the line of Keras that would have been named.
     """
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        warn()
-    for warning in caught:
-        warnings.warn_explicit(
-            message=warning.message,
-            category=warning.category,
-            filename=epoch_iterator.__file__,
-            lineno=_WARNING_LINE,
-            module=epoch_iterator.__name__,
-            registry=vars(epoch_iterator).setdefault("__warningregistry__", {}),
-        )
+    warn = EpochIterator._interrupted_warning
+
+    @functools.wraps(warn)
+    def _interrupted_warning(self: Any) -> None:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            warn(self)
+        for warning in caught:
+            warnings.warn_explicit(
+                message=warning.message,
+                category=warning.category,
+                filename=epoch_iterator.__file__,
+                lineno=_WARNING_LINE,
+                module=epoch_iterator.__name__,
+                registry=vars(epoch_iterator).setdefault("__warningregistry__", {}),
+            )
+
+    EpochIterator._interrupted_warning = _interrupted_warning
 
 
 def flush_callbacks(callbacks: CallbackList) -> None:
@@ -285,15 +285,14 @@ def watch_names(names: Naming) -> None:
     if names.is_told_by("keras"):
         return
 
-    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def _initialize(self: Any, value: Any) -> Any:
-            with names.creating(self.path):
-                return original(self, value)
+    original = Variable._initialize
 
-        return _initialize
+    @functools.wraps(original)
+    def _initialize(self: Any, value: Any) -> Any:
+        with names.creating(self.path):
+            return original(self, value)
 
-    replace_method(Variable, "_initialize", wrap)
+    Variable._initialize = _initialize
     names.use_counts(_name_counts, _set_name_counts, "keras")
 
 
@@ -307,18 +306,16 @@ def _set_name_counts(counts: Mapping[str, int]) -> None:
 
 def on_train_batch(notify: Callable[[Any, tuple[Any, ...]], None]) -> None:
     """Calls `notify` with a model and x, y, sample_weight before each `train_on_batch`."""
+    original = TensorFlowTrainer.train_on_batch
 
-    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def train_on_batch(
-            self: Any, x: Any, y: Any = None, sample_weight: Any = None, *more: Any, **named: Any
-        ) -> Any:
-            notify(self, (x, y, sample_weight))
-            return original(self, x, y, sample_weight, *more, **named)
+    @functools.wraps(original)
+    def train_on_batch(
+        self: Any, x: Any, y: Any = None, sample_weight: Any = None, *more: Any, **named: Any
+    ) -> Any:
+        notify(self, (x, y, sample_weight))
+        return original(self, x, y, sample_weight, *more, **named)
 
-        return train_on_batch
-
-    replace_method(TensorFlowTrainer, "train_on_batch", wrap)
+    TensorFlowTrainer.train_on_batch = train_on_batch
 
 
 def build_symbolically(model: Any, epoch_iterator: Any) -> None:
@@ -337,6 +334,5 @@ __all__ = [
     "Optimizer",
     "TFEpochIterator",
     "TensorFlowTrainer",
-    "Trainer",
     "traceback_utils",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from types import FrameType
 from typing import Any, NoReturn
 
 from pitstop.engine import last_epoch
@@ -28,6 +29,7 @@ from pitstop.keras import (
     nan_trace,
     starting_from,
     step_logs,
+    stop_training,
 )
 from pitstop.keras.caught_outcome import CaughtOutcome
 from pitstop.keras.continuation import Continuation
@@ -68,6 +70,7 @@ class Training:
 
     Attributes:
         run: the `fit` that is running, None between two of them.
+        continuation: what the `fit` that begins goes on from; None for one that begins anew.
     """
 
     def __init__(
@@ -83,7 +86,7 @@ class Training:
         self._registry = registry
         self._versions = versions
         self._step = session.trainings.reached_step if cells is not None else 0
-        self._continuation: Continuation | None = None
+        self.continuation: Continuation | None = None
         self._recognition = Recognition(session, cells)
         self._told_stopped = False
         self._thread = threading.get_ident()
@@ -96,7 +99,8 @@ class Training:
         if self.session.stopped:
             return self._train_nothing(model)
         if self.run is not None:
-            self._note_other_thread(self.run)
+            if self._thread != threading.get_ident():
+                self.run.doubt(_TWO_FITS)
             return original(model, *args, **kwargs)
         arguments = fit_call.arguments(model, args, kwargs)
         self._thread = threading.get_ident()
@@ -117,7 +121,9 @@ class Training:
                 raise
             history = private_of(model).end_fit_early(model, run.callbacks)
         except BaseException as error:  # `sys.exit` and Ctrl-C too
-            self._hold(run, error)
+            # In a kernel it ends its cell: nobody catches it who would go on.
+            if not self.session.kernel:
+                self._caught.hold(run, error, is_restored=self.continuation is not None)
             raise
         else:
             self._finish(run, history)
@@ -130,19 +136,10 @@ class Training:
         self.session.beacon.write_phase(Phase.BETWEEN_FITS)
         return history
 
-    def _hold(self, run: FitRun, error: BaseException) -> None:
-        # In a kernel it ends its cell: nobody catches it who would go on.
-        if not self.session.kernel:
-            self._caught.hold(run, error, is_restored=self._continuation is not None)
-
-    def _note_other_thread(self, run: FitRun) -> None:
-        if self._thread != threading.get_ident():
-            run.doubt(_TWO_FITS)
-
     def _with_held_values(
         self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        held = self._continuation.settings.arguments if self._continuation else {}
+        held = self.continuation.settings.arguments if self.continuation else {}
         if not held:
             return args, kwargs
         return (), {**fit_call.arguments(model, args, kwargs), **held}
@@ -174,8 +171,8 @@ class Training:
         )
         run.doubt(self._recognition.deviation)
         run.doubt(self.session.settings.altered)
-        self._continuation = self._next_continuation(run, beginning)
-        if self._continuation is None:
+        self.continuation = self._next_continuation(run, beginning)
+        if self.continuation is None:
             randomness.seed_if_unseeded()
             left_out.cut_rate(run, run.step)
         run.begin()
@@ -223,11 +220,11 @@ class Training:
 
     # -- what Keras tells while it runs ----------------------------------------------
 
-    def train_begins(self, callbacks: Any, begin: Callable[[], None]) -> None:
+    def train_begins(self, begin: Callable[..., None], callbacks: Any, logs: Any = None) -> None:
         """`CallbackList.on_train_begin` of the watched fit; `begin` is Keras' own."""
         run = self.run
         if run is None or run.callbacks is not None or callbacks.model is not run.model:
-            begin()
+            begin(callbacks, logs)
             return
         run.use_callbacks(callbacks)
         if self.session.settings.find_nan_step:
@@ -237,15 +234,15 @@ class Training:
             starting_from.build(run)
             if self.session.start_from():
                 starting_from.begin(run)
-        if self._continuation is not None:
+        if self.continuation is not None:
             if self._exports_here(run):
-                self._continuation.export()
-            self._continuation.check_input()
-            if self._continuation.finished:
-                self._leave_finished(self._continuation)
-        begin()
-        if self._continuation is not None:
-            epoch = self._continuation.position.epoch
+                self.continuation.export()
+            self.continuation.check_input()
+            if self.continuation.finished:
+                self._leave_finished(self.continuation)
+        begin(callbacks, logs)
+        if self.continuation is not None:
+            epoch = self.continuation.position.epoch
             private_of(run.model).continue_at_epoch(run.model, epoch)
 
     def _leave_finished(self, continuation: Continuation) -> NoReturn:
@@ -318,6 +315,12 @@ class Training:
                 InputExhausted(run.index, run.epoch, run.step_in_epoch, int(expected))
             )
 
+    def stop_training_set(self, model: Any, frame: FrameType) -> None:
+        """The flag of a model was set by the code of a frame."""
+        run = self.run
+        if run is not None and run.model is model:
+            self.session.report(stop_training.describe(frame, run.step_reached, run.epoch))
+
     def hidden_random_op(self, op_type: str) -> None:
         """A random op with a hidden counter was traced, by the code on the stack."""
         if self.run is not None:
@@ -341,7 +344,7 @@ class Training:
 
     def batches_to_skip(self, adapter: Any) -> int:
         """How far into the rows the training data of Keras 2 begins, in batches."""
-        run, continuation = self.run, self._continuation
+        run, continuation = self.run, self.continuation
         if run is None or continuation is None or run.epoch_iterator is not None:
             return 0
         return continuation.batches_to_skip(adapter)
@@ -353,14 +356,9 @@ class Training:
 
     # -- iterating ---------------------------------------------------------------------
 
-    @property
-    def continuation(self) -> Continuation | None:
-        """What the `fit` that begins goes on from; None for one that begins anew."""
-        return self._continuation
-
     def take_continuation(self) -> Continuation | None:
-        """The same, once: its first epoch begins."""
-        continuation, self._continuation = self._continuation, None
+        """What this `fit` goes on from, once: its first epoch begins."""
+        continuation, self.continuation = self.continuation, None
         return continuation
 
     def outside(self, steps: Iterator[Any]) -> Iterator[Any]:
