@@ -19,6 +19,7 @@ from pitstop.errors import UnsupportedVersion
 from pitstop.keras import fit_call, private, tensorboard
 from pitstop.keras.common_private import replace_inner_fit
 from pitstop.keras.training_input import fixed_batch_size
+from pitstop.keras.variable_paths import VariablePaths
 from pitstop.tensorflow.variables import VariableRegistry
 
 METHODS = [
@@ -109,17 +110,17 @@ def test_a_step_is_named_as_this_version_does() -> None:
 
 
 def test_variables_have_readable_paths(model: Any) -> None:
-    paths = private.keras_paths(model)
+    path_of = VariablePaths(model)
     kernel = model.layers[-1].kernel
-    assert paths[id(kernel.value)].endswith("/out/kernel")
-    assert paths[id(model.optimizer.iterations.value)].endswith("/iteration")
-    assert "loss/total" in paths.values()
+    assert path_of(kernel.value).endswith("/out/kernel")
+    assert path_of(model.optimizer.iterations.value).endswith("/iteration")
+    assert path_of(model.metrics_variables[0].value) == "loss/total"
 
 
 def test_a_later_fit_begins_at_its_own_epoch(model: Any) -> None:
     private.continue_at_epoch(model, 4)
     assert model._initial_epoch == 4
-    private.forget_epoch(model)
+    private.continue_at_epoch(model, None)
     assert model._initial_epoch is None
 
 

@@ -14,7 +14,7 @@ from pitstop.engine.described import digest_of, digest_of_text
 from pitstop.engine.identity import Identity
 from pitstop.engine.reached_code import digests_of_code
 from pitstop.keras import fit_identity
-from pitstop.keras.common_private import compiled_with
+from pitstop.keras.common_private import compiled_with, layers_of
 from pitstop.keras.packages import private_of
 from pitstop.tensorflow import pipeline
 
@@ -50,9 +50,8 @@ def reached_from(
     codes: Collection[types.CodeType], model: Any, arguments: Mapping[str, Any]
 ) -> dict[str, str]:
     """Digests of the notebook's own code that a `fit` runs, by name."""
-    names = private_of(model)
-    objects = [*_each(arguments.get("callbacks")), *names.parts_of(model)]
-    objects += names.compiled_parts(model).values()
+    objects = [*_each(arguments.get("callbacks")), *layers_of(model)]
+    objects += private_of(model).compiled_parts(model).values()
     data = [arguments.get("x"), arguments.get("validation_data")]
     made = [each for each in data if isinstance(each, types.GeneratorType)]
     given = list(_each(list(compiled_with(model).values())))

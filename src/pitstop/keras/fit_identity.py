@@ -21,7 +21,7 @@ from pitstop.engine.described import (
     plain_attributes,
 )
 from pitstop.keras import fit_call
-from pitstop.keras.common_private import compiled_with
+from pitstop.keras.common_private import compiled_with, layers_of
 from pitstop.keras.packages import kinds, private_of
 from pitstop.tensorflow import pipeline, randomness
 
@@ -36,11 +36,7 @@ _OF_KERAS = ("params", "_model", "model", "_chief_worker_only", "_supports_tf_lo
 
 def architecture_of(model: Any) -> dict[str, str]:
     """Class, configuration, variables and code of a model, without automatic numbers."""
-    own = {
-        type(each): each
-        for each in private_of(model).parts_of(model)
-        if not _is_of_keras(type(each))
-    }
+    own = {type(each): each for each in layers_of(model) if not _is_of_keras(type(each))}
     numbers = {type(each).__name__: describe(_own_attributes(each)) for each in own.values()}
     return {
         "model": type(model).__name__,
@@ -96,7 +92,7 @@ def weights_of(model: Any) -> str:
     values = [digest_of(np.asarray(each.numpy())) for each in names.built_variables(model)]
     seeds = [
         describe(getattr(each, "seed", None))
-        for part in names.parts_of(model)
+        for part in layers_of(model)
         for each in vars(part).values()
         if isinstance(each, kinds("initializers.Initializer"))
     ]
@@ -123,13 +119,7 @@ def _own_attributes(value: Any) -> dict[str, Any]:
 
 
 def _is_of_keras(kind: type) -> bool:
-    return kind.__module__.partition(".")[0] in (
-        "keras",
-        "tf_keras",
-        "tensorflow",
-        "builtins",
-        "abc",
-    )
+    return kind.__module__.partition(".")[0] in _LIBRARIES
 
 
 def _plain_config(model: Any) -> str:
@@ -216,7 +206,8 @@ def _callbacks(callbacks: Any) -> dict[str, str]:
 
 def _data(value: Any) -> str:
     if isinstance(value, tf.data.Dataset):
-        return f"{pipeline.pipeline_of(value)} {value.element_spec} {_stages(value)}"
+        stages = digest_of_text(*pipeline.contents_of(value, digest_of))
+        return f"{pipeline.pipeline_of(value)} {value.element_spec} {stages}"
     if isinstance(value, tf.Tensor | tf.Variable):
         value = value.numpy()
     if hasattr(value, "to_numpy"):
@@ -231,10 +222,6 @@ def _data(value: Any) -> str:
         attributes = {name: each for name, each in vars(value).items() if is_reproducible(each)}
         return f"{type(value).__name__} {describe(attributes)}"
     return describe(value)
-
-
-def _stages(dataset: Any) -> str:
-    return digest_of_text(*pipeline.contents_of(dataset, digest_of))
 
 
 def _is_digested(value: Any) -> bool:

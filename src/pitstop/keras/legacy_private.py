@@ -14,15 +14,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from pitstop.engine.variable_match import PresentVariable
 from pitstop.errors import UnsupportedVersion
-from pitstop.keras.common_private import (
-    Method,
-    end_training,
-    inner_fit,
-    layers_of,
-    moved_method,
-)
+from pitstop.keras.common_private import Method, end_training, inner_fit, moved_method
 from pitstop.keras.packages import KERAS_2
 from pitstop.keras.script_library import names_set_by_libraries
 from pitstop.tensorflow import randomness
@@ -164,12 +157,8 @@ def end_fit_early(model: Any, callbacks: Any) -> Any:
     return end_training(callbacks)
 
 
-def continue_at_epoch(_model: Any, _epoch: int) -> None:
+def continue_at_epoch(_model: Any, _epoch: int | None) -> None:
     """The data handler of the running `fit` is told by `legacy_steps`."""
-
-
-def forget_epoch(_model: Any) -> None:
-    """Nothing is kept, see `continue_at_epoch`."""
 
 
 def names_of_models() -> frozenset[str]:
@@ -239,11 +228,6 @@ def value_of(variable: Any) -> Any:
     return variable
 
 
-def keras_paths(model: Any) -> dict[int, str]:
-    """Readable paths of the model's variables, by identity of the `tf.Variable`."""
-    return {id(variable): path_of(variable) for variable in model_variables(model)}
-
-
 def model_variables(model: Any) -> Iterator[Any]:
     """The variables of a model, its metrics and its optimizer."""
     yield from built_variables(model)
@@ -258,17 +242,6 @@ def optimizer_variables(optimizer: Any) -> list[Any]:
     found = [one.variables for one in each]
     lists = [variables() if callable(variables) else variables for variables in found]
     return [variable for variables in lists for variable in variables]
-
-
-def variables_of(model: Any) -> list[PresentVariable]:
-    """The variables that a model has built by now, without its optimizer's."""
-    return [
-        PresentVariable(index, path_of(each), each.dtype.name, tuple(each.shape), path_of(each))
-        for index, each in enumerate(built_variables(model))
-    ]
-
-
-parts_of = layers_of
 
 
 def compiled_parts(model: Any) -> dict[str, Any]:

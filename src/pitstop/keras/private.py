@@ -25,7 +25,6 @@ from keras.src.trainers import epoch_iterator
 from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.utils import naming, traceback_utils
 
-from pitstop.engine.variable_match import PresentVariable
 from pitstop.errors import UnsupportedVersion
 from pitstop.keras.common_private import Method, end_training, inner_fit, moved_method
 from pitstop.tensorflow.naming import Naming
@@ -156,14 +155,9 @@ def end_fit_early(model: Any, callbacks: CallbackList) -> Any:
     return end_training(callbacks)
 
 
-def continue_at_epoch(model: Any, epoch: int) -> None:
-    """Makes the running `fit` begin with this epoch."""
+def continue_at_epoch(model: Any, epoch: int | None) -> None:
+    """Makes the running `fit` begin with this epoch; None lets a later one be as it is called."""
     model._initial_epoch = epoch
-
-
-def forget_epoch(model: Any) -> None:
-    """Undoes `continue_at_epoch`, so that a later `fit` is not affected."""
-    model._initial_epoch = None
 
 
 @functools.cache
@@ -224,11 +218,6 @@ def value_of(variable: Any) -> Any:
     return variable.value
 
 
-def keras_paths(model: Any) -> dict[int, str]:
-    """Readable paths of the model's variables, by identity of the `tf.Variable`."""
-    return {id(variable.value): variable.path for variable in model_variables(model)}
-
-
 def model_variables(model: Any) -> Iterator[Any]:
     """The Keras variables of a model, its metrics and its optimizer."""
     yield from model.variables
@@ -239,21 +228,6 @@ def model_variables(model: Any) -> Iterator[Any]:
 def optimizer_variables(optimizer: Any) -> list[Any]:
     """Those of an optimizer."""
     return [] if optimizer is None else list(optimizer.variables)
-
-
-def variables_of(model: Any) -> list[PresentVariable]:
-    """The variables that a model has built by now, without its optimizer's."""
-    return [
-        PresentVariable(index, each.path, str(each.dtype), tuple(each.shape), each.path)
-        for index, each in enumerate(model.variables)
-    ]
-
-
-def parts_of(model: Any) -> Iterator[Any]:
-    """The model and all that it keeps among its layers."""
-    yield model
-    for layer in getattr(model, "_layers", ()):
-        yield from parts_of(layer)
 
 
 def compiled_parts(model: Any) -> dict[str, Any]:

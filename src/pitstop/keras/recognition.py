@@ -15,6 +15,7 @@ from pitstop.engine.refused import refuse_resume
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.session import Session
 from pitstop.engine.trainings import Trainings
+from pitstop.engine.variable_match import PresentVariable
 from pitstop.errors import PeerFault, ResumeRefused
 from pitstop.events import Notice
 from pitstop.keras import fit_identity
@@ -139,9 +140,7 @@ class Recognition:
             saved = self._session.fetch(self._session.trainings.point_of(found))
         except PeerFault:
             return refusal
-        changed = variable_match.reshaped(
-            saved_variables(saved), private_of(model).variables_of(model)
-        )
+        changed = variable_match.reshaped(saved_variables(saved), _present_variables(model))
         more = f" Variables: {'; '.join(changed)}." if changed else ""
         return ResumeRefused(refusal.message + more, refusal.remedy)
 
@@ -173,6 +172,15 @@ class Recognition:
         """
         self.deviation = self.deviation or deviation
         self._stream = randomness.stream()
+
+
+def _present_variables(model: Any) -> list[PresentVariable]:
+    names = private_of(model)
+    built = ((names.path_of(each), names.value_of(each)) for each in names.built_variables(model))
+    return [
+        PresentVariable(index, path, value.dtype.name, tuple(value.shape), path)
+        for index, (path, value) in enumerate(built)
+    ]
 
 
 def _unknown(error: Exception) -> Notice:

@@ -110,30 +110,41 @@ class Training:
             return original(model, *args, **kwargs)
         args, kwargs = self._with_held_values(model, args, kwargs)
         try:
-            with StopSignals(self.session) if self.session.alone else nullcontext():
-                history = original(model, *args, **kwargs)
-        except FitAlreadyFinished as finished:
-            history = finished.history
-        except TrainingStopped:
-            if not self.session.settings.stop_returns:
-                if run.epoch_iterator is not None and not self.session.kernel:
-                    end_at_exit(run.input.iterator)
-                raise
-            history = private_of(model).end_fit_early(model, run.callbacks)
-        except BaseException as error:  # `sys.exit` and Ctrl-C too
-            # In a kernel it ends its cell: nobody catches it who would go on.
-            if not self.session.kernel:
-                self._caught.hold(run, error, is_restored=self.continuation is not None)
-            raise
-        else:
-            self._finish(run, history)
+            history = self._led(run, original, args, kwargs)
         finally:
             self.run = None
             CHANGED.leave()
             self._step = run.step
             self._recognition.ended(run.parts.deviation)
-            private_of(model).forget_epoch(model)
+            private_of(model).continue_at_epoch(model, None)
         self.session.beacon.write_phase(Phase.BETWEEN_FITS)
+        return history
+
+    def _led(
+        self,
+        run: FitRun,
+        original: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """The History of Keras' own `fit`, also where a stop ends it, or has done so before."""
+        try:
+            with StopSignals(self.session) if self.session.alone else nullcontext():
+                history = original(run.model, *args, **kwargs)
+        except FitAlreadyFinished as finished:
+            return finished.history
+        except TrainingStopped:
+            if self.session.settings.stop_returns:
+                return private_of(run.model).end_fit_early(run.model, run.callbacks)
+            if run.epoch_iterator is not None and not self.session.kernel:
+                end_at_exit(run.input.iterator)
+            raise
+        except BaseException as error:  # `sys.exit` and Ctrl-C too
+            # In a kernel it ends its cell: nobody catches it who would go on.
+            if not self.session.kernel:
+                self._caught.hold(run, error, is_restored=self.continuation is not None)
+            raise
+        self._finish(run, history)
         return history
 
     def _with_held_values(

@@ -20,5 +20,9 @@ class VariablePaths:
         """The path of a `tf.Variable`; empty for one that is not the model's."""
         if id(variable) not in self._paths and self._created != REGISTRY.created:
             self._created = REGISTRY.created
-            self._paths = private_of(self._model).keras_paths(self._model)
+            names = private_of(self._model)
+            self._paths = {
+                id(names.value_of(each)): names.path_of(each)
+                for each in names.model_variables(self._model)
+            }
         return self._paths.get(id(variable), "")
