@@ -10,6 +10,7 @@ from typing import Any
 from pitstop.engine.course import Course
 from pitstop.engine.exactness import Exactness
 from pitstop.engine.fence import observing
+from pitstop.engine.python_state import decode
 from pitstop.engine.refused import refuse_resume
 from pitstop.engine.restoring import restoring
 from pitstop.engine.saved_state import SavedState
@@ -21,16 +22,18 @@ from pitstop.keras import (
     data_spec,
     event_files,
     exporting,
+    fit_state,
     left_out,
     moved_files,
     open_files,
 )
 from pitstop.keras.changed_settings import ChangedSettings
 from pitstop.keras.event_writers import earlier_processes
-from pitstop.keras.fit_objects import NO_OBJECTS
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.own_places import event_folders
+from pitstop.keras.packages import private_of
 from pitstop.store.run_folder import JOURNAL_FILE
+from pitstop.tensorflow import randomness
 
 _LAYOUT = (
     "adapter",
@@ -71,11 +74,15 @@ class Continuation:
         self._restarts_epoch = False
         self._started = 0.0
         self._files = open_files.keep(saved.state["fit"]["files"])
-        self._events = saved.state["fit"].get("events", event_files.NONE)
+        self._events = saved.state["fit"]["events"]
         self._old_events = event_files.present(self._events)
         self.settings = ChangedSettings(run.model, run.listed_callbacks(), course)
         self.settings.hold()
-        run.prepare_process(saved)
+        # Before `fit` looks at its data: the streams as they were there.
+        run.look_for_streams()
+        run.streams.restore(decode(saved.state["fit_random"], saved.tensors))
+        if not saved.state["identity"].get("seed"):
+            randomness.regard_as_given()
         self._follow_files()
 
     @observing(spoils=True)
@@ -101,7 +108,7 @@ class Continuation:
     @restoring
     def raises(self) -> Exception | None:
         """What the `fit` ended in, None for a return."""
-        raised = self._saved.state["fit"].get("raised")
+        raised = self._saved.state["fit"]["raised"]
         return caught_exception.again(raised) if raised else None
 
     @restoring
@@ -127,7 +134,7 @@ class Continuation:
             self._doubts.append(f"The script's data changed: {', '.join(names[:3])}.")
 
     def _changed_arrays(self) -> list[str]:
-        saved = self._saved.state["fit"].get("objects", NO_OBJECTS)
+        saved = self._saved.state["fit"]["objects"]
         return self._run.objects.changed_arrays(saved)
 
     def _lost_place(self, name: str, before: str, now: str) -> ResumeRefused:
@@ -176,7 +183,9 @@ class Continuation:
         started = time.monotonic()
         self._run.build_missing(self._saved)
         if not self._doubts:
-            self._run.finish_input(self._saved)
+            # A later `fit` may read it too.
+            self._prepare_input()
+            self._run.input.finish(self._saved)
         self._restore_state()
         history = self._run.callbacks._history
         self._run.model.history = history
@@ -196,7 +205,18 @@ class Continuation:
         self._started = time.monotonic()
         self._run.build_missing(self._saved)
         if not self._restarts_epoch:
-            self._run.prepare_input(self._saved)
+            self._prepare_input()
+
+    def _prepare_input(self) -> None:
+        """Before readers start: the validation data, and what a replayed input reads from."""
+        run, saved = self._run, self._saved
+        # Before the training's iterator, which knows better where both are one dataset.
+        run.validation.restore(saved.state["fit"]["validation"], saved.tensors)
+        if run.validation.begins_by_reading and not saved.position.milestone:
+            # What it draws and changes is set to the cut with all else.
+            private_of(run.model).begin_validation(run.model, run.validation.data, run.arguments)
+        run.look_for_streams()
+        run.input.prepare(saved)
 
     @restoring
     def apply(self) -> Any:
@@ -248,31 +268,37 @@ class Continuation:
         self._run.event_files.adopt(cuts)
 
     def _restore_state(self) -> None:
+        run = self._run
         self._restore_variables()
+        fit_state.restore(run, self._saved)
+        try:
+            run.structure.restore(self._saved.state["fit"]["structure"])
+        except ResumeRefused as refusal:
+            self._refuse_or_force(refusal)
+        self.settings.take()
+        left_out.cut_rate(run, self.position.step)
         # What is saved from here on is not what it would have been.
-        self._run.doubt(" ".join(self._doubts) or self._inherited_doubt())
+        run.doubt(" ".join(self._doubts) or self._inherited_doubt())
 
     def _inherited_doubt(self) -> str:
         """Why what was saved is not what it would have been, or does not come back so."""
         level = self._saved.state["level"]
         is_lost = level["level"] == "not_exact" and not self.finished
-        return str(level["reason"] if is_lost else level.get("deviation", ""))
+        return str(level["reason"] if is_lost else level["deviation"])
 
     def _restore_variables(self) -> None:
+        run, registry = self._run, self._run.registry
         try:
-            doubt = self._run.restore(self._saved)
+            doubt = registry.restore_all(self._saved, run.path_of, run.input.own_variables)
         except ResumeRefused as refusal:
             if not self.settings.keep_variables:
                 self._refuse_or_force(refusal)
-            skipped = self._run.restore_what_fits(self._saved)
+            skipped = registry.restore_matching(self._saved, run.path_of)
             if skipped:
                 message = f"{len(skipped)} variables keep their new values: {', '.join(skipped)}."
-                self._run.session.report(Notice("variables_not_restored", message))
+                run.session.report(Notice("variables_not_restored", message))
         else:
-            if doubt:
-                self._doubts.append(doubt)
-        self.settings.take()
-        left_out.cut_rate(self._run, self.position.step)
+            self._doubts += [doubt] if doubt else []
 
     def _refuse_or_force(self, refusal: ResumeRefused) -> None:
         if self._run.session.settings.force:

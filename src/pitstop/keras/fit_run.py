@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import time
 from typing import Any
 
 from pitstop import steps
 from pitstop.engine import last_epoch, shared_random
-from pitstop.engine.changed_files import CHANGED
 from pitstop.engine.exactness import Exactness
 from pitstop.engine.fence import observing
 from pitstop.engine.python_state import Encoder, decode
@@ -16,11 +14,12 @@ from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
 from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
 from pitstop.engine.step_boundary import StepBoundary
+from pitstop.events import EpochEnded
 from pitstop.keras import (
     callback_match,
-    callback_nodes,
     data_spec,
     fit_state,
+    step_logs,
     stop_training,
 )
 from pitstop.keras.event_files import EventFiles
@@ -37,7 +36,7 @@ from pitstop.keras.training_input import TrainingInput, fixed_batch_size
 from pitstop.keras.validation_input import ValidationInput
 from pitstop.keras.variable_paths import VariablePaths
 from pitstop.link.beacon import Phase
-from pitstop.tensorflow import pipeline, randomness
+from pitstop.tensorflow import pipeline
 from pitstop.tensorflow.streams import RandomStreams, is_part_of_an_input
 from pitstop.tensorflow.variables import VariableRegistry
 
@@ -90,7 +89,7 @@ class FitRun:
         self._call_ended = self._stepping = False
         self.parts = FitLevel(session)
         self.objects = FitObjects()
-        self._structure = Structure(model)
+        self.structure = Structure(model)
         self.doubt(beginning.course.doubt)
         self.callbacks: Any = None
         self.epoch_iterator: Any = None
@@ -98,11 +97,11 @@ class FitRun:
         self.data: dict[str, Any] = {}
         self.input: TrainingInput
         self.event_files = EventFiles()
-        self._streams = RandomStreams()
-        self._registry = registry
+        self.streams = RandomStreams()
+        self.registry = registry
         self._versions = versions
-        self._path_of = VariablePaths(model)
-        self._others = OtherVariables(registry, self._path_of)
+        self.path_of = VariablePaths(model)
+        self._others = OtherVariables(registry, self.path_of)
         self._fit_random: dict[str, Any] = {}
         self._boundary = StepBoundary(session, self._reconsider_input)
         self._vitals = FitVitals(session.vitals)
@@ -111,7 +110,7 @@ class FitRun:
     def begin(self) -> None:
         """`fit` is about to look at its data; the random streams are as it sees them."""
         self.look_for_streams()
-        self._fit_random = self._streams.capture()
+        self._fit_random = self.streams.capture()
         self.objects.begin(self.arguments, self.listed_callbacks())
 
     @observing(spoils=True)
@@ -119,7 +118,7 @@ class FitRun:
         """Looks for random generators that the script uses in this fit."""
         named = {name: value for name, value in self.arguments.items() if name != "callbacks"}
         roots = callback_match.named(self.listed_callbacks())
-        self._streams.look({**named, **roots})
+        self.streams.look({**named, **roots})
 
     def listed_callbacks(self) -> list[Any]:
         """The callbacks that there are, or are to be."""
@@ -129,14 +128,14 @@ class FitRun:
     def use_callbacks(self, callbacks: Any) -> None:
         """Learns which callbacks are told of the training; none has been told yet."""
         self.callbacks = callbacks
-        self._structure.begin()
+        self.structure.begin()
 
     def use_input(self, epoch_iterator: Any) -> None:
         """Learns which iterator feeds the training."""
         adapter = epoch_iterator.data_adapter
         self.input = TrainingInput(
             epoch_iterator,
-            self._streams,
+            self.streams,
             InputMode(self.session.settings.input_mode),
             self.objects,
         )
@@ -170,6 +169,43 @@ class FitRun:
     def doubt(self, reason: str) -> None:
         """A resume will not be exact; the first reason is the one that is told."""
         self.parts.deviate(reason)
+
+    # -- what Keras tells while it runs ------------------------------------------
+
+    def epoch_begins(self, epoch: int, logs: Any = None) -> None:
+        """`CallbackList.on_epoch_begin` has run."""
+        self.epoch, self.step_in_epoch = epoch, 0
+
+    def step_returned(self, batch: int, logs: Any = None) -> None:
+        """A training step returned its logs; callbacks have not seen them yet."""
+        self.logs = logs or {}
+        self._call_ended = True
+        self.numbers.note(self)
+
+    def epoch_ends(self, epoch: int, logs: Any = None) -> None:
+        """`CallbackList.on_epoch_end` is about to run."""
+        self.steps_finished()
+        self.hold()
+        self._tell_epoch(epoch, step_logs.numbers(logs or {}))
+
+    @observing()
+    def _tell_epoch(self, epoch: int, numbers: dict[str, float]) -> None:
+        # Not Keras' own guess at the end of an input of unknown length: it is one too many.
+        source = self.epoch_iterator
+        expected = source.steps_per_epoch or source.data_adapter.num_batches
+        self.session.report(EpochEnded(self.index, epoch, self.step_in_epoch, expected, numbers))
+        self.session.epoch_ended(self.held, numbers)
+
+    def test_begins(self, logs: Any = None) -> None:
+        """A validation begins; training metrics are still intact."""
+        self.steps_finished()
+        self.hold()
+        self.session.beacon.write_phase(Phase.VALIDATION)
+
+    def test_ends(self, logs: Any = None) -> None:
+        """A validation ended."""
+        self.validation.ended(*self._private.validation_iterators(self.model))
+        self.session.beacon.write_phase(Phase.TRAIN)
 
     # -- the training steps ----------------------------------------------------
 
@@ -212,12 +248,6 @@ class FitRun:
         numbers, place = self.numbers, (self.step, self.index, self.epoch)
         self._boundary.record(steps.StepRecord(*place, numbers.loss, time.time(), numbers.digest))
 
-    def note_loss(self, logs: dict[str, Any]) -> None:
-        """Remembers what a training step returned."""
-        self.logs = logs
-        self._call_ended = True
-        self.numbers.note(self)
-
     @observing(spoils=True)
     def steps_finished(self) -> None:
         """The epoch's steps are done: validation and callbacks come next."""
@@ -242,7 +272,7 @@ class FitRun:
 
     @observing(spoils=True)
     def _reach_boundary(self, now_ns: int) -> None:
-        self._structure.look()
+        self.structure.look()
         self._publish(now_ns)
         self._boundary.obey(self.step, self.take)
 
@@ -277,13 +307,13 @@ class FitRun:
         self._private.flush_callbacks(self.callbacks)
         encoder = Encoder("python/")
         position = Position(self.step, self.index, self.epoch, self.step_in_epoch, stage, milestone)
-        held = self._registry.hold(self._path_of)
+        held = self.registry.hold(self.path_of)
         input_json, input_tensors = self.input.capture(encoder)
         validation_json, validation_tensors = self.validation.capture(encoder)
         described, objects = self.objects.capture(
             encoder, self.callbacks.callbacks, read_ahead=self.input.by_replay
         )
-        unverified = held.refused + self._structure.unverified + self.objects.unverified
+        unverified = held.refused + self.structure.unverified + self.objects.unverified
         self.parts.unverified = unverified + self._others.changed()
         self.parts.report(self.session, self.level)
         state = {
@@ -297,13 +327,13 @@ class FitRun:
             "time_seconds": time.time(),
             "identity": self.identity.to_json() if self.identity else {},
             **held.state,
-            "random": encoder.encode(self._streams.capture()),
+            "random": encoder.encode(self.streams.capture()),
             "fit_random": encoder.encode(self._fit_random),
             "fit": {
                 **fit_state.describe(self, encoder),
                 "callbacks": described,
                 "objects": objects,
-                "structure": self._structure.capture(),
+                "structure": self.structure.capture(),
                 "input": input_json,
                 "validation": validation_json,
             },
@@ -315,29 +345,6 @@ class FitRun:
 
     # -- continuing ----------------------------------------------------------------
 
-    def prepare_process(self, saved: SavedState) -> None:
-        """Before `fit` looks at its data: the streams as they were there."""
-        self.look_for_streams()
-        self._streams.restore(decode(saved.state["fit_random"], saved.tensors))
-        if not saved.state.get("identity", {}).get("seed"):
-            randomness.regard_as_given()
-
-    def restore(self, saved: SavedState) -> str:
-        """Inside of `fit`, before its first step: everything but the input; a doubt, or none.
-
-        Raises:
-            ResumeRefused: the model is not the one that was saved.
-        """
-        doubt = self._registry.restore_all(saved, self._path_of, self.input.own_variables)
-        self._restore_python(saved)
-        return doubt
-
-    def restore_what_fits(self, saved: SavedState) -> list[str]:
-        """The same with `--force`: names of the variables that do not fit."""
-        skipped = self._registry.restore_matching(saved, self._path_of)
-        self._restore_python(saved)
-        return skipped
-
     def build_missing(self, saved: SavedState) -> None:
         """Creates the variables that only the first training step creates.
 
@@ -345,37 +352,18 @@ class FitRun:
         order of the first run, and the step is traced as it will be used.  An input that is
         replayed must not be touched; a batch of zeros does there.
         """
-        if not self._registry.missing(saved, self._path_of):
+        if not self.registry.missing(saved, self.path_of):
             return
         # This traces the training step: its random ops are looked at here.
         self._stepping = True
-        self._structure.as_begun(saved.state["fit"].get("structure", {}))
+        self.structure.as_begun(saved.state["fit"]["structure"])
         self.model.train_function(self.input.throwaway(saved, fixed_batch_size(self.model)))
         self._stepping = False
         # The step has given metrics to the model.
-        self._path_of = VariablePaths(self.model)
+        self.path_of = VariablePaths(self.model)
 
-    def prepare_input(self, saved: SavedState) -> None:
-        """Before readers start: the validation data, and what a replayed input reads from."""
-        # Before the training's iterator, which knows better where both are one dataset.
-        self.validation.restore(saved.state["fit"]["validation"], saved.tensors)
-        if self.validation.begins_by_reading and not saved.position.milestone:
-            # What it draws and changes is set to the cut with all else.
-            self._private.begin_validation(self.model, self.validation.data, self.arguments)
-        self.look_for_streams()
-        self.input.prepare(saved)
-
-    def finish_input(self, saved: SavedState) -> None:
-        """Leaves the input as the finished `fit` did: a later one may read it too."""
-        self.prepare_input(saved)
-        self.input.finish(saved)
-
-    def restart_epoch(self) -> None:
-        """Forgets the position inside the epoch; the state stays as restored."""
-        self.step_in_epoch = 0
-        self.input.restart_epoch()
-
-    def _restore_python(self, saved: SavedState) -> None:
+    def restore_position(self, saved: SavedState) -> None:
+        """The step, the epoch, the last logs, and what Keras' iterator counts."""
         fit, position = saved.state["fit"], saved.position
         self.step, self.epoch = position.step, position.epoch
         self.step_in_epoch = position.step_in_epoch
@@ -383,15 +371,10 @@ class FitRun:
         self.logs = self.restored_logs = decode(fit["logs"], saved.tensors)
         self.epoch_iterator._steps_seen = fit["steps_seen"]
         self.epoch_iterator._num_batches = fit["num_batches"]
-        callbacks = self.callbacks.callbacks
-        lost = self.objects.restore(fit, saved.tensors, callbacks, left=self.input.stays(saved))
-        fit_state.tell_callbacks(self, lost, callback_nodes.new_kinds(callbacks, fit["callbacks"]))
-        self.doubt(self.objects.lost)
-        self._structure.restore(fit.get("structure", {}))
-        CHANGED.watch(saved.state.get("time_seconds", math.inf), self.doubt)
         stop_training.set_silently(self.model, value=fit["stop_training"])
         self._publish(time.monotonic_ns())
-        self.input.restore_streams(saved)
-        if missing := self._streams.missing(decode(saved.state["random"], saved.tensors)):
-            self.session.report(fit_state.streams_missing(missing))
-            self.doubt(fit_state.streams_missing(missing).message)
+
+    def restart_epoch(self) -> None:
+        """Forgets the position inside the epoch; the state stays as restored."""
+        self.step_in_epoch = 0
+        self.input.restart_epoch()

@@ -1,14 +1,16 @@
-"""The part of a saved state that says how a `fit` stands in Python."""
+"""The part of a saved state that says how a `fit` stands in Python: made, and put back."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from pitstop.engine.changed_files import CHANGED
 from pitstop.engine.made_folders import MADE
-from pitstop.engine.python_state import Encoder
+from pitstop.engine.python_state import Encoder, decode
+from pitstop.engine.saved_state import SavedState
 from pitstop.events import Notice
-from pitstop.keras import open_files, step_logs
+from pitstop.keras import callback_nodes, open_files, step_logs
 
 
 def describe(run: Any, encoder: Encoder) -> dict[str, Any]:
@@ -32,14 +34,27 @@ def describe(run: Any, encoder: Encoder) -> dict[str, Any]:
     }
 
 
-def streams_missing(names: Sequence[str]) -> Notice:
-    """Tells of random generators that are saved, and not there any more."""
-    message = f"Random generators that the script no longer has: {', '.join(names)}."
-    return Notice("random_generators_missing", message)
+def restore(run: Any, saved: SavedState) -> None:
+    """What `describe` and the cut told of Python, behind the variables.
+
+    Args:
+        run: the `FitRun`.
+        saved: of it, or of one like it.
+    """
+    fit, callbacks = saved.state["fit"], run.callbacks.callbacks
+    run.restore_position(saved)
+    lost = run.objects.restore(fit, saved.tensors, callbacks, left=run.input.stays(saved))
+    _tell_callbacks(run, lost, callback_nodes.new_kinds(callbacks, fit["callbacks"]))
+    run.doubt(run.objects.lost)
+    CHANGED.watch(saved.state["time_seconds"], run.doubt)
+    run.input.restore_streams(saved)
+    if missing := run.streams.missing(decode(saved.state["random"], saved.tensors)):
+        message = f"Random generators that the script no longer has: {', '.join(missing)}."
+        run.session.report(Notice("random_generators_missing", message))
+        run.doubt(message)
 
 
-def tell_callbacks(run: Any, lost: Sequence[str], new: Sequence[str]) -> None:
-    """Tells which callbacks of a running `fit` are not those that were saved."""
+def _tell_callbacks(run: Any, lost: Sequence[str], new: Sequence[str]) -> None:
     message = f"The callbacks changed: {'; '.join([*lost, *new])}."
     if lost:
         run.doubt(message)

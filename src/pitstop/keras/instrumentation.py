@@ -18,6 +18,7 @@ from pitstop.engine.leaving import ending_threads
 from pitstop.errors import PeerFault
 from pitstop.keras import fit_on_workers, stop_training
 from pitstop.keras.common_private import hide_own_frames, replace_inner_fit
+from pitstop.keras.fit_run import FitRun
 from pitstop.keras.training import Training
 from pitstop.tensorflow import private
 from pitstop.tensorflow.devices import computed_with
@@ -167,11 +168,21 @@ def after(observe: Callable[..., None]) -> Around:
 
 
 def observed_callbacks(callback_list: Any) -> tuple[Hook, ...]:
-    """Methods of a package's `CallbackList` that are only looked at."""
+    """Methods of a package's `CallbackList` that the watched `fit` looks on at."""
     return (
-        (callback_list, "on_epoch_begin", after(Training.epoch_begins)),
-        (callback_list, "on_epoch_end", before(Training.epoch_ends)),
-        (callback_list, "on_train_batch_end", before(Training.step_returned)),
-        (callback_list, "on_test_begin", before(Training.test_begins)),
-        (callback_list, "on_test_end", after(Training.test_ends)),
+        (callback_list, "on_epoch_begin", after(_of_run(FitRun.epoch_begins))),
+        (callback_list, "on_epoch_end", before(_of_run(FitRun.epoch_ends))),
+        (callback_list, "on_train_batch_end", before(_of_run(FitRun.step_returned))),
+        (callback_list, "on_test_begin", before(_of_run(FitRun.test_begins))),
+        (callback_list, "on_test_end", after(_of_run(FitRun.test_ends))),
     )
+
+
+def _of_run(observe: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(observe)
+    def of_training(training: Training, callbacks: Any, *args: Any, **kwargs: Any) -> None:
+        run = training.run
+        if run is not None and callbacks is run.callbacks:
+            observe(run, *args, **kwargs)
+
+    return of_training

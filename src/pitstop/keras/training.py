@@ -20,7 +20,7 @@ from pitstop.engine.session import Session
 from pitstop.engine.stop_signals import StopSignals
 from pitstop.engine.witness import place_on_stack
 from pitstop.errors import PeerFault, ResumeRefused
-from pitstop.events import EpochEnded, FitEnded, FitStarted, InputExhausted, Notice
+from pitstop.events import FitEnded, FitStarted, InputExhausted, Notice
 from pitstop.keras import (
     caught_exception,
     exporting,
@@ -28,7 +28,6 @@ from pitstop.keras import (
     left_out,
     nan_trace,
     starting_from,
-    step_logs,
     stop_training,
 )
 from pitstop.keras.caught_outcome import CaughtOutcome
@@ -270,49 +269,6 @@ class Training:
         steps = run.epoch_iterator.num_batches
         self.session.beacon.write_plan(run.index, epochs, steps or 0, 0)
         self.session.report(FitStarted(run.index, epochs, steps, run.data))
-
-    def epoch_begins(self, callbacks: Any, epoch: int, logs: Any = None) -> None:
-        """`CallbackList.on_epoch_begin` has run."""
-        if self.run is not None and callbacks is self.run.callbacks:
-            self.run.epoch = epoch
-            self.run.step_in_epoch = 0
-
-    def epoch_ends(self, callbacks: Any, epoch: int, logs: Any = None) -> None:
-        """`CallbackList.on_epoch_end` is about to run."""
-        run = self.run
-        if run is None or callbacks is not run.callbacks:
-            return
-        run.steps_finished()
-        run.hold()
-        self._tell_epoch(run, epoch, step_logs.numbers(logs or {}))
-
-    @observing()
-    def _tell_epoch(self, run: FitRun, epoch: int, numbers: dict[str, float]) -> None:
-        # Not Keras' own guess at the end of an input of unknown length: it is one too many.
-        source = run.epoch_iterator
-        expected = source.steps_per_epoch or source.data_adapter.num_batches
-        self.session.report(EpochEnded(run.index, epoch, run.step_in_epoch, expected, numbers))
-        self.session.epoch_ended(run.held, numbers)
-
-    def step_returned(self, callbacks: Any, batch: int, logs: Any = None) -> None:
-        """A training step returned its logs; callbacks have not seen them yet."""
-        run = self.run
-        if run is not None and callbacks is run.callbacks:
-            run.note_loss(logs or {})
-
-    def test_begins(self, callbacks: Any, logs: Any = None) -> None:
-        """Validation of the watched fit begins; training metrics are still intact."""
-        if self.run is not None and callbacks is self.run.callbacks:
-            self.run.steps_finished()
-            self.run.hold()
-            self.session.beacon.write_phase(Phase.VALIDATION)
-
-    def test_ends(self, callbacks: Any, logs: Any = None) -> None:
-        """Validation of the watched fit ended."""
-        if self.run is not None and callbacks is self.run.callbacks:
-            model = self.run.model
-            self.run.validation.ended(*private_of(model).validation_iterators(model))
-            self.session.beacon.write_phase(Phase.TRAIN)
 
     @observing()
     def input_exhausted(self, epoch_iterator: Any) -> None:
