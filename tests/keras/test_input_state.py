@@ -20,8 +20,7 @@ from pitstop.engine.exactness import Exactness
 from pitstop.engine.python_state import Encoder
 from pitstop.keras import input_state
 from pitstop.keras.fit_objects import FitObjects
-from pitstop.keras.input_choice import InputMode
-from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputState
+from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputMode, InputState
 from pitstop.tensorflow import pipeline, randomness
 from pitstop.tensorflow.streams import RandomStreams
 

@@ -23,3 +23,27 @@ def test_what_is_dear_serves_longer() -> None:
 
 def test_another_iterator_needs_another() -> None:
     assert not ANCHOR.serves(3, 100.0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "snapshot_seconds", "overhead", "expected"),
+    [
+        # At 1 %, half of it for snapshots, 0.3 s can be spent once a minute.
+        (0.31, 0.4, 0.01, True),
+        (0.29, 0.4, 0.01, False),
+        (0.31, 1.3, 0.01, False),
+        (0.31, 0.4, 0.02, False),
+        (1.5, 1.6, 0.02, True),
+        (0.0, 0.0, 0.01, False),
+    ],
+)
+def test_what_costs_too_much(
+    seconds: float, snapshot_seconds: float, overhead: float, expected: bool
+) -> None:
+    dear = replace(ANCHOR, cost_seconds=seconds)
+    assert dear.costs_too_much(snapshot_seconds, overhead) is expected
+
+
+def test_the_user_is_told_the_cost() -> None:
+    dear = replace(ANCHOR, data=bytes(123_000_000), cost_seconds=1.46)
+    assert "1.5 s and 123 MB" in dear.cost_words

@@ -9,8 +9,7 @@ import pytest
 import tensorflow as tf
 from keras.src.trainers.data_adapters.tf_dataset_adapter import TFDatasetAdapter
 
-from pitstop.keras.input_choice import InputMode
-from pitstop.keras.input_state import InputState
+from pitstop.keras.input_state import InputMode, InputState
 from pitstop.tensorflow import pipeline
 
 

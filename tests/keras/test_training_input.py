@@ -14,7 +14,7 @@ from keras.src.backend.tensorflow.trainer import TFEpochIterator
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.saved_state import SavedState
 from pitstop.keras.fit_objects import FitObjects
-from pitstop.keras.input_choice import InputMode
+from pitstop.keras.input_state import InputMode
 from pitstop.keras.training_input import TrainingInput
 from pitstop.tensorflow.streams import RandomStreams
 

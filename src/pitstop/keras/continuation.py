@@ -26,11 +26,11 @@ from pitstop.keras import (
     left_out,
     moved_files,
     open_files,
+    tensorboard,
 )
 from pitstop.keras.changed_settings import ChangedSettings
 from pitstop.keras.event_writers import earlier_processes
 from pitstop.keras.fit_run import FitRun
-from pitstop.keras.own_places import event_folders
 from pitstop.keras.packages import private_of
 from pitstop.store.run_folder import JOURNAL_FILE
 from pitstop.tensorflow import randomness
@@ -97,7 +97,6 @@ class Continuation:
 
     @property
     def position(self) -> Position:
-        """Where the state was saved."""
         return self._saved.position
 
     @property
@@ -260,7 +259,7 @@ class Continuation:
                 self._run.session.report(Notice("log_file_lost", message, remedy))
 
     def _cut_event_files(self) -> None:
-        folders = event_folders(self._run.callbacks.callbacks)
+        folders = tensorboard.absolute_folders(self._run.callbacks.callbacks)
         journal_file = self._run.session.attempt_dir.parents[1] / JOURNAL_FILE
         writers = earlier_processes(journal_file) if folders else []
         cuts = event_files.plan(self._old_events, self._events, folders, writers)

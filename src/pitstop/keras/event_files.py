@@ -22,9 +22,6 @@ from pitstop.keras.event_writers import EventWriter, this_process
 
 _EVENTS = re.compile(r".*\.tfevents\.(\d+)\..+")
 
-NONE: dict[str, Any] = {"folders": [], "time_seconds": 0.0, "sizes": {}}
-"""What `EventFiles.capture` gives where there is nothing."""
-
 
 @dataclass(frozen=True)
 class FileCut:
@@ -46,10 +43,9 @@ class EventFiles:
 
     def capture(self, callbacks: list[Any]) -> dict[str, Any]:
         """Sizes of the run's files by path, the folders, and the time, in seconds."""
-        folders: list[str] = []
         for callback in callbacks:
             tensorboard.flush(callback)
-            folders += [str(Path(each).absolute()) for each in tensorboard.folders(callback)]
+        folders = [str(each) for each in tensorboard.absolute_folders(callbacks)]
         own = this_process()
         paths = [path for path in _event_files(folders) if own.began(path)]
         paths += [Path(each) for each in self._earlier]

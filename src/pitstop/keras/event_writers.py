@@ -36,7 +36,6 @@ class EventWriter:
 
 
 def this_process() -> EventWriter:
-    """The one that runs."""
     return EventWriter(socket.gethostname(), os.getpid(), time.time() - age_ns() / 1e9)
 
 

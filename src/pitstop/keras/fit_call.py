@@ -25,7 +25,6 @@ def _parameters(model: Any) -> dict[str, inspect.Parameter]:
 
 
 def empty_history(model: Any) -> Any:
-    """What `fit` returns that trains nothing."""
     history = public(model).callbacks.History()
     history.set_model(model)
     history.on_train_begin()

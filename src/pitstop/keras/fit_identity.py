@@ -47,7 +47,6 @@ def architecture_of(model: Any) -> dict[str, str]:
 
 
 def settings_of(model: Any, arguments: Mapping[str, Any]) -> dict[str, str]:
-    """How the model is compiled, and how it is trained."""
     defaults = fit_call.defaults(model)
     plain = {**defaults, **arguments}
     given = {name: describe(plain[name]) for name in plain if name not in _NO_SETTINGS}
@@ -64,7 +63,6 @@ def moving_settings_of(model: Any, callbacks: Any) -> dict[str, str]:
 
 
 def data_of(arguments: Mapping[str, Any]) -> dict[str, str]:
-    """Form and digest of everything that is trained and validated on."""
     found = {name: arguments.get(name) for name in _DATA}
     return {name: _data(value) for name, value in found.items() if value is not None}
 

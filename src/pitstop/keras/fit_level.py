@@ -43,7 +43,6 @@ class FitLevel:
             self.doubt(reason)
 
     def hidden_random_op(self, op_type: str, where: str, remedy: str) -> None:
-        """An op whose random stream cannot be restored is part of the training step."""
         self.doubt(
             f"the training step draws from a hidden random stream ({op_type} at {where}); {remedy}"
         )

@@ -19,7 +19,6 @@ from pitstop.keras.fit_level import missing
 from pitstop.keras.script_library import KerasLibrary
 
 _Result = TypeVar("_Result")
-NO_OBJECTS: Mapping[str, Any] = {"cut": {}, "input": {}, "arrays": {}}
 _INPUT_ARRAYS = "input_objects/"
 
 
@@ -41,7 +40,6 @@ class FitObjects:
 
     @property
     def unverified(self) -> list[str]:
-        """Names of what is not restored."""
         return [*self._input_unverified, *self._cut_unverified, *self._failures]
 
     @property
@@ -58,7 +56,7 @@ class FitObjects:
         """
         rest = {name: value for name, value in arguments.items() if name not in ("x", "callbacks")}
         named = callback_match.named(callbacks)
-        data = {name: arguments[name] for name in ("x",) if name in arguments}
+        data = {"x": arguments["x"]} if "x" in arguments else {}
         self._fenced(lambda: self._state.begin({**named, **rest}, data), None)
 
     def capture_input(self) -> None:
@@ -136,8 +134,7 @@ class FitObjects:
 
     def _saved_nodes(self, fit: Mapping[str, Any], callbacks: list[Any]) -> tuple[Saved, list[str]]:
         nodes = self._state.keep_whole(callback_nodes.named(callbacks))
-        cut = fit.get("objects", NO_OBJECTS)["cut"]
-        return callback_nodes.put_in(cut, fit["callbacks"], callbacks, nodes)
+        return callback_nodes.put_in(fit["objects"]["cut"], fit["callbacks"], callbacks, nodes)
 
     def _tell(self, missing: list[str]) -> None:
         for name in missing:

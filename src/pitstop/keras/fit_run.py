@@ -26,7 +26,7 @@ from pitstop.keras.event_files import EventFiles
 from pitstop.keras.fit_level import FitLevel
 from pitstop.keras.fit_objects import FitObjects
 from pitstop.keras.fit_vitals import FitVitals
-from pitstop.keras.input_choice import InputMode
+from pitstop.keras.input_state import InputMode
 from pitstop.keras.other_variables import OtherVariables
 from pitstop.keras.packages import private_of
 from pitstop.keras.recognition import FitBeginning
@@ -126,12 +126,10 @@ class FitRun:
         return list(given) if isinstance(given, list | tuple) else []
 
     def use_callbacks(self, callbacks: Any) -> None:
-        """Learns which callbacks are told of the training; none has been told yet."""
         self.callbacks = callbacks
         self.structure.begin()
 
     def use_input(self, epoch_iterator: Any) -> None:
-        """Learns which iterator feeds the training."""
         adapter = epoch_iterator.data_adapter
         self.input = TrainingInput(
             epoch_iterator,
@@ -158,22 +156,18 @@ class FitRun:
 
     @property
     def level(self) -> Exactness:
-        """How exact a resume of this fit is: as exact as its weakest part."""
         return self.parts.with_parts([self.input.level, self.validation.level])
 
     def hidden_random_op(self, op_type: str, where: str) -> None:
-        """An op whose random stream cannot be restored is part of the training step."""
         if self._stepping:
             self.parts.hidden_random_op(op_type, where, self._private.WITH_RANDOM_STREAMS)
 
     def doubt(self, reason: str) -> None:
-        """A resume will not be exact; the first reason is the one that is told."""
         self.parts.deviate(reason)
 
     # -- what Keras tells while it runs ------------------------------------------
 
     def epoch_begins(self, epoch: int, logs: Any = None) -> None:
-        """`CallbackList.on_epoch_begin` has run."""
         self.epoch, self.step_in_epoch = epoch, 0
 
     def step_returned(self, batch: int, logs: Any = None) -> None:
@@ -183,7 +177,6 @@ class FitRun:
         self.numbers.note(self)
 
     def epoch_ends(self, epoch: int, logs: Any = None) -> None:
-        """`CallbackList.on_epoch_end` is about to run."""
         self.steps_finished()
         self.hold()
         self._tell_epoch(epoch, step_logs.numbers(logs or {}))
@@ -203,7 +196,6 @@ class FitRun:
         self.session.beacon.write_phase(Phase.VALIDATION)
 
     def test_ends(self, logs: Any = None) -> None:
-        """A validation ended."""
         self.validation.ended(*self._private.validation_iterators(self.model))
         self.session.beacon.write_phase(Phase.TRAIN)
 

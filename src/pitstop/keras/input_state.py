@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from pitstop.engine.exactness import EXACT, Exactness
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.state_capture import HeldTensor
 from pitstop.keras import refusal
-from pitstop.keras.input_choice import InputMode
 from pitstop.keras.iterator_checkpoint import IteratorCheckpoint
 from pitstop.store.image import TensorSpec
 from pitstop.tensorflow import drawn_inputs, pipeline, private
@@ -29,8 +29,16 @@ from pitstop.tensorflow.streams import RandomStreams
 
 ITERATOR_TENSOR = "input/iterator"
 _REFUSED_OP = re.compile(r"(\w+) is stateful")
-_ARRAYS, _DATASET = "ArrayDataAdapter", "TFDatasetAdapter"
+_KINDS = {"ArrayDataAdapter": "arrays", "TFDatasetAdapter": "dataset"}
 _NATIVE = ("arrays", "dataset")
+
+
+class InputMode(StrEnum):
+    """How the user wants the place in an input to be saved."""
+
+    AUTO = "auto"
+    NATIVE = "native"
+    REPLAY = "replay"
 
 
 def name_of(adapter: Any) -> str:
@@ -40,8 +48,7 @@ def name_of(adapter: Any) -> str:
 
 def kind_of(adapter: Any) -> str:
     """What it reads: "arrays", a "dataset", or "python" for code of the script."""
-    of_keras_3 = dict(zip((_ARRAYS, _DATASET), _NATIVE, strict=True))
-    return str(getattr(adapter, "kind", "") or of_keras_3.get(type(adapter).__name__, "python"))
+    return str(getattr(adapter, "kind", "") or _KINDS.get(type(adapter).__name__, "python"))
 
 
 def skips_rows(adapter: Any) -> bool:
@@ -133,7 +140,7 @@ class InputState:
         if file := pipeline.file_cache_of(dataset):
             # A restored iterator looks for the files as they were; TensorFlow
             # 2.21 fails or crashes where they are gone or have another name.
-            level = _replay_of_file(file)
+            level = Exactness("exact_by_replay", f"the pipeline keeps its elements in {file}")
             return cls(native=True, dataset=dataset, by_replay=True, level=level, mode=mode)
         level = _OPEN_ORDER if pipeline.leaves_order_open(dataset) else _unseen_draws(dataset)
         of_arrays = kind_of(adapter) == "arrays"
@@ -215,7 +222,7 @@ class InputState:
         self.drawn = saved["drawn"]
         self.created = saved["created"]
         self.random = decode(saved["random"], arrays)
-        self.variables = decode(saved.get("variables", []), arrays)
+        self.variables = decode(saved["variables"], arrays)
 
     def moved_variables(self) -> list[Any]:
         """The variables of the pipeline that it has changed since its iterator was created."""
@@ -240,7 +247,7 @@ def prepare_replay(
         for _ in range(saved["created"] - 1):
             iter(dataset)
     streams.restore(decode(saved["random"], arrays))
-    values = decode(saved.get("variables", []), arrays)
+    values = decode(saved["variables"], arrays)
     variables = pipeline.variables_of(pipeline.of_one_device(dataset))
     for variable, value in zip(variables, values, strict=False):
         variable.assign(value)
@@ -296,10 +303,6 @@ def _unseen_draws(dataset: Any) -> Exactness:
     """The level of a pipeline with random ops that TensorFlow takes for stateless."""
     stages = [each for each in pipeline.stateful_stages(dataset) if each.random_ops - each.ops]
     return refusal.level_of(stages, "") if stages else EXACT
-
-
-def _replay_of_file(file: str) -> Exactness:
-    return Exactness("exact_by_replay", f"the pipeline keeps its elements in {file}")
 
 
 def _level_of_refusal(dataset: Any, error: tf.errors.OpError) -> Exactness:

@@ -3,6 +3,9 @@
 To serialise an iterator takes TensorFlow about 4 us for each element in a shuffle's buffer, while
 training waits.  The same place is reached from the state of a moment ago and the number of batches
 drawn since: a resume restores the one and draws the others again.
+
+A pipeline that shuffles through a large buffer has the whole buffer in its state: 1.5 s and 123 MB
+for 100,000 records of 1 KB.  Then it is better to draw all batches of an epoch again.
 """
 
 from __future__ import annotations
@@ -11,6 +14,9 @@ from dataclasses import dataclass
 
 STATES_SHARE = 0.0025
 """States are taken at most for this share of the time: a quarter of the usual budget."""
+_SNAPSHOT_EVERY_SECONDS = 60.0
+_SNAPSHOTS_SHARE = 0.5
+_LARGE_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -43,3 +49,24 @@ class IteratorCheckpoint:
         """
         age_seconds = now_seconds - self.taken_seconds
         return created == self.created and age_seconds * STATES_SHARE < self.cost_seconds
+
+    def costs_too_much(self, snapshot_seconds: float, overhead: float) -> bool:
+        """Whether replay is the better way from now on.
+
+        It is when the state is a large part of a snapshot's cost, and so slow to
+        take that snapshots would be more than a minute apart to stay in the budget.
+
+        Args:
+            snapshot_seconds: what the last snapshot cost all in all.
+            overhead: share of the training time that Pitstop may cost.
+        """
+        affordable_seconds = _SNAPSHOT_EVERY_SECONDS * overhead * _SNAPSHOTS_SHARE
+        return self.cost_seconds > max(_LARGE_SHARE * snapshot_seconds, affordable_seconds)
+
+    @property
+    def cost_words(self) -> str:
+        """Why the input is replayed, for the user."""
+        return (
+            f"the input's buffers are too large to save ({self.cost_seconds:.1f} s and "
+            f"{len(self.data) / 1e6:.0f} MB each time)"
+        )

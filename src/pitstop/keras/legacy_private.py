@@ -1,6 +1,6 @@
 """Names of Keras 2 (`tf_keras`) that are not public API, each behind one function.
 
-The counterpart of `private`, which has them for Keras 3; `check` runs before
+The counterpart of `private`, which says what each of them is; `check` runs before
 anything is patched and names the first hook point that an unknown version has moved.
 """
 
@@ -111,7 +111,6 @@ def flush_callbacks(_callbacks: Any) -> None:
 
 
 def known_learning_rate(model: Any) -> float | None:
-    """The optimizer's learning rate; None where finding it out would run code of the script."""
     rate = _rate(_optimizer(model))
     if isinstance(rate, _schedules.LearningRateSchedule):
         is_own = not type(rate).__module__.startswith(f"{KERAS_2}.")
@@ -120,7 +119,6 @@ def known_learning_rate(model: Any) -> float | None:
 
 
 def learning_rate(model: Any) -> float | None:
-    """Of the model's optimizer at its present step, None when it has none that is a number."""
     optimizer = _optimizer(model)
     rate = _rate(optimizer)
     if isinstance(rate, _schedules.LearningRateSchedule):
@@ -132,7 +130,6 @@ def learning_rate(model: Any) -> float | None:
 
 
 def has_schedule(model: Any) -> bool:
-    """Whether the optimizer works out its learning rate from the step."""
     return isinstance(_rate(_optimizer(model)), _schedules.LearningRateSchedule)
 
 
@@ -149,7 +146,6 @@ def _rate(optimizer: Any) -> Any:
 
 
 def end_fit_early(model: Any, callbacks: Any) -> Any:
-    """Does what `fit` does behind its last epoch, as after `stop_training`; its History."""
     if isinstance(model.optimizer, OPTIMIZERS[0]):
         model.optimizer.finalize_variable_values(model.trainable_variables)
     if getattr(model, "_eval_data_handler", None) is not None:
@@ -162,7 +158,6 @@ def continue_at_epoch(_model: Any, _epoch: int | None) -> None:
 
 
 def names_of_models() -> frozenset[str]:
-    """The attributes that Keras itself gives to layers and models."""
     return names_set_by_libraries(Model)
 
 
@@ -195,7 +190,6 @@ def config_of(model: Any) -> Any:
 
 
 def validation_iterators(model: Any) -> tuple[Any, int]:
-    """The iterator that a validation of the running `fit` left, and how many it has created."""
     source = getattr(model, "_eval_data_handler", None)
     if source is None:
         return None, 0
@@ -205,7 +199,6 @@ def validation_iterators(model: Any) -> tuple[Any, int]:
 
 
 def built_variables(model: Any) -> list[Any]:
-    """Those that a model has by now, without its optimizer's."""
     try:
         return list(model.variables)
     except ValueError:
@@ -214,7 +207,6 @@ def built_variables(model: Any) -> list[Any]:
 
 
 def path_of(variable: Any) -> str:
-    """What a variable is called."""
     return str(variable.name).removesuffix(":0")
 
 
@@ -224,12 +216,10 @@ def own_name_of(variable: Any) -> str:
 
 
 def value_of(variable: Any) -> Any:
-    """The `tf.Variable`."""
     return variable
 
 
 def model_variables(model: Any) -> Iterator[Any]:
-    """The variables of a model, its metrics and its optimizer."""
     yield from built_variables(model)
     for metric in model.metrics:
         yield from metric.variables
@@ -245,7 +235,6 @@ def optimizer_variables(optimizer: Any) -> list[Any]:
 
 
 def compiled_parts(model: Any) -> dict[str, Any]:
-    """What `compile` gave a model, by a name for messages."""
     return {
         "the optimizer": getattr(model, "optimizer", None),
         "the loss": getattr(model, "compiled_loss", None),
@@ -269,7 +258,6 @@ def build_symbolically(model: Any, source: Any) -> None:
 
 
 def watch_names(names: Naming) -> None:
-    """Lets the numbers in the names of layers be known."""
     if not names.is_told_by(KERAS_2):
         names.use_counts(_name_counts, _set_name_counts, KERAS_2)
 

@@ -194,7 +194,6 @@ def begin_validation(model: Any, data: Any, arguments: Mapping[str, Any]) -> Non
 
 
 def config_of(model: Any) -> Any:
-    """The configuration of a model."""
     return model.get_config()
 
 
@@ -204,7 +203,6 @@ def built_variables(model: Any) -> list[Any]:
 
 
 def path_of(variable: Any) -> str:
-    """What a variable is called."""
     return str(variable.path)
 
 
@@ -214,7 +212,6 @@ def own_name_of(variable: Any) -> str:
 
 
 def value_of(variable: Any) -> Any:
-    """The `tf.Variable`."""
     return variable.value
 
 
@@ -226,7 +223,6 @@ def model_variables(model: Any) -> Iterator[Any]:
 
 
 def optimizer_variables(optimizer: Any) -> list[Any]:
-    """Those of an optimizer."""
     return [] if optimizer is None else list(optimizer.variables)
 
 

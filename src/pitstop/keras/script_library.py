@@ -113,28 +113,23 @@ class KerasLibrary:
             yield function
 
     def array_of(self, value: Any) -> np.ndarray[Any, Any] | None:
-        """The value of an eager tensor of numbers or strings."""
         if not tensorflow_private.is_eager_tensor(value) or value.dtype in _HANDLES:
             return None
         return np.array(value.numpy())
 
     def parts_of(self, value: Any) -> list[np.ndarray[Any, Any]]:
-        """Of a ragged or sparse tensor."""
         if not isinstance(value, _COMPOSITES):
             return []
         arrays = map(self.array_of, tf.nest.flatten(value, expand_composites=True))
         return [each for each in arrays if each is not None]
 
     def tensor_of(self, value: Any) -> Any:
-        """A constant."""
         return tf.constant(value)
 
     def is_table(self, kind: type) -> bool:
-        """Mutable hash tables; others never change."""
         return issubclass(kind, tables.KINDS)
 
     def entries_of(self, table: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """The keys and the values in it."""
         return tables.entries(table)
 
     def refill_table(self, table: Any, keys: Any, values: Any) -> None:

@@ -115,7 +115,6 @@ class Structure:
 
 
 def flags_of(model: Any) -> Flags:
-    """Which layers and variables of a model are trained."""
     layers, variables = _holders(model)
     return {
         "layers": [bool(layer.trainable) for layer in layers],

@@ -13,7 +13,6 @@ WRITERS = frozenset({"_writers", "_prev_summary_state"})
 
 
 def is_tensorboard(callback: Any) -> bool:
-    """Whether a callback is one."""
     return isinstance(callback, kinds("callbacks.TensorBoard"))
 
 
@@ -22,8 +21,16 @@ def folders(callback: Any) -> list[str]:
     return [callback._train_dir, callback._val_dir] if is_tensorboard(callback) else []
 
 
+def absolute_folders(callbacks: Iterable[Any]) -> list[Path]:
+    """Where all of them write.
+
+    What a state says of files holds for these alone: a state may come from anybody who can write
+    the run's folder or its mirror.
+    """
+    return [Path(each).absolute() for callback in callbacks for each in folders(callback)]
+
+
 def flush(callback: Any) -> None:
-    """Lets it write out what it has recorded."""
     if is_tensorboard(callback):
         for writer in callback._writers.values():
             writer.flush()

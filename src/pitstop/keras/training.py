@@ -30,7 +30,7 @@ from pitstop.keras import (
     starting_from,
     stop_training,
 )
-from pitstop.keras.caught_outcome import CaughtOutcome
+from pitstop.keras.caught_exception import CaughtOutcome
 from pitstop.keras.continuation import Continuation
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.legacy_source import LegacySource
@@ -196,7 +196,7 @@ class Training:
             return None
         self.session.beacon.write_phase(Phase.RESTORING)
         saved = self._fetch(beginning.point)
-        raised = saved.state["fit"].get("raised")
+        raised = saved.state["fit"]["raised"]
         if raised and caught_exception.again(raised) is None:
             self.session.report(caught_exception.RAISES_ANOTHER)
             return None
@@ -283,7 +283,6 @@ class Training:
             )
 
     def stop_training_set(self, model: Any, frame: FrameType) -> None:
-        """The flag of a model was set by the code of a frame."""
         run = self.run
         if run is not None and run.model is model:
             self.session.report(stop_training.describe(frame, run.step_reached, run.epoch))

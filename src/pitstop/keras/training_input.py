@@ -12,10 +12,9 @@ from pitstop.engine.fence import observing
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.state_capture import HeldTensor
-from pitstop.keras import input_choice, input_state
-from pitstop.keras.fit_objects import NO_OBJECTS, FitObjects
-from pitstop.keras.input_choice import CaptureCost, InputMode, Pipeline
-from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputState
+from pitstop.keras import input_state
+from pitstop.keras.fit_objects import FitObjects
+from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputMode, InputState
 from pitstop.keras.repeated_shuffle import NOT_REPEATABLE, RepeatedShuffles
 from pitstop.tensorflow import pipeline, randomness
 from pitstop.tensorflow.streams import RandomStreams
@@ -59,7 +58,6 @@ class TrainingInput:
 
     @property
     def level(self) -> Exactness:
-        """How exactly the input can be brought back."""
         if self._splits_sequence():
             return _SPLIT_SEQUENCE
         is_raced = self._shuffles.are_raced(self._state.created)
@@ -81,7 +79,6 @@ class TrainingInput:
 
     @property
     def is_untouched(self) -> bool:
-        """Whether nothing has been drawn from the present iterator."""
         return self._state.drawn == 0
 
     @property
@@ -96,7 +93,6 @@ class TrainingInput:
         return "all" if self._repeats_end_of_epoch(saved) else "moved"
 
     def create_iterator(self) -> Any:
-        """A new iterator over the training input, counted."""
         self._count_shuffles()
         self.iterator = iter(self._source._get_iterator())
         self._state.created_one()
@@ -108,7 +104,6 @@ class TrainingInput:
             self._shuffles.begin()
 
     def drew(self, batches: int) -> None:
-        """Counts batches that training steps have drawn."""
         self._state.drawn += batches
 
     def settle(self) -> None:
@@ -127,20 +122,20 @@ class TrainingInput:
             snapshot_seconds: what the last snapshot cost all in all.
             overhead: share of the training time that Pitstop may cost.
         """
-        state = self._state
-        anchor = state.anchor
+        state, anchor = self._state, self._state.anchor
         if state.mode is not InputMode.AUTO or state.by_replay or anchor is None:
             return
-        cost = CaptureCost(anchor.cost_seconds, len(anchor.data), snapshot_seconds)
-        if input_choice.costs_too_much(cost, self._pipeline(), overhead):
-            state.replay_from_now_on(input_choice.reason(cost))
+        if anchor.costs_too_much(snapshot_seconds, overhead) and self._is_replayed_soon():
+            state.replay_from_now_on(anchor.cost_words)
 
-    def _pipeline(self) -> Pipeline:
+    def _is_replayed_soon(self) -> bool:
+        """A replay gives the same batches, and each epoch has an iterator of its own."""
         source = self._source
-        is_dataset = input_state.kind_of(source.data_adapter) == "dataset"
-        return Pipeline(
-            repeatable=is_dataset and pipeline.is_deterministic(source._get_iterator()),
-            renewed=bool(source._num_batches) and not source.steps_per_epoch,
+        return (
+            bool(source._num_batches)
+            and not source.steps_per_epoch
+            and input_state.kind_of(source.data_adapter) == "dataset"
+            and pipeline.is_deterministic(source._get_iterator())
         )
 
     # -- bringing it back --------------------------------------------------------
@@ -157,7 +152,7 @@ class TrainingInput:
             rows: how many zeros, where the input does not say.
         """
         described = saved.state["fit"]["input"]
-        is_own = described["replay"] or described.get("skips")
+        is_own = described["replay"] or described["skips"]
         if not is_own and not self._shuffles.found:
             return self._first_iterator().iterator
         read = self._source._get_iterator()
@@ -180,9 +175,7 @@ class TrainingInput:
                 self._source._get_iterator(),
                 self._streams,
             )
-            self._objects.restore_input(
-                saved.state["fit"].get("objects", NO_OBJECTS), saved.tensors
-            )
+            self._objects.restore_input(saved.state["fit"]["objects"], saved.tensors)
 
     def restore(self, saved: SavedState, tell: Callable[[int], None]) -> Any:
         """A training iterator at its saved position.
@@ -198,13 +191,13 @@ class TrainingInput:
             # A reader may have drawn already; TensorFlow draws where it is created.
             self._before_replay = before | randomness.of_tensorflow(self._streams.capture())
             input_state.fast_forward(iterator, described["drawn"], tell)
-        elif described.get("skips"):
+        elif described["skips"]:
             iterator = self.create_iterator()
         else:
             data = bytes(saved.tensors[ITERATOR_TENSOR])
             fresh, created = self._first_iterator(), described["created"]
             iterator = input_state.restore_iterator(fresh, data, created, self.create_iterator)
-            input_state.fast_forward(iterator, described.get("redrawn", 0), tell)
+            input_state.fast_forward(iterator, described["redrawn"], tell)
         self.iterator = iterator
         self._state.adopt(described, saved.tensors)
         if described["replay"]:
@@ -233,14 +226,12 @@ class TrainingInput:
         return bool(at_end and described["replay"] and described["drawn"] == 0)
 
     def finish(self, saved: SavedState) -> None:
-        """Leaves the input as the finished `fit` did."""
         if saved.state["fit"]["input"]["replay"]:
             self.create_iterator()
         else:
             self.restore(saved, lambda _: None)
 
     def restart_epoch(self) -> None:
-        """Forgets the position inside of the epoch."""
         self._source._steps_seen = 0
         self._source._num_batches = self._source.data_adapter.num_batches
 

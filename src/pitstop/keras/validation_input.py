@@ -54,7 +54,6 @@ class ValidationInput:
 
     @property
     def level(self) -> Exactness:
-        """How exactly the order in which it is read can be brought back."""
         if hasattr(self.data, "__next__"):
             return _READ_AHEAD
         # The order of its shuffles may not even be repeatable without an interruption.
@@ -90,7 +89,6 @@ class ValidationInput:
         return described, [HeldTensor(spec, lambda: view)]
 
     def restore(self, saved: dict[str, Any], tensors: Mapping[str, memoryview]) -> None:
-        """Brings the validation data to where it was."""
         self._created = saved["created"]
         self._saved_state = bytes(tensors.get(VALIDATION_TENSOR, b""))
         if isinstance(self.data, tf.data.Dataset):
