@@ -42,15 +42,20 @@ def passes_over(run: Any, stride: int) -> bool:
 
 @observing()
 def _tell(run: Any, step: int, batch: Any) -> None:
-    x, y, weights = public(run.model).utils.unpack_x_y_sample_weight(batch)
-    named = (("x", x), ("y", y), ("sample_weight", weights))
-    parts = [(f"{name}{path}", each) for name, part in named for path, each in parts_of(part)]
+    parts = tensors_of(run.model, batch)
     looked = (look(name, each) for name, each in parts)
     found = [f"{each.name}: {each.bad_words}" for each in looked if each and each.bad]
     file = run.session.attempt_dir / f"skipped-{step:08d}.npz"
     written = _write(file, parts)
     place = step - run.step + run.step_in_epoch
     run.session.report(BatchSkipped(step, run.epoch, place, written, found))
+
+
+def tensors_of(model: Any, batch: Any) -> list[tuple[str, Any]]:
+    """The tensors of what a `train_step` gets, by name."""
+    x, y, weights = public(model).utils.unpack_x_y_sample_weight(batch)
+    named = (("x", x), ("y", y), ("sample_weight", weights))
+    return [(f"{name}{path}", each) for name, part in named for path, each in parts_of(part)]
 
 
 def _write(file: Path, parts: Iterable[tuple[str, Any]]) -> str:

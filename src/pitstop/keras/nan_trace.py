@@ -16,6 +16,7 @@ import tensorflow as tf
 from pitstop.engine.export_order import ExportEnded
 from pitstop.events import NonFiniteLocated
 from pitstop.keras.fit_run import FitRun
+from pitstop.keras.left_out import tensors_of
 from pitstop.keras.packages import kinds, private_of, public
 from pitstop.tensorflow.finiteness import Finiteness, look, parts_of
 
@@ -83,23 +84,24 @@ def look_at_step(model: Any, batch: Any, step: int) -> NonFiniteLocated:
         batch: what its `train_step` gets.
         step: the step's number.
     """
-    bad_input = _first_bad(_parts_of(model, batch))
+    inputs = [found for each in tensors_of(model, batch) if (found := look(*each)) is not None]
+    bad_input = _first_bad(inputs)
     if bad_input:
-        return NonFiniteLocated(step, "input", bad_input.name, _words(bad_input))
+        return NonFiniteLocated(step, "input", bad_input.name, [bad_input.bad_words])
     bad_weight = _first_bad(_weights_of(model))
     if bad_weight:
-        return NonFiniteLocated(step, "weights", bad_weight.name, _words(bad_weight))
+        return NonFiniteLocated(step, "weights", bad_weight.name, [bad_weight.bad_words])
     with _watching(model) as seen:
         model.distribute_strategy.run(model.train_step, args=(_without_optionals(batch),))
     bad = seen.first_bad
     if bad is None:
         changed = _first_bad(_weights_of(model))
         bad = ("update", changed) if changed else None
-    ranges = [each.range_words for each in _parts_of(model, batch) if each.range_words]
+    ranges = [each.range_words for each in inputs if each.range_words]
     if bad is None:
         return NonFiniteLocated(step, "nowhere", details=ranges)
     where, found = bad
-    return NonFiniteLocated(step, where, found.name, [*_words(found), *seen.context, *ranges])
+    return NonFiniteLocated(step, where, found.name, [found.bad_words, *seen.context, *ranges])
 
 
 class _Seen:
@@ -218,13 +220,6 @@ def _instead(owner: Any, name: str, value: Callable[..., Any]) -> Iterator[None]
         del vars(owner)[name]
 
 
-def _parts_of(model: Any, batch: Any) -> list[Finiteness]:
-    x, y, weights = public(model).utils.unpack_x_y_sample_weight(batch)
-    named = (("x", x), ("y", y), ("sample_weight", weights))
-    tensors = ((f"{name}{path}", each) for name, part in named for path, each in parts_of(part))
-    return [found for name, each in tensors if (found := look(name, each)) is not None]
-
-
 def _without_optionals(batch: Any) -> Any:
     """The batch as Keras' train function hands it on."""
     return tf.nest.map_structure(
@@ -242,10 +237,6 @@ def _weights_of(model: Any) -> list[Finiteness]:
 
 def _first_bad(found: Iterable[Finiteness]) -> Finiteness | None:
     return next((each for each in found if each.bad), None)
-
-
-def _words(found: Finiteness) -> list[str]:
-    return [found.bad_words] if found.bad_words else []
 
 
 def _nothing(*_: Any, **__: Any) -> None:
