@@ -23,12 +23,7 @@ def named(callbacks: Iterable[Any]) -> dict[str, Any]:
 def matched(
     saved: Sequence[Mapping[str, Any]], callbacks: Sequence[Any]
 ) -> list[tuple[Mapping[str, Any], Any]]:
-    """Each saved callback with the one of now that it is; None where there is none.
-
-    Args:
-        saved: "class" and "attributes" of each.
-        callbacks: those of now.
-    """
+    """Each saved callback ("class" and "attributes") with the one of now that it is, or None."""
     left = list(callbacks)
     found: dict[int, Any] = {}
     pairs = ((_likeness(each, other), at, other) for at, each in enumerate(saved) for other in left)

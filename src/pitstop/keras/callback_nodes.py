@@ -33,10 +33,7 @@ def taken_out(
 ) -> list[dict[str, Any]]:
     """The callbacks, as the saved state lists them; they are no longer in the cut.
 
-    Args:
-        cut: the saved nodes by name.
-        callbacks: all of them.
-        nodes: those that remember something, by the names of their nodes.
+    `nodes` are those that remember something, by the names of their nodes.
     """
     names = {id(each): name for name, each in nodes.items()}
     described = []
@@ -54,16 +51,9 @@ def put_in(
     callbacks: Sequence[Any],
     nodes: Mapping[str, Any],
 ) -> tuple[Saved, list[str]]:
-    """The saved nodes with those of the callbacks, by the names that they have now.
+    """The nodes of a cut with those that `taken_out` gave, by the names that they have now.
 
-    Args:
-        cut: the saved nodes by name.
-        described: what `taken_out` gave.
-        callbacks: all of now.
-        nodes: those that remember something, by the names of their nodes.
-
-    Returns:
-        The nodes; and a sentence for each callback that is not what it was.
+    Also a sentence for each callback that is not what it was.
     """
     names = {id(each): name for name, each in nodes.items()}
     renamed, problems, found = {}, [], dict(cut)

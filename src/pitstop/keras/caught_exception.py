@@ -70,13 +70,7 @@ class CaughtOutcome:
 
     @observing()
     def hold(self, run: FitRun, error: BaseException, *, is_restored: bool) -> None:
-        """A `fit` has ended in an exception.
-
-        Args:
-            run: the `fit`.
-            error: the exception.
-            is_restored: an earlier attempt's outcome was raised again.
-        """
+        """A `fit` has ended in an exception, or an earlier attempt's was raised again."""
         # What it has done to the end of its epoch is saved, whatever becomes of the script.
         run.session.keep_behind_error(None if is_restored else run.held)
         run.raised = None if is_restored else describe(error)

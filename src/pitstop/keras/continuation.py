@@ -149,10 +149,8 @@ class Continuation:
     def batches_to_skip(self, adapter: Any) -> int:
         """How many batches of arrays a new iterator of Keras 2 has to leave out.
 
-        Where the epoch cannot be gone on with, those of the epochs before it.
-
-        Args:
-            adapter: Keras' own, before it has made its dataset.
+        Where the epoch cannot be gone on with, those of the epochs before it.  The `adapter` is
+        Keras' own, before it has made its dataset.
         """
         fit, arguments = self._saved.state["fit"], self._run.arguments
         if not fit["input"].get("skips"):

@@ -74,7 +74,7 @@ def plan(
     says something that this run cannot have written.
 
     Args:
-        paths: the event files that were there before this process wrote any.
+        paths: what `present` gave.
         saved: what `EventFiles.capture` gave.
         folders: where the script's callbacks write.
         writers: the processes of this run.

@@ -19,10 +19,6 @@ def export_fit(run: FitRun, saved: SavedState) -> None:
 
     No callback has been told of the `fit` yet, so that none has begun a file.
 
-    Args:
-        run: the `fit`, before its `on_train_begin`.
-        saved: the state to be exported.
-
     Raises:
         ExportEnded: always.
     """

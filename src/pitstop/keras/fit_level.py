@@ -48,11 +48,7 @@ class FitLevel:
         )
 
     def with_parts(self, parts: Iterable[Exactness]) -> Exactness:
-        """The level of all together.
-
-        Args:
-            parts: of the input, then of what else is read.
-        """
+        """The level of all together; the first of the parts is the input's."""
         levels = [*parts]
         if self.step is not None:
             levels.append(self.step)

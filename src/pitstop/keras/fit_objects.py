@@ -48,12 +48,7 @@ class FitObjects:
         return missing(self._failures) if self._failures else ""
 
     def begin(self, arguments: Mapping[str, Any], callbacks: list[Any]) -> None:
-        """`fit` begins.
-
-        Args:
-            arguments: those of `fit`, and the model.
-            callbacks: those that the script gave.
-        """
+        """`fit` begins, with these arguments and the model among them."""
         rest = {name: value for name, value in arguments.items() if name not in ("x", "callbacks")}
         named = callback_match.named(callbacks)
         data = {"x": arguments["x"]} if "x" in arguments else {}
@@ -107,16 +102,13 @@ class FitObjects:
         *,
         left: str,
     ) -> list[str]:
-        """All else as it was at the cut.
+        """All else as it was at the cut; a sentence for each callback that is not what it was.
 
         Args:
             fit: the part of the saved state that tells of the fit.
             arrays: the saved tensors by name.
             callbacks: all that there are.
             left: which parts of the input stay: "none", those that a replay has "moved", "all".
-
-        Returns:
-            A sentence for each callback that is not what it was.
         """
         but: frozenset[Part] = frozenset()
         if left == "moved":

@@ -14,12 +14,7 @@ from pitstop.keras import callback_nodes, open_files, step_logs
 
 
 def describe(run: Any, encoder: Encoder) -> dict[str, Any]:
-    """Flags, files and counts of a running `fit`, as JSON.
-
-    Args:
-        run: the `FitRun`.
-        encoder: takes its arrays.
-    """
+    """Flags, files and counts of a `FitRun`, as JSON."""
     callbacks = run.callbacks.callbacks
     return {
         "stop_training": bool(run.model.stop_training),
@@ -35,12 +30,7 @@ def describe(run: Any, encoder: Encoder) -> dict[str, Any]:
 
 
 def restore(run: Any, saved: SavedState) -> None:
-    """What `describe` and the cut told of Python, behind the variables.
-
-    Args:
-        run: the `FitRun`.
-        saved: of it, or of one like it.
-    """
+    """Sets what `describe` and the cut tell of Python, behind the variables."""
     fit, callbacks = saved.state["fit"], run.callbacks.callbacks
     run.restore_position(saved)
     lost = run.objects.restore(fit, saved.tensors, callbacks, left=run.input.stays(saved))

@@ -38,27 +38,19 @@ class IteratorCheckpoint:
     cost_seconds: float
 
     def serves(self, created: int, now_seconds: float) -> bool:
-        """Whether a snapshot may refer to it.
+        """Whether a snapshot may refer to it while the iterator of this number is read.
 
         To draw again what was drawn since takes no longer than the training that
         drew it; so a resume costs at most 400 times more than taking a new one.
-
-        Args:
-            created: which iterator is read now.
-            now_seconds: the time, on the same clock.
         """
         age_seconds = now_seconds - self.taken_seconds
         return created == self.created and age_seconds * STATES_SHARE < self.cost_seconds
 
     def costs_too_much(self, snapshot_seconds: float, overhead: float) -> bool:
-        """Whether replay is the better way from now on.
+        """Whether replay is the better way from now on, after a snapshot of this cost.
 
-        It is when the state is a large part of a snapshot's cost, and so slow to
-        take that snapshots would be more than a minute apart to stay in the budget.
-
-        Args:
-            snapshot_seconds: what the last snapshot cost all in all.
-            overhead: share of the training time that Pitstop may cost.
+        It is when the state is a large part of that cost, and so slow to take that snapshots
+        would be more than a minute apart to stay within `overhead`, a share of the training time.
         """
         affordable_seconds = _SNAPSHOT_EVERY_SECONDS * overhead * _SNAPSHOTS_SHARE
         return self.cost_seconds > max(_LARGE_SHARE * snapshot_seconds, affordable_seconds)

@@ -25,9 +25,7 @@ _NO_RATE = Notice(
 def passes_over(run: Any, stride: int) -> bool:
     """Whether the batches of the next call are left out, which they are by then.
 
-    Args:
-        run: the `FitRun`, between two calls of the train function.
-        stride: how many steps a call is; all of them are left out for one of them.
+    A call is `stride` steps; all of them are left out for one of them.
     """
     skips = run.session.settings.skip_steps
     if not any(run.step < step <= run.step + stride for step in skips):

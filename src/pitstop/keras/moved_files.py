@@ -39,12 +39,7 @@ class Followed:
 def follow(callbacks: list[Any], fit: dict[str, Any], most_bytes: int = _MOST_BYTES) -> Followed:
     """Copies what an earlier attempt has written to where the script writes now.
 
-    What is there already stays.
-
-    Args:
-        callbacks: as the script has made them.
-        fit: the part of the saved state that tells of the fit.
-        most_bytes: of all files together; a disk is not filled with copies.
+    What is there already stays; files of more than `most_bytes` together stay where they are.
     """
     folders = moved(fit.get("folders", ()), MADE.paths)
     pairs = dict.fromkeys((*_in_folders(folders), *_of_callbacks(callbacks, fit["callbacks"])))

@@ -49,13 +49,9 @@ def looks_at(run: FitRun, stride: int) -> bool:
 
 
 def run_in_the_open(run: FitRun, stride: int) -> None:
-    """Draws the next batches and looks at each step, in the place of a call of Keras.
+    """Draws the next batches and looks at each step, in the place of a call of `stride` steps.
 
     Returns when nothing was bad and the step that was asked for is still to come.
-
-    Args:
-        run: the `fit`, between two calls of the train function.
-        stride: how many steps a call is.
 
     Raises:
         ExportEnded: something was found, or the step was looked at.
@@ -77,13 +73,7 @@ def _with_doubts(found: NonFiniteLocated, silenced: list[str]) -> NonFiniteLocat
 
 
 def look_at_step(model: Any, batch: Any, step: int) -> NonFiniteLocated:
-    """Trains a model on a batch, and tells which value of that was the first to be bad.
-
-    Args:
-        model: compiled and built.
-        batch: what its `train_step` gets.
-        step: the step's number.
-    """
+    """Trains a built model on a batch, and tells which value of that was the first to be bad."""
     inputs = [found for each in tensors_of(model, batch) if (found := look(*each)) is not None]
     bad_input = _first_bad(inputs)
     if bad_input:

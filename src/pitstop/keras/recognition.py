@@ -165,10 +165,9 @@ class Recognition:
         return self._cells.among(model, arguments, identity, trainings)
 
     def ended(self, deviation: str) -> None:
-        """A `fit` has ended: whether the script seeds again is seen from here on.
+        """A `fit` has ended, those after which may go on with what it left.
 
-        Args:
-            deviation: see `FitLevel`; the ones after it may go on with what it left.
+        Whether the script seeds again is seen from here on.
         """
         self.deviation = self.deviation or deviation
         self._stream = randomness.stream()

@@ -33,12 +33,7 @@ class RepeatedShuffles:
     """
 
     def __init__(self, dataset: Any, *, in_parts: bool) -> None:
-        """Looks for them.
-
-        Args:
-            dataset: the pipeline; anything else has none.
-            in_parts: the reader stops before the end of the data.
-        """
+        """Looks for them; `in_parts` for a reader that stops before the end of the data."""
         self.found = pipeline.shuffles_read_ahead(dataset, in_parts=in_parts)
 
     @classmethod
@@ -53,9 +48,5 @@ class RepeatedShuffles:
             _READERS[shuffle] = _READERS.get(shuffle, 0) + 1
 
     def are_raced(self, iterators: int) -> bool:
-        """Whether there are several iterators over one of them.
-
-        Args:
-            iterators: how many this reader has created.
-        """
+        """Whether there are several iterators over one of them: this reader has created so many."""
         return any(iterators > 1 or _READERS.get(shuffle, 0) > 1 for shuffle in self.found)

@@ -37,14 +37,7 @@ class TrainingInput:
     def __init__(
         self, source: Any, streams: RandomStreams, mode: InputMode, objects: FitObjects
     ) -> None:
-        """Nothing has been read yet.
-
-        Args:
-            source: Keras' epoch iterator.
-            streams: the random streams that the data may be drawn from.
-            mode: how the user wants it to be saved.
-            objects: the script's, some of which it may be read from.
-        """
+        """Nothing has been read from Keras' epoch iterator yet."""
         self._objects = objects
         self.iterator: Any = None
         self.own_variables: list[Any] = []
@@ -116,12 +109,7 @@ class TrainingInput:
         return self._state.capture(self.iterator, encoder)
 
     def reconsider(self, snapshot_seconds: float, overhead: float) -> None:
-        """Gives the iterator's own state up where it costs too much.
-
-        Args:
-            snapshot_seconds: what the last snapshot cost all in all.
-            overhead: share of the training time that Pitstop may cost.
-        """
+        """Gives the iterator's own state up where it costs too much for such a snapshot."""
         state, anchor = self._state, self._state.anchor
         if state.mode is not InputMode.AUTO or state.by_replay or anchor is None:
             return
@@ -141,15 +129,11 @@ class TrainingInput:
     # -- bringing it back --------------------------------------------------------
 
     def throwaway(self, saved: SavedState, rows: int) -> Any:
-        """An iterator for a step whose result is thrown away.
+        """An iterator for a step whose result is thrown away; `rows` where the input does not say.
 
         The one that is restored afterwards, so that the step is traced as it
         will be used.  An input that is replayed must not be touched, and one
         that reads ahead would draw seeds; a batch of zeros does there.
-
-        Args:
-            saved: what is going to be restored.
-            rows: how many zeros, where the input does not say.
         """
         described = saved.state["fit"]["input"]
         is_own = described["replay"] or described["skips"]
@@ -178,12 +162,7 @@ class TrainingInput:
             self._objects.restore_input(saved.state["fit"]["objects"], saved.tensors)
 
     def restore(self, saved: SavedState, tell: Callable[[int], None]) -> Any:
-        """A training iterator at its saved position.
-
-        Args:
-            saved: the saved position.
-            tell: called while batches are drawn again, with their number so far.
-        """
+        """A training iterator at its saved position; `tell` hears of each batch drawn again."""
         described = saved.state["fit"]["input"]
         if described["replay"]:
             before = self._streams.capture()

@@ -39,12 +39,7 @@ class ValidationInput:
     """
 
     def __init__(self, data: Any, planned: int = 1) -> None:
-        """Nothing has been read yet.
-
-        Args:
-            data: what the script gave to `fit` as its `validation_data`.
-            planned: how many times it is going to be read.
-        """
+        """Nothing has been read yet of a `validation_data`; `planned` readings are to come."""
         self._planned = planned
         self.data = data[0] if isinstance(data, tuple | list) and data else data
         self._created = 0
@@ -61,12 +56,7 @@ class ValidationInput:
         return NOT_REPEATABLE if raced else EXACT
 
     def ended(self, left: Any, created: int) -> None:
-        """A validation is over.
-
-        Args:
-            left: the iterator that it has left; None where there is none.
-            created: how many it has created.
-        """
+        """A validation is over, which has created so many iterators, and left one, or None."""
         self._left = left
         self._saved_state = b""
         self._created += created
