@@ -51,7 +51,7 @@ class FitObjects:
         """`fit` begins, with these arguments and the model among them."""
         rest = {name: value for name, value in arguments.items() if name not in ("x", "callbacks")}
         named = callback_match.named(callbacks)
-        data = {"x": arguments["x"]} if "x" in arguments else {}
+        data = {name: arguments[name] for name in ("x",) if name in arguments}
         self._fenced(lambda: self._state.begin({**named, **rest}, data), None)
 
     def capture_input(self) -> None:

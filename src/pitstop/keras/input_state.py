@@ -29,8 +29,8 @@ from pitstop.tensorflow.streams import RandomStreams
 
 ITERATOR_TENSOR = "input/iterator"
 _REFUSED_OP = re.compile(r"(\w+) is stateful")
-_KINDS = {"ArrayDataAdapter": "arrays", "TFDatasetAdapter": "dataset"}
 _NATIVE = ("arrays", "dataset")
+_KINDS = dict(zip(("ArrayDataAdapter", "TFDatasetAdapter"), _NATIVE, strict=True))
 
 
 class InputMode(StrEnum):
