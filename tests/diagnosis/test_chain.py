@@ -46,7 +46,8 @@ LEAK = ExhaustionForecast(
 def test_a_leak_then_pressure_then_a_kill() -> None:
     found = texts(failed(LEAK, PRESSURE, killed(kernel_lines=OOM_LINES, oom_kills=1)))
     assert found[:2] == [
-        "the use of memory grew by 2.0 MB/s (Python's objects too), as was told at step 21",
+        "the use of memory grew by 2.0 MB/s (Python's objects too) at step 21: "
+        "it would be used up in about 5 minutes",
         "the run was short of memory (90 MB left)",
     ]
 
@@ -124,7 +125,7 @@ def test_a_stop_that_came_too_late() -> None:
     late = StopDeadlinePassed(30.0, "train", "no step ended")
     found = texts(stopped(stop_by_signal("SIGTERM"), late, exited(75)))
     assert found == [
-        "a stop was requested (SIGTERM)",
+        "stop requested: SIGTERM",
         "no step ended within 30 s (no step ended)",
         "the attempt stopped; step 40 is saved",
     ]

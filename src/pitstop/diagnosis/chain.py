@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
 
 from pitstop import events
-from pitstop.diagnosis import phrases
+from pitstop.diagnosis.event_words import in_words
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import CauseId, ChainLink
 from pitstop.journal import Entry
@@ -17,20 +16,16 @@ _LEAST_LINKS = 2
 """One thing and the end that it led to need no chain: the summary tells them."""
 
 _PRESSURE = "pressure"
-_MEMORY = "short of memory"
-_DISK = "short of disk"
-
-Teller = Callable[[Any], str]
-"""A link's text for an event of its kind; empty where the event is none."""
 
 
 def chain_of(evidence: Evidence, cause: CauseId) -> tuple[ChainLink, ...]:
     """What led to an end of this cause, the end itself last; empty where one thing did."""
-    tellers = _LEADS_TO.get(cause, {})
     found = [
-        ChainLink(text, _SOURCES.get(type(entry.event), "journal"), _time_of(entry))
+        ChainLink(
+            _words_of(entry.event), _SOURCES.get(type(entry.event), "journal"), _time_of(entry)
+        )
         for entry in evidence.entries
-        if (tell := tellers.get(type(entry.event))) and (text := tell(entry.event))
+        if type(entry.event) in _LEADS_TO.get(cause, ()) and _can_lead(entry.event, cause)
     ]
     links = _in_time([*found, *_kernel_links(evidence, cause)])
     if len(links) < _LEAST_LINKS:
@@ -95,131 +90,41 @@ def _end_text(evidence: Evidence) -> str:
     return f"the attempt ended {how}{kept}"
 
 
-# -- a link for each kind of event ------------------------------------------------
+_STANDSTILL = (
+    events.Notice,
+    events.WorkerDied,
+    events.ThreadFailed,
+    events.TrainingStalled,
+    events.StopRequested,
+    events.StopDeadlinePassed,
+)
+_STORAGE = (
+    events.ExhaustionForecast,
+    events.Notice,
+    events.CheckpointFailed,
+    events.ExceptionRaised,
+)
+_STOP = (
+    events.TrainingStalled,
+    events.StopRequested,
+    events.StopDeadlinePassed,
+    events.CheckpointFailed,
+)
+_SHORTAGE = (events.ExhaustionForecast, events.Notice)
 
-
-def _pressed(word: str) -> Teller:
-    def tell(event: events.Notice) -> str:
-        if event.code != _PRESSURE:
-            return ""
-        text = event.message.partition(";")[0]
-        return f"the run was {text[:1].lower()}{text[1:]}" if word in text.lower() else ""
-
-    return tell
-
-
-def _grew(resource: str) -> Teller:
-    def tell(event: events.ExhaustionForecast) -> str:
-        if event.resource != resource:
-            return ""
-        python = " (Python's objects too)" if event.growing else ""
-        rate = f"{phrases.size(round(event.per_second))}/s"
-        return f"the use of {resource} grew by {rate}{python}, as was told at step {event.step:,}"
-
-    return tell
-
-
-def _worker_died(event: events.WorkerDied) -> str:
-    how = f"was ended by {event.signal}" if event.signal else f"returned {event.exit_code}"
-    return f"data worker {event.pid} {how}"
-
-
-def _thread_failed(event: events.ThreadFailed) -> str:
-    where = phrases.source_line(event.file, event.line, event.function)
-    return f"thread {event.thread} ended with {event.class_name} at {where}"
-
-
-def _stalled(event: events.TrainingStalled) -> str:
-    return f"the training stood still at step {event.step:,}, {event.place}"
-
-
-def _ended_for_it(event: events.StopRequested) -> str:
-    if event.source != "supervisor_lost":
-        return f"a stop was requested ({event.signal or event.source})"
-    return ""
-
-
-def _too_late(event: events.StopDeadlinePassed) -> str:
-    return f"no step ended within {event.waited_seconds:.0f} s ({event.reason})"
-
-
-def _save_failed(event: events.CheckpointFailed) -> str:
-    return f"saving step {event.step:,} failed: {phrases.shorten(event.error, 80)}"
-
-
-def _raised(event: events.ExceptionRaised) -> str:
-    where = f"in callback {event.callback}" if event.callback else f"in phase {event.phase}"
-    name = event.class_name.rpartition(".")[2]
-    return f"{name} {where}: {phrases.shorten(event.message, 80)}"
-
-
-def _became_bad(event: events.NonFiniteLoss) -> str:
-    became = f"the {event.metric} became {event.value} at step {event.step:,}"
-    losses = " -> ".join(phrases.number(float(loss)) for loss in event.recent[-4:])
-    return f"{became}, after {losses}" if losses else became
-
-
-def _weights_bad(event: events.NonFiniteWeights) -> str:
-    return f"weights were not finite at step {event.step:,}"
-
-
-def _located(event: events.NonFiniteLocated) -> str:
-    if event.where == "nowhere":
-        return ""
-    return f"step {event.step:,}, run again: {phrases.bad_first(event.where, event.name)}"
-
-
-def _stop_set(event: events.StopTrainingSet) -> str:
-    who = event.callback or phrases.source_line(event.file, event.line)
-    return f"{who} ended the training at step {event.step:,}"
-
-
-_STANDSTILL: Mapping[type[events.Event], Teller] = {
-    events.Notice: _pressed(_MEMORY),
-    events.WorkerDied: _worker_died,
-    events.ThreadFailed: _thread_failed,
-    events.TrainingStalled: _stalled,
-    events.StopRequested: _ended_for_it,
-    events.StopDeadlinePassed: _too_late,
-}
-_STORAGE: Mapping[type[events.Event], Teller] = {
-    events.ExhaustionForecast: _grew("disk"),
-    events.Notice: _pressed(_DISK),
-    events.CheckpointFailed: _save_failed,
-    events.ExceptionRaised: _raised,
-}
-_STOP: Mapping[type[events.Event], Teller] = {
-    events.TrainingStalled: _stalled,
-    events.StopRequested: _ended_for_it,
-    events.StopDeadlinePassed: _too_late,
-    events.CheckpointFailed: _save_failed,
-}
-
-_LEADS_TO: Mapping[CauseId, Mapping[type[events.Event], Teller]] = MappingProxyType(
+_LEADS_TO: Mapping[CauseId, tuple[type[events.Event], ...]] = MappingProxyType(
     {
-        "host_oom_killed": {
-            events.ExhaustionForecast: _grew("memory"),
-            events.Notice: _pressed(_MEMORY),
-            events.WorkerDied: _worker_died,
-        },
-        "host_alloc_failure": {
-            events.ExhaustionForecast: _grew("memory"),
-            events.Notice: _pressed(_MEMORY),
-            events.ExceptionRaised: _raised,
-        },
+        "host_oom_killed": (*_SHORTAGE, events.WorkerDied),
+        "host_alloc_failure": (*_SHORTAGE, events.ExceptionRaised),
         "hang_or_stall": _STANDSTILL,
-        "killed_from_outside": {
-            events.ExhaustionForecast: _grew("memory"),
-            events.Notice: _pressed(_MEMORY),
-            events.TrainingStalled: _stalled,
-        },
-        "nan_loss": {
-            events.NonFiniteLoss: _became_bad,
-            events.NonFiniteWeights: _weights_bad,
-            events.NonFiniteLocated: _located,
-            events.StopTrainingSet: _stop_set,
-            events.ExceptionRaised: _raised,
-        },
+        "killed_from_outside": (*_SHORTAGE, events.TrainingStalled),
+        "nan_loss": (
+            events.NonFiniteLoss,
+            events.NonFiniteWeights,
+            events.NonFiniteLocated,
+            events.StopTrainingSet,
+            events.ExceptionRaised,
+        ),
         "disk_full": _STORAGE,
         "shm_exhausted": _STORAGE,
         "permission_or_readonly": _STORAGE,
@@ -230,7 +135,7 @@ _LEADS_TO: Mapping[CauseId, Mapping[type[events.Event], Teller]] = MappingProxyT
         "time_limit": _STOP,
     }
 )
-"""By cause, the events that can lead to it, and what they are in a chain."""
+"""By cause, the events that can lead to it."""
 
 _SOURCES: Mapping[type[events.Event], str] = MappingProxyType(
     {
@@ -240,3 +145,27 @@ _SOURCES: Mapping[type[events.Event], str] = MappingProxyType(
         events.NonFiniteLocated: "find-nan",
     }
 )
+
+
+def _can_lead(event: events.Event, cause: CauseId) -> bool:
+    """Whether an event of a kind that can lead to the cause is about it."""
+    kinds = _LEADS_TO[cause]
+    resource = "disk" if kinds is _STORAGE else "memory"
+    match event:
+        case events.ExhaustionForecast():
+            return event.resource == resource
+        case events.Notice():
+            return event.code == _PRESSURE and f"short of {resource}" in event.message.lower()
+        case events.StopRequested():
+            return event.source != "supervisor_lost"
+        case events.NonFiniteLocated():
+            return event.where != "nowhere"
+        case _:
+            return True
+
+
+def _words_of(event: events.Event) -> str:
+    if not isinstance(event, events.Notice):
+        return in_words(event)
+    text = event.message.partition(";")[0]
+    return f"the run was {text[:1].lower()}{text[1:]}"

@@ -1,0 +1,121 @@
+"""What happened, in words: a few for each kind of event that is news."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from pitstop import events
+from pitstop.diagnosis import phrases
+
+_STOPPED_BY = {
+    "command": "`pitstop stop`",
+    "condition": "--stop-when",
+    "nan": "--on-nan rollback",
+    "file": "the file stop",
+    "preemption": "the machine is taken away",
+    "pressure": "--on-pressure",
+    "script": "the script",
+    "setting": "--halt-at-step",
+    "supervisor_lost": "the supervisor is gone",
+    "time_limit": "the time limit",
+}
+
+
+def in_words(event: events.Event) -> str:
+    """What happened; empty where it is no news."""
+    words = _WORDS.get(type(event))
+    return words(event) if words else ""
+
+
+def _stop_requested(event: events.StopRequested) -> str:
+    who = _STOPPED_BY.get(event.source, event.signal or event.source)
+    return f"stop requested: {who}" + (f" ({_short(event.reason)})" if event.reason else "")
+
+
+def _trainer_exited(event: events.TrainerExited) -> str:
+    how = event.signal or f"exit code {event.exit_code}"
+    return "the script ended" + ("" if how == "exit code 0" else f": {how}, at step {event.step:,}")
+
+
+def _raised(event: events.ExceptionRaised) -> str:
+    where = f"in callback {event.callback}" if event.callback else f"in phase {event.phase}"
+    return f"{event.class_name.rpartition('.')[2]} {where}: {_short(event.message)}"
+
+
+def _became_bad(event: events.NonFiniteLoss) -> str:
+    losses = " -> ".join(phrases.number(float(loss)) for loss in event.recent[-4:])
+    became = f"the {event.metric} became {event.value} at step {event.step:,}"
+    return f"{became}, after {losses}" if losses else became
+
+
+def _exhaustion(event: events.ExhaustionForecast) -> str:
+    python = " (Python's objects too)" if event.growing else ""
+    grew = f"the use of {event.resource} grew by {phrases.size(round(event.per_second))}/s{python}"
+    minutes = f"{event.seconds_left / 60:.0f} minutes"
+    return f"{grew} at step {event.step:,}: it would be used up in about {minutes}"
+
+
+def _source(event: Any) -> str:
+    return phrases.source_line(event.file, event.line, getattr(event, "function", ""))
+
+
+def _short(text: str) -> str:
+    return phrases.shorten(text, 100)
+
+
+_WORDS: Mapping[type[events.Event], Callable[[Any], str]] = MappingProxyType(
+    {
+        events.AttemptEnded: lambda each: each.state if each.state == "completed" else "",
+        events.BatchSkipped: lambda each: f"the batch of step {each.step:,} is left out",
+        events.CheckpointCommitted: lambda each: (
+            f"step {each.step:,} saved ({each.reason}){f' as {each.name}' if each.name else ''}"
+        ),
+        events.CheckpointFailed: lambda each: (
+            f"saving step {each.step:,} failed: {_short(each.error)}"
+        ),
+        events.CheckpointQuarantined: lambda each: f"{each.path} was set aside: {each.reason}",
+        events.ExceptionRaised: _raised,
+        events.ExhaustionForecast: _exhaustion,
+        events.ExitCalled: lambda each: f"{each.how}({each.code}) at {_source(each)}",
+        events.InputExhausted: lambda each: (
+            f"the input ended after {each.steps} of {each.expected_steps} steps"
+        ),
+        events.InstrumentationUnavailable: lambda each: _short(each.reason),
+        events.NonFiniteLocated: lambda each: (
+            f"step {each.step:,}, run again: {phrases.bad_first(each.where, each.name)}"
+        ),
+        events.NonFiniteLoss: _became_bad,
+        events.NonFiniteWeights: lambda each: f"weights were not finite at step {each.step:,}",
+        events.Notice: lambda each: _short(each.message),
+        events.RestartPlanned: lambda each: (
+            f"restart {each.restart} of {each.restarts} in {each.wait_seconds:.0f} s"
+        ),
+        events.RestartRefused: lambda each: f"not started again: {_short(each.reason)}",
+        events.Restored: lambda each: f"resumed at step {each.step:,}",
+        events.RollbackRefused: lambda each: f"not rolled back: {_short(each.reason)}",
+        events.RolledBack: lambda each: f"rolled back to step {each.to_step:,} ({each.action})",
+        events.StopDeadlinePassed: lambda each: (
+            f"no step ended within {each.waited_seconds:.0f} s ({each.reason})"
+        ),
+        events.StopRequested: _stop_requested,
+        events.StopTrainingSet: lambda each: (
+            f"{each.callback or _source(each)} ended the training at step {each.step:,}"
+        ),
+        events.ThreadFailed: lambda each: (
+            f"thread {each.thread} ended with {each.class_name} at {_source(each)}"
+        ),
+        events.TrainerExited: _trainer_exited,
+        events.TrainerStopped: lambda each: f"stopped after step {each.step:,}",
+        events.TrainingStalled: lambda each: (
+            f"the training stood still at step {each.step:,}, {phrases.shorten(each.place)}"
+        ),
+        events.TrainingWentOn: lambda each: f"went on after {each.seconds:.0f} s without progress",
+        events.UploadFailed: lambda each: f"upload failed: {_short(each.error)}",
+        events.WorkerDied: lambda each: (
+            f"data worker {each.pid} "
+            + (f"was ended by {each.signal}" if each.signal else f"returned {each.exit_code}")
+        ),
+    }
+)
