@@ -46,8 +46,10 @@ LEAK = ExhaustionForecast(
 def test_a_leak_then_pressure_then_a_kill() -> None:
     found = texts(failed(LEAK, PRESSURE, killed(kernel_lines=OOM_LINES, oom_kills=1)))
     assert found[:2] == [
-        "the use of memory grew by 2.0 MB/s (Python's objects too) at step 21: "
-        "it would be used up in about 5 minutes",
+        (
+            "the use of memory grew by 2.0 MB/s (Python's objects too) at step 21: "
+            "it would be used up in about 5 minutes"
+        ),
         "the run was short of memory (90 MB left)",
     ]
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import dropwhile, pairwise
 
+from pitstop.diagnosis import phrases
 from pitstop.events import ExceptionRaised
 
 _LIBRARY = re.compile(r"site-packages|dist-packages|lib/python\d|lib\\|<frozen |<string>")
@@ -20,6 +21,8 @@ _SAYS_WHERE = re.compile(
     r"|Caused by op)|    "
 )
 """Lines of an error of TensorFlow that tell where it was, not what."""
+_HINT = re.compile(r"\s*Hint: .*", re.DOTALL)
+"""TensorFlow adds one about "OOM" to errors that have nothing to do with memory."""
 HOW_TO_REPORT = (
     "Report it with the traceback of the output log, as CONTRIBUTING.md says; until it is mended "
     "the script runs as ever without `pitstop run`."
@@ -43,6 +46,11 @@ class Frame:
     def posix_path(self) -> str:
         """The file with the slashes of POSIX, wherever the program ran."""
         return self.file.replace("\\", "/")
+
+    @property
+    def place(self) -> str:
+        """`train.py:42 in load()`."""
+        return phrases.source_line(self.file, self.line, self.function)
 
     @property
     def is_library(self) -> bool:
@@ -74,6 +82,16 @@ class Raised:
     printed: bool = False
     frames: tuple[Frame, ...] = ()
     module: str = ""
+
+    @property
+    def place(self) -> str:
+        return phrases.source_line(self.file, self.line, self.function)
+
+    @property
+    def title(self) -> str:
+        """The class, and the line of the message that says what happened."""
+        text = phrases.shorten(said_in(_HINT.sub("", self.message)))
+        return f"{self.name}: {text}" if text else self.name
 
 
 def from_title(

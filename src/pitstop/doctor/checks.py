@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
+from pitstop.diagnosis.phrases import size
 from pitstop.doctor.facts import Facts
 
 Level = Literal["ok", "less", "fails"]
+
+_LACKS = tomllib.loads(Path(__file__).with_name("lacks.toml").read_text(encoding="utf-8"))
 
 _SMALL_SHARED_BYTES = 512 << 20
 _FEW_FILES = 4096
@@ -40,97 +45,76 @@ def works(checks: list[Check]) -> bool:
     return all(each.level != "fails" for each in checks)
 
 
+def _lacks(name: str, seen: str, level: Level = "less", **values: str) -> Check:
+    row = _LACKS[name]
+    cost, remedy = row["cost"].format(**values), row["remedy"].format(**values)
+    return Check(row["check"], level, seen, cost, remedy)
+
+
 def _system(facts: Facts) -> Check:
     seen = f"{facts.platform}, kernel {facts.kernel}"
-    if facts.platform == "linux":
-        return Check("system", "ok", seen)
-    return Check("system", "fails", seen, "Pitstop needs Linux", "Use Linux, WSL 2 or a container.")
+    is_linux = facts.platform == "linux"
+    return Check("system", "ok", seen) if is_linux else _lacks("linux", seen, "fails")
 
 
 def _frameworks(facts: Facts) -> Check:
     found = facts.frameworks
     versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
     seen = f"{found.executable}: Python {found.python or '?'}, {versions or 'no TensorFlow'}"
-    if not found.problem:
-        return Check("training", "ok", f"{seen}; the hooks fit")
-    cost = f"no snapshots and no exact resume ({found.problem}); stop and why work"
-    remedy = "Keras 3.10 to 3.15 on TensorFlow 2.20 or 2.21; --python names another Python."
-    return Check("training", "less", seen, cost, remedy)
+    if found.problem:
+        return _lacks("hooks", seen, problem=found.problem)
+    return Check("training", "ok", f"{seen}; the hooks fit")
 
 
 def _memory(facts: Facts) -> Check:
     counters = facts.counters
     if facts.memory_cgroup is None or counters is None:
-        cost = "a kill for memory is told from other kills by the kernel log only"
-        remedy = "Mount the cgroup file system into the container (read-only is enough)."
-        return Check("memory cgroup", "less", "not visible", cost, remedy)
+        return _lacks("cgroup", "not visible")
     limit = counters.limit_bytes
-    seen = f"v{facts.memory_cgroup}, " + (f"limit {_size(limit)}" if limit else "no limit")
+    seen = f"v{facts.memory_cgroup}, " + (f"limit {size(limit)}" if limit else "no limit")
     if counters.oom_kills is None:
-        cost = "its kills for memory are not counted"
-        return Check("memory cgroup", "less", seen, cost, "Linux 4.13 or newer counts them.")
+        return _lacks("oom_counter", seen)
     return Check("memory cgroup", "ok", seen)
 
 
 def _kernel_log(facts: Facts) -> Check:
-    if facts.kernel_log and facts.all_pids:
-        return Check("kernel log", "ok", "readable")
-    cost = "who was killed for memory, GPU errors (Xid) and crashes are not read from it"
-    if facts.kernel_log:
+    if not facts.kernel_log:
+        return _lacks("kernel_log", "not readable")
+    if not facts.all_pids:
         seen = "readable, but this is a pid namespace: its process numbers are others"
-        return Check("kernel log", "less", seen, "less certain for kills", "Run with --pid=host.")
-    remedy = "sysctl kernel.dmesg_restrict=0, or the capability CAP_SYSLOG and /dev/kmsg."
-    return Check("kernel log", "less", "not readable", cost, remedy)
+        return _lacks("all_pids", seen)
+    return Check("kernel log", "ok", "readable")
 
 
 def _stalls(facts: Facts) -> Check:
-    if facts.stalls:
-        return Check("stalls (PSI)", "ok", "there")
-    cost = "that processes wait for memory is noticed later"
-    return Check(
-        "stalls (PSI)", "less", "not there", cost, "Boot with psi=1 (Linux 4.20 or newer)."
-    )
+    there = Check("stalls (PSI)", "ok", "there")
+    return there if facts.stalls else _lacks("stalls", "not there")
 
 
 def _gpu(facts: Facts) -> Check:
-    if not facts.nvidia_driver:
-        return Check("GPU", "ok", f"no NVIDIA driver; TensorFlow sees {facts.frameworks.gpus}")
-    if facts.nvml:
-        return Check("GPU", "ok", f"NVML; TensorFlow sees {facts.frameworks.gpus}")
-    cost = "memory, temperature, throttling and errors of GPUs are not recorded"
-    return Check("GPU", "less", "no NVML", cost, "pip install 'pitstop[gpu]'")
+    if facts.nvidia_driver and not facts.nvml:
+        return _lacks("nvml", "no NVML")
+    driver = "NVML" if facts.nvidia_driver else "no NVIDIA driver"
+    return Check("GPU", "ok", f"{driver}; TensorFlow sees {facts.frameworks.gpus}")
 
 
 def _shared_memory(facts: Facts) -> Check:
-    size = facts.shared_memory_bytes
-    if size is None or size >= _SMALL_SHARED_BYTES:
-        return Check("/dev/shm", "ok", "not there" if size is None else _size(size))
-    cost = "data workers may die of SIGBUS when it is full; snapshots do not use it"
-    return Check("/dev/shm", "less", _size(size), cost, "docker run --shm-size=8g")
+    size_bytes = facts.shared_memory_bytes
+    if size_bytes is not None and size_bytes < _SMALL_SHARED_BYTES:
+        return _lacks("shared_memory", size(size_bytes))
+    return Check("/dev/shm", "ok", "not there" if size_bytes is None else size(size_bytes))
 
 
 def _disk(facts: Facts) -> Check:
-    seen = f"{facts.disk_kind or 'unknown'}, {_size(facts.disk_free_bytes)} free at {facts.folder}"
+    seen = f"{facts.disk_kind or 'unknown'}, {size(facts.disk_free_bytes)} free at {facts.folder}"
     if facts.disk_free_bytes < _LITTLE_DISK_BYTES:
-        cost = "there may be no room for checkpoints"
-        return Check("disk", "less", seen, cost, "Name another folder with --run-dir.")
+        return _lacks("disk_space", seen)
     if facts.disk_kind.startswith(_NETWORK_DISKS):
-        cost = "saving is as slow as the network, and its lock may not hold across machines"
-        return Check("disk", "less", seen, cost, "A local --run-dir, or a mirror (docs/remote.md).")
+        return _lacks("local_disk", seen)
     if not facts.hard_links:
-        cost = "every checkpoint is written in full"
-        return Check(
-            "disk", "less", f"{seen}, no hard links", cost, "ext4, xfs or btrfs have them."
-        )
+        return _lacks("hard_links", f"{seen}, no hard links")
     direct = "" if facts.direct_writes else ", no O_DIRECT (large saves go through the cache)"
     return Check("disk", "ok", seen + direct)
-
-
-def _memfd(facts: Facts) -> Check:
-    if facts.memfd:
-        return Check("snapshots", "ok", "memory without a name (memfd)")
-    cost = "snapshots are kept in a file of the temporary folder"
-    return Check("snapshots", "less", "no memfd", cost, "Linux 3.17 or newer.")
 
 
 def _stacks(facts: Facts) -> Check:
@@ -138,9 +122,8 @@ def _stacks(facts: Facts) -> Check:
     seen = "Python's own stacks" + (", py-spy" if facts.py_spy else "")
     if facts.py_spy and not scope:
         return Check("stacks", "ok", seen)
-    cost = "stacks of native code of a hanging training need py-spy by hand"
     limited = f" (kernel.yama.ptrace_scope is {scope}: only root may)" if scope else ""
-    return Check("stacks", "less", seen + limited, cost, "pip install py-spy")
+    return _lacks("py_spy", seen + limited)
 
 
 def _limits(facts: Facts) -> Check:
@@ -148,28 +131,22 @@ def _limits(facts: Facts) -> Check:
     known = [f"{name} {value}" for name, value in facts.limits.items() if value is not None]
     seen = ", ".join(known) or "none"
     if files is not None and files < _FEW_FILES:
-        cost = "many data files or workers may meet it"
-        return Check("limits", "less", seen, cost, "ulimit -n 65536")
+        return _lacks("open_files", seen)
     return Check("limits", "ok", seen)
 
 
 def _scheduler(facts: Facts) -> Check:
     found = facts.scheduler
-    if found is None:
-        return Check("scheduler", "ok", "none")
-    if not found.record_command or found.has_command:
-        return Check("scheduler", "ok", found.name)
-    seen = f"{found.name}, no `{found.record_command}`"
-    cost = "its own record of the job's end is not read"
-    return Check("scheduler", "less", seen, cost, f"Put `{found.record_command}` on the PATH.")
+    if found is None or not found.record_command or found.has_command:
+        return Check("scheduler", "ok", found.name if found else "none")
+    command = found.record_command
+    return _lacks("job_record", f"{found.name}, no `{command}`", command=command)
 
 
 def _clock(facts: Facts) -> Check:
     seen = f"{facts.clock_source or 'unknown'}, {facts.clock_nanoseconds:.0f} ns to read"
-    if facts.clock_nanoseconds < _SLOW_CLOCK_NS:
-        return Check("clock", "ok", seen)
-    cost = "every step costs some microseconds more"
-    return Check("clock", "less", seen, cost, "The clock source `tsc`, where the machine has it.")
+    is_slow = facts.clock_nanoseconds >= _SLOW_CLOCK_NS
+    return _lacks("clock", seen) if is_slow else Check("clock", "ok", seen)
 
 
 _CHECKS: tuple[Callable[[Facts], Check], ...] = (
@@ -181,13 +158,8 @@ _CHECKS: tuple[Callable[[Facts], Check], ...] = (
     _gpu,
     _shared_memory,
     _disk,
-    _memfd,
     _stacks,
     _limits,
     _scheduler,
     _clock,
 )
-
-
-def _size(size_bytes: int) -> str:
-    return f"{size_bytes / 1e9:,.1f} GB" if size_bytes >= 1e9 else f"{size_bytes / 1e6:,.0f} MB"

@@ -6,7 +6,6 @@ import fcntl
 import importlib.util
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from pitstop.machine.cgroup import MemoryCounters
 from pitstop.machine.kernel_file import mounts, read_number, read_text
 from pitstop.machine.own_process import sees_all_pids
 from pitstop.observation import schedulers
+from pitstop.observation.observer import read_limits, read_space
 
 _PATIENCE_SECONDS = 120.0
 _PROGRAM = """
@@ -123,7 +123,6 @@ class Facts:
     disk_free_bytes: int
     hard_links: bool
     direct_writes: bool
-    memfd: bool
     ptrace_scope: int | None
     py_spy: bool
     scheduler: Scheduler | None
@@ -152,12 +151,11 @@ def gather(
         stalls=bool(read_text(root / "proc/pressure/memory")),
         nvidia_driver=(root / "proc/driver/nvidia").exists(),
         nvml=importlib.util.find_spec("pynvml") is not None,
-        shared_memory_bytes=_size_bytes(root / "dev/shm"),
+        shared_memory_bytes=(read_space(root / "dev/shm") or {}).get("size_bytes"),
         disk_kind=mount.kind if mount else "",
         disk_free_bytes=space.f_bavail * space.f_frsize,
         hard_links=hard_links,
         direct_writes=direct_writes,
-        memfd=hasattr(os, "memfd_create"),
         ptrace_scope=read_number(root / "proc/sys/kernel/yama/ptrace_scope"),
         py_spy=shutil.which("py-spy") is not None,
         scheduler=_scheduler(environment),
@@ -166,23 +164,8 @@ def gather(
         ).strip(),
         clock_nanoseconds=_clock_cost_ns(),
         frameworks=frameworks,
-        limits={name: _soft(number) for name, number in _LIMITS.items()},
+        limits={name: pair["soft"] for name, pair in (read_limits(os.getpid()) or {}).items()},
     )
-
-
-_LIMITS = {
-    "open_files": resource.RLIMIT_NOFILE,
-    "processes": resource.RLIMIT_NPROC,
-    "address_space_bytes": resource.RLIMIT_AS,
-    "file_size_bytes": resource.RLIMIT_FSIZE,
-    "cpu_seconds": resource.RLIMIT_CPU,
-    "core_bytes": resource.RLIMIT_CORE,
-}
-
-
-def _soft(number: int) -> int | None:
-    soft, _ = resource.getrlimit(number)
-    return None if soft == resource.RLIM_INFINITY else soft
 
 
 def _can_read(path: Path) -> bool:
@@ -191,14 +174,6 @@ def _can_read(path: Path) -> bool:
     except OSError:
         return False
     return True
-
-
-def _size_bytes(folder: Path) -> int | None:
-    try:
-        status = os.statvfs(folder)
-    except OSError:
-        return None
-    return status.f_blocks * status.f_frsize
 
 
 def _try_disk(folder: Path) -> tuple[bool, bool]:

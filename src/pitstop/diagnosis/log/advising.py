@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 
 from pitstop.diagnosis import phrases
-from pitstop.diagnosis.exception import Raised
 from pitstop.diagnosis.log.clue import Clue
 from pitstop.diagnosis.log.log import Log
 
@@ -30,11 +29,6 @@ _NEEDED = re.compile(r"in this case, (?P<batches>\d+) batches")
 _MODULE = re.compile(r"No module named '?(?P<module>[\w.]+)")
 _HUGE_BYTES = 1e12
 _MEMORY = ("gpu_oom", "host_alloc_failure")
-
-
-def look(raised: Raised) -> str:
-    where = phrases.source_line(raised.file, raised.line, raised.function)
-    return f"It was raised from {where}."
 
 
 def by_numbers(log: Log, clue: Clue) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pitstop.diagnosis import exception, phrases
-from pitstop.diagnosis.exception import Raised, from_title, innermost_own, said_in
+from pitstop.diagnosis.exception import Raised, from_title, innermost_own
 from pitstop.diagnosis.log.clue import Clue, of_signal
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.log.progress import ran_to_its_end
@@ -147,7 +147,7 @@ def _of_exception(log: Log, traceback: Traceback) -> Clue:
         traceback.title,
         traceback.group,
         traceback.quote,
-        f"The script failed: {title_of(raised)}",
+        f"The script failed: {raised.title}",
         raised=raised,
         headed=traceback.headed,
         survived=log.went_on_after(traceback.last, traceback.group),
@@ -171,7 +171,7 @@ def classified(log: Log, base: Clue, raised: Raised, row: Signature) -> Clue:
         cause=row.cause,
         confidence=row.confidence * (1 if base.headed else _LONE_FACTOR),
         weight=Weight.GENERAL if row.is_victim else Weight.SPECIAL,
-        headline=f"{row.headline}: {title_of(raised)}",
+        headline=f"{row.headline}: {raised.title}",
         advice=row.advice,
         is_victim=row.is_victim,
     )
@@ -184,14 +184,14 @@ def _unclassified(base: Clue, raised: Raised) -> Clue:
         return (of_signal(name, told) if name else None) or told
     ours = exception.frame_of_ours(raised)
     if ours:
-        headline = f"Pitstop itself failed: {title_of(raised)}"
+        headline = f"Pitstop itself failed: {raised.title}"
         return replace(base, cause="unknown", headline=headline, advice=(exception.HOW_TO_REPORT,))
     if raised.callback:
-        headline = f"A callback failed in {raised.callback}: {title_of(raised)}"
+        headline = f"A callback failed in {raised.callback}: {raised.title}"
         return replace(base, cause="callback_error", headline=headline)
     own = innermost_own(raised.frames)
     if raised.name in _SAYS_LITTLE and (own is None or raised.name in TENSORFLOW):
-        headline = f"It ended with an error that no rule knows: {title_of(raised)}"
+        headline = f"It ended with an error that no rule knows: {raised.title}"
         return replace(base, cause="unknown", confidence=_UNCERTAIN, headline=headline)
     return replace(base, cause="user_code_error")
 
@@ -224,12 +224,6 @@ def _telling(chain: tuple[Raised, ...]) -> tuple[Raised, Signature | None]:
         others = [raised for raised, _ in rows if raised.name not in _WRAPPERS]
         return (others or [chain[-1]])[-1], None
     return max(known, key=lambda pair: (not pair[1].is_victim, pair[1].confidence))
-
-
-def title_of(raised: Raised) -> str:
-    """The class, and the line of the message that says what happened."""
-    text = phrases.shorten(said_in(raised.message))
-    return f"{raised.name}: {text}" if text else raised.name
 
 
 # -- signs -----------------------------------------------------------------------

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pitstop.diagnosis.exception import Frame, Raised, frame_of, from_title
+from pitstop.diagnosis.exception import Frame, Raised, frame_of, frames_in, from_title
 from pitstop.diagnosis.log import progress
 from pitstop.diagnosis.log.lines import Line, without_marks
 
@@ -197,7 +197,11 @@ def _cut(lines: list[Line], name: str, *, headed: bool) -> Traceback | None:
         return None
     name = name or _raised_by(frames[-1])
     raised = from_title(name, "", frames, callback=_callback_of(frames))
-    quote = at.text.strip() if headed else _place_of(frames[-1])
+    quote = (
+        at.text.strip()
+        if headed
+        else f'File "{frames[-1].file}", line {frames[-1].line}, in {frames[-1].function or "?"}'
+    )
     return Traceback(
         (raised,), at.number, last.number, at.number, at.group, quote, headed, is_cut=True
     )
@@ -207,10 +211,6 @@ def _raised_by(frame: Frame) -> str:
     """The class that the last line of code names, as `raise StopIteration()` does."""
     found = _RAISE.match(frame.code)
     return found["name"] if found and ERROR_NAME.match(found["name"]) else ""
-
-
-def _place_of(frame: Frame) -> str:
-    return f'File "{frame.file}", line {frame.line}, in {frame.function or "?"}'
 
 
 def _lone(stream: list[Line], index: int) -> tuple[Traceback, int] | None:
@@ -325,15 +325,7 @@ def _message_lines(stream: list[Line], start: int) -> Iterator[str]:
 
 def _frames_of(lines: list[Line]) -> tuple[Frame, ...]:
     is_notebook = any(_ARROW.match(line.text) for line in lines)
-    return tuple(_notebook_frames(lines) if is_notebook else _frames(lines))
-
-
-def _frames(lines: list[Line]) -> Iterator[Frame]:
-    for line, below in itertools.pairwise([*lines, Line(0, "")]):
-        frame = frame_of(line.text)
-        if frame:
-            code = "" if frame_of(below.text) else below.text.strip()
-            yield Frame(frame.file, frame.line, frame.function, code)
+    return tuple(_notebook_frames(lines)) if is_notebook else frames_in(each.text for each in lines)
 
 
 def _notebook_frames(lines: list[Line]) -> Iterator[Frame]:

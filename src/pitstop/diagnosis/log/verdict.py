@@ -221,7 +221,7 @@ def _others(ending: Ending, best: Clue) -> list[Clue]:
 def _finding(ending: Ending, clue: Clue) -> Finding:
     assert clue.cause is not None
     raised = clue.raised
-    own = (advising.look(raised),) if raised and raised.file else ()
+    own = (f"It was raised from {raised.place}.",) if raised and raised.file else ()
     return Finding(
         clue.cause,
         clue.confidence,
@@ -236,8 +236,7 @@ def _evidence(ending: Ending, clue: Clue) -> Iterable[EvidenceItem]:
     where = f"line {clue.number:,}: " if clue.number else ""
     yield EvidenceItem("output" if clue.number else "exit status", f"{where}{clue.quote}")
     if clue.raised and clue.raised.file:
-        place = phrases.source_line(clue.raised.file, clue.raised.line, clue.raised.function)
-        yield EvidenceItem("exception", f"raised at {place}")
+        yield EvidenceItem("exception", f"raised at {clue.raised.place}")
     progress = [each for each in ending.log.progress if each.number <= (clue.number or 1 << 60)]
     if progress:
         line = next(each for each in ending.log.lines if each.number == progress[-1].number)

@@ -6,9 +6,8 @@ import re
 
 from pitstop.diagnosis import exception, output, phrases
 from pitstop.diagnosis.evidence import Evidence
-from pitstop.diagnosis.exception import Raised, said_in
+from pitstop.diagnosis.exception import Raised
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
-from pitstop.diagnosis.log.advising import look
 from pitstop.diagnosis.rules.numerics import NAN_MESSAGE
 from pitstop.diagnosis.signatures.tables import Signature, classify
 from pitstop.diagnosis.wording import tell
@@ -16,9 +15,6 @@ from pitstop.events import ExceptionRaised, FitStarted, Notice, TrainerConnected
 
 _PRINTED_FACTOR = 0.95
 """An exception that was only printed may have been handled."""
-
-_HINT = re.compile(r"\s*Hint: .*", re.DOTALL)
-"""TensorFlow adds one about "OOM" to errors that have nothing to do with memory."""
 
 _USAGE_ERROR = 2
 _ARGPARSE = re.compile(r"^\S+: error: .+$", re.MULTILINE)
@@ -38,10 +34,10 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
     known = classify(raised)
     row = known or _own_code(raised)
     confidence = row.confidence * (_PRINTED_FACTOR if raised.printed else 1)
-    text = f"{row.headline}{_at(evidence, raised)}: {_title(raised)}"
+    text = f"{row.headline}{_at(evidence, raised)}: {raised.title}"
     seen = (
         EvidenceItem("output" if raised.printed else "exception", _quote(raised)),
-        EvidenceItem("exception", _where(raised)),
+        EvidenceItem("exception", f"raised at {raised.place}"),
         *_limit(evidence, row),
     )
     return Finding(
@@ -49,16 +45,15 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
         confidence,
         text,
         seen,
-        (*row.advice, *((look(raised),) if known and raised.file else ())),
+        (*row.advice, *((f"It was raised from {raised.place}.",) if known and raised.file else ())),
     )
 
 
 def _own_code(raised: Raised) -> Signature:
     ours = exception.frame_of_ours(raised)
     if ours:
-        where = phrases.source_line(ours.file, ours.line, ours.function)
-        return _plain("unknown", f"Pitstop itself failed, at {where}", exception.HOW_TO_REPORT)
-    where = phrases.source_line(raised.file, raised.line, raised.function)
+        return _plain("unknown", f"Pitstop itself failed, at {ours.place}", exception.HOW_TO_REPORT)
+    where = raised.place
     if raised.callback:
         advice = f"Mend {raised.callback} at {where}, or run without this callback."
         return _plain("callback_error", "Training failed", advice)
@@ -73,7 +68,10 @@ def _plain(cause: CauseId, headline: str, advice: str) -> Signature:
 
 
 def _keyboard_interrupt(evidence: Evidence, raised: Raised) -> Finding:
-    seen = (EvidenceItem("exception", _quote(raised)), EvidenceItem("exception", _where(raised)))
+    seen = (
+        EvidenceItem("exception", _quote(raised)),
+        EvidenceItem("exception", f"raised at {raised.place}"),
+    )
     return tell("keyboard_interrupt", seen, at=_at(evidence, raised))
 
 
@@ -93,18 +91,9 @@ def _left_a_step(evidence: Evidence) -> bool:
     return told is not None and told.phase in ("first_step", "train")
 
 
-def _title(raised: Raised) -> str:
-    message = phrases.shorten(said_in(_HINT.sub("", raised.message)))
-    return f"{raised.name}: {message}" if message else raised.name
-
-
 def _quote(raised: Raised) -> str:
     message = "\n".join(output.last_lines(raised.message, 6)) or "(no message)"
     return f"{raised.name}: {message}"
-
-
-def _where(raised: Raised) -> str:
-    return f"raised at {phrases.source_line(raised.file, raised.line, raised.function)}"
 
 
 def _limit(evidence: Evidence, row: Signature) -> tuple[EvidenceItem, ...]:

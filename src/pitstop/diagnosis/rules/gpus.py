@@ -6,36 +6,15 @@ Documentation.  A program may bring some of them upon itself; others are the har
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from pathlib import Path
 
+from pitstop.diagnosis import signatures
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
-from pitstop.diagnosis.wording import tell
+from pitstop.diagnosis.wording import read_table, tell
 from pitstop.flight.sample import GpuSample
 
-_HARDWARE: Mapping[int, str] = MappingProxyType(
-    {
-        48: "an error in its memory that could not be corrected",
-        62: "its internal processor halted",
-        64: "a page of its memory could not be retired",
-        74: "an error on its NVLink",
-        79: "it has fallen off the bus",
-        92: "too many errors in its memory that were corrected",
-        94: "an error in its memory that was contained to this program",
-        95: "an error in its memory that was not contained",
-        119: "its firmware does not answer",
-        120: "its firmware failed",
-    }
-)
-_PROGRAM: Mapping[int, str] = MappingProxyType(
-    {
-        13: "a kernel of the program failed",
-        31: "the program touched memory of the GPU that is not its own",
-        43: "the program's work on it was stopped",
-        45: "the program's work on it was cleaned up",
-    }
-)
+_XIDS = read_table(Path(signatures.__file__).with_name("xids.toml"))
 
 _OF_A_DEVICE = frozenset(
     {
@@ -54,14 +33,15 @@ def gpu_fault(evidence: Evidence) -> Finding | None:
     faulty = next((each for each in gpus if each.xid is not None), None)
     if faulty is None or faulty.xid is None or evidence.state != "failed":
         return None
+    xid = str(faulty.xid)
     return tell(
-        "faulty_gpu" if faulty.xid in _HARDWARE else "faulty_kernel",
+        "faulty_gpu" if xid in _XIDS["hardware"] else "faulty_kernel",
         _seen(faulty),
         confidence=None if _may_be_it(evidence) else _REMARK,
         index=faulty.index,
         name=faulty.name,
-        xid=faulty.xid,
-        words=_HARDWARE.get(faulty.xid) or _PROGRAM.get(faulty.xid, "see NVIDIA's catalogue"),
+        xid=xid,
+        words={**_XIDS["hardware"], **_XIDS["program"]}.get(xid, "see NVIDIA's catalogue"),
     )
 
 

@@ -133,7 +133,7 @@ def _crashed_in(evidence: Evidence) -> list[str]:
     ]
     own = next((each for each in frames if not each.is_library), None)
     named = dict.fromkeys(each for each in (*frames[:1], own) if each)
-    return [phrases.source_line(each.file, each.line, each.function) for each in named]
+    return [each.place for each in named]
 
 
 def _fault_text(evidence: Evidence) -> str:

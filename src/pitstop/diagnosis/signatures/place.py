@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, cast
 
 from pitstop.diagnosis.exception import Frame, Raised, frames_in
+from pitstop.diagnosis.wording import read_table
 
 Place = Literal[
     "restoring",
@@ -25,46 +28,16 @@ reading data; downloading; talking to processes of its own; computing; comparing
 writing a file while a model is fitted, which callbacks do; functions of
 the script that produce data, as libraries call them."""
 
-_FUNCTIONS: tuple[tuple[Place, re.Pattern[str]], ...] = (
-    (
-        "restoring",
-        re.compile(
-            r"^(?!_peek)\w*[Rr]estore|^_?(?:load_(?:weights|model|state_dict|checkpoint|pretrained\w*|state)"
-            r"|from_pre(?:trained|set)|resume\w*|read_checkpoint|init_from_checkpoint|load_ckpt)"
-        ),
-    ),
-    (
-        "saving",
-        re.compile(
-            r"^_?save(?:_|$|r$|txt|fig|z)|^write_checkpoint|^to_(?:csv|json|pickle|hdf|parquet)$"
-        ),
-    ),
-    (
-        "download",
-        re.compile(r"^_?(?:download\w*|urlretrieve|urlopen|get_file|hf_hub_\w+)$"),
-    ),
-    ("producing", re.compile(r"^(?:generator_py_func|_?data_generator_task|_peek_and_restore)$")),
-    ("shapes", re.compile(r"^(?:assert_(?:input|is)_compatib\w+|_?standardize_input_data)$")),
-    ("input", re.compile(r"^(?:__getitem__|collate\w*|default_collate|_parse_\w+|decode_\w+)$")),
-)
-_FILES: tuple[tuple[Place, re.Pattern[str]], ...] = (
-    ("restoring", re.compile(r"torch/serialization\.py|safetensors/|checkpoint/restore\.py")),
-    (
-        "input",
-        re.compile(
-            r"torch/utils/data/|tensorflow/python/data/|data_adapters?|/PIL/|/cv2/|pandas/io"
-            r"|datasets/(?:builder|load|arrow)|numpy/lib/(?:_?npyio|format)|keras.*preprocessing"
-            r"|image_utils|h5py/_hl/files"
-        ),
-    ),
-    (
-        "importing",
-        re.compile(r"_pb2\.py|/(?:tensorflow(?:_core)?|keras|torch|jax|numpy)/__init__\."),
-    ),
-    ("download", re.compile(r"/(?:urllib\d?|requests|http|botocore|huggingface_hub)/")),
-    ("processes", re.compile(r"multiprocessing/(?:connection|managers|reduction|resource_sharer)")),
-    ("model", re.compile(r"keras/.*(?:layers|engine|models)/|torch/nn/modules/")),
-)
+_TABLE = read_table(Path(__file__).with_name("places.toml"))
+
+
+def _patterns(kind: str) -> Mapping[Place, re.Pattern[str]]:
+    return {
+        cast("Place", place): re.compile(row[kind]) for place, row in _TABLE.items() if kind in row
+    }
+
+
+_FUNCTIONS, _FILES = _patterns("functions"), _patterns("files")
 _CALLS = re.compile(r"(\w+)\(")
 _FITS = re.compile(r"\.fit(?:_generator)?\(")
 _OPENS_TO_WRITE = re.compile(r"\bopen\([^;]*[\"'][wax][bt+]*[\"'][^;]*$")
@@ -95,8 +68,8 @@ def _frames(raised: Raised) -> tuple[Frame, ...]:
 def _places(frame: Frame) -> list[Place]:
     # Keras takes its own frames out of tracebacks; the call of the user tells the same.
     functions = [frame.function.rpartition(".")[2], *_CALLS.findall(frame.code)]
-    found = [place for place, pattern in _FUNCTIONS if any(map(pattern.match, functions))]
-    found += [place for place, pattern in _FILES if pattern.search(frame.posix_path)]
+    found = [place for place, pattern in _FUNCTIONS.items() if any(map(pattern.match, functions))]
+    found += [place for place, pattern in _FILES.items() if pattern.search(frame.posix_path)]
     return [*found, "saving"] if _OPENS_TO_WRITE.search(frame.code) else found
 
 

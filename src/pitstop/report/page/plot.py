@@ -118,13 +118,13 @@ def _telling(marks: Sequence[Mark]) -> Sequence[Mark]:
     return [mark for mark in marks if mark.kind in _LINES][-_MOST_LINES:]
 
 
-def _placed(points: Iterable[Point], across: Scale, scale: Scale) -> list[Point]:
+def _placed(points: Sequence[Point], across: Scale, scale: Scale) -> list[Point]:
+    if not points:
+        return []
+    times, values = zip(*points, strict=True)
+    places = zip(values, across.places(times), scale.places(values), strict=True)
     return [
-        (
-            WIDTH * across.place(at),
-            HEIGHT * (1 - scale.place(value)) if math.isfinite(value) else value,
-        )
-        for at, value in points
+        (WIDTH * x, HEIGHT * (1 - y) if math.isfinite(value) else value) for value, x, y in places
     ]
 
 

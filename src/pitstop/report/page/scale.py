@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pitstop.report.timeline import Panel, Unit
@@ -31,15 +32,20 @@ class Scale:
 
     def place(self, value: float) -> float:
         """0 at the low end, 1 at the high one; what lies beyond stays at the end."""
-        low, high, at = (self._along(each) for each in (self.low, self.high, value))
-        return min(1.0, max(0.0, (at - low) / (high - low)))
+        return self.places([value])[0]
+
+    def places(self, values: Sequence[float]) -> list[float]:
+        """The places of many values, which costs less than one after the other."""
+        low, high = self.low, self.high
+        if self.is_log:
+            values = [math.log10(max(each, low)) for each in values]
+            low, high = math.log10(low), math.log10(high)
+        span = high - low
+        return [min(1.0, max(0.0, (each - low) / span)) for each in values]
 
     def ticks(self, count: int) -> tuple[float, ...]:
         """About `count` round values."""
         return _log_ticks(self, count) if self.is_log else round_values(self.low, self.high, count)
-
-    def _along(self, value: float) -> float:
-        return math.log10(max(value, self.low)) if self.is_log else value
 
 
 def scale_of(panel: Panel) -> Scale:
