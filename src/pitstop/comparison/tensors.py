@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pitstop.comparison.difference import TensorDifference
 from pitstop.comparison.record import Saved
 from pitstop.store.reader import read_tensor
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2",
@@ -40,8 +40,6 @@ def measure(name: str, one: Saved, other: Saved) -> TensorDifference:
 
 def values(data: bytes, dtype: str) -> NDArray[Any] | None:
     """The elements as numbers, None for types that NumPy has no numbers for."""
-    import numpy as np
-
     if dtype == "BF16":  # the upper half of a float32
         upper = np.frombuffer(data, "<u2").astype("<u4")
         return (upper << 16).view("<f4")
@@ -50,8 +48,6 @@ def values(data: bytes, dtype: str) -> NDArray[Any] | None:
 
 def largest_difference(one: NDArray[Any] | None, other: NDArray[Any] | None) -> float | None:
     """The largest absolute difference of two elements that are both finite."""
-    import numpy as np
-
     if one is None or other is None:
         return None
     before, after = one.astype(np.float64), other.astype(np.float64)
@@ -60,8 +56,6 @@ def largest_difference(one: NDArray[Any] | None, other: NDArray[Any] | None) -> 
 
 
 def _differing(before: bytes, after: bytes, elements: int) -> int:
-    import numpy as np
-
     width_bytes = len(before) // max(elements, 1)
     pair = [
         np.frombuffer(data, np.uint8).reshape(elements, width_bytes) for data in (before, after)

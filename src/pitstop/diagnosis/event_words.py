@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -52,7 +53,9 @@ def _became_bad(event: events.NonFiniteLoss) -> str:
 
 def _exhaustion(event: events.ExhaustionForecast) -> str:
     python = " (Python's objects too)" if event.growing else ""
-    grew = f"the use of {event.resource} grew by {phrases.size(round(event.per_second))}/s{python}"
+    rate = event.per_second
+    size = phrases.size(round(rate)) if math.isfinite(rate) else str(rate)
+    grew = f"the use of {event.resource} grew by {size}/s{python}"
     minutes = f"{event.seconds_left / 60:.0f} minutes"
     return f"{grew} at step {event.step:,}: it would be used up in about {minutes}"
 

@@ -50,11 +50,7 @@ def _when(report: WhyReport) -> list[str]:
 def _course(report: WhyReport) -> list[str]:
     finding = report.last.finding
     lines = course(report.timeline, finding.cause) if finding else ()
-    drawn = [
-        f"- {each.name}: {each.first} to {each.last}{f'; {each.limit}' if each.limit else ''}\n\n"
-        f"      {each.line}\n"
-        for each in lines
-    ]
+    drawn = [f"- {each.head}\n\n      {each.line}\n" for each in lines]
     return ["## How it went", *drawn] if drawn else []
 
 

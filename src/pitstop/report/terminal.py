@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from pitstop.diagnosis import ChainLink, Diagnosis, EvidenceItem, Finding
+from pitstop.diagnosis import ChainLink, Diagnosis, Finding
 from pitstop.durations import duration
 from pitstop.plain_text import plain_record
 from pitstop.report.plain import PlainText
@@ -84,45 +84,43 @@ def _body(report: WhyReport) -> list[RenderableType]:
     cause = Text.assemble((finding.cause, "bold"), sure, finding.summary)
     parts: list[RenderableType] = [cause, *_list(finding.advice, _REMEDY, "bold")]
     parts += _chain(diagnosis.chain)
-    parts += _evidence(finding.evidence)
+    seen = [(item.source, Text(item.text)) for item in finding.evidence]
+    parts += _table("Evidence", seen, "dim", gap=2)
     parts += _course(course(report.timeline, finding.cause))
     parts += _section("Could not be observed", finding.missing)
     return parts + _section("Also found", [_short(other) for other in diagnosis.others])
 
 
 def _chain(links: tuple[ChainLink, ...]) -> list[RenderableType]:
-    if not links:
-        return []
-    table = _grid("")
-    for i, link in enumerate(links):
-        sign = "└" if i == len(links) - 1 else "├" if i else "┌"
-        table.add_row(Text(sign), Text.assemble(link.text, (f"  [{link.source}]", "dim")))
-    return [_title("How it came to this"), Padding(table, _INDENT)]
+    signs = ["┌", *("├" for _ in links[2:]), "└"]
+    return _table(
+        "How it came to this",
+        [
+            (sign, Text.assemble(link.text, (f"  [{link.source}]", "dim")))
+            for sign, link in zip(signs, links, strict=False)
+        ],
+    )
 
 
-def _evidence(items: tuple[EvidenceItem, ...]) -> list[RenderableType]:
-    if not items:
-        return []
-    table = _grid("dim", gap=2)
-    for item in items:
-        table.add_row(Text(item.source), Text(item.text))
-    return [_title("Evidence"), Padding(table, _INDENT)]
+def _table(
+    title: str, rows: Iterable[tuple[str, Text]], style: str = "", gap: int = 1
+) -> list[RenderableType]:
+    table = _grid(style, gap)
+    for first, text in rows:
+        table.add_row(Text(first), text)
+    return [_title(title), Padding(table, _INDENT)] if table.rows else []
 
 
 def _course(lines: tuple[CourseLine, ...]) -> list[RenderableType]:
     parts: list[RenderableType] = [_title("How it went")] if lines else []
     for each in lines:
-        limit = f"; {each.limit}" if each.limit else ""
-        head = Text(f"{each.name}: {each.first} to {each.last}{limit}")
-        parts.append(
-            Padding(Group(head, Text(each.line, "cyan", no_wrap=True)), _INDENT, expand=False)
-        )
+        line = Text(each.line, "cyan", no_wrap=True)
+        parts.append(Padding(Group(Text(each.head), line), _INDENT, expand=False))
     return parts
 
 
 def _section(title: str, lines: Iterable[str]) -> list[RenderableType]:
-    listed = _list(lines, "-")
-    return [_title(title), *(Padding(each, _INDENT) for each in listed)] if listed else []
+    return _table(title, [("-", Text(line)) for line in lines])
 
 
 def _list(lines: Iterable[str], sign: str, sign_style: str = "") -> list[RenderableType]:

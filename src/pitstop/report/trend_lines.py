@@ -42,6 +42,11 @@ class CourseLine:
     last: str
     limit: str = ""
 
+    @property
+    def head(self) -> str:
+        limit = f"; {self.limit}" if self.limit else ""
+        return f"{self.name}: {self.first} to {self.last}{limit}"
+
 
 def course(timeline: Timeline | None, cause: str) -> tuple[CourseLine, ...]:
     """The quantities that tell of an end for this cause; none for most."""

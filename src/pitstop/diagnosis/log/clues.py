@@ -23,21 +23,10 @@ from pitstop.diagnosis.signatures.tables import (
     of_cut,
 )
 
-_WRAPPERS = frozenset(
-    {
-        "ChildFailedError",
-        "CalledProcessError",
-        "ProcessRaisedException",
-        "ProcessExitedException",
-        "SystemExit",
-        "RemoteTraceback",
-        "RayTaskError",
-        "JobSubmissionError",
-        "SubprocessError",
-        "Exit",
-        "SignalException",
-    }
-)
+_NAMES_OF_WRAPPERS = """
+CalledProcessError ChildFailedError Exit JobSubmissionError ProcessExitedException
+ProcessRaisedException RayTaskError RemoteTraceback SignalException SubprocessError SystemExit"""
+_WRAPPERS = frozenset(_NAMES_OF_WRAPPERS.split())
 """They tell that another process or call failed, and its number; not why."""
 
 _TELLS_OF_AN_EXIT = re.compile(

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
-from pitstop.diagnosis import Diagnosis
+from pitstop.diagnosis import ChainLink, Diagnosis
 from pitstop.durations import duration
-from pitstop.report.page import findings
 from pitstop.report.page.attempts import attempts_section
-from pitstop.report.page.element import Child, element, text_with_code
+from pitstop.report.page.element import Child, element, items, section, text_with_code
 from pitstop.report.page.shell import HOVER, STYLE, document, shipped
 from pitstop.report.page.timeline_section import timeline_section
 from pitstop.report.timeline import clock
@@ -77,13 +76,30 @@ def columns(diagnosis: Diagnosis) -> Element | None:
     finding = diagnosis.finding
     if finding is None:
         return None
-    left = (findings.remedy(finding), findings.chain(diagnosis.chain))
+    chain = (element("li", *_link(link)) for link in diagnosis.chain)
+    seen = (
+        part for item in finding.evidence for part in _fact(item.source, *text_with_code(item.text))
+    )
+    others = (
+        element("li", element("code", other.cause), " ", *text_with_code(other.summary))
+        for other in diagnosis.others
+    )
+    left = (
+        section("What to do", items("ol", finding.advice), class_="do"),
+        section("How it came to this", element("ol", *chain, class_="chain")),
+    )
     right = (
-        findings.evidence(finding.evidence),
-        findings.missing(finding.missing),
-        findings.others(diagnosis),
+        section("Evidence", element("dl", *seen, class_="evidence")),
+        section("Could not be observed", items("ul", finding.missing)),
+        section("Also found", element("ul", *others)),
     )
     return element("div", element("div", *left), element("div", *right), class_="columns")
+
+
+def _link(link: ChainLink) -> tuple[Child, ...]:
+    when = f", {clock(link.time_seconds)}" if link.time_seconds is not None else ""
+    source = element("span", f"{link.source}{when}", class_="source")
+    return (*text_with_code(link.text), " ", source)
 
 
 def output(lines: Sequence[str], *, is_open: bool = False) -> Element | None:
@@ -111,8 +127,8 @@ def _cause_page(report: WhyReport) -> tuple[Element, ...]:
     return _fact("this cause", f"pitstop explain {finding.cause}") if finding else ()
 
 
-def _fact(name: str, value: str) -> tuple[Element, Element]:
-    return element("dt", name), element("dd", value)
+def _fact(name: str, *value: Child) -> tuple[Element, Element]:
+    return element("dt", name), element("dd", *value)
 
 
 def _damage(lines: int) -> Element | None:

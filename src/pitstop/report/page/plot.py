@@ -101,9 +101,10 @@ def _drawing(panel: Panel, across: Scale, scale: Scale, marks: Sequence[Mark]) -
         drawn.append(_level(scale.place(panel.limit), "limit"))
     for place, each in enumerate(panel.series):
         placed = _placed(each.points, across, scale)
+        line = line_path(placed)
         if place == 0 and panel.unit is not Unit.PLAIN:
-            drawn.append(_area(placed))
-        drawn += _series(placed, each, place)
+            drawn.append(_area(placed, line))
+        drawn += _series(placed, line, each, place)
     return element(
         "svg",
         *drawn,
@@ -128,22 +129,20 @@ def _placed(points: Sequence[Point], across: Scale, scale: Scale) -> list[Point]
     ]
 
 
-def _series(placed: list[Point], series: Series, place: int) -> list[Child]:
+def _series(placed: list[Point], line: str, series: Series, place: int) -> list[Child]:
     if series.is_dots:
         dots = "".join(f"M{_short(x)} {_short(y)}h0" for x, y in placed if math.isfinite(y))
-        line = _path(line_path(placed), f"thin s{place}")
-        return [line, _path(dots, f"dots s{place}")]
+        return [_path(line, f"thin s{place}"), _path(dots, f"dots s{place}")]
     kind = "line forecast s0" if series.is_forecast else f"line s{place}"
-    return [_path(line_path(placed), kind)]
+    return [_path(line, kind)]
 
 
-def _area(placed: list[Point]) -> Element | None:
+def _area(placed: list[Point], line: str) -> Element | None:
     """Under the line of an amount, which begins at nothing; none under a broken one."""
     if not placed or not all(math.isfinite(y) for _, y in placed):
         return None
     first, last = _short(placed[0][0]), _short(placed[-1][0])
-    under = f"{line_path(placed)}L{last} {HEIGHT}L{first} {HEIGHT}Z"
-    return element("path", d=under, class_="area s0")
+    return element("path", d=f"{line}L{last} {HEIGHT}L{first} {HEIGHT}Z", class_="area s0")
 
 
 def _path(d: str, names: str) -> Element:
