@@ -72,8 +72,12 @@ def build(cls: type[_Record], name: str, body: Any, **readers: MemberReader) -> 
         raise ValueError(f"its member {name!r} is missing")
     values = {member: read(name, body) for member, read in readers.items()}
     for member, annotation, optional in _members(cls):  # type: ignore[arg-type]
-        if member not in values and (member in body or not optional):
-            values[member] = checked_value(f"{name}.{member}", annotation, body.get(member))
+        if member in values or (optional and member not in body):
+            continue
+        value: Any = body.get(member)
+        if not checker(annotation)(value):
+            raise ValueError(f"its member '{name}.{member}' cannot be {value!r}")
+        values[member] = tuple(value) if annotation.startswith("tuple") else value
     return cls(**values)
 
 
@@ -84,13 +88,6 @@ def _members(cls: type[Any]) -> list[tuple[str, str, bool]]:
         (each.name, str(each.type), (each.default, each.default_factory) != (MISSING, MISSING))
         for each in fields(cls)
     ]
-
-
-def checked_value(name: str, annotation: str, value: Any) -> Any:
-    """The value for a member; a `ValueError` where it is not what the annotation says."""
-    if not checker(annotation)(value):
-        raise ValueError(f"its member {name!r} cannot be {value!r}")
-    return tuple(value) if annotation.startswith("tuple") else value
 
 
 @functools.cache

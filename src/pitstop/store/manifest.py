@@ -17,7 +17,7 @@ from typing import TypeVar
 from xxhash import xxh3_64_hexdigest
 
 from pitstop.events import JsonValue
-from pitstop.record import MemberReader, build, checked_value, record
+from pitstop.record import MemberReader, build, checker, record
 from pitstop.store.format import CHECKPOINT_KIND, check_format, format_members, parsed
 from pitstop.store.image import DTYPE_WIDTH_BYTES
 from pitstop.store.names import is_file_name
@@ -136,8 +136,11 @@ def decode(data: bytes) -> Manifest:
     record = check_format(_checked_json(data), CHECKPOINT_KIND)
     files = _build_each(FileEntry, "files", record)
     _check_names(files)
+    sequence: JsonValue = record.get("sequence")
+    if not checker("int")(sequence):
+        raise ValueError(f"its member 'sequence' cannot be {sequence!r}")
     manifest = Manifest(
-        sequence=checked_value("sequence", "int", record.get("sequence")),
+        sequence=sequence,
         info=build(CheckpointInfo, "info", record.get("info")),
         files=files,
         tensors=_build_each(TensorEntry, "tensors", record, parts=_checked_parts),
