@@ -20,7 +20,7 @@ from pitstop.events import Event, from_record
 from pitstop.link.beacon import Beacon
 from pitstop.link.messages import Welcome
 from pitstop.link.wire import pair
-from pitstop.replay.callee import Call, FunctionCallee
+from pitstop.replay.calls import FunctionCall
 from pitstop.replay.recorder import Recorder
 from pitstop.tensorflow.variables import VariableRegistry
 from tests.messages import body_of, welcome
@@ -64,12 +64,12 @@ class Attempt:
     def call(self, function: Any, *args: Any) -> Any:
         """Calls a `tf.function` as the hooks do."""
         run = functools.partial(function, *args)
-        return self.recorder.call(Call(FunctionCallee(function), run, args, {}))
+        return self.recorder.call(FunctionCall(function, run, args, {}))
 
     def elsewhere(self, function: Any, *args: Any) -> Any:
         """Calls it as the hooks do where the recorder does not listen."""
         run = functools.partial(function, *args)
-        return self.recorder.elsewhere(Call(FunctionCallee(function), run, args, {}))
+        return self.recorder.elsewhere(FunctionCall(function, run, args, {}))
 
     def train(self, inputs: Sequence[float]) -> list[float]:
         """A step for each input; their losses."""

@@ -12,7 +12,6 @@ import tensorflow as tf
 from pitstop.engine.leaving import Refused, TrainingStopped
 from pitstop.events import LevelKnown, Notice, Restored, TrainerStopped
 from pitstop.link.beacon import Phase, Stop
-from pitstop.replay.callee import ClosureCallee, CoordinatorCallee
 from pitstop.replay.closures import ASYNCHRONOUS, ClosureCall, Closures, CoordinatorCall
 from tests.replay.attempt import Attempt
 from tests.replay.conftest import MakeAttempt
@@ -57,13 +56,12 @@ class Coordinator:
             self.waiting.append(remote)
             return remote
 
-        callee = ClosureCallee(self.attempt.train_step)
-        call = ClosureCall(callee, run, (tf.constant(x),), {}, self.closures)
+        function = self.attempt.train_step
+        call = ClosureCall(function, run, (tf.constant(x),), {}, self.closures)
         return self.attempt.recorder.call(call)
 
     def join(self) -> None:
-        callee = CoordinatorCallee(self, "join")
-        call = CoordinatorCall(callee, self._join, (), {}, self.closures)
+        call = CoordinatorCall(self, self._join, (), {}, "join", self.closures)
         self.attempt.recorder.call(call)
 
     def _join(self) -> None:

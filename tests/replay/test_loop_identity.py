@@ -49,10 +49,9 @@ _IN_A_WHILE = replace(_PLACE, counters=(), complete=False, values="1a")
         (_loop(_UNSEEDED), _loop(replace(_UNSEEDED, counters=("trial=1",))), "another"),
         (_loop(_IN_A_WHILE), _loop(_IN_A_WHILE), ""),
         (_loop(_IN_A_WHILE), _loop(replace(_IN_A_WHILE, values="2b")), "another"),
-        (None, _loop(), "doubt"),
     ],
 )
-def test_one_loop(before: LoopIdentity | None, now: LoopIdentity, verdict: str) -> None:
+def test_one_loop(before: LoopIdentity, now: LoopIdentity, verdict: str) -> None:
     said = [name for name, text in vars(match(before, now)).items() if text]
     assert said[:1] == ([verdict] if verdict else [])
 

@@ -9,9 +9,10 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.framework.func_graph import FuncGraph
 
-from pitstop.replay.callee import Call, FunctionCallee
+from pitstop.replay.calls import FunctionCall
 from pitstop.replay.traced import TracedFunctions
 from pitstop.tensorflow import drawn_inputs, private
+from pitstop.tensorflow.traced_ops import OpKind
 
 
 class Doubts:
@@ -29,18 +30,18 @@ class Doubts:
 
 def test_a_hidden_random_op_in_the_thread_of_a_replica_is_seen() -> None:
     traced = TracedFunctions()
-    private.on_hidden_random_op(traced.random_op)
+    private.on_traced_op({OpKind.RANDOM: traced.random_op})
     strategy = tf.distribute.MirroredStrategy(["CPU:0"])
 
     @tf.function
     def step() -> tf.Tensor:
         return strategy.run(lambda: tf.random.uniform(()))
 
-    callee = FunctionCallee(step)
-    with traced.running(callee):
-        step()
+    call = FunctionCall(step, step, (), {})
+    with traced.running(call):
+        call.run()
     doubts = Doubts()
-    traced.judge(doubts, Call(callee, step, (), {}))  # type: ignore[arg-type]
+    traced.judge(doubts, call)  # type: ignore[arg-type]
     [reason] = doubts.reasons
     assert "RandomUniform" in reason
 
@@ -79,16 +80,16 @@ def traced() -> Iterator[TracedFunctions]:
     with pytest.MonkeyPatch.context() as patch:
         for owner, name in replaced:
             patch.setattr(owner, name, getattr(owner, name))
-        private.on_input_op(found.input_op)
+        private.on_traced_op({OpKind.INPUT: found.input_op})
         drawn_inputs.on_draw(found.draws)
         yield found
 
 
-def call_of(traced: TracedFunctions, function: Callable[..., Any], *args: Any) -> Call:
+def call_of(traced: TracedFunctions, function: Callable[..., Any], *args: Any) -> FunctionCall:
     """A call of it as a `tf.function`, which has been made."""
     compiled = tf.function(function)
-    call = Call(FunctionCallee(compiled), lambda: compiled(*args), args, {})
-    with traced.running(call.callee):
+    call = FunctionCall(compiled, lambda: compiled(*args), args, {})
+    with traced.running(call):
         call.run()
     return call
 
@@ -125,8 +126,8 @@ def test_traces_that_draw_differently_are_not_counted(traced: TracedFunctions) -
         return next(batches) + next(batches) if many else next(batches)
 
     batches, compiled = numbers(), tf.function(draws)
-    call = Call(FunctionCallee(compiled), lambda: compiled(batches, False), (batches, False), {})
-    with traced.running(call.callee):
+    call = FunctionCall(compiled, lambda: compiled(batches, False), (batches, False), {})
+    with traced.running(call):
         call.run()
         assert traced.drawn_by(call) == 1
         compiled(batches, True)

@@ -12,6 +12,7 @@ from tensorflow.python.framework.func_graph import FuncGraph
 from tensorflow.python.ops import resource_variable_ops
 
 from pitstop.tensorflow import private, variable_use
+from pitstop.tensorflow.traced_ops import OpKind
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def test_every_way_to_read_a_variable_is_told(reads: list[str]) -> None:
 def test_input_that_a_function_draws_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FuncGraph, "_create_op_internal", FuncGraph._create_op_internal)
     heard: list[str] = []
-    private.on_input_op(heard.append)
+    private.on_traced_op({OpKind.INPUT: heard.append})
     dataset = tf.data.Dataset.range(3).map(lambda x: x + 1)
     next(iter(dataset))
     assert heard == []

@@ -12,6 +12,7 @@ from tensorflow.python.ops import resource_variable_ops
 
 from pitstop.errors import UnsupportedVersion
 from pitstop.tensorflow import private
+from pitstop.tensorflow.traced_ops import OpKind
 
 
 def test_the_installed_version_is_supported() -> None:
@@ -63,7 +64,7 @@ def test_random_ops_with_hidden_counters_are_noticed(monkeypatch: pytest.MonkeyP
     method = "_create_op_internal"
     monkeypatch.setattr(func_graph.FuncGraph, method, getattr(func_graph.FuncGraph, method))
     found: list[str] = []
-    private.on_hidden_random_op(found.append)
+    private.on_traced_op({OpKind.RANDOM: found.append})
     tf.random.normal([2])
     tf.function(lambda: tf.random.stateless_normal([2], seed=[1, 2]))()
     assert found == []

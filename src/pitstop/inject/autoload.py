@@ -181,8 +181,9 @@ class _Autoload:
     def open_session(self) -> Session | None:
         """The session of this process; None where another one trains, or its loop has its own."""
         from pitstop.engine import process_session
+        from pitstop.engine.refused import refuse_start
+        from pitstop.engine.weights_file import WeightsUnusable
         from pitstop.errors import PeerFault
-        from pitstop.replay.orders import refuse_orders
         from pitstop.tensorflow.devices import computed_with
 
         session = process_session.current()
@@ -194,7 +195,13 @@ class _Autoload:
         except PeerFault:
             # Another process of the run trains, or the run is over.
             return None
-        refuse_orders(session)
+        if session.start_from():
+            problem = (
+                "A loop that is only recorded is known after its first step: "
+                "too late for --from to give it weights."
+            )
+            remedy = "Load them in the script, or name its objects in pitstop.start."
+            refuse_start(session, WeightsUnusable(problem, remedy))
         return session
 
 

@@ -22,6 +22,7 @@ from pitstop.keras.fit_run import FitRun
 from pitstop.keras.training import Training
 from pitstop.tensorflow import private
 from pitstop.tensorflow.devices import computed_with
+from pitstop.tensorflow.traced_ops import OpKind
 from pitstop.tensorflow.variables import VariableRegistry
 
 Around = Callable[..., Any]
@@ -100,7 +101,7 @@ class Instrumentation:
         stop_training.watch(model_class, self.note_stop_training)
         if not self._notifies:
             self._notifies = True
-            private.on_hidden_random_op(self.note_random_op)
+            private.on_traced_op({OpKind.RANDOM: self.note_random_op})
 
     def _led_fit(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def fit(model: Any, *args: Any, **kwargs: Any) -> Any:

@@ -19,6 +19,7 @@ from pitstop.loop.run import Run
 from pitstop.loop.starting_from import begin_loop
 from pitstop.tensorflow import private
 from pitstop.tensorflow.devices import computed_with, level_of_process
+from pitstop.tensorflow.traced_ops import OpKind
 from pitstop.tensorflow.variables import REGISTRY
 
 
@@ -68,7 +69,7 @@ def start(
     settings = Settings(overhead, every_steps, every_seconds, stop_returns=returns)
     session = _open(CompanionRequest(run_dir, settings, max_seconds))
     state.among(level_of_process(session))
-    private.on_hidden_random_op(state.hidden_random_op)
+    private.on_traced_op({OpKind.RANDOM: state.hidden_random_op})
     run = Run(session, state, returns=returns or session.settings.stop_returns)
     if session.settings.export_to:
         _export(session, state, objects)

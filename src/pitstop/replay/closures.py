@@ -17,7 +17,7 @@ from pitstop.engine.exactness import Exactness
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.replay import values
 from pitstop.replay.backlog import Backlog
-from pitstop.replay.callee import Call
+from pitstop.replay.calls import Call, FunctionCall
 from pitstop.replay.record import RecordEntry, RecordKind
 from pitstop.replay.values import Form, NotRecordable
 
@@ -231,18 +231,27 @@ class AnsweredValue(tf.distribute.coordinator.RemoteValue):
 
 
 @dataclass(frozen=True)
-class ClosureCall(Call):
-    """A closure that the script schedules.
-
-    Attributes:
-        closures: of this process.
-    """
+class ClosureCall(FunctionCall):
+    """Of `schedule`: a `tf.function` that a coordinator has a worker run."""
 
     closures: Closures
+
+    @property
+    def name(self) -> str:
+        """That of the Python function, as it is scheduled."""
+        return f"schedule {super().name}"
+
+    @property
+    def feeds_itself(self) -> bool:
+        return True
 
     def advances_input(self) -> bool:
         """Workers begin their input anew."""
         return False
+
+    def variables(self) -> list[Any]:
+        """None whose value is certain: workers change them at the same time."""
+        return []
 
     def flatten(self, result: Any) -> tuple[Form, bytes]:
         """Its result comes later."""
@@ -256,13 +265,14 @@ class ClosureCall(Call):
 
 @dataclass(frozen=True)
 class CoordinatorCall(Call):
-    """The script waits for all closures (`join`), or asks whether they are done.
+    """Of `join`, which waits for all closures, or of `done`, which asks for them."""
 
-    Attributes:
-        closures: of this process.
-    """
-
+    method: str
     closures: Closures
+
+    @property
+    def name(self) -> str:
+        return self.method
 
     def flatten(self, result: Any) -> tuple[Form, bytes]:
         """Nothing, or the answer."""

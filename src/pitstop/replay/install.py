@@ -14,19 +14,12 @@ from pitstop.engine import earlier_files
 from pitstop.engine.changed_files import CHANGED
 from pitstop.engine.fence import observing
 from pitstop.engine.session import Session
-from pitstop.replay.callee import (
-    Call,
-    ClosureCallee,
-    CoordinatorCallee,
-    FunctionCallee,
-    MethodCallee,
-)
+from pitstop.replay.calls import Call, FunctionCall, MethodCall
 from pitstop.replay.closures import ClosureCall, Closures, CoordinatorCall
 from pitstop.replay.recorder import Recorder
 from pitstop.tensorflow import drawn_inputs, private, variable_use
+from pitstop.tensorflow.traced_ops import OpKind
 from pitstop.tensorflow.variables import VariableRegistry
-
-_Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 WATCHED_METHODS = (
     "train_on_batch",
@@ -46,11 +39,15 @@ def watch_functions(
     variable_use.around_read(recorder.reads, recorder.has_read)
     variable_use.after_write(observing(spoils=True)(recorder.wrote))
     variable_use.after_gradient(observing()(recorder.took_gradients))
-    private.replace_checkpoint_writes(_save(recorder), _other_write(recorder))
-    _watch_weights(earlier_files.READ.note, CHANGED.note)
-    private.on_hidden_random_op(recorder.traced.random_op)
-    private.on_hidden_state_op(recorder.traced.state_op)
-    private.on_input_op(recorder.traced.input_op)
+    private.around_checkpoint_writes(recorder.writes)
+    _watch_weights()
+    private.on_traced_op(
+        {
+            OpKind.RANDOM: recorder.traced.random_op,
+            OpKind.STATE: recorder.traced.state_op,
+            OpKind.INPUT: recorder.traced.input_op,
+        }
+    )
     drawn_inputs.on_draw(recorder.traced.draws)
     _watch_coordinators(recorder)
     os.register_at_fork(after_in_child=recorder.switch_off)
@@ -88,8 +85,8 @@ def _watch_coordinators(recorder: Recorder) -> None:
         if not private.is_function(fn):
             return schedule(self, fn, args, kwargs)  # which tells what is wrong
         run = functools.partial(closures.wait, admitted)
-        call = ClosureCall(ClosureCallee(fn), run, tuple(args or ()), dict(kwargs or {}), closures)
-        return recorder.call(call) if recorder.listens() else recorder.elsewhere(call)
+        call = ClosureCall(fn, run, tuple(args or ()), dict(kwargs or {}), closures)
+        return _led(recorder, call)
 
     owner.__init__, owner.schedule = __init__, scheduled
     for name in ("join", "done"):
@@ -102,46 +99,16 @@ def _waiting(
     @functools.wraps(original)
     def method(self: Any) -> Any:
         run = functools.partial(closures.wait, functools.partial(original, self))
-        callee = CoordinatorCallee(self, original.__name__)
-        call = CoordinatorCall(callee, run, (), {}, closures)
+        call = CoordinatorCall(self, run, (), {}, original.__name__, closures)
         return recorder.call(call) if recorder.listens() else run()
 
     return method
 
 
-def _save(recorder: Recorder) -> _Wrap:
-    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def save(self: Any, file_prefix: Any, checkpoint_number: Any = None, **kwargs: Any) -> Any:
-            run = functools.partial(original, self, file_prefix, checkpoint_number, **kwargs)
-            return recorder.writes(run, lambda: _path_of(file_prefix, checkpoint_number))
-
-        return save
-
-    return wrap
-
-
-def _path_of(file_prefix: Any, checkpoint_number: Any) -> Any:
-    number = f"-{int(checkpoint_number)}" if checkpoint_number else ""
-    return tf.constant(file_prefix) + number
-
-
-def _other_write(recorder: Recorder) -> _Wrap:
-    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def write(*args: Any, **kwargs: Any) -> None:
-            run = functools.partial(original, *args, **kwargs)
-            recorder.writes(run, lambda: None)
-
-        return write
-
-    return wrap
-
-
-def _watch_weights(*told: Callable[[str], None]) -> None:
+def _watch_weights() -> None:
     def note(path: str) -> None:
-        for tell in told:
-            tell(path)
+        earlier_files.READ.note(path)
+        CHANGED.note(path)
 
     private.on_checkpoint_read(note)
     original = h5py.File.__init__
@@ -155,14 +122,17 @@ def _watch_weights(*told: Callable[[str], None]) -> None:
     h5py.File.__init__ = __init__
 
 
+def _led(recorder: Recorder, call: Call) -> Any:
+    return recorder.call(call) if recorder.listens() else recorder.elsewhere(call)
+
+
 def _function_call(recorder: Recorder, original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
         run = functools.partial(original, self, *args, **kwargs)
         if private.runs_eagerly(self) or not tf.executing_eagerly():
             return run()
-        call = Call(FunctionCallee(self), run, args, kwargs)
-        return recorder.call(call) if recorder.listens() else recorder.elsewhere(call)
+        return _led(recorder, FunctionCall(self, run, args, kwargs))
 
     return __call__
 
@@ -171,8 +141,7 @@ def _method(recorder: Recorder, name: str, original: Callable[..., Any]) -> Call
     @functools.wraps(original)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         run = functools.partial(original, self, *args, **kwargs)
-        call = Call(MethodCallee(self, name), run, args, kwargs)
-        return recorder.call(call) if recorder.listens() else recorder.elsewhere(call)
+        return _led(recorder, MethodCall(self, run, args, kwargs, name))
 
     return method
 

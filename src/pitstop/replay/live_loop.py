@@ -7,6 +7,8 @@ import os
 import sys
 import time
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from pitstop import steps
 from pitstop.engine.exactness import Exactness
@@ -19,6 +21,7 @@ from pitstop.replay.closures import ASYNCHRONOUS, Closures, is_of_another_task
 from pitstop.replay.loop_cut import make_cut, read_now
 from pitstop.replay.loop_identity import LoopIdentity
 from pitstop.replay.record import LoopRecord, RecordEntry, RecordFull, RecordKind
+from pitstop.replay.values import NotRecordable
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.allocators import allocators
 from pitstop.tensorflow.devices import level_of_process
@@ -106,6 +109,20 @@ class LiveLoop:
             self._level = Exactness("not_exact", f"{reason}{advice}")
             if not raised:
                 self.report_level([])
+
+    @contextmanager
+    def recording(self, what: str) -> Iterator[None]:
+        """Nothing more is recorded when a value cannot be.
+
+        Only code of ours runs in here: whatever goes wrong, the user's training
+        must not end because of it.
+        """
+        try:
+            yield
+        except NotRecordable as refusal:
+            self.give_up(f"{what} {refusal}")
+        except Exception as error:  # noqa: BLE001
+            self.give_up(f"Pitstop failed to record it ({error!r}), please report this as a bug")
 
     def note(self, entry: RecordEntry) -> None:
         """Adds to the record, if there still is one."""

@@ -9,18 +9,15 @@ from typing import Any
 
 from pitstop.engine.identity import Identity
 from pitstop.engine.matching import is_changed
-from pitstop.engine.present_identity import identity_of_present_call
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.replay import first_step
 from pitstop.replay.first_step import FirstStep, Likeness
-from pitstop.tensorflow import randomness
 
 _OTHER_WEIGHTS = "its first step leaves other values behind"
 _OTHER_BITS = "the first step gives other bits than it did before"
 _UNSEEDED = "the script sets no seed, and its first step leaves other values behind than before"
 _OTHER_VALUES = "the values of variables in the script are others than before when its loop begins"
 _ARRAY = re.compile(r"=\w+\[[\d, ]*\] \w+$")
-_UNKNOWN = "an earlier version of Pitstop saved it, and did not note which loop it is"
 
 
 @dataclass(frozen=True)
@@ -50,11 +47,6 @@ class LoopIdentity:
     place: Identity
     first_step: FirstStep
 
-    @classmethod
-    def of_present_call(cls, first: FirstStep) -> LoopIdentity:
-        """Of a loop whose first step has run now."""
-        return cls(identity_of_present_call(randomness.script_seed()), first)
-
     def to_json(self, encoder: Encoder) -> dict[str, Any]:
         """For a saved state; arrays go to the encoder."""
         return {"place": self.place.to_json(), "first_step": encoder.encode(self.first_step)}
@@ -64,28 +56,22 @@ class LoopIdentity:
         return cls(Identity.from_json(saved["place"]), decode(saved["first_step"], arrays))
 
 
-def match(before: LoopIdentity | None, now: LoopIdentity) -> LoopMatch:
-    """Whether a loop is the saved one (None: not noted): the same place, script and values."""
-    if before is None:
-        return LoopMatch(doubt=_UNKNOWN)
+def match(before: LoopIdentity, now: LoopIdentity) -> LoopMatch:
+    """Whether a loop is the saved one: the same place, script and values."""
     likeness = first_step.compare(before.first_step, now.first_step)
     is_other = likeness is Likeness.OTHER
+    doubt = "" if likeness is Likeness.SAME else _OTHER_BITS
     if is_changed(now.place, before.place):
-        return LoopMatch(changed=_OTHER_WEIGHTS if is_other else "", doubt=_doubt(likeness))
+        return LoopMatch(changed=_OTHER_WEIGHTS if is_other else "", doubt=doubt)
     if moved := _elsewhere(before.place, now.place):
         return LoopMatch(another=moved)
     if is_other:
         return LoopMatch(another=_OTHER_WEIGHTS) if now.place.seed else LoopMatch(doubt=_UNSEEDED)
     if not now.place.complete and now.place.values != before.place.values:
         # A sweep in a `while`: its trials may begin alike.
-        return (
-            LoopMatch(another=_OTHER_VALUES) if now.place.seed else LoopMatch(doubt=_OTHER_VALUES)
-        )
-    return LoopMatch(doubt=_doubt(likeness))
-
-
-def _doubt(likeness: Likeness) -> str:
-    return "" if likeness is Likeness.SAME else _OTHER_BITS
+        seeded = bool(now.place.seed)
+        return LoopMatch(another=_OTHER_VALUES) if seeded else LoopMatch(doubt=_OTHER_VALUES)
+    return LoopMatch(doubt=doubt)
 
 
 def _elsewhere(before: Identity, now: Identity) -> str:

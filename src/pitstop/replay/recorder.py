@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
@@ -15,26 +14,36 @@ from pitstop.engine.earlier_files import ReadBack
 from pitstop.engine.fence import FENCE, observing
 from pitstop.engine.identity import Identity
 from pitstop.engine.leaving import Refused, ending_threads
+from pitstop.engine.present_identity import identity_of_present_call
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.session import Session
 from pitstop.engine.step_recorder import began_seconds
 from pitstop.errors import PeerFault
 from pitstop.link.beacon import Phase
-from pitstop.replay import first_step, reasons, signature, values
-from pitstop.replay.callee import Call, Callee, ClosureCallee
-from pitstop.replay.closures import Closures
-from pitstop.replay.first_step import FirstStep
-from pitstop.replay.guarded import guarded
+from pitstop.replay import first_step, signature, values
+from pitstop.replay.calls import Call
+from pitstop.replay.closures import ClosureCall, Closures
 from pitstop.replay.live_loop import LiveLoop
 from pitstop.replay.loop_identity import LoopIdentity
 from pitstop.replay.record import RecordEntry, RecordKind
 from pitstop.replay.repetition import OWN_RESUME, Repetition
 from pitstop.replay.traced import TracedFunctions
-from pitstop.replay.variable_labels import VariableLabels
 from pitstop.tensorflow import drawn_inputs, private, randomness
 from pitstop.tensorflow.variables import VariableRegistry
 
 _FIT = "fit"
+_EAGER_LOOP = (
+    "gradients are applied outside of any tf.function, so that no step can be told from the "
+    "next; put the step into a tf.function, or use pitstop.start and run.steps, two lines"
+)
+_TAPED = (
+    "{} is called while a gradient tape is open, which an answer from the record cannot lead "
+    "through; take the gradients inside of the tf.function"
+)
+_NO_SEED = (
+    "the script sets no seed, so that it draws other input when it is repeated; "
+    "call keras.utils.set_random_seed first"
+)
 
 
 class _Place(threading.local):
@@ -69,10 +78,7 @@ class Recorder:
         self._off = False
         self._loop: LiveLoop | None = None
         self._repetition: Repetition | None = None
-        self._signatures = signature.Signatures()
-        self._seen: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
         self._gradients_taken = False
-        self._labels = VariableLabels(registry)
         self._closures: Closures | None = None
 
     @property
@@ -119,30 +125,30 @@ class Recorder:
     @observing(spoils=True)
     def _observe(self, call: Call, result: Any, *, traced: bool, taped: bool) -> None:
         """A call was computed: the loop may begin with it, and is recorded."""
-        if self._loop is None and not (self.traced.trains(call.callee) and self._begin(call)):
+        if self._loop is None and not (self.traced.trains(call) and self._begin(call)):
             return
         if self._loop is not None and self._repetition is None:
             if taped:
-                self._loop.give_up(reasons.TAPED.format(call.callee.name))
+                self._loop.give_up(_TAPED.format(call.name))
             self._note_call(self._loop, call, result, traced=traced)
 
     def elsewhere(self, call: Call) -> Any:
         """Runs a call that is not the loop's own; one of another thread may spoil it."""
         result = call.run()
         if not self._off and threading.get_ident() != self._thread:
-            self._beside(call.callee)
+            self._beside(call)
         return result
 
     @observing(spoils=True)
-    def _beside(self, callee: Callee) -> None:
+    def _beside(self, call: Call) -> None:
         if self._loop is None or not self._loop.keeps:
             return
-        if self._closures is not None and not isinstance(callee, ClosureCallee):
+        if self._closures is not None and not isinstance(call, ClosureCall):
             return  # the coordinator sends a closure
-        if self.traced.trains(callee):
-            self._loop.give_up(f"{callee.name} trains at the same time in another thread")
-        elif callee.variables():
-            self._loop.doubt(f"{callee.name} is called in another thread, and not recorded")
+        if self.traced.trains(call):
+            self._loop.give_up(f"{call.name} trains at the same time in another thread")
+        elif call.variables():
+            self._loop.doubt(f"{call.name} is called in another thread, and not recorded")
 
     def aside(self, run: Callable[[], Any]) -> Any:
         """Runs what is watched otherwise: a `fit`, before which a loop ends."""
@@ -155,7 +161,7 @@ class Recorder:
         if self._loop is None or not self.listens() or not private.is_eager_variable(variable):
             return
         with self._within():
-            name = self._labels.of(variable)
+            name = self._registry.label(variable)
             if self._repetition is not None:
                 self._repetition.recall(variable, name)
                 self._answered(self._repetition)
@@ -168,7 +174,7 @@ class Recorder:
             return
         if self._loop.keeps and self.listens() and private.is_eager_variable(variable):
             with self._within():
-                self._note_read(self._loop, self._labels.of(variable), value)
+                self._note_read(self._loop, self._registry.label(variable), value)
 
     def fetched(self, remote: Any, value: Any) -> None:
         """The script looks at what a closure returned."""
@@ -196,7 +202,7 @@ class Recorder:
             return
         with self._within():
             if self._loop is not None:
-                self._loop.give_up(reasons.EAGER_LOOP)
+                self._loop.give_up(_EAGER_LOOP)
             self._eager_step()
 
     def took_gradients(self) -> None:
@@ -222,7 +228,7 @@ class Recorder:
             if session is None:
                 return
             self._loop = self._new_loop(session, LoopIdentity(Identity(), {}))
-            self._loop.give_up(reasons.EAGER_LOOP)
+            self._loop.give_up(_EAGER_LOOP)
             self._loop.start()
         self._loop.obey_stop()
         self._loop.step_done(None, memoryview(b""))
@@ -246,59 +252,54 @@ class Recorder:
 
     def _run(self, call: Call) -> tuple[Any, bool]:
         """What the call returns, and whether something was traced in it."""
-        callee = call.callee
-        before = self._so_far(callee)
+        before = self._so_far(call)
         try:
-            with self.traced.running(callee):
+            with self.traced.running(call):
                 result = call.run()
         except Exception as error:
             if self._loop is not None:
-                self._loop.give_up(f"{callee.name} raised {type(error).__name__}", raised=True)
+                self._loop.give_up(f"{call.name} raised {type(error).__name__}", raised=True)
             raise
-        return result, before != self._so_far(callee)
+        return result, before != self._so_far(call)
 
-    def _so_far(self, callee: Callee) -> tuple[int, int]:
+    def _so_far(self, call: Call) -> tuple[int, int]:
         """Traces and variables that there are: other numbers tell of a trace."""
         try:
-            self._seen.setdefault(callee.owner, set()).add(callee.name)
-            return callee.traces(), self._registry.created
+            self.traced.called(call).add(call.name)
+            return call.traces(), self._registry.created
         except Exception as error:  # noqa: BLE001 - ours: the call itself is not in here
             FENCE.note("the look at a call", error, spoils=True)
             return 0, 0
 
     def _note_call(self, loop: LiveLoop, call: Call, result: Any, *, traced: bool) -> None:
-        callee, data = call.callee, memoryview(b"")
+        data = memoryview(b"")
         if loop.keeps:
             data = self._note_result(loop, call, result, traced=traced)
         self.traced.judge(loop, call)
-        if self.traced.trains(callee):
+        if self.traced.trains(call):
             loop.step_done(values.first_number(result), data)
         loop.boundary()
 
     def _note_result(self, loop: LiveLoop, call: Call, result: Any, *, traced: bool) -> memoryview:
-        name = call.callee.name
-        with guarded(loop, f"{name} returns"):
+        name = call.name
+        with loop.recording(f"{name} returns"):
             form, data = call.flatten(result)
-            name, given = self._describe(call, loop)
+            name, given = signature.of_call(call, loop.calls)
             view = memoryview(data)
             loop.note(RecordEntry(RecordKind.CALL, name, form, view, traced, given))
             return view
         return memoryview(b"")
 
     def _note_read(self, loop: LiveLoop, name: str, value: Any) -> None:
-        with guarded(loop, f"variable {name} holds"):
+        with loop.recording(f"variable {name} holds"):
             form, data = values.flatten(value)
             loop.note(RecordEntry(RecordKind.READ, name, form, memoryview(data)))
-
-    def _describe(self, call: Call, loop: LiveLoop) -> tuple[str, int]:
-        name = self._signatures.describe(call.callee.name, call.args, call.kwargs)
-        return name, signature.checksum(call.args, call.kwargs, loop.calls)
 
     # -- the answers -----------------------------------------------------------------
 
     def _answer(self, repetition: Repetition, call: Call) -> Any:
         entry = self._next_call(repetition, call)
-        unseen = call.callee.name not in self._seen.get(call.callee.owner, ())
+        unseen = call.name not in self.traced.called(call)
         if entry.traced or unseen or call.advances_input():
             # For the variables, graphs and draws of it; the result is known.
             self._run(call)
@@ -307,7 +308,7 @@ class Recorder:
         return self._reply(repetition, call, entry)
 
     def _next_call(self, repetition: Repetition, call: Call) -> RecordEntry:
-        name, given = self._describe(call, repetition.loop)
+        name, given = signature.of_call(call, repetition.loop.calls)
         return repetition.next(RecordKind.CALL, name, given)
 
     def _reply(self, repetition: Repetition, call: Call, entry: RecordEntry) -> Any:
@@ -327,7 +328,10 @@ class Recorder:
         session = self._take_session()
         if session is None:
             return False
-        identity = LoopIdentity.of_present_call(self._first_step(call.callee))
+        identity = LoopIdentity(
+            identity_of_present_call(randomness.script_seed()),
+            first_step.look(self._registry.in_order(call.variables())),
+        )
         loop = self._loop = self._new_loop(session, identity)
         read = earlier_files.READ.read_back(session.attempt_dir, began_seconds(session.attempt_dir))
         alone = OWN_RESUME.format(read.weights) if read.weights else ""
@@ -339,16 +343,10 @@ class Recorder:
         if alone:
             loop.give_up(alone)
         if private.eager_seed()[0] is None and self._closures is None:
-            loop.doubt(reasons.NO_SEED)
+            loop.doubt(_NO_SEED)
             randomness.seed_if_unseeded()
         loop.start()
         return True
-
-    def _first_step(self, callee: Callee) -> FirstStep:
-        # A graph holds its variables in the order of their addresses.
-        numbers = self._registry.indices()
-        variables = (each for each in callee.variables() if id(each) in numbers)
-        return first_step.look(sorted(variables, key=lambda each: numbers[id(each)]))
 
     def _take_session(self) -> Session | None:
         """The session for a loop that this thread begins; None when there is none to have."""

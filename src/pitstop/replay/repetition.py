@@ -91,8 +91,8 @@ class Repetition:
         Raises:
             Refused: the user has changed what the loop computes.
         """
-        described = self._saved.state["replay"].get("identity")
-        before = LoopIdentity.from_json(described, self._saved.tensors) if described else None
+        described = self._saved.state["replay"]["identity"]
+        before = LoopIdentity.from_json(described, self._saved.tensors)
         found = loop_identity.match(before, self.loop.identity)
         if found.another:
             return OWN_RESUME.format(read.other) if read.other else _ANOTHER.format(found.another)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pitstop.replay.calls import Call
 from pitstop.tensorflow import drawn_inputs, private
 
 _WHOLE_CALLS = 16
@@ -15,23 +16,24 @@ _WHOLE_BYTES = 64 << 20
 _SAMPLE_VALUES = 1024
 
 _PLAIN = bool | int | float | str | bytes
-_Key = tuple[Any, ...]
+_known_words: dict[tuple[Any, ...], str] = {}
+"""For every signature seen, so that each is put together once."""
 
 
-class Signatures:
-    """The words for every signature seen, so that each is put together once."""
+def of_call(call: Call, number: int) -> tuple[str, int]:
+    """A call in words, and the checksum of its arguments, as of this number in its loop."""
+    words = in_words(call.name, call.args, call.kwargs)
+    return words, checksum(call.args, call.kwargs, number)
 
-    def __init__(self) -> None:
-        self._words: dict[_Key, str] = {}
 
-    def describe(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-        """A call in words: "train_step(float32[32, 8], int64[32])"."""
-        key = (name, *map(_key, args), *((word, _key(kwargs[word])) for word in kwargs))
-        words = self._words.get(key)
-        if words is None:
-            parts = [*map(_words, args), *(f"{word}={_words(kwargs[word])}" for word in kwargs)]
-            words = self._words[key] = f"{name}({', '.join(parts)})"
-        return words
+def in_words(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """A call in words: "train_step(float32[32, 8], int64[32])"."""
+    key = (name, *map(_key, args), *((word, _key(kwargs[word])) for word in kwargs))
+    words = _known_words.get(key)
+    if words is None:
+        parts = [*map(_words, args), *(f"{word}={_words(kwargs[word])}" for word in kwargs)]
+        words = _known_words[key] = f"{name}({', '.join(parts)})"
+    return words
 
 
 def checksum(args: Sequence[Any], kwargs: Mapping[str, Any], number: int) -> int:

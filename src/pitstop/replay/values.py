@@ -13,8 +13,9 @@ tuples of JSON values:
 
 from __future__ import annotations
 
+import io
 import struct
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -92,60 +93,36 @@ def _name_of(dtype: np.dtype[Any]) -> str:
 
 def build(form: Form, data: memoryview) -> Any:
     """The value that `flatten` was given."""
-    return _Builder(data).build(form)
+    return _build(form, io.BytesIO(data))
 
 
-class _Builder:
-    """Takes the bytes of one leaf after the other."""
-
-    def __init__(self, data: memoryview) -> None:
-        self._rest = data
-
-    def build(self, form: Form) -> Any:
-        make = _MAKERS.get(form[0])
-        if make is not None:
-            return make(self, form)
-        packing = _BY_NAME[form[0]]
-        return packing.unpack(self._take(packing.size))[0]
-
-    def _take(self, count: int) -> memoryview:
-        taken, self._rest = self._rest[:count], self._rest[count:]
-        return taken
-
-    def _array(self, form: Form) -> np.ndarray[Any, Any]:
-        dtype, shape = np.dtype(tf.as_dtype(form[1]).as_numpy_dtype), tuple(form[2])
-        data = self._take(int(np.prod(shape)) * dtype.itemsize)
-        # Without `copy` it would be read-only, and gone with the record.
-        return np.ndarray(shape, dtype, data).copy()
-
-    def _tensor(self, form: Form) -> Any:
-        return tf.constant(self._array(form), tf.as_dtype(form[1]))
-
-    def _scalar(self, form: Form) -> Any:
-        return self._array(form)[()]
-
-    def _none(self, form: Form) -> None:
-        return None
-
-    def _list(self, form: Form) -> list[Any]:
-        return [self.build(item) for item in form[1:]]
-
-    def _tuple(self, form: Form) -> tuple[Any, ...]:
-        return tuple(self._list(form))
-
-    def _dict(self, form: Form) -> dict[str, Any]:
-        return {key: self.build(item) for key, item in form[1:]}
+def _build(form: Form, data: io.BytesIO) -> Any:
+    kind, *rest = form
+    match kind:
+        case "none":
+            return None
+        case "list":
+            return [_build(item, data) for item in rest]
+        case "tuple":
+            return tuple(_build(item, data) for item in rest)
+        case "dict":
+            return {key: _build(item, data) for key, item in rest}
+        case "tensor":
+            return tf.constant(_array(data, *rest), tf.as_dtype(rest[0]))
+        case "array":
+            return _array(data, *rest)
+        case "scalar":
+            return _array(data, *rest)[()]
+        case _:
+            packing = _BY_NAME[kind]
+            return packing.unpack(data.read(packing.size))[0]
 
 
-_MAKERS: dict[str, Callable[[_Builder, Form], Any]] = {
-    "tensor": _Builder._tensor,
-    "array": _Builder._array,
-    "scalar": _Builder._scalar,
-    "none": _Builder._none,
-    "list": _Builder._list,
-    "tuple": _Builder._tuple,
-    "dict": _Builder._dict,
-}
+def _array(data: io.BytesIO, dtype_name: str, shape: Sequence[int]) -> np.ndarray[Any, Any]:
+    dtype = np.dtype(tf.as_dtype(dtype_name).as_numpy_dtype)
+    read = data.read(int(np.prod(shape)) * dtype.itemsize)
+    # Without `copy` it would be read-only.
+    return np.ndarray(tuple(shape), dtype, read).copy()
 
 
 def as_form(value: Any) -> Form:

@@ -6,6 +6,7 @@ turns the instrumentation off with a clear word instead of half working.
 
 from __future__ import annotations
 
+import functools
 import os
 import random
 from collections.abc import Callable, Iterable, Mapping
@@ -33,7 +34,9 @@ from tensorflow.python.training import py_checkpoint_reader
 from pitstop.engine.fence import observing
 from pitstop.errors import UnsupportedVersion
 from pitstop.tensorflow import drawn_inputs, frameworks, random_ops, traced_ops
+from pitstop.tensorflow.traced_ops import OpKind
 
+_Run = Callable[[], Any]
 _CHECKPOINT_FILES = ("update_checkpoint_state_internal", "_delete_file_if_exists")
 
 _NEEDED: tuple[tuple[Any, str], ...] = (
@@ -99,7 +102,7 @@ def on_variable_created(notify: Callable[[Any], None]) -> None:
 
 
 def on_checkpoint_read(notify: Callable[[str], None]) -> None:
-    """Calls `notify` with the path of each file of weights that TensorFlow or HDF5 opens."""
+    """Calls `notify` with the path of each file of weights that TensorFlow opens."""
     original = py_checkpoint_reader.NewCheckpointReader
 
     def read(filepattern: Any) -> Any:
@@ -109,48 +112,49 @@ def on_checkpoint_read(notify: Callable[[str], None]) -> None:
     py_checkpoint_reader.NewCheckpointReader = read
 
 
-def replace_checkpoint_writes(
-    save: Callable[[Callable[..., Any]], Callable[..., Any]],
-    other: Callable[[Callable[..., Any]], Callable[..., Any]],
-) -> None:
-    """Puts wrappers around what writes the files of a `tf.train.Checkpoint`.
+def around_checkpoint_writes(write: Callable[[_Run, _Run], Any]) -> None:
+    """Leads what writes the files of a `tf.train.Checkpoint` through `write`.
 
-    Args:
-        save: wraps what writes a checkpoint and returns its path.
-        other: wraps what writes the list of them, and what removes old ones.
+    It is given what writes, and what returns the same and writes nothing: the path of a
+    checkpoint, or nothing for the list of them and the removal of old ones.
     """
     owner = checkpoint.TrackableSaver
-    owner.save = save(owner.save)
+    original = owner.save
+
+    @functools.wraps(original)
+    def save(self: Any, file_prefix: Any, checkpoint_number: Any = None, **kwargs: Any) -> Any:
+        number = f"-{int(checkpoint_number)}" if checkpoint_number else ""
+        run = functools.partial(original, self, file_prefix, checkpoint_number, **kwargs)
+        return write(run, lambda: tf.constant(file_prefix) + number)
+
+    owner.save = save
     for name in _CHECKPOINT_FILES:
-        setattr(checkpoint_management, name, other(getattr(checkpoint_management, name)))
+        setattr(checkpoint_management, name, _written(getattr(checkpoint_management, name), write))
 
 
-def on_hidden_random_op(notify: Callable[[str], None]) -> None:
-    """Calls `notify` with the type of every op with a hidden stream that is traced."""
-    _on_traced_op(random_ops.draws_hidden, notify)
+def _written(
+    original: Callable[..., None], write: Callable[[_Run, _Run], Any]
+) -> Callable[..., None]:
+    @functools.wraps(original)
+    def written(*args: Any, **kwargs: Any) -> None:
+        write(functools.partial(original, *args, **kwargs), lambda: None)
+
+    return written
 
 
-def on_hidden_state_op(notify: Callable[[str], None]) -> None:
-    """Calls `notify` with the type of every op that is traced and changes other state."""
-    _on_traced_op(lambda op_type, _: op_type in traced_ops.HIDDEN_STATE_OPS, notify)
+def on_traced_op(notify: Mapping[OpKind, Callable[[str], None]]) -> None:
+    """Calls what is named for its kind with the type of each op of these kinds that is traced.
 
-
-def on_input_op(notify: Callable[[str], None]) -> None:
-    """Calls `notify` with the type of every input op that is traced, see `drawn_inputs.on_draw`."""
-    _on_traced_op(
-        lambda op_type, _: op_type in traced_ops.INPUT_OPS and not drawn_inputs.is_drawing(), notify
-    )
-
-
-def _on_traced_op(
-    is_meant: Callable[[str, Mapping[str, Any]], bool], notify: Callable[[str], None]
-) -> None:
+    Ops of a draw that `drawn_inputs.on_draw` has told of are left out.
+    """
     original = func_graph.FuncGraph._create_op_internal
 
     @observing(spoils=True)
     def look(op_type: str, attributes: Mapping[str, Any] | None) -> None:
-        if is_meant(op_type, attributes or {}):
-            notify(op_type)
+        kind = traced_ops.kind_of(op_type, attributes or {})
+        told = notify.get(kind) if kind is not None else None
+        if told is not None and not (kind is OpKind.INPUT and drawn_inputs.is_drawing()):
+            told(op_type)
 
     def _create_op_internal(self: Any, op_type: str, *args: Any, **kwargs: Any) -> Any:
         # The sixth argument, after inputs, dtypes, input_types and name.

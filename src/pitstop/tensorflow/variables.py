@@ -79,6 +79,8 @@ class VariableRegistry:
         self._created: list[_Created] = []
         self._awaited: Awaited | None = None
         self._installed = self.only_owned = False
+        self._labelled = -1
+        self._numbers: dict[int, int] = {}
 
     def install(self) -> None:
         """Learns of every variable created from now on."""
@@ -94,6 +96,20 @@ class VariableRegistry:
     def indices(self) -> dict[int, int]:
         """The number of each living variable, by its identity."""
         return {id(variable): index for index, _, variable in self._living()}
+
+    def in_order(self, variables: Iterable[Any]) -> list[Any]:
+        """Those of them that it knows, as they were created."""
+        numbers = self.indices()
+        known = (each for each in variables if id(each) in numbers)
+        return sorted(known, key=lambda each: numbers[id(each)])
+
+    def label(self, variable: Any) -> str:
+        """Number (-1 where it is not known), name and type: names alone are not unique."""
+        # New variables may get the identity of old ones.
+        if self._labelled != self.created:
+            self._labelled, self._numbers = self.created, self.indices()
+        number = self._numbers.get(id(variable), -1)
+        return f"{number}: {variable.name} {variable.dtype.name}{variable.shape}"
 
     def adopt(self, variables: Iterable[Any]) -> None:
         """Learns of variables that were there before; their order must not change."""

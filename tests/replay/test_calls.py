@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pitstop.replay.callee import Call, FunctionCallee, MethodCallee
+from pitstop.replay.calls import FunctionCall, MethodCall
 
 
 def test_a_function_trains_if_it_writes_what_is_trainable() -> None:
@@ -28,11 +28,11 @@ def test_a_function_trains_if_it_writes_what_is_trainable() -> None:
         return update(x) + 1.0
 
     for function, trains in ((update, True), (measure, False), (around, True)):
-        callee = FunctionCallee(function)
-        assert callee.traces() == 0
+        call = FunctionCall(function, lambda: None, (), {})
+        assert call.traces() == 0
         function(tf.constant(1.0))
-        assert (callee.traces(), callee.trains()) == (1, trains)
-    assert FunctionCallee(update).name == "update"
+        assert (call.traces(), call.trains()) == (1, trains)
+    assert FunctionCall(update, lambda: None, (), {}).name == "update"
 
 
 @pytest.mark.parametrize(
@@ -40,8 +40,8 @@ def test_a_function_trains_if_it_writes_what_is_trainable() -> None:
     [("train_on_batch", True, False), ("test_on_batch", False, False), ("evaluate", False, True)],
 )
 def test_methods(name: str, trains: bool, feeds_itself: bool) -> None:
-    callee = MethodCallee(keras.Sequential(), name)
-    assert (callee.trains(), callee.feeds_itself) == (trains, feeds_itself)
+    call = MethodCall(keras.Sequential(), lambda: None, (), {}, name)
+    assert (call.trains(), call.feeds_itself) == (trains, feeds_itself)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_methods(name: str, trains: bool, feeds_itself: bool) -> None:
     ],
 )
 def test_an_input_that_is_drawn_from(given: Any, advances: bool) -> None:
-    callee = MethodCallee(keras.Sequential(), "evaluate")
-    assert Call(callee, lambda: None, (given,), {"verbose": 0}).advances_input() is advances
-    batch = MethodCallee(callee.owner, "test_on_batch")
-    assert Call(batch, lambda: None, (given,), {}).advances_input() is False
+    model, given_so = keras.Sequential(), (given,)
+    whole = MethodCall(model, lambda: None, given_so, {"verbose": 0}, "evaluate")
+    assert whole.advances_input() is advances
+    assert MethodCall(model, lambda: None, given_so, {}, "test_on_batch").advances_input() is False
