@@ -16,14 +16,15 @@ import tensorflow as tf
 from pitstop.engine.leaving import TrainingStopped
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
-from pitstop.engine.state_capture import Position, StateCapture
+from pitstop.engine.state_capture import Position
 from pitstop.errors import PeerClosed, ResumeRefused
-from pitstop.events import FitEnded, FitStarted, LevelKnown, NonFiniteLoss, from_record
+from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown, NonFiniteLoss, from_record
 from pitstop.link.beacon import Beacon, Stop
 from pitstop.link.settings import Settings
 from pitstop.link.wire import Connection, pair
 from pitstop.loop.loop_state import LoopState
 from pitstop.loop.run import Run
+from pitstop.tensorflow.script_loop import ScriptLoop
 from pitstop.tensorflow.variables import VariableRegistry
 from tests.messages import body_of, welcome
 
@@ -37,8 +38,15 @@ class Trainer:
         welcomed = welcome(folder, Settings(every_steps=1))
         self.session = Session(connection, self.beacon, welcomed)
         self.connection: Connection = connection
-        self.state = LoopState(objects, VariableRegistry(), {})
+        self.state = LoopState(objects, VariableRegistry())
         self.run = Run(self.session, self.state, returns=returns)
+
+    def save(self, position: Position) -> SavedState:
+        loop = ScriptLoop(self.session, LOOPS[0], position.fit, position.step)
+        loop.done = position.step_in_epoch
+        cut = self.state.cut(loop, {"loss": 0.5}, position.milestone)
+        tensors = {each.spec.name: memoryview(bytes(each.read())) for each in cut.tensors}
+        return SavedState(cut.state, tensors)
 
     def close(self) -> None:
         self.connection.close()
@@ -64,11 +72,6 @@ def trainers() -> Iterator[list[Trainer]]:
     yield made
     for each in made:
         each.close()
-
-
-def as_saved(cut: StateCapture) -> SavedState:
-    tensors = {each.spec.name: memoryview(bytes(each.read())) for each in cut.tensors}
-    return SavedState(cut.state, tensors)
 
 
 def start(trainers: list[Trainer], folder: Path, **options: Any) -> Trainer:
@@ -142,7 +145,7 @@ def test_a_second_interrupt_is_what_it_always_was(tmp_path: Path, trainers: list
 def test_going_on(
     tmp_path: Path, trainers: list[Trainer], position: Position, left: list[list[int]]
 ) -> None:
-    saved = as_saved(start(trainers, tmp_path, rows=[1.0]).state.cut(position, {"loss": 0.5}))
+    saved = start(trainers, tmp_path, rows=[1.0]).save(position)
     rows: list[float] = []
     run = start(trainers, tmp_path, rows=rows).run
     run.restore(saved)
@@ -153,7 +156,7 @@ def test_going_on(
 def test_variables_and_streams_come_back(tmp_path: Path, trainers: list[Trainer]) -> None:
     before, after = tf.Variable([1.0, 2.0]), tf.Variable([0.0, 0.0])
     np.random.seed(4)
-    saved = as_saved(start(trainers, tmp_path, weights=before).state.cut(Position(1, 0, 0, 1), {}))
+    saved = start(trainers, tmp_path, weights=before).save(Position(1, 0, 0, 1))
     expected = np.random.random()
     start(trainers, tmp_path, weights=after).run.restore(saved)
     assert after.numpy().tolist() == [1.0, 2.0]
@@ -161,7 +164,7 @@ def test_variables_and_streams_come_back(tmp_path: Path, trainers: list[Trainer]
 
 
 def test_other_objects_are_refused(tmp_path: Path, trainers: list[Trainer]) -> None:
-    saved = as_saved(start(trainers, tmp_path, rows=[]).state.cut(Position(1, 0, 0, 1), {}))
+    saved = start(trainers, tmp_path, rows=[]).save(Position(1, 0, 0, 1))
     with pytest.raises(ResumeRefused, match=r"rows.*table"):
         start(trainers, tmp_path, table={}).run.restore(saved)
 

@@ -43,6 +43,11 @@ class HeldTensor:
         view = memoryview(array.reshape(-1)).cast("B") if array.size else memoryview(b"")
         return cls(TensorSpec(name, "U8", (view.nbytes,)), lambda: view)
 
+    def read_now(self) -> HeldTensor:
+        """The same, which has been read."""
+        data = self.read()
+        return HeldTensor(self.spec, lambda: data)
+
 
 @dataclass(frozen=True)
 class StateCapture:

@@ -8,12 +8,13 @@ from typing import Any
 from pitstop.engine.exactness import EXACT, Exactness
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
-from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
+from pitstop.engine.state_capture import StateCapture
 from pitstop.engine.witness import place_on_stack
 from pitstop.errors import ResumeRefused
 from pitstop.loop.built_models import BuiltModels
 from pitstop.loop.tracked import Tracked, track, variables_of
 from pitstop.tensorflow import randomness
+from pitstop.tensorflow.script_loop import ScriptLoop
 from pitstop.tensorflow.variables import VariableRegistry
 
 
@@ -21,57 +22,39 @@ class LoopState:
     """The variables of the process, its random streams, and the objects that were named.
 
     Attributes:
-        level: "exact" or "not_exact", known after the first cut.
-        reason: why it is not exact, else empty.
-        unverified: variables that cannot be saved.
+        level: of a resume, known after the first cut.
     """
 
-    def __init__(
-        self, objects: Mapping[str, Any], registry: VariableRegistry, versions: dict[str, str]
-    ) -> None:
+    def __init__(self, objects: Mapping[str, Any], registry: VariableRegistry) -> None:
         """Looks at the objects.
 
         Raises:
             CannotTrack: one of them can be neither read nor set in place.
         """
-        self.level, self.reason = EXACT.level, EXACT.reason
-        self.unverified: list[str] = []
+        self.level = EXACT
         self._objects: dict[str, Tracked] = {
             name: track(name, value) for name, value in objects.items()
         }
         self._named = dict(objects)
         self._registry = registry
-        self._versions = versions
         self._paths: dict[int, str] = {}
         self._models = BuiltModels(objects, registry.naming)
         registry.adopt(variable for _, variable in self._variables())
 
-    def among(self, members: Exactness | None) -> None:
-        """It is a member of several that train together, which are not more exact than this."""
-        if members is not None:
-            self._doubt(members.reason)
-
-    def cut(self, position: Position, metrics: Mapping[str, float]) -> StateCapture:
+    def cut(self, loop: ScriptLoop, metrics: Mapping[str, float], milestone: str) -> StateCapture:
         encoder = Encoder("python/")
         held = self._registry.hold(self._path_of)
-        self.unverified = held.refused
         captured = {name: each.capture(encoder) for name, each in self._objects.items()}
-        self._judge()
-        state = {
-            "position": dict(vars(position)),
-            "level": {"level": self.level, "reason": self.reason, "unverified": self.unverified},
-            "versions": self._versions,
-            **held.state,
-            "random": encoder.encode(randomness.capture()),
+        self.doubt("; ".join(each.doubt for each in self._objects.values() if each.doubt))
+        own = {
             "loop": {
                 "objects": {name: described for name, (described, _) in captured.items()},
                 "built": encoder.encode(self._models.forms()),
                 "metrics": encoder.encode(dict(metrics)),
             },
         }
-        beside = [tensor for _, held in captured.values() for tensor in held]
-        arrays = [HeldTensor.of_array(name, array) for name, array in encoder.arrays.items()]
-        return StateCapture(position, (*held.tensors, *beside, *arrays), state)
+        beside = [tensor for _, tensors in captured.values() for tensor in tensors]
+        return loop.capture(milestone, self.level, held, encoder, own, beside)
 
     def restore(self, saved: SavedState) -> None:
         """Brings everything to a saved cut.
@@ -92,11 +75,12 @@ class LoopState:
         Raises:
             ResumeRefused: it created other variables than before.
         """
-        self._doubt(self._registry.settle(saved, self._path_of))
+        self.doubt(self._registry.settle(saved, self._path_of))
 
-    def _doubt(self, reason: str) -> None:
-        if reason and not self.reason:
-            self.level, self.reason = "not_exact", reason
+    def doubt(self, reason: str) -> None:
+        """A resume is not exact, where there is a reason; the first one is told."""
+        if reason and self.level is EXACT:
+            self.level = Exactness("not_exact", reason)
 
     def check(self, saved: SavedState) -> None:
         """Makes sure that a saved cut is of these objects.
@@ -127,14 +111,11 @@ class LoopState:
 
     def hidden_random_op(self, op_type: str) -> None:
         """A random op with a hidden counter was traced, by the code on the stack."""
-        self._doubt(
+        self.doubt(
             f"a traced function draws from a hidden random stream ({op_type} at "
             f"{place_on_stack()}); use tf.random.Generator, "
             "keras.random with a SeedGenerator, or a Keras layer"
         )
-
-    def _judge(self) -> None:
-        self._doubt("; ".join(each.doubt for each in self._objects.values() if each.doubt))
 
     def _variables(self) -> list[tuple[str, Any]]:
         return [pair for name, value in self._named.items() for pair in variables_of(name, value)]

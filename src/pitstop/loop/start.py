@@ -64,11 +64,13 @@ def start(
         )
     private.check()
     REGISTRY.install()
-    state = LoopState(objects, REGISTRY, computed_with())
+    state = LoopState(objects, REGISTRY)
     returns = on_stop == "return"
     settings = Settings(overhead, every_steps, every_seconds, stop_returns=returns)
     session = _open(CompanionRequest(run_dir, settings, max_seconds))
-    state.among(level_of_process(session))
+    # A member of several that train together is not more exact than they are.
+    level = level_of_process(session)
+    state.doubt(level.reason if level is not None else "")
     private.on_traced_op({OpKind.RANDOM: state.hidden_random_op})
     run = Run(session, state, returns=returns or session.settings.stop_returns)
     if session.settings.export_to:

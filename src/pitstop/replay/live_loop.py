@@ -6,85 +6,67 @@ import atexit
 import os
 import sys
 import time
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
-from pitstop import steps
 from pitstop.engine.exactness import Exactness
+from pitstop.engine.python_state import Encoder
 from pitstop.engine.session import Session
-from pitstop.engine.state_capture import Position, StateCapture
-from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
-from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown
+from pitstop.engine.state_capture import StateCapture
+from pitstop.events import LOOPS
 from pitstop.link.beacon import Phase
 from pitstop.replay.closures import ASYNCHRONOUS, Closures, is_of_another_task
-from pitstop.replay.loop_cut import make_cut, read_now
 from pitstop.replay.loop_identity import LoopIdentity
 from pitstop.replay.record import LoopRecord, RecordEntry, RecordFull, RecordKind
 from pitstop.replay.values import NotRecordable
 from pitstop.tensorflow import randomness
-from pitstop.tensorflow.allocators import allocators
 from pitstop.tensorflow.devices import level_of_process
+from pitstop.tensorflow.script_loop import ScriptLoop
 from pitstop.tensorflow.variables import VariableRegistry
 
 _ADVICE = "use pitstop.start and run.steps, two lines, which save the loop's state itself"
 
 
-class LiveLoop:
-    """The steps of one loop, counted and saved.
+class LiveLoop(ScriptLoop):
+    """The steps of one loop, counted, recorded and saved.
 
     Attributes:
-        index: which training of the process, counted from 0.
-        step: steps completed over the whole run.
         calls: how many calls that are, looks at variables not counted.
         first_random: the random streams at the first step, as plain values.
         identity: what the loop is known by.
         keeps: a resume can replay the loop: it is still recorded.
+        level: how exact that would be.
     """
 
     def __init__(
         self,
         session: Session,
         registry: VariableRegistry,
-        index: int,
-        step: int,
         identity: LoopIdentity,
         closures: Closures | None = None,
     ) -> None:
-        self.session = session
-        self.index = index
-        self.step = step
+        step = session.beacon.progress().step
+        super().__init__(session, LOOPS[1], session.trainings.next_index(), step)
         self.record = LoopRecord()
         self.calls = 0
         self.first_random = randomness.capture()
         self.identity = identity
         # Run again from its beginning although the run was beyond it: saving it
         # would take the place of what is newer.
-        self.keeps = not session.trainings.is_past(index)
-        self._first_step = step
+        self.keeps = not session.trainings.is_past(self.index)
         self._registry = registry
         self._closures = closures
         if closures is not None:
             closures.begin(session.beacon)
-            self._level = ASYNCHRONOUS
+            self.level = ASYNCHRONOUS
         else:
-            self._level = level_of_process(session) or Exactness("exact_by_replay")
-        self._reported: Exactness | None = None
-        self._boundary = StepBoundary(session)
-        self._boundary.start()
-        self._boundaries = 0
+            self.level = level_of_process(session) or Exactness("exact_by_replay")
         self._pid = os.getpid()
-        self._loss = NO_LOSS
-
-    @property
-    def level(self) -> Exactness:
-        return self._level
 
     def start(self) -> None:
-        self.session.report(FitStarted(self.index, 1, None, {"adapter": LOOPS[1]}))
+        self.begin()
         atexit.register(self.script_ended)
-        self._boundary.start()
-        self.session.start_steps(self.step)
         self.session.beacon.write_phase(Phase.TRAIN)
 
     def settle(self) -> None:
@@ -94,8 +76,8 @@ class LiveLoop:
 
     def doubt(self, reason: str) -> None:
         """A resume will not be exact; the first reason is the one that is told."""
-        if self._level.level != "not_exact":
-            self._level = Exactness("not_exact", reason)
+        if self.level.level != "not_exact":
+            self.level = Exactness("not_exact", reason)
 
     def give_up(self, reason: str, *, raised: bool = False) -> None:
         """The loop cannot be replayed: nothing of it is saved any more.
@@ -106,9 +88,9 @@ class LiveLoop:
             self.keeps = False
             self.record = LoopRecord()
             advice = f"; {_ADVICE}" if self._closures is None else ""
-            self._level = Exactness("not_exact", f"{reason}{advice}")
+            self.level = Exactness("not_exact", f"{reason}{advice}")
             if not raised:
-                self.report_level([])
+                self.tell_level(self.level, [])
 
     @contextmanager
     def recording(self, what: str) -> Iterator[None]:
@@ -134,37 +116,19 @@ class LiveLoop:
         except RecordFull as full:
             self.give_up(str(full))
 
-    def step_done(self, loss: float | None, data: memoryview) -> None:
-        """A recorded call changed the model, and returned this loss and this data."""
-        self.step += 1
-        self._loss = NO_LOSS if loss is None else loss
-        self._boundary.record(
-            steps.StepRecord(self.step, self.index, 0, self._loss, time.time(), zlib.crc32(data))
-        )
-        if loss is not None:
-            self.session.losses.note(self.step, 0, self.step - self._first_step, loss)
-
-    def continue_at(self, position: Position) -> None:
-        """The steps up to here are done, by an earlier attempt."""
-        self.step = position.step
-        self._first_step = position.step - position.step_in_epoch
-
-    def boundary(self) -> None:
+    def pass_boundary(self) -> None:
         """A recorded call has ended: snapshots are taken and stops are obeyed here.
 
         Raises:
             TrainingStopped: the run was asked to stop; the state is saved.
         """
         now_ns = time.monotonic_ns()
-        self._boundaries += 1
-        if self._boundaries > 1:
-            self._boundary.measure(now_ns)
-        self.publish(now_ns)
-        if now_ns >= self.session.vitals.due_ns:
-            self.session.vitals.tell(lambda: {"allocators": allocators()})
+        if self.boundary.passed_ns:
+            self.boundary.measure(now_ns)
+        self.reach(now_ns)
         waits = self._closures is not None and not self._closures.is_consistent(now_ns)
         if not waits or self.session.due(self.step, now_ns, waits=True):
-            self._boundary.obey(self.step, self.take)
+            self.boundary.obey(self.step, self.take)
 
     def obey_stop(self) -> None:
         """A call is about to run: where nothing is saved, nothing is lost by stopping here.
@@ -174,12 +138,9 @@ class LiveLoop:
         """
         if self.keeps:
             return
-        self.report_level([])
+        self.tell_level(self.level, [])
         if self.session.stop_requested():
             self.session.stop_with(None, "train")
-
-    def publish(self, now_ns: int) -> None:
-        self._boundary.reach(self.step, 0, self.step - self._first_step, self._loss, now_ns)
 
     def finish(self) -> None:
         """The loop is over, because a `fit` begins; its outcome is kept."""
@@ -195,8 +156,8 @@ class LiveLoop:
     def _report_end(self) -> None:
         atexit.unregister(self.script_ended)
         if not self.session.stop_requested():
-            self.report_level([])
-            self.session.report(FitEnded(self.index, self.step, 1, 1))
+            self.tell_level(self.level, [])
+            self.tell_end()
 
     # -- cuts --------------------------------------------------------------------
 
@@ -222,19 +183,19 @@ class LiveLoop:
             return None
 
     def _cut(self, milestone: str) -> StateCapture:
-        done = self.step - self._first_step
-        position = Position(self.step, self.index, 0, done, "steps", milestone)
         held = self._registry.hold()
         if self._closures is not None:
-            held = read_now(held)
+            # A later read may find other values.
+            held = replace(held, tensors=[each.read_now() for each in held.tensors])
             for entry in self._closures.unrecorded():
                 self.note(entry)
-        self.report_level(held.refused)
-        first = self.first_random, self.identity
-        return make_cut(position, self._level, held, self.record, *first)
-
-    def report_level(self, unverified: list[str]) -> None:
-        """Tells the level, when it has changed."""
-        if self._level != self._reported:
-            self._reported = self._level
-            self.session.report(LevelKnown(self._level.level, self._level.reason, unverified))
+        encoder = Encoder("python/")
+        entries, described = self.record.hold()
+        own = {
+            "replay": {
+                **described,
+                "random": encoder.encode(self.first_random),
+                "identity": self.identity.to_json(encoder),
+            }
+        }
+        return self.capture(milestone, self.level, held, encoder, own, [entries])

@@ -15,7 +15,7 @@ from pitstop.engine.python_state import decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.step_recorder import began_seconds
 from pitstop.errors import ResumeRefused
-from pitstop.events import FitRestored, Notice, Restored
+from pitstop.events import Notice
 from pitstop.exit_codes import EXIT_REFUSED
 from pitstop.link.beacon import Phase
 from pitstop.replay import loop_identity, record, values
@@ -110,7 +110,7 @@ class Repetition:
         loop.first_random = decode(described["random"], self._saved.tensors)
         randomness.restore(loop.first_random)
         position = self._saved.position
-        loop.continue_at(position)
+        loop.step, loop.done = position.step, position.step_in_epoch
         loop.session.beacon.write_phase(Phase.RESTORING)
         loop.session.beacon.write_position(
             position.step, 0, position.step_in_epoch, time.monotonic_ns(), float("nan")
@@ -231,31 +231,10 @@ class Repetition:
             loop.doubt(doubt)
         if saved.state["level"]["level"] == "not_exact":
             loop.doubt(saved.state["level"]["reason"])
-        loop.publish(time.monotonic_ns())
-        if saved.position.milestone:
-            self._report_finished()
-        else:
-            self._report()
+        loop.reach(time.monotonic_ns())
+        loop.tell_restored(saved.position, loop.level, self._started)
+        if not saved.position.milestone:
             loop.start()
-
-    def _report_finished(self) -> None:
-        position = self._saved.position
-        seconds = round(time.monotonic() - self._started, 4)
-        self.loop.session.report(FitRestored(position.fit, position.step, 1, seconds))
-
-    def _report(self) -> None:
-        position, session, level = self._saved.position, self.loop.session, self.loop.level
-        session.report(
-            Restored(
-                step=position.step,
-                epoch=0,
-                step_in_epoch=position.step_in_epoch,
-                level=level.level,
-                reason=level.reason,
-                seconds=round(time.monotonic() - self._started, 4),
-                lost_steps=max(0, session.lost_from_step - position.step),
-            )
-        )
 
     def _refused(self, message: str) -> Refused:
         self._end()
