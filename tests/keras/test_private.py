@@ -220,9 +220,9 @@ def test_keras_tells_the_path_of_a_variable_at_its_creation(
     private.watch_names(registry.naming)
     layer = keras.layers.Dense(2, name="told")
     layer.build((None, 3))
-    counts = registry.naming.counts()
+    counts = registry.naming.counts()["keras"]
     keras.layers.Dense(2)
     assert {item["path"] for item in registry.hold().state["variables"]} >= {"told/kernel"}
-    assert registry.naming.counts()["dense"] == counts.get("dense", 0) + 1
-    registry.naming.advance({"dense": 1000})
+    assert registry.naming.counts()["keras"]["dense"] == counts.get("dense", 0) + 1
+    registry.naming.advance({"keras": {"dense": 1000}})
     assert keras.layers.Dense(2).name == "dense_1000"

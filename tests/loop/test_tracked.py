@@ -114,11 +114,11 @@ def test_a_state_that_only_pickle_could_carry_is_refused_by_name() -> None:
 def test_variables_have_readable_paths() -> None:
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, name="out")], name="net")
     model.compile("sgd", "mse")
-    paths = [path for path, _ in variables_of("model", model)]
+    paths = [path for path, _ in variables_of({"model": model})]
     assert "model/net/out/kernel" in paths or "model/out/kernel" in paths
     assert any("optimizer" in path for path in paths)
     several = {"a": tf.Variable(1.0), "b": [tf.random.Generator.from_seed(1)]}
-    assert [path for path, _ in variables_of("all", several)] == ["all/a", "all/b/0/state"]
+    assert [path for path, _ in variables_of({"all": several})] == ["all/a", "all/b/0/state"]
 
 
 def test_variables_are_left_to_the_registry() -> None:

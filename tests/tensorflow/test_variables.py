@@ -367,7 +367,7 @@ def test_another_late_name_is_refused_behind_the_constructor(registry: VariableR
 
 def test_names_and_numbers_go_on_where_they_were(registry: VariableRegistry) -> None:
     counts = {"dense": 7}
-    registry.naming.use_counts(lambda: dict(counts), counts.update)
+    registry.naming.use_counts(lambda: dict(counts), counts.update, "keras")
     kept = tf.Variable(1.0)
     saved = save(registry)
     counts["dense"] = 2

@@ -166,14 +166,14 @@ class _Autoload:
         from pitstop.keras.instrumentation import of_process
         from pitstop.keras.packages import hooks_of
         from pitstop.replay import install
-        from pitstop.tensorflow import frameworks, private, variables
+        from pitstop.tensorflow import devices, private, variables
 
         hooks: Any = hooks_of(package)
         try:
             private.check()
             hooks.install(of_process(self._socket_path, variables.REGISTRY))
         except UnsupportedVersion as problem:
-            self._give_up(frameworks.versions(), problem)
+            self._give_up(devices.versions(), problem)
         else:
             if self._recorder is not None:
                 install.watch_models(self._recorder, hooks.TRAINER, hooks.APPLIES)

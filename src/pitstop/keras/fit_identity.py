@@ -204,7 +204,7 @@ def _callbacks(callbacks: Any) -> dict[str, str]:
 
 def _data(value: Any) -> str:
     if isinstance(value, tf.data.Dataset):
-        stages = digest_of_text(*pipeline.contents_of(value, digest_of))
+        stages = digest_of_text(*pipeline.contents_of(value))
         return f"{pipeline.pipeline_of(value)} {value.element_spec} {stages}"
     if isinstance(value, tf.Tensor | tf.Variable):
         value = value.numpy()

@@ -9,7 +9,7 @@ from pitstop.engine.vitals import Vitals
 from pitstop.keras import step_logs, tensorboard
 from pitstop.keras.packages import private_of
 from pitstop.tensorflow import input_time
-from pitstop.tensorflow.allocators import allocators
+from pitstop.tensorflow.devices import allocators
 
 
 class FitVitals:

@@ -8,12 +8,13 @@ to find them there: one step with zeros is done before the state is restored.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from pitstop.loop.tracked import leaves_of
 from pitstop.tensorflow.naming import Naming
 
 
@@ -21,7 +22,8 @@ class BuiltModels:
     """The models among the objects of a loop, and the form of the first batch of each."""
 
     def __init__(self, objects: Mapping[str, Any], names: Naming) -> None:
-        self._models = dict(_models(objects)) if "keras" in sys.modules else {}
+        found = leaves_of(objects) if "keras" in sys.modules else ()
+        self._models = {name: each for name, each in found if hasattr(each, "train_on_batch")}
         self._forms: dict[str, Any] = {}
         if self._models:
             # Only now: a script without Keras must not pay for its import.
@@ -45,15 +47,6 @@ class BuiltModels:
             for name, each in self._models.items():
                 if each is model:
                     self._forms[name] = tf.nest.map_structure(_form, batch)
-
-
-def _models(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping | list | tuple):
-        pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
-        for key, item in pairs:
-            yield from _models(item, f"{name}/{key}")
-    elif hasattr(value, "train_on_batch"):
-        yield name, value
 
 
 def _form(array: Any) -> str | None:

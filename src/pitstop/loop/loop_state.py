@@ -39,7 +39,7 @@ class LoopState:
         self._registry = registry
         self._paths: dict[int, str] = {}
         self._models = BuiltModels(objects, registry.naming)
-        registry.adopt(variable for _, variable in self._variables())
+        registry.adopt(variable for _, variable in variables_of(objects))
 
     def cut(self, loop: ScriptLoop, metrics: Mapping[str, float], milestone: str) -> StateCapture:
         encoder = Encoder("python/")
@@ -117,13 +117,10 @@ class LoopState:
             "keras.random with a SeedGenerator, or a Keras layer"
         )
 
-    def _variables(self) -> list[tuple[str, Any]]:
-        return [pair for name, value in self._named.items() for pair in variables_of(name, value)]
-
     def _path_of(self, variable: Any) -> str:
         path = self._paths.get(id(variable))
         if path is None:
-            self._paths = {id(each): name for name, each in self._variables()}
+            self._paths = {id(each): name for name, each in variables_of(self._named)}
             path = self._paths.setdefault(id(variable), "")
         return path
 

@@ -59,39 +59,44 @@ def track(name: str, value: Any) -> Tracked:
     )
 
 
-def variables_of(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """The variables of an object with readable paths: of a model, its optimizer's too."""
+def leaves_of(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The objects in nested dicts, lists and tuples, by their paths."""
+    for name, value in values.items():
+        if isinstance(value, Mapping | list | tuple):
+            pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
+            yield from leaves_of({f"{name}/{key}": each for key, each in pairs})
+        else:
+            yield name, value
+
+
+def variables_of(objects: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The variables of objects with readable paths: of a model, its optimizer's too."""
+    for name, each in leaves_of(objects):
+        yield from _variables_at(name, each)
+
+
+def _variables_at(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, tf.Variable):
         yield name, value
         return
-    if isinstance(value, dict | list | tuple):
-        pairs = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, item in pairs:
-            yield from variables_of(f"{name}/{key}", item)
-        return
     for attribute in _LISTS_OF_VARIABLES:
-        for each in _list(value, attribute):
+        listed = getattr(value, attribute, None)
+        for each in listed if isinstance(listed, list | tuple) else ():
             path = getattr(each, "path", None) or each.name.removesuffix(":0")
             yield f"{name}/{path}", each if isinstance(each, tf.Variable) else each.value
     optimizer = getattr(value, "optimizer", None)
     if optimizer is not None:
-        yield from variables_of(f"{name}/optimizer", optimizer)
+        yield from _variables_at(f"{name}/optimizer", optimizer)
     if isinstance(value, tf.random.Generator):
         yield f"{name}/state", value.state
-
-
-def _list(value: Any, attribute: str) -> list[Any]:
-    found = getattr(value, attribute, None)
-    return list(found) if isinstance(found, list | tuple) else []
 
 
 def _holds_variables(value: Any) -> bool:
     if isinstance(value, tf.Variable | tf.Module | tf.random.Generator):
         return True
-    if isinstance(value, list | tuple):
-        return bool(value) and all(map(_holds_variables, value))
-    if isinstance(value, dict):
-        return bool(value) and all(map(_holds_variables, value.values()))
+    if isinstance(value, list | tuple | dict):
+        items = value.values() if isinstance(value, dict) else value
+        return bool(value) and all(map(_holds_variables, items))
     # Keras' models, layers, metrics and optimizers, also before they are built.
     return isinstance(getattr(value, "variables", None), list | tuple)
 
@@ -175,27 +180,21 @@ def _stream(name: str, value: Any) -> PortableValue:
     )
 
 
-def _dict(name: str, value: dict[Any, Any]) -> PortableValue:
-    def write(saved: dict[Any, Any]) -> None:
-        value.clear()
-        value.update(saved)
-
-    return PortableValue(name, lambda: value, write)
-
-
-def _list_like(name: str, value: Any) -> PortableValue:
-    def write(saved: Any) -> None:
-        value.clear()
-        value.extend(saved)
-
-    return PortableValue(name, lambda: list(value), write)
-
-
 def _array(name: str, value: np.ndarray[Any, Any]) -> PortableValue:
     def write(saved: np.ndarray[Any, Any]) -> None:
         value[...] = saved
 
     return PortableValue(name, lambda: value, write)
+
+
+def _content(name: str, value: Any) -> PortableValue:
+    is_dict = isinstance(value, dict)
+
+    def write(saved: Any) -> None:
+        value.clear()
+        (value.update if is_dict else value.extend)(saved)
+
+    return PortableValue(name, lambda: value if is_dict else list(value), write)
 
 
 def _has(*methods: str) -> Callable[[Any], bool]:
@@ -216,7 +215,7 @@ _KINDS: tuple[tuple[Callable[[Any], bool], Callable[[str, Any], Tracked]], ...] 
         _has("get_state", "set_state"),
         lambda name, value: PortableValue(name, value.get_state, value.set_state),
     ),
-    (lambda value: isinstance(value, dict), _dict),
-    (_has("clear", "extend", "__iter__"), _list_like),
+    (lambda value: isinstance(value, dict), _content),
+    (_has("clear", "extend", "__iter__"), _content),
     (lambda value: isinstance(value, np.ndarray), _array),
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
 
 from pitstop.engine.saved_state import SavedState
-from pitstop.loop.tracked import variables_of
-from pitstop.tensorflow.trainables import NamedVariable, Trainables, is_built, named
+from pitstop.loop.tracked import leaves_of, variables_of
+from pitstop.tensorflow.trainables import NamedVariable, Trainables, is_built, named, optimizes
 from pitstop.tensorflow.variables import saved_variables
 
 Trackable = tf.__internal__.tracking.Trackable
@@ -18,14 +18,14 @@ Trackable = tf.__internal__.tracking.Trackable
 def of_objects(objects: Mapping[str, Any]) -> Trainables:
     """Models, modules, optimizers and variables; random generators and metrics are left out."""
     held = {name: each for name, each in objects.items() if _is_held(each)}
-    leaves = dict(_leaves(held))
+    leaves = dict(leaves_of(held))
     models = {name: each for name, each in leaves.items() if _is_model(each)}
     # Under the names that the loop's cuts give: the last, where there are several.
-    pairs = [pair for name, each in objects.items() for pair in variables_of(name, each)]
-    names = {id(variable): path for path, variable in pairs}
-    optimizers = [each for each in leaves.values() if _optimizes(each)]
-    optimizers += [each.optimizer for each in models.values() if _is_compiled(each)]
-    weights = [each for each in leaves.values() if not _optimizes(each)]
+    names = {id(variable): path for path, variable in variables_of(objects)}
+    optimizers = [each for each in leaves.values() if optimizes(each)]
+    compiled = (getattr(each, "optimizer", None) for each in models.values())
+    optimizers += [each for each in compiled if each is not None]
+    weights = [each for each in leaves.values() if not optimizes(each)]
     built = [each for each in optimizers if is_built(each)]
     return Trainables(held, models, _named(weights, names), _named(built, names))
 
@@ -36,17 +36,17 @@ def build_optimizers(objects: Mapping[str, Any], saved: SavedState) -> None:
     A slot carries the path of its variable in its name, see `Optimizer.add_variable_from_reference`
     of Keras.
     """
-    leaves = dict(_leaves(objects))
+    leaves = dict(leaves_of(objects))
     paths = [item.path for item in saved_variables(saved)]
     trained = [
         variable
         for each in leaves.values()
-        if not _optimizes(each)
+        if not optimizes(each)
         for variable in getattr(each, "trainable_variables", ())
         if hasattr(variable, "path")
     ]
     for name, each in leaves.items():
-        if _optimizes(each) and not is_built(each):
+        if optimizes(each) and not is_built(each):
             slots = [path for path in paths if path.startswith(f"{name}/")]
             _build(each, trained, slots)
 
@@ -72,22 +72,12 @@ def _variables_of(value: Any) -> list[Any]:
         return [value]
     # Keras' `weights` are its variables without the counters of Dropout and its like.
     found = getattr(value, "weights", None) or getattr(value, "variables", None)
-    listed = found if isinstance(found, list | tuple) else []
+    listed = found if isinstance(found, list | tuple) else ()
     return [each if isinstance(each, tf.Variable) else each.value for each in listed]
 
 
-def _leaves(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _leaves({f"{name}/{key}": each for key, each in value.items()})
-        elif isinstance(value, list | tuple):
-            yield from _leaves({f"{name}/{index}": each for index, each in enumerate(value)})
-        else:
-            yield name, value
-
-
 def _is_held(value: Any) -> bool:
-    leaves = [each for _, each in _leaves({"": value})]
+    leaves = [each for _, each in leaves_of({"": value})]
     unheld = (tf.random.Generator, tf.compat.v1.Session)
     return bool(leaves) and all(
         isinstance(each, Trackable) and not isinstance(each, unheld) for each in leaves
@@ -97,12 +87,4 @@ def _is_held(value: Any) -> bool:
 def _is_model(value: Any) -> bool:
     # Keras' own are no modules.
     is_kind = isinstance(value, tf.Module) or hasattr(value, "save_weights")
-    return is_kind and not _optimizes(value)
-
-
-def _optimizes(value: Any) -> bool:
-    return hasattr(value, "apply_gradients")
-
-
-def _is_compiled(model: Any) -> bool:
-    return getattr(model, "optimizer", None) is not None
+    return is_kind and not optimizes(value)

@@ -39,11 +39,11 @@ class StoppedFit:
 
 @dataclass
 class _Execution:
-    """One run of a cell."""
+    """One run of a cell; `before` is a digest of it and of all that ran before it."""
 
-    text: str
-    codes: tuple[types.CodeType, ...]
-    before: str
+    text: str = ""
+    codes: tuple[types.CodeType, ...] = ()
+    before: str = ""
     begun: list[_Begun] = field(default_factory=list)
     reopenable: list[StoppedFit] = field(default_factory=list)
 
@@ -66,11 +66,10 @@ class NotebookCells:
     def enter(self, raw: str) -> None:
         """A cell begins."""
         text, codes = _understood(raw, self._transform)
-        execution = _Execution(text, codes, _digest(*sorted({*self._texts, text})))
         self._texts.add(text)
         fits, streams = self._stopped.get(text, ([], None))
-        execution.reopenable = list(fits)
-        self._running.append(execution)
+        before = _digest(*sorted(self._texts))
+        self._running.append(_Execution(text, codes, before, reopenable=list(fits)))
         self._random.begin(f"{_digest(text)}/{self._ended[text]}", streams)
 
     def begin_anew(self) -> None:
@@ -117,7 +116,7 @@ class NotebookCells:
         """
         from pitstop.keras.cell_identity import digests_of_data, reached_from  # noqa: PLC0415
 
-        cell = self._running[-1] if self._running else _Execution("", (), "")
+        cell = self._running[-1] if self._running else _Execution()
         cells = {"this cell": _digest(cell.text), **digests_of_data(arguments)}
         if not identity.digested and _is_made_by_code(arguments):
             cells["the cells before it"] = cell.before

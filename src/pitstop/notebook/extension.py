@@ -31,9 +31,8 @@ class Notebook:
     def __init__(self, shell: Any) -> None:
         """Nothing is watched yet."""
         self.run = KernelRun(str(default_folder(shell.user_ns)))
-        random = RandomBegin(lambda: self.run.entropy)
-        self._random = random
-        self._cells = NotebookCells(shell.transform_cell, random)
+        self._random = RandomBegin(lambda: self.run.entropy)
+        self._cells = NotebookCells(shell.transform_cell, self._random)
         self._shell = shell
         self._imported: set[str] = set()
         self._training: KernelInstrumentation | None = None
@@ -41,7 +40,9 @@ class Notebook:
     def install(self) -> None:
         """Watches from the cell on that runs now."""
         self._shell.events.register("pre_run_cell", lambda info: self._cells.enter(info.raw_cell))
-        self._shell.events.register("post_run_cell", self._cell_ended)
+        self._shell.events.register(
+            "post_run_cell", lambda result: self._cells.leave(succeeded=bool(result.success))
+        )
         self._shell.register_magic_function(self._magic, "line", "pitstop")
         history = self._shell.user_ns.get("In") or [""]
         self._cells.enter(str(history[-1]))
@@ -51,9 +52,6 @@ class Notebook:
         sys.meta_path.insert(0, ImportWatcher(watched))
         for name in calls.keys() - watched.keys() - {"numpy.random"}:
             calls[name]()
-
-    def _cell_ended(self, result: Any) -> None:
-        self._cells.leave(succeeded=bool(result.success))
 
     def _came(self, name: str) -> Callable[[], None]:
         def came() -> None:
@@ -96,7 +94,6 @@ class Notebook:
         print(f"pitstop: {line}", file=sys.stderr)  # noqa: T201
 
     def _magic(self, line: str) -> object:
-        """`%pitstop status`, `%pitstop why`, `%pitstop folder NAME`."""
         word, _, rest = line.strip().partition(" ")
         if word == "folder" and rest:
             self._choose(rest.strip().strip("\"'"))

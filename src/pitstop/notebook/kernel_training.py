@@ -16,7 +16,6 @@ from pitstop.keras.instrumentation import Instrumentation
 from pitstop.keras.packages import hooks_of
 from pitstop.keras.training import Training
 from pitstop.link.beacon import Phase, Progress
-from pitstop.notebook.cell_ended import CellEnded
 from pitstop.notebook.cells import NotebookCells
 from pitstop.notebook.kernel_run import KernelRun
 from pitstop.store.catalog import Catalog
@@ -28,6 +27,17 @@ _REFUSED = (
     "The training is saved, and cannot go on here; the reason stands above. Nothing is lost: undo "
     "the change and run the cell again, or train into another folder with `%pitstop folder NAME`."
 )
+
+
+class CellEnded(KeyboardInterrupt):
+    """Ends a cell whose training was stopped, with a few words and without a traceback.
+
+    The kernel goes on, and cells that wait behind it are not run. `except Exception` in the cell
+    lets it through.
+    """
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
 
 
 class KernelInstrumentation(Instrumentation):
@@ -114,15 +124,12 @@ def _told(progress: Progress, folder: Path) -> str:
     saved = [entry.manifest for entry in Catalog(folder / "checkpoints").entries()]
     newest = max((each for each in saved if each), key=lambda each: each.sequence, default=None)
     step = newest.info.step if newest is not None else None
+    place = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
     at = f"step {progress.step} (epoch {progress.epoch + 1}, step {progress.step_in_epoch} in it)"
     if step == progress.step:
-        kept = f"Stopped after {at}, which is saved in {_shown(folder)}."
+        kept = f"Stopped after {at}, which is saved in {place}."
     elif step is None:
         return f"Stopped after {at}. Nothing is saved."
     else:
-        kept = f"Stopped after {at}; saved is step {step}, in {_shown(folder)}."
+        kept = f"Stopped after {at}; saved is step {step}, in {place}."
     return f"{kept}\nRun this cell again to go on there. `%pitstop why` tells more."
-
-
-def _shown(folder: Path) -> str:
-    return str(folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder)

@@ -64,11 +64,9 @@ class RunView:
         self._run = run
 
     def status(self) -> StatusView:
-        """Where it is."""
         found = describe(status_of(open_existing(self._run.folder)))
         return StatusView(tuple((name, text) for name, text in found if text))
 
     def why(self) -> WhyView:
-        """Why its last training ended."""
         folder = open_existing(self._run.folder)
         return WhyView(report.why(folder.path, live=is_locked(folder.lock)))

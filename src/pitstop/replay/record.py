@@ -70,28 +70,31 @@ class LoopRecord:
     def __init__(self) -> None:
         self._sealed: list[bytes] = []
         self._open = bytearray()
-        self._size_bytes = 0
+        self.size_bytes = 0
         self._names: dict[str, int] = {}
         self._forms: dict[Form, int] = {}
         self._lengths: list[int] = []
         self._last: dict[int, tuple[int, bytes]] = {}
         self.entries = 0
 
-    @property
-    def size_bytes(self) -> int:
-        return self._size_bytes
-
     def append(self, entry: RecordEntry) -> None:
         """Adds an entry; raises `RecordFull` where the record becomes too large."""
-        name, form = self._number(entry.name), self._number_form(entry.form, len(entry.data))
+        name = self._names.setdefault(entry.name, len(self._names))
+        form = self._forms.setdefault(entry.form, len(self._forms))
+        if form == len(self._lengths):
+            self._lengths.append(len(entry.data))
         data = bytes(entry.data)
         same = bool(data) and self._last.get(name) == (form, data)
         flags = _TRACED * entry.traced | _SAME * same
         piece = _HEADER.pack(entry.kind, flags, name, form, entry.given) + (b"" if same else data)
-        self._check_size(entry, len(piece))
+        if self.size_bytes + len(piece) > LARGEST_RECORD_BYTES:
+            raise RecordFull(
+                f"what the loop returns and reads fills {LARGEST_RECORD_BYTES >> 20} MB "
+                f"({entry.name} was the last)"
+            )
         self._last[name] = (form, data)
         self._open += piece
-        self._size_bytes += len(piece)
+        self.size_bytes += len(piece)
         self.entries += 1
         if len(self._open) >= _CHUNK_BYTES:
             self._sealed.append(bytes(self._open))
@@ -100,7 +103,7 @@ class LoopRecord:
     def hold(self) -> tuple[HeldTensor, dict[str, Any]]:
         """The record as it is now, for a cut: its bytes, and the JSON beside them."""
         chunks = (*self._sealed, bytes(self._open))
-        spec = TensorSpec(TENSOR, "U8", (self._size_bytes,))
+        spec = TensorSpec(TENSOR, "U8", (self.size_bytes,))
         described = {
             "entries": self.entries,
             "names": list(self._names),
@@ -108,22 +111,6 @@ class LoopRecord:
             "lengths": list(self._lengths),
         }
         return HeldTensor(spec, lambda: memoryview(b"".join(chunks))), described
-
-    def _number(self, name: str) -> int:
-        return self._names.setdefault(name, len(self._names))
-
-    def _number_form(self, form: Form, length_bytes: int) -> int:
-        number = self._forms.setdefault(form, len(self._forms))
-        if number == len(self._lengths):
-            self._lengths.append(length_bytes)
-        return number
-
-    def _check_size(self, entry: RecordEntry, size_bytes: int) -> None:
-        if self._size_bytes + size_bytes > LARGEST_RECORD_BYTES:
-            raise RecordFull(
-                f"what the loop returns and reads fills {LARGEST_RECORD_BYTES >> 20} MB "
-                f"({entry.name} was the last)"
-            )
 
 
 def read(data: memoryview, described: Mapping[str, Any]) -> Iterator[RecordEntry]:

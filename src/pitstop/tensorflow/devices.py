@@ -1,17 +1,19 @@
-"""The accelerators that a process computes on."""
+"""What a process computes with: the accelerators, and the versions of the frameworks."""
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from pitstop.engine.cluster_level import level_of_members
 from pitstop.engine.exactness import Exactness
 from pitstop.engine.session import Session
 from pitstop.tensorflow import private
-from pitstop.tensorflow.frameworks import versions
 
 _CPU = "CPU"
 
@@ -30,6 +32,24 @@ def accelerators() -> dict[str, str]:
     for (kind, model), count in sorted(models.items()):
         by_kind.setdefault(kind, []).append(f"{count} x {model}")
     return {kind: ", ".join(found) for kind, found in by_kind.items()}
+
+
+def allocators() -> list[dict[str, Any]]:
+    """For each GPU, what TensorFlow's own allocator has taken, now and at the most."""
+    names = (each.name for each in tf.config.list_logical_devices("GPU"))
+    return [_allocator(name.removeprefix("/device:")) for name in names]
+
+
+def _allocator(device: str) -> dict[str, Any]:
+    sizes = tf.config.experimental.get_memory_info(device)
+    return {"device": device, "current_bytes": sizes["current"], "peak_bytes": sizes["peak"]}
+
+
+def versions() -> dict[str, str]:
+    """Of the frameworks that this process has loaded."""
+    found = {"tensorflow": tf.__version__, "numpy": np.__version__}
+    packages = {name: sys.modules.get(name) for name in ("keras", "tf_keras")}
+    return found | {name: each.__version__ for name, each in packages.items() if each is not None}
 
 
 def computed_with() -> dict[str, str]:

@@ -15,7 +15,7 @@ import tensorflow as tf
 from tensorflow.python.data.ops import iterator_ops
 from tensorflow.python.distribute import input_lib
 
-from pitstop.engine.described import digest_of, digest_of_text
+from pitstop.engine.described import digest_of_text
 from pitstop.engine.fence import observing
 from pitstop.tensorflow import pipeline
 
@@ -130,7 +130,7 @@ def contents_of(iterator: Any) -> str:
 
 def _contents_of(dataset: Any) -> str:
     if dataset not in _contents:
-        stages = pipeline.contents_of(dataset, digest_of)
+        stages = pipeline.contents_of(dataset)
         _contents[dataset] = digest_of_text(pipeline.pipeline_of(dataset), *stages)
     return _contents[dataset]
 
@@ -159,13 +159,9 @@ _problems: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 def _problem_of(dataset: Any) -> str:
     if dataset not in _problems:
-        _problems[dataset] = _look_for_problem(dataset)
+        known = "" if pipeline.is_known(dataset) else _UNKNOWN
+        order = "" if pipeline.is_deterministic(dataset) else "a parallel stage may change it"
+        stages = (each.name for each in pipeline.stateful_stages(dataset))
+        state = (f"its {name} keeps state or draws random numbers" for name in stages)
+        _problems[dataset] = next(state, known or order)
     return _problems[dataset]
-
-
-def _look_for_problem(dataset: Any) -> str:
-    if stages := pipeline.stateful_stages(dataset):
-        return f"its {stages[0].name} keeps state or draws random numbers"
-    if not pipeline.is_known(dataset):
-        return _UNKNOWN
-    return "" if pipeline.is_deterministic(dataset) else "a parallel stage may change it"

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 
 _REPLICA = "/replica_"
-_FIRST = "keras"
-"""The package whose kinds are saved without its name."""
 
 _Read = Callable[[], dict[str, int]]
 _Write = Callable[[Mapping[str, int]], None]
@@ -30,7 +28,7 @@ class Naming:
         """Whether this package tells."""
         return package in self._counts
 
-    def use_counts(self, read: _Read, write: _Write, package: str = _FIRST) -> None:
+    def use_counts(self, read: _Read, write: _Write, package: str) -> None:
         """Learns how a package counts the names that it gives by itself."""
         self._counts[package] = (read, write)
 
@@ -50,32 +48,12 @@ class Naming:
         _, replica, number = own.partition(_REPLICA)
         return f"{path}{replica}{number}" if path else own
 
-    def counts(self) -> dict[str, int]:
-        """How many names of each kind have been given."""
-        found: dict[str, int] = {}
-        for package, (read, _) in self._counts.items():
-            found |= {_kind(package, kind): count for kind, count in read().items()}
-        return found
+    def counts(self) -> dict[str, dict[str, int]]:
+        """How many names of each kind each package has given."""
+        return {package: read() for package, (read, _) in self._counts.items()}
 
-    def advance(self, counts: Mapping[str, int]) -> None:
+    def advance(self, counts: Mapping[str, Mapping[str, int]]) -> None:
         """Goes on with the names where another process was; never back."""
         for package, (read, write) in self._counts.items():
-            now = read()
-            write(
-                {
-                    kind: max(counts[_kind(package, kind)], now.get(kind, 0))
-                    for kind in _own(package, counts)
-                }
-            )
-
-
-def _kind(package: str, kind: str) -> str:
-    return kind if package == _FIRST else f"{package}:{kind}"
-
-
-def _own(package: str, counts: Mapping[str, int]) -> list[str]:
-    """The kinds of a package among all that have been counted."""
-    if package == _FIRST:
-        return [each for each in counts if ":" not in each]
-    named = (each.partition(":") for each in counts)
-    return [kind for owner, _, kind in named if owner == package]
+            now, before = read(), counts.get(package, {})
+            write({kind: max(count, now.get(kind, 0)) for kind, count in before.items()})

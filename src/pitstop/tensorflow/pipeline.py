@@ -5,7 +5,7 @@ The attributes of stages are private names of TensorFlow, like those in `private
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
+from pitstop.engine.described import digest_of
 from pitstop.tensorflow import random_ops
 
 
@@ -77,10 +78,7 @@ def leaves_order_open(dataset: Any) -> bool:
 
 
 def _stages(dataset: Any, attribute: str) -> Iterator[Any]:
-    if hasattr(dataset, attribute):
-        yield dataset
-    for each in getattr(dataset, "_inputs", tuple)():
-        yield from _stages(each, attribute)
+    return (stage for stage in every_stage(dataset) if hasattr(stage, attribute))
 
 
 def shuffles_read_ahead(dataset: Any, *, in_parts: bool) -> list[Any]:
@@ -115,10 +113,8 @@ def _reseeded(stage: Any, in_parts: bool, *, is_ahead: bool, is_repeated: bool) 
 
 def source_tensors(dataset: Any) -> list[Any]:
     """The tensors in memory that a `tf.data` pipeline is made of; nothing is drawn from it."""
-    found: list[Any] = []
-    for stage in every_stage(dataset):
-        found += [each for each in getattr(stage, "_tensors", ()) if hasattr(each, "numpy")]
-    return found
+    held = (each for stage in every_stage(dataset) for each in getattr(stage, "_tensors", ()))
+    return [each for each in held if hasattr(each, "numpy")]
 
 
 _STAGE_NUMBERS = ("_buffer_size", "_batch_size", "_count")
@@ -135,9 +131,8 @@ def pipeline_of(dataset: Any) -> str:
     before = [pipeline_of(each) for each in inputs()]
     name = type(dataset).__name__.strip("_").removesuffix("Dataset")
     # How far a prefetch reads ahead is no part of an iterator's position.
-    numbers = (
-        [] if name == "Prefetch" else [getattr(dataset, each, None) for each in _STAGE_NUMBERS]
-    )
+    told = () if name == "Prefetch" else _STAGE_NUMBERS
+    numbers = (getattr(dataset, each, None) for each in told)
     stage = " ".join([name, *(str(int(number)) for number in numbers if number is not None)])
     sources = f"({', '.join(before)})" if len(before) > 1 else "".join(before)
     return f"{sources} > {stage}" if sources else stage
@@ -177,13 +172,8 @@ def stateful_stages(dataset: Any) -> list[StatefulStage]:
     return found
 
 
-def contents_of(dataset: Any, digest_of: Callable[[Any], str]) -> Iterator[str]:
-    """Of each stage, digests of the tensors that it holds and of the functions that it runs.
-
-    Args:
-        dataset: the pipeline.
-        digest_of: of an array.
-    """
+def contents_of(dataset: Any) -> Iterator[str]:
+    """Of each stage, digests of the tensors that it holds and of the functions that it runs."""
     for stage in every_stage(dataset):
         yield type(stage).__name__
         for tensor in tf.nest.flatten(getattr(stage, "_tensors", ())):

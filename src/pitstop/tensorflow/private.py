@@ -33,9 +33,11 @@ from tensorflow.python.training import py_checkpoint_reader
 
 from pitstop.engine.fence import observing
 from pitstop.errors import UnsupportedVersion
-from pitstop.tensorflow import drawn_inputs, frameworks, random_ops, traced_ops
+from pitstop.tensorflow import drawn_inputs, random_ops, traced_ops
 from pitstop.tensorflow.traced_ops import OpKind
 
+_OLDEST = (2, 20)
+_FUNCTIONS = (polymorphic_function.Function, concrete_function.ConcreteFunction)
 _Run = Callable[[], Any]
 _CHECKPOINT_FILES = ("update_checkpoint_state_internal", "_delete_file_if_exists")
 
@@ -70,9 +72,13 @@ def check() -> None:
     """Makes sure that every private name used here exists.
 
     Raises:
-        UnsupportedVersion: names the first one that does not.
+        UnsupportedVersion: names the first one that does not, or TensorFlow is too old.
     """
-    frameworks.check_age()
+    if tuple(int(part) for part in tf.__version__.split(".")[:2]) < _OLDEST:
+        raise UnsupportedVersion(
+            f"TensorFlow {tf.__version__} is too old for exact resume.",
+            "Use TensorFlow 2.20 or later, or run on without snapshots.",
+        )
     for owner, name in _NEEDED:
         if not hasattr(owner, name):
             where = getattr(owner, "__name__", str(owner))
@@ -166,25 +172,22 @@ def on_traced_op(notify: Mapping[OpKind, Callable[[str], None]]) -> None:
 
 def replace_function_call(wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
     """Puts `wrap(original)` in the place of what runs when a `tf.function` is called."""
-    for owner in (polymorphic_function.Function, concrete_function.ConcreteFunction):
+    for owner in _FUNCTIONS:
         owner.__call__ = wrap(owner.__call__)
 
 
 def is_function(value: Any) -> bool:
     """Whether this is a `tf.function`, or one of its traces."""
-    kinds = (polymorphic_function.Function, concrete_function.ConcreteFunction)
-    return isinstance(value, kinds)
+    return isinstance(value, _FUNCTIONS)
 
 
 def function_name(function: Any) -> str:
-    """The name of the Python function behind a `tf.function`."""
     if isinstance(function, concrete_function.ConcreteFunction):
         return str(function.graph.name)
     return str(function._name)
 
 
 def traces(function: Any) -> int:
-    """How often a `tf.function` has been traced."""
     if isinstance(function, concrete_function.ConcreteFunction):
         return 1
     return int(function.experimental_get_tracing_count())
@@ -224,12 +227,10 @@ def _writes_trainable(graph: Any) -> bool:
 
 
 def is_eager_tensor(value: Any) -> bool:
-    """Whether this is a tensor that has a value."""
     return isinstance(value, ops.EagerTensor)
 
 
 def shape_of(tensor: Any) -> tuple[int, ...]:
-    """The shape of an eager tensor."""
     return tuple(tensor._shape_tuple())
 
 
@@ -315,21 +316,15 @@ def restore_iterator(iterator: Any, state: bytes) -> None:
     iterator._restore_from_tensors({"_STATE": tensor})
 
 
-def eager_stream() -> object:
+def eager_stream() -> Any:
     """The generator of TensorFlow's eager seed stream, None when unset."""
     return getattr(context.context(), "_rng", None)
 
 
 def eager_seed() -> tuple[int | None, Any]:
     """TensorFlow's global seed and the state of its eager seed stream; None when unset."""
-    generator = getattr(context.context(), "_rng", None)
-    seed = context.global_seed()
-    return seed, generator.getstate() if generator is not None else None
-
-
-def is_seeded() -> bool:
-    """Whether TensorFlow's global seed is set."""
-    return context.global_seed() is not None
+    generator = eager_stream()
+    return context.global_seed(), generator.getstate() if generator is not None else None
 
 
 def set_eager_seed(seed: int | None, state: Any) -> None:
@@ -346,5 +341,4 @@ def set_eager_seed(seed: int | None, state: Any) -> None:
 
 
 def deterministic_ops() -> bool:
-    """Whether the user turned op determinism on."""
     return bool(config.is_op_determinism_enabled())

@@ -49,7 +49,8 @@ def restore(state: dict[str, Any]) -> None:
         np.random.set_state(state["numpy"])
     if "tensorflow_seed" in state:
         private.set_eager_seed(state["tensorflow_seed"], state["tensorflow_eager"])
-    entropy.go_on(state.get("fresh", {}))
+    if "fresh" in state:
+        entropy.go_on(state["fresh"])
     for name, (_, give) in _others.items():
         if name in state:
             give(state[name])

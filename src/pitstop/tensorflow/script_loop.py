@@ -14,8 +14,7 @@ from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
 from pitstop.events import FitEnded, FitRestored, FitStarted, LevelKnown, Restored
 from pitstop.steps import StepRecord
 from pitstop.tensorflow import randomness
-from pitstop.tensorflow.allocators import allocators
-from pitstop.tensorflow.devices import computed_with
+from pitstop.tensorflow.devices import allocators, computed_with
 from pitstop.tensorflow.variables import HeldVariables
 
 

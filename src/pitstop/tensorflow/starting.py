@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pitstop.engine.weights_file import Format, WeightsFile, WeightsUnusable, identify
+from pitstop.engine.weights_file import Format, WeightsUnusable, identify
 from pitstop.tensorflow import stored_values
 from pitstop.tensorflow.stored_values import ObjectGraph, StoredValue
-from pitstop.tensorflow.trainables import NamedVariable, Trainables, is_built
+from pitstop.tensorflow.trainables import NamedVariable, Trainables, is_built, optimizes
 
 _SHOWN = 3
 _REMEDY = "Name weights of this model with --from, or start without."
@@ -56,26 +56,35 @@ def begin_from(path: str, trainables: Trainables) -> Begun:
             f"Before its first step, {names} has no variables to give values to.",
             "Build the model (an Input layer, model.build(...), or a call on a batch).",
         )
-    return _READERS[file.format](file, trainables)
+    match file.format:
+        case Format.KERAS | Format.WEIGHTS_H5:
+            return _from_keras(file.path, trainables)
+        case Format.SAVED_MODEL:
+            return _from_saved_model(file.path, trainables)
+        case Format.SAFETENSORS:
+            return _from_names(file.path, stored_values.of_safetensors(file.path), trainables)
+    values = stored_values.of_bundle(file.path)
+    read = _from_objects if stored_values.has_objects(values) else _from_names
+    return read(file.path, values, trainables)
 
 
-def _from_keras(file: WeightsFile, trainables: Trainables) -> Begun:
+def _from_keras(path: Path, trainables: Trainables) -> Begun:
     model = _only_model(trainables)
     before = _values(trainables.optimizer)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            model.load_weights(str(file.path))
+            model.load_weights(str(path))
         except (ValueError, KeyError, OSError, zipfile.BadZipFile) as problem:
-            raise _unusable(file.path, str(problem)) from None
+            raise _unusable(path, str(problem)) from None
     skipped = any("optimizer" in str(warning.message) for warning in caught)
     same = all(map(np.array_equal, before, _values(trainables.optimizer)))
     taken = 0 if skipped or same else len(trainables.optimizer)
     return Begun(len(trainables.weights), taken)
 
 
-def _from_saved_model(file: WeightsFile, trainables: Trainables) -> Begun:
-    bundle = file.path / _VARIABLES
+def _from_saved_model(path: Path, trainables: Trainables) -> Begun:
+    bundle = path / _VARIABLES
     values = stored_values.of_bundle(bundle)
     listed = stored_values.listed(values)
     if not listed:
@@ -84,33 +93,13 @@ def _from_saved_model(file: WeightsFile, trainables: Trainables) -> Begun:
     wanted = [NamedVariable(each.path, each.value) for each in variables]
     if len(listed) != len(wanted):
         problem = f"it has {len(listed)} variables, and the model has {len(wanted)}"
-        raise _unusable(file.path, problem)
+        raise _unusable(path, problem)
     pairs = list(zip(wanted, listed, strict=True))
-    _refuse_misfits(file.path, pairs)
+    _refuse_misfits(path, pairs)
     # Not the counters of Dropout and its like: the run is a new one.
     weights = {id(each.variable) for each in trainables.weights}
     _assign(pair for pair in pairs if id(pair[0].variable) in weights)
     return Begun(len(weights), 0)
-
-
-def _from_checkpoint(file: WeightsFile, trainables: Trainables) -> Begun:
-    values = stored_values.of_bundle(file.path)
-    if stored_values.has_objects(values):
-        return _from_objects(file.path, values, trainables)
-    return _from_names(file.path, values, trainables)
-
-
-def _from_safetensors(file: WeightsFile, trainables: Trainables) -> Begun:
-    return _from_names(file.path, stored_values.of_safetensors(file.path), trainables)
-
-
-_READERS: Mapping[Format, Callable[[WeightsFile, Trainables], Begun]] = {
-    Format.KERAS: _from_keras,
-    Format.WEIGHTS_H5: _from_keras,
-    Format.SAVED_MODEL: _from_saved_model,
-    Format.TF_CHECKPOINT: _from_checkpoint,
-    Format.SAFETENSORS: _from_safetensors,
-}
 
 
 # -- by name ---------------------------------------------------------------------
@@ -171,7 +160,7 @@ def _assign(pairs: Iterable[_Pair]) -> None:
 
 def _from_objects(path: Path, values: Mapping[str, StoredValue], trainables: Trainables) -> Begun:
     graph = ObjectGraph(values)
-    models = {name: each for name, each in trainables.objects.items() if not _optimizes(each)}
+    models = {name: each for name, each in trainables.objects.items() if not optimizes(each)}
     before = _values(trainables.optimizer)
     with _without_optimizers(models):
         layout = _read_models(path, models, graph.roots)
@@ -208,7 +197,7 @@ def _read_optimizers(
     optimizers = {
         name: each
         for name, each in trainables.objects.items()
-        if _optimizes(each) and is_built(each)
+        if optimizes(each) and is_built(each)
     }
     if not optimizers or not optimizers.keys() <= {*graph.roots}:
         return bool(trainables.optimizer) and not _problem_of(path, layout)
@@ -243,10 +232,6 @@ def _problem_of(path: Path, objects: Mapping[str, Any]) -> str:
         return str(problem) or type(problem).__name__
     status.expect_partial()
     return ""
-
-
-def _optimizes(value: Any) -> bool:
-    return hasattr(value, "apply_gradients")
 
 
 def _only_model(trainables: Trainables) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import mmap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -55,13 +56,13 @@ def of_safetensors(path: Path) -> dict[str, StoredValue]:
     for place in image.placements:
         spec, part = place.spec, data[place.offset_bytes : place.end_bytes]
         dtype = tf.as_dtype(DTYPE_NAMES[spec.dtype])
-        read = _reader(part, np.dtype(dtype.as_numpy_dtype), spec.shape)
+        read = functools.partial(_read, part, np.dtype(dtype.as_numpy_dtype), spec.shape)
         values[spec.name] = StoredValue(dtype.name, spec.shape, read)
     return values
 
 
-def _reader(part: memoryview, dtype: Any, shape: tuple[int, ...]) -> Callable[[], Any]:
-    return lambda: np.frombuffer(part, dtype).reshape(shape)
+def _read(part: memoryview, dtype: Any, shape: tuple[int, ...]) -> Any:
+    return np.frombuffer(part, dtype).reshape(shape)
 
 
 def of_bundle(prefix: Path) -> dict[str, StoredValue]:
@@ -78,13 +79,11 @@ def of_bundle(prefix: Path) -> dict[str, StoredValue]:
             f"{prefix} cannot be read: {str(problem).splitlines()[0]}", _REMEDY
         ) from None
     return {
-        name: StoredValue(types[name].name, tuple(shape), _getter(reader, name))
+        name: StoredValue(
+            types[name].name, tuple(shape), functools.partial(reader.get_tensor, name)
+        )
         for name, shape in reader.get_variable_to_shape_map().items()
     }
-
-
-def _getter(reader: Any, name: str) -> Callable[[], Any]:
-    return lambda: reader.get_tensor(name)
 
 
 def has_objects(values: Mapping[str, StoredValue]) -> bool:

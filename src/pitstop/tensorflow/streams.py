@@ -21,14 +21,6 @@ _OPENED_MODULES = (
     "keras.src.trainers.data_adapters.",
     "tf_keras.src.engine.data_adapter",
 )
-# Members that are one stream together.
-_GLOBAL = (
-    ("python",),
-    ("numpy",),
-    ("tensorflow_seed", "tensorflow_eager"),
-    ("fresh",),
-    ("tf_keras",),
-)
 
 
 class RandomStreams:
@@ -42,11 +34,9 @@ class RandomStreams:
         self._script.look(roots, is_part_of_an_input)
 
     def capture(self) -> dict[str, Any]:
-        """The state of every stream, as plain values."""
         return {**randomness.capture(), "objects": self._script.capture()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Brings every stream to a captured state."""
         randomness.restore(state)
         self._script.restore(state.get("objects", {}))
 
@@ -66,13 +56,10 @@ class RandomStreams:
 
 def unmoved(cut: dict[str, Any], before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
     """The part of `cut` for the streams that are the same before and now."""
-    kept = {
-        name: cut[name]
-        for stream in _GLOBAL
-        if all(same(before.get(name), now.get(name)) for name in stream)
-        for name in stream
-        if name in cut
-    }
+    kept = {name: state for name, state in cut.items() if same(before.get(name), now.get(name))}
+    tensorflow = randomness.of_tensorflow(cut)
+    if not tensorflow.keys() <= kept.keys():  # They are one stream together.
+        kept = {name: kept[name] for name in kept.keys() - tensorflow.keys()}
     moved = {
         name
         for name, state in before["objects"].items()

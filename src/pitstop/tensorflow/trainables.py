@@ -39,7 +39,6 @@ class Trainables:
 
     @property
     def variables(self) -> tuple[NamedVariable, ...]:
-        """All of them."""
         return (*self.weights, *self.optimizer)
 
     @property
@@ -50,6 +49,10 @@ class Trainables:
             for name, each in self.models.items()
             if not getattr(each, "built", True) and not each.weights
         ]
+
+
+def optimizes(value: Any) -> bool:
+    return hasattr(value, "apply_gradients")
 
 
 def is_built(optimizer: Any) -> bool:

@@ -270,7 +270,6 @@ REGISTRY = VariableRegistry()
 
 
 def saved_variables(saved: SavedState) -> list[SavedVariable]:
-    """The variables that a saved state describes."""
     return [SavedVariable.of(described) for described in saved.state["variables"]]
 
 
@@ -279,7 +278,12 @@ def _held(name: str, dtype: tf.DType, shape: tuple[int, ...], value: Any) -> Hel
         # Its elements are not in one buffer: they are written out at once.
         data = np.frombuffer(tf.io.serialize_tensor(value).numpy(), np.uint8)
         return HeldTensor.of_array(name, data)
-    return HeldTensor(_spec(name, dtype, shape), _reader(value))
+
+    def read() -> memoryview:
+        array = np.ascontiguousarray(private.as_numpy(value))
+        return array.reshape(-1).view(np.uint8).data
+
+    return HeldTensor(_spec(name, dtype, shape), read)
 
 
 def _spec(name: str, dtype: tf.DType, shape: tuple[int, ...]) -> TensorSpec:
@@ -289,14 +293,6 @@ def _spec(name: str, dtype: tf.DType, shape: tuple[int, ...]) -> TensorSpec:
         # safetensors has no code for it: its bytes are kept as they are.
         return TensorSpec(name, "U8", (int(np.prod(shape)) * numpy_dtype.itemsize,))
     return TensorSpec(name, code, shape)
-
-
-def _reader(value: Any) -> Callable[[], memoryview]:
-    def read() -> memoryview:
-        array = np.ascontiguousarray(private.as_numpy(value))
-        return array.reshape(-1).view(np.uint8).data
-
-    return read
 
 
 def check_fits(item: SavedVariable, variable: Any) -> None:
@@ -311,7 +307,6 @@ def check_fits(item: SavedVariable, variable: Any) -> None:
 
 
 def assign(variable: Any, item: SavedVariable, saved: SavedState) -> None:
-    """Gives a variable its saved value."""
     data = saved.tensors[item.tensor]
     # A variable may be created while a function is traced: the value is given
     # now, not each time that function runs.  TensorFlow leaves it then, see
