@@ -129,9 +129,12 @@ def around_checkpoint_writes(write: Callable[[_Run, _Run], Any]) -> None:
 
     @functools.wraps(original)
     def save(self: Any, file_prefix: Any, checkpoint_number: Any = None, **kwargs: Any) -> Any:
-        number = f"-{int(checkpoint_number)}" if checkpoint_number else ""
+        def path() -> Any:
+            number = f"-{int(checkpoint_number)}" if checkpoint_number else ""
+            return tf.constant(file_prefix) + number
+
         run = functools.partial(original, self, file_prefix, checkpoint_number, **kwargs)
-        return write(run, lambda: tf.constant(file_prefix) + number)
+        return write(run, path)
 
     owner.save = save
     for name in _CHECKPOINT_FILES:
