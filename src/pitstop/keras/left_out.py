@@ -80,9 +80,8 @@ def look_at_weights(run: Any, place: tuple[int, int, int]) -> None:
     for each in run.model.trainable_weights:
         found = look(private.path_of(each), private.value_of(each))
         if found is not None and found.bad:
-            value = "nan" if found.nans else "inf"
             rate = functools.partial(private.learning_rate, run.model)
-            run.session.losses.bad_weight(*place, value, rate)
+            run.session.losses.bad_weight(*place, found.bad, rate)
             return
 
 

@@ -19,16 +19,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class _Begun:
-    """A training of the cell that runs; its objects are the user's, and may end before it."""
-
-    number: int
-    identity: Identity
-    model: Callable[[], Any]
-    callbacks: tuple[Callable[[], Any], ...]
-
-
-@dataclass(frozen=True)
 class StoppedFit:
     """A training as it began, and what the stop of its cell has left of its objects."""
 
@@ -44,7 +34,7 @@ class _Execution:
     text: str = ""
     codes: tuple[types.CodeType, ...] = ()
     before: str = ""
-    begun: list[_Begun] = field(default_factory=list)
+    begun: list[tuple[int, Identity, list[Callable[[], Any]]]] = field(default_factory=list)
     reopenable: list[StoppedFit] = field(default_factory=list)
 
 
@@ -97,12 +87,11 @@ class NotebookCells:
             return
         cell = self._running[-1]
         fits = []
-        for each in cell.begun:
-            model = each.model()
+        for number, identity, references in cell.begun:
+            model, *callbacks = (reference() for reference in references)
             if model is not None:
-                callbacks = [found for ref in each.callbacks if (found := ref()) is not None]
-                left = left_of(each.identity, model, callbacks)
-                fits.append(StoppedFit(each.number, each.identity, left))
+                living = [each for each in callbacks if each is not None]
+                fits.append(StoppedFit(number, identity, left_of(identity, model, living)))
         self._stopped[cell.text] = (fits, self._random.streams)
 
     # -- what makes a training what it is -----------------------------------------------
@@ -142,8 +131,9 @@ class NotebookCells:
         callbacks = arguments.get("callbacks")
         listed = callbacks if isinstance(callbacks, list | tuple) else ()
         if self._running:
-            refs = tuple(map(_reference, listed))
-            self._running[-1].begun.append(_Begun(number, identity, weakref.ref(model), refs))
+            # They are the user's, and may end before the cell.
+            references = [_reference(each) for each in (model, *listed)]
+            self._running[-1].begun.append((number, identity, references))
 
 
 def _digest(*texts: str) -> str:

@@ -132,21 +132,14 @@ class Repetition:
         results = [each for each in entries if each.kind is RecordKind.RESULT]
         for entry in results:
             self.loop.note(entry)
-        self._closures.remember(results, self._lacks_result)
+        self._closures.remember(
+            results, lambda number: self._refused(_OTHER_RESULT.format(number + 1))
+        )
         self._total -= len(results)
         self._entries = (each for each in entries if each.kind is not RecordKind.RESULT)
 
-    def _lacks_result(self, number: int) -> Refused:
-        return self._refused(_OTHER_RESULT.format(number + 1))
-
     def recall(self, variable: Any, name: str) -> None:
-        """Gives a variable what it held here, as far as anybody had looked at it; see `look`."""
-        entry = self.look(name)
-        if entry is not None:
-            variable.assign(values.build(entry.form, entry.data))
-
-    def look(self, name: str) -> RecordEntry | None:
-        """What a variable held here; None where nobody had looked at it.
+        """Gives a variable what it held here, as far as anybody had looked at it.
 
         Looks change nothing: between two calls they may come in any order, or not again.
 
@@ -155,14 +148,14 @@ class Repetition:
         """
         self._obey_stop()
         self._look_ahead()
-        place = next((i for i, each in enumerate(self._looks) if each.name == name), None)
-        if place is None:
+        entry = next((each for each in self._looks if each.name == name), None)
+        if entry is None:
             self.loop.doubt(_OTHER_LOOKS.format(name))
-            return None
-        entry = self._looks.pop(place)
+            return
+        self._looks.remove(entry)
         self._used(1)
         self.loop.note(entry)
-        return entry
+        variable.assign(values.build(entry.form, entry.data))
 
     def next(self, kind: RecordKind, name: str, given: int = 0) -> RecordEntry:
         """What the earlier attempt recorded at this call; `given` is the checksum of its arguments.
@@ -181,7 +174,11 @@ class Repetition:
         if entry is None:
             raise self._refused("The script changed: it goes on where its record ends.")
         if (entry.kind, entry.name) != (kind, name):
-            what = f"was {_in_words(entry.kind, entry.name)} and is now {_in_words(kind, name)}"
+            before, now = (
+                "the beginning of a fit" if each[0] is RecordKind.END else each[1]
+                for each in ((entry.kind, entry.name), (kind, name))
+            )
+            what = f"was {before} and is now {now}"
             raise self._refused(f"The script changed: call {self._count} of its loop {what}.")
         if entry.given != given:
             self.loop.doubt(_OTHER_INPUT)
@@ -258,7 +255,3 @@ class Repetition:
         where = f"after call {self._count} of {self._total} that its loop had made"
         self._refused(f"The script {what} while it was repeated, {where}; it did not before.")
         os._exit(EXIT_REFUSED)
-
-
-def _in_words(kind: RecordKind, name: str) -> str:
-    return "the beginning of a fit" if kind is RecordKind.END else name

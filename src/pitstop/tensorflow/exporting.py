@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,19 +28,21 @@ def export(order: ExportOrder, trainables: Trainables, step: int) -> None:
     Raises:
         NotExportable: there is nothing that the format could hold.
     """
-    _WRITERS[order.format](trainables, order.path, step)
+    path = order.path
+    match order.format:
+        case Format.KERAS:
+            _only_model(trainables, "save").save(str(path))
+        case Format.WEIGHTS_H5:
+            _only_model(trainables, "save_weights").save_weights(str(path))
+        case Format.SAVED_MODEL:
+            _write_saved_model(_only_model(trainables), path)
+        case Format.TF_CHECKPOINT:
+            _write_checkpoint(trainables, path, step)
+        case Format.V1_SAVER:
+            _write_v1(trainables, path, step)
 
 
-def _write_keras(trainables: Trainables, path: Path, _step: int) -> None:
-    _only_model(trainables, "save").save(str(path))
-
-
-def _write_weights_h5(trainables: Trainables, path: Path, _step: int) -> None:
-    _only_model(trainables, "save_weights").save_weights(str(path))
-
-
-def _write_saved_model(trainables: Trainables, path: Path, _step: int) -> None:
-    model = _only_model(trainables)
+def _write_saved_model(model: Any, path: Path) -> None:
     if hasattr(model, "export"):
         model.export(str(path), verbose=False)
     else:
@@ -83,14 +84,6 @@ def save_v1(saver: Any, session: Any, folder: Path, step: int) -> None:
 
 
 _SAFE = "Every run can be exported with `--to safetensors`."
-
-_WRITERS: Mapping[Format, Callable[[Trainables, Path, int], None]] = {
-    Format.KERAS: _write_keras,
-    Format.WEIGHTS_H5: _write_weights_h5,
-    Format.SAVED_MODEL: _write_saved_model,
-    Format.TF_CHECKPOINT: _write_checkpoint,
-    Format.V1_SAVER: _write_v1,
-}
 
 
 def _only_model(trainables: Trainables, method: str = "") -> Any:

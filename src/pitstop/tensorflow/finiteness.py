@@ -16,42 +16,15 @@ class Finiteness:
 
     Attributes:
         name: what it is.
-        count: its values.
-        nans, infinities: how many of them are NaN, or infinite.
-        first: the place of the first bad one, by dimension; None without one.
-        least, greatest: of the finite ones; None where there are none.
+        bad: "nan" or "inf", the worst that is in it; empty where all is finite.
+        bad_words: what is no finite number, and where.
+        range_words: from where to where the others go; empty where there are none.
     """
 
     name: str
-    count: int
-    nans: int
-    infinities: int
-    first: tuple[int, ...] | None
-    least: float | None
-    greatest: float | None
-
-    @property
-    def bad(self) -> int:
-        """How many values are no finite numbers."""
-        return self.nans + self.infinities
-
-    @property
-    def bad_words(self) -> str:
-        """What is bad, and where; empty where nothing is."""
-        if not self.bad:
-            return ""
-        kinds = [f"{self.nans:,} NaN"] if self.nans else []
-        kinds += [f"{self.infinities:,} infinite"] if self.infinities else []
-        place = ", ".join(map(str, self.first or ()))
-        at = f", the first at [{place}]" if place else ""
-        return f"{' and '.join(kinds)} of {self.count:,} values{at}"
-
-    @property
-    def range_words(self) -> str:
-        """From where to where it goes; empty where nothing is finite."""
-        if self.least is None or self.greatest is None:
-            return ""
-        return f"{self.name} goes from {self.least:.4g} to {self.greatest:.4g}"
+    bad: str
+    bad_words: str
+    range_words: str
 
 
 def parts_of(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -78,14 +51,14 @@ def look(name: str, value: Any) -> Finiteness | None:
     if array.dtype.kind not in "fiu" and array.dtype.name != "bfloat16":
         return None
     numbers = array.astype(np.float64)
-    finite = np.isfinite(numbers)
-    bad = np.argwhere(~finite)
-    return Finiteness(
-        name=name,
-        count=numbers.size,
-        nans=int(np.isnan(numbers).sum()),
-        infinities=int(np.isinf(numbers).sum()),
-        first=tuple(int(index) for index in bad[0]) if len(bad) else None,
-        least=float(numbers[finite].min()) if finite.any() else None,
-        greatest=float(numbers[finite].max()) if finite.any() else None,
-    )
+    finite = numbers[np.isfinite(numbers)]
+    goes = f"{name} goes from {finite.min():.4g} to {finite.max():.4g}" if finite.size else ""
+    if finite.size == numbers.size:
+        return Finiteness(name, "", "", goes)
+    nans, infinities = int(np.isnan(numbers).sum()), int(np.isinf(numbers).sum())
+    kinds = [f"{nans:,} NaN"] if nans else []
+    kinds += [f"{infinities:,} infinite"] if infinities else []
+    place = ", ".join(map(str, np.argwhere(~np.isfinite(numbers))[0]))
+    at = f", the first at [{place}]" if place else ""
+    words = f"{' and '.join(kinds)} of {numbers.size:,} values{at}"
+    return Finiteness(name, "nan" if nans else "inf", words, goes)
