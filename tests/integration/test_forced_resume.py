@@ -36,7 +36,7 @@ def test_a_replaced_optimizer_is_refused_and_forced(tmp_path: Path, forked: Inte
     assert died.returncode != 0
     refused = run.attempt()
     assert refused.returncode == 2
-    assert b"the optimizer" in refused.stderr
+    assert b"--force" in refused.stderr
     forced = run.attempt("--force")
     assert forced.returncode == 0, forced.stderr
     assert run.last(Restored).level == "not_exact"

@@ -60,7 +60,7 @@ def captured(
 
 def restored(into: list[Any], described: Any) -> list[str]:
     """Gives callbacks what a state says; what does not hold."""
-    return given(into, {"callbacks": described}, {})
+    return given(into, {"callbacks": described, "objects": {"cut": {}}}, {})
 
 
 def given(into: list[Any], fit: Any, arrays: dict[str, memoryview]) -> list[str]:
