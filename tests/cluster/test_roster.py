@@ -59,6 +59,14 @@ def test_who_trains_is_waited_for_when_the_training_has_completed() -> None:
     assert roster.next_to_release(known, "failed") == (Task("worker", 1),)
 
 
+def test_the_evaluator_is_told_last_and_is_not_waited_for_before_the_chief_saves() -> None:
+    known = cluster(evaluator_0=TRAINING, worker_0=TRAINING)
+    assert [each.task.kind for each in known.live if each.works] == ["worker"]
+    assert roster.next_to_release(known, "stopped") == (Task("worker", 0),)
+    known = ended(known, "worker 0")
+    assert roster.next_to_release(known, "completed") == (Task("evaluator", 0),)
+
+
 def test_a_silent_worker_does_not_keep_the_parameter_servers() -> None:
     known = roster.heard(cluster(ps_0=SERVING, worker_0=TRAINING), Task("ps", 0), SERVING, 9.0)
     assert roster.silent(known, 11.0) == (Task("worker", 0),)
@@ -93,8 +101,12 @@ def test_who_does_not_belong_to_the_cluster_is_refused(request_: JoinRequest, wo
     assert word in roster.objection(SPEC, request_)
 
 
-def test_who_belongs_to_the_cluster_is_not_refused() -> None:
-    assert roster.objection(SPEC, REQUEST) == ""
+@pytest.mark.parametrize("task", ["worker 0", "evaluator 0"])
+def test_who_belongs_to_the_cluster_is_not_refused(task: str) -> None:
+    without_address = {kind: ["a:1"] for kind in ("chief", "worker")}
+    spec = ClusterSpec.from_json(without_address)
+    assert spec.has(Task.parse(task))
+    assert roster.objection(spec, replace(REQUEST, task=task, shape=spec.counts)) == ""
 
 
 @given(
@@ -125,7 +137,9 @@ def test_in_any_order_no_parameter_server_goes_before_the_last_worker(
         assert set(due) <= live
         assert not any(known.members[task].released for task in due)
         if any(task.kind == "ps" for task in due):
-            assert all(task.kind == "ps" for task in live)
+            assert all(task.kind in ("ps", "evaluator") for task in live)
+        if any(task.kind == "evaluator" for task in due):
+            assert all(task.kind == "evaluator" for task in live)
 
 
 @given(
@@ -139,7 +153,7 @@ def test_when_each_ends_at_its_release_all_have_ended(
     for task, serving in serves.items():
         known = roster.joined(known, replace(REQUEST, task=str(task)), LEASE)
         known = roster.heard(known, task, SERVING if serving else TRAINING, 0.0)
-    for _ in range(2):
+    for _ in range(3):
         for task in roster.next_to_release(known, outcome):
             known = roster.heard(roster.released(known, task), task, EndReport(outcome, 75), 1.0)
     assert known.live == ()

@@ -10,11 +10,13 @@ from dataclasses import field, replace
 
 from pitstop.cluster.lease import BeatLease
 from pitstop.cluster.messages import PROTOCOL, Beat, EndReport, JoinRequest
-from pitstop.cluster.spec import ClusterSpec, Task
+from pitstop.cluster.spec import EVALUATOR, ClusterSpec, Task
 from pitstop.record import record
 
 STORES = "ps"
 """The kind of task that others need until their end."""
+_TURNS = {STORES: 1, EVALUATOR: 2}
+"""Who is released behind all others, and in which order."""
 
 
 @record
@@ -39,6 +41,11 @@ class ClusterMember:
         """Whether its process may still be there."""
         return self.end is None and not self.lost
 
+    @property
+    def works(self) -> bool:
+        """Whether it trains, as far as is known, and does not only serve or evaluate."""
+        return not self.beat.serves and self.task.kind != EVALUATOR
+
 
 @record
 class Roster:
@@ -61,7 +68,7 @@ def objection(spec: ClusterSpec, request: JoinRequest) -> str:
         return f"it runs Pitstop {request.version}, which speaks another protocol than the leader's"
     if request.shape != spec.counts:
         return f"it knows of {_words(request.shape)}, the leader of {_words(spec.counts)}"
-    if request.task not in {str(task) for task in spec.addresses}:
+    if request.task not in {EVALUATOR + " 0", *map(str, spec.addresses)}:
         return f"the cluster has no {request.task}"
     if request.task == str(spec.leader):
         return f"another process is {request.task}, which leads"
@@ -118,17 +125,16 @@ def released(roster: Roster, task: Task) -> Roster:
 
 
 def next_to_release(roster: Roster, outcome: str) -> tuple[Task, ...]:
-    """Who is told now that the training is over: workers first, then those that store variables.
+    """Who is told now that the training is over: workers, parameter servers, then the evaluator.
 
-    Of a training that has completed, see `Release`, only who serves is told: who trains ends by
-    itself.
+    Of a training that has completed, see `Release`, who trains is not told: it ends by itself.
     """
-    others = [member for member in roster.live if member.task.kind != STORES]
-    stage = others or list(roster.live)
+    turns = [(_TURNS.get(member.task.kind, 0), member) for member in roster.live]
+    now = min((turn for turn, _ in turns), default=0)
     return tuple(
         member.task
-        for member in stage
-        if not member.released and (member.beat.serves or outcome != "completed")
+        for turn, member in turns
+        if turn == now and not member.released and (not member.works or outcome != "completed")
     )
 
 

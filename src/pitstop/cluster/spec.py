@@ -16,6 +16,8 @@ from pitstop.record import record
 
 VARIABLE = "TF_CONFIG"
 PORT_VARIABLE = "PITSTOP_CLUSTER_PORT"
+EVALUATOR = "evaluator"
+"""The kind of the task that evaluates checkpoints; it has no address."""
 
 _TRAINING = ("chief", "master", "worker")
 _MOST_CHARACTERS = 64
@@ -75,6 +77,10 @@ class ClusterSpec:
             if tasks := [task for task in self.addresses if task.kind == kind]:
                 return min(tasks)
         return None
+
+    def has(self, task: Task) -> bool:
+        """Whether it is one of them, or the one that evaluates what they save."""
+        return task in self.addresses or task == Task(EVALUATOR, 0)
 
     @property
     def counts(self) -> dict[str, int]:

@@ -161,6 +161,18 @@ class _Autoload:
 
         return cluster_role.serve(self._socket_path)
 
+    def released(self) -> int | None:
+        """Whether this process may end."""
+        from pitstop.engine import cluster_role
+
+        return cluster_role.serve(self._socket_path, waits=False)
+
+    def watch_estimators(self) -> None:
+        """They have been imported, by TensorFlow 2.15 when a script asks for them first."""
+        from pitstop.tensorflow import cluster_roles, estimators
+
+        estimators.watch(cluster_roles.wrap, self)
+
     def _install_keras(self, package: str) -> None:
         from pitstop.errors import UnsupportedVersion
         from pitstop.keras.instrumentation import of_process
@@ -230,6 +242,7 @@ def install(socket_path: str, also: Mapping[str, Callable[[], None]] | None = No
     autoload = _Autoload(socket_path)
     calls: dict[str, Callable[[], None]] = dict(also or {})
     calls |= {name: functools.partial(autoload.imported, name) for name in _FRAMEWORKS}
+    calls["tensorflow_estimator"] = autoload.watch_estimators
     calls = {name: autoload.guarded(call) for name, call in calls.items()}
     there = [call for name, call in calls.items() if name in sys.modules]
     watched = {name: call for name, call in calls.items() if name not in sys.modules}

@@ -16,7 +16,6 @@ from pitstop.record import record
 from pitstop.store.gang_folder import Shape, member_dir
 
 HOST = "127.0.0.1"
-_WITHOUT_ADDRESS = ("evaluator",)
 
 
 @record
@@ -75,4 +74,4 @@ def config(cluster: Mapping[str, list[str]], kind: str, index: int) -> str:
 
 
 def _with_address(shape: Shape) -> list[tuple[str, int]]:
-    return [task for task in shape.tasks if task[0] not in _WITHOUT_ADDRESS]
+    return [task for task in shape.tasks if task[0] != spec.EVALUATOR]

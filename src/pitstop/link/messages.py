@@ -227,8 +227,10 @@ class RoleReport(Message):
 class ReleaseRequest(Message):
     """To the supervisor: this process is to be told when the training is over for it.
 
-    It is a server of a cluster, or trains and is not saved by Pitstop.
+    It is a server of a cluster, or trains and is not saved by Pitstop; `waits`: until it is over.
     """
+
+    waits: bool = True
 
 
 @record

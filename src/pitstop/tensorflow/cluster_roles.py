@@ -26,22 +26,22 @@ def watch(supervisor: Supervisor) -> None:
 
     A class that this version of TensorFlow lacks is nobody's part.
     """
-    _wrap(_SERVER, "__init__", functools.partial(_after_server, supervisor))
-    _wrap(_SERVER, "join", functools.partial(_in_place_of_join, supervisor))
-    _wrap(_COORDINATOR, "__init__", functools.partial(_before_coordinator, supervisor))
+    wrap(_SERVER, "__init__", functools.partial(_after_server, supervisor))
+    wrap(_SERVER, "join", functools.partial(_in_place_of_join, supervisor))
+    wrap(_COORDINATOR, "__init__", functools.partial(_before_coordinator, supervisor))
     for strategy in _MULTI_WORKER:
-        _wrap(strategy, "__init__", functools.partial(_after_strategy, supervisor))
-    monitored_sessions.watch(_wrap, supervisor)
+        wrap(strategy, "__init__", functools.partial(_after_strategy, supervisor))
+    monitored_sessions.watch(wrap, supervisor)
     for server in _DATA_SERVERS:
         name = f"data.experimental.service.{server}"
-        _wrap(name, "join", functools.partial(_before, supervisor, "server"))
+        wrap(name, "join", functools.partial(_before, supervisor, "server"))
 
 
 _Call = Callable[..., Any]
 _Place = tuple[Mapping[str, Any], str]
 
 
-def _wrap(path: str, method: str, around: Callable[..., Any]) -> None:
+def wrap(path: str, method: str, around: Callable[..., Any]) -> None:
     """Has `around` called with the original method first."""
     owner: Any = tf
     for name in path.split("."):

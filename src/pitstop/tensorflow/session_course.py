@@ -48,6 +48,9 @@ class Supervisor(Protocol):
     def serve(self) -> int | None:
         """Waits until this process may end, and gives its exit code; None where nobody tells."""
 
+    def released(self) -> int | None:
+        """The same, at once; None while the training goes on."""
+
 
 @record
 class Keeping:

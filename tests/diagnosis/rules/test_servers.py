@@ -124,6 +124,14 @@ def test_a_chief_without_its_parameter_server_names_it(gone: Event) -> None:
     assert "ps 1 on host" in finding.summary
 
 
+def test_a_chief_that_was_killed_did_not_lose_the_servers_that_end_behind_it() -> None:
+    chief = RoleTaken("monitored_session", 7, "chief 0")
+    killed_first = killed("SIGKILL", oom_kills=None, kernel_lines=None)
+    behind = MemberEnded("ps 0", "host", "stopped", 137)
+    finding = finding_of(attempt_of(chief, FIT, killed_first, behind, state="failed"))
+    assert finding.cause == "killed_from_outside"
+
+
 def test_who_was_ended_because_another_member_was_lost_is_told_which() -> None:
     broken = GangBroken("a-2", "worker 1", "its process was ended by SIGKILL")
     stop = StopRequested("cluster", "now", reason="worker 1: its process was ended by SIGKILL")

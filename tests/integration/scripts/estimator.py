@@ -32,14 +32,29 @@ def model_fn(features: dict[str, Any], labels: Any, mode: str) -> Any:
     loss = tf.reduce_mean((features["x"] @ weights - labels) ** 2)
     step = v1.train.get_or_create_global_step()
     train = v1.train.GradientDescentOptimizer(0.01).minimize(loss, global_step=step)
-    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
+    counter = v1.get_variable("counter", [], tf.int64, v1.zeros_initializer(), use_resource=True)
+    with tf.control_dependencies([train]):
+        count = counter.assign_add(1)
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=tf.group(train, count))
 
 
 class Slow(v1.train.SessionRunHook):
-    """So that a test finds it still training."""
+    """So that a test finds it still training; tells where it is."""
 
-    def before_run(self, run_context: Any) -> None:
+    def begin(self) -> None:
+        self.step = v1.train.get_global_step()
+        self.counter = next(each for each in v1.global_variables() if "counter" in each.name)
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        step, counted = session.run([self.step, self.counter])
+        print(f"begins at {step}, counted {counted}", flush=True)
+
+    def before_run(self, run_context: Any) -> Any:
         time.sleep(0.02)
+        return v1.train.SessionRunArgs(self.step)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        print(f"trains {run_values.results}", flush=True)
 
 
 config = tf.estimator.RunConfig(save_checkpoints_steps=100, log_step_count_steps=10)

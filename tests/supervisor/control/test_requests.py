@@ -15,7 +15,7 @@ from pitstop.events import (
     RoleTaken,
     StopRequested,
 )
-from pitstop.link.messages import ClientRequest, ReleaseAnswer, RoleReport
+from pitstop.link.messages import ClientRequest, Refusal, ReleaseAnswer, RoleReport
 from pitstop.link.wire import Connection, pair
 from pitstop.supervisor.control.requests import RequestDesk
 from pitstop.supervisor.lifecycle.occurrences import (
@@ -92,6 +92,16 @@ def test_servers_are_told_when_the_training_is_over(ends: Ends) -> None:
     desk.recorded(released)
     desk.await_release(ends[0])
     assert [ends[1].receive().message for _ in range(2)] == [ReleaseAnswer(3)] * 2
+
+
+def test_who_evaluates_is_told_at_once_whether_the_training_is_over(ends: Ends) -> None:
+    desk = _Desk()
+    desk.await_release(ends[0], waits=False)
+    assert isinstance(ends[1].receive().message, Refusal)
+    desk.recorded(MemberReleased("chief 0", "completed", 0, "why"))
+    assert not desk.has_released
+    desk.await_release(ends[0], waits=False)
+    assert ends[1].receive().message == ReleaseAnswer(0)
 
 
 def test_a_server_that_has_gone_is_told_nothing(ends: Ends) -> None:

@@ -77,6 +77,16 @@ def test_what_is_not_saved_has_saved_nothing_until_there_is_a_checkpoint(reason:
     assert not _told(CheckpointCommitted(45, 2, "00000045", 1, 0.1, "stop"), reason).saves_nothing
 
 
+def test_a_stop_of_the_cluster_is_no_first_request_to_this_run() -> None:
+    of_cluster, of_user = StopRequested("cluster", "graceful"), StopRequested("signal", "graceful")
+    assert not _told(of_cluster).stop_asked_here
+    assert _told(of_cluster, of_user).stop_asked_here
+
+
+def test_who_evaluates_ends_as_the_leader() -> None:
+    assert _told(RoleTaken("evaluator", 7, "evaluator 0")).ends_as_released
+
+
 def test_a_session_that_has_saved_goes_on_from_there() -> None:
     worker = _told(RoleTaken("monitored_session", 7, "worker 1"))
     assert worker.ends_as_released

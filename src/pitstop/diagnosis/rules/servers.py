@@ -39,9 +39,12 @@ def released_by_leader(evidence: Evidence) -> Finding | None:
 
 def store_lost(evidence: Evidence) -> Finding | None:
     """A parameter server has gone, and the training with it."""
-    gone: list[events.MemberEnded | events.MemberRestarted] = [*evidence.all(events.MemberEnded)]
-    gone += evidence.all(events.MemberRestarted)
-    stores = [each for each in gone if each.task.startswith("ps ")]
+    so_far = [each.event for each in evidence.entries]
+    if evidence.exit in so_far:
+        # Behind its end, it is itself who ends them.
+        so_far = so_far[: so_far.index(evidence.exit)]
+    gone = (events.MemberEnded, events.MemberRestarted)
+    stores = [each for each in so_far if isinstance(each, gone) and each.task.startswith("ps ")]
     if evidence.state != "failed" or evidence.stop is not None:
         return None
     if not stores:

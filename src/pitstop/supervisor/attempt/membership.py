@@ -68,7 +68,7 @@ class Membership:
         except ValueError:
             # Of a server that says nothing of its cluster, or a coordinator outside of it.
             return
-        if task in spec.addresses:
+        if spec.has(task):
             yield from self._cluster.join(spec, task)
             self.begin()
 

@@ -225,7 +225,7 @@ class Supervision:
     def _stop_request(self, received: ReceivedSignal) -> StopRequested:
         sender_pid = received.sender_pid
         command = family.command_of(sender_pid) if sender_pid else ""
-        again = self._resources.attempt_state.stop_requested
+        again = self._resources.attempt_state.stop_asked_here
         return self._plan.request.stops.request(received, command, os.environ, again=again)
 
     def _suspend(self) -> None:

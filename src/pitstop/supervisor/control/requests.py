@@ -44,6 +44,7 @@ from pitstop.supervisor.processes import family
 from pitstop.supervisor.status.status import SUSPENDED, Status
 
 _NOTHING_TO_SAVE = "No training that Pitstop saves is under way, so there is nothing to save."
+_GOES_ON = "The training goes on."
 _BEING_NAMED = "Another checkpoint is just being given a name. Try again."
 
 
@@ -101,10 +102,12 @@ class RequestDesk:
         role = RoleTaken(report.role, peer_of(connection).pid, report.task)
         return RoleAsked(role, report.cluster), StatusAsked(connection)
 
-    def await_release(self, connection: Connection) -> None:
-        """A process that Pitstop does not save waits until the training is over for it."""
+    def await_release(self, connection: Connection, *, waits: bool = True) -> None:
+        """A process that Pitstop does not save waits until the training is over for it, or asks."""
         if self._release is not None:
             connection.tell(self._release)
+        elif not waits:
+            connection.tell(Refusal(_GOES_ON))
         else:
             self._servers.append(connection)
 
@@ -201,8 +204,8 @@ class ClientReception:
                 yield from self._desk.serve(client, request)
             case RoleReport() as report:
                 yield from self._desk.take_role(client, report)
-            case ReleaseRequest():
-                self._desk.await_release(client)
+            case ReleaseRequest(waits):
+                self._desk.await_release(client, waits=waits)
             case Hello() as hello:
                 self._clients.discard(client)
                 self._event_loop.forget(client)

@@ -131,7 +131,7 @@ class ClusterLink:
 
     @property
     def has_workers(self) -> bool:
-        """Whether members train that this run leads, besides those that only serve."""
+        """Whether members train that this run leads, besides those that serve or evaluate."""
         return isinstance(self.part, Leading) and self.part.has_workers
 
     def close(self) -> None:

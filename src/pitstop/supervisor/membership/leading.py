@@ -137,7 +137,7 @@ class Leading:
 
     @property
     def has_workers(self) -> bool:
-        return any(not member.beat.serves for member in self._roster.live)
+        return any(member.works for member in self._roster.live)
 
     def close(self) -> None:
         self._server.close()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from pitstop.cluster.spec import EVALUATOR
 from pitstop.events import (
     CheckpointCommitted,
     EpochEnded,
@@ -79,6 +80,11 @@ class AttemptState:
     last_epoch: EpochEnded | None = None
 
     @property
+    def stop_asked_here(self) -> bool:
+        """Somebody has asked this run itself; a member also hears from its leader that all stop."""
+        return bool(self.stop_sources - {"cluster"})
+
+    @property
     def serves(self) -> bool:
         """What runs is a server of a cluster, which never ends by itself."""
         return self.role is not None and self.role.role == "server"
@@ -91,7 +97,8 @@ class AttemptState:
     @property
     def ends_as_released(self) -> bool:
         """It has nothing of its own to go on from, and ends as the leader of its cluster has."""
-        return self.serves or (self.saves_itself and self.saves_nothing)
+        evaluates = self.role is not None and self.role.role == EVALUATOR
+        return self.serves or evaluates or (self.saves_itself and self.saves_nothing)
 
     @property
     def saves_nothing(self) -> bool:

@@ -1,0 +1,59 @@
+"""Ends the evaluator of an Estimator behind the last checkpoint, when its leader has ended.
+
+Public names of TensorFlow 2.15 only.  `train_and_evaluate` looks for checkpoints in a loop, which
+ends by itself only where the global step comes to `max_steps`.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import tensorflow as tf
+
+from pitstop.cluster.spec import EVALUATOR, own_task
+from pitstop.tensorflow.session_course import Supervisor
+
+_Call = Callable[..., Any]
+
+_seen: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+"""The checkpoint that each Estimator has looked at last."""
+
+
+def watch(wrap: Callable[[str, str, _Call], None], supervisor: Supervisor) -> None:
+    """Watches all Estimators from now on.
+
+    Args:
+        wrap: see `cluster_roles`.
+        supervisor: of this process.
+    """
+    task = own_task(os.environ)
+    if task is None or task.kind != EVALUATOR:
+        return
+    for api in (tf.estimator, tf.compat.v1.estimator):
+        dir(api)  # It is loaded when somebody looks at it.
+    for path in ("estimator", "compat.v1.estimator"):
+        wrap(path, "train_and_evaluate", functools.partial(_begin, supervisor))
+    # Both Estimators have this method of the older one.
+    wrap("compat.v1.estimator.Estimator", "latest_checkpoint", functools.partial(_look, supervisor))
+
+
+def _begin(supervisor: Supervisor, original: _Call, *args: Any, **kwargs: Any) -> Any:
+    _seen.clear()
+    supervisor.take(EVALUATOR, {}, "")
+    return original(*args, **kwargs)
+
+
+def _look(supervisor: Supervisor, original: _Call, estimator: Any) -> Any:
+    """In the place of `latest_checkpoint`, which is called before each evaluation."""
+    found = original(estimator)
+    if estimator in _seen and _seen[estimator] == found:
+        exit_code = supervisor.released()
+        # It may have been saved just before the end.
+        if exit_code is not None and original(estimator) == found:
+            raise SystemExit(exit_code)
+    _seen[estimator] = found
+    return found
