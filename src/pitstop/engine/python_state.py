@@ -21,13 +21,27 @@ import base64
 import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pitstop.engine import plain_values
 
 _LONG_LIST = 64
+
+Marks = Mapping[str, Callable[[Any], Any]]
+
+
+class Marked:
+    """A value with a mark of its own, under which its name stands, or what else is carried."""
+
+    mark: ClassVar[str]
+    name: str
+
+    @property
+    def carried(self) -> Any:
+        return self.name
 
 
 class NotPortable(TypeError):
@@ -69,6 +83,8 @@ class Encoder:
             return {"$array": [self._store(value), dtype, list(value.shape)]}
         if dtype and isinstance(value, np.generic):
             return {"$scalar": [dtype, base64.b64encode(value.tobytes()).decode()]}
+        if isinstance(value, Marked):
+            return {value.mark: self._encode(value.carried, where)}
         raise NotPortable(where, _name_of(kind))
 
     def _store(self, array: np.ndarray[Any, Any]) -> str:
@@ -93,17 +109,9 @@ class Encoder:
             return list(value)
         return [self._encode(item, f"{where}[{index}]") for index, item in enumerate(value)]
 
-    def _tuple(self, value: tuple[Any, ...], where: str) -> Any:
-        return {"$tuple": self._items(value, where)}
-
-    def _set(self, value: set[Any], where: str) -> Any:
-        return {"$set": self._items(sorted(value, key=repr), where)}
-
-    def _frozenset(self, value: frozenset[Any], where: str) -> Any:
-        return {"$frozenset": self._items(sorted(value, key=repr), where)}
-
-    def _deque(self, value: deque[Any], where: str) -> Any:
-        return {"$deque": [*self._items(value, where), value.maxlen]}
+    def _collection(self, value: Any, where: str) -> Any:
+        mark, items_of, _ = _COLLECTIONS[type(value)]
+        return {mark: self._items(items_of(value), where)}
 
     def _dict(self, value: dict[Any, Any], where: str) -> Any:
         if all(type(key) is str and not key.startswith("$") for key in value):
@@ -113,9 +121,6 @@ class Encoder:
             for key, item in value.items()
         ]
         return {"$dict": pairs}
-
-    def _value(self, value: Any, where: str) -> Any:
-        return {"$value": self._items(plain_values.parts_of(value), where)}
 
 
 def _name_of(kind: type) -> str:
@@ -131,73 +136,82 @@ def _dtype_name(dtype: np.dtype[Any]) -> str:
     return next((name for name in names if np.dtype(name) == dtype), "")
 
 
+def _by_text(items: Any) -> list[Any]:
+    return sorted(items, key=repr)
+
+
+_COLLECTIONS: dict[type, tuple[str, Callable[[Any], list[Any]], Callable[[list[Any]], Any]]] = {
+    tuple: ("$tuple", list, tuple),
+    set: ("$set", _by_text, set),
+    frozenset: ("$frozenset", _by_text, frozenset),
+    deque: (
+        "$deque",
+        lambda value: [*value, value.maxlen],
+        lambda items: deque(items[:-1], maxlen=items[-1]),
+    ),
+    **dict.fromkeys(
+        plain_values.KINDS,
+        ("$value", plain_values.parts_of, lambda items: plain_values.made_of(*items)),
+    ),
+}
 _ENCODERS: dict[type, Callable[[Encoder, Any, str], Any]] = {
     float: Encoder._float,
     bytes: Encoder._bytes,
     list: Encoder._list,
-    tuple: Encoder._tuple,
-    set: Encoder._set,
-    frozenset: Encoder._frozenset,
-    deque: Encoder._deque,
     dict: Encoder._dict,
-    **dict.fromkeys(plain_values.KINDS, Encoder._value),
+    **dict.fromkeys(_COLLECTIONS, Encoder._collection),
 }
+_MADE: Marks = {mark: make for mark, _, make in _COLLECTIONS.values()}
 
 
-def decode(value: Any, arrays: Mapping[str, memoryview]) -> Any:
+def decode(
+    value: Any, arrays: Mapping[str, memoryview], marks: Marks = MappingProxyType({})
+) -> Any:
     """The value that `Encoder.encode` was given.
+
+    Args:
+        marks: what is made of the decoded value under each further mark.
 
     Raises:
         ValueError: the form is unknown (written by a newer version, or by nobody of ours).
     """
     try:
-        return _decode(value, arrays)
+        return _decode(value, arrays, {**_MADE, **marks})
     except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ValueError(f"a saved value is malformed: {error!r}") from error
 
 
-def _decode(value: Any, arrays: Mapping[str, memoryview]) -> Any:
+def _decode(value: Any, arrays: Mapping[str, memoryview], marks: Marks) -> Any:
     if isinstance(value, list):
-        return [_decode(item, arrays) for item in value]
+        return [_decode(item, arrays, marks) for item in value]
     if not isinstance(value, dict):
         return value
     if len(value) == 1 and next(iter(value)).startswith("$"):
-        return _decode_marked(*next(iter(value.items())), arrays)
-    return {key: _decode(item, arrays) for key, item in value.items()}
+        return _decode_marked(*next(iter(value.items())), arrays, marks)
+    return {key: _decode(item, arrays, marks) for key, item in value.items()}
 
 
-def _decode_marked(mark: str, value: Any, arrays: Mapping[str, memoryview]) -> Any:
-    if mark == "$float":
-        return float(value)
-    if mark == "$bytes":
-        return base64.b64decode(value)
-    if mark == "$scalar":
-        return _array(base64.b64decode(value[1]), value[0], ())[()]
-    if mark == "$array":
-        return _array(arrays[value[0]], value[1], value[2])
-    if mark == "$floats":
-        data = arrays[value]
-        return _array(data, "<f8", [len(data) // 8]).tolist()
-    if mark == "$value":
-        return plain_values.made_of(*[_decode(item, arrays) for item in value])
-    if mark == "$dict":
-        return {_decode(key, arrays): _decode(item, arrays) for key, item in value}
-    return _decode_collection(mark, [_decode(item, arrays) for item in value])
+def _decode_marked(mark: str, value: Any, arrays: Mapping[str, memoryview], marks: Marks) -> Any:
+    match mark:
+        case "$float":
+            return float(value)
+        case "$bytes":
+            return base64.b64decode(value)
+        case "$scalar":
+            return _array(base64.b64decode(value[1]), value[0], ())[()]
+        case "$array":
+            return _array(arrays[value[0]], value[1], value[2])
+        case "$floats":
+            data = arrays[value]
+            return _array(data, "<f8", [len(data) // 8]).tolist()
+        case "$dict":
+            return dict(_decode(value, arrays, marks))
+    if mark not in marks:
+        raise ValueError(f"unknown mark {mark}")
+    return marks[mark](_decode(value, arrays, marks))
 
 
 def _array(
     data: bytes | memoryview, dtype: str, shape: Sequence[int]
 ) -> np.ndarray[Any, np.dtype[Any]]:
     return np.ndarray(tuple(shape), np.dtype(dtype), data).copy()
-
-
-def _decode_collection(mark: str, items: list[Any]) -> Any:
-    if mark == "$tuple":
-        return tuple(items)
-    if mark == "$set":
-        return set(items)
-    if mark == "$frozenset":
-        return frozenset(items)
-    if mark == "$deque":
-        return deque(items[:-1], maxlen=items[-1])
-    raise ValueError(f"unknown mark {mark}")

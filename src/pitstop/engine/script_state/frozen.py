@@ -1,12 +1,4 @@
-"""Content of a node as values that do not change any more, and their JSON form.
-
-{"$ref": name}        another node
-{"$opaque": type}     something that is not carried; what is there stays there
-{"$items": [...]}     a tuple that holds one of these
-{"$tensor": array}    a tensor of the framework
-{"$record": [class, ...]}   a tuple of a class of the script
-{"$function": "module:name"}   a function that an imported module names
-"""
+"""Content of a node as values that do not change any more, and their marks in JSON."""
 
 from __future__ import annotations
 
@@ -16,59 +8,59 @@ from typing import Any
 
 import numpy as np
 
-from pitstop.engine.python_state import Encoder, decode
+from pitstop.engine.python_state import Marked, Marks, decode
 
 
 @dataclass(frozen=True)
-class Ref:
+class Ref(Marked):
     """Another node, by its name."""
 
     name: str
+    mark = "$ref"
 
 
 @dataclass(frozen=True)
-class Opaque:
-    """A value that is not carried.
+class Opaque(Marked):
+    """A value that is not carried; `fingerprint` changes when it does, None if nobody can tell."""
 
-    Attributes:
-        type_name: its class.
-        fingerprint: changes when the value does; None where nobody can tell.
-    """
-
-    type_name: str
+    name: str
     fingerprint: str | None = None
+    mark = "$opaque"
 
 
 @dataclass(frozen=True)
-class Record:
-    """A tuple of a class of the script, such as a named one.
-
-    Attributes:
-        form: its class.
-        items: frozen.
-    """
+class Record(Marked):
+    """A tuple of a class of the script, such as a named one; its items are frozen."""
 
     form: str
     items: tuple[Any, ...]
+    mark = "$record"
+
+    @property
+    def carried(self) -> list[Any]:
+        return [self.form, *self.items]
 
 
 @dataclass(frozen=True)
-class Function:
-    """A function that a module names.
-
-    Attributes:
-        name: module and name.
-    """
+class Function(Marked):
+    """A function, by the name of its module and its own."""
 
     name: str
+    mark = "$function"
 
 
-class Tensor:
+class Tensor(Marked):
     """A tensor of the framework, by its value: an array, or strings in nested tuples."""
+
+    mark = "$tensor"
 
     def __init__(self, value: Any) -> None:
         has_strings = isinstance(value, np.ndarray) and value.dtype.hasobject
         self.value = _in_tuples(value.tolist()) if has_strings else value
+
+    @property
+    def carried(self) -> Any:
+        return self.value
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tensor) and _bits(self.value) == _bits(other.value)
@@ -86,52 +78,21 @@ def _bits(value: Any) -> Any:
     return value
 
 
-Resolve = Callable[[Any], Any]
-"""What a `Ref`, an `Opaque`, a `Record`, a `Function` or a `Tensor` stands for in this process."""
-
-
-def to_json(value: Any, encoder: Encoder) -> Any:
-    """The JSON form of frozen content.
-
-    Raises:
-        NotPortable: a plain value in it has none.
-    """
-    match value:
-        case Ref():
-            return {"$ref": value.name}
-        case Opaque():
-            return {"$opaque": value.type_name}
-        case Function():
-            return {"$function": value.name}
-        case Tensor():
-            return {"$tensor": encoder.encode(value.value)}
-        case Record():
-            return {"$record": [value.form, *(to_json(item, encoder) for item in value.items)]}
-        case tuple() if has_marks(value):
-            return {"$items": [to_json(item, encoder) for item in value]}
-    return encoder.encode(value)
+_MARKS: Marks = {
+    "$ref": Ref,
+    "$opaque": Opaque,
+    "$function": Function,
+    "$tensor": Tensor,
+    "$record": lambda parts: Record(parts[0], tuple(parts[1:])),
+    # Of an older Pitstop: a tuple with one of these in it, and a collection with none.
+    "$items": tuple,
+    "$all": lambda content: content,
+}
 
 
 def from_json(value: Any, arrays: Mapping[str, memoryview]) -> Any:
-    """The content that `to_json` was given.
-
-    Raises:
-        ValueError: it is none.
-    """
-    match value:
-        case {"$ref": str(name)}:
-            return Ref(name)
-        case {"$opaque": str(type_name)}:
-            return Opaque(type_name)
-        case {"$function": str(name)}:
-            return Function(name)
-        case {"$tensor": array}:
-            return Tensor(decode(array, arrays))
-        case {"$record": [str(form), *items]}:
-            return Record(form, tuple(from_json(item, arrays) for item in items))
-        case {"$items": list(items)}:
-            return tuple(from_json(item, arrays) for item in items)
-    return decode(value, arrays)
+    """The content that was encoded; ValueError where it is none."""
+    return decode(value, arrays, _MARKS)
 
 
 def with_refs(form: Any, name_of: Callable[[str], str]) -> Any:
@@ -150,11 +111,11 @@ def has_marks(value: Any) -> bool:
     """Whether a value, or one in a tuple, is none that the encoder knows."""
     if type(value) is tuple:
         return any(map(has_marks, value))
-    return isinstance(value, Ref | Opaque | Record | Function | Tensor)
+    return isinstance(value, Marked)
 
 
-def thaw(value: Any, resolve: Resolve) -> Any:
-    """The value that frozen content stands for."""
+def thaw(value: Any, resolve: Callable[[Any], Any]) -> Any:
+    """The value that frozen content stands for; `resolve` says what something marked does."""
     if type(value) is tuple:
         return tuple(thaw(item, resolve) for item in value)
     return resolve(value) if has_marks(value) else value
@@ -170,7 +131,7 @@ def opaque_in(value: Any) -> Opaque | None:
 def agrees(one: Any, other: Any) -> bool:
     """Whether two values are the same, as far as they are carried."""
     if isinstance(other, Opaque):
-        return isinstance(one, Opaque) and one.type_name == other.type_name
+        return isinstance(one, Opaque) and one.name == other.name
     if opaque_in(other) is None:
         return bool(one == other)
     pairs = zip(_items_of(one), _items_of(other), strict=False)

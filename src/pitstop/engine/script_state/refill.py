@@ -161,7 +161,7 @@ class Refill:
                     raise ValueError(f"{frozen.name} is not the script's")
                 return function
             case Opaque():
-                raise ValueError(f"with {frozen.type_name}")
+                raise ValueError(f"with {frozen.name}")
         if frozen.name not in self._live:
             raise ValueError(f"with {frozen.name}, which is gone")
         return self._live[frozen.name]

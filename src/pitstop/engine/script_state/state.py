@@ -186,7 +186,7 @@ class ScriptState:
             if opaque_in(first) is None:
                 first = self._first.setdefault((name, key), value)
             if first != value:
-                yield f"{name}.{key} ({opaque.type_name})"
+                yield f"{name}.{key} ({opaque.name})"
         yield from self._lost_items(name, node, before)
 
     def _lost_items(self, name: str, node: Node, before: Node | None) -> Iterator[str]:
@@ -197,7 +197,7 @@ class ScriptState:
         for place, item in by_place(node.content, node.kind).items():
             opaque = opaque_in(item)
             if opaque is not None and known.get(place) != item:
-                yield f"{name} (with {opaque.type_name})"
+                yield f"{name} (with {opaque.name})"
                 return
 
     # -- restoring ----------------------------------------------------------------------

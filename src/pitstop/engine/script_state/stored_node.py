@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pitstop.engine.python_state import Encoder, NotPortable, decode
+from pitstop.engine.python_state import Encoder, NotPortable
 from pitstop.engine.script_state import holder
 from pitstop.engine.script_state.classes import named_class
-from pitstop.engine.script_state.frozen import Opaque, from_json, has_marks, to_json
+from pitstop.engine.script_state.frozen import Opaque, from_json
 from pitstop.engine.script_state.walk import Node
 
 MOST_BYTES = 256 << 20
@@ -31,27 +31,18 @@ def content_to_json(node: Node, value: Any, encoder: Encoder) -> Any:
             raise NotPortable("", f"array of {value.nbytes >> 20} MB")
         return encoder.encode(np.asarray(value))
     if node.kind in holder.FIELDS:
-        return {key: to_json(each, encoder) for key, each in node.content.items()}
-    if isinstance(node.content, Opaque):
-        return {"$all": encoder.encode(holder.items_of(value))}
-    if isinstance(node.content, bytes):
-        return {"$all": encoder.encode(node.content)}
-    if not any(map(has_marks, node.content)):
-        return {"$all": encoder.encode(node.content)}
-    return [to_json(item, encoder) for item in node.content]
+        return {key: encoder.encode(each) for key, each in node.content.items()}
+    is_long = isinstance(node.content, Opaque)
+    return encoder.encode(holder.items_of(value) if is_long else node.content)
 
 
 def node_from_json(saved: Any, arrays: Mapping[str, memoryview]) -> Node:
     """The node that was saved."""
     content = saved["content"]
-    if saved["kind"] == "array":
-        content = decode(content, arrays)
-    elif isinstance(content, dict) and "$all" in content:
-        content = decode(content["$all"], arrays)
-    elif isinstance(content, dict):
+    if saved["kind"] in holder.FIELDS:
         content = {key: from_json(each, arrays) for key, each in content.items()}
     else:
-        content = [from_json(each, arrays) for each in content]
+        content = from_json(content, arrays)
     return Node(saved["kind"], saved["form"], content)
 
 
