@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from pitstop.engine.identity import Identity
-from pitstop.engine.matching import SavedTraining, TrainingVerdict, match
+from pitstop.engine.matching import TrainingVerdict, match
+from pitstop.engine.restore_point import RestorePoint
 
 DRAWN = {"random streams": "s0", "first weights": "w0"}
 TRIAL = Identity(
@@ -44,12 +45,12 @@ def in_while_loop(number: int, **changes: object) -> Identity:
     return replace(found, settings=TRIAL.settings, **changes)  # type: ignore[arg-type]
 
 
-def finished(fit: int, identity: Identity) -> SavedTraining:
-    return SavedTraining(fit, identity, finished=True)
+def finished(fit: int, identity: Identity) -> RestorePoint:
+    return RestorePoint("", 0, fit, "fit_end", identity=identity)
 
 
-def interrupted(fit: int, identity: Identity) -> SavedTraining:
-    return SavedTraining(fit, identity, finished=False)
+def interrupted(fit: int, identity: Identity) -> RestorePoint:
+    return RestorePoint("", 0, fit, "", identity=identity)
 
 
 def test_without_saved_trainings_there_is_none_to_go_on_with() -> None:

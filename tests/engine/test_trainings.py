@@ -12,7 +12,9 @@ INTERRUPTED = RestorePoint("00000012", 12, 1, "", identity=Identity(frames=("b",
 def test_a_training_that_has_not_ended_is_interrupted_until_a_call_is_it() -> None:
     trainings = Trainings([FINISHED, INTERRUPTED], Beacon.create())
     assert trainings.has_interrupted()
-    trainings.claim(trainings.match(Identity(frames=("b",))))
+    found = trainings.match(Identity(frames=("b",))).training
+    assert found == INTERRUPTED
+    trainings.claim(found)
     assert not trainings.has_interrupted()
 
 

@@ -18,6 +18,7 @@ from typing import Any
 from pitstop.engine.fence import observing
 from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
 from pitstop.link.beacon import Beacon
+from pitstop.link.messages import SnapshotReport
 from pitstop.snapshot.arena import Arena, plan_arena
 from pitstop.store.image import Image, plan_image
 
@@ -32,19 +33,6 @@ _PATIENCE_SECONDS = 120.0
 """The longest wait for a disk that does not take a snapshot."""
 _COPY_THREADS = min(4, os.cpu_count() or 1)
 """More threads than this do not copy faster: memory is the limit."""
-
-
-@dataclass(frozen=True)
-class Copied:
-    """A whole snapshot, with the time and the number of threads that it took."""
-
-    sequence: int
-    position: Position
-    reason: str
-    durable: bool
-    seconds: float
-    size_bytes: int
-    threads: int
 
 
 @dataclass(frozen=True)
@@ -73,6 +61,7 @@ class Copier:
     else waits for it first.  The callbacks of a copy in the background run in the thread.
 
     Attributes:
+        copy_seconds: what the last copy would have taken one thread, 0 before the first.
         room_refused: neither memory nor disk had room for an arena when last asked.
     """
 
@@ -83,7 +72,7 @@ class Copier:
         available_bytes: Callable[[], int],
         limit_bytes: int,
         on_arena: Callable[[Arena], None],
-        on_copied: Callable[[Copied], None],
+        on_copied: Callable[[SnapshotReport], None],
         on_failed: Callable[[Exception], None],
     ) -> None:
         self._beacon = beacon
@@ -93,6 +82,7 @@ class Copier:
         self._on_arena = on_arena
         self._on_copied = on_copied
         self._on_failed = on_failed
+        self.copy_seconds = 0.0
         self.room_refused = False
         self.awaited = False
         self._patience_seconds = _PATIENCE_SECONDS
@@ -131,19 +121,12 @@ class Copier:
         self._begin(lambda: self._copy(job))
 
     def makes_room(self, snapshot_bytes: int) -> bool:
-        """Whether an arena is being made, which takes longer than a copy; training goes on."""
-        if self.has_room(snapshot_bytes) or self.room_refused:
+        """Whether an arena for it is being made beside the training, which takes long."""
+        has_room = self._arena is not None and self._arena.fits(snapshot_bytes)
+        if has_room or self.room_refused:
             return False
-        self.make_room(snapshot_bytes)
-        return True
-
-    def has_room(self, snapshot_bytes: int) -> bool:
-        """Whether a snapshot of this size could be copied without making an arena first."""
-        return self._arena is not None and self._arena.fits(snapshot_bytes)
-
-    def make_room(self, snapshot_bytes: int) -> None:
-        """Makes an arena for snapshots of this size in the background."""
         self._begin(lambda: self._make_room(snapshot_bytes))
+        return True
 
     def _begin(self, job: Callable[[], object]) -> None:
         self.wait()
@@ -198,27 +181,19 @@ class Copier:
             self.room_refused = True
             self._on_failed(error)
 
-    def _fill(self, job: _Job) -> Copied:
+    def _fill(self, job: _Job) -> SnapshotReport:
         state = json.dumps(job.state, separators=(",", ":")).encode()
         image = plan_image([tensor.spec for tensor in job.tensors])
-        size_bytes = image.size_bytes + len(state)
-        arena = self._arena_for(size_bytes)
+        arena = self._arena_for(image.size_bytes + len(state))
         index = self._free_slot(arena)
         self._sequence += 1
         # The time of making the arena is left out: it is paid once.
         started = time.monotonic()
         tensors = _in_order(job.tensors, image)
         arena.write(index, self._sequence, job.position.step, image, tensors, state, job.threads)
-        seconds = time.monotonic() - started
-        return Copied(
-            self._sequence,
-            job.position,
-            job.reason,
-            job.durable,
-            seconds,
-            size_bytes,
-            job.threads,
-        )
+        self.copy_seconds = (time.monotonic() - started) * job.threads
+        where = job.position
+        return SnapshotReport(self._sequence, where.step, where.epoch, job.reason, job.durable)
 
     def _free_slot(self, arena: Arena) -> int:
         give_up_at = time.monotonic() + self._patience_seconds

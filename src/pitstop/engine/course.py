@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from pitstop.engine.identity import Difference, Identity
 from pitstop.engine.matching import EPOCHS, INITIAL_EPOCH, TrainingMatch, TrainingVerdict
+from pitstop.engine.restore_point import RestorePoint
 from pitstop.errors import ResumeRefused
 
 CALLBACKS = "callbacks"
@@ -41,13 +42,10 @@ class Course:
     extends: bool = False
 
 
-def decide(
-    found: TrainingMatch, now: Identity, epoch: int, *, take: Collection[str], force: bool
-) -> Course:
+def decide(found: TrainingMatch, now: Identity, *, take: Collection[str], force: bool) -> Course:
     """What becomes of a training.
 
     Args:
-        epoch: the epoch of the saved state, counted from 0.
         take: names of settings that hold as the script has them; "all" for all.
     """
     training = found.training
@@ -56,17 +54,21 @@ def decide(
     if training is None:
         return Course(goes_on=False)
     if found.verdict is TrainingVerdict.ANOTHER:
-        return Course(goes_on=False, told=_told_another(found, now), doubt=_doubt_of_another(found))
-    if _has_passed(found, now, epoch):
-        return Course(goes_on=False, told=_told_fewer(found))
+        return Course(
+            goes_on=False,
+            told=_told_another(found, training, now),
+            doubt=_doubt_of_another(found, training),
+        )
+    if _has_passed(found, now, training.epoch):
+        return Course(goes_on=False, told=_told_fewer(found, training))
     if training.finished:
-        return _extended(found, now, take)
+        return _extended(found, training, now, take)
     if found.verdict is TrainingVerdict.EPOCHS:
         return Course(goes_on=True, told=f"The script's value holds: {told(found.differences)}.")
     if found.verdict is TrainingVerdict.RESUMED:
-        return _resumed(found, epoch)
+        return _resumed(found, training.epoch)
     if found.verdict is TrainingVerdict.EDITED:
-        return _edited(found, now, force=force)
+        return _edited(found, training, now, force=force)
     return _changed(found, take, force=force)
 
 
@@ -77,30 +79,30 @@ def _has_passed(found: TrainingMatch, now: Identity, epoch: int) -> bool:
     return epochs.isdecimal() and int(epochs) <= epoch
 
 
-def _extended(found: TrainingMatch, now: Identity, take: Collection[str]) -> Course:
+def _extended(
+    found: TrainingMatch, training: RestorePoint, now: Identity, take: Collection[str]
+) -> Course:
     """More epochs of what has ended."""
-    assert found.training is not None
-    before = found.training.identity.settings.get(EPOCHS, "")
+    before = training.identity.settings.get(EPOCHS, "")
     epochs = now.settings.get(EPOCHS, "")
     is_more = before.isdecimal() and epochs.isdecimal() and before != epochs
     if not is_more or found.verdict is TrainingVerdict.EDITED:
-        return Course(goes_on=False, told=_told_again(found))
+        return Course(goes_on=False, told=_told_again(found, training))
     others = tuple(each for each in found.differences if each.name != EPOCHS)
     if missing := [f"--take {each.name}" for each in others if not _is_asked(each, take)]:
         hint = f" To go on behind its last epoch with what the script has: {' '.join(missing)}."
-        return Course(goes_on=False, told=_told_again(found) + hint)
+        return Course(goes_on=False, told=_told_again(found, training) + hint)
     text = (
-        f"Training {found.training.fit + 1} had ended, and the script asks for {epochs} epochs "
+        f"Training {training.fit + 1} had ended, and the script asks for {epochs} epochs "
         f"in place of {before}: it goes on behind its last one."
     )
     doubt = f"The training goes on with other settings: {told(others)}." if others else ""
     return Course(True, taken=found.differences, told=text, doubt=doubt, extends=True)
 
 
-def _told_fewer(found: TrainingMatch) -> str:
-    assert found.training is not None
+def _told_fewer(found: TrainingMatch, training: RestorePoint) -> str:
     return (
-        f"Training {found.training.fit + 1} is saved behind the epochs that the script asks for "
+        f"Training {training.fit + 1} is saved behind the epochs that the script asks for "
         f"now ({told(found.differences)}). It is trained anew; what is saved is kept."
     )
 
@@ -153,9 +155,8 @@ def _is_literal(text: str) -> bool:
     return True
 
 
-def _edited(found: TrainingMatch, now: Identity, *, force: bool) -> Course:
-    assert found.training is not None
-    data = {*now.data, *found.training.identity.data}
+def _edited(found: TrainingMatch, training: RestorePoint, now: Identity, *, force: bool) -> Course:
+    data = {*now.data, *training.identity.data}
     if force or all(each.name in data for each in found.differences):
         return Course(goes_on=True, doubt=_sentence(found.differences, data))
     refusal = ResumeRefused(
@@ -183,34 +184,31 @@ def _resumed(found: TrainingMatch, epoch: int) -> Course:
     return Course(goes_on=False, told=text, doubt=text)
 
 
-def _told_again(found: TrainingMatch) -> str:
-    assert found.training is not None
+def _told_again(found: TrainingMatch, training: RestorePoint) -> str:
     what = told(found.differences) or "nothing shows that it is the same"
     return (
-        f"Training {found.training.fit + 1} had ended, and the script was changed: {what}. "
+        f"Training {training.fit + 1} had ended, and the script was changed: {what}. "
         "It is trained anew, and its outcome is kept."
     )
 
 
-def _told_another(found: TrainingMatch, now: Identity) -> str:
-    assert found.training is not None
-    before = found.training.identity
+def _told_another(found: TrainingMatch, training: RestorePoint, now: Identity) -> str:
+    before = training.identity
     is_near = (now.frames, now.counters) == (before.frames, before.counters)
-    if found.training.finished and not is_near:
+    if training.finished and not is_near:
         return ""
-    state = "finished" if found.training.finished else "interrupted"
+    state = "finished" if training.finished else "interrupted"
     what = told(found.differences) or "nothing shows that it is the same"
     return (
-        f"This training is not the {state} training {found.training.fit + 1}: {what}. "
+        f"This training is not the {state} training {training.fit + 1}: {what}. "
         "It is trained from its beginning; what is saved is kept."
     )
 
 
-def _doubt_of_another(found: TrainingMatch) -> str:
+def _doubt_of_another(found: TrainingMatch, training: RestorePoint) -> str:
     """Empty but where the script goes on with what it saved itself: its History begins there."""
-    assert found.training is not None
     begins = [each for each in found.differences if each.name == INITIAL_EPOCH]
-    is_resumed = begins and not found.training.finished
+    is_resumed = begins and not training.finished
     return f"The script has resumed by itself: {told(begins)}." if is_resumed else ""
 
 

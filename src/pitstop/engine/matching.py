@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pitstop.engine.identity import Difference, Identity, differences
+from pitstop.engine.restore_point import RestorePoint
 
 RANDOM_SEED = "random seed"
 INITIAL_EPOCH = "initial_epoch"
@@ -40,24 +41,15 @@ class TrainingVerdict(enum.Enum):
 
 
 @dataclass(frozen=True)
-class SavedTraining:
-    """A training that is saved; finished is also one whose exception the script has caught."""
-
-    fit: int
-    identity: Identity
-    finished: bool
-
-
-@dataclass(frozen=True)
 class TrainingMatch:
     """What is known of a call; for `ANOTHER` the training is the nearest one."""
 
     verdict: TrainingVerdict
-    training: SavedTraining | None = None
+    training: RestorePoint | None = None
     differences: tuple[Difference, ...] = ()
 
 
-def match(now: Identity, saved: Sequence[SavedTraining], *, strayed: bool = False) -> TrainingMatch:
+def match(now: Identity, saved: Sequence[RestorePoint], *, strayed: bool = False) -> TrainingMatch:
     """The saved training that a call is.
 
     Args:
@@ -72,7 +64,7 @@ def match(now: Identity, saved: Sequence[SavedTraining], *, strayed: bool = Fals
     return _match(now, saved)
 
 
-def _match_cells(now: Identity, saved: Sequence[SavedTraining]) -> TrainingMatch:
+def _match_cells(now: Identity, saved: Sequence[RestorePoint]) -> TrainingMatch:
     """The first that is the same in every part.
 
     The order in which cells run proves nothing, and neither does a place among them.
@@ -84,7 +76,7 @@ def _match_cells(now: Identity, saved: Sequence[SavedTraining]) -> TrainingMatch
     return _another(now, saved)
 
 
-def _match(now: Identity, saved: Sequence[SavedTraining]) -> TrainingMatch:
+def _match(now: Identity, saved: Sequence[RestorePoint]) -> TrainingMatch:
     same = [each for each in saved if _is_at_its_place(now, each, saved)]
     same += [each for each in saved if _computes_the_same(now, each.identity)]
     if same:
@@ -103,7 +95,7 @@ def _match(now: Identity, saved: Sequence[SavedTraining]) -> TrainingMatch:
 
 
 def _is_but_for_epochs(
-    now: Identity, training: SavedTraining, saved: Sequence[SavedTraining]
+    now: Identity, training: RestorePoint, saved: Sequence[RestorePoint]
 ) -> bool:
     before = training.identity
     alike = replace(now, settings={**now.settings, EPOCHS: before.settings.get(EPOCHS, "")})
@@ -119,9 +111,9 @@ def _is_but_for_epochs(
 
 def _verdict_of(
     now: Identity,
-    training: SavedTraining,
+    training: RestorePoint,
     found: Sequence[Difference],
-    saved: Sequence[SavedTraining],
+    saved: Sequence[RestorePoint],
 ) -> TrainingVerdict:
     before = training.identity
     names = {each.name for each in found}
@@ -153,14 +145,14 @@ def is_changed(now: Identity, before: Identity) -> bool:
     return (now.program, now.command) != (before.program, before.command)
 
 
-def is_same_call(now: Identity, before: Identity, saved: Sequence[SavedTraining]) -> bool:
+def is_same_call(now: Identity, before: Identity, saved: Sequence[RestorePoint]) -> bool:
     """Whether two calls stand at one place of the program, in one iteration of its loops."""
     if not _stands_where(now, before, saved):
         return False
     return _is_alone(now, saved) or (now.ordinal, now.visit) == (before.ordinal, before.visit)
 
 
-def _stands_where(now: Identity, before: Identity, saved: Sequence[SavedTraining]) -> bool:
+def _stands_where(now: Identity, before: Identity, saved: Sequence[RestorePoint]) -> bool:
     if (now.frames, now.counters) != (before.frames, before.counters):
         return False
     if now.process != before.process and not now.arguments:
@@ -172,14 +164,12 @@ def _stands_where(now: Identity, before: Identity, saved: Sequence[SavedTraining
     )
 
 
-def _is_alone(now: Identity, saved: Sequence[SavedTraining]) -> bool:
+def _is_alone(now: Identity, saved: Sequence[RestorePoint]) -> bool:
     """Whether the place tells all: no other saved training has it."""
     return now.complete and sum(_stands_where(now, each.identity, saved) for each in saved) == 1
 
 
-def _is_at_its_place(
-    now: Identity, training: SavedTraining, saved: Sequence[SavedTraining]
-) -> bool:
+def _is_at_its_place(now: Identity, training: RestorePoint, saved: Sequence[RestorePoint]) -> bool:
     before = training.identity
     if what_differs(before, now) or not is_same_call(now, before, saved):
         return False
@@ -208,8 +198,8 @@ def _draws_the_same(now: Identity, before: Identity) -> bool:
     return now.random == before.random
 
 
-def _another(now: Identity, saved: Sequence[SavedTraining]) -> TrainingMatch:
-    def distance(training: SavedTraining) -> tuple[bool, bool, int]:
+def _another(now: Identity, saved: Sequence[RestorePoint]) -> TrainingMatch:
+    def distance(training: RestorePoint) -> tuple[bool, bool, int]:
         before = training.identity
         found = what_differs(before, now)
         return now.frames != before.frames, now.counters != before.counters, len(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pitstop.engine.identity import Identity
@@ -14,7 +14,9 @@ class RestorePoint:
 
     Attributes:
         milestone: what has ended with it, empty in the middle of a training.
-        identity: what is trained; None of a loop, which is known by its number.
+        epoch: counted from 0.
+        identity: what is trained.
+        is_loop: it has no identity, and is known by its number.
     """
 
     checkpoint: str
@@ -22,7 +24,13 @@ class RestorePoint:
     fit: int
     milestone: str
     epoch: int = 0
-    identity: Identity | None = None
+    identity: Identity = field(default_factory=Identity)
+    is_loop: bool = False
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has ended; also by an exception that the script has caught."""
+        return bool(self.milestone)
 
     @classmethod
     def from_json(cls, point: dict[str, Any]) -> RestorePoint:
@@ -33,13 +41,14 @@ class RestorePoint:
             info["fit"],
             info["milestone"],
             info.get("epoch", 0),
-            _identity(info.get("identity")),
+            _identity(info.get("identity", {})),
+            not info.get("identity"),
         )
 
 
-def _identity(record: dict[str, Any] | None) -> Identity | None:
+def _identity(record: dict[str, Any]) -> Identity:
     try:
-        return Identity.from_json(record) if record else None
+        return Identity.from_json(record)
     except ValueError:
         # Nobody of ours wrote it: it is like no training that there is.
         return Identity()

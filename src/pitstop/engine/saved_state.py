@@ -10,7 +10,6 @@ from typing import Any
 
 from pitstop.engine.state_capture import Position
 from pitstop.link.wire import close_all
-from pitstop.snapshot.restore_table import Range, parse_table
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,9 @@ class SavedState:
 class MappedTensors(Mapping[str, memoryview]):
     """The tensors of mapped files, each put together when it is asked for."""
 
-    def __init__(self, ranges: Mapping[str, Sequence[Range]], files: Sequence[memoryview]) -> None:
+    def __init__(
+        self, ranges: Mapping[str, Sequence[tuple[int, int, int]]], files: Sequence[memoryview]
+    ) -> None:
         self._ranges = ranges
         self._files = files
 
@@ -48,14 +49,14 @@ class MappedTensors(Mapping[str, memoryview]):
 
 
 def open_saved_state(fds: Sequence[int]) -> SavedState:
-    """Maps a restore image; its descriptors are closed, the mappings stay.
+    """Maps a restore image, see `snapshot.loading`; its descriptors are closed, the mappings stay.
 
     Raises:
-        InternalFault: its table is not whole.
+        ValueError: its table is not whole.
     """
     try:
         table, *files = [memoryview(mmap.mmap(fd, 0, access=mmap.ACCESS_READ)) for fd in fds]
     finally:
         close_all(fds)
-    found = parse_table(table)
-    return SavedState(json.loads(found.state), MappedTensors(found.ranges, files))
+    ranges, state = map(json.loads, bytes(table).split(b"\n", 1))
+    return SavedState(state, MappedTensors(ranges, files))

@@ -15,7 +15,7 @@ from pitstop.engine import abandonment, snapshot_notices
 from pitstop.engine.allowance import Allowance
 from pitstop.engine.best_watch import BestWatch
 from pitstop.engine.cadence import Cadence
-from pitstop.engine.copier import Copied, Copier, is_copied_before
+from pitstop.engine.copier import Copier, is_copied_before
 from pitstop.engine.durability import Durability
 from pitstop.engine.fence import FENCE
 from pitstop.engine.leaving import TrainingStopped
@@ -40,7 +40,6 @@ from pitstop.link.messages import (
     ImageAnswer,
     Message,
     RestoreRequest,
-    SnapshotReport,
     Welcome,
 )
 from pitstop.link.settings import Settings
@@ -58,7 +57,7 @@ _HOLDS_SHARE = 0.5
 class Session:
     """One trainer process of one attempt.
 
-    The copier's thread calls `_offer_arena`, `_announce` and `_copy_failed` beside the steps: they
+    The copier's thread calls `_offer_arena`, `_send` and `_copy_failed` beside the steps: they
     send, which the connection's lock allows, and set single attributes that the boundary reads.
 
     Attributes:
@@ -100,7 +99,7 @@ class Session:
         self.trains_with_fit = True
         self._connection: Connection | None = connection
         self._checkpoints_seen = beacon.checkpoint_requests()
-        self._blocked_seconds = self._copy_seconds = 0.0
+        self._blocked_seconds = 0.0
         self._given_up = self.settings.find_nan_step > 0
         self._durability = Durability(beacon, lambda: self._connection is not None)
         self._cadence = Cadence(
@@ -116,7 +115,7 @@ class Session:
             available_bytes,
             self.settings.snapshot_memory_bytes,
             self._offer_arena,
-            self._announce,
+            self._send,
             self._copy_failed,
         )
 
@@ -337,7 +336,7 @@ class Session:
             self._cadence.postponed(started_ns, _GIVEN_UP_NS)
             return False
         step_seconds = self.beacon.progress().step_seconds
-        waits = is_copied_before(cut.size_bytes, self._copy_seconds, step_seconds)
+        waits = is_copied_before(cut.size_bytes, self._copier.copy_seconds, step_seconds)
         if waits and not durable and self._copier.makes_room(cut.size_bytes):
             self._cadence.postponed(started_ns)
             return False
@@ -357,19 +356,6 @@ class Session:
         self._send(ArenaOffer(plan.size_bytes, plan.backing), arena.fd)
         if plan.backing == "file":
             self.report(snapshot_notices.memory_short(plan))
-
-    def _announce(self, copied: Copied) -> None:
-        position = copied.position
-        self._copy_seconds = copied.seconds * copied.threads
-        self._send(
-            SnapshotReport(
-                copied.sequence,
-                position.step,
-                position.epoch,
-                copied.reason,
-                copied.durable,
-            )
-        )
 
     def _copy_failed(self, error: Exception) -> None:
         self.report(snapshot_notices.failed(self.beacon.progress().step, error))

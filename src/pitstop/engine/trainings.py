@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from pitstop.engine.identity import Identity
-from pitstop.engine.matching import SavedTraining, TrainingMatch, TrainingVerdict, match
+from pitstop.engine.matching import TrainingMatch, TrainingVerdict, match
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.link.beacon import Beacon
 
@@ -35,7 +35,7 @@ class Trainings:
 
     def point_for(self, index: int) -> RestorePoint | None:
         """The state that the loop of this number is to restore; None to begin it."""
-        loops = (point for point in self._points if point.identity is None)
+        loops = (point for point in self._points if point.is_loop)
         return next((point for point in loops if point.fit == index), None)
 
     def of_this_number(self) -> RestorePoint | None:
@@ -61,42 +61,36 @@ class Trainings:
 
     def match(self, identity: Identity) -> TrainingMatch:
         """What a call is to the saved trainings that no call of this process was yet."""
-        saved = [_training(point, known) for point, known in self._open()]
+        saved = self._open()
         found = match(identity, saved, strayed=self._strayed)
         self._strayed |= bool(saved) and found.verdict is not TrainingVerdict.SAME
         return found
 
     def left_out(self) -> list[Identity]:
         """The finished trainings that no call of this process was yet."""
-        return [known for point, known in self._open() if point.milestone]
+        return [point.identity for point in self._open() if point.finished]
 
     def has_interrupted(self) -> bool:
         """Whether a training that has not ended is no call of this process yet."""
-        return any(not point.milestone for point, _ in self._open())
+        return any(not point.finished for point in self._open())
 
     def repeats(self, identity: Identity) -> bool:
         """Whether a call that is none of the saved ones comes before the newest of them.
 
         Only where an earlier attempt has left out ends of short trainings.
         """
-        newest = self.newest.identity if self.newest is not None else None
-        return newest is not None and newest.left_out > 0 and identity.ordinal < newest.ordinal
+        newest = self.newest.identity if self.newest is not None else Identity()
+        return newest.left_out > 0 and identity.ordinal < newest.ordinal
 
     @property
     def has_claimed(self) -> bool:
         """Whether a call of this process was one of the saved trainings."""
         return bool(self._claimed)
 
-    def claim(self, found: TrainingMatch) -> RestorePoint:
-        """The state of the training that a call is; its number is taken."""
-        point = self.point_of(found)
+    def claim(self, point: RestorePoint) -> None:
+        """A call is this training: its number is taken."""
         self._claimed.add(point.fit)
         self._beacon.take_training(point.fit)
-        return point
-
-    def point_of(self, found: TrainingMatch) -> RestorePoint:
-        assert found.training is not None
-        return next(point for point, _ in self._known() if point.fit == found.training.fit)
 
     def begin_another(self) -> int:
         """The number of a training that is none of the saved ones."""
@@ -122,12 +116,8 @@ class Trainings:
         """The last step of all saved states."""
         return max((point.step for point in self._points), default=0)
 
-    def _known(self) -> list[tuple[RestorePoint, Identity]]:
-        return [(each, each.identity) for each in self._points if each.identity is not None]
+    def _known(self) -> list[RestorePoint]:
+        return [each for each in self._points if not each.is_loop]
 
-    def _open(self) -> list[tuple[RestorePoint, Identity]]:
-        return [each for each in self._known() if each[0].fit not in self._claimed]
-
-
-def _training(point: RestorePoint, identity: Identity) -> SavedTraining:
-    return SavedTraining(point.fit, identity, bool(point.milestone))
+    def _open(self) -> list[RestorePoint]:
+        return [each for each in self._known() if each.fit not in self._claimed]

@@ -93,8 +93,7 @@ class Recognition:
         try:
             identity = self._identify(model, arguments)
             found = trainings.match(identity)
-            epoch = trainings.point_of(found).epoch if found.training else 0
-            course = decide(found, identity, epoch, take=settings.take, force=settings.force)
+            course = decide(found, identity, take=settings.take, force=settings.force)
         except Exception as error:  # noqa: BLE001
             # Only code of ours runs in there, and it looks at objects of the script.
             self._session.report(_unknown(error))
@@ -113,9 +112,9 @@ class Recognition:
         repeats = not course.goes_on and trainings.repeats(identity)
         if course.told and not repeats:
             self._session.report(Notice("training_compared", course.told))
-        if course.goes_on:
-            point = trainings.claim(found)
-            return FitBeginning(point.fit, identity, point, course)
+        if course.goes_on and found.training is not None:
+            trainings.claim(found.training)
+            return FitBeginning(found.training.fit, identity, found.training, course)
         if not course.doubt and not repeats:
             course = Course(goes_on=False, doubt=self._doubt_of_new(identity))
         return FitBeginning(trainings.begin_another(), identity, None, course, repeats)
@@ -134,10 +133,10 @@ class Recognition:
         self, refusal: ResumeRefused, found: TrainingMatch, model: Any
     ) -> ResumeRefused:
         """Names the variables of another model, with both shapes."""
-        if found.verdict is not TrainingVerdict.EDITED:
+        if found.verdict is not TrainingVerdict.EDITED or found.training is None:
             return refusal
         try:
-            saved = self._session.fetch(self._session.trainings.point_of(found))
+            saved = self._session.fetch(found.training)
         except PeerFault:
             return refusal
         changed = variable_match.reshaped(saved_variables(saved), _present_variables(model))

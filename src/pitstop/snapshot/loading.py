@@ -1,5 +1,8 @@
 """From a checkpoint on disk to a restore image: its files, verified, and a table of them.
 
+The table is a line of JSON, and the saved state behind it.  The line says the ranges of each
+tensor's bytes: each the number of a file among the image's, an offset, and a size.
+
 The files are handed over as they are, and mapped by whoever restores: verifying has read them into
 the page cache, where the kernel may drop them again.  A copy in memory of our own would cost its
 pages a second time, which the kernel makes more slowly than a disk reads.
@@ -7,6 +10,7 @@ pages a second time, which the kernel makes more slowly than a disk reads.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -15,10 +19,11 @@ from pathlib import Path
 from pitstop.link.beacon import anonymous_file
 from pitstop.link.wire import close_all
 from pitstop.record import record
-from pitstop.snapshot.restore_table import Range, RestoreTable, pack_table
 from pitstop.store.increment import PreviousCheckpoint, joined, ledger_of
 from pitstop.store.manifest import Manifest
 from pitstop.store.reader import opened, read_state, read_tensors
+
+_Ranges = dict[str, list[tuple[int, int, int]]]
 
 
 @record
@@ -57,7 +62,7 @@ def _opened(path: Path, name: str, stack: ExitStack) -> int:
     return fd
 
 
-def _ranges(manifest: Manifest, files: Iterable[str]) -> dict[str, list[Range]]:
+def _ranges(manifest: Manifest, files: Iterable[str]) -> _Ranges:
     numbers = {name: number for number, name in enumerate(files)}
     return {
         name: [(numbers[part.file], part.offset_bytes, part.size_bytes) for part in joined(parts)]
@@ -65,8 +70,8 @@ def _ranges(manifest: Manifest, files: Iterable[str]) -> dict[str, list[Range]]:
     }
 
 
-def _table(ranges: dict[str, list[Range]], state: bytes) -> int:
+def _table(ranges: _Ranges, state: bytes) -> int:
     fd = anonymous_file("pitstop-restore")
     with open(fd, "wb", closefd=False) as file:
-        file.write(pack_table(RestoreTable(ranges, state)))
+        file.write(json.dumps(ranges).encode() + b"\n" + state)
     return fd
