@@ -38,7 +38,7 @@ from tests.engine.samples import cut, position
 from tests.engine.test_saved_state import image_of
 from tests.messages import body_of, welcome
 
-POINT = RestorePoint("step-00000009", 9, 0, "")
+POINT = RestorePoint("step-00000009", 9, 0, "", is_loop=True)
 VERSIONS = {"keras": "3.15.0"}
 
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pitstop.engine.reachable import cells_of
 from pitstop.machine.own_process import age_ns
 
 _MOST_DEPTH = 6
@@ -138,9 +139,11 @@ class _Description:
         if function.__module__.partition(".")[0] in ("keras", "tensorflow", "numpy"):
             return name
         code = code_digest(function.__code__)
+        globals_ = function.__globals__
+        named = {name: globals_[name] for name in function.__code__.co_names if name in globals_}
         outside = {
             name: each
-            for name, each in _outside(function)
+            for name, each in (cells_of(function) | named).items()
             if is_plain(each) or isinstance(each, types.FunctionType)
         }
         defaults = self.of([function.__defaults__, function.__kwdefaults__], depth)
@@ -166,18 +169,6 @@ def code_digest(code: types.CodeType) -> str:
     ]
     names = (*code.co_names, *code.co_varnames, *code.co_freevars)
     return digest_of_text(code.co_code.hex(), *names, *constants, *map(code_digest, inner))
-
-
-def _outside(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    cells = function.__closure__ or ()
-    for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
-        try:
-            yield name, cell.cell_contents
-        except ValueError:
-            continue
-    for name in function.__code__.co_names:
-        if name in function.__globals__:
-            yield name, function.__globals__[name]
 
 
 def _config(value: Any) -> Any:

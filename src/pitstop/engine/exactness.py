@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from pitstop.cluster.spec import members
+from pitstop.engine.lockstep import Lockstep
 
 
 @dataclass(frozen=True)
@@ -14,3 +19,19 @@ class Exactness:
 
 
 EXACT = Exactness("exact")
+
+
+def level_of_members(
+    lockstep: Lockstep | None = None, environment: Mapping[str, str] = os.environ
+) -> Exactness | None:
+    """What keeps one member alone from being exact; None where nothing does."""
+    if lockstep is not None and lockstep.agreed:
+        return Exactness("not_exact", lockstep.doubt) if lockstep.doubt else None
+    count = members(environment)
+    if count == 1:
+        return None
+    return Exactness(
+        "not_exact",
+        f"TF_CONFIG names {count} processes that train together, and each is saved by itself: they "
+        "may stop, and go on, at different steps",
+    )

@@ -18,33 +18,22 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ParamSpec, Protocol
+from typing import TYPE_CHECKING, ParamSpec
 
 from pitstop.engine.leaving import Refused
-from pitstop.events import Event, Notice
+from pitstop.events import Notice
 from pitstop.link.beacon import Phase
 from pitstop.link.settings import ENV_STACKS
+
+if TYPE_CHECKING:
+    from pitstop.engine.session import Session
 
 FAILURES_FILE = "failures.txt"
 """In the attempt's folder: tracebacks of what failed in Pitstop itself."""
 
 _MOST_PLACES = 50
+_REPORT = "Please report this as a bug of Pitstop, with {}."
 _P = ParamSpec("_P")
-
-
-class Watched(Protocol):
-    """The session, as far as a failure is told to it."""
-
-    attempt_dir: Path
-
-    def report(self, event: Event) -> None:
-        """Sends an event to the journal."""
-
-    def give_up_snapshots(self, error: Exception) -> None:
-        """Takes no further snapshot, and says so."""
-
-    def phase(self) -> Phase:
-        """What the trainer is doing."""
 
 
 @dataclass(frozen=True)
@@ -55,22 +44,18 @@ class OwnFailure:
     error: Exception
     spoils: bool
 
-    def describe(self) -> str:
-        """Its traceback, under the place."""
-        return f"{self.place}\n{''.join(traceback.format_exception(self.error))}\n"
-
 
 class Fence:
     """The failures of one process, each place once."""
 
     def __init__(self) -> None:
-        self._session: Watched | None = None
+        self._session: Session | None = None
         self._early: list[OwnFailure] = []
         self._places: set[str] = set()
         self._told = False
         self._pid = os.getpid()
 
-    def tell(self, session: Watched) -> None:
+    def tell(self, session: Session) -> None:
         """From now on failures are told here, first those that came before."""
         self._session, self._pid = session, os.getpid()
         early, self._early = self._early, []
@@ -101,36 +86,25 @@ class Fence:
             _write(self._session.attempt_dir, failure)
             self._tell(self._session, failure)
 
-    def _tell(self, session: Watched, failure: OwnFailure) -> None:
+    def _tell(self, session: Session, failure: OwnFailure) -> None:
         if session.phase() is Phase.RESTORING and failure.spoils:
-            session.report(_not_restored(failure))
+            words = f"Pitstop failed to restore the saved state ({failure.error!r}); "
+            remedy = _REPORT.format(f"{FAILURES_FILE} in the attempt's folder; --new starts over")
+            session.report(Notice("resume_refused", f"{words}the checkpoint stands.", remedy))
         elif failure.spoils:
             session.give_up_snapshots(failure.error)
         elif not self._told:
             self._told = True
-            session.report(_unobserved(failure, session.attempt_dir / FAILURES_FILE))
+            words = f"Pitstop failed in {failure.place} ({failure.error!r}); "
+            remedy = _REPORT.format(session.attempt_dir / FAILURES_FILE)
+            notice = Notice("observation_failed", f"{words}the training is not affected.", remedy)
+            session.report(notice)
 
 
 def _write(attempt_dir: Path, failure: OwnFailure) -> None:
+    trace = "".join(traceback.format_exception(failure.error))
     with suppress(OSError), (attempt_dir / FAILURES_FILE).open("a", encoding="utf-8") as file:
-        file.write(failure.describe())
-
-
-def _unobserved(failure: OwnFailure, path: Path) -> Notice:
-    return Notice(
-        "observation_failed",
-        f"Pitstop failed in {failure.place} ({failure.error!r}); the training is not affected.",
-        f"Please report this as a bug of Pitstop, with {path}.",
-    )
-
-
-def _not_restored(failure: OwnFailure) -> Notice:
-    return Notice(
-        "resume_refused",
-        f"Pitstop failed to restore the saved state ({failure.error!r}); the checkpoint stands.",
-        f"Please report this as a bug of Pitstop, with {FAILURES_FILE} in the attempt's folder; "
-        "--new starts over.",
-    )
+        file.write(f"{failure.place}\n{trace}\n")
 
 
 FENCE = Fence()

@@ -9,7 +9,6 @@ from types import FrameType
 from pitstop.engine import stacks
 from pitstop.engine.exit_watch import ExitWatch
 from pitstop.engine.fence import FENCE
-from pitstop.engine.refused import refuse_resume
 from pitstop.engine.session import Session
 from pitstop.engine.witness import Witness
 from pitstop.engine.worker_watch import WorkerWatch
@@ -49,7 +48,7 @@ def open_session(
         reported = _unavailable.pop(os.getpid(), None)
         session = _sessions[os.getpid()] = reported or Session.open(socket_path, versions)
         if session.refusal:
-            refuse_resume(session, ResumeRefused(session.refusal, _AGREE))
+            session.refuse(ResumeRefused(session.refusal, _AGREE))
         FENCE.tell(session)
         if not os.environ.get(ENV_STACKS):
             stacks.answer_in(session.attempt_dir / STACKS_FILE)

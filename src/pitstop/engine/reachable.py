@@ -20,7 +20,6 @@ from pitstop.engine.witness import is_user_file
 _MOST_OBJECTS = 20_000
 # Random generators are kept in short lists; long ones are data.
 _MOST_ITEMS = 256
-_EMPTY_CELL = types.CellType()
 _PLAIN = (str, bytes, int, float, complex, type(None))
 
 Reference = tuple[str, Any]
@@ -121,11 +120,19 @@ def slots_of(value: Any) -> Iterator[Reference]:
                     continue
 
 
+def cells_of(function: types.FunctionType) -> dict[str, Any]:
+    """What a function closes over, by name."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:
+            continue
+    return found
+
+
 def _of_function(name: str, function: types.FunctionType) -> Iterator[Reference]:
-    names = function.__code__.co_freevars
-    for free, cell in zip(names, function.__closure__ or (), strict=True):
-        if cell != _EMPTY_CELL:
-            yield f"{name}.{free}", cell.cell_contents
+    yield from _members(f"{name}.", cells_of(function))
     yield from _of_items(name, function.__defaults__ or ())
     yield from _members(f"{name}.", function.__kwdefaults__ or {})
 

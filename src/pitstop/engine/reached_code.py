@@ -18,7 +18,7 @@ from pitstop.engine.described import (
     is_reproducible,
     plain_attributes,
 )
-from pitstop.engine.reachable import names_of, user_modules
+from pitstop.engine.reachable import cells_of, names_of, user_modules
 
 _MAIN = "__main__"
 _FRAMEWORKS = ("keras.", "tf_keras.", "tensorflow.")
@@ -103,11 +103,8 @@ class _Walk:
         self._add(name, f"{describe(function)} {code_digest(function.__code__)}")
         self._add(name, _plain(function.__code__, function.__globals__))
         self.follow_names(function.__code__, function.__globals__)
-        for cell in function.__closure__ or ():
-            try:
-                self.reach(name, cell.cell_contents)
-            except ValueError:
-                continue
+        for each in cells_of(function).values():
+            self.reach(name, each)
         self._reach_module(sys.modules[function.__module__])
 
     def _reach_class(self, kind: type) -> None:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 from pitstop.engine import abandonment, snapshot_notices
 from pitstop.engine.allowance import Allowance
@@ -18,7 +19,7 @@ from pitstop.engine.cadence import Cadence
 from pitstop.engine.copier import Copier, is_copied_before
 from pitstop.engine.durability import Durability
 from pitstop.engine.fence import FENCE
-from pitstop.engine.leaving import TrainingStopped
+from pitstop.engine.leaving import Refused, TrainingStopped
 from pitstop.engine.lockstep import Lockstep
 from pitstop.engine.loss_watch import LossWatch
 from pitstop.engine.milestones import Milestones
@@ -30,8 +31,8 @@ from pitstop.engine.state_capture import Position, StateCapture
 from pitstop.engine.step_recorder import StepRecorder
 from pitstop.engine.trainings import Trainings
 from pitstop.engine.vitals import Vitals
-from pitstop.errors import PeerClosed, PeerFault, ProtocolMismatch
-from pitstop.events import Event, StopRequested, TrainerConnected, TrainerStopped, to_record
+from pitstop.errors import PeerClosed, PeerFault, PitstopError, ProtocolMismatch
+from pitstop.events import Event, Notice, StopRequested, TrainerConnected, TrainerStopped, to_record
 from pitstop.link.beacon import Beacon, Phase, Stop
 from pitstop.link.messages import (
     ArenaOffer,
@@ -155,6 +156,11 @@ class Session:
     def report(self, event: Event) -> None:
         """Sends an event to the journal; silent when the supervisor is gone."""
         self._send(EventReport(to_record(event)))
+
+    def refuse(self, problem: PitstopError, code: str = "resume_refused") -> NoReturn:
+        """Tells why the script may not go on, and leaves it (`Refused`)."""
+        self.report(Notice(code, problem.message, problem.remedy))
+        raise Refused
 
     def _not_finite(self, event: Event) -> None:
         """What follows is not saved where the run goes back before it."""

@@ -193,7 +193,6 @@ class _Autoload:
     def open_session(self) -> Session | None:
         """The session of this process; None where another one trains, or its loop has its own."""
         from pitstop.engine import process_session
-        from pitstop.engine.refused import refuse_start
         from pitstop.engine.weights_file import WeightsUnusable
         from pitstop.errors import PeerFault
         from pitstop.tensorflow.devices import computed_with
@@ -213,7 +212,7 @@ class _Autoload:
                 "too late for --from to give it weights."
             )
             remedy = "Load them in the script, or name its objects in pitstop.start."
-            refuse_start(session, WeightsUnusable(problem, remedy))
+            session.refuse(WeightsUnusable(problem, remedy), "weights_refused")
         return session
 
 

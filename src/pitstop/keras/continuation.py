@@ -11,7 +11,6 @@ from pitstop.engine.course import Course
 from pitstop.engine.exactness import Exactness
 from pitstop.engine.fence import observing
 from pitstop.engine.python_state import decode
-from pitstop.engine.refused import refuse_resume
 from pitstop.engine.restoring import restoring
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.state_capture import Position
@@ -301,7 +300,7 @@ class Continuation:
         if self._run.session.settings.force:
             self._doubts.append(refusal.message)
             return
-        refuse_resume(self._run.session, refusal)
+        self._run.session.refuse(refusal)
 
     def _report(self, seconds: float) -> None:
         level = self._level()

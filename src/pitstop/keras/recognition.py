@@ -11,7 +11,6 @@ from pitstop.engine.course import DOES_NOT_GO_ON, Course, decide, doubt_of_left_
 from pitstop.engine.identity import Identity
 from pitstop.engine.matching import TrainingMatch, TrainingVerdict
 from pitstop.engine.present_identity import identity_of_present_call
-from pitstop.engine.refused import refuse_resume
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.session import Session
 from pitstop.engine.trainings import Trainings
@@ -108,7 +107,7 @@ class Recognition:
     ) -> FitBeginning:
         trainings = self._session.trainings
         if course.refusal is not None:
-            refuse_resume(self._session, self._with_variables(course.refusal, found, model))
+            self._session.refuse(self._with_variables(course.refusal, found, model))
         repeats = not course.goes_on and trainings.repeats(identity)
         if course.told and not repeats:
             self._session.report(Notice("training_compared", course.told))

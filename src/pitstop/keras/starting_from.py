@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pitstop.engine.refused import refuse_start
 from pitstop.engine.weights_file import STARTED_FROM, WeightsUnusable
 from pitstop.events import Notice
 from pitstop.keras.fit_run import FitRun
@@ -30,5 +29,5 @@ def begin(run: FitRun) -> None:
     try:
         begun = begin_from(path, of_model(run.model))
     except WeightsUnusable as problem:
-        refuse_start(run.session, problem)
+        run.session.refuse(problem, "weights_refused")
     run.session.report(Notice(STARTED_FROM, begun.describe(path)))

@@ -13,7 +13,6 @@ from pitstop.engine.changed_files import CHANGED
 from pitstop.engine.export_order import refuse_to_train
 from pitstop.engine.fence import observing
 from pitstop.engine.leaving import Refused, TrainingStopped, ending_threads
-from pitstop.engine.refused import refuse_resume
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
@@ -216,7 +215,7 @@ class Training:
         if "fit" not in saved.state:
             message = "The run was saved in a loop of the script's own, which is now a model.fit."
             remedy = "Undo the change, or start over with --new."
-            refuse_resume(self.session, ResumeRefused(message, remedy))
+            self.session.refuse(ResumeRefused(message, remedy))
         return saved
 
     @observing(spoils=True)

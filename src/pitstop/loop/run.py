@@ -10,7 +10,6 @@ from pitstop import steps
 from pitstop.engine.exactness import Exactness
 from pitstop.engine.leaving import TrainingStopped, ending_threads
 from pitstop.engine.python_state import decode
-from pitstop.engine.refused import refuse_resume
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Position, StateCapture
@@ -134,7 +133,7 @@ class Run:
         try:
             self._state.settle(saved)
         except ResumeRefused as refusal:
-            refuse_resume(self._session, refusal)
+            self._session.refuse(refusal)
 
     def _take(self) -> StateCapture:
         return self._cut("")

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pitstop.engine.refused import refuse_start
 from pitstop.engine.session import Session
 from pitstop.engine.weights_file import STARTED_FROM, Format, WeightsUnusable, identify
 from pitstop.events import Notice
@@ -27,7 +26,7 @@ def begin_loop(session: Session, objects: Mapping[str, Any]) -> None:
             else begin_from(path, of_objects(objects)).describe(path)
         )
     except WeightsUnusable as problem:
-        refuse_start(session, problem)
+        session.refuse(problem, "weights_refused")
     session.report(Notice(STARTED_FROM, told))
 
 

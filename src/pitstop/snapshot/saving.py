@@ -44,9 +44,20 @@ class _Found:
     offset_bytes: int
     head: slot.SlotHead
 
-    @property
-    def image_start(self) -> int:
-        return self.offset_bytes + slot.HEAD_BYTES
+    def read_into(self, target: memoryview, offset_bytes: int) -> None:
+        """Fills `target` with the bytes from an offset of the image on; the state is behind it.
+
+        Raises:
+            SnapshotOverwritten: the trainer has begun to write there.
+        """
+        slot.read_into(self.fd, target, self.offset_bytes + slot.HEAD_BYTES + offset_bytes)
+        if slot.read_head(self.fd, self.offset_bytes) != self.head:
+            raise SnapshotOverwritten
+
+    def read(self, size_bytes: int, offset_bytes: int = 0) -> bytes:
+        data = bytearray(size_bytes)
+        self.read_into(memoryview(data), offset_bytes)
+        return bytes(data)
 
 
 class Saver:
@@ -108,17 +119,14 @@ class Saver:
         ]
         newest = max(found, key=lambda item: item.head.sequence, default=None)
         if newest is not None and newest.fd == self._arenas[-1]:
-            self._close_older_arenas()
+            for fd in self._arenas[:-1]:
+                os.close(fd)
+            del self._arenas[:-1]
         return newest
-
-    def _close_older_arenas(self) -> None:
-        for fd in self._arenas[:-1]:
-            os.close(fd)
-        del self._arenas[:-1]
 
     def _save(self, found: _Found, reason: str) -> CheckpointCommitted:
         started = time.monotonic()
-        state = _read_state(found)
+        state = found.read(found.head.state_bytes, found.head.image_bytes)
         described = json.loads(state)
         info = self._describe(described, reason)
         pace = Pace(lambda: reason != "cadence" or self._beacon.stop() != Stop.NONE)
@@ -149,8 +157,8 @@ class Saver:
         self, found: _Found, writer: CheckpointWriter, pace: Pace, weights: Mapping[str, str]
     ) -> tuple[Image, tuple[str, ...]]:
         """Writes them; the layout, and the first of the weights that are not finite."""
-        image = parse_image(_read_header(found))
-        snapshot = FiniteSource(_SlotBytes(found), image, weights)
+        image = parse_image(found.read(header_size_bytes(found.read(LENGTH_BYTES))))
+        snapshot = FiniteSource(found, image, weights)
         plan, chunks = self._increments.plan(image, snapshot)
         if self._increments.ledger and not writer.link(self._increments.ledger, plan):
             self._increments.links_refused()
@@ -182,36 +190,3 @@ def _weights(state: dict[str, Any]) -> dict[str, str]:
     """The tensors of what is trained, with the paths of their variables."""
     described = state.get("variables", [])
     return {each["tensor"]: each["path"] for each in described if each.get("trainable")}
-
-
-def _read_state(found: _Found) -> bytes:
-    start = found.image_start + found.head.image_bytes
-    state = bytearray(found.head.state_bytes)
-    slot.read_into(found.fd, memoryview(state), start)
-    _check_still(found)
-    return bytes(state)
-
-
-def _read_header(found: _Found) -> bytes:
-    length = os.pread(found.fd, LENGTH_BYTES, found.image_start)
-    _check_still(found)
-    header = os.pread(found.fd, header_size_bytes(length), found.image_start)
-    _check_still(found)
-    return header
-
-
-class _SlotBytes:
-    """The bytes of a slot's image, for as long as nobody overwrites it."""
-
-    def __init__(self, found: _Found) -> None:
-        self._found = found
-
-    def read_into(self, target: memoryview, offset_bytes: int) -> None:
-        """Fills `target`; `SnapshotOverwritten` where the trainer has begun to write there."""
-        slot.read_into(self._found.fd, target, self._found.image_start + offset_bytes)
-        _check_still(self._found)
-
-
-def _check_still(found: _Found) -> None:
-    if slot.read_head(found.fd, found.offset_bytes) != found.head:
-        raise SnapshotOverwritten

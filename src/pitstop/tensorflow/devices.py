@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pitstop.engine.cluster_level import level_of_members
-from pitstop.engine.exactness import Exactness
+from pitstop.engine.exactness import Exactness, level_of_members
 from pitstop.engine.session import Session
 from pitstop.tensorflow import private
 
@@ -62,7 +61,8 @@ def computed_with() -> dict[str, str]:
 
 def level_of_process(session: Session | None = None) -> Exactness | None:
     """What keeps any training of this process from being exact; None where nothing does."""
-    return level_of_members(session) or level_on([*accelerators()], private.deterministic_ops())
+    members = level_of_members(session.lockstep if session is not None else None)
+    return members or level_on([*accelerators()], private.deterministic_ops())
 
 
 def level_on(kinds: Sequence[str], deterministic: bool) -> Exactness | None:

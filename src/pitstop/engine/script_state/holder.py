@@ -130,17 +130,6 @@ def dict_of(value: Any) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def cells_of(function: types.FunctionType) -> dict[str, Any]:
-    """What a function closes over, by name."""
-    found = {}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:
-            continue
-    return found
-
-
 def data_of_class(kind: type) -> dict[str, Any]:
     """The attributes of a class that are neither code nor part of the language."""
     return {

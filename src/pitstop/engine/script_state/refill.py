@@ -9,7 +9,6 @@ import numpy as np
 
 from pitstop.engine.made_folders import is_moved
 from pitstop.engine.script_state import holder, iterators
-from pitstop.engine.script_state.classes import make_record
 from pitstop.engine.script_state.frozen import (
     Function,
     Opaque,
@@ -20,8 +19,8 @@ from pitstop.engine.script_state.frozen import (
     opaque_in,
     thaw,
 )
-from pitstop.engine.script_state.functions import named_function
 from pitstop.engine.script_state.library import Library
+from pitstop.engine.script_state.named import make_record, named_function
 from pitstop.engine.script_state.names import Names
 from pitstop.engine.script_state.places import folders_named_in, foreign_path
 from pitstop.engine.script_state.stored_node import can_be_made, make

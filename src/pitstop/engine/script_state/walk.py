@@ -15,10 +15,9 @@ import numpy as np
 
 from pitstop.engine import plain_values, reachable, script_random
 from pitstop.engine.script_state import fingerprint, holder, iterators
-from pitstop.engine.script_state.classes import record_class
 from pitstop.engine.script_state.frozen import Function, Opaque, Record, Ref, Tensor
-from pitstop.engine.script_state.functions import name_of_function
 from pitstop.engine.script_state.library import Library
+from pitstop.engine.script_state.named import name_of_function, record_class
 from pitstop.engine.script_state.names import Names
 from pitstop.engine.witness import is_user_file
 
@@ -227,7 +226,7 @@ class Walk:
 
     def _fields_of(self, kind: str, value: Any) -> Mapping[str, Any]:
         if kind == "function":
-            return holder.cells_of(value) | dict(vars(value))
+            return reachable.cells_of(value) | dict(vars(value))
         if kind == "class":
             return holder.data_of_class(value)
         if kind == "library":

@@ -1,4 +1,4 @@
-"""Functions that a state refers to by name: only those that can do no harm, or are the script's.
+"""Functions and classes that a state names: those of the script, and functions that do no harm.
 
 A state may come from anybody who can write the run's folder or its mirror.  Nothing is imported
 for it, and a name that leads to another function than the one it says is none.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import types
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -52,3 +53,30 @@ def _may_be_called(function: Any, module: str) -> bool:
         return function.__name__ in _HARMLESS_BUILTINS
     file = getattr(sys.modules[module], "__file__", None)
     return module.startswith(_HARMLESS) or (isinstance(file, str) and is_user_file(file))
+
+
+def named_class(form: str, modules: Mapping[str, Any]) -> type | None:
+    """The class of the script that has this name."""
+    module, _, name = form.partition(":")
+    found: Any = modules.get(module) or (sys.modules.get(module) if module == "types" else None)
+    for part in name.split("."):
+        found = vars(found).get(part) if isinstance(found, type | type(sys)) else None
+    return found if isinstance(found, type) else None
+
+
+def record_class(form: str, modules: Mapping[str, Any]) -> type[tuple[Any, ...]] | None:
+    """The class of tuples of the script that has this name."""
+    found = named_class(form, modules)
+    return found if found is not None and issubclass(found, tuple) else None
+
+
+def make_record(form: str, items: tuple[Any, ...], modules: Mapping[str, Any]) -> Any:
+    """The tuple of the script's class with these items.
+
+    Raises:
+        KeyError: the script has no such class.
+    """
+    kind = record_class(form, modules)
+    if kind is None:
+        raise KeyError(form)
+    return tuple.__new__(kind, items)
