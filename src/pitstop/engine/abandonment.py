@@ -38,7 +38,10 @@ def watch(
 
     @observing()
     def wait_for_the_end() -> None:
-        _wait_for_hangup(fd)
+        poll = select.poll()
+        poll.register(fd, select.POLLRDHUP)
+        poll.poll()
+        os.close(fd)
         wait(GRACE_SECONDS)
         if beacon.stop() == Stop.NONE:
             # A persister that was killed while it read a snapshot reads no more.
@@ -49,10 +52,3 @@ def watch(
     thread = threading.Thread(target=wait_for_the_end, name="pitstop-watch", daemon=True)
     thread.start()
     return thread
-
-
-def _wait_for_hangup(fd: int) -> None:
-    poll = select.poll()
-    poll.register(fd, select.POLLRDHUP)
-    poll.poll()
-    os.close(fd)

@@ -21,22 +21,19 @@ _NAMESPACES = frozenset({"locals", "vars"})
 _MOST_PLAIN_CHARACTERS = 10_000
 
 
-@dataclass(frozen=True)
-class Loop:
-    """A loop of a function; `targets` are the names that a `for` stores to, none of a `while`."""
-
-    targets: tuple[str, ...]
+_Targets = tuple[str, ...]
+"""The names that a `for` stores to, none of a `while`."""
 
 
-def enclosing_loops(code: types.CodeType, at: int) -> tuple[Loop, ...]:
-    """The loops around the instruction at an offset (as `frame.f_lasti`), from the outermost in."""
+def enclosing_loops(code: types.CodeType, at: int) -> tuple[_Targets, ...]:
+    """Of the loops around the instruction at an offset (`frame.f_lasti`), from the outermost in."""
     spans = sorted(_spans(code).items())
-    return tuple(loop for start, (end, loop) in spans if start <= at < end)
+    return tuple(targets for start, (end, targets) in spans if start <= at < end)
 
 
 @functools.lru_cache(maxsize=256)
-def _spans(code: types.CodeType) -> dict[int, tuple[int, Loop]]:
-    """By the offset at which a loop begins: where it ends, and what it is."""
+def _spans(code: types.CodeType) -> dict[int, tuple[int, _Targets]]:
+    """By the offset at which a loop begins: where it ends, and its targets."""
     instructions = list(dis.get_instructions(code))
     places = {each.offset: place for place, each in enumerate(instructions)}
     ends: dict[int, int] = {}
@@ -44,7 +41,7 @@ def _spans(code: types.CodeType) -> dict[int, tuple[int, Loop]]:
         if each.opcode in dis.hasjrel and each.argval <= each.offset:
             ends[each.argval] = max(each.offset, ends.get(each.argval, 0))
     return {
-        start: (end, Loop(tuple(_targets(instructions[places[start] :]))))
+        start: (end, tuple(_targets(instructions[places[start] :])))
         for start, end in ends.items()
         if start in places
     }
@@ -101,13 +98,13 @@ def site_of(stack: list[types.FrameType]) -> CallSite:
     values: list[str] = []
     complete = bool(users)
     for frame in users:
-        names = _names(frame)
-        for loop in enclosing_loops(frame.f_code, frame.f_lasti):
-            told = _told(names, loop.targets)
+        code, names = frame.f_code, _names(frame)
+        for targets in enclosing_loops(code, frame.f_lasti):
+            told = _told(names, targets)
             counters += told
             complete &= bool(told)
         if _is_called_by_another(frame, stack):
-            told = _told(names, _arguments(frame.f_code))
+            told = _told(names, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
             arguments += told
             complete &= bool(told)
         values += _plain_values(names)
@@ -141,10 +138,6 @@ def _is_called_by_another(frame: types.FrameType, stack: list[types.FrameType]) 
         return True
     callee, _ = _call_of(before)
     return bool(callee) and frame.f_code.co_name not in (callee.rpartition(".")[2], "__init__")
-
-
-def _arguments(code: types.CodeType) -> tuple[str, ...]:
-    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def _names(frame: types.FrameType) -> Mapping[str, Any]:

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,21 +88,16 @@ def launch(request: CompanionRequest, words: int | None = None) -> Companion:
     with os.fdopen(answer_fd, encoding="utf-8") as answer:
         line = answer.readline()
     said = json.loads(line) if line else {}
-    if "socket" not in said:
-        # It ends by itself, and nobody here waits for it.
-        companion.returncode = 0
-    return Companion(companion, _socket_of(said))
-
-
-def _socket_of(answer: Mapping[str, Any]) -> str:
-    if "message" in answer:
-        raise RunUnavailable(answer["message"], answer["remedy"])
-    if "socket" not in answer:
-        raise EnvironmentFault(
-            "The supervisor of this run did not start; its own words stand above.",
-            "Run the script with `pitstop run`, which says more.",
-        )
-    return str(answer["socket"])
+    if "socket" in said:
+        return Companion(companion, str(said["socket"]))
+    # It ends by itself, and nobody here waits for it.
+    companion.returncode = 0
+    if "message" in said:
+        raise RunUnavailable(said["message"], said["remedy"])
+    raise EnvironmentFault(
+        "The supervisor of this run did not start; its own words stand above.",
+        "Run the script with `pitstop run`, which says more.",
+    )
 
 
 def _command() -> list[str]:

@@ -60,7 +60,11 @@ def decide(found: TrainingMatch, now: Identity, *, take: Collection[str], force:
             doubt=_doubt_of_another(found, training),
         )
     if _has_passed(found, now, training.epoch):
-        return Course(goes_on=False, told=_told_fewer(found, training))
+        text = (
+            f"Training {training.fit + 1} is saved behind the epochs that the script asks for now "
+            f"({told(found.differences)}). It is trained anew; what is saved is kept."
+        )
+        return Course(goes_on=False, told=text)
     if training.finished:
         return _extended(found, training, now, take)
     if found.verdict is TrainingVerdict.EPOCHS:
@@ -98,13 +102,6 @@ def _extended(
     )
     doubt = f"The training goes on with other settings: {told(others)}." if others else ""
     return Course(True, taken=found.differences, told=text, doubt=doubt, extends=True)
-
-
-def _told_fewer(found: TrainingMatch, training: RestorePoint) -> str:
-    return (
-        f"Training {training.fit + 1} is saved behind the epochs that the script asks for "
-        f"now ({told(found.differences)}). It is trained anew; what is saved is kept."
-    )
 
 
 def _changed(found: TrainingMatch, take: Collection[str], *, force: bool) -> Course:

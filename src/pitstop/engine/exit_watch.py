@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 from pitstop.engine.fence import observing
-from pitstop.engine.witness import innermost_user_frame, is_own_file
+from pitstop.engine.witness import innermost_user_frame, is_own_file, name_of
 from pitstop.events import Event, ExitCalled, ThreadFailed
 
 _CALLS = ((sys, "exit"), (os, "_exit"), (os, "abort"))
@@ -81,19 +81,11 @@ class ExitWatch:
 
     @observing()
     def _tell_thread_failed(self, failed: threading.ExceptHookArgs) -> None:
-        if os.getpid() == self._pid and failed.exc_type is not SystemExit:
-            self._report(_thread_failed(failed))
-
-
-def _thread_failed(failed: threading.ExceptHookArgs) -> ThreadFailed:
-    file, line, function = innermost_user_frame(traceback.walk_tb(failed.exc_traceback))
-    kind = failed.exc_type
-    words = traceback.TracebackException(kind, failed.exc_value or kind(), failed.exc_traceback)
-    return ThreadFailed(
-        thread=failed.thread.name if failed.thread else "",
-        class_name=f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins."),
-        message=str(words)[:2000],
-        file=file,
-        line=line,
-        function=function,
-    )
+        kind = failed.exc_type
+        if os.getpid() != self._pid or kind is SystemExit:
+            return
+        trace = failed.exc_traceback
+        place = innermost_user_frame(traceback.walk_tb(trace))
+        words = str(traceback.TracebackException(kind, failed.exc_value or kind(), trace))[:2000]
+        thread = failed.thread.name if failed.thread else ""
+        self._report(ThreadFailed(thread, name_of(kind), words, *place))

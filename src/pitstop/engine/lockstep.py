@@ -22,25 +22,16 @@ class Lockstep:
     """
 
     def __init__(self, beacon: Beacon, *, agreed: bool, doubt: str) -> None:
-        """No step has ended yet.
-
-        Args:
-            beacon: of this process.
-            agreed: see above.
-            doubt: why the members do not go on exactly; empty where they do.
-        """
+        """No step has ended yet."""
         self.agreed = agreed
         self.doubt = doubt
         self._beacon = beacon
         self._ended = self._ended_before = -1
 
     def ends(self, step: int) -> bool:
-        """A boundary is reached; whether it is the end of a step.
+        """A boundary is reached behind so many steps of the run; whether it is the end of a step.
 
         Returns when the next step may be entered, or the stop word is up.
-
-        Args:
-            step: steps completed over the whole run.
         """
         if not self.agreed:
             return True

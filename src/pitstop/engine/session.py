@@ -32,7 +32,15 @@ from pitstop.engine.step_recorder import StepRecorder
 from pitstop.engine.trainings import Trainings
 from pitstop.engine.vitals import Vitals
 from pitstop.errors import PeerClosed, PeerFault, PitstopError, ProtocolMismatch
-from pitstop.events import Event, Notice, StopRequested, TrainerConnected, TrainerStopped, to_record
+from pitstop.events import (
+    CheckpointFailed,
+    Event,
+    Notice,
+    StopRequested,
+    TrainerConnected,
+    TrainerStopped,
+    to_record,
+)
 from pitstop.link.beacon import Beacon, Phase, Stop
 from pitstop.link.messages import (
     ArenaOffer,
@@ -181,19 +189,16 @@ class Session:
             PeerFault: the supervisor is gone, or the checkpoint no longer loads.
         """
         try:
-            return self._fetched(point)
+            if self._connection is None:
+                raise PeerClosed("The supervisor of this run is gone.")
+            self._connection.send(RestoreRequest(point.checkpoint))
+            received = self._connection.receive()
+            if isinstance(received.message, ImageAnswer):
+                return open_saved_state(received.fds)
+            raise PeerFault(f"Checkpoint {point.checkpoint}: {reason_of(received.message)}.")
         except PeerFault as fault:
-            self.report(snapshot_notices.not_resumed(fault))
+            self.report(Notice("resume_refused", str(fault), "Run the same command again."))
             raise
-
-    def _fetched(self, point: RestorePoint) -> SavedState:
-        if self._connection is None:
-            raise PeerClosed("The supervisor of this run is gone.")
-        self._connection.send(RestoreRequest(point.checkpoint))
-        received = self._connection.receive()
-        if isinstance(received.message, ImageAnswer):
-            return open_saved_state(received.fds)
-        raise PeerFault(f"Checkpoint {point.checkpoint}: {reason_of(received.message)}.")
 
     # -- the step boundary ---------------------------------------------------
 
@@ -338,7 +343,11 @@ class Session:
         cut = None if self._given_up else take()
         if cut is None:
             if self._take_request() is not None:
-                self.report(snapshot_notices.none_taken(self.beacon.progress().step))
+                step, words = (
+                    self.beacon.progress().step,
+                    "No snapshot can be taken of this training.",
+                )
+                self.report(CheckpointFailed(step, words, "`pitstop status` tells why."))
             self._cadence.postponed(started_ns, _GIVEN_UP_NS)
             return False
         step_seconds = self.beacon.progress().step_seconds

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import traceback
 
-from pitstop.errors import PeerFault
 from pitstop.events import CheckpointFailed, InstrumentationUnavailable, Notice
 from pitstop.snapshot.arena import ArenaPlan
 
@@ -29,14 +28,13 @@ def short_trainings(begun: int) -> Notice:
 
 def failed(step: int, error: Exception) -> CheckpointFailed:
     """A snapshot could not be taken; who asked for this checkpoint waits no longer."""
-    match error:
-        case TimeoutError():
-            remedy = "See whether the disk answers; the last checkpoint stands."
-        case OSError() | MemoryError():
-            remedy = "Free memory or disk space; the last checkpoint stands."
-        case _:
-            remedy = "The last checkpoint stands."
-    return CheckpointFailed(step, f"No snapshot could be taken: {_words(error)}.", remedy)
+    words, remedy = repr(error), "The last checkpoint stands."
+    if isinstance(error, OSError | MemoryError):
+        words = getattr(error, "strerror", "memory is full") or words
+        remedy = "Free memory or disk space; the last checkpoint stands."
+    if isinstance(error, TimeoutError):
+        remedy = "See whether the disk answers; the last checkpoint stands."
+    return CheckpointFailed(step, f"No snapshot could be taken: {words}.", remedy)
 
 
 def broken(error: Exception) -> InstrumentationUnavailable:
@@ -45,19 +43,3 @@ def broken(error: Exception) -> InstrumentationUnavailable:
         f"Pitstop failed ({error!r}); training goes on, and no further snapshot is taken.",
         f"Please report this as a bug of Pitstop: {trace}",
     )
-
-
-def none_taken(step: int) -> CheckpointFailed:
-    return CheckpointFailed(
-        step, "No snapshot can be taken of this training.", "`pitstop status` tells why."
-    )
-
-
-def not_resumed(fault: PeerFault) -> Notice:
-    return Notice("resume_refused", str(fault), "Run the same command again.")
-
-
-def _words(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return "memory is full" if isinstance(error, MemoryError) else repr(error)

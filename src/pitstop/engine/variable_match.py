@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 from pitstop.errors import ResumeRefused
 
 _REMEDY = "Undo the change, start over with --new, or restore what fits with --force."
 _SEPARATORS = re.compile("[/_]")
-_PARTS = (True, False)
 _SAVE_COUNTER = "save_counter"
 """Of a `tf.train.Checkpoint`, which makes it when it first saves; or restores, which is earlier."""
 _SHOWN = 3
@@ -82,9 +81,6 @@ class PresentVariable:
         return f"{self.path} {self.dtype}{list(self.shape or ())}"
 
 
-_V = TypeVar("_V", SavedVariable, PresentVariable)
-
-
 @dataclass(frozen=True)
 class VariableMatch:
     """Who takes what; `waiting` are not there yet; `reordered`: names decided, not the order."""
@@ -106,8 +102,13 @@ def match(saved: Sequence[SavedVariable], present: Sequence[PresentVariable]) ->
     if not new and (all(is_same(*pair) for pair in there) or _renumbered(there)):
         pairs = tuple((item, each.index) for item, each in there if each.alive)
         return VariableMatch(pairs, tuple(item for item in saved if item.index not in by_index))
-    alive = [each for each in present if each.alive]
-    parts = [_by_name(_part(saved, owned=owned), _part(alive, owned=owned)) for owned in _PARTS]
+    parts = [
+        _by_name(
+            [item for item in saved if item.owned == owned],
+            [each for each in present if each.alive and each.owned == owned],
+        )
+        for owned in (True, False)
+    ]
     pairs = tuple(pair for part in parts for pair in part.pairs)
     reordered = any(part.reordered for part in parts)
     return VariableMatch(pairs, tuple(item for part in parts for item in part.waiting), reordered)
@@ -117,12 +118,12 @@ def what_fits(
     saved: Sequence[SavedVariable], present: Sequence[PresentVariable]
 ) -> tuple[list[tuple[SavedVariable, int]], list[str]]:
     """Who takes what by the path alone, and the labels of the values that nobody takes."""
-    shared = {*_repeated(each.path for each in present), *_repeated(item.path for item in saved)}
+    paths = Counter(each.path for each in present), Counter(item.path for item in saved)
     by_path = {each.path: each for each in present}
     pairs, left = [], []
     for item in saved:
         taker = by_path.get(item.path)
-        if item.path in shared:
+        if max(counts[item.path] for counts in paths) > 1:
             left.append(f"{item.label} (one of several of this name)")
         elif taker is None or not fits(item, taker):
             left.append(item.label)
@@ -166,10 +167,6 @@ def named(items: Collection[SavedVariable]) -> str:
     return ", ".join(labels[:_SHOWN]) + more
 
 
-def _part(variables: Sequence[_V], *, owned: bool) -> list[_V]:
-    return [each for each in variables if each.owned == owned]
-
-
 def _by_name(saved: Sequence[SavedVariable], present: Sequence[PresentVariable]) -> VariableMatch:
     in_turn = list(zip(saved, present, strict=False))
     if len(saved) == len(present) and (
@@ -183,7 +180,8 @@ def _by_name(saved: Sequence[SavedVariable], present: Sequence[PresentVariable])
     pairs = [(item, by_path[item.path]) for item in saved if item.path in once]
     left = [item for item in saved if item.path not in once]
     rest = [each for each in present if each.path not in once]
-    for item, each in [*pairs, *_rivals(left, rest)]:
+    rivals = [(item, each) for item in left for each in rest if fits(item, each)]
+    for item, each in [*pairs, *rivals]:
         if not fits(item, each) or item.path != each.path or item.path not in once:
             raise changed(item, each)
     takers = [each.index for _, each in pairs]
@@ -232,20 +230,8 @@ def _without(first: str, path: str) -> str:
     return rest if owner == first else f"{owner}/{rest.removeprefix(f'{first}_')}"
 
 
-def _rivals(
-    left: Sequence[SavedVariable], rest: Sequence[PresentVariable]
-) -> Iterator[tuple[SavedVariable, PresentVariable]]:
-    """Variables without a partner that could be each other's."""
-    for item in left:
-        yield from ((item, each) for each in rest if fits(item, each))
-
-
 def _once(paths: Iterable[str]) -> set[str]:
     return {path for path, count in Counter(paths).items() if count == 1}
-
-
-def _repeated(paths: Iterable[str]) -> set[str]:
-    return {path for path, count in Counter(paths).items() if count > 1}
 
 
 def _renumbered(pairs: Sequence[tuple[SavedVariable, PresentVariable]]) -> bool:

@@ -77,6 +77,10 @@ def clean(error: BaseException) -> None:
             waiting += current.exceptions if isinstance(current, BaseExceptionGroup) else ()
 
 
+def name_of(kind: type[BaseException]) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+
+
 def innermost_user_frame(frames: Iterable[tuple[FrameType, int]]) -> tuple[str, int, str]:
     """File, line and function of the user's last frame, outermost first; empty without one."""
     found = ("", 0, "")
@@ -134,18 +138,13 @@ class Witness:
     def _tell(
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
-        self._report(self._describe(kind, error, trace))
-
-    def _describe(
-        self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
-    ) -> ExceptionRaised:
         frames = list(traceback.walk_tb(trace))
         file, line, function = innermost_user_frame(frames)
         callbacks = [name for frame, _ in frames if (name := self._callback_of(frame))]
         # Unlike `str(error)`, its words exist whatever the class does.
         words = traceback.TracebackException(kind, error, trace)
-        return ExceptionRaised(
-            class_name=f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins."),
+        raised = ExceptionRaised(
+            class_name=name_of(kind),
             message=str(words)[:_TRACEBACK_CHARACTERS],
             file=file,
             line=line,
@@ -155,6 +154,7 @@ class Witness:
             traceback="".join(words.format())[-_TRACEBACK_CHARACTERS:],
             bases=[base.__name__ for base in kind.__mro__[1:-1]],
         )
+        self._report(raised)
 
     @observing()
     def _on_exit(self) -> None:

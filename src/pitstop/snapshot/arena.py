@@ -47,7 +47,8 @@ def plan_arena(snapshot_bytes: int, available_bytes: int, limit_bytes: int) -> A
     slower snapshots.
     """
     spare_bytes = max(_SPARE_BYTES, snapshot_bytes // _SPARE_SHARE)
-    slot_bytes = _page_aligned(slot.HEAD_BYTES + snapshot_bytes + spare_bytes)
+    pages = -(-(slot.HEAD_BYTES + snapshot_bytes + spare_bytes) // mmap.PAGESIZE)
+    slot_bytes = pages * mmap.PAGESIZE
     allowed_bytes = limit_bytes or available_bytes // 2
     backing = "memory" if slot_bytes * SLOTS <= allowed_bytes else "file"
     return ArenaPlan(slot_bytes, backing)
@@ -76,7 +77,10 @@ class Arena:
         self.plan = plan
         self.fd = nameless_file(folder) if plan.backing == "file" else anonymous_file("pitstop")
         try:
-            self._map = _reserved(self.fd, plan)
+            os.ftruncate(self.fd, plan.size_bytes)
+            if plan.backing == "file":
+                os.posix_fallocate(self.fd, 0, plan.size_bytes)
+            self._map = mmap.mmap(self.fd, plan.size_bytes)
         except OSError:
             os.close(self.fd)
             raise
@@ -147,13 +151,6 @@ def newest_slot(fd: int) -> tuple[int, slot.SlotHead] | None:
     return max(whole, key=lambda pair: pair[1].sequence, default=None)
 
 
-def _reserved(fd: int, plan: ArenaPlan) -> mmap.mmap:
-    os.ftruncate(fd, plan.size_bytes)
-    if plan.backing == "file":
-        os.posix_fallocate(fd, 0, plan.size_bytes)
-    return mmap.mmap(fd, plan.size_bytes)
-
-
 def nameless_file(folder: Path) -> int:
     """A file on the disk of a folder that vanishes with its last descriptor.
 
@@ -165,7 +162,3 @@ def nameless_file(folder: Path) -> int:
     fd, path = tempfile.mkstemp(prefix=".arena-", dir=folder)
     Path(path).unlink()
     return fd
-
-
-def _page_aligned(size_bytes: int) -> int:
-    return -(-size_bytes // mmap.PAGESIZE) * mmap.PAGESIZE

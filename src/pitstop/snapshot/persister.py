@@ -54,7 +54,7 @@ from pitstop.link.messages import (
 )
 from pitstop.link.wire import Connection, Received
 from pitstop.machine.signalling import send_to_group
-from pitstop.snapshot.loading import RestoreImage, load
+from pitstop.snapshot.loading import load
 from pitstop.snapshot.saving import Saver
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.retention import RetentionPolicy
@@ -123,7 +123,9 @@ class Persister:
         """Answers with a checkpoint; False when it is damaged: the one before is tried then."""
         name = entry.path.name
         try:
-            image = _load(entry)
+            if entry.manifest is None:
+                raise CheckpointCorrupt(entry.path, entry.problem)
+            image = load(entry.path, entry.manifest)
         except CheckpointCorrupt as damage:
             self._set_aside(entry, damage.reason)
             return False
@@ -192,12 +194,6 @@ class Persister:
         if self._trainer_pid:
             end_process_group(self._trainer_pid, _ORPHAN_GRACE_SECONDS)
         self._persist("supervisor_lost")
-
-
-def _load(entry: CheckpointEntry) -> RestoreImage:
-    if entry.manifest is None:
-        raise CheckpointCorrupt(entry.path, entry.problem)
-    return load(entry.path, entry.manifest)
 
 
 def end_process_group(pid: int, grace_seconds: float) -> None:

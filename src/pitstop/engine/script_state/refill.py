@@ -38,15 +38,7 @@ class Refill:
         baseline: Mapping[str, Node],
         now: Mapping[str, Node],
     ) -> None:
-        """Nothing is set yet.
-
-        Args:
-            library: what the framework's adapter says.
-            modules: the script's own.
-            names: of the living objects.
-            baseline: the nodes when the training began.
-            now: the nodes as they are.
-        """
+        """Nothing is set yet; `baseline` are the nodes when the training began."""
         self._library = library
         self._modules = modules
         self._names = names

@@ -140,9 +140,8 @@ class ScriptState:
 
     def _shared_with_input(self, saved: Saved) -> list[str]:
         """What is saved of the nodes that a reader ahead of the steps uses, too."""
-        if any(
-            holder.kind_of(type(each)) or self._walk_kind(each) for each in self._input.values()
-        ):
+        kinds = map(type, self._input.values())
+        if any(holder.kind_of(kind) or reachable.is_of(kind, self._modules) for kind in kinds):
             # Read by index: what is between two epochs is not read ahead.
             return []
         found = []
@@ -153,9 +152,6 @@ class ScriptState:
             else:
                 found += [f"{name}.{key}" for key in saved[name]["content"] if key in content]
         return sorted(found)
-
-    def _walk_kind(self, value: Any) -> bool:
-        return reachable.is_of(type(value), self._modules)
 
     def _save(
         self, name: str, node: Node, value: Any, encoder: Encoder, saved: Saved

@@ -70,12 +70,8 @@ class Walk:
     ) -> None:
         """Nothing is looked at yet.
 
-        Args:
-            library: what the framework's adapter says.
-            names: those of earlier walks, which stay.
-            modules: the script's own.
-            known: nodes of an earlier walk, whose code is not looked at again, nor what
-                libraries hold.
+        `known` are nodes of an earlier walk, whose code is not looked at again, nor what libraries
+        hold.
         """
         self.nodes: dict[str, Node] = {}
         self.unreadable: dict[str, str] = {}
@@ -119,12 +115,7 @@ class Walk:
             self.nodes[name] = Node("unreadable", "", ())
 
     def visit_again(self, objects: Mapping[str, Any], others: Mapping[str, Any]) -> None:
-        """Looks at the known nodes, and at all that their content leads to.
-
-        Args:
-            objects: the living ones by name.
-            others: what is looked at besides.
-        """
+        """Looks at the known nodes, and at all that their content and the others lead to."""
         for name, node in (self._known or {}).items():
             if node.kind == "module":
                 self._note_globals(objects[name], frozenset(node.content))
@@ -216,7 +207,8 @@ class Walk:
         if kind == "iterator":
             return [iterators.position_of(value)]
         if kind in holder.FIELDS:
-            return self._fields(name, self._fields_of(kind, value))
+            fields = self._fields_of(kind, value).items()
+            return {key: self.freeze(each, f"{name}.{key}") for key, each in fields}
         items = holder.items_of(value)
         if len(items) > MOST_ITEMS:
             return Opaque(type(value).__name__, fingerprint.of_many(list(items)))
@@ -233,9 +225,6 @@ class Walk:
             return self._library.script_fields(value) or {}
         left_out = self._library.own_names(type(value))
         return {key: each for key, each in holder.fields_of(value).items() if key not in left_out}
-
-    def _fields(self, name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: self.freeze(value, f"{name}.{key}") for key, value in fields.items()}
 
     def freeze(self, value: Any, path: str) -> Any:
         """A value as content of a node."""
