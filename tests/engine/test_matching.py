@@ -178,5 +178,5 @@ def test_what_follows_a_training_that_went_another_way_is_proven_or_trained() ->
 
 def test_an_identity_is_what_was_written() -> None:
     assert Identity.from_json(json.loads(json.dumps(TRIAL.to_json()))) == TRIAL
-    with pytest.raises(ValueError, match="an identity"):
+    with pytest.raises(ValueError, match="identity"):
         Identity.from_json({**TRIAL.to_json(), "frames": [1]})
