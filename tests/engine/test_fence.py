@@ -9,13 +9,12 @@ import pytest
 from pitstop.engine import fence
 from pitstop.engine.fence import FAILURES_FILE, Fence, observing
 from pitstop.engine.leaving import Refused
-from pitstop.engine.session import Session
 from pitstop.events import Event, Notice
 from pitstop.link.beacon import Phase
 from pitstop.link.settings import ENV_STACKS
 
 
-class Watched(Session):
+class Watched:
     """A session that writes down what it is told."""
 
     def __init__(self, attempt_dir: Path, phase: Phase = Phase.TRAIN) -> None:

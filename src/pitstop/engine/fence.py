@@ -18,15 +18,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec
+from typing import ParamSpec, Protocol
 
 from pitstop.engine.leaving import Refused
-from pitstop.events import Notice
+from pitstop.events import Event, Notice
 from pitstop.link.beacon import Phase
 from pitstop.link.settings import ENV_STACKS
-
-if TYPE_CHECKING:
-    from pitstop.engine.session import Session
 
 FAILURES_FILE = "failures.txt"
 """In the attempt's folder: tracebacks of what failed in Pitstop itself."""
@@ -34,6 +31,21 @@ FAILURES_FILE = "failures.txt"
 _MOST_PLACES = 50
 _REPORT = "Please report this as a bug of Pitstop, with {}."
 _P = ParamSpec("_P")
+
+
+class Watched(Protocol):
+    """The session, as far as a failure is told to it."""
+
+    attempt_dir: Path
+
+    def report(self, event: Event) -> None:
+        """Sends an event to the journal."""
+
+    def give_up_snapshots(self, error: Exception) -> None:
+        """Takes no further snapshot, and says so."""
+
+    def phase(self) -> Phase:
+        """What the trainer is doing."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +61,13 @@ class Fence:
     """The failures of one process, each place once."""
 
     def __init__(self) -> None:
-        self._session: Session | None = None
+        self._session: Watched | None = None
         self._early: list[OwnFailure] = []
         self._places: set[str] = set()
         self._told = False
         self._pid = os.getpid()
 
-    def tell(self, session: Session) -> None:
+    def tell(self, session: Watched) -> None:
         """From now on failures are told here, first those that came before."""
         self._session, self._pid = session, os.getpid()
         early, self._early = self._early, []
@@ -86,7 +98,7 @@ class Fence:
             _write(self._session.attempt_dir, failure)
             self._tell(self._session, failure)
 
-    def _tell(self, session: Session, failure: OwnFailure) -> None:
+    def _tell(self, session: Watched, failure: OwnFailure) -> None:
         if session.phase() is Phase.RESTORING and failure.spoils:
             words = f"Pitstop failed to restore the saved state ({failure.error!r}); "
             remedy = _REPORT.format(f"{FAILURES_FILE} in the attempt's folder; --new starts over")
