@@ -71,7 +71,12 @@ class Companion:
 
 
 def launch(request: CompanionRequest, words: int | None = None) -> Companion:
-    """See `start_companion`; `words` is where it says what it has to say, its standard error."""
+    """See `start_companion`; `words` is where it says what it has to say, its standard error.
+
+    Raises:
+        RunUnavailable: the run's folder cannot be used.
+        EnvironmentFault: the supervisor did not come up.
+    """
     answer_fd, its_fd = os.pipe()
     try:
         companion = subprocess.Popen(

@@ -186,7 +186,8 @@ class Session:
         training from the start in its place would be a silent loss.
 
         Raises:
-            PeerFault: the supervisor is gone, or the checkpoint no longer loads.
+            PeerClosed: the supervisor is gone.
+            PeerFault: the checkpoint no longer loads.
         """
         try:
             if self._connection is None:
