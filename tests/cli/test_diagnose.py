@@ -82,6 +82,7 @@ def test_text_and_pages(tmp_path: Path) -> None:
     ("options", "word"),
     [
         (("--signal", "SIGNOTHING"), "is no signal"),
+        (("--signal", "99"), "99 is no signal"),
         (("--signal", "9", "--exit-code", "1"), "exclude each other"),
         (("--exit-code", "256"), "256"),
     ],

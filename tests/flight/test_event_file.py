@@ -67,6 +67,16 @@ def test_half_a_record_is_not_there(tmp_path: Path) -> None:
     assert [step_of(event) for _, event in records(data[:-3])] == [0, 10]
 
 
+def test_a_file_that_ends_in_zeros_is_cut_all_the_same(tmp_path: Path) -> None:
+    """As a machine that went down may leave it."""
+    path = written(tmp_path, 10, 20)
+    path.write_bytes(path.read_bytes() + bytes(64))
+    cut_behind(path, 10)
+    assert [step_of(event) for _, event in records(path.read_bytes())] == [0, 10]
+    path.write_bytes(path.read_bytes() + bytes(64))
+    cut_behind(path, 10)
+
+
 def test_a_text_is_one_for_tensorboard(tmp_path: Path) -> None:
     file = EventFile(tmp_path, 5.0)
     file.text(7, 5.0, "why", "# It stopped")

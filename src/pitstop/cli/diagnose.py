@@ -20,7 +20,7 @@ def parse_signal(text: str) -> str:
         if text.isdigit():
             return signal.Signals(int(text)).name
         return signal.Signals["SIG" + text.upper().removeprefix("SIG")].name
-    except KeyError:
+    except (KeyError, ValueError):
         raise ValueError(f"{text} is no signal") from None
 
 

@@ -146,10 +146,12 @@ def records(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 def step_of(event: bytes) -> int:
     """The step of an event of ours, behind its time; 0 for the first record, which has none."""
-    if event[_TIME_BYTES] != _STEP << 3 | _VARINT:
+    # An empty event is the end of a file that a machine which went down has left.
+    key, number = event[_TIME_BYTES : _TIME_BYTES + 1], event[_TIME_BYTES + 1 :]
+    if key != bytes([_STEP << 3 | _VARINT]):
         return 0
     step = 0
-    for place, byte in enumerate(event[_TIME_BYTES + 1 :]):
+    for place, byte in enumerate(number):
         step |= (byte & 0x7F) << 7 * place
         if byte < 0x80:
             break

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from pitstop.events import AttemptEnded, AttemptStarted, Event, ResumeChosen, TrainerExited
+import pytest
+
+from pitstop.events import (
+    AttemptEnded,
+    AttemptStarted,
+    EpochEnded,
+    Event,
+    ResumeChosen,
+    TrainerExited,
+)
 from pitstop.journal import Entry
 from pitstop.store.manifest import CheckpointInfo, Manifest
 from pitstop.supervisor.status.stored_status import is_completed, status_from
@@ -29,6 +38,15 @@ def test_ended_attempt_says_its_state() -> None:
 def test_attempt_without_an_end_has_failed() -> None:
     status = status_from("run", _entries(_STARTED), Manifest(3, _INFO, {}, {}), 1000.0)
     assert (status.state, status.step, status.exit_code) == ("failed", 40, None)
+
+
+@pytest.mark.parametrize(
+    ("logs", "shown"),
+    [({"loss": 0.5}, 0.5), ({"loss": float("nan")}, "nan"), ({"accuracy": 1.0}, None)],
+)
+def test_the_loss_of_the_last_epoch(logs: dict[str, float], shown: float | str | None) -> None:
+    entries = _entries(_STARTED, EpochEnded(0, 0, 9, 9, logs))
+    assert status_from("run", entries, None, 0.0).loss == shown
 
 
 def test_only_the_last_attempt_counts() -> None:

@@ -159,7 +159,7 @@ def with_progress(status: Status, progress: Progress) -> Status:
     return replace(
         _placed(status, progress, rate),
         snapshot_step=progress.snapshot_step if progress.snapshot_step >= 0 else None,
-        loss=json_loss(progress.loss),
+        loss=_json_loss(progress.loss),
     )
 
 
@@ -184,7 +184,7 @@ def with_sample(status: Status, sample: Sample | None) -> Status:
     return replace(
         _placed(status, told, told.rate),
         phase=told.phase,
-        loss=status.loss if told.loss is None else json_loss(told.loss),
+        loss=status.loss if told.loss is None else _json_loss(told.loss),
         pid=sample.trainer.pid if sample.trainer else None,
         memory_bytes=sample.memory_bytes or None,
     )
@@ -206,7 +206,7 @@ def eta_seconds(progress: Progress | TrainingSample, rate: float | None) -> floa
     return max(0, total - done) / rate
 
 
-def json_loss(loss: float) -> float | str | None:
+def _json_loss(loss: float) -> float | str | None:
     # NaN is "no loss yet" before the first boundary and a diverged loss after
     # it; strict JSON has no number for either.
     return loss if math.isfinite(loss) else (None if math.isnan(loss) else str(loss))

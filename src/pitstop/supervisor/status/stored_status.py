@@ -27,7 +27,7 @@ from pitstop.store.manifest import Manifest
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.records.history import best_of
-from pitstop.supervisor.status.status import Status, json_loss, of_role, with_best
+from pitstop.supervisor.status.status import Status, of_role, with_best
 
 _E = TypeVar("_E", bound=Event)
 
@@ -50,6 +50,7 @@ def status_from(
     level, fit = _last(own, LevelKnown), _last(own, FitStarted)
     info = newest.info if newest else None
     epochs = events_of(entries, EpochEnded)
+    loss = epochs[-1].logs.get("loss") if epochs else None
     status = Status(
         state=ended.state if ended else (State.FAILED if own else State.STARTING).value,
         run_dir=run_dir,
@@ -66,7 +67,7 @@ def status_from(
         started_seconds=own[0].time_seconds if started else None,
         resumed_from_step=resumed.step if resumed else None,
         exit_code=ended.exit_code if ended else None,
-        loss=json_loss(epochs[-1].logs.get("loss", math.nan)) if epochs else None,
+        loss=loss if loss is None or math.isfinite(loss) else str(loss),
     )
     if (saved := _last(entries, ScriptSaved)) is not None and info is None:
         status = replace(status, checkpoint_step=saved.step)

@@ -26,7 +26,7 @@ Epochs = Sequence[Mapping[str, float]]
 
 Condition = Callable[[Epochs], bool]
 
-_METRIC = re.compile(r"[A-Za-z_][\w/.]*")
+_METRIC = re.compile(r"(?<![\w.])(?!(?:and|or|not)(?![\w/.]))[A-Za-z_][\w/.]*+(?!\s*\()")
 _COMPARE: Mapping[type[ast.cmpop], Callable[[float, float], bool]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
@@ -45,11 +45,14 @@ def parse(text: str) -> Condition:
 
     The grammar is a part of Python's: the text is read as an expression, and never evaluated.
     """
+    # Names of metrics ("map/0.50", "loss/class") need not be names of Python: they become texts.
+    quoted = _METRIC.sub(lambda name: repr(name[0]), text.strip())
     try:
-        return _condition(ast.parse(text.strip(), mode="eval").body)
+        return _condition(ast.parse(quoted, mode="eval").body)
     except SyntaxError as problem:
-        raise ValueError(f"{text!r}: {problem.msg} (place {problem.offset})") from None
-    except (ValueError, RecursionError, MemoryError) as problem:
+        place = len(quoted[: (problem.offset or 1) - 1].replace("'", "")) + 1
+        raise ValueError(f"{text!r}: {problem.msg} (place {place})") from None
+    except (ValueError, OverflowError, RecursionError, MemoryError) as problem:
         raise ValueError(f"{text!r}: {problem}") from None
 
 
@@ -66,7 +69,7 @@ def _condition(node: ast.expr) -> Condition:
             return lambda epochs: name in epochs[-1] and compare(epochs[-1][name], limit)
         case ast.Call(ast.Name(function), [metric, *numbers], []):
             return _call(function, _metric(metric), list(map(_number, numbers)))
-    raise ValueError(f"{ast.unparse(node)} is no condition, such as val_loss < 0.02")
+    raise ValueError(f"{_words(node)} is no condition, such as val_loss < 0.02")
 
 
 def _call(function: str, name: str, numbers: Sequence[float]) -> Condition:
@@ -79,18 +82,20 @@ def _call(function: str, name: str, numbers: Sequence[float]) -> Condition:
 
 
 def _metric(node: ast.expr) -> str:
-    # "top/accuracy" is read as a division.
-    name = ast.unparse(node).replace(" ", "")
-    if not _METRIC.fullmatch(name):
-        raise ValueError(f"{name} is no name of a metric")
-    return name
+    if not isinstance(node, ast.Constant) or not _METRIC.fullmatch(str(node.value)):
+        raise ValueError(f"{_words(node)} is no name of a metric")
+    return str(node.value)
 
 
 def _number(node: ast.expr) -> float:
     try:
         return float(ast.literal_eval(node))
     except (TypeError, ValueError):
-        raise ValueError(f"{ast.unparse(node)} is no number") from None
+        raise ValueError(f"{_words(node)} is no number") from None
+
+
+def _words(node: ast.expr) -> str:
+    return ast.unparse(node).replace("'", "")
 
 
 def _is_count(number: float) -> bool:
