@@ -23,10 +23,11 @@ from keras.src.optimizers.optimizer import Optimizer
 from keras.src.optimizers.schedules.learning_rate_schedule import LearningRateSchedule
 from keras.src.trainers import epoch_iterator
 from keras.src.trainers.epoch_iterator import EpochIterator
+from keras.src.trainers.trainer import Trainer
 from keras.src.utils import naming, traceback_utils
 
 from pitstop.errors import UnsupportedVersion
-from pitstop.keras.common_private import Method, end_training, inner_fit, moved_method
+from pitstop.keras.common_private import Method, end_training, inner_fit, layers_of, moved_method
 from pitstop.tensorflow.naming import Naming
 
 _FLUSH_FUTURES = "_flush_futures" if hasattr(CallbackList, "_flush_futures") else "_clear_futures"
@@ -298,11 +299,29 @@ def build_symbolically(model: Any, epoch_iterator: Any) -> None:
         model._symbolic_build(data_batch=specs)
 
 
+def computes_own_loss(model: Any) -> bool:
+    """The script says what the loss of a batch is, and not Keras from what was compiled."""
+    return type(model).compute_loss is not Trainer.compute_loss
+
+
+def has_masked_outputs(model: Any) -> bool:
+    """The loss leaves out what the outputs mask; of a model that Keras cannot see into: may be."""
+    if outputs := getattr(model, "outputs", None):
+        return any(getattr(each, "_keras_mask", None) is not None for each in outputs)
+    layers = layers_of(model)
+    masks = [
+        isinstance(each, keras.layers.Masking) or getattr(each, "mask_zero", False)
+        for each in layers
+    ]
+    return any(masks)
+
+
 __all__ = [
     "CallbackList",
     "EpochIterator",
     "Optimizer",
     "TFEpochIterator",
     "TensorFlowTrainer",
+    "Trainer",
     "traceback_utils",
 ]

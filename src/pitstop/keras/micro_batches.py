@@ -1,0 +1,168 @@
+"""A training step in parts: the gradients of micro-batches are added up, then applied once.
+
+The batch, its loss and the number of updates stay the same; the memory that a step needs for its
+activations shrinks with the part.  With a loss that is a mean over the records, as Keras' losses
+are, the sum of the parts' gradients, each times its share of the records, is the gradient of the
+batch: equal up to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from pitstop.engine.session import Session
+from pitstop.events import Notice
+from pitstop.keras import private
+
+_MEANS = ("sum_over_batch_size", "mean")
+_OWN_STATISTICS = "BatchNormalization"
+_OWN_DRAWS = ("Dropout", "GaussianNoise", "GaussianDropout", "AlphaDropout", "Random")
+
+TrainStep = Callable[[Any, Any], Any]
+Apply = Callable[[list[Any], list[Any]], None]
+
+
+class NotDivisible(Exception):
+    """The step cannot be computed in parts with the same meaning; says why."""
+
+
+def divide_steps(session: Session, parts: int) -> None:
+    """From now on each step that Keras' own `train_step` computes is computed in parts."""
+
+    def wrap(original: TrainStep) -> TrainStep:
+        def train_step(self: Any, data: Any) -> Any:
+            try:
+                return step_in_parts(original, self, data, parts)
+            except NotDivisible as reason:
+                session.report(_refusal(reason))
+                return original(self, data)
+
+        return train_step
+
+    private.replace_method(private.TensorFlowTrainer, "train_step", wrap)
+
+
+def _refusal(reason: NotDivisible) -> Notice:
+    return Notice(
+        "batch_not_divided",
+        f"The batch is not computed in parts: {reason}.",
+        "A smaller batch_size needs less memory; the training is another one then.",
+    )
+
+
+def step_in_parts(original: TrainStep, model: Any, data: Any, parts: int) -> Any:
+    """One training step on `data`, a batch of tensors, in about so many parts.
+
+    A graph holds the step of one part, in a loop whose turns follow each other.
+
+    Raises:
+        NotDivisible: the parts would not add up to the step of the whole batch.
+    """
+    _demand_sum_of_parts(model)
+    tensors = [each for each in tf.nest.flatten(data) if each is not None]
+    if not tensors or not all(isinstance(each, tf.Tensor) for each in tensors):
+        raise NotDivisible("its batches are not made of dense tensors")
+    records = tensors[0].shape[0] or tf.shape(tensors[0])[0]
+    size = _size_of_part(records, parts)
+    collected = _Collected(model)
+
+    def turn(start: Any, sums: list[Any]) -> tuple[Any, list[Any]]:
+        count = size if isinstance(size, int) else tf.minimum(size, records - start)
+        part = tf.nest.map_structure(lambda each: _rows(each, start, count), data)
+        gradients = collected.gradients_of(lambda: original(model, part))
+        share = tf.cast(count, tf.float32) / tf.cast(records, tf.float32)
+        added = zip(sums, gradients, strict=True)
+        return start + count, [total + each * tf.cast(share, total.dtype) for total, each in added]
+
+    weights = model.trainable_variables
+    zeros = [tf.zeros_like(private.value_of(each)) for each in weights]
+    begun = (tf.constant(0), zeros)
+    _, sums = tf.while_loop(lambda start, _: start < records, turn, begun, parallel_iterations=1)
+    collected.apply(sums)
+    return model.get_metrics_result()
+
+
+def _size_of_part(records: Any, parts: int) -> Any:
+    """Records in a part; of a batch whose size is known when it is traced, all parts are equal.
+
+    Parts of one size are what XLA can compile.
+    """
+    if not isinstance(records, int):
+        return (records + parts - 1) // parts
+    equal = (count for count in range(min(parts, records), records + 1) if records % count == 0)
+    return records // next(equal)
+
+
+def _rows(tensor: Any, start: Any, count: Any) -> Any:
+    if tensor is None:
+        return None
+    known = tensor.shape.as_list()[1:]
+    rest = [tf.shape(tensor)[axis] if size is None else size for axis, size in enumerate(known, 1)]
+    part = tf.slice(tensor, [start, *[0] * len(rest)], [count, *rest])
+    return tf.ensure_shape(part, [count if isinstance(count, int) else None, *known])
+
+
+def _demand_sum_of_parts(model: Any) -> None:
+    if model.distribute_strategy.num_replicas_in_sync > 1:
+        raise NotDivisible("it is computed on several devices")
+    if private.computes_own_loss(model):
+        raise NotDivisible("compute_loss is the script's own, and may not be a mean over records")
+    for loss in tf.nest.flatten(model.loss):
+        reduction = getattr(loss, "reduction", _MEANS[0])
+        if reduction not in _MEANS:
+            raise NotDivisible(f"the loss is reduced by {reduction!r}, not to a mean over records")
+    if private.has_masked_outputs(model):
+        raise NotDivisible("its outputs have a mask, so that the loss is a mean over what it shows")
+
+
+class _Collected:
+    """Gradients that a step would apply."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._optimizer = model.optimizer
+        self._used: list[bool] = []
+
+    def gradients_of(self, step: Callable[[], Any]) -> list[Any]:
+        """What the step would apply, for each trainable variable; zeros where it has none."""
+        calls: list[tuple[list[Any], list[Any]]] = []
+
+        def collect(gradients: Any, variables: Any = None) -> None:
+            calls.append((list(gradients), list(variables or self._model.trainable_variables)))
+
+        # Not as an attribute that Keras tracks.
+        vars(self._optimizer)["apply"] = collect
+        try:
+            step()
+        finally:
+            del vars(self._optimizer)["apply"]
+        if len(calls) != 1:
+            raise NotDivisible(f"it applies gradients {len(calls)} times")
+        by_id = {id(variable): gradient for gradient, variable in zip(*calls[0], strict=True)}
+        found = [by_id.get(id(each)) for each in self._model.trainable_variables]
+        self._used = [each is not None for each in found]
+        return [
+            tf.zeros_like(private.value_of(variable))
+            if each is None
+            else tf.convert_to_tensor(each)
+            for each, variable in zip(found, self._model.trainable_variables, strict=True)
+        ]
+
+    def apply(self, sums: list[Any]) -> None:
+        """Applies what the parts add up to, and nothing where no part had a gradient."""
+        gradients = [total if used else None for total, used in zip(sums, self._used, strict=True)]
+        self._optimizer.apply(gradients, self._model.trainable_variables)
+
+
+def differences(model: Any) -> list[str]:
+    """What of this model is not equal up to rounding when its batches are computed in parts."""
+    kinds = {type(layer).__name__ for layer in private.layers_of(model)}
+    found = []
+    if _OWN_STATISTICS in kinds:
+        found.append("BatchNormalization uses the statistics of each part")
+    if drawing := sorted(kind for kind in kinds if kind.startswith(_OWN_DRAWS)):
+        found.append(f"{', '.join(drawing)} draws anew for each part")
+    return found

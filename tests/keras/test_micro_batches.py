@@ -1,0 +1,185 @@
+"""Steps in parts: the same step up to rounding, or the reason why not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pitstop.events import Event, Notice
+from pitstop.keras import micro_batches, private
+from pitstop.keras.micro_batches import NotDivisible, divide_steps, step_in_parts
+
+RANDOM = np.random.default_rng(3)
+X = RANDOM.normal(size=(50, 6)).astype("float32")
+Y = (X.sum(1, keepdims=True) > 0).astype("float32")
+
+
+class Reports:
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def report(self, event: Event) -> None:
+        self.events.append(event)
+
+
+@pytest.fixture
+def in_parts() -> Iterator[Callable[[int], Reports]]:
+    """Divides the steps of all trainings of the test, and reports what it is told."""
+    original = private.TensorFlowTrainer.train_step
+    reports = Reports()
+
+    def divide(parts: int) -> Reports:
+        divide_steps(reports, parts)  # type: ignore[arg-type]
+        return reports
+
+    yield divide
+    private.TensorFlowTrainer.train_step = original
+
+
+def _model(**compiled: Any) -> Any:
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential(
+        [
+            keras.Input((6,)),
+            keras.layers.Dense(8, activation="tanh", kernel_regularizer="l2"),
+            keras.layers.Dense(1, activation="sigmoid"),
+        ]
+    )
+    model.compile(
+        **{"optimizer": "adam", "loss": "binary_crossentropy", "metrics": ["accuracy"], **compiled}
+    )
+    return model
+
+
+def _trained(model: Any, **arguments: Any) -> tuple[dict[str, Any], list[Any]]:
+    # 50 records in batches of 16: the last one has 2.
+    history = model.fit(X, Y, batch_size=16, epochs=3, shuffle=False, verbose=0, **arguments)
+    return history.history, model.get_weights()
+
+
+def _assert_close(one: Any, other: Any) -> None:
+    assert one[0].keys() == other[0].keys()
+    for name, values in one[0].items():
+        np.testing.assert_allclose(values, other[0][name], rtol=1e-5, err_msg=name)
+    for here, there in zip(one[1], other[1], strict=True):
+        np.testing.assert_allclose(here, there, rtol=2e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("parts", [2, 3, 64])
+def test_history_and_weights_are_those_of_whole_steps(
+    in_parts: Callable[[int], Reports], parts: int
+) -> None:
+    expected = _trained(_model())
+    reports = in_parts(parts)
+    _assert_close(_trained(_model()), expected)
+    assert not reports.events
+
+
+@pytest.mark.parametrize(
+    "compiled",
+    [
+        {"optimizer": "sgd", "run_eagerly": True},
+        {"steps_per_execution": 2},
+        {"jit_compile": True},
+        {"loss": keras.losses.MeanSquaredError(), "weighted_metrics": ["mae"]},
+        {"optimizer": keras.optimizers.SGD(0.1, momentum=0.9)},
+    ],
+    ids=["eager", "two-steps-a-call", "xla", "weighted", "momentum"],
+)
+def test_however_the_model_is_compiled(
+    in_parts: Callable[[int], Reports], compiled: dict[str, Any]
+) -> None:
+    weights = {"sample_weight": np.linspace(0.1, 2, 50)} if "weighted_metrics" in compiled else {}
+    optimizer = compiled.get("optimizer", "adam")
+
+    def anew() -> dict[str, Any]:
+        fresh = (
+            optimizer
+            if isinstance(optimizer, str)
+            else optimizer.from_config(optimizer.get_config())
+        )
+        return {**compiled, "optimizer": fresh}
+
+    expected = _trained(_model(**anew()), **weights)
+    reports = in_parts(3)
+    _assert_close(_trained(_model(**anew()), **weights), expected)
+    assert not reports.events
+
+
+def test_batches_of_unknown_size_and_structure(in_parts: Callable[[int], Reports]) -> None:
+    def trained() -> list[Any]:
+        keras.utils.set_random_seed(1)
+        words, rest = keras.Input((4,), name="words", dtype="int32"), keras.Input((6,), name="rest")
+        embedded = keras.layers.Flatten()(keras.layers.Embedding(10, 3)(words))
+        output = keras.layers.Dense(1)(keras.layers.Concatenate()([embedded, rest]))
+        model = keras.Model({"words": words, "rest": rest}, output)
+        model.compile("adam", "mse")
+        ids = np.arange(200).reshape(50, 4) % 10
+        data = tf.data.Dataset.from_tensor_slices(({"words": ids, "rest": X}, Y))
+        model.fit(data.batch(16), epochs=2, shuffle=False, verbose=0)
+        weights: list[Any] = model.get_weights()
+        return weights
+
+    expected = trained()
+    reports = in_parts(4)
+    for here, there in zip(trained(), expected, strict=True):
+        np.testing.assert_allclose(here, there, rtol=2e-4, atol=1e-6)
+    assert not reports.events
+
+
+def _own_loss() -> Any:
+    class Own(keras.Sequential):
+        def compute_loss(self, x: Any, y: Any, y_pred: Any, *_: Any, **__: Any) -> Any:
+            return tf.reduce_sum((y - y_pred) ** 2)
+
+    return Own([keras.Input((6,)), keras.layers.Dense(1)])
+
+
+def _masked() -> Any:
+    return keras.Sequential([keras.Input((6,)), keras.layers.Embedding(9, 2, mask_zero=True)])
+
+
+@pytest.mark.parametrize(
+    ("model", "loss", "reason"),
+    [
+        (_own_loss, "mse", "compute_loss is the script's own"),
+        (_model, keras.losses.MeanSquaredError(reduction="sum"), "reduced by 'sum'"),
+        (_masked, "mse", "mask"),
+    ],
+)
+def test_what_would_mean_something_else_stays_whole(
+    model: Callable[[], Any], loss: Any, reason: str
+) -> None:
+    built = model()
+    built.compile("sgd", loss)
+    with pytest.raises(NotDivisible, match=reason):
+        step_in_parts(private.TensorFlowTrainer.train_step, built, (X, Y), 2)
+
+
+def test_a_step_that_stays_whole_is_told_of_and_trains(
+    in_parts: Callable[[int], Reports],
+) -> None:
+    loss = keras.losses.MeanSquaredError(reduction="sum")
+    expected = _trained(_model(loss=loss))
+    reports = in_parts(2)
+    history, weights = _trained(_model(loss=loss))
+    assert history == expected[0]
+    assert all(map(np.array_equal, weights, expected[1]))
+    assert {each.code for each in reports.events if isinstance(each, Notice)} == {
+        "batch_not_divided"
+    }
+
+
+def test_layers_that_parts_change_are_named() -> None:
+    model = keras.Sequential(
+        [keras.Input((6,)), keras.layers.BatchNormalization(), keras.layers.Dropout(0.5)]
+    )
+    statistics, draws = micro_batches.differences(model)
+    assert "BatchNormalization" in statistics
+    assert "Dropout" in draws
+    assert not micro_batches.differences(_model())
