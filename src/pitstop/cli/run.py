@@ -50,7 +50,7 @@ TOPICS = {
     "--no-status-line",
     "Stops": "--on-stop --halt-at-step --grace --signal --kill-after --preemption --on-pressure",
     "Checkpoints": "--overhead --snapshot-memory --keep-every --keep-best",
-    "Failures": "--hang-after --on-hang --on-nan --rollbacks",
+    "Failures": "--hang-after --on-hang --on-nan --rollbacks --on-oom",
 }
 """The options as `--help` (the first ones) and `--help-all` show them."""
 

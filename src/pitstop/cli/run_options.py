@@ -127,12 +127,12 @@ class SupervisionOptions:
 
 
 def _care(
-    restarts: int, hang_after: float, on_hang: str, on_nan: str, rollbacks: int
+    restarts: int, hang_after: float, on_hang: str, on_nan: str, rollbacks: int, on_oom: str
 ) -> SupervisionOptions:
     if on_hang == "restart" and not restarts:
         raise click.UsageError("--on-hang restart needs a number of restarts: --restarts 3.")
     return SupervisionOptions(
-        RestartPolicy(restarts, after_hang=on_hang != "kill"),
+        RestartPolicy(restarts, after_hang=on_hang != "kill", divides=on_oom == "shrink"),
         HangPolicy(hang_after, on_hang),
         rollbacks if on_nan == "rollback" else 0,
     )
@@ -175,6 +175,14 @@ supervision_options = option_group(
         type=click.IntRange(min=1),
         default=10,
         help="How often a run goes back at most with --on-nan rollback.  [default: 10]",
+    ),
+    click.option(
+        "--on-oom",
+        type=click.Choice(("stop", "shrink")),
+        default="stop",
+        help="What to do when a training step runs out of memory: go on from the state before it "
+        "and compute each batch in 2, 4, ... parts, whose gradients are added up and applied "
+        "once.  Equal up to rounding, apart from layers that the level names.  [default: stop]",
     ),
 )
 """Adds these options; the command gets a `Care`."""

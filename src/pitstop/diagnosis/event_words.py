@@ -71,6 +71,9 @@ def _short(text: str) -> str:
 _WORDS: Mapping[type[events.Event], Callable[[Any], str]] = MappingProxyType(
     {
         events.AttemptEnded: lambda each: each.state if each.state == "completed" else "",
+        events.BatchDivided: lambda each: (
+            f"batches in {each.parts} parts from step {each.step:,} on"
+        ),
         events.BatchSkipped: lambda each: f"the batch of step {each.step:,} is left out",
         events.CheckpointCommitted: lambda each: (
             f"step {each.step:,} saved ({each.reason}){f' as {each.name}' if each.name else ''}"
@@ -79,6 +82,7 @@ _WORDS: Mapping[type[events.Event], Callable[[Any], str]] = MappingProxyType(
             f"saving step {each.step:,} failed: {_short(each.error)}"
         ),
         events.CheckpointQuarantined: lambda each: f"{each.path} was set aside: {each.reason}",
+        events.DivisionRefused: lambda each: f"not computed in parts: {_short(each.reason)}",
         events.ExceptionRaised: _raised,
         events.ExhaustionForecast: _exhaustion,
         events.ExitCalled: lambda each: f"{each.how}({each.code}) at {_source(each)}",

@@ -44,6 +44,8 @@ from pitstop.events.clusters import (
     RoleTaken,
 )
 from pitstop.events.supervision import (
+    BatchDivided,
+    DivisionRefused,
     ExhaustionForecast,
     RestartCancelled,
     RestartPlanned,

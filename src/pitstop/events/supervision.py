@@ -110,6 +110,26 @@ class RollbackRefused(Event):
 
 
 @record
+class BatchDivided(Event):
+    """The memory did not suffice: the run goes on in smaller parts, as --on-oom asks.
+
+    cause: of the failure, as a diagnosis names it; step: the one that failed.
+    parts: of each batch, from now on.
+    """
+
+    cause: str
+    step: int
+    parts: int
+
+
+@record
+class DivisionRefused(Event):
+    """The memory did not suffice, and smaller parts of a batch are no way out."""
+
+    reason: str
+
+
+@record
 class RestartCancelled(Event):
     """Somebody asked the run to stop while it waited to be started again.
 

@@ -16,6 +16,8 @@ import tensorflow as tf
 from pitstop.engine.session import Session
 from pitstop.events import Notice
 from pitstop.keras import private
+from pitstop.keras.common_private import layers_of
+from pitstop.keras.packages import private_of
 
 _MEANS = ("sum_over_batch_size", "mean")
 _OWN_STATISTICS = "BatchNormalization"
@@ -29,13 +31,13 @@ class NotDivisible(Exception):
     """The step cannot be computed in parts with the same meaning; says why."""
 
 
-def divide_steps(session: Session, parts: int) -> None:
+def divide_steps(session: Session) -> None:
     """From now on each step that Keras' own `train_step` computes is computed in parts."""
 
     def wrap(original: TrainStep) -> TrainStep:
         def train_step(self: Any, data: Any) -> Any:
             try:
-                return step_in_parts(original, self, data, parts)
+                return step_in_parts(original, self, data, session.settings.batch_parts)
             except NotDivisible as reason:
                 session.report(_refusal(reason))
                 return original(self, data)
@@ -157,12 +159,22 @@ class _Collected:
         self._optimizer.apply(gradients, self._model.trainable_variables)
 
 
-def differences(model: Any) -> list[str]:
-    """What of this model is not equal up to rounding when its batches are computed in parts."""
-    kinds = {type(layer).__name__ for layer in private.layers_of(model)}
-    found = []
+def begin_fit(session: Session, model: Any) -> str:
+    """What the level of a `fit` says whose batches are computed in parts; empty: they are not."""
+    if session.settings.batch_parts == 1:
+        return ""
+    if private_of(model) is not private:
+        session.report(_refusal(NotDivisible("it is a model of Keras 2")))
+        return ""
+    return _differences(model, session.settings.batch_parts)
+
+
+def _differences(model: Any, parts: int) -> str:
+    kinds = {type(layer).__name__ for layer in layers_of(model)}
+    apart = []
     if _OWN_STATISTICS in kinds:
-        found.append("BatchNormalization uses the statistics of each part")
+        apart.append("BatchNormalization uses the statistics of each part")
     if drawing := sorted(kind for kind in kinds if kind.startswith(_OWN_DRAWS)):
-        found.append(f"{', '.join(drawing)} draws anew for each part")
-    return found
+        apart.append(f"{', '.join(drawing)} draws anew for each part")
+    but = f"; but {', and '.join(apart)}" if apart else ""
+    return f"--on-oom shrink computes each batch in {parts} parts: equal up to rounding{but}"

@@ -25,6 +25,7 @@ from pitstop.keras import (
     exporting,
     fit_call,
     left_out,
+    micro_batches,
     nan_trace,
     starting_from,
     stop_training,
@@ -89,6 +90,8 @@ class Training:
         self._told_stopped = False
         self._thread = threading.get_ident()
         self._caught = CaughtOutcome()
+        if session.settings.batch_parts > 1:
+            micro_batches.divide_steps(session)
 
     # -- a fit begins and ends -----------------------------------------------------
 
@@ -180,6 +183,7 @@ class Training:
         )
         run.doubt(self._recognition.deviation)
         run.doubt(self.session.settings.altered)
+        run.doubt(micro_batches.begin_fit(self.session, model))
         self.continuation = self._next_continuation(run, beginning)
         if self.continuation is None:
             randomness.seed_if_unseeded()

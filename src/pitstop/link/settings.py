@@ -70,6 +70,7 @@ class Settings:
         skip_steps: steps whose batches are left out.
         rates: by the step of a saved state, the learning rate to go on with from there.
         look_to_step: behind each step up to this one the weights are looked at.
+        batch_parts: in how many parts a step is computed, 1 for one.
         altered: why the numbers are not those of the script alone; empty where they are.
     """
 
@@ -95,6 +96,7 @@ class Settings:
     skip_steps: tuple[int, ...] = ()
     rates: tuple[tuple[int, float], ...] = ()
     look_to_step: int = 0
+    batch_parts: int = 1
     altered: str = ""
 
     @property

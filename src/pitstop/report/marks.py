@@ -12,6 +12,7 @@ from pitstop.report.timeline import Mark, MarkKind
 _EVENTS: Mapping[MarkKind, tuple[type[events.Event], ...]] = {
     MarkKind.CHECKPOINT: (events.CheckpointCommitted,),
     MarkKind.RESUME: (
+        events.BatchDivided,
         events.Restored,
         events.RestartPlanned,
         events.RolledBack,
@@ -37,6 +38,7 @@ _EVENTS: Mapping[MarkKind, tuple[type[events.Event], ...]] = {
     MarkKind.WARNING: (
         events.BatchSkipped,
         events.CheckpointQuarantined,
+        events.DivisionRefused,
         events.ExhaustionForecast,
         events.InstrumentationUnavailable,
         events.Notice,

@@ -139,6 +139,7 @@ def _plan(context: _RunContext, restarts_left: int, say: Callable[[str], None]) 
     history = History.from_entries(journal.read(folder.journal).entries)
     settings = _settings(context.request, history, saved, say)
     settings = altered(settings, history.rollbacks, allowed=context.request.rollbacks > 0)
+    settings = replace(settings, batch_parts=history.batch_parts)
     request = replace(context.request, settings=settings)
     # A script that runs already has made its fingerprint.
     before = {} if request.trainer_pid else history.environment

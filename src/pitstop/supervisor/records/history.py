@@ -10,6 +10,7 @@ from pitstop.engine.weights_file import STARTED_FROM
 from pitstop.events import (
     AttemptEnded,
     AttemptStarted,
+    BatchDivided,
     CheckpointCommitted,
     EnvironmentChanged,
     EpochEnded,
@@ -127,6 +128,7 @@ class History:
         versions: library versions of the last one that trained.
         save_seconds: what the newest checkpoint took to write, 0 when there is none.
         start_from: the saved weights that the run began with, or empty.
+        batch_parts: in how many parts its steps are computed by now, 1 for one.
     """
 
     reached_step: int = -1
@@ -138,6 +140,7 @@ class History:
     start_from: str = ""
     gangs: Mapping[int, GangFormed] = field(default_factory=dict)
     rollbacks: tuple[RolledBack, ...] = ()
+    batch_parts: int = 1
 
     @classmethod
     def from_entries(cls, entries: Sequence[Entry]) -> History:
@@ -153,6 +156,7 @@ class History:
             losses=Losses.from_entries(entries),
             start_from=_start_from(entries),
             rollbacks=tuple(events_of(entries, RolledBack)),
+            batch_parts=max((each.parts for each in events_of(entries, BatchDivided)), default=1),
             gangs={
                 each.attempt: each.event for each in entries if isinstance(each.event, GangFormed)
             },

@@ -8,9 +8,11 @@ from typing import Any
 
 from pitstop.durations import about, duration
 from pitstop.events import (
+    BatchDivided,
     BatchSkipped,
     CheckpointFailed,
     CheckpointQuarantined,
+    DivisionRefused,
     EnvironmentChanged,
     Event,
     ExhaustionForecast,
@@ -299,6 +301,11 @@ _LINES: Mapping[type[Event], Callable[[Any], str]] = {
     RolledBack: _rolled_back_line,
     RollbackRefused: lambda e: f"not rolled back: {e.reason}.",
     BatchSkipped: _skipped_line,
+    BatchDivided: lambda e: (
+        f"step {e.step} ran out of memory ({e.cause}): it is computed again, "
+        f"and each batch from there on in {e.parts} parts."
+    ),
+    DivisionRefused: lambda e: f"not computed in smaller parts: {e.reason}.",
     RestartCancelled: lambda _: (
         "stopped while waiting to start again; run the same command again to go on."
     ),

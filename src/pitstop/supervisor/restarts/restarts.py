@@ -8,11 +8,15 @@ from itertools import takewhile
 from pathlib import Path
 from types import MappingProxyType
 
-from pitstop.events import Event, RestartPlanned, RestartRefused
+from pitstop import journal
+from pitstop.events import BatchDivided, Event, RestartPlanned, RestartRefused
 from pitstop.record import record
 from pitstop.remote.backoff import delay_seconds
+from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.records.attempt_state import AttemptState
+from pitstop.supervisor.restarts import divisions
+from pitstop.supervisor.restarts.divisions import WANT_OF_MEMORY
 from pitstop.supervisor.restarts.rollbacks import Rollbacks
 
 HANG = "hang_or_stall"
@@ -46,10 +50,17 @@ CauseOf = Callable[[Path], str]
 
 @record
 class RestartPolicy:
-    """How many restarts one call of `pitstop run` makes, and whether after a standstill."""
+    """What one call of `pitstop run` does after a failure.
+
+    Attributes:
+        most: how many restarts it makes.
+        after_hang: also after a standstill.
+        divides: goes on with smaller parts of a batch where memory did not suffice.
+    """
 
     most: int = 0
     after_hang: bool = True
+    divides: bool = False
 
 
 @record
@@ -130,9 +141,17 @@ class Restarts:
             return 0.0
         broken = found.broken
         failed = state is State.FAILED or (broken is not None and state is State.STOPPED)
-        if not failed or not self._policy.most:
+        if not failed or not (self._policy.most or self._policy.divides):
             return None
-        failure = AttemptFailure(MEMBER if broken else self._cause_of(run_dir), step)
+        cause = MEMBER if broken else self._cause_of(run_dir)
+        if self._policy.divides and cause in WANT_OF_MEMORY and found.role is None:
+            division = divisions.decide(cause, journal.read(RunFolder(run_dir).journal).entries)
+            record(division)
+            if isinstance(division, BatchDivided):
+                return 0.0
+        if not self._policy.most:
+            return None
+        failure = AttemptFailure(cause, step)
         self._failures.append(failure)
         decision = decide(self._failures, self._policy, random.random())
         wait_seconds = decision.wait_seconds
