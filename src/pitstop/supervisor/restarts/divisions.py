@@ -18,6 +18,7 @@ NOT_DIVIDED = "batch_not_divided"
 """The code of the trainer's `Notice` that its steps stay whole."""
 
 _MOST_PARTS = 64
+_STEPPING = ("first_step", "train", "restoring")
 _SOON_STEPS = 50
 """A step that needs too much fails at once, or when it meets the first large batch."""
 
@@ -35,7 +36,7 @@ def decide(cause: str, entries: Sequence[Entry]) -> BatchDivided | DivisionRefus
     parts = 2 * History.from_entries(entries).batch_parts
     if any(isinstance(each, Notice) and each.code == NOT_DIVIDED for each in own):
         return DivisionRefused("its steps cannot be computed in parts")
-    if not exits or exits[-1].phase != "train":
+    if not exits or exits[-1].phase not in _STEPPING:
         return DivisionRefused("the memory was used up outside of a training step")
     steps = exits[-1].step - begun
     if cause == "host_oom_killed" and steps > _SOON_STEPS:

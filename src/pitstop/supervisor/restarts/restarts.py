@@ -12,7 +12,7 @@ from pitstop import journal
 from pitstop.events import BatchDivided, Event, RestartPlanned, RestartRefused
 from pitstop.record import record
 from pitstop.remote.backoff import delay_seconds
-from pitstop.store.run_folder import RunFolder
+from pitstop.store.run_folder import open_existing
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.records.attempt_state import AttemptState
 from pitstop.supervisor.restarts import divisions
@@ -145,7 +145,7 @@ class Restarts:
             return None
         cause = MEMBER if broken else self._cause_of(run_dir)
         if self._policy.divides and cause in WANT_OF_MEMORY and found.role is None:
-            division = divisions.decide(cause, journal.read(RunFolder(run_dir).journal).entries)
+            division = divisions.decide(cause, journal.read(open_existing(run_dir).journal).entries)
             record(division)
             if isinstance(division, BatchDivided):
                 return 0.0
