@@ -1,0 +1,75 @@
+"""Smaller parts of a batch: when they are tried, and when they would not help."""
+
+from __future__ import annotations
+
+import pytest
+
+from pitstop.events import (
+    BatchDivided,
+    DivisionRefused,
+    Event,
+    Notice,
+    Restored,
+    TrainerExited,
+)
+from pitstop.journal import Entry
+from pitstop.supervisor.restarts.divisions import NOT_DIVIDED, decide
+
+
+def _exit(step: int, phase: str = "train") -> TrainerExited:
+    return TrainerExited(None, "SIGKILL", step, 0, step, phase, 0.1)
+
+
+def _journal(*attempts: tuple[Event, ...]) -> list[Entry]:
+    return [
+        Entry(float(number), number, event)
+        for number, events in enumerate(attempts, start=1)
+        for event in events
+    ]
+
+
+@pytest.mark.parametrize("cause", ["host_oom_killed", "host_alloc_failure", "gpu_oom"])
+@pytest.mark.parametrize("phase", ["first_step", "train", "restoring"])
+def test_a_step_that_fails_is_halved(cause: str, phase: str) -> None:
+    assert decide(cause, _journal((_exit(7, phase),))) == BatchDivided(cause, 8, 2)
+
+
+def test_each_failure_doubles_the_parts_up_to_an_end() -> None:
+    attempts: list[tuple[Event, ...]] = []
+    for parts in (2, 4, 8, 16, 32, 64):
+        attempts.append((_exit(3),))
+        decision = decide("gpu_oom", _journal(*attempts))
+        assert decision == BatchDivided("gpu_oom", 4, parts)
+        attempts[-1] = (*attempts[-1], decision)
+    attempts.append((_exit(3),))
+    assert isinstance(decide("gpu_oom", _journal(*attempts)), DivisionRefused)
+
+
+def test_memory_that_grows_is_not_the_batchs() -> None:
+    decision = decide("host_oom_killed", _journal((_exit(51),)))
+    assert isinstance(decision, DivisionRefused)
+    assert "grew for 51 steps" in decision.reason
+    # Counted from where the attempt began.
+    resumed = (Restored(1000, 3, 10, "exact", "", 0.1, 0), _exit(1050))
+    assert isinstance(decide("host_oom_killed", _journal(resumed)), BatchDivided)
+    # An accelerator's memory is not filled by what the script keeps.
+    assert isinstance(decide("gpu_oom", _journal((_exit(5000),))), BatchDivided)
+
+
+@pytest.mark.parametrize("phase", ["starting", "validation", "between_fits", "saving"])
+def test_memory_used_up_outside_of_a_step(phase: str) -> None:
+    decision = decide("host_alloc_failure", _journal((_exit(7, phase),)))
+    assert isinstance(decision, DivisionRefused)
+    assert "outside of a training step" in decision.reason
+
+
+def test_a_step_that_cannot_be_divided_is_not_tried_again() -> None:
+    divided = BatchDivided("gpu_oom", 1, 2)
+    told = Notice(NOT_DIVIDED, "The batch is not computed in parts.")
+    decision = decide("gpu_oom", _journal((_exit(0), divided), (told, _exit(0))))
+    assert decision == DivisionRefused("its steps cannot be computed in parts")
+
+
+def test_only_the_last_attempt_counts() -> None:
+    told = Notice(NOT_DIVIDED, "Of another model.")
+    assert isinstance(decide("gpu_oom", _journal((told, _exit(0)), (_exit(4),))), BatchDivided)
