@@ -33,18 +33,16 @@ class NotDivisible(Exception):
 
 def divide_steps(session: Session) -> None:
     """From now on each step that Keras' own `train_step` computes is computed in parts."""
+    original: TrainStep = private.TensorFlowTrainer.train_step
 
-    def wrap(original: TrainStep) -> TrainStep:
-        def train_step(self: Any, data: Any) -> Any:
-            try:
-                return step_in_parts(original, self, data, session.settings.batch_parts)
-            except NotDivisible as reason:
-                session.report(_refusal(reason))
-                return original(self, data)
+    def train_step(self: Any, data: Any) -> Any:
+        try:
+            return step_in_parts(original, self, data, session.settings.batch_parts)
+        except NotDivisible as reason:
+            session.report(_refusal(reason))
+            return original(self, data)
 
-        return train_step
-
-    private.replace_method(private.TensorFlowTrainer, "train_step", wrap)
+    private.TensorFlowTrainer.train_step = train_step
 
 
 def _refusal(reason: NotDivisible) -> Notice:
@@ -143,6 +141,10 @@ class _Collected:
             del vars(self._optimizer)["apply"]
         if len(calls) != 1:
             raise NotDivisible(f"it applies gradients {len(calls)} times")
+        if any(isinstance(each, tf.IndexedSlices) for each in calls[0][0]):
+            # Adam and others square the rows of a sparse gradient one by one, also where a row
+            # stands in it several times.
+            raise NotDivisible("the gradient of an Embedding is sparse")
         by_id = {id(variable): gradient for gradient, variable in zip(*calls[0], strict=True)}
         found = [by_id.get(id(each)) for each in self._model.trainable_variables]
         self._used = [each is not None for each in found]
