@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pitstop.snapshot.loading import load
 from pitstop.store.catalog import Catalog
 from pitstop.store.run_folder import open_existing
-from tests.integration.keras_run import SCRIPTS, KerasRun
+from tests.integration.keras_run import REAL, SCRIPTS, KerasRun
 from tests.integration.supervisor import launch
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -40,13 +40,15 @@ class ExportedRun:
     exports: Path
 
     @classmethod
-    def of(cls, folder: Path, model: str, *options: str) -> ExportedRun:
+    def of(
+        cls, folder: Path, model: str, *options: str, interpreter: tuple[str, ...] = REAL
+    ) -> ExportedRun:
         """Trains a model, with options for `pitstop run`."""
         exports = folder / "exports"
         exports.mkdir(parents=True)
         work = folder / "work"
         work.mkdir()
-        run = KerasRun(work, "exported.py", (model,))
+        run = KerasRun(work, "exported.py", (model,), interpreter=interpreter)
         ended = run.attempt(*options)
         assert ended.returncode in (0, 75), ended.stderr.decode()
         return cls(run, model, exports)

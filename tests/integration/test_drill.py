@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pitstop.drill.folder import RESULT_FILE
+from tests.integration.conftest import Interpreter
+from tests.integration.keras_run import REAL
 from tests.integration.supervisor import launch
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -19,16 +20,24 @@ LONGEST_SECONDS = 110.0
 
 
 def _start(
-    folder: Path, options: list[str], script: str, *arguments: str
+    folder: Path,
+    options: list[str],
+    script: str,
+    *arguments: str,
+    interpreter: Interpreter = REAL,
 ) -> subprocess.Popen[bytes]:
-    command = [sys.executable, str(SCRIPTS / script), *arguments]
+    command = [*interpreter, str(SCRIPTS / script), *arguments]
     return launch.start(folder, "drill", *options, "--json", "--", *command)
 
 
 def _drill(
-    folder: Path, options: list[str], script: str, *arguments: str
+    folder: Path,
+    options: list[str],
+    script: str,
+    *arguments: str,
+    interpreter: Interpreter = REAL,
 ) -> tuple[int, dict[str, Any], str]:
-    process = _start(folder, options, script, *arguments)
+    process = _start(folder, options, script, *arguments, interpreter=interpreter)
     out, err = process.communicate(timeout=LONGEST_SECONDS)
     return process.returncode, json.loads(out or b"{}"), err.decode()
 
@@ -53,9 +62,9 @@ def test_an_exact_script_passes(tmp_path: Path) -> None:
     assert b"no run under" in launch.call(tmp_path, "ls").stdout
 
 
-def test_a_state_that_no_resume_restores_is_found(tmp_path: Path) -> None:
+def test_a_state_that_no_resume_restores_is_found(tmp_path: Path, forked: Interpreter) -> None:
     options = ["--kills", "0", "--stops", "1", "--steps", "4", "--run-dir", "drill"]
-    code, found, _ = _drill(tmp_path, options, "counts_batches.py")
+    code, found, _ = _drill(tmp_path, options, "counts_batches.py", interpreter=forked)
     assert code == 1
     assert found["verdict"] == "not_exact"
     [trial] = found["trials"]
@@ -70,9 +79,11 @@ def test_a_state_that_no_resume_restores_is_found(tmp_path: Path) -> None:
     assert found["repetition"]["same"]
 
 
-def test_a_script_that_differs_each_time_is_not_blamed_on_the_resume(tmp_path: Path) -> None:
+def test_a_script_that_differs_each_time_is_not_blamed_on_the_resume(
+    tmp_path: Path, forked: Interpreter
+) -> None:
     options = ["--kills", "1", "--stops", "0", "--isolate", "--steps", "8", "--run-dir", "drill"]
-    code, found, said = _drill(tmp_path, options, "unseeded.py")
+    code, found, said = _drill(tmp_path, options, "unseeded.py", interpreter=forked)
     assert code == 1
     assert found["verdict"] == "not_reproducible"
     assert found["repetition"]["step"]["step"] == 1
@@ -87,10 +98,11 @@ def test_a_script_that_fails_by_itself_is_a_wrong_use(tmp_path: Path) -> None:
     assert (tmp_path / "runs" / ".drill" / "exits_with_3" / "uninterrupted.log").exists()
 
 
-def test_isolated_runs_leave_their_folder_alone(tmp_path: Path) -> None:
+def test_isolated_runs_leave_their_folder_alone(tmp_path: Path, forked: Interpreter) -> None:
     np.savez(tmp_path / "out.npz", kept=np.zeros(1))
     options = ["--kills", "0", "--stops", "1", "--isolate", "--run-dir", "drill"]
-    code, found, said = _drill(tmp_path, options, "train.py", "out.npz", "--epochs", "1")
+    arguments = ["out.npz", "--epochs", "1"]
+    code, found, said = _drill(tmp_path, options, "train.py", *arguments, interpreter=forked)
     assert code == 0, found
     assert "all runs work in this folder" not in said
     with np.load(tmp_path / "out.npz") as kept:

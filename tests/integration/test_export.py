@@ -13,6 +13,7 @@ import tensorflow as tf
 from safetensors.numpy import load_file
 
 from pitstop.events import AttemptStarted, CheckpointCommitted, Notice, Restored
+from tests.integration.conftest import Interpreter
 from tests.integration.exported_run import (
     FILES,
     ExportedRun,
@@ -51,8 +52,10 @@ def test_a_stopped_run_is_exported_without_being_touched(stopped: ExportedRun) -
     assert (stopped.exports / FILES["tf_checkpoint"] / f"ckpt-{HALT_STEP}.index").is_file()
 
 
-def test_a_finished_run_gives_the_model_as_the_script_had_it(tmp_path: Path) -> None:
-    finished = ExportedRun.of(tmp_path, "subclassed")
+def test_a_finished_run_gives_the_model_as_the_script_had_it(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    finished = ExportedRun.of(tmp_path, "subclassed", interpreter=forked)
     before = finished.content()
     expected = arrays_in(finished.run.folder / "out.npz")
     for form in ("keras", "saved_model"):
@@ -66,11 +69,13 @@ def test_a_finished_run_gives_the_model_as_the_script_had_it(tmp_path: Path) -> 
 
 
 def test_a_run_that_began_with_weights_is_resumed_to_the_same_bits(
-    stopped: ExportedRun, tmp_path: Path
+    stopped: ExportedRun, tmp_path: Path, forked: Interpreter
 ) -> None:
     weights = stopped.export("safetensors", "--force")
+    begins = ("--from", str(weights))
     (tmp_path / "whole").mkdir()
-    whole = KerasRun(tmp_path / "whole", "exported.py", ("functional",), ("--from", str(weights)))
+    script = "exported.py", ("functional",)
+    whole = KerasRun(tmp_path / "whole", *script, begins, interpreter=forked)
     assert whole.attempt().returncode == 0
     begun = arrays_in(whole.folder / "begun.npz")
     assert differing(begun, load_file(weights)) == []
@@ -79,7 +84,7 @@ def test_a_run_that_began_with_weights_is_resumed_to_the_same_bits(
     copy = tmp_path / "copy.safetensors"
     copy.write_bytes(weights.read_bytes())
     (tmp_path / "halves").mkdir()
-    halves = KerasRun(tmp_path / "halves", "exported.py", ("functional",))
+    halves = KerasRun(tmp_path / "halves", *script, interpreter=forked)
     assert halves.attempt("--from", str(copy), "--halt-at-step", "5").returncode == 75
     copy.unlink()
     resumed = halves.attempt("--from", str(weights))
