@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
+
+from pitstop.cli.main import main
 from pitstop.cli.status import describe
+from pitstop.store.gang_folder import Shape, create
+from pitstop.store.run_folder import RUN_FILE
 from pitstop.supervisor.status.status import Status
 
 
@@ -76,3 +83,16 @@ def test_what_it_has_not_seen_has_no_row() -> None:
     assert rows["memory"] == "900 MiB"
     assert not rows["input"]
     assert not rows["forecast"]
+
+
+def test_a_damaged_member_hides_no_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, _ = create(tmp_path, Shape(worker=2), ["true"]).members
+    first.mkdir(parents=True)
+    (first / RUN_FILE).write_text("{")
+    with pytest.raises(SystemExit) as left:
+        main(["status", str(tmp_path), "--json"])
+    assert left.value.code == 0
+    rows = json.loads(capsys.readouterr().out)["members"]
+    assert [row["state"] for row in rows] == ["unreadable", "not started"]

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from pitstop.cli.chosen_run import begun, find_gang, find_run
+from pitstop.cli.chosen_run import find_gang, find_run
 from pitstop.cli.echo import tell, tell_json
 from pitstop.cli.ls import counted, print_table
 from pitstop.cli.places import PLACE, fetched
 from pitstop.durations import duration
 from pitstop.remote.place import RemotePlace
 from pitstop.store.gang_folder import GangFolder, task_name
-from pitstop.store.run_folder import find_runs, open_existing
+from pitstop.store.run_folder import RUN_FILE, find_runs, open_existing
 from pitstop.supervisor.control.live_run import status_of, statuses_at
 from pitstop.supervisor.records.notices import level_text
 from pitstop.supervisor.runs.choice import RUNS
@@ -46,7 +46,8 @@ def status(context: click.Context, run: Path | RemotePlace | None, *, as_json: b
 
 
 def _show_members(gang: GangFolder, *, as_json: bool) -> None:
-    there = [folder.path for folder in begun(gang)]
+    # Those that are damaged too.
+    there = [path for path in gang.members if (path / RUN_FILE).exists()]
     found = {path: Status(state="not started", run_dir=str(path)) for path in gang.members}
     found |= zip(there, statuses_at(there), strict=True)
     if as_json:
