@@ -93,6 +93,6 @@ def test_a_damaged_member_hides_no_others(
     (first / RUN_FILE).write_text("{")
     with pytest.raises(SystemExit) as left:
         main(["status", str(tmp_path), "--json"])
-    assert left.value.code == 0
+    assert not left.value.code
     rows = json.loads(capsys.readouterr().out)["members"]
     assert [row["state"] for row in rows] == ["unreadable", "not started"]
