@@ -182,6 +182,22 @@ def test_batches_that_are_drawn_inside_of_the_step(
 
 
 @pytest.mark.torture
+def test_a_script_that_has_a_preemption_handler_of_its_own(
+    tmp_path: Path, network: tuple[str, ...], uninterrupted: str
+) -> None:
+    gang = Gang.of(tmp_path, network, STEPS, "0.02", "handler")
+    started = gang.start()
+    gang.until_step(20)
+    stop(gang, started, 1)
+    assert ended(started) == ([EXIT_STOPPED] * 2, [])
+    assert len(set(gang.steps_of(TrainerStopped))) == 1
+    assert ended(gang.start()) == ([0, 0], [uninterrupted] * 2)
+    for run in gang.runs:
+        restored = run.last(Restored)
+        assert (restored.level, restored.lost_steps) == ("exact_by_replay", 0)
+
+
+@pytest.mark.torture
 def test_the_loss_of_one_ends_all_and_both_go_on_from_one_state(
     tmp_path: Path, network: tuple[str, ...], uninterrupted: str
 ) -> None:

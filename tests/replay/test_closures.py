@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +13,8 @@ import tensorflow as tf
 from pitstop.engine.leaving import Refused, TrainingStopped
 from pitstop.events import LevelKnown, Notice, Restored, TrainerStopped
 from pitstop.link.beacon import Phase, Stop
-from pitstop.replay.closures import ASYNCHRONOUS, ClosureCall, Closures, CoordinatorCall
+from pitstop.replay.closures import ClosureCall, Closures, CoordinatorCall
+from pitstop.tensorflow.schedule import ASYNCHRONOUS, Schedule
 from tests.replay.attempt import Attempt
 from tests.replay.conftest import MakeAttempt
 from tests.replay.test_recorder import only
@@ -45,9 +47,11 @@ class Coordinator:
         self.waiting: list[Remote] = []
         # Its class is wrapped when the first of it is scheduled.
         self.kind = type("Remote", (Remote,), {})
-        self.closures = Closures(Coordinator._join, attempt.recorder.fetched)
+        self.own = Schedule()
+        self.own.watch(Coordinator._join, attempt.recorder.fetched)
+        self.closures = Closures(self.own)
         attempt.recorder.coordinates(self.closures)
-        self.closures.add(self)
+        self.own.add(self)
 
     def schedule(self, x: float) -> Any:
         def run() -> Any:
@@ -56,13 +60,13 @@ class Coordinator:
             self.waiting.append(remote)
             return remote
 
-        function = self.attempt.train_step
-        call = ClosureCall(function, run, (tf.constant(x),), {}, self.closures)
+        send = functools.partial(self.own.send, run, lambda: True)
+        call = ClosureCall(self.attempt.train_step, send, (tf.constant(x),), {}, self.closures)
         return self.attempt.recorder.call(call)
 
     def join(self) -> None:
-        call = CoordinatorCall(self, self._join, (), {}, "join", self.closures)
-        self.attempt.recorder.call(call)
+        ask = functools.partial(self.own.ask, self._join)
+        self.attempt.recorder.call(CoordinatorCall(self, ask, (), {}, "join"))
 
     def _join(self) -> None:
         waiting, self.waiting = self.waiting, []
@@ -158,10 +162,10 @@ def test_a_snapshot_that_nobody_asked_for_waits_for_a_join(make: MakeAttempt) ->
     coordinator = Coordinator(attempt)
     coordinator.schedule(0.1)
     assert int(attempt.computed) == 0
-    assert not coordinator.closures.is_consistent(time.monotonic_ns())
-    assert coordinator.closures.is_consistent(time.monotonic_ns() + 61_000_000_000)
+    assert not coordinator.own.is_consistent(time.monotonic_ns())
+    assert coordinator.own.is_consistent(time.monotonic_ns() + 61_000_000_000)
     coordinator.join()
-    assert coordinator.closures.is_consistent(time.monotonic_ns())
+    assert coordinator.own.is_consistent(time.monotonic_ns())
     # The first of a run is taken at once.
     until = time.monotonic() + 10.0
     while attempt.beacon.progress().snapshot_step != 1:

@@ -61,6 +61,10 @@ class StateCapture:
     tensors: tuple[HeldTensor, ...]
     state: dict[str, Any]
 
+    def read_now(self) -> StateCapture:
+        """The same, with values that have come from where they are; a later read finds others."""
+        return replace(self, tensors=tuple(each.read_now() for each in self.tensors))
+
     @property
     def size_bytes(self) -> int:
         return sum(tensor.spec.size_bytes for tensor in self.tensors)

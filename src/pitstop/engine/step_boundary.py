@@ -68,9 +68,14 @@ class StepBoundary:
 
     Belongs to the thread that trains.  In the usual case, when nothing is due, a boundary is a few
     writes to memory and three comparisons.
+
+    Attributes:
+        is_settled: whether a cut at this time waits for nothing; else one that nobody has asked
+            for is left to a later boundary.
     """
 
     def __init__(self, session: Session, on_cost: Callable[[float], None] | None = None) -> None:
+        self.is_settled: Callable[[int], bool] = lambda _: True
         self.passed_ns = 0
         self._session = session
         self._on_cost = on_cost
@@ -101,7 +106,8 @@ class StepBoundary:
         """
         if not self._session.lockstep.ends(step):
             return
-        if not self._session.due(step, self.passed_ns):
+        waits = not self.is_settled(self.passed_ns)
+        if not self._session.due(step, self.passed_ns, waits=waits):
             return
         self._note_cost(self._clock.cut_short())
         if self._session.act(step, take):

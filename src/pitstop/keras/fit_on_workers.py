@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
-from pitstop.engine.session import Session
-from pitstop.events import LevelKnown
-from pitstop.link.beacon import Phase
+from pitstop.engine.exactness import Exactness
+from pitstop.engine.saved_state import SavedState
+from pitstop.engine.state_capture import StateCapture
+from pitstop.keras.fit_run import FitRun
+from pitstop.tensorflow.schedule import ASYNCHRONOUS, SCHEDULE, is_of_another_task
 
-_NOT_SAVED = (
-    "fit with ParameterServerStrategy is not saved: its steps are on their way to the workers "
-    "while it runs; a loop with ClusterCoordinator is saved"
+_CANCELLED = (
+    "asynchronous; what was scheduled when a step on a worker raised {} is counted, and not done"
 )
+_END_OF_INPUT = "OutOfRangeError, as it does without steps_per_epoch,"
 
 
 def is_sent_to_workers(model: Any) -> bool:
@@ -23,10 +24,68 @@ def is_sent_to_workers(model: Any) -> bool:
     return isinstance(strategy, tf.distribute.ParameterServerStrategy)
 
 
-def run(session: Session, original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Runs such a `fit`: nothing of it is saved, and a stop is obeyed between two steps."""
-    session.report(LevelKnown("not_exact", _NOT_SAVED, []))
-    session.beacon.write_phase(Phase.WAITING)
-    history = original(*args, **kwargs)
-    session.beacon.write_phase(Phase.BETWEEN_FITS)
-    return history
+class FitOnWorkers(FitRun):
+    """Counts the steps that are scheduled, and is saved when all of them have ended."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.parts.step = ASYNCHRONOUS
+        if self.arguments.get("steps_per_epoch") is None:
+            self._cancelled(_END_OF_INPUT)
+        self._boundary.is_settled = SCHEDULE.is_consistent
+        self._last_logs: Any = None
+        SCHEDULE.begin(self.session.beacon)
+
+    def note_loss(self, logs: Any) -> None:
+        """What a step returned comes later."""
+        self._last_logs = logs
+        super().note_loss({})
+
+    def step_done(self) -> None:
+        """The chief has scheduled a call of the train function.
+
+        Raises:
+            Exception: what a step on a worker has raised.
+        """
+        super().step_done()
+        SCHEDULE.raise_failure(self._failed)
+
+    def hold(self) -> None:
+        """All steps of the epoch have to end, as they do for `fit`; then the cut is held.
+
+        Raises:
+            Exception: what a step on a worker has raised.
+        """
+        if SCHEDULE.settles():
+            super().hold()
+        SCHEDULE.raise_failure(self._failed)
+
+    def build_missing(self, saved: SavedState) -> None:
+        """The same, until the throw-away step has ended."""
+        super().build_missing(saved)
+        SCHEDULE.settle()
+
+    def take(self, stage: str = "steps", milestone: str = "") -> StateCapture | None:
+        """A cut when all that was scheduled has ended; None where a step has raised."""
+
+        def taken() -> StateCapture | None:
+            return super(FitOnWorkers, self).take(stage, milestone)
+
+        return SCHEDULE.wait(lambda: taken() if SCHEDULE.settles() else None)
+
+    def _cut(self, stage: str, milestone: str) -> StateCapture | None:
+        try:
+            if self._last_logs is not None:
+                self.logs, self._last_logs = self._last_logs.fetch(), None
+            cut = super()._cut(stage, milestone)
+            return None if cut is None else cut.read_now()
+        except Exception as error:
+            if is_of_another_task(error):
+                return None
+            raise
+
+    def _failed(self, failure: Exception) -> None:
+        self._cancelled(type(failure).__name__)
+
+    def _cancelled(self, error: str) -> None:
+        self.parts.step = Exactness("not_exact", _CANCELLED.format(error))

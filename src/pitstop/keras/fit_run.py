@@ -295,7 +295,7 @@ class FitRun:
         cut = self.take(milestone="fit_end")
         return None if cut is None else last_epoch.beside(cut, self.held)
 
-    def _cut(self, stage: str, milestone: str) -> StateCapture:
+    def _cut(self, stage: str, milestone: str) -> StateCapture | None:
         self._private.flush_callbacks(self.callbacks)
         encoder = Encoder("python/")
         position = Position(self.step, self.index, self.epoch, self.step_in_epoch, stage, milestone)

@@ -25,6 +25,7 @@ from pitstop.keras import refusal
 from pitstop.keras.iterator_checkpoint import IteratorCheckpoint
 from pitstop.store.image import TensorSpec
 from pitstop.tensorflow import drawn_inputs, pipeline, private
+from pitstop.tensorflow.schedule import ASYNCHRONOUS
 from pitstop.tensorflow.streams import RandomStreams
 
 ITERATOR_TENSOR = "input/iterator"
@@ -47,7 +48,7 @@ def name_of(adapter: Any) -> str:
 
 
 def kind_of(adapter: Any) -> str:
-    """What it reads: "arrays", a "dataset", or "python" for code of the script."""
+    """What it reads, see `LegacyAdapter`."""
     return str(getattr(adapter, "kind", "") or _KINDS.get(type(adapter).__name__, "python"))
 
 
@@ -99,6 +100,7 @@ class InputState:
         native: its iterators can give their state.
         of_arrays: the input is arrays, not a pipeline of the script's.
         skips: a resume begins behind the rows that were read, see `skips_rows`.
+        anew: a resume begins at its beginning: workers of a cluster read it.
         drawn: batches drawn from the present iterator.
         created: iterators created so far; each advances the shuffle's seed stream.
         random: random streams when the present iterator was created.
@@ -112,6 +114,7 @@ class InputState:
     native: bool
     of_arrays: bool = False
     skips: bool = False
+    anew: bool = False
     drawn: int = 0
     created: int = 0
     random: dict[str, Any] = field(default_factory=dict)
@@ -131,6 +134,8 @@ class InputState:
             mode: how the user wants it to be saved.
             dataset: the `tf.data` pipeline behind the adapter, if there is one.
         """
+        if kind_of(adapter) == "workers":
+            return cls(native=False, anew=True, level=ASYNCHRONOUS, mode=mode)
         if kind_of(adapter) not in _NATIVE:
             return cls(native=False, by_replay=True, level=_replay_of(adapter), mode=mode)
         if skips_rows(adapter):
@@ -158,7 +163,8 @@ class InputState:
 
     def capture(self, iterator: Any, encoder: Encoder) -> tuple[dict[str, Any], list[HeldTensor]]:
         """The JSON form of the position, and the iterator's bytes if there are any."""
-        anchor = None if self.by_replay or self.skips else self._anchored(iterator)
+        is_counted = self.by_replay or self.skips or self.anew
+        anchor = None if is_counted else self._anchored(iterator)
         if anchor and self.mode is InputMode.REPLAY:
             # Its state could be taken, so nothing in it is out of a replay's reach.
             self.replay_from_now_on("as --input asks")

@@ -16,7 +16,7 @@ from pitstop.engine import process_session
 from pitstop.engine.fence import observing
 from pitstop.engine.leaving import ending_threads
 from pitstop.errors import PeerFault
-from pitstop.keras import fit_on_workers, stop_training
+from pitstop.keras import stop_training
 from pitstop.keras.common_private import hide_own_frames, replace_inner_fit
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.training import Training
@@ -108,10 +108,7 @@ class Instrumentation:
             training = self.begin()
             if training is None:
                 return original(model, *args, **kwargs)
-            session = training.session
             with self.leaving():
-                if fit_on_workers.is_sent_to_workers(model) and not session.stopped:
-                    return fit_on_workers.run(session, original, model, *args, **kwargs)
                 return training.fit(original, model, *args, **kwargs)
 
         return fit

@@ -30,16 +30,17 @@ class LegacyAdapter:
     """A data adapter of Keras 2.
 
     Attributes:
-        kind: "arrays", "dataset", or "python" for what is code of the script.
+        kind: "arrays", "dataset", "python" for what is code of the script, or "workers" where each
+            worker of a cluster reads for itself.
         name: of its class.
         sequence: the `Sequence` that it reads; None for other data.
         shapes: of the tensors of the batch that was looked at; empty where none was.
         doubt: why what it reads cannot be repeated; empty where it can be.
     """
 
-    def __init__(self, adapter: Any, arguments: dict[str, Any]) -> None:
+    def __init__(self, adapter: Any, arguments: dict[str, Any], *, on_workers: bool) -> None:
         self.name = type(adapter).__name__
-        self.kind = _KINDS.get(self.name, "python")
+        self.kind = "workers" if on_workers else _KINDS.get(self.name, "python")
         self.sequence = getattr(adapter, "_keras_sequence", None)
         self.doubt = _doubt(self.name, arguments)
         self.shapes: tuple[tuple[int, ...], ...] = getattr(adapter, SHAPES, ())
@@ -48,7 +49,7 @@ class LegacyAdapter:
     @property
     def batch_size(self) -> int | None:
         """Rows of a batch, where the adapter makes the batches."""
-        size: int | None = self._adapter.batch_size()
+        size: int | None = None if self.kind == "workers" else self._adapter.batch_size()
         return size
 
     @property
@@ -96,7 +97,8 @@ class LegacySource:
             arguments: those of `fit`.
         """
         self.handler = handler
-        self.data_adapter = LegacyAdapter(handler._adapter, arguments)
+        on_workers = getattr(handler._model, "_cluster_coordinator", None) is not None
+        self.data_adapter = LegacyAdapter(handler._adapter, arguments, on_workers=on_workers)
         self.steps_per_epoch = handler._steps_per_epoch
 
     @property

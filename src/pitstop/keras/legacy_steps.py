@@ -42,11 +42,10 @@ def _training_epochs(training: Training, run: FitRun) -> Iterator[Any]:
     source: LegacySource = run.epoch_iterator
     handler, continuation = source.handler, training.continuation
     with handler._truncate_execution_to_epoch():
-        if continuation is None:
-            iterator = _fresh_iterator(run)
-        else:
+        if continuation is not None:
             handler._initial_epoch = continuation.position.epoch
-            iterator = placeholder()
+        waits = continuation is not None and not run.input.begins_anew
+        iterator = placeholder() if waits else _fresh_iterator(run)
         for epoch in range(handler._initial_epoch, handler._epochs):
             if handler._insufficient_data:
                 break
@@ -96,7 +95,8 @@ def _restore(run: FitRun, continuation: Continuation) -> None:
     stride = int(handler._steps_per_execution.numpy())
     continuation.prepare()
     iterator = continuation.apply()
-    take_place(run.held_iterator, iterator)
+    if not run.input.begins_anew:
+        take_place(run.held_iterator, iterator)
     # A cut behind the last call of an epoch, which may be a shorter one, has its number.
     handler._steps_per_execution.assign(stride)
     handler._initial_step = run.step_in_epoch

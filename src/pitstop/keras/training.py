@@ -32,6 +32,7 @@ from pitstop.keras import (
 )
 from pitstop.keras.caught_exception import CaughtOutcome
 from pitstop.keras.continuation import Continuation
+from pitstop.keras.fit_on_workers import FitOnWorkers, is_sent_to_workers
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.legacy_source import LegacySource
 from pitstop.keras.packages import private_of
@@ -178,9 +179,8 @@ class Training:
             exporting.quiet(arguments.get("callbacks"))
         # A recorded loop may have come before it.
         step = max(self._step, self.session.beacon.progress().step)
-        run = FitRun(
-            self.session, self._registry, self._versions, model, beginning, step, arguments
-        )
+        kind = FitOnWorkers if is_sent_to_workers(model) else FitRun
+        run = kind(self.session, self._registry, self._versions, model, beginning, step, arguments)
         run.doubt(self._recognition.deviation)
         run.doubt(self.session.settings.altered)
         run.doubt(micro_batches.begin_fit(self.session, model))
@@ -308,7 +308,7 @@ class Training:
             run.use_input(LegacySource(handler, run.arguments))
             if getattr(run.model, "autotune_steps_per_execution", False):
                 run.doubt(_TUNED)
-            if not pipeline.is_repeatable(handler._dataset):
+            if not (run.input.begins_anew or pipeline.is_repeatable(handler._dataset)):
                 run.doubt(_DISTRIBUTED)
 
     def batches_to_skip(self, adapter: Any) -> int:
@@ -343,7 +343,7 @@ class Training:
         """Tells of an `evaluate` or `predict` that no `fit` makes."""
         beacon = self.session.beacon
         before = beacon.phase()
-        if self.run is None and before is not Phase.WAITING:  # see `fit_on_workers`
+        if self.run is None:
             beacon.write_phase(Phase.PREDICT)
         try:
             yield
@@ -358,8 +358,7 @@ class Training:
             return
         if self.run is None:
             if not self.session.settings.stop_returns:
-                trains = self.session.beacon.phase() is Phase.WAITING
                 with ending_threads():
-                    self.session.stop_with(None, "train" if trains else "predict")
+                    self.session.stop_with(None, "predict")
         elif self.run.held is not None:
             self.session.stop_with(self.run.held, "validation")

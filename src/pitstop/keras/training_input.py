@@ -79,6 +79,11 @@ class TrainingInput:
         """Whether its batches are drawn again on a resume."""
         return self._state.by_replay
 
+    @property
+    def begins_anew(self) -> bool:
+        """Whether a resume begins at its beginning."""
+        return self._state.anew
+
     def stays(self, saved: SavedState) -> str:
         """Which of the script's objects behind it stay as they are; see `FitObjects.restore`."""
         if not saved.state["fit"]["input"]["replay"]:
@@ -135,6 +140,8 @@ class TrainingInput:
         will be used.  An input that is replayed must not be touched, and one
         that reads ahead would draw seeds; a batch of zeros does there.
         """
+        if self.begins_anew:
+            return iter(self._source._get_iterator())
         described = saved.state["fit"]["input"]
         is_own = described["replay"] or described["skips"]
         if not is_own and not self._shuffles.found:
@@ -170,6 +177,8 @@ class TrainingInput:
             # A reader may have drawn already; TensorFlow draws where it is created.
             self._before_replay = before | randomness.of_tensorflow(self._streams.capture())
             input_state.fast_forward(iterator, described["drawn"], tell)
+        elif self.begins_anew:
+            iterator = self.iterator
         elif described["skips"]:
             iterator = self.create_iterator()
         else:

@@ -18,6 +18,7 @@ from pitstop.replay.calls import Call, FunctionCall, MethodCall
 from pitstop.replay.closures import ClosureCall, Closures, CoordinatorCall
 from pitstop.replay.recorder import Recorder
 from pitstop.tensorflow import drawn_inputs, private, variable_use
+from pitstop.tensorflow.schedule import SCHEDULE
 from pitstop.tensorflow.traced_ops import OpKind
 from pitstop.tensorflow.variables import VariableRegistry
 
@@ -66,7 +67,8 @@ def watch_models(recorder: Recorder, trainer: type, applies: Sequence[tuple[type
 
 def _watch_coordinators(recorder: Recorder) -> None:
     owner = tf.distribute.coordinator.ClusterCoordinator
-    closures = Closures(owner.join, recorder.fetched)
+    SCHEDULE.watch(owner.join, recorder.fetched)
+    closures = Closures(SCHEDULE)
     construct, schedule, done = owner.__init__, owner.schedule, owner.done
 
     @functools.wraps(construct)
@@ -74,32 +76,28 @@ def _watch_coordinators(recorder: Recorder) -> None:
         # Threads that send closures begin in it.
         recorder.coordinates(closures)
         construct(self, *args, **kwargs)
-        closures.add(self)
+        SCHEDULE.add(self)
 
     @functools.wraps(schedule)
     def scheduled(self: Any, fn: Any, args: Any = None, kwargs: Any = None) -> Any:
-        def admitted() -> Any:
-            closures.admit(lambda: bool(done(self)))
-            return schedule(self, fn, args, kwargs)
-
+        original = functools.partial(schedule, self, fn, args, kwargs)
         if not private.is_function(fn):
-            return schedule(self, fn, args, kwargs)  # which tells what is wrong
-        run = functools.partial(closures.wait, admitted)
+            return original()  # which tells what is wrong
+        send = functools.partial(SCHEDULE.send, original, lambda: bool(done(self)))
+        run = functools.partial(SCHEDULE.wait, send)
         call = ClosureCall(fn, run, tuple(args or ()), dict(kwargs or {}), closures)
         return _led(recorder, call)
 
     owner.__init__, owner.schedule = __init__, scheduled
     for name in ("join", "done"):
-        setattr(owner, name, _waiting(recorder, closures, getattr(owner, name)))
+        setattr(owner, name, _waiting(recorder, getattr(owner, name)))
 
 
-def _waiting(
-    recorder: Recorder, closures: Closures, original: Callable[..., Any]
-) -> Callable[..., Any]:
+def _waiting(recorder: Recorder, original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def method(self: Any) -> Any:
-        run = functools.partial(closures.wait, functools.partial(original, self))
-        call = CoordinatorCall(self, run, (), {}, original.__name__, closures)
+        run = functools.partial(SCHEDULE.ask, functools.partial(original, self))
+        call = CoordinatorCall(self, run, (), {}, original.__name__)
         return recorder.call(call) if recorder.listens() else run()
 
     return method

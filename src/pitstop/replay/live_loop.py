@@ -16,12 +16,13 @@ from pitstop.engine.session import Session
 from pitstop.engine.state_capture import StateCapture
 from pitstop.events import LOOPS
 from pitstop.link.beacon import Phase
-from pitstop.replay.closures import ASYNCHRONOUS, Closures, is_of_another_task
+from pitstop.replay.closures import Closures
 from pitstop.replay.loop_identity import LoopIdentity
 from pitstop.replay.record import LoopRecord, RecordEntry, RecordFull, RecordKind
 from pitstop.replay.values import NotRecordable
 from pitstop.tensorflow import randomness
 from pitstop.tensorflow.devices import level_of_process
+from pitstop.tensorflow.schedule import ASYNCHRONOUS, Schedule, is_of_another_task
 from pitstop.tensorflow.script_loop import ScriptLoop
 from pitstop.tensorflow.variables import VariableRegistry
 
@@ -57,7 +58,10 @@ class LiveLoop(ScriptLoop):
         self.keeps = not session.trainings.is_past(self.index)
         self._registry = registry
         self._closures = closures
+        self._schedule: Schedule | None = None
         if closures is not None:
+            self._schedule = closures.schedule
+            self.boundary.is_settled = closures.schedule.is_consistent
             closures.begin(session.beacon)
             self.level = ASYNCHRONOUS
         else:
@@ -70,9 +74,9 @@ class LiveLoop(ScriptLoop):
         self.session.beacon.write_phase(Phase.TRAIN)
 
     def settle(self) -> None:
-        """Waits for what the script has scheduled, see `Closures.settle`."""
-        if self._closures is not None:
-            self._closures.settle()
+        """Waits for what the script has scheduled, see `Schedule.settle`."""
+        if self._schedule is not None:
+            self._schedule.settle()
 
     def doubt(self, reason: str) -> None:
         """A resume will not be exact; the first reason is the one that is told."""
@@ -106,6 +110,10 @@ class LiveLoop(ScriptLoop):
         except Exception as error:  # noqa: BLE001
             self.give_up(f"Pitstop failed to record it ({error!r}), please report this as a bug")
 
+    def closure_failed(self, failure: Exception) -> None:
+        """What else was scheduled is cancelled."""
+        self.give_up(f"a closure raised {type(failure).__name__}", raised=True)
+
     def note(self, entry: RecordEntry) -> None:
         """Adds to the record, if there still is one."""
         self.calls += entry.kind is RecordKind.CALL
@@ -126,9 +134,7 @@ class LiveLoop(ScriptLoop):
         if self.boundary.passed_ns:
             self.boundary.measure(now_ns)
         self.reach(now_ns)
-        waits = self._closures is not None and not self._closures.is_consistent(now_ns)
-        if not waits or self.session.due(self.step, now_ns, waits=True):
-            self.boundary.obey(self.step, self.take)
+        self.boundary.obey(self.step, self.take)
 
     def obey_stop(self) -> None:
         """A call is about to run: where nothing is saved, nothing is lost by stopping here.
@@ -167,18 +173,18 @@ class LiveLoop(ScriptLoop):
         Only code of ours runs in here: whatever goes wrong, the user's training
         must not end because of it.
         """
-        closures = self._closures
+        schedule = self._schedule
         if not self.keeps:
             return None
-        if closures is None:
+        if schedule is None:
             return self._take(milestone)
-        return closures.wait(lambda: self._take(milestone) if closures.settles() else None)
+        return schedule.wait(lambda: self._take(milestone) if schedule.settles() else None)
 
     def _take(self, milestone: str) -> StateCapture | None:
         try:
             return self._cut(milestone)
         except Exception as error:  # noqa: BLE001
-            if not (self._closures is not None and is_of_another_task(error)):
+            if not (self._schedule is not None and is_of_another_task(error)):
                 self.session.give_up_snapshots(error)
             return None
 

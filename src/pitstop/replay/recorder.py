@@ -117,7 +117,7 @@ class Recorder:
             result, traced = self._run(call)
             self._observe(call, result, traced=traced, taped=taped)
             if self._closures is not None and self._loop is not None:
-                self._closures.raise_failure(self._loop.give_up)
+                self._closures.schedule.raise_failure(self._loop.closure_failed)
             if self._repetition is not None:
                 entry = self._next_call(self._repetition, call)
                 return self._reply(self._repetition, call, entry)

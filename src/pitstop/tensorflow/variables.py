@@ -151,6 +151,8 @@ class VariableRegistry:
             tensor = f"variables/{index:05d}/{path}"
             value = private.hold_value(variable)
             shape = tuple(value.shape.as_list())
+            if not variable.shape.is_compatible_with(shape):
+                continue  # on another machine, one without a value (of shards) reads as empty
             tensors.append(_held(tensor, variable.dtype, shape, value))
             described.append(
                 {

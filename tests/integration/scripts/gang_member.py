@@ -1,5 +1,6 @@
 """One of several workers that train one model together, in a loop of its own; see `main`."""
 
+import functools
 import hashlib
 import json
 import os
@@ -32,13 +33,22 @@ def share_of(context):
     return shares.batch(context.get_per_replica_batch_size(BATCH))
 
 
+def handled(step, resolver, **state):
+    """What runs a step for TensorFlow's handler of preemptions, and how many it has run."""
+    saved = tf.train.Checkpoint(**state)
+    handler = tf.distribute.experimental.PreemptionCheckpointHandler(resolver, saved, "handled")
+    return functools.partial(handler.run, step), handler.total_run_calls
+
+
 def main(steps: int, pause_seconds: float, form: str = "outside") -> None:
     """Takes so many steps, the last of which prints a digest of all variables.
 
-    The batch is drawn outside of the step, or inside, as in TensorFlow's tutorial.
+    The batch is drawn outside of the step, or inside, as in TensorFlow's tutorial; with "handler",
+    steps are run as in its guide to fault tolerance.
     """
     tf.random.set_seed(7)
-    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    strategy = tf.distribute.MultiWorkerMirroredStrategy(resolver)
     if form == "inside":
         dataset = strategy.distribute_datasets_from_function(share_of)
     else:
@@ -72,14 +82,17 @@ def main(steps: int, pause_seconds: float, form: str = "outside") -> None:
         losses = strategy.run(replica_step, args=next(iterator))
         return strategy.reduce("sum", losses, axis=None)
 
+    run, done = train_step, 0
+    if form == "handler":
+        run, done = handled(train_step, resolver, w=weights, h=head, momentum=momentum, noise=noise)
     batch_of = iter(dataset)
-    for step in range(1, steps + 1):
+    for step in range(done + 1, steps + 1):
         if form == "inside":
             if step % EPOCH_STEPS == 0:
                 batch_of = iter(dataset)
             loss = float(tutorial_step(batch_of))
         else:
-            loss = float(train_step(next(batch_of)))
+            loss = float(run(next(batch_of)))
         print(f"step {step} {loss:.6f}", flush=True)
         time.sleep(pause_seconds)
     digest = hashlib.sha256(b"".join(v.numpy().tobytes() for v in (weights, head, *momentum)))

@@ -1,0 +1,187 @@
+"""What coordinators of this process have sent to the workers of a cluster, and has not ended."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+from weakref import WeakSet
+
+import tensorflow as tf
+
+from pitstop.engine.exactness import Exactness
+from pitstop.link.beacon import Beacon, Phase
+from pitstop.tensorflow.backlog import Backlog
+
+ASYNCHRONOUS = Exactness(
+    "not_exact",
+    "asynchronous: workers take steps in another order, and begin their input anew; consistent: "
+    "no completed step is lost, one may be repeated if a worker dies",
+)
+_PATIENCE_NS = 60_000_000_000
+"""Without a join of the script for so long, a snapshot waits for the closures by itself."""
+_T = TypeVar("_T")
+
+
+class Schedule:
+    """The closures of one process.
+
+    What the workers compute is not in order, so that nothing can be saved between two closures
+    before all that were scheduled have ended.
+    """
+
+    def __init__(self) -> None:
+        self._beacon: Beacon | None = None
+        self._thread = 0
+        self._join: Callable[[Any], None] = lambda _: None
+        self._looked_at: Callable[[Any, Any], None] = lambda *_: None
+        self._coordinators: WeakSet[Any] = WeakSet()
+        self._kinds: set[type] = set()
+        self._settled, self._settled_ns = True, time.monotonic_ns()
+        self._failure: Exception | None = None
+        self._backlog = Backlog()
+
+    def watch(self, join: Callable[[Any], None], looked_at: Callable[[Any, Any], None]) -> None:
+        """Learns how closures are waited for.
+
+        Args:
+            join: the original `ClusterCoordinator.join`.
+            looked_at: told of a remote value and what it holds, when the script looks at it.
+        """
+        self._join, self._looked_at = join, looked_at
+
+    def add(self, coordinator: Any) -> None:
+        """One more coordinator, whose closures are waited for."""
+        self._thread = threading.get_ident()
+        self._coordinators.add(coordinator)
+        self._backlog.begin(_workers_of(coordinator))
+
+    def begin(self, beacon: Beacon) -> None:
+        """A training begins: its closures are held back where there are too many."""
+        self._beacon = beacon
+
+    # -- what the script does ------------------------------------------------------
+
+    def wait(self, run: Callable[[], _T]) -> _T:
+        """Runs what may wait for the workers, and says so in the meantime.
+
+        A stop that is asked for meanwhile has its time until it is obeyed.
+        """
+        beacon = self._beacon
+        if beacon is None or not self._is_own_thread() or beacon.phase() is not Phase.TRAIN:
+            return run()
+        beacon.write_phase(Phase.WAITING)
+        try:
+            return run()
+        finally:
+            if beacon.stop() == 0:
+                beacon.write_phase(Phase.TRAIN)
+
+    def send(self, schedule: Callable[[], Any], is_done: Callable[[], bool]) -> Any:
+        """Schedules a closure, when one more may be under way, see `Backlog.wait`.
+
+        Returns:
+            Where its result will be.
+        """
+        beacon = self._beacon
+        if beacon is not None:
+            self._backlog.wait(is_done, lambda: beacon.stop() != 0)
+        remote = schedule()
+        self._settled = False
+        self._watch(type(remote))
+        self._backlog.scheduled(remote)
+        return remote
+
+    def ask(self, original: Callable[[], Any]) -> Any:
+        """Waits for all closures (`join`), or asks whether they are done."""
+        answer = self.wait(original)
+        if answer is not False:
+            self._joined()
+        return answer
+
+    def _watch(self, kind: type) -> None:
+        if kind in self._kinds:
+            return
+        self._kinds.add(kind)
+        owner: Any = kind
+        original = owner.get
+
+        @functools.wraps(original)
+        def get(remote: Any) -> Any:
+            if not self._is_own_thread():
+                # Of the coordinator, which copies each result when its closure has ended.
+                value = original(remote)
+                self._backlog.ended(remote)
+                return value
+            value = self.wait(functools.partial(original, remote))
+            self._looked_at(remote, value)
+            return value
+
+        owner.get = get
+
+    # -- a consistent point ----------------------------------------------------------
+
+    def is_consistent(self, now_ns: int) -> bool:
+        """Whether a snapshot may be taken here without much of a wait."""
+        return self._settled or now_ns - self._settled_ns >= _PATIENCE_NS
+
+    def settle(self) -> None:
+        """Waits until all that was scheduled has ended.
+
+        Raises:
+            Exception: what a closure of the script has raised.
+        """
+        self.wait(self._join_all)
+        self._joined()
+
+    def settles(self) -> bool:
+        """The same, before a cut; what a closure has raised is kept for `raise_failure`."""
+        try:
+            self.settle()
+        except Exception as failure:  # noqa: BLE001 - the script's own
+            self._failure = failure
+        return self._failure is None
+
+    def raise_failure(self, give_up: Callable[[Exception], None]) -> None:
+        """Gives the script what its closure has raised, as TensorFlow would have in its place.
+
+        Args:
+            give_up: told before: what else was scheduled is cancelled.
+
+        Raises:
+            Exception: that.
+        """
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            self._backlog.clear()
+            give_up(failure)
+            raise failure
+
+    def _joined(self) -> None:
+        self._settled, self._settled_ns = True, time.monotonic_ns()
+        self._backlog.clear()
+
+    def _is_own_thread(self) -> bool:
+        return threading.get_ident() == self._thread
+
+    def _join_all(self) -> None:
+        for coordinator in list(self._coordinators):
+            self._join(coordinator)
+
+
+SCHEDULE = Schedule()
+"""That of this process."""
+
+
+def is_of_another_task(error: Exception) -> bool:
+    """Whether an operation failed on the task that it was to run on; the script will hear of it."""
+    return isinstance(error, tf.errors.OpError)
+
+
+def _workers_of(coordinator: Any) -> int:
+    try:
+        return int(coordinator.strategy.cluster_resolver.cluster_spec().num_tasks("worker"))
+    except Exception:  # noqa: BLE001 - a resolver of the script's own
+        return 1
