@@ -36,6 +36,11 @@ class FitOnWorkers(FitRun):
         self._last_logs: Any = None
         SCHEDULE.begin(self.session.beacon)
 
+    @property
+    def level(self) -> Exactness:
+        """What is said of the steps: nothing else of this `fit` is worse."""
+        return self.parts.step or ASYNCHRONOUS
+
     def note_loss(self, logs: Any) -> None:
         """What a step returned comes later."""
         self._last_logs = logs

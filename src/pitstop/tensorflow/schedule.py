@@ -60,7 +60,7 @@ class Schedule:
 
     def begin(self, beacon: Beacon) -> None:
         """A training begins: its closures are held back where there are too many."""
-        self._beacon = beacon
+        self._beacon, self._failure = beacon, None
 
     # -- what the script does ------------------------------------------------------
 
