@@ -64,7 +64,7 @@ class Launched:
     def processes(self, member: str) -> tuple[psutil.Process, psutil.Process]:
         """The supervisor of a member, and the process that runs its script."""
         of_member = f"run/members/{member}"
-        found = [each for each in psutil.process_iter() if of_member in _words(each)]
+        found = [each for each in launch.processes_in(self.folder) if of_member in _words(each)]
         supervisor = next(each for each in found if each.ppid() not in {p.pid for p in found})
         scripts = str(SCRIPT.parent)
         return supervisor, next(p for p in supervisor.children() if scripts in str(_words(p)))
