@@ -41,10 +41,10 @@ class FitOnWorkers(FitRun):
         """What is said of the steps: nothing else of this `fit` is worse."""
         return self.parts.step or ASYNCHRONOUS
 
-    def note_loss(self, logs: Any) -> None:
+    def step_returned(self, batch: int, logs: Any = None) -> None:
         """What a step returned comes later."""
         self._last_logs = logs
-        super().note_loss({})
+        super().step_returned(batch)
 
     def step_done(self) -> None:
         """The chief has scheduled a call of the train function.

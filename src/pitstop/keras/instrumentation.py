@@ -181,6 +181,6 @@ def _of_run(observe: Callable[..., None]) -> Callable[..., None]:
     def of_training(training: Training, callbacks: Any, *args: Any, **kwargs: Any) -> None:
         run = training.run
         if run is not None and callbacks is run.callbacks:
-            observe(run, *args, **kwargs)
+            getattr(run, observe.__name__)(*args, **kwargs)  # its own kind may do it otherwise
 
     return of_training
