@@ -13,6 +13,7 @@ from pitstop.engine.saved_state import SavedState
 from pitstop.errors import PeerFault
 from pitstop.events import Event, Notice
 from pitstop.keras.training import Training
+from pitstop.link.settings import Settings
 from pitstop.tensorflow.variables import VariableRegistry
 
 POINT = RestorePoint("00000007", 7, 0, "")
@@ -24,7 +25,7 @@ def training(answer: SavedState | PeerFault, told: list[Event]) -> Training:
             raise answer
         return answer
 
-    session: Any = SimpleNamespace(fetch=fetch, report=told.append)
+    session: Any = SimpleNamespace(fetch=fetch, report=told.append, settings=Settings())
     return Training(session, VariableRegistry(), {})
 
 
