@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from types import MethodType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +10,7 @@ import pytest
 from pitstop.engine.leaving import Refused
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState
+from pitstop.engine.session import Session
 from pitstop.errors import PeerFault
 from pitstop.events import Event, Notice
 from pitstop.keras.training import Training
@@ -26,6 +27,7 @@ def training(answer: SavedState | PeerFault, told: list[Event]) -> Training:
         return answer
 
     session: Any = SimpleNamespace(fetch=fetch, report=told.append, settings=Settings())
+    session.refuse = MethodType(Session.refuse, session)
     return Training(session, VariableRegistry(), {})
 
 
