@@ -47,7 +47,7 @@ lint: $(READY)  ## ruff, mypy, import-linter
 
 bench: $(READY)  ## Measure what Pitstop costs a training run, beside other ways to save (an hour)
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
-	$(BIN)/python benchmarks/boundary.py
+	$(BIN)/python -m benchmarks.boundary
 	$(BIN)/python benchmarks/flight.py
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/resume.py
