@@ -25,7 +25,7 @@ BY_COST: tuple[str, ...] = ()
 
 STEPS = 20
 VALIDATION_BATCHES = 6
-_EXIT_CODES = {"kill": 128 + 9, "stop": 75}
+EXIT_CODES = {"kill": 128 + 9, "stop": 75}
 _POINT = re.compile(r"(kill|stop)@(batch|test|epoch|fit):(\d+)")
 
 
@@ -108,7 +108,7 @@ def interrupt_everywhere(
     points = chain.parsed()
     for attempt, point in enumerate(points, start=1):
         ended = run.attempt()
-        assert ended.returncode == _EXIT_CODES[point.action], (point, ended.stderr)
+        assert ended.returncode == EXIT_CODES[point.action], (point, ended.stderr)
         _check_end(chain, run, attempt, point)
         _check_restored(chain, run, attempt)
     ended = run.attempt()
