@@ -24,7 +24,6 @@ _OWN_STATISTICS = "BatchNormalization"
 _OWN_DRAWS = ("Dropout", "GaussianNoise", "GaussianDropout", "AlphaDropout", "Random")
 
 TrainStep = Callable[[Any, Any], Any]
-Apply = Callable[[list[Any], list[Any]], None]
 
 
 class NotDivisible(Exception):
@@ -34,18 +33,23 @@ class NotDivisible(Exception):
 def divide_steps(session: Session) -> None:
     """From now on each step that Keras' own `train_step` computes is computed in parts."""
     original: TrainStep = private.TensorFlowTrainer.train_step
+    # A step is traced anew for batches of another size.
+    told: set[str] = set()
 
     def train_step(self: Any, data: Any) -> Any:
         try:
-            return step_in_parts(original, self, data, session.settings.batch_parts)
+            if not _why_whole(self):
+                return step_in_parts(original, self, data, session.settings.batch_parts)
         except NotDivisible as reason:
-            session.report(_refusal(reason))
-            return original(self, data)
+            if str(reason) not in told:
+                told.add(str(reason))
+                session.report(_refusal(str(reason)))
+        return original(self, data)
 
     private.TensorFlowTrainer.train_step = train_step
 
 
-def _refusal(reason: NotDivisible) -> Notice:
+def _refusal(reason: str) -> Notice:
     return Notice(
         "batch_not_divided",
         f"The batch is not computed in parts: {reason}.",
@@ -54,14 +58,13 @@ def _refusal(reason: NotDivisible) -> Notice:
 
 
 def step_in_parts(original: TrainStep, model: Any, data: Any, parts: int) -> Any:
-    """One training step on `data`, a batch of tensors, in about so many parts.
+    """One training step of Keras' own on `data`, a batch of tensors, in about so many parts.
 
     A graph holds the step of one part, in a loop whose turns follow each other.
 
     Raises:
         NotDivisible: the parts would not add up to the step of the whole batch.
     """
-    _demand_sum_of_parts(model)
     tensors = [each for each in tf.nest.flatten(data) if each is not None]
     if not tensors or not all(isinstance(each, tf.Tensor) for each in tensors):
         raise NotDivisible("its batches are not made of dense tensors")
@@ -105,17 +108,21 @@ def _rows(tensor: Any, start: Any, count: Any) -> Any:
     return tf.ensure_shape(part, [count if isinstance(count, int) else None, *known])
 
 
-def _demand_sum_of_parts(model: Any) -> None:
+def _why_whole(model: Any) -> str:
+    """Why the parts of a batch may not add up to the step of the whole; empty where they do."""
+    if private_of(model) is not private:
+        return "it is a model of Keras 2"
     if model.distribute_strategy.num_replicas_in_sync > 1:
-        raise NotDivisible("it is computed on several devices")
-    if private.computes_own_loss(model):
-        raise NotDivisible("compute_loss is the script's own, and may not be a mean over records")
+        return "it is computed on several devices"
+    if name := private.own_part_of_step(model):
+        return f"{name} is the script's own, and may not be a mean over records"
     for loss in tf.nest.flatten(model.loss):
         reduction = getattr(loss, "reduction", _MEANS[0])
         if reduction not in _MEANS:
-            raise NotDivisible(f"the loss is reduced by {reduction!r}, not to a mean over records")
+            return f"the loss is reduced by {reduction!r}, not to a mean over records"
     if private.has_masked_outputs(model):
-        raise NotDivisible("its outputs have a mask, so that the loss is a mean over what it shows")
+        return "its outputs have a mask, so that the loss is a mean over what it shows"
+    return ""
 
 
 class _Collected:
@@ -165,8 +172,8 @@ def begin_fit(session: Session, model: Any) -> str:
     """What the level of a `fit` says whose batches are computed in parts; empty: they are not."""
     if session.settings.batch_parts == 1:
         return ""
-    if private_of(model) is not private:
-        session.report(_refusal(NotDivisible("it is a model of Keras 2")))
+    if reason := _why_whole(model):
+        session.report(_refusal(reason))
         return ""
     return _differences(model, session.settings.batch_parts)
 

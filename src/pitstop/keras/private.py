@@ -299,9 +299,15 @@ def build_symbolically(model: Any, epoch_iterator: Any) -> None:
         model._symbolic_build(data_batch=specs)
 
 
-def computes_own_loss(model: Any) -> bool:
-    """The script says what the loss of a batch is, and not Keras from what was compiled."""
-    return type(model).compute_loss is not Trainer.compute_loss
+def own_part_of_step(model: Any) -> str:
+    """The method of a training step that is the script's own and not Keras'; empty for none."""
+    methods = {"train_step": TensorFlowTrainer, "compute_loss": Trainer, "compute_metrics": Trainer}
+    own = (name for name, owner in methods.items() if not _has_of(owner, model, name))
+    return next(own, "")
+
+
+def _has_of(owner: type, model: Any, name: str) -> bool:
+    return getattr(type(model), name) is getattr(owner, name)
 
 
 def has_masked_outputs(model: Any) -> bool:
