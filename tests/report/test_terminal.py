@@ -65,6 +65,14 @@ def test_a_chain_is_a_chain() -> None:
     assert after[2].rstrip() == "  └ the kernel killed it  [kernel log]"
 
 
+def test_a_chain_of_one_link_is_its_end() -> None:
+    report = whole("disk_full", "")
+    assert report.last is not None
+    last = replace(report.last, chain=report.last.chain[-1:])
+    text = screen(replace(report, last=last))
+    assert "\n  └ the kernel killed it  [kernel log]\n" in text
+
+
 def test_the_page_with_more_is_named_last() -> None:
     console = Console(file=io.StringIO(), width=80, force_terminal=False)
     with console.capture() as captured:

@@ -35,7 +35,7 @@ from pitstop.tensorflow.variables import VariableRegistry
 _FIT = "fit"
 _EAGER_LOOP = (
     "gradients are applied outside of any tf.function, so that no step can be told from the "
-    "next; put the step into a tf.function, or use pitstop.start and run.steps, two lines"
+    "next; put the step into a tf.function"
 )
 _TAPED = (
     "{} is called while a gradient tape is open, which an answer from the record cannot lead "

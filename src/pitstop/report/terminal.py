@@ -92,7 +92,7 @@ def _body(report: WhyReport) -> list[RenderableType]:
 
 
 def _chain(links: tuple[ChainLink, ...]) -> list[RenderableType]:
-    signs = ["┌", *("├" for _ in links[2:]), "└"]
+    signs = ["┌", *("├" for _ in links[2:]), "└"][-len(links) :]
     return _table(
         "How it came to this",
         [
