@@ -30,6 +30,9 @@ _PROCESSES = {
 _POINTS = ("stop@batch:5", "kill@batch:9")
 _ATTEMPT_OF = {"step": 1, "stop": 1, "crash": 2}
 
+# One worker records the run.
+pytestmark = pytest.mark.xdist_group("lives")
+
 Lives = Mapping[tuple[str, str], tuple[str, ...]]
 
 
