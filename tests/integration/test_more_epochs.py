@@ -52,5 +52,5 @@ def test_more_epochs_go_on_behind_the_last_to_the_same_bits(
     assert run.last(Restored).step == 2 * _STEPS_OF_AN_EPOCH
     ended = longer.attempt()
     assert ended.returncode == 0, ended.stderr
-    assert run.last(Restored).step >= 15
+    assert run.last(Restored).step > 2 * _STEPS_OF_AN_EPOCH
     assert (tmp_path / "out").read_bytes() == (tmp_path / "plain").read_bytes()

@@ -185,7 +185,7 @@ supervision_options = option_group(
         "once.  Equal up to rounding, apart from layers that the level names.  [default: stop]",
     ),
 )
-"""Adds these options; the command gets a `Care`."""
+"""Adds these options; the command gets `SupervisionOptions`."""
 
 
 def _policy(

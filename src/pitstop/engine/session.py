@@ -344,10 +344,8 @@ class Session:
         cut = None if self._given_up else take()
         if cut is None:
             if self._take_request() is not None:
-                step, words = (
-                    self.beacon.progress().step,
-                    "No snapshot can be taken of this training.",
-                )
+                step = self.beacon.progress().step
+                words = "No snapshot can be taken of this training."
                 self.report(CheckpointFailed(step, words, "`pitstop status` tells why."))
             self._cadence.postponed(started_ns, _GIVEN_UP_NS)
             return False

@@ -18,6 +18,7 @@ from pitstop.events import Notice
 from pitstop.keras import private
 from pitstop.keras.common_private import layers_of
 from pitstop.keras.packages import private_of
+from pitstop.link.settings import NOT_DIVIDED
 
 _MEANS = ("sum_over_batch_size", "mean")
 _OWN_STATISTICS = "BatchNormalization"
@@ -51,7 +52,7 @@ def divide_steps(session: Session) -> None:
 
 def _refusal(reason: str) -> Notice:
     return Notice(
-        "batch_not_divided",
+        NOT_DIVIDED,
         f"The batch is not computed in parts: {reason}.",
         "A smaller batch_size needs less memory; the training is another one then.",
     )
@@ -156,9 +157,7 @@ class _Collected:
         found = [by_id.get(id(each)) for each in self._model.trainable_variables]
         self._used = [each is not None for each in found]
         return [
-            tf.zeros_like(private.value_of(variable))
-            if each is None
-            else tf.convert_to_tensor(each)
+            tf.zeros_like(private.value_of(variable)) if each is None else each
             for each, variable in zip(found, self._model.trainable_variables, strict=True)
         ]
 

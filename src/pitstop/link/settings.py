@@ -17,6 +17,9 @@ ENV_STACKS = "PITSTOP_STACKS"
 STACKS_SIGNAL = signal.SIGRTMAX - 5
 """Real-time signals have no meaning of their own; debuggers take the first ones."""
 
+NOT_DIVIDED = "batch_not_divided"
+"""The code of the trainer's `Notice` that its steps stay whole, see `Settings.batch_parts`."""
+
 STACKS_FILE = "stacks.txt"
 """Its name in the folder of an attempt."""
 ENV_SOCKET = "PITSTOP_SOCKET"

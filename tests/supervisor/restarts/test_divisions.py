@@ -13,7 +13,8 @@ from pitstop.events import (
     TrainerExited,
 )
 from pitstop.journal import Entry
-from pitstop.supervisor.restarts.divisions import NOT_DIVIDED, decide
+from pitstop.link.settings import NOT_DIVIDED
+from pitstop.supervisor.restarts.divisions import decide
 
 
 def _exit(step: int, phase: str = "train") -> TrainerExited:

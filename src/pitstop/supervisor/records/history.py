@@ -156,7 +156,7 @@ class History:
             losses=Losses.from_entries(entries),
             start_from=_start_from(entries),
             rollbacks=tuple(events_of(entries, RolledBack)),
-            batch_parts=max((each.parts for each in events_of(entries, BatchDivided)), default=1),
+            batch_parts=batch_parts(entries),
             gangs={
                 each.attempt: each.event for each in entries if isinstance(each.event, GangFormed)
             },
@@ -165,6 +165,11 @@ class History:
     def version_changes(self, event: TrainerConnected) -> tuple[EnvironmentChanged, ...]:
         """Which libraries differ from those of the last attempt that trained."""
         return fingerprint.compare(self.versions, _all_versions(event))
+
+
+def batch_parts(entries: Sequence[Entry]) -> int:
+    """In how many parts a run computes its steps by now; 1 for one."""
+    return max((each.parts for each in events_of(entries, BatchDivided)), default=1)
 
 
 def _start_from(entries: Sequence[Entry]) -> str:

@@ -9,13 +9,11 @@ from collections.abc import Sequence
 
 from pitstop.events import BatchDivided, DivisionRefused, Event, Notice, Restored, TrainerExited
 from pitstop.journal import Entry
-from pitstop.supervisor.records.history import History
+from pitstop.link.settings import NOT_DIVIDED
+from pitstop.supervisor.records.history import batch_parts
 
 WANT_OF_MEMORY = frozenset({"host_oom_killed", "host_alloc_failure", "gpu_oom"})
 """The causes that a smaller step may help against."""
-
-NOT_DIVIDED = "batch_not_divided"
-"""The code of the trainer's `Notice` that its steps stay whole."""
 
 _MOST_PARTS = 64
 _STEPPING = ("first_step", "train", "restoring")
@@ -33,7 +31,7 @@ def decide(cause: str, entries: Sequence[Entry]) -> BatchDivided | DivisionRefus
     own: list[Event] = [each.event for each in entries if each.attempt == entries[-1].attempt]
     exits = [each for each in own if isinstance(each, TrainerExited)]
     begun = max((each.step for each in own if isinstance(each, Restored)), default=0)
-    parts = 2 * History.from_entries(entries).batch_parts
+    parts = 2 * batch_parts(entries)
     if any(isinstance(each, Notice) and each.code == NOT_DIVIDED for each in own):
         return DivisionRefused("its steps cannot be computed in parts")
     if not exits or exits[-1].phase not in _STEPPING:
