@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pitstop import journal
 from pitstop.diagnosis import Evidence, output
+from pitstop.diagnosis.flight_record import of_samples
 from pitstop.events import from_record
 from pitstop.flight.files import decode
-from pitstop.flight.summary import summarize
 from pitstop.journal import Entry
 
 FOLDER = Path(__file__).parent / "recorded"
@@ -43,7 +43,7 @@ def read(path: Path) -> Recording:
         entries[-1].attempt,
         entries,
         output.clean(stored["output"]),
-        flight=summarize([sample for sample in samples if sample is not None]),
+        flight=of_samples([sample for sample in samples if sample is not None]),
     )
     return Recording(path.stem, frozenset(stored["accepts"]), evidence)
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from pitstop.diagnosis import Diagnosis, Evidence, Finding, diagnose
+from pitstop.diagnosis.flight_record import FlightRecord
 from pitstop.events import (
     EpochEnded,
     Event,
@@ -105,7 +106,7 @@ SENSORS: Mapping[str, Sensor] = {
     "exit status": _without(TrainerExited),
     "witness in the script": _without(*_WITNESS),
     "watchdog": _without(TrainingStalled, TrainingWentOn),
-    "flight recorder": lambda evidence: replace(evidence, flight=None),
+    "flight recorder": lambda evidence: replace(evidence, flight=FlightRecord()),
     "scheduler": _without(JobSeen, JobState),
     "sender of signals": _changed(StopRequested, _without_sender),
     "stop requests": _without(StopRequested),

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from pitstop.diagnosis.flight_record import FlightRecord
 from pitstop.events import FitStarted
 from pitstop.flight.sample import GpuSample
 from tests.diagnosis.attempts import CONNECTED, STARTED, advice_of, attempt_of, exited, raised
-from tests.diagnosis.flights import GB, NOTHING_SEEN, with_flight
+from tests.diagnosis.flights import GB
 
 OOM = raised(
     "tensorflow.python.framework.errors_impl.ResourceExhaustedError",
@@ -40,10 +41,9 @@ def test_a_tensor_that_has_nothing_to_do_with_the_batch() -> None:
 
 def test_what_the_gpu_has_and_who_else_uses_it() -> None:
     gpu = GpuSample(0, "H200", used_bytes=11 * GB, total_bytes=12 * GB, own_bytes=8 * GB)
-    seen = replace(NOTHING_SEEN, gpus=(gpu,), gpu_peak_bytes={0: 11 * GB})
-    advice = advice_of(
-        with_flight(attempt_of(STARTED, CONNECTED, OOM, exited(1), state="failed"), seen)
-    )
+    seen = FlightRecord(gpus=(gpu,), gpu_peak_bytes={0: 11 * GB})
+    failed = attempt_of(STARTED, CONNECTED, OOM, exited(1), state="failed")
+    advice = advice_of(replace(failed, flight=seen))
     assert "GPU 0 has 12.0 GB, of which at most 11.0 GB were seen in use." in advice
     assert "Other programs held 3.0 GB of GPU 0." in advice
 

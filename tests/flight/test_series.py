@@ -20,9 +20,13 @@ def test_memory_is_that_of_the_command() -> None:
     assert series.memory([replace(SAMPLE, processes=[])]) == ()
 
 
-def test_a_loss_that_is_no_number_is_no_point() -> None:
-    samples = [at(0), at(1, training={"loss": math.nan}), at(2, training={"loss": None})]
-    assert values(series.loss(samples)) == [0.5]
+def test_a_rate_that_is_no_number_is_no_point() -> None:
+    samples = [
+        at(0),
+        at(1, training={"learning_rate": math.nan}),
+        at(2, training={"learning_rate": None}),
+    ]
+    assert values(series.learning_rate(samples)) == [1e-3]
 
 
 def test_rates_are_between_samples() -> None:

@@ -148,9 +148,8 @@ def _batch_size(evidence: Evidence) -> int | None:
 
 
 def _gpus(evidence: Evidence) -> Iterator[str]:
-    flight = evidence.flight
-    for gpu in flight.gpus if flight else ():
-        peak_bytes = flight.gpu_peak_bytes.get(gpu.index) if flight else None
+    for gpu in evidence.flight.gpus:
+        peak_bytes = evidence.flight.gpu_peak_bytes.get(gpu.index)
         if peak_bytes is None or gpu.total_bytes is None:
             continue
         total, peak = phrases.size(gpu.total_bytes), phrases.size(peak_bytes)

@@ -12,8 +12,8 @@ from typing import TypeVar
 from pitstop.diagnosis import exception
 from pitstop.diagnosis.exception import Raised
 from pitstop.diagnosis.finding import EvidenceItem
+from pitstop.diagnosis.flight_record import FlightRecord, MemoryUse
 from pitstop.diagnosis.log.log import Log, parse
-from pitstop.diagnosis.memory import MemoryUse
 from pitstop.events import (
     AttemptEnded,
     AttemptStarted,
@@ -32,7 +32,6 @@ from pitstop.events import (
     TrainerConnected,
     TrainerExited,
 )
-from pitstop.flight.summary import Summary
 from pitstop.journal import Entry
 from pitstop.observation.observer import OTHER_PID_NUMBERS
 
@@ -60,7 +59,7 @@ class Evidence:
         entries: of this attempt only.
         output: the end of what the command printed, cleaned.
         is_live: its supervisor is still there.
-        flight: what the flight recorder saw, None where there is no record of it.
+        flight: what the flight recorder saw.
         log_file: of a bare log file what was read of it.
     """
 
@@ -68,7 +67,7 @@ class Evidence:
     entries: tuple[Entry, ...]
     output: str = ""
     is_live: bool = False
-    flight: Summary | None = None
+    flight: FlightRecord = FlightRecord()
     log_file: Log | None = None
 
     @classmethod
@@ -179,10 +178,10 @@ class Evidence:
         stops = self.all(StopRequested)
         return next((stop for stop in stops if stop.source not in ("supervisor_lost", "nan")), None)
 
-    @cached_property
+    @property
     def memory(self) -> MemoryUse | None:
         """The memory in the last moments, None where nobody looked."""
-        return MemoryUse.of(self.flight)
+        return self.flight.memory
 
     @property
     def kernel_lines(self) -> tuple[str, ...]:

@@ -11,11 +11,11 @@ from pitstop import journal
 from pitstop.diagnosis import output
 from pitstop.diagnosis.engine import diagnose
 from pitstop.diagnosis.evidence import Evidence
+from pitstop.diagnosis.flight_record import of_samples
 from pitstop.diagnosis.log.log import read_log
 from pitstop.errors import RunNotFound
 from pitstop.events import TrainerExited
 from pitstop.flight import files
-from pitstop.flight.summary import summarize
 from pitstop.journal import Entry
 from pitstop.store.run_folder import ATTEMPTS_DIR, FOUND_FILE, JOURNAL_FILE, OUTPUT_FILE
 
@@ -62,7 +62,7 @@ def _evidence_of(run_dir: Path, attempt: int, own: tuple[Entry, ...], *, is_live
     # What was found out afterwards stands first: the last entry is the attempt's own.
     found = journal.read(folder / FOUND_FILE).entries
     output_tail = read_tail(folder / OUTPUT_FILE)
-    flight = summarize(files.read_spaced(folder, MOST_SAMPLES))
+    flight = of_samples(files.read_spaced(folder, MOST_SAMPLES))
     return Evidence(attempt, (*found, *own), output_tail, is_live, flight)
 
 

@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from pitstop.flight.sample import DiskSample, GpuSample, Sample, TrainingSample
+from pitstop.flight.sample import DiskSample, GpuSample, Sample
 from pitstop.record import record
 
 _NORMAL_95 = 1.96
@@ -75,16 +75,8 @@ def open_files(samples: Sequence[Sample]) -> Series:
     return _series(samples, lambda each: each.trainer.open_files if each.trainer else None)
 
 
-def loss(samples: Sequence[Sample]) -> Series:
-    return _training(samples, lambda each: each.loss)
-
-
 def learning_rate(samples: Sequence[Sample]) -> Series:
-    return _training(samples, lambda each: each.learning_rate)
-
-
-def python_blocks(samples: Sequence[Sample]) -> Series:
-    return _training(samples, lambda each: each.python_blocks)
+    return _series(samples, lambda each: each.training.learning_rate if each.training else None)
 
 
 def step_rate(samples: Sequence[Sample]) -> Series:
@@ -131,10 +123,6 @@ def _series(samples: Sequence[Sample], value: Callable[[Sample], float | None]) 
         for time, known in found
         if known is not None and math.isfinite(known)
     )
-
-
-def _training(samples: Sequence[Sample], value: Callable[[TrainingSample], float | None]) -> Series:
-    return _series(samples, lambda each: value(each.training) if each.training else None)
 
 
 def _gpu(

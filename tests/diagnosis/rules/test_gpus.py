@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pitstop.diagnosis import CauseId, Evidence, diagnose
+from pitstop.diagnosis.flight_record import FlightRecord
 from pitstop.flight.sample import GpuSample
 from tests.diagnosis.attempts import (
     FINISHED,
@@ -20,12 +21,11 @@ from tests.diagnosis.attempts import (
     killed,
     raised,
 )
-from tests.diagnosis.flights import NOTHING_SEEN, with_flight
 
 
 def seen(evidence: Evidence, xid: int | None, ecc_errors: int | None = None) -> Evidence:
     gpu = GpuSample(1, "H200", xid=xid, ecc_errors=ecc_errors)
-    return with_flight(evidence, replace(NOTHING_SEEN, gpus=(GpuSample(0, "H200"), gpu)))
+    return replace(evidence, flight=FlightRecord(gpus=(GpuSample(0, "H200"), gpu)))
 
 
 LAUNCH = raised("InternalError", "CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure", "OpError")

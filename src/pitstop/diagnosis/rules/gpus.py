@@ -29,8 +29,7 @@ _REMARK = 0.35
 
 def gpu_fault(evidence: Evidence) -> Finding | None:
     """A GPU of the run had a critical error, and the attempt failed."""
-    gpus = evidence.flight.gpus if evidence.flight else ()
-    faulty = next((each for each in gpus if each.xid is not None), None)
+    faulty = next((each for each in evidence.flight.gpus if each.xid is not None), None)
     if faulty is None or faulty.xid is None or evidence.state != "failed":
         return None
     xid = str(faulty.xid)
