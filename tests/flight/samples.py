@@ -11,7 +11,6 @@ from pitstop.flight.sample import (
     DiskSample,
     GpuSample,
     HostSample,
-    PressureSample,
     ProcessSample,
     Sample,
     TrainingSample,
@@ -47,14 +46,11 @@ TRAINER = ProcessSample(
     name="python",
     state="R",
     rss_bytes=2_000_000_000,
-    peak_rss_bytes=2_100_000_000,
     private_bytes=1_500_000_000,
     cpu_seconds=50.0,
     threads=40,
     open_files=30,
     open_files_limit=1024,
-    read_bytes=5,
-    written_bytes=6,
 )
 CHILD = replace(TRAINER, pid=11, role="child", rss_bytes=500_000_000, private_bytes=100_000_000)
 PERSISTER = replace(TRAINER, pid=12, role="persister")
@@ -69,13 +65,9 @@ SAMPLE = Sample(
         total_bytes=8_000_000_000,
         available_bytes=5_000_000_000,
         left_bytes=1_000_000_000,
-        swap_total_bytes=1000,
-        swap_free_bytes=400,
-        oom_kills=3,
     ),
-    pressure=PressureSample(0.1, 0.2, 0.3, 0.4, 0.5),
-    disks=[DiskSample("/", "ext4", ["run", "tmp"], 100_000_000_000, 40_000_000_000, 1000)],
-    gpus=[GpuSample(0, "H200", 10, 100, 5, 0.9, 60, 300.0, ["SwPowerCap"], 0, 79)],
+    disks=[DiskSample("/", "ext4", ["run", "tmp"], 100_000_000_000, 40_000_000_000)],
+    gpus=[GpuSample(0, "H200", 10, 100, 5, 0.9, ["SwPowerCap"], 0, 79)],
     missing=["who sent it"],
 )
 

@@ -71,8 +71,3 @@ def test_the_one_that_does_not_answer_is_marked() -> None:
     found = in_use({"run": Path("/data"), "tmp": Path("/tmp")}, [], AMONG)
     marked = disks.unanswered(found, "/data")
     assert {disk.mount: disk.answers for disk in marked} == {"/data": False, "/": True}
-
-
-def test_bytes_moved_by_a_device() -> None:
-    line = "   8       0 sda 1 2 100 4 5 6 200 8 0 9 10\n"
-    assert disks.moved_bytes(line + "short line\n") == {"8:0": (100 * 512, 200 * 512)}

@@ -24,7 +24,7 @@ def test_this_process() -> None:
     assert found is not None
     assert (found.pid, found.role, found.state) == (os.getpid(), "trainer", "R")
     assert abs(found.rss_bytes - other.memory_info().rss) < 16 << 20
-    assert found.peak_rss_bytes >= found.rss_bytes >= found.private_bytes > 0
+    assert found.rss_bytes >= found.private_bytes > 0
     assert found.cpu_seconds > 0
     assert found.threads == other.num_threads()
     assert found.open_files is not None

@@ -79,9 +79,7 @@ def timeline(text: str = MARKUP, count: int = 500) -> Timeline:
         ),
         Panel("cpu", "Processors", Unit.SHARE, (Series("trainer", falling),)),
         Panel("speed", "Speed", Unit.PER_SECOND, (Series("steps", falling),)),
-        Panel(
-            "gpu", "Temperature", Unit.CELSIUS, (Series("GPU 0", falling), Series("GPU 1", falling))
-        ),
+        Panel("gpu", "Used", Unit.COUNT, (Series("GPU 0", falling), Series("GPU 1", falling))),
     )
     marks = (
         Mark(START + 5, MarkKind.RESUME, "resumed at step 20"),

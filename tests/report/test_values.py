@@ -18,7 +18,6 @@ from pitstop.report.timeline import Unit, clock, value_text
         (1.8, Unit.SHARE, "180%"),
         (12.345, Unit.PER_SECOND, "12.3/s"),
         (1234.5, Unit.PER_SECOND, "1,234/s"),
-        (61.2, Unit.CELSIUS, "61 °C"),
     ],
 )
 def test_values(value: float, unit: Unit, text: str) -> None:

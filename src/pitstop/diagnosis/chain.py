@@ -9,7 +9,6 @@ from pitstop import events
 from pitstop.diagnosis.event_words import in_words
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import CauseId, ChainLink
-from pitstop.journal import Entry
 from pitstop.observation.kernel_log import parse_oom_kill
 
 _LEAST_LINKS = 2
@@ -22,7 +21,9 @@ def chain_of(evidence: Evidence, cause: CauseId) -> tuple[ChainLink, ...]:
     """What led to an end of this cause, the end itself last; empty where one thing did."""
     found = [
         ChainLink(
-            _words_of(entry.event), _SOURCES.get(type(entry.event), "journal"), _time_of(entry)
+            _words_of(entry.event),
+            _SOURCES.get(type(entry.event), "journal"),
+            None if isinstance(entry.event, events.NonFiniteLocated) else entry.time_seconds,
         )
         for entry in evidence.entries
         if type(entry.event) in _LEADS_TO.get(cause, ()) and _can_lead(entry.event, cause)
@@ -31,10 +32,6 @@ def chain_of(evidence: Evidence, cause: CauseId) -> tuple[ChainLink, ...]:
     if len(links) < _LEAST_LINKS:
         return ()
     return (*links, *_end(evidence))
-
-
-def _time_of(entry: Entry) -> float | None:
-    return None if isinstance(entry.event, events.NonFiniteLocated) else entry.time_seconds
 
 
 def _in_time(links: list[ChainLink]) -> list[ChainLink]:

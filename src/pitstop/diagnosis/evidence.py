@@ -12,7 +12,7 @@ from typing import TypeVar
 from pitstop.diagnosis import exception
 from pitstop.diagnosis.exception import Raised
 from pitstop.diagnosis.finding import EvidenceItem
-from pitstop.diagnosis.flight_record import FlightRecord, MemoryUse
+from pitstop.diagnosis.flight_record import NOTHING_RECORDED, FlightRecord, MemoryUse
 from pitstop.diagnosis.log.log import Log, parse
 from pitstop.events import (
     AttemptEnded,
@@ -67,7 +67,7 @@ class Evidence:
     entries: tuple[Entry, ...]
     output: str = ""
     is_live: bool = False
-    flight: FlightRecord = FlightRecord()
+    flight: FlightRecord = NOTHING_RECORDED
     log_file: Log | None = None
 
     @classmethod
@@ -127,7 +127,9 @@ class Evidence:
         """The signal that ended the command, or that its shell reports of a child."""
         if self.exit and self.exit.signal:
             return self.exit.signal
-        return _signal_of_shell(self.exit_code) if self.exit_code else ""
+        number = (self.exit_code or 0) - _SHELL_SIGNAL_BASE
+        is_signal = number in signal.valid_signals() and number < signal.SIGRTMIN
+        return signal.Signals(number).name if is_signal else ""
 
     @property
     def ended_by_signal(self) -> EvidenceItem:
@@ -232,10 +234,3 @@ class Evidence:
         """One of the trainer's limits, see `TrainerExited.limits`; empty when unknown."""
         value = self.exit.limits.get(name) if self.exit else None
         return value if isinstance(value, dict) else {}
-
-
-def _signal_of_shell(exit_code: int) -> str:
-    number = exit_code - _SHELL_SIGNAL_BASE
-    if number in signal.valid_signals() and number < signal.SIGRTMIN:
-        return signal.Signals(number).name
-    return ""

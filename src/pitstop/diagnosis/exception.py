@@ -6,7 +6,7 @@ import builtins
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import dropwhile, pairwise
+from itertools import pairwise
 
 from pitstop.diagnosis import phrases
 from pitstop.events import ExceptionRaised
@@ -162,7 +162,10 @@ def with_builtin_bases(names: tuple[str, ...]) -> frozenset[str]:
 
 def from_event(event: ExceptionRaised) -> Raised:
     names = (event.class_name, *event.bases)
-    own = _own_frame_in(event.message)
+    # An error from tf.py_function or from_generator holds the traceback of the
+    # user's function in its message.
+    told = frames_in(event.message.splitlines())
+    own = next((frame for frame in reversed(told) if not frame.is_library), None)
     return Raised(
         name=bare(event.class_name),
         names=with_builtin_bases(names),
@@ -176,13 +179,6 @@ def from_event(event: ExceptionRaised) -> Raised:
     )
 
 
-def _own_frame_in(message: str) -> Frame | None:
-    # An error from tf.py_function or from_generator holds the traceback of the
-    # user's function in its message.
-    own = [frame for frame in frames_in(message.splitlines()) if not frame.is_library]
-    return own[-1] if own else None
-
-
 def frame_of_ours(raised: Raised) -> Frame | None:
     """Pitstop's frame that an exception came out of; None where it came out of other code.
 
@@ -190,10 +186,7 @@ def frame_of_ours(raised: Raised) -> Frame | None:
     """
     if raised.module.partition(".")[0] == "pitstop":
         return None  # meant for the user, and says what to do
-    inner = next(dropwhile(_is_standard, reversed(raised.frames)), None)
+    others = (each for each in reversed(raised.frames) if not _STANDARD.search(each.posix_path))
+    inner = next(others, None)
     is_ours = inner is not None and bool(_OURS.search(inner.posix_path))
     return inner if is_ours and inner and not _PASSES_ON.search(inner.code) else None
-
-
-def _is_standard(frame: Frame) -> bool:
-    return bool(_STANDARD.search(frame.posix_path))

@@ -95,9 +95,12 @@ class FlightRecord:
     gpu_peak_bytes: Mapping[int, int] = field(default_factory=dict)
 
 
+NOTHING_RECORDED = FlightRecord()
+
+
 def of_samples(samples: Sequence[Sample]) -> FlightRecord:
     if not samples:
-        return FlightRecord()
+        return NOTHING_RECORDED
     peaks: dict[int, int] = {}
     for gpu in (gpu for sample in samples for gpu in sample.gpus):
         if gpu.used_bytes is not None:

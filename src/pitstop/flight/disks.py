@@ -1,4 +1,4 @@
-"""The file systems that a run uses: which they are, and how full (proc(5), iostats.rst)."""
+"""The file systems that a run uses: which they are, and how full (proc(5))."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ FILES = "files"
 """What a disk is used by where only open files of the training are on it."""
 
 _LOOK_SECONDS = 30.0
-_SECTOR_BYTES = 512
-_SECTORS_READ, _SECTORS_WRITTEN = 5, 9
 _NO_DISKS = frozenset(
     {"proc", "sysfs", "cgroup", "cgroup2", "devpts", "devtmpfs", "nsfs", "mqueue"}
 )
@@ -43,15 +41,14 @@ class DiskReader:
             self._look_at = now + _LOOK_SECONDS
             among = mounts(read_text(self._proc / "self/mountinfo"))
             self._known = in_use(self._places, open_files(self._trainer_pid(), self._proc), among)
-        moved = moved_bytes(read_text(self._proc / "diskstats"))
-        self._known = [self._measured(disk, moved) for disk in self._known]
+        self._known = [self._measured(disk) for disk in self._known]
         self.asking = ""
         return self._known
 
-    def _measured(self, disk: DiskSample, moved: Mapping[str, tuple[int, int]]) -> DiskSample:
+    def _measured(self, disk: DiskSample) -> DiskSample:
         self.asking = disk.mount
         try:
-            return measured(disk, moved)
+            return measured(disk)
         except OSError:
             return replace(disk, answers=False)
 
@@ -86,33 +83,16 @@ def in_use(
     ]
 
 
-def measured(disk: DiskSample, moved: Mapping[str, tuple[int, int]]) -> DiskSample:
+def measured(disk: DiskSample) -> DiskSample:
     """A disk with its numbers as they are now; may wait for as long as the disk does."""
-    status, device = os.statvfs(disk.mount), Path(disk.mount).stat().st_dev
-    read, written = moved.get(f"{os.major(device)}:{os.minor(device)}", (None, None))
+    status = os.statvfs(disk.mount)
     return replace(
         disk,
         answers=True,
         size_bytes=status.f_blocks * status.f_frsize,
         free_bytes=status.f_bavail * status.f_frsize,
-        free_inodes=status.f_favail if status.f_files else None,
-        read_bytes=read,
-        written_bytes=written,
         read_only=bool(status.f_flag & os.ST_RDONLY),
     )
-
-
-def moved_bytes(diskstats: str) -> dict[str, tuple[int, int]]:
-    """Bytes read from and written to each device since the boot, by "major:minor"."""
-    rows = (line.split() for line in diskstats.splitlines())
-    return {
-        f"{row[0]}:{row[1]}": (
-            int(row[_SECTORS_READ]) * _SECTOR_BYTES,
-            int(row[_SECTORS_WRITTEN]) * _SECTOR_BYTES,
-        )
-        for row in rows
-        if len(row) > _SECTORS_WRITTEN
-    }
 
 
 def open_files(pid: int, proc: Path = Path("/proc")) -> list[str]:

@@ -24,7 +24,6 @@ from pitstop.flight.sample import (
     DiskSample,
     GpuSample,
     HostSample,
-    PressureSample,
     ProcessSample,
     Sample,
     TrainingSample,
@@ -39,7 +38,6 @@ _KINDS: Mapping[str, type] = {
     "disks": DiskSample,
     "gpus": GpuSample,
     "host": HostSample,
-    "pressure": PressureSample,
     "processes": ProcessSample,
     "training": TrainingSample,
 }

@@ -55,7 +55,6 @@ class GpuReader:
         memory = self._ask("nvmlDeviceGetMemoryInfo", handle)
         rates = self._ask("nvmlDeviceGetUtilizationRates", handle)
         users = self._ask("nvmlDeviceGetComputeRunningProcesses", handle) or []
-        power = self._ask("nvmlDeviceGetPowerUsage", handle)
         errors = (library.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, library.NVML_VOLATILE_ECC)
         return GpuSample(
             index=index,
@@ -64,10 +63,6 @@ class GpuReader:
             total_bytes=None if memory is None else int(memory.total),
             own_bytes=_own_bytes(users, own),
             utilization=None if rates is None else rates.gpu / 100,
-            temperature_celsius=self._ask(
-                "nvmlDeviceGetTemperature", handle, library.NVML_TEMPERATURE_GPU
-            ),
-            power_watts=None if power is None else power / 1000,
             throttled=list(self._reasons(handle)),
             ecc_errors=self._ask("nvmlDeviceGetTotalEccErrors", handle, *errors),
             xid=self._xids.get(index),

@@ -22,24 +22,19 @@ def read(pid: int, role: str, proc: Path = Path("/proc")) -> ProcessSample | Non
     stat = read_text(f"{folder}/stat").rpartition(")")[2].split()
     if not status or not stat:
         return None
-    moved = table(read_text(f"{folder}/io"), ":")
     ticks = int(stat[_USER_TICKS]) + int(stat[_SYSTEM_TICKS])
-    swap_bytes = _bytes(status, "VmSwap")
+    private = sum(_bytes(status, name) for name in ("RssAnon", "RssShmem", "VmSwap"))
     return ProcessSample(
         pid=pid,
         role=role,
         name=status.get("Name", ""),
         state=status.get("State", "")[:1],
         rss_bytes=_bytes(status, "VmRSS"),
-        peak_rss_bytes=_bytes(status, "VmHWM"),
-        private_bytes=_bytes(status, "RssAnon") + _bytes(status, "RssShmem") + swap_bytes,
-        swap_bytes=swap_bytes,
+        private_bytes=private,
         cpu_seconds=ticks / _TICKS_PER_SECOND,
         threads=int(status.get("Threads", 0)),
         open_files=_open_files(proc / str(pid) / "fd"),
         open_files_limit=_open_files_limit(pid),
-        read_bytes=_optional(moved, "read_bytes"),
-        written_bytes=_optional(moved, "write_bytes"),
     )
 
 
@@ -87,7 +82,3 @@ def _open_files_limit(pid: int) -> int | None:
 def _bytes(fields: Mapping[str, str], name: str) -> int:
     """A field such as "1748 kB"; 0 when it is not there (a process that has ended)."""
     return int(fields[name].split()[0]) << 10 if name in fields else 0
-
-
-def _optional(fields: Mapping[str, str], name: str) -> int | None:
-    return int(fields[name]) if name in fields else None

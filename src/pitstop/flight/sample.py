@@ -1,7 +1,6 @@
 """One look at a run and its machine: frozen values, None where nothing could be read.
 
-Counters (processor time, bytes moved) count from the start of what they belong
-to; a rate is the difference of two samples.
+Processor time counts from the start of its process; a rate is the difference of two samples.
 """
 
 from __future__ import annotations
@@ -34,15 +33,11 @@ class ProcessSample:
     name: str
     state: str
     rss_bytes: int = 0
-    peak_rss_bytes: int = 0
     private_bytes: int = 0
-    swap_bytes: int = 0
     cpu_seconds: float = 0.0
     threads: int = 0
     open_files: int | None = None
     open_files_limit: int | None = None
-    read_bytes: int | None = None
-    written_bytes: int | None = None
 
 
 @record
@@ -52,21 +47,15 @@ class CgroupSample:
     Attributes:
         usage_bytes: memory charged; of which `cache_bytes` is cache of files.
         limit_bytes: the least of it and its ancestors, None without one.
-        oom_kills: processes killed for memory in it since it was made.
         pids: tasks in it, and the most there may be.
     """
 
     version: int
     usage_bytes: int | None = None
     limit_bytes: int | None = None
-    peak_bytes: int | None = None
     cache_bytes: int | None = None
-    swap_bytes: int | None = None
-    oom_kills: int | None = None
-    limit_hits: int | None = None
     pids: int | None = None
     pids_limit: int | None = None
-    throttled_seconds: float | None = None
 
 
 @record
@@ -80,23 +69,6 @@ class HostSample:
     total_bytes: int | None = None
     available_bytes: int | None = None
     left_bytes: int | None = None
-    swap_total_bytes: int | None = None
-    swap_free_bytes: int | None = None
-    oom_kills: int | None = None
-
-
-@record
-class PressureSample:
-    """Shares of the last ten seconds in which some, or all who were not idle, had to wait.
-
-    Of our cgroup where the kernel shows them, of the machine else.
-    """
-
-    cpu_some: float | None = None
-    memory_some: float | None = None
-    memory_full: float | None = None
-    io_some: float | None = None
-    io_full: float | None = None
 
 
 @record
@@ -105,7 +77,6 @@ class DiskSample:
 
     Attributes:
         used_by: "run", "cwd", "tmp", "shm", or "files" for files that the trainer has open.
-        free_inodes: None where the file system has no fixed number of them.
         answers: False while it does not answer; the numbers are the last ones known.
     """
 
@@ -114,9 +85,6 @@ class DiskSample:
     used_by: list[str]
     size_bytes: int = 0
     free_bytes: int = 0
-    free_inodes: int | None = None
-    read_bytes: int | None = None
-    written_bytes: int | None = None
     read_only: bool = False
     answers: bool = True
 
@@ -137,8 +105,6 @@ class GpuSample:
     total_bytes: int | None = None
     own_bytes: int | None = None
     utilization: float | None = None
-    temperature_celsius: int | None = None
-    power_watts: float | None = None
     throttled: list[str] = field(default_factory=list)
     ecc_errors: int | None = None
     xid: int | None = None
@@ -207,7 +173,6 @@ class Sample:
     processes: list[ProcessSample] = field(default_factory=list)
     cgroup: CgroupSample | None = None
     host: HostSample = HostSample()
-    pressure: PressureSample = PressureSample()
     disks: list[DiskSample] = field(default_factory=list)
     gpus: list[GpuSample] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)

@@ -20,7 +20,6 @@ from pitstop.flight.sample import (
     AllocatorSample,
     DiskSample,
     GpuSample,
-    ProcessSample,
     Sample,
     TrainingSample,
 )
@@ -37,7 +36,6 @@ _FAMILY_SECONDS = 5.0
 _DISK_SECONDS, _GPU_SECONDS = 1.0, 1.0
 _UNANSWERED_SECONDS = 5.0
 NO_CGROUP = "the memory cgroup of the training"
-NO_PRESSURE = "stalls (/proc/pressure)"
 
 
 class Watcher(Generic[_T]):
@@ -142,23 +140,20 @@ class Sampler:
     def take(self, metrics: TrainerMetrics) -> Sample:
         now, process_roles = time.monotonic(), self._process_roles()
         self._look(now, process_roles)
-        group, pressure = self._host.cgroup(), self._host.pressure()
+        group = self._host.cgroup()
+        read = (processes.read(pid, role, self._proc) for pid, role in self._roles.items())
         number, self._number = self._number, self._number + 1
         return Sample(
             number=number,
             time_seconds=time.time(),
             clock_seconds=now,
             training=training(self._beacon.progress(), metrics, process_roles.checkpoint_step),
-            processes=self._processes(),
+            processes=[each for each in read if each is not None],
             cgroup=group,
             host=self._host.host(),
-            pressure=pressure,
             disks=self._answered_disks(),
             gpus=self._gpus.latest,
-            missing=[
-                *([NO_CGROUP] if group is None else []),
-                *([NO_PRESSURE] if pressure.memory_some is None else []),
-            ],
+            missing=[NO_CGROUP] if group is None else [],
         )
 
     def _look(self, now: float, process_roles: ProcessRoles) -> None:
@@ -169,10 +164,6 @@ class Sampler:
             self._host.follow(process_roles.trainer_pid)
             found = processes.descendants([pid for pid in process_roles.roles if pid], self._proc)
             self._roles = processes.roles(process_roles.roles, found)
-
-    def _processes(self) -> list[ProcessSample]:
-        read = (processes.read(pid, role, self._proc) for pid, role in self._roles.items())
-        return [each for each in read if each is not None]
 
     def _answered_disks(self) -> list[DiskSample]:
         latest = self._disks.latest

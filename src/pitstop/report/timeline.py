@@ -23,7 +23,6 @@ class Unit(StrEnum):
     BYTES = "bytes"
     SHARE = "share"
     PER_SECOND = "per second"
-    CELSIUS = "celsius"
 
 
 class MarkKind(StrEnum):
@@ -119,7 +118,7 @@ def panels_with_values(panels: Iterable[Panel]) -> tuple[Panel, ...]:
 
 
 def value_text(value: float, unit: Unit) -> str:
-    """`1.5 GB`, `43%`, `12.3/s`, `61 °C`, or four digits."""
+    """`1.5 GB`, `43%`, `12.3/s`, or four digits."""
     match unit:
         case Unit.BYTES:
             return phrases.size(round(value))
@@ -129,8 +128,6 @@ def value_text(value: float, unit: Unit) -> str:
             return f"{value:.0%}"
         case Unit.PER_SECOND:
             return f"{value:.3g}/s" if value < 100 else f"{value:,.0f}/s"
-        case Unit.CELSIUS:
-            return f"{value:.0f} °C"
         case _:
             return f"{value:.4g}"
 

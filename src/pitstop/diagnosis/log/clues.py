@@ -167,8 +167,10 @@ def classified(log: Log, base: Clue, raised: Raised, row: Signature) -> Clue:
 
 
 def _unclassified(base: Clue, raised: Raised) -> Clue:
-    if raised.name in _WRAPPERS or _tells_of_another(raised):
+    tells_of_an_exit = _TELLS_OF_AN_EXIT.search(raised.message) or _KILLED in raised.message
+    if raised.name in _WRAPPERS or tells_of_an_exit:
         name = _signal_inside(raised)
+        # It says how another process ended.
         told = replace(base, weight=Weight.STATUS, is_victim=True, confidence=0.4)
         return (of_signal(name, told) if name else None) or told
     ours = exception.frame_of_ours(raised)
@@ -183,11 +185,6 @@ def _unclassified(base: Clue, raised: Raised) -> Clue:
         headline = f"It ended with an error that no rule knows: {raised.title}"
         return replace(base, cause="unknown", confidence=_UNCERTAIN, headline=headline)
     return replace(base, cause="user_code_error")
-
-
-def _tells_of_another(raised: Raised) -> bool:
-    """Whether the exception says how another process ended."""
-    return bool(_TELLS_OF_AN_EXIT.search(raised.message)) or _KILLED in raised.message
 
 
 def _signal_inside(raised: Raised) -> str:

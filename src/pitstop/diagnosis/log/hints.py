@@ -52,19 +52,16 @@ def find(log: Log) -> Iterator[Clue]:
     inside = log.inside_tracebacks | log.listed
     told = [line for line in log.lines if line.text.strip()][-_MOST_LINES:]
     around = zip(["", *(line.text for line in told)], told, [*told[1:], Line(0, "")], strict=False)
-    last = _last_ordinary([line for line in told if line.number not in inside])
+    # Many lines follow it which say nothing of an error.
+    others = [each for each in told if each.number not in inside]
+    ordinary = [each.number for each in others if not _may_be_an_error(each.text)]
+    last = ordinary[-_MOST_AFTER] if len(ordinary) >= _MOST_AFTER else 0
     for above, line, below in around:
         if line.number <= last:
             continue  # the program went on after it
         is_told = _ANNOUNCES.match(above) or _OF_AN_OPERATION.match(below.text)
         if line.number not in inside and (is_told or _may_be_an_error(line.text)):
             yield from _of(log, line, below.text if _GOES_ON.match(below.text) else "")
-
-
-def _last_ordinary(told: list[Line]) -> int:
-    """Number of the last line that many lines follow which say nothing of an error."""
-    ordinary = [line.number for line in told if not _may_be_an_error(line.text)]
-    return ordinary[-_MOST_AFTER] if len(ordinary) >= _MOST_AFTER else 0
 
 
 def before(log: Log, clue: Clue) -> Clue | None:

@@ -21,6 +21,7 @@ _STEP = re.compile(
 _LOOKS_LIKE_TRAINING = re.compile(
     r"loss|acc|━|ETA|it/s|s/it|ms/step|s/step|\d+%\||\]|lr|epoch|step|iter|batch", re.IGNORECASE
 )
+_MEASURED = re.compile(r"loss|acc|sec|lr", re.IGNORECASE)
 _NO_PROGRESS = re.compile(
     r"^\s+File |^\s+at |Error|Warning|Exception|[Rr]etry|[Aa]ttempt|^[IWEF] |failed|^\s*[#\"'(]"
 )
@@ -117,7 +118,8 @@ def _of(line: Line) -> LogProgress | None:
     step = None if bar else _STEP.search(text)
     if _WHOLE_EPOCH.match(text):
         return LogProgress(line.number, line.group, text, done=1, total=1, is_nan=is_nan)
-    if not (epoch or (bar and _LOOKS_LIKE_TRAINING.search(text)) or (step and _is_step(text))):
+    is_step = step and _MEASURED.search(text)
+    if not (epoch or (bar and _LOOKS_LIKE_TRAINING.search(text)) or is_step):
         return None
     done = bar["done"] if bar else (step[0] if step else "")
     return LogProgress(
@@ -130,7 +132,3 @@ def _of(line: Line) -> LogProgress | None:
         int(bar["total"]) if bar else None,
         is_nan,
     )
-
-
-def _is_step(text: str) -> bool:
-    return bool(re.search(r"loss|acc|sec|lr", text, re.IGNORECASE))

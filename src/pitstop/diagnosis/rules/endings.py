@@ -55,7 +55,9 @@ def completed_normally(evidence: Evidence) -> Finding | None:
     if started.data.get("adapter") in events.LOOPS:
         loop = EvidenceItem("journal", f"the script's loop ended after {steps}")
         return tell("loop_ended", (exit_status, loop), steps=steps)
-    epochs = max(ended.epochs_run, _epochs_seen(evidence, ended.fit))
+    # A resumed fit runs fewer epochs itself than the training has.
+    seen = (each.epoch + 1 for each in evidence.all(events.EpochEnded) if each.fit == ended.fit)
+    epochs = max(ended.epochs_run, *seen, 0)
     fits = EvidenceItem("journal", f"model.fit returned after {epochs} of {ended.epochs} epochs")
     unsaved, advice = _unsaved(evidence, ended.step)
     return tell(
@@ -92,12 +94,6 @@ def _unsaved(evidence: Evidence, last_step: int) -> tuple[str, tuple[str, ...]]:
     lost = phrases.steps(last_step - saved)
     text = f", but the last {lost} are in no checkpoint: {refused.error.rstrip('.')}"
     return text, (refused.remedy,) if refused.remedy else ()
-
-
-def _epochs_seen(evidence: Evidence, fit: int) -> int:
-    # A resumed fit runs fewer epochs itself than the training has.
-    epochs = (event.epoch + 1 for event in evidence.all(events.EpochEnded) if event.fit == fit)
-    return max(epochs, default=0)
 
 
 def asked_to_stop(evidence: Evidence) -> Finding | None:

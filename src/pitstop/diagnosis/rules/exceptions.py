@@ -29,22 +29,21 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
     raised = evidence.raised
     if raised is None or NAN_MESSAGE.search(raised.message) or evidence.state == "completed":
         return None
+    message = "\n".join(output.last_lines(raised.message, 6)) or "(no message)"
+    source = "output" if raised.printed else "exception"
+    seen = [EvidenceItem(source, f"{raised.name}: {message}")]
+    seen.append(EvidenceItem("exception", f"raised at {raised.place}"))
     if "KeyboardInterrupt" in raised.names:
-        return _keyboard_interrupt(evidence, raised)
+        return tell("keyboard_interrupt", seen, at=_at(evidence, raised))
     known = classify(raised)
     row = known or _own_code(raised)
-    confidence = row.confidence * (_PRINTED_FACTOR if raised.printed else 1)
-    text = f"{row.headline}{_at(evidence, raised)}: {raised.title}"
-    seen = (
-        EvidenceItem("output" if raised.printed else "exception", _quote(raised)),
-        EvidenceItem("exception", f"raised at {raised.place}"),
-        *_limit(evidence, row),
-    )
+    if limit := evidence.limit(row.limit):
+        seen.append(EvidenceItem("limits", f"{row.limit}: {phrases.limit(limit)}"))
     return Finding(
         row.cause or "unknown",
-        confidence,
-        text,
-        seen,
+        row.confidence * (_PRINTED_FACTOR if raised.printed else 1),
+        f"{row.headline}{_at(evidence, raised)}: {raised.title}",
+        tuple(seen),
         (*row.advice, *((f"It was raised from {raised.place}.",) if known and raised.file else ())),
     )
 
@@ -67,38 +66,16 @@ def _plain(cause: CauseId, headline: str, advice: str) -> Signature:
     return Signature(cause, headline, (advice,), confidence=0.9)
 
 
-def _keyboard_interrupt(evidence: Evidence, raised: Raised) -> Finding:
-    seen = (
-        EvidenceItem("exception", _quote(raised)),
-        EvidenceItem("exception", f"raised at {raised.place}"),
-    )
-    return tell("keyboard_interrupt", seen, at=_at(evidence, raised))
-
-
 def _at(evidence: Evidence, raised: Raised) -> str:
     callback = f" in callback {raised.callback}" if raised.callback else ""
     if evidence.position is None or evidence.last(FitStarted) is None:
         return callback
-    at = evidence.position
-    if evidence.open_fit is None and not _left_a_step(evidence):
+    at, told = evidence.position, evidence.last(ExceptionRaised)
+    # A loop that an exception leaves counts as ended.
+    left_a_step = told is not None and told.phase in ("first_step", "train")
+    if evidence.open_fit is None and not left_a_step:
         return f"{callback} after training (step {at.step:,})"
     return f"{callback} at {phrases.place(at.step, at.epoch, at.step_in_epoch)}"
-
-
-def _left_a_step(evidence: Evidence) -> bool:
-    """Whether the exception came out of a step; a loop that it leaves counts as ended."""
-    told = evidence.last(ExceptionRaised)
-    return told is not None and told.phase in ("first_step", "train")
-
-
-def _quote(raised: Raised) -> str:
-    message = "\n".join(output.last_lines(raised.message, 6)) or "(no message)"
-    return f"{raised.name}: {message}"
-
-
-def _limit(evidence: Evidence, row: Signature) -> tuple[EvidenceItem, ...]:
-    pair = evidence.limit(row.limit)
-    return (EvidenceItem("limits", f"{row.limit}: {phrases.limit(pair)}"),) if pair else ()
 
 
 _REFUSALS = ("resume_refused", "weights_refused")
@@ -120,7 +97,8 @@ def exit_code(evidence: Evidence) -> Finding | None:
     if not code or evidence.signal or evidence.raised:
         return None
     lines = output.last_lines(evidence.output, 3)
-    seen = (EvidenceItem("exit status", f"exit code {code}"), *_output(lines))
+    said = (EvidenceItem("output", "\n".join(lines)),) if lines else ()
+    seen = (EvidenceItem("exit status", f"exit code {code}"), *said)
     usage = _ARGPARSE.search(evidence.output) if code == _USAGE_ERROR else None
     if usage:
         return tell("arguments_refused", seen, what=phrases.shorten(usage[0]))
@@ -128,7 +106,3 @@ def exit_code(evidence: Evidence) -> Finding | None:
     if absent and not evidence.last(TrainerConnected):
         return tell("no_script", seen, what=phrases.shorten(absent["what"], 200))
     return tell("exit_code", seen, code=code)
-
-
-def _output(lines: list[str]) -> tuple[EvidenceItem, ...]:
-    return (EvidenceItem("output", "\n".join(lines)),) if lines else ()

@@ -32,22 +32,18 @@ def gpu_fault(evidence: Evidence) -> Finding | None:
     faulty = next((each for each in evidence.flight.gpus if each.xid is not None), None)
     if faulty is None or faulty.xid is None or evidence.state != "failed":
         return None
-    xid = str(faulty.xid)
+    xid, raised = str(faulty.xid), evidence.raised
+    # The end is one that a fault of a device brings.
+    may_be_it = bool(raised.names & _OF_A_DEVICE) if raised else bool(evidence.signal)
     return tell(
         "faulty_gpu" if xid in _XIDS["hardware"] else "faulty_kernel",
         _seen(faulty),
-        confidence=None if _may_be_it(evidence) else _REMARK,
+        confidence=None if may_be_it else _REMARK,
         index=faulty.index,
         name=faulty.name,
         xid=xid,
         words={**_XIDS["hardware"], **_XIDS["program"]}.get(xid, "see NVIDIA's catalogue"),
     )
-
-
-def _may_be_it(evidence: Evidence) -> bool:
-    """Whether the end is one that a fault of a device brings."""
-    raised = evidence.raised
-    return bool(raised.names & _OF_A_DEVICE) if raised else bool(evidence.signal)
 
 
 def _seen(gpu: GpuSample) -> tuple[EvidenceItem, ...]:

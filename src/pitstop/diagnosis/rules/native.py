@@ -127,7 +127,10 @@ def _signal(evidence: Evidence) -> str:
 
 def _crashed_in(evidence: Evidence) -> list[str]:
     """The innermost frame, and the innermost one of the user's own code where that is another."""
-    thread = _fault_text(evidence).strip().partition("\n\n")[0]
+    # The thread that crashed comes first, or is marked "Current thread".
+    fatal = _FATAL.search(evidence.output)
+    text = evidence.output[fatal.end() :] if fatal else ""
+    thread = text[max(0, text.find("Current thread")) :].strip().partition("\n\n")[0]
     frames = [
         Frame(each["file"], int(each["line"]), each["function"]) for each in _FRAME.finditer(thread)
     ]
@@ -136,30 +139,19 @@ def _crashed_in(evidence: Evidence) -> list[str]:
     return [each.place for each in named]
 
 
-def _fault_text(evidence: Evidence) -> str:
-    # The thread that crashed comes first, or is marked "Current thread".
-    fatal = _FATAL.search(evidence.output)
-    text = evidence.output[fatal.end() :] if fatal else ""
-    return text[max(0, text.find("Current thread")) :]
-
-
 def _seen(evidence: Evidence, name: str, line: str = "") -> tuple[EvidenceItem, ...]:
     fatal = _FATAL.search(evidence.output)
     quoted = (line, fatal[0] if fatal else "")
     items = tuple(EvidenceItem("output", text.strip()) for text in quoted if text)
-    ended = evidence.exit
-    if ended is None:
+    if evidence.exit is None:
         return items
-    told = tuple(EvidenceItem("kernel log", text) for text in _fault_words(ended, evidence))
-    return (EvidenceItem("exit status", f"ended by {name}"), *told, *items)
-
-
-def _fault_words(ended: TrainerExited, evidence: Evidence) -> list[str]:
     # The kernel counts threads; the main thread has the number of its process.
-    possible = _possible_faults(ended)
+    possible = _possible_faults(evidence.exit)
     names = [] if evidence.numbers_differ else [f"[{pid}]" for pid in evidence.trainer_pids]
-    own = [line for line in possible if any(name in line for name in names)]
-    return own or [f"{line} (perhaps one of its threads)" for line in possible[-1:]]
+    own = [text for text in possible if any(each in text for each in names)]
+    own = own or [f"{text} (perhaps one of its threads)" for text in possible[-1:]]
+    told = tuple(EvidenceItem("kernel log", text) for text in own)
+    return (EvidenceItem("exit status", f"ended by {name}"), *told, *items)
 
 
 def _possible_faults(ended: TrainerExited) -> list[str]:

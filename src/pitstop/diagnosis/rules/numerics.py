@@ -66,7 +66,9 @@ def _seen(evidence: Evidence) -> tuple[EvidenceItem, ...]:
     if weights := evidence.first(NonFiniteWeights):
         names = ", ".join(weights.names[:_MOST_WEIGHTS])
         items.append(EvidenceItem("checkpoint", f"not finite at step {weights.step:,}: {names}"))
-    items += _located_items(evidence.last(NonFiniteLocated))
+    if located := evidence.last(NonFiniteLocated):
+        text = f"step {located.step:,} again: {phrases.bad_first(located.where, located.name)}"
+        items += [EvidenceItem("find-nan", each) for each in (text, *located.details)]
     raised = evidence.raised
     if raised and NAN_MESSAGE.search(raised.message):
         text = f"{raised.name}: {phrases.shorten(raised.message)}"
@@ -166,13 +168,6 @@ def _find(evidence: Evidence) -> tuple[str, ...]:
     text = ADVICE["find_nan"].format(step=bad.step)
     is_asked = evidence.last(RolledBack) or evidence.last(RollbackRefused)
     return (text,) if is_asked else (text, ADVICE["rollback"])
-
-
-def _located_items(located: NonFiniteLocated | None) -> list[EvidenceItem]:
-    if located is None:
-        return []
-    text = f"step {located.step:,} again: {phrases.bad_first(located.where, located.name)}"
-    return [EvidenceItem("find-nan", each) for each in (text, *located.details)]
 
 
 def _located_advice(located: NonFiniteLocated) -> tuple[str, ...]:

@@ -38,10 +38,11 @@ def callback_stop(evidence: Evidence) -> Finding | None:
     who = stop.callback or f"the code at {where}"
     epochs = ended.epochs if ended else None
     watched = _watched(evidence, stop)
-    seen = (
-        EvidenceItem("journal", f"stop_training was set at step {stop.step:,} by {who} ({where})"),
-        *_watched_items(stop),
-    )
+    text = f"stop_training was set at step {stop.step:,} by {who} ({where})"
+    seen = [EvidenceItem("journal", text)]
+    if stop.watched:
+        pairs = (f"{name}={phrases.number(value)}" for name, value in stop.watched.items())
+        seen.append(EvidenceItem("journal", f"{stop.callback}: {', '.join(pairs)}"))
     is_last_epoch = epochs is not None and stop.epoch + 1 >= epochs
     is_end = evidence.state == "completed" and not is_last_epoch
     return tell(
@@ -57,29 +58,18 @@ def callback_stop(evidence: Evidence) -> Finding | None:
 
 
 def _watched(evidence: Evidence, stop: StopTrainingSet) -> str:
-    monitor, best = stop.watched.get("monitor"), stop.watched.get("best")
+    monitor, best = str(stop.watched.get("monitor") or ""), stop.watched.get("best")
     if not monitor or not isinstance(best, int | float):
         return ""
     patience = stop.watched.get("patience", "?")
     text = f"{monitor} did not improve on {phrases.number(float(best))} for {patience} epochs"
-    last = _last_value(evidence, str(monitor))
-    if last is None:
+    values = [each.logs[monitor] for each in evidence.all(EpochEnded) if monitor in each.logs]
+    if not values:
         return f"{text}."
+    last = values[-1]
     if "loss" in monitor and (not math.isfinite(last) or last > _BLOWN_UP_FACTOR * abs(best)):
         return f"{text}; it did not level off, it blew up to {phrases.number(last)}."
     return f"{text}; its last value is {phrases.number(last)}."
-
-
-def _last_value(evidence: Evidence, metric: str) -> float | None:
-    values = [event.logs[metric] for event in evidence.all(EpochEnded) if metric in event.logs]
-    return values[-1] if values else None
-
-
-def _watched_items(stop: StopTrainingSet) -> tuple[EvidenceItem, ...]:
-    pairs = (f"{name}={phrases.number(value)}" for name, value in stop.watched.items())
-    return (
-        (EvidenceItem("journal", f"{stop.callback}: {', '.join(pairs)}"),) if stop.watched else ()
-    )
 
 
 def _stop_advice(stop: StopTrainingSet, where: str) -> tuple[str, ...]:
