@@ -29,11 +29,11 @@ test: lint test-unit test-fast  ## Before each commit: lint, the unit tests, and
 test-all: test test-rest  ## Everything that a merge needs (30 minutes)
 
 test-fast: $(READY)
-	$(BIN)/python -m pytest -q -m "fast and not torture" tests/integration -n 2 --dist loadgroup \
+	$(BIN)/python -m pytest -q -m "fast and not torture" tests/integration -n 3 --dist loadgroup \
 		|| $(AGAIN)
 
 test-rest: $(READY)  ## The integration tests that `make test` leaves out
-	$(BIN)/python -m pytest -q -m "not fast and not torture" tests/integration -n 2 --dist loadgroup \
+	$(BIN)/python -m pytest -q -m "not fast and not torture" tests/integration -n 3 --dist loadgroup \
 		|| $(AGAIN)
 
 test-unit: $(READY)  ## The unit tests only

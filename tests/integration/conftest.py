@@ -56,6 +56,13 @@ def forked() -> Iterator[Interpreter]:
         yield (python,)
 
 
+@pytest.fixture(scope="session")
+def forked_legacy() -> Iterator[Interpreter]:
+    """The same with Keras 2, as a package of its own."""
+    with forking("tensorflow", "tf_keras") as python:
+        yield (python,)
+
+
 @pytest.fixture
 def network() -> Iterator[tuple[str, ...]]:
     """The words that run a command in a network of its own: TensorFlow's servers hear everybody."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import importlib
 import json
 import os
@@ -21,6 +22,7 @@ import runpy
 import select
 import signal
 import socket
+import struct
 import sys
 import threading
 import types
@@ -29,6 +31,8 @@ from typing import Any
 
 HOOK = "sitecustomize.py"
 LONGEST_REQUEST_BYTES = 1 << 20
+_CREDENTIALS = struct.Struct("3i")
+"""What the kernel tells of a socket's other end: process, user, group."""
 
 
 def serve(address: str, modules: list[str]) -> None:
@@ -56,6 +60,7 @@ def _attend(connection: socket.socket) -> None:
     text, streams, _, _ = socket.recv_fds(connection, LONGEST_REQUEST_BYTES, 3)
     script = os.fork()
     if script == 0:
+        _enter_network(connection)
         connection.close()
         _become(json.loads(text), streams)
     for stream in streams:
@@ -83,6 +88,18 @@ def _become(request: dict[str, Any], streams: list[int]) -> None:
     sys.argv = [path, *words]
     sys.path[0] = str(Path(path).resolve().parent)
     os._exit(_ended_with(path))
+
+
+def _enter_network(connection: socket.socket) -> None:
+    """Makes the network of the client the script's own."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    client, _, _ = _CREDENTIALS.unpack(credentials)
+    theirs, own = (Path("/proc", str(each), "ns", "net") for each in (client, "self"))
+    if theirs.readlink() == own.readlink():
+        return
+    with theirs.open() as network:
+        if ctypes.CDLL(None, use_errno=True).setns(network.fileno(), 0):
+            raise OSError(ctypes.get_errno(), "cannot enter the network of the client")
 
 
 def _open_streams(streams: list[int]) -> None:

@@ -5,11 +5,20 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import KerasRun
 
 
-def test_the_gradient_before_the_bad_loss_is_found_and_why_knows_it(tmp_path: Path) -> None:
-    run = KerasRun(tmp_path, "bad_numbers.py", ("lines.txt",), options=("--every", "3steps"))
+def test_the_gradient_before_the_bad_loss_is_found_and_why_knows_it(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    run = KerasRun(
+        tmp_path,
+        "bad_numbers.py",
+        ("lines.txt",),
+        options=("--every", "3steps"),
+        interpreter=forked,
+    )
     assert run.attempt().returncode == 0
     before, lines = run.why(), (tmp_path / "lines.txt").read_text()
     assert before["cause"] == "nan_loss"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.store.run_folder import open_existing
 from pitstop.supervisor.control.live_run import status_of
 from pitstop.tensorflow import stored_values
+from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import Started
 from tests.integration.supervisor import launch
 from tests.integration.test_parameter_servers import AT_ONCE, SLOW, Launched
@@ -38,7 +38,7 @@ class FitLaunched(Launched):
 
     def start(self, *options: str, pace: str = SLOW, lease: str = "") -> Started:
         words = ("launch", "--workers", "2", "--ps", "2", "--run-dir", "run", *options, "--")
-        command = (sys.executable, SCRIPT, EPOCHS, STEPS)
+        command = (*self.python, SCRIPT, EPOCHS, STEPS)
         variables = {"SAMPLE_PACE": pace, "PITSTOP_CLUSTER_LEASE": lease}
         return launch.start(self.folder, *words, *command, before=self.network, **variables)
 
@@ -66,7 +66,10 @@ def cluster(tmp_path: Path, network: tuple[str, ...]) -> FitLaunched:
     return FitLaunched(tmp_path, network)
 
 
-def test_a_stop_within_an_epoch_saves_all_steps(cluster: FitLaunched) -> None:
+def test_a_stop_within_an_epoch_saves_all_steps(
+    tmp_path: Path, network: tuple[str, ...], forked_legacy: Interpreter
+) -> None:
+    cluster = FitLaunched(tmp_path, network, forked_legacy)
     started = cluster.start()
     cluster.until_step(90)
     started.send_signal(signal.SIGTERM)

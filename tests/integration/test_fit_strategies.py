@@ -11,7 +11,8 @@ import pytest
 
 from pitstop.events import GangStopped, LevelKnown, Restored, TrainerStopped
 from pitstop.exit_codes import EXIT_STOPPED
-from tests.integration.keras_run import KerasRun
+from tests.integration.conftest import Interpreter
+from tests.integration.keras_run import REAL, KerasRun
 from tests.integration.supervisor import launch
 from tests.integration.test_gangs import Gang, digests_of, ended, stop
 
@@ -64,9 +65,9 @@ def test_on_two_devices(tmp_path: Path, package: str, form: str, level: str) -> 
     ],
 )
 def test_a_stop_of_one_worker_stops_all_at_one_step(
-    tmp_path: Path, network: tuple[str, ...], form: str
+    tmp_path: Path, network: tuple[str, ...], forked_legacy: Interpreter, form: str
 ) -> None:
-    expected, gang = _workers(tmp_path, network, form, "0.2")
+    expected, gang = _workers(tmp_path, network, forked_legacy, form, "0.2")
     started = gang.start()
     gang.until_step(13)
     stop(gang, started, 1)
@@ -86,7 +87,7 @@ def test_a_stop_of_one_worker_stops_all_at_one_step(
 def test_restarts_bring_all_workers_back(
     tmp_path: Path, network: tuple[str, ...], victim: int
 ) -> None:
-    expected, gang = _workers(tmp_path, network, "dataset", "0.3")
+    expected, gang = _workers(tmp_path, network, REAL, "dataset", "0.3")
     started = gang.start("--restarts", "2")
     gang.until_step(1)
     gang.until_saved()
@@ -96,12 +97,13 @@ def test_restarts_bring_all_workers_back(
 
 
 def _workers(
-    folder: Path, network: tuple[str, ...], form: str, pause_seconds: str
+    folder: Path, network: tuple[str, ...], python: Interpreter, form: str, pause_seconds: str
 ) -> tuple[list[str], Gang]:
     """Each worker's digest of a training without Pitstop, and the workers of another."""
     words = ("workers", form, EPOCHS)
     for name in ("plain", "gang"):
         (folder / name).mkdir()
-    expected = digests_of(folder / "plain", str(SCRIPT), *words, "0")
-    gang = Gang.of(folder / "gang", network, *words, pause_seconds, script=SCRIPT)
+    expected = digests_of(folder / "plain", str(SCRIPT), *words, "0", python=python)
+    slow = (*words, pause_seconds)
+    gang = Gang.of(folder / "gang", network, *slow, script=SCRIPT, python=python)
     return expected, gang

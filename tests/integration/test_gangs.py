@@ -10,7 +10,7 @@ import shlex
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -25,7 +25,8 @@ from pitstop.events import (
     TrainerStopped,
 )
 from pitstop.exit_codes import EXIT_STOPPED
-from tests.integration.keras_run import Started
+from tests.integration.conftest import Interpreter
+from tests.integration.keras_run import REAL, Started
 from tests.integration.member import Member
 from tests.integration.supervisor import launch
 
@@ -53,14 +54,20 @@ class Gang:
 
     @classmethod
     def of(
-        cls, folder: Path, network: tuple[str, ...], *arguments: str, script: Path = SCRIPT
+        cls,
+        folder: Path,
+        network: tuple[str, ...],
+        *arguments: str,
+        script: Path = SCRIPT,
+        python: Interpreter = REAL,
     ) -> Gang:
         runs = []
         for index in range(len(PORTS)):
             variables = {"TF_CONFIG": config_of(index), "HOME": str(folder)}
             own = folder / f"worker-{index}"
             own.mkdir()
-            runs.append(Member(own, script.name, arguments, environment=variables, network=network))
+            member = Member(own, script.name, arguments, environment=variables, network=network)
+            runs.append(replace(member, interpreter=python))
         return cls(tuple(runs))
 
     def start(self, *options: str) -> list[Started]:
@@ -86,10 +93,12 @@ def ended(started: list[Started]) -> tuple[list[int], list[str]]:
     return [each.returncode for each in finished], digests
 
 
-def alone(folder: Path, *command: str) -> list[subprocess.CompletedProcess[bytes]]:
+def alone(
+    folder: Path, *command: str, python: Interpreter = REAL
+) -> list[subprocess.CompletedProcess[bytes]]:
     """Both workers without Pitstop, in a network of their own."""
     folder.mkdir()
-    words = shlex.join([sys.executable, *command])
+    words = shlex.join([*python, *command])
     workers = [
         f"TF_CONFIG={shlex.quote(config_of(each))} {words} >out-{each} 2>err-{each} & w{each}=$!"
         for each in range(len(PORTS))
@@ -105,13 +114,13 @@ def alone(folder: Path, *command: str) -> list[subprocess.CompletedProcess[bytes
     ]
 
 
-def digests_of(folder: Path, *command: str) -> list[str]:
+def digests_of(folder: Path, *command: str, python: Interpreter = REAL) -> list[str]:
     """The digest of each worker of a training without Pitstop.
 
     TensorFlow's workers have been seen to end at their start without a word, hence the tries.
     """
     for attempt in range(3):
-        both = alone(folder / str(attempt), *command)
+        both = alone(folder / str(attempt), *command, python=python)
         if any(each.returncode for each in both):
             continue
         return [found.decode() for each in both for found in _DIGEST.findall(each.stdout)]
@@ -119,9 +128,10 @@ def digests_of(folder: Path, *command: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> str:
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory, forked: Interpreter) -> str:
     """The digest of a training whose batches are drawn outside of the step."""
-    [digest] = set(digests_of(tmp_path_factory.mktemp("plain"), str(SCRIPT), STEPS, "0"))
+    plain = tmp_path_factory.mktemp("plain")
+    [digest] = set(digests_of(plain, str(SCRIPT), STEPS, "0", python=forked))
     return digest
 
 
@@ -163,13 +173,13 @@ def test_a_stop_of_one_stops_all_at_one_step(
 
 
 def test_batches_that_are_drawn_inside_of_the_step(
-    tmp_path: Path, network: tuple[str, ...]
+    tmp_path: Path, network: tuple[str, ...], forked: Interpreter
 ) -> None:
     """In the form of TensorFlow's tutorial, with a new iterator for each epoch."""
     (tmp_path / "plain").mkdir()
     (tmp_path / "gang").mkdir()
-    expected = digests_of(tmp_path / "plain", str(SCRIPT), STEPS, "0", "inside")
-    gang = Gang.of(tmp_path / "gang", network, STEPS, "0.02", "inside")
+    expected = digests_of(tmp_path / "plain", str(SCRIPT), STEPS, "0", "inside", python=forked)
+    gang = Gang.of(tmp_path / "gang", network, STEPS, "0.02", "inside", python=forked)
     started = gang.start()
     gang.until_step(40)
     stop(gang, started, 1)

@@ -11,7 +11,7 @@ import pytest
 
 from pitstop.events import CheckpointCommitted, EpochEnded, Restored
 from tests.integration.compare import assert_identical
-from tests.integration.conftest import Baseline
+from tests.integration.conftest import Baseline, Interpreter
 from tests.integration.keras_run import OUT, KerasRun
 from tests.integration.supervisor.launch import finish
 
@@ -26,9 +26,11 @@ def _list(run: KerasRun) -> list[dict[str, Any]]:
 
 @pytest.mark.timeout(180)
 def test_the_best_epoch_and_a_named_one_are_kept_and_resumed_from(
-    tmp_path: Path, baseline: Baseline
+    tmp_path: Path, baseline: Baseline, forked: Interpreter
 ) -> None:
-    run = KerasRun(tmp_path, "train.py", (OUT, *_ARGUMENTS), _KEEP, pace_seconds=0.25)
+    run = KerasRun(
+        tmp_path, "train.py", (OUT, *_ARGUMENTS), _KEEP, pace_seconds=0.25, interpreter=forked
+    )
     process = run.start()
     run.until_training(3)
     named = run.pitstop("checkpoint", "--name", "early")

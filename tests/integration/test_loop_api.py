@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,8 @@ from typing import Any
 import pytest
 
 from tests.integration.compare import assert_identical
-from tests.integration.keras_run import OUT, SCRIPTS
+from tests.integration.conftest import Interpreter
+from tests.integration.keras_run import OUT, REAL, SCRIPTS
 from tests.integration.supervisor import launch
 
 KILLED = 128 + 9
@@ -31,10 +31,11 @@ class Script:
     name: str
     launcher: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
+    interpreter: Interpreter = REAL
 
     def run(self) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(
-            [*self.launcher, sys.executable, str(SCRIPTS / self.name), OUT, "run"],
+            [*self.launcher, *self.interpreter, str(SCRIPTS / self.name), OUT, "run"],
             cwd=self.folder,
             env=launch.environment(TF_CPP_MIN_LOG_LEVEL="3", **self.environment),
             capture_output=True,
@@ -53,17 +54,19 @@ class Script:
         return str(self.say("why")["cause"])
 
 
-def uninterrupted(folder: Path, name: str) -> Path:
+def uninterrupted(folder: Path, name: str, python: Interpreter) -> Path:
     folder.mkdir()
-    ended = Script(folder, name).run()
+    ended = Script(folder, name, interpreter=python).run()
     assert ended.returncode == 0, ended.stderr.decode()
     return folder / OUT
 
 
-def interrupted(folder: Path, name: str, faults: str, launcher: tuple[str, ...] = ()) -> Script:
+def interrupted(
+    folder: Path, name: str, faults: str, python: Interpreter, launcher: tuple[str, ...] = ()
+) -> Script:
     folder.mkdir()
     environment = {"FAULTS": faults, "FAULTS_DONE": str(folder / "faults")}
-    return Script(folder, name, launcher, environment)
+    return Script(folder, name, launcher, environment, python)
 
 
 @pytest.mark.parametrize(
@@ -78,10 +81,11 @@ def interrupted(folder: Path, name: str, faults: str, launcher: tuple[str, ...] 
     ],
 )
 def test_without_a_launcher(
-    tmp_path: Path, name: str, faults: str, ends: list[tuple[int, str]]
+    tmp_path: Path, forked: Interpreter, name: str, faults: str, ends: list[tuple[int, str]]
 ) -> None:
-    expected = uninterrupted(tmp_path / "whole", name)
-    script = interrupted(tmp_path / "parts", name, faults)
+    python = REAL if name == "loop_api.py" else forked
+    expected = uninterrupted(tmp_path / "whole", name, python)
+    script = interrupted(tmp_path / "parts", name, faults, python)
     for end in ends:
         ended = script.run()
         assert (ended.returncode, script.cause()) == end, ended.stderr.decode()
@@ -93,10 +97,10 @@ def test_without_a_launcher(
     assert script.cause() == "completed_normally"
 
 
-def test_under_the_launcher_its_folder_holds(tmp_path: Path) -> None:
+def test_under_the_launcher_its_folder_holds(tmp_path: Path, forked: Interpreter) -> None:
     launcher = (*launch.PITSTOP, "run", "--run-dir", "run", "--every", "1steps", "--")
-    expected = uninterrupted(tmp_path / "whole", "loop_api.py")
-    script = interrupted(tmp_path / "parts", "loop_api.py", "kill@6", launcher)
+    expected = uninterrupted(tmp_path / "whole", "loop_api.py", forked)
+    script = interrupted(tmp_path / "parts", "loop_api.py", "kill@6", forked, launcher)
     assert script.run().returncode == KILLED
     assert script.cause() == "killed_from_outside"
     assert script.run().returncode == 0
@@ -105,9 +109,9 @@ def test_under_the_launcher_its_folder_holds(tmp_path: Path) -> None:
     assert (status["state"], status["step"]) == ("completed", 40)
 
 
-def test_a_finished_run_has_no_steps_left(tmp_path: Path) -> None:
-    expected = uninterrupted(tmp_path / "whole", "loop_graph.py")
+def test_a_finished_run_has_no_steps_left(tmp_path: Path, forked: Interpreter) -> None:
+    expected = uninterrupted(tmp_path / "whole", "loop_graph.py", forked)
     before = expected.read_bytes()
-    again = Script(expected.parent, "loop_graph.py").run()
+    again = Script(expected.parent, "loop_graph.py", interpreter=forked).run()
     assert again.returncode == 0, again.stderr.decode()
     assert expected.read_bytes() == before

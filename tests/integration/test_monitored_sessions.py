@@ -12,6 +12,7 @@ import pytest
 from pitstop.events import FitEnded, Restored, ScriptSaved, TrainerStopped
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.store.run_folder import OUTPUT_FILE
+from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import KerasRun
 from tests.integration.member import Member
 from tests.integration.supervisor import launch
@@ -24,8 +25,8 @@ pytestmark = pytest.mark.timeout(300)
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")
 
 
-def training(tmp_path: Path, form: str, folder: str = "saved") -> KerasRun:
-    return KerasRun(tmp_path, "v1_sessions.py", (folder, str(LAST), form))
+def training(tmp_path: Path, python: Interpreter, form: str, folder: str = "saved") -> KerasRun:
+    return KerasRun(tmp_path, "v1_sessions.py", (folder, str(LAST), form), interpreter=python)
 
 
 def said(run: KerasRun, attempt: int = 1) -> list[str]:
@@ -34,8 +35,10 @@ def said(run: KerasRun, attempt: int = 1) -> list[str]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_session_that_is_stopped_saves_and_goes_on(tmp_path: Path, form: str) -> None:
-    run = training(tmp_path, form)
+def test_a_session_that_is_stopped_saves_and_goes_on(
+    tmp_path: Path, forked: Interpreter, form: str
+) -> None:
+    run = training(tmp_path, forked, form)
     first = run.start()
     run.until_training(10)
     assert run.status()["level"] == "not_exact"
@@ -56,8 +59,10 @@ def test_a_session_that_is_stopped_saves_and_goes_on(tmp_path: Path, form: str) 
         assert run.last(FitEnded).step == LAST
 
 
-def test_a_session_that_is_killed_goes_on_at_its_last_save(tmp_path: Path) -> None:
-    run = training(tmp_path, "often")
+def test_a_session_that_is_killed_goes_on_at_its_last_save(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    run = training(tmp_path, forked, "often")
     first = run.start()
     run.until_training(10)
     os.kill(run.status()["pid"], signal.SIGKILL)
@@ -73,8 +78,10 @@ def test_a_session_that_is_killed_goes_on_at_its_last_save(tmp_path: Path) -> No
 
 
 @pytest.mark.fast
-def test_a_session_that_saves_nothing_is_left_behind_a_step(tmp_path: Path) -> None:
-    run = training(tmp_path, "while", folder="none")
+def test_a_session_that_saves_nothing_is_left_behind_a_step(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    run = training(tmp_path, forked, "while", folder="none")
     first = run.start()
     run.until_training(10)
     assert "nothing of it is saved" in run.status()["level_reason"]

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from pitstop.engine.fence import FAILURES_FILE
 from pitstop.events import InstrumentationUnavailable, Notice
+from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import SCRIPTS, KerasRun
 
 TRAININGS = re.compile(r"^(FIT|LOOP) (\S+) (.+)$", re.M)
 
 
 @pytest.mark.timeout(300)
-def test_a_training_does_not_notice_what_fails_in_who_watches_it(tmp_path: Path) -> None:
-    plain = [sys.executable, str(SCRIPTS / "sabotaged.py")]
+def test_a_training_does_not_notice_what_fails_in_who_watches_it(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    plain = [*forked, str(SCRIPTS / "sabotaged.py")]
     alone = subprocess.run(plain, capture_output=True, text=True, cwd=tmp_path, check=True)
-    run = KerasRun(tmp_path, "sabotaged.py")
+    run = KerasRun(tmp_path, "sabotaged.py", interpreter=forked)
     watched = run.attempt()
     assert watched.returncode == 0, watched.stderr
     found = TRAININGS.findall(watched.stdout.decode())

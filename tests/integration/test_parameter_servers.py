@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +17,8 @@ from pitstop.events import CheckpointCommitted, LevelKnown, MemberRestarted, Not
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.store.run_folder import OUTPUT_FILE
 from pitstop.tensorflow import stored_values
-from tests.integration.keras_run import Started
+from tests.integration.conftest import Interpreter
+from tests.integration.keras_run import REAL, Started
 from tests.integration.supervisor import launch
 
 SCRIPT = Path(__file__).parent / "scripts" / "parameter_servers.py"
@@ -41,9 +41,10 @@ class Launched:
 
     folder: Path
     network: tuple[str, ...]
+    python: Interpreter = REAL
 
     def start(self, *options: str, pace: str = SLOW, lease: str = "") -> Started:
-        words = ("launch", *SHAPE, *options, "--", sys.executable, SCRIPT, EPOCHS, STEPS)
+        words = ("launch", *SHAPE, *options, "--", *self.python, SCRIPT, EPOCHS, STEPS)
         variables = {"SAMPLE_PACE": pace, "PITSTOP_CLUSTER_LEASE": lease}
         return launch.start(self.folder, *words, before=self.network, **variables)
 
@@ -104,7 +105,10 @@ def cluster(tmp_path: Path, network: tuple[str, ...]) -> Launched:
 
 
 @pytest.mark.fast
-def test_a_stop_saves_all_steps_and_new_servers_get_them(cluster: Launched) -> None:
+def test_a_stop_saves_all_steps_and_new_servers_get_them(
+    tmp_path: Path, network: tuple[str, ...], forked: Interpreter
+) -> None:
+    cluster = Launched(tmp_path, network, forked)
     started = cluster.start()
     cluster.until("schedules 90")
     assert launch.call(cluster.members, "stop", "ps-1").returncode == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.integration.compare import assert_identical
-from tests.integration.conftest import Baseline
+from tests.integration.conftest import Baseline, Interpreter
 from tests.integration.keras_run import OUT, KerasRun
 from tests.integration.supervisor import launch
 
@@ -13,11 +13,13 @@ ARGUMENTS = ("--input", "stalling", "--epochs", "2")
 
 
 def test_the_status_tells_how_many_batches_are_drawn_again(
-    tmp_path: Path, baseline: Baseline
+    tmp_path: Path, baseline: Baseline, forked: Interpreter
 ) -> None:
     gate = tmp_path / "gate"
     gate.touch()
-    run = KerasRun(tmp_path, "train.py", (OUT, *ARGUMENTS), environment={"GATE": str(gate)})
+    run = KerasRun(
+        tmp_path, "train.py", (OUT, *ARGUMENTS), environment={"GATE": str(gate)}, interpreter=forked
+    )
     assert run.attempt("--halt-at-step", "30").returncode == 75
     gate.unlink()
     resumed = run.start()

@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 
 from pitstop.events import BatchSkipped, LevelKnown, RollbackRefused, RolledBack
+from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import KerasRun
 
 ROLLBACK = ("--on-nan", "rollback")
 
 
-def test_a_batch_with_a_bad_record_is_left_out_and_kept_for_a_look(tmp_path: Path) -> None:
-    run = KerasRun(tmp_path, "nan_recovers.py", ("record",), ROLLBACK)
+def test_a_batch_with_a_bad_record_is_left_out_and_kept_for_a_look(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    run = KerasRun(tmp_path, "nan_recovers.py", ("record",), ROLLBACK, interpreter=forked)
     ended = run.attempt()
     assert ended.returncode == 0, ended.stderr
     assert b"finite weights: True rate: 0.01" in ended.stdout
@@ -36,9 +39,9 @@ def test_a_batch_with_a_bad_record_is_left_out_and_kept_for_a_look(tmp_path: Pat
     ("kind", "actions"), [("unseen", ["look", "skip"]), ("rate", ["rate"])], ids=["unseen", "rate"]
 )
 def test_what_no_loss_shows_and_what_the_rate_has_done(
-    tmp_path: Path, kind: str, actions: list[str]
+    tmp_path: Path, forked: Interpreter, kind: str, actions: list[str]
 ) -> None:
-    run = KerasRun(tmp_path, "nan_recovers.py", (kind,), ROLLBACK)
+    run = KerasRun(tmp_path, "nan_recovers.py", (kind,), ROLLBACK, interpreter=forked)
     ended = run.attempt()
     assert ended.returncode == 0, ended.stderr
     assert b"finite weights: True" in ended.stdout
@@ -49,8 +52,12 @@ def test_what_no_loss_shows_and_what_the_rate_has_done(
         assert backs[-1].step == 8
 
 
-def test_a_run_that_was_rolled_back_often_enough_ends_as_failed_for_good(tmp_path: Path) -> None:
-    run = KerasRun(tmp_path, "nan_every_batch.py", (), (*ROLLBACK, "--rollbacks", "1"))
+def test_a_run_that_was_rolled_back_often_enough_ends_as_failed_for_good(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    run = KerasRun(
+        tmp_path, "nan_every_batch.py", (), (*ROLLBACK, "--rollbacks", "1"), interpreter=forked
+    )
     for attempts in (2, 3):
         ended = run.attempt()
         assert ended.returncode == 1

@@ -17,7 +17,7 @@ from pitstop.events import (
     TrainerStopped,
 )
 from tests.integration.compare import assert_identical
-from tests.integration.conftest import Baseline
+from tests.integration.conftest import Baseline, Interpreter
 from tests.integration.keras_run import OUT, KerasRun
 from tests.integration.supervisor.launch import PITSTOP, finish
 
@@ -28,10 +28,12 @@ pytestmark = pytest.mark.timeout(240)
 
 
 def test_the_script_runs_to_its_end_and_a_resume_to_the_same_bits(
-    tmp_path: Path, baseline: Baseline
+    tmp_path: Path, baseline: Baseline, forked: Interpreter
 ) -> None:
     arguments = (*_DECIDING, "--epochs", "2")
-    run = KerasRun(tmp_path, "train.py", (OUT, *arguments), _RETURN, pace_seconds=0.25)
+    run = KerasRun(
+        tmp_path, "train.py", (OUT, *arguments), _RETURN, pace_seconds=0.25, interpreter=forked
+    )
     for attempt, step in ((1, 25), (2, 55)):
         process = run.start()
         run.until_training(step)
@@ -59,10 +61,10 @@ def test_the_script_runs_to_its_end_and_a_resume_to_the_same_bits(
     ("point", "phase", "fits"), [("stop@test:3", "validation", 1), ("stop@fit:1", "train", 2)]
 )
 def test_during_validation_and_between_fits(
-    tmp_path: Path, baseline: Baseline, point: str, phase: str, fits: int
+    tmp_path: Path, baseline: Baseline, forked: Interpreter, point: str, phase: str, fits: int
 ) -> None:
     arguments = (*_DECIDING, "--epochs", "1")
-    run = _stopped_at(tmp_path, point, arguments)
+    run = _stopped_at(tmp_path, forked, point, arguments)
     ended = run.attempt()
     assert ended.returncode == 75, ended.stderr
     stopped = run.last(TrainerStopped, 1)
@@ -73,9 +75,11 @@ def test_during_validation_and_between_fits(
     assert_identical(baseline(arguments), tmp_path / OUT)
 
 
-def test_files_that_callbacks_close_at_the_end_go_on(tmp_path: Path, baseline: Baseline) -> None:
+def test_files_that_callbacks_close_at_the_end_go_on(
+    tmp_path: Path, baseline: Baseline, forked: Interpreter
+) -> None:
     arguments = ("--input", "numpy", "--logs", "--epochs", "2")
-    run = _stopped_at(tmp_path, "stop@batch:5 stop@batch:30", arguments)
+    run = _stopped_at(tmp_path, forked, "stop@batch:5 stop@batch:30", arguments)
     assert [run.attempt().returncode for _ in range(3)] == [75, 75, 0]
     expected = baseline(arguments)
     assert_identical(expected, tmp_path / OUT)
@@ -83,18 +87,22 @@ def test_files_that_callbacks_close_at_the_end_go_on(tmp_path: Path, baseline: B
         assert (tmp_path / name).read_bytes() == (expected.parent / name).read_bytes()
 
 
-def test_a_script_that_was_asked_after_its_last_fit_is_complete(tmp_path: Path) -> None:
-    run = _stopped_at(tmp_path, "stop@fit:1", ("--input", "numpy", "--epochs", "1"))
+def test_a_script_that_was_asked_after_its_last_fit_is_complete(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    run = _stopped_at(tmp_path, forked, "stop@fit:1", ("--input", "numpy", "--epochs", "1"))
     ended = run.attempt()
     assert ended.returncode == 0, ended.stderr
     assert run.last(AttemptEnded).state == "completed"
 
 
-def _stopped_at(folder: Path, points: str, arguments: tuple[str, ...]) -> KerasRun:
+def _stopped_at(
+    folder: Path, python: Interpreter, points: str, arguments: tuple[str, ...]
+) -> KerasRun:
     environment = {
         "FAULTS": points,
         "FAULTS_DONE": str(folder / "faults"),
         "STOP_COMMAND": f"{' '.join(PITSTOP)} stop run --no-wait",
     }
     options = (*_RETURN, "--overhead", "50%")
-    return KerasRun(folder, "train.py", (OUT, *arguments), options, environment)
+    return KerasRun(folder, "train.py", (OUT, *arguments), options, environment, interpreter=python)

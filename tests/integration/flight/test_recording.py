@@ -15,6 +15,7 @@ from pitstop.flight.tensorboard_writer import FOLDER
 from pitstop.store.run_folder import open_existing
 from pitstop.supervisor.control.live_run import status_of
 from tests.flight.samples import ALL
+from tests.integration.conftest import Interpreter
 from tests.integration.keras_run import KerasRun
 from tests.integration.supervisor import launch
 
@@ -54,10 +55,12 @@ def test_what_was_seen_survives_sigkill_of_everything(tmp_path: Path) -> None:
     assert 0.0 <= status["input_share"] < 0.5
 
 
-def test_tensorboard_shows_each_step_once_after_a_resume(tmp_path: Path) -> None:
+def test_tensorboard_shows_each_step_once_after_a_resume(
+    tmp_path: Path, forked: Interpreter
+) -> None:
     logs = tmp_path / "logs"
     arguments = ("--board", str(logs), "--step-seconds", "0.02", "--epochs", "4")
-    run = KerasRun(tmp_path, "leaks.py", arguments, _FAST)
+    run = KerasRun(tmp_path, "leaks.py", arguments, _FAST, interpreter=forked)
     process = run.start()
     run.until_training(30)
     os.kill(run.status()["pid"], signal.SIGKILL)
