@@ -12,7 +12,8 @@ from rich.text import Text
 
 from pitstop.cli.echo import tell, tell_json
 from pitstop.diagnosis import output
-from pitstop.report import json_report, markdown, page, terminal
+from pitstop.report import markdown, page, terminal
+from pitstop.report.files import FORMS
 from pitstop.report.plain import PlainText
 from pitstop.supervisor.terminal.own_words import say
 from pitstop.supervisor.terminal.screen import Screen
@@ -44,7 +45,7 @@ def _terminal() -> str:
 
 _VIEWS: dict[str, Callable[[], str | None]] = {
     "terminal": _terminal,
-    "json": lambda: json_report.render(_REPORT),
+    "json": lambda: FORMS["report.json"](_REPORT),
     "markdown": lambda: markdown.render(_REPORT),
     "html": lambda: page.render(_REPORT),
     "notice": _screen,

@@ -13,7 +13,8 @@ from rich.console import Console
 
 from pitstop.events import Event
 from pitstop.journal import Journal
-from pitstop.report import json_report, markdown, page, terminal, why
+from pitstop.report import markdown, page, terminal, why
+from pitstop.report.files import FORMS
 from pitstop.steps import FILE_NAME, StepRecord, StepTrace
 from tests.report.page.parsed import Page
 from tests.strategies import any_event
@@ -47,6 +48,6 @@ def test_every_form_of_a_report(events: list[Event], steps: list[StepRecord], li
                 journal.append(event)
         report = why(run_dir, live=live)
     assert not Page(page.render(report)).open
-    json.loads(json_report.render(report))
+    json.loads(FORMS["report.json"](report))
     assert markdown.render(report).startswith("# Why ")
     terminal.show(report, Console(file=io.StringIO(), width=80))

@@ -7,7 +7,7 @@ import math
 from typing import NoReturn
 
 from pitstop.plain_text import strict
-from pitstop.report import json_report
+from pitstop.report.files import FORMS
 from tests.report.samples import REPORT, RUNNING, whole
 
 
@@ -16,7 +16,7 @@ def refuse(constant: str) -> NoReturn:
 
 
 def test_the_last_attempt_is_the_object_and_earlier_ones_lie_below() -> None:
-    found = json.loads(json_report.render(REPORT), parse_constant=refuse)
+    found = json.loads(FORMS["report.json"](REPORT), parse_constant=refuse)
     assert found["cause"] == "disk_full"
     assert found["confidence"] == 0.95
     assert found["missing"] == ["the kernel log"]
@@ -29,7 +29,7 @@ def test_the_last_attempt_is_the_object_and_earlier_ones_lie_below() -> None:
 
 
 def test_how_far_the_attempts_came() -> None:
-    found = json.loads(json_report.render(whole("disk_full")), parse_constant=refuse)
+    found = json.loads(FORMS["report.json"](whole("disk_full")), parse_constant=refuse)
     assert [(each["attempt"], each["last_step"]) for each in found["progress"]] == [
         (1, 30),
         (2, 47),
@@ -39,7 +39,7 @@ def test_how_far_the_attempts_came() -> None:
 
 
 def test_a_running_run_has_no_cause() -> None:
-    found = json.loads(json_report.render(RUNNING))
+    found = json.loads(FORMS["report.json"](RUNNING))
     assert (found["state"], found["cause"], found["evidence"]) == ("running", None, [])
 
 

@@ -28,8 +28,7 @@ from pitstop.events import (
     WorkerDied,
 )
 from pitstop.journal import Entry
-from pitstop.report.marks import marks
-from pitstop.report.timeline import MarkKind
+from pitstop.report.timeline import MarkKind, marks
 from tests.diagnosis.attempts import NAN_AT_12, exited, killed, raised
 
 _CASES: list[tuple[Event, MarkKind, str]] = [

@@ -15,7 +15,7 @@ from pitstop.journal import Journal
 from pitstop.steps import FILE_NAME
 from pitstop.supervisor.status.stored_status import stored_status
 from pitstop.watch.followed_run import FollowedRun
-from pitstop.watch.pacing import COST_SHARE, EVERY_SECONDS, wait_seconds
+from pitstop.watch.live_page import COST_SHARE, EVERY_SECONDS, wait_seconds
 from pitstop.watch.run_parts import total_steps
 from tests.flight.test_exhaustion_monitor import leaking
 from tests.watch.made_run import START, held, make_run, write_steps

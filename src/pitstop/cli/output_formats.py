@@ -11,7 +11,7 @@ from pitstop.cli.echo import tell, tell_json
 from pitstop.cli.option_group import option_group
 from pitstop.errors import EnvironmentFault
 from pitstop.record import record
-from pitstop.report import json_report, markdown, page, terminal
+from pitstop.report import markdown, page, terminal
 from pitstop.report.gang import GangReport
 from pitstop.report.why import WhyReport
 
@@ -57,7 +57,7 @@ def deliver(found: WhyReport, left_page: Path | None, forms: OutputFormats) -> N
     """
     _write_files(found, forms)
     if forms.as_json:
-        tell_json(json_report.to_json(found))
+        tell_json(found.to_json())
     elif forms.in_terminal:
         terminal.show(found, Console(), left_page)
 

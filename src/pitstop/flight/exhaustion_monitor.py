@@ -54,19 +54,16 @@ class ExhaustionMonitor:
         ahead = outlook(training, self._beginning)
         if self._first_epoch and not ahead.first_epoch:
             self._first_epoch = False
-            self._begin_anew()
+            # A growth of it may have ended with it; how high things were stays known.
+            self._envelopes = {
+                key: Envelope(highest=each.highest) for key, each in self._envelopes.items()
+            }
         found = list(resources(sample))
         self._learn(sample, found)
         if sample.clock_seconds < self._judge_at:
             return []
         self._judge_at = sample.clock_seconds + _JUDGE_SECONDS
         return self._judge(sample, found, ahead)
-
-    def _begin_anew(self) -> None:
-        """A growth of the first epoch may have ended with it; how high things were stays known."""
-        self._envelopes = {
-            key: Envelope(highest=each.highest) for key, each in self._envelopes.items()
-        }
 
     def _learn(self, sample: Sample, found: list[Resource]) -> None:
         values = {each.key: each.used for each in found}

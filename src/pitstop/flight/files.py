@@ -144,7 +144,8 @@ class _Level:
         self._torn = False
 
     def append(self, line: bytes) -> None:
-        if self._fd < 0 or self._is_full(len(line)):
+        is_long = self._lines >= SAMPLES_PER_FILE
+        if self._fd < 0 or is_long or self._size_bytes + len(line) > BYTES_PER_FILE:
             self._begin()
         # A full disk may have cut the line before this one short.
         whole = b"\n" + line if self._torn else line
@@ -156,10 +157,6 @@ class _Level:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
-
-    def _is_full(self, more_bytes: int) -> bool:
-        is_long = self._lines >= SAMPLES_PER_FILE
-        return is_long or self._size_bytes + more_bytes > BYTES_PER_FILE
 
     def _begin(self) -> None:
         self.close()

@@ -122,7 +122,9 @@ def is_growing(envelope: Envelope) -> bool:
 
 def _at_scale(scale: MixedScale, highest: float, left: float, outlook: Outlook) -> Forecast | None:
     line = _steady(scale)
-    if line is None or not _reaches_new_high(scale, highest) or _growth_to_come(scale) < left:
+    newest = scale.blocks[-(len(scale.blocks) // 3) :]
+    is_high = max((each.high for each in newest), default=0.0) >= _NEW_HIGH_SHARE * highest
+    if line is None or not is_high or _growth_to_come(scale) < left:
         return None
     window = scale.blocks[-1].begin_seconds - scale.blocks[0].begin_seconds
     seconds_left = left / line.per_second
@@ -156,11 +158,6 @@ def _growth_to_come(scale: MixedScale) -> float:
     seconds = points[-1].time_seconds - points[half].time_seconds
     lasting = max(0.0, second / first)
     return second * seconds * lasting / (1.0 - lasting)
-
-
-def _reaches_new_high(scale: MixedScale, highest: float) -> bool:
-    newest = scale.blocks[-(len(scale.blocks) // 3) :]
-    return max(block.high for block in newest) >= _NEW_HIGH_SHARE * highest
 
 
 def _limits(window_seconds: float, outlook: Outlook) -> Iterator[float]:

@@ -55,13 +55,16 @@ class GpuReader:
         memory = self._ask("nvmlDeviceGetMemoryInfo", handle)
         rates = self._ask("nvmlDeviceGetUtilizationRates", handle)
         users = self._ask("nvmlDeviceGetComputeRunningProcesses", handle) or []
+        ours = (user.usedGpuMemory for user in users if user.pid in own)
+        known = [int(size) for size in ours if size is not None]
         errors = (library.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, library.NVML_VOLATILE_ECC)
         return GpuSample(
             index=index,
             name=str(self._ask("nvmlDeviceGetName", handle) or ""),
             used_bytes=None if memory is None else int(memory.used),
             total_bytes=None if memory is None else int(memory.total),
-            own_bytes=_own_bytes(users, own),
+            # None is named in another pid namespace, and with MIG.
+            own_bytes=sum(known) if known else None,
             utilization=None if rates is None else rates.gpu / 100,
             throttled=list(self._reasons(handle)),
             ecc_errors=self._ask("nvmlDeviceGetTotalEccErrors", handle, *errors),
@@ -99,10 +102,3 @@ class GpuReader:
         with contextlib.suppress(self._library.NVMLError):
             return getattr(self._library, name)(*arguments)
         return None
-
-
-def _own_bytes(users: list[Any], own: set[int]) -> int | None:
-    """Memory of our processes; None where none is named (another pid namespace, MIG)."""
-    ours = [user.usedGpuMemory for user in users if user.pid in own]
-    known = [int(size) for size in ours if size is not None]
-    return sum(known) if known else None

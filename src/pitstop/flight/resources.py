@@ -34,8 +34,13 @@ class Resource:
 
 def resources(sample: Sample) -> Iterator[Resource]:
     """All limited things whose numbers are known."""
-    yield from _memory(sample)
-    yield from _disks(sample)
+    left = sample.host.left_bytes
+    if left is not None and sample.command:
+        used = sum(process.private_bytes for process in sample.command)
+        yield Resource(MEMORY, memory_place(sample), used, left)
+    for disk in sample.disks:
+        if disk.answers and not disk.read_only and disk.size_bytes:
+            yield Resource(DISK, disk.mount, disk.size_bytes - disk.free_bytes, disk.free_bytes)
     trainer, group = sample.trainer, sample.cgroup
     if trainer and trainer.open_files is not None and trainer.open_files_limit is not None:
         left = trainer.open_files_limit - trainer.open_files
@@ -56,16 +61,3 @@ def memory_limit_bytes(sample: Sample) -> int | None:
     if memory_place(sample) == "cgroup" and sample.cgroup:
         return sample.cgroup.limit_bytes
     return sample.host.total_bytes
-
-
-def _memory(sample: Sample) -> Iterator[Resource]:
-    left = sample.host.left_bytes
-    if left is not None and sample.command:
-        used = sum(process.private_bytes for process in sample.command)
-        yield Resource(MEMORY, memory_place(sample), used, left)
-
-
-def _disks(sample: Sample) -> Iterator[Resource]:
-    for disk in sample.disks:
-        if disk.answers and not disk.read_only and disk.size_bytes:
-            yield Resource(DISK, disk.mount, disk.size_bytes - disk.free_bytes, disk.free_bytes)

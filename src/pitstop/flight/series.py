@@ -49,17 +49,14 @@ def trend(points: Sequence[Point]) -> Trend:
         for a, b in pairs
         if b.time_seconds != a.time_seconds
     )
-    low, high = _interval(slopes, len(points))
-    concordant = sum(b.value > a.value for a, b in pairs) - sum(b.value < a.value for a, b in pairs)
-    return Trend(statistics.median(slopes), low, high, concordant / len(pairs))
-
-
-def _interval(slopes: Sequence[float], count: int) -> tuple[float, float]:
-    """Sen's 95 % interval: ranks around the median by the variance of Kendall's statistic."""
+    # Sen's interval: ranks around the median by the variance of Kendall's statistic.
+    count = len(points)
     spread = _NORMAL_95 * math.sqrt(count * (count - 1) * (2 * count + 5) / 18)
     below = int((len(slopes) - spread) / 2)
     above = math.ceil((len(slopes) + spread) / 2)
-    return slopes[max(0, below)], slopes[min(len(slopes) - 1, above)]
+    low, high = slopes[max(0, below)], slopes[min(len(slopes) - 1, above)]
+    concordant = sum(b.value > a.value for a, b in pairs) - sum(b.value < a.value for a, b in pairs)
+    return Trend(statistics.median(slopes), low, high, concordant / len(pairs))
 
 
 Series = tuple[Point, ...]

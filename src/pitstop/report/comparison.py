@@ -43,9 +43,13 @@ def show(found: Comparison, console: Console) -> None:
 def first_difference(found: Comparison) -> str:
     """The first difference in one line; empty when there is none."""
     if found.step is not None:
-        return _step_text(found.step)
+        step = found.step
+        what = "the loss differs" if step.loss_differs else "metrics differ, the loss does not"
+        return f"at step {step.step} (epoch {step.epoch + 1}) {what}"
     if found.checkpoint is not None and found.checkpoint.decisive:
-        return _checkpoint_text(found.checkpoint)
+        count = len(found.checkpoint.tensors)
+        what = f"{count} variables" if count else ", ".join(found.checkpoint.facts)
+        return f"at the checkpoint of step {found.checkpoint.place.step}: {what}"
     if found.lengths_differ:
         return f"{found.a.last_step} steps in A, {found.b.last_step} in B"
     return ""
@@ -78,23 +82,12 @@ def _side_text(side: ComparedSide) -> str:
     return f"{side.name}: {side.last_step} steps, {state}{resumed}"
 
 
-def _step_text(step: StepDifference) -> str:
-    what = "the loss differs" if step.loss_differs else "metrics differ, the loss does not"
-    return f"at step {step.step} (epoch {step.epoch + 1}) {what}"
-
-
 def _step_details(step: StepDifference) -> Iterator[str]:
     if step.loss_differs:
         apart = f", {step.ulps.count} {step.ulps.format} ULP apart" if step.ulps else ""
         yield f"loss {step.loss_a!r} in A, {step.loss_b!r} in B{apart}"
     agreed = f"step {step.agreed_step} agrees" if step.agreed_step else "from the first one on"
     yield f"{step.differing_steps} of the steps compared differ; {agreed}"
-
-
-def _checkpoint_text(checkpoint: CheckpointDifference) -> str:
-    count = len(checkpoint.tensors)
-    what = f"{count} variables" if count else ", ".join(checkpoint.facts)
-    return f"at the checkpoint of step {checkpoint.place.step}: {what}"
 
 
 def _checkpoint_details(checkpoint: CheckpointDifference) -> Iterator[str]:
@@ -142,15 +135,12 @@ def _coverage_lines(coverage: Coverage) -> Iterator[str]:
     yield f"{coverage.steps} steps that both recorded"
     if coverage.only_a or coverage.only_b:
         yield f"{coverage.only_a} steps that only A has, {coverage.only_b} that only B has"
-    yield _tensor_coverage(coverage)
+    if coverage.checkpoints:
+        steps = ", ".join(str(step) for step in dict.fromkeys(coverage.checkpoints))
+        yield f"{coverage.tensors} variables at common checkpoints (step {steps})"
+    else:
+        yield "no checkpoint of the same step in both: variables are not compared"
     yield from (f"left out, damaged: {each}" for each in coverage.unreadable)
-
-
-def _tensor_coverage(coverage: Coverage) -> str:
-    if not coverage.checkpoints:
-        return "no checkpoint of the same step in both: variables are not compared"
-    steps = ", ".join(str(step) for step in dict.fromkeys(coverage.checkpoints))
-    return f"{coverage.tensors} variables at common checkpoints (step {steps})"
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[RenderableType]:

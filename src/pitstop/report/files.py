@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,14 +11,20 @@ from types import MappingProxyType
 
 from pitstop import journal
 from pitstop.events import AttemptEnded
-from pitstop.report import json_report, markdown, page
+from pitstop.plain_text import plain_tree, strict
+from pitstop.report import markdown, page
 from pitstop.report.why import WhyReport, why_each
 from pitstop.store.run_folder import ATTEMPTS_DIR, JOURNAL_FILE
 
 PAGE = "report.html"
 
+
+def _json(report: WhyReport) -> str:
+    return json.dumps(strict(plain_tree(report.to_json())), indent=2, allow_nan=False) + "\n"
+
+
 FORMS: Mapping[str, Callable[[WhyReport], str]] = MappingProxyType(
-    {"report.json": json_report.render, "report.md": markdown.render, PAGE: page.render}
+    {"report.json": _json, "report.md": markdown.render, PAGE: page.render}
 )
 """By the name of the file, in the order in which they are written."""
 
@@ -39,9 +46,13 @@ def write_missing(run_dir: Path) -> tuple[Written, ...]:
         RunNotFound: the folder holds no run.
         OSError: the disk refused; what was written before it is whole.
     """
+    entries = journal.read(run_dir / JOURNAL_FILE).entries
+    newest = max((each.attempt for each in entries), default=0)
+    over = {each.attempt for each in entries if isinstance(each.event, AttemptEnded)}
+    over |= {each.attempt for each in entries if each.attempt < newest}
     lacking = {
         attempt: folder
-        for attempt in _attempts_that_are_over(run_dir)
+        for attempt in sorted(over)
         if (folder := run_dir / ATTEMPTS_DIR / str(attempt)).is_dir()
         and not all((folder / name).exists() for name in FORMS)
     }
@@ -49,21 +60,10 @@ def write_missing(run_dir: Path) -> tuple[Written, ...]:
     return tuple(_write(report, lacking[report.last.attempt]) for report in reports)
 
 
-def _attempts_that_are_over(run_dir: Path) -> list[int]:
-    entries = journal.read(run_dir / JOURNAL_FILE).entries
-    newest = max((each.attempt for each in entries), default=0)
-    ended = {each.attempt for each in entries if isinstance(each.event, AttemptEnded)}
-    return sorted(ended | {each.attempt for each in entries if each.attempt < newest})
-
-
 def _write(report: WhyReport, folder: Path) -> Written:
     for name, render in FORMS.items():
-        _replace(folder / name, render(report))
+        # Whole or not at all, and no longer: it can be made again, so it is not synced.
+        partial = folder / f".{name}.{os.getpid()}"
+        partial.write_text(render(report), encoding="utf-8")
+        partial.replace(folder / name)
     return Written(report, folder / PAGE)
-
-
-def _replace(path: Path, text: str) -> None:
-    # Whole or not at all, and no longer: it can be made again, so it is not synced.
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)

@@ -9,7 +9,6 @@ from pathlib import Path
 from pitstop import journal
 from pitstop.durations import duration
 from pitstop.events import JsonValue, TrainerExited
-from pitstop.report import json_report
 from pitstop.report.why import WhyReport
 from pitstop.store.run_folder import JOURNAL_FILE
 
@@ -56,7 +55,7 @@ class GangReport:
             {
                 "task": each.task,
                 "victim": self.is_victim(each),
-                **json_report.to_json(each.report),
+                **each.report.to_json(),
             }
             for each in (self.first, *self.others)
         ]

@@ -29,7 +29,10 @@ def _attempt(report: WhyReport) -> list[str]:
     if finding is None:
         return [f"Attempt {diagnosis.attempt} is {diagnosis.state}."]
     title = f"**{finding.cause}** ({finding.confidence:.0%} sure)"
-    parts = [f"{title}: {_escape(finding.summary)}", *_when(report)]
+    parts = [f"{title}: {_escape(finding.summary)}"]
+    if report.timeline:
+        ended, lasted = clock(report.timeline.ended_seconds), duration(report.timeline.seconds)
+        parts.append(f"Attempt {diagnosis.attempt}, {diagnosis.state}: {ended}, after {lasted}.")
     parts += _section("What to do", [_escape(each) for each in finding.advice])
     parts += _section("How it came to this", [_escape(each.text) for each in diagnosis.chain], "1.")
     parts += _section("Evidence", [_item(item) for item in finding.evidence])
@@ -37,14 +40,6 @@ def _attempt(report: WhyReport) -> list[str]:
     parts += _section("Could not be observed", [_escape(each) for each in finding.missing])
     parts += _section("Also found", [_short(other) for other in diagnosis.others])
     return [*parts, f"This cause: `pitstop explain {finding.cause}`"]
-
-
-def _when(report: WhyReport) -> list[str]:
-    timeline, last = report.timeline, report.last
-    if timeline is None:
-        return []
-    ended = f"{clock(timeline.ended_seconds)}, after {duration(timeline.seconds)}"
-    return [f"Attempt {last.attempt}, {last.state}: {ended}."]
 
 
 def _course(report: WhyReport) -> list[str]:

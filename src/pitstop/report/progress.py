@@ -57,15 +57,19 @@ def _sentences(attempts: Sequence[AttemptProgress]) -> Iterator[str]:
     last = attempts[-1]
     again = _same_cause(attempts)
     if again > 1:
-        where = _where(attempts, again)
+        steps = {each.last_step for each in attempts[-again:]}
+        where = f", each at step {steps.pop():,}" if len(steps) == 1 else ""
         yield f"The last {again} attempts ended for the same cause, {last.cause}{where}."
     before = max(each.last_step for each in attempts[:-1])
     gained = last.last_step - before
     if gained > 0:
         yield f"This attempt came {phrases.steps(gained)} further than those before it."
     elif last.state not in _GOES_ON:
-        yield f"No attempt since attempt {_furthest(attempts)} came further than step {before:,}."
-    repeated = _repeated_steps(attempts)
+        best = max(attempts, key=lambda each: (each.last_step, -each.attempt))
+        yield f"No attempt since attempt {best.attempt} came further than step {before:,}."
+    # Steps that an attempt had reached and a later one began before.
+    pairs = pairwise(attempts)
+    repeated = sum(max(0, earlier.last_step - later.first_step) for earlier, later in pairs)
     if repeated:
         yield f"In {len(attempts)} attempts {phrases.steps(repeated)} had to be computed twice."
 
@@ -77,21 +81,6 @@ def _same_cause(attempts: Sequence[AttemptProgress]) -> int:
         return 0
     different = (i for i, each in enumerate(reversed(attempts)) if each.cause != last.cause)
     return next(different, len(attempts))
-
-
-def _where(attempts: Sequence[AttemptProgress], count: int) -> str:
-    steps = {each.last_step for each in attempts[-count:]}
-    return f", each at step {steps.pop():,}" if len(steps) == 1 else ""
-
-
-def _furthest(attempts: Sequence[AttemptProgress]) -> int:
-    return max(attempts, key=lambda each: (each.last_step, -each.attempt)).attempt
-
-
-def _repeated_steps(attempts: Sequence[AttemptProgress]) -> int:
-    """Steps that an attempt had reached and a later one began before."""
-    pairs = pairwise(attempts)
-    return sum(max(0, before.last_step - after.first_step) for before, after in pairs)
 
 
 def _first_step(evidence: Evidence) -> int:

@@ -11,21 +11,14 @@ from pathlib import Path
 
 from pitstop import steps
 from pitstop.diagnosis import Evidence
-from pitstop.diagnosis.load import MOST_SAMPLES
-from pitstop.flight import files
 from pitstop.flight.sample import Sample
-from pitstop.report.marks import marks
 from pitstop.report.resource_panels import resource_panels
-from pitstop.report.timeline import Panel, Series, Timeline, Unit, panels_with_values, thin
+from pitstop.report.timeline import Panel, Series, Timeline, Unit, marks, panels_with_values, thin
 from pitstop.report.training_panels import COLUMNS, drawable, training_panels
 from pitstop.store.run_folder import ATTEMPTS_DIR
 
 _MOST_RECORDS = 4096
 _MOST_ATTEMPTS = 8
-
-
-def samples_of(run_dir: Path, attempt: int) -> tuple[Sample, ...]:
-    return files.read_spaced(run_dir / ATTEMPTS_DIR / str(attempt), MOST_SAMPLES)
 
 
 def log_folder(samples: Sequence[Sample]) -> str:

@@ -23,7 +23,9 @@ FORECAST_WINDOWS = 0.5
 def resource_panels(samples: Sequence[Sample]) -> tuple[Panel, ...]:
     """Panels of the flight recorder's samples; none where it recorded nothing."""
     # One that has ended holds nothing any more, which is no news.
-    lived = sorted((each for each in samples if each.memory_bytes), key=_time)
+    lived = sorted(
+        (each for each in samples if each.memory_bytes), key=lambda each: each.time_seconds
+    )
     return panels_with_values(_panels(lived)) if lived else ()
 
 
@@ -39,10 +41,6 @@ def forecast_drawn(
             line = Series("forecast", ((now_seconds, start), end), is_forecast=True)
             return replace(panel, series=(*panel.series, line))
     return panel
-
-
-def _time(sample: Sample) -> float:
-    return sample.time_seconds
 
 
 def _panels(samples: Sequence[Sample]) -> Iterator[Panel]:

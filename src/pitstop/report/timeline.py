@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from enum import StrEnum
 from itertools import groupby
 
+from pitstop import events
 from pitstop.diagnosis import phrases
+from pitstop.diagnosis.event_words import in_words
+from pitstop.journal import Entry
 
 Point = tuple[float, float]
 """Seconds since the epoch, and a value; NaN and infinities interrupt a line."""
@@ -157,8 +160,56 @@ def _corners(points: list[Point]) -> list[Point]:
     if not finite:
         return broken
     by_value = sorted(finite, key=lambda point: point[1])
-    return sorted({finite[0], by_value[0], by_value[-1], finite[-1], *broken}, key=_time)
+    return sorted(
+        {finite[0], by_value[0], by_value[-1], finite[-1], *broken}, key=lambda point: point[0]
+    )
 
 
-def _time(point: Point) -> float:
-    return point[0]
+_EVENTS: Mapping[MarkKind, tuple[type[events.Event], ...]] = {
+    MarkKind.CHECKPOINT: (events.CheckpointCommitted,),
+    MarkKind.RESUME: (
+        events.BatchDivided,
+        events.Restored,
+        events.RestartPlanned,
+        events.RolledBack,
+        events.TrainingWentOn,
+    ),
+    MarkKind.STOP: (
+        events.ExitCalled,
+        events.StopRequested,
+        events.StopTrainingSet,
+        events.TrainerStopped,
+    ),
+    MarkKind.FAULT: (
+        events.CheckpointFailed,
+        events.ExceptionRaised,
+        events.InputExhausted,
+        events.NonFiniteLoss,
+        events.NonFiniteWeights,
+        events.StopDeadlinePassed,
+        events.ThreadFailed,
+        events.TrainingStalled,
+        events.WorkerDied,
+    ),
+    MarkKind.WARNING: (
+        events.BatchSkipped,
+        events.CheckpointQuarantined,
+        events.DivisionRefused,
+        events.ExhaustionForecast,
+        events.InstrumentationUnavailable,
+        events.Notice,
+        events.RestartRefused,
+        events.RollbackRefused,
+        events.UploadFailed,
+    ),
+    MarkKind.END: (events.AttemptEnded, events.TrainerExited),
+}
+_KINDS = {event: kind for kind, found in _EVENTS.items() for event in found}
+
+
+def marks(entries: Iterable[Entry]) -> tuple[Mark, ...]:
+    return tuple(
+        Mark(entry.time_seconds, kind, text)
+        for entry in entries
+        if (kind := _KINDS.get(type(entry.event))) and (text := in_words(entry.event))
+    )

@@ -62,14 +62,11 @@ def _steps_at(records: Sequence[StepRecord], times: Sequence[float]) -> list[flo
     for seconds in times:
         while index < len(records) - 2 and records[index + 1].time_seconds <= seconds:
             index += 1
-        found.append(_between(records[index], records[index + 1], seconds))
+        one, other = records[index], records[index + 1]
+        span = other.time_seconds - one.time_seconds
+        share = 1.0 if span <= 0 else (seconds - one.time_seconds) / span
+        found.append(one.step + (other.step - one.step) * min(1.0, max(0.0, share)))
     return found
-
-
-def _between(one: StepRecord, other: StepRecord, seconds: float) -> float:
-    span = other.time_seconds - one.time_seconds
-    share = 1.0 if span <= 0 else (seconds - one.time_seconds) / span
-    return one.step + (other.step - one.step) * min(1.0, max(0.0, share))
 
 
 def _metrics(ended: Sequence[tuple[float, EpochEnded]]) -> tuple[Series, ...]:

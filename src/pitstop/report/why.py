@@ -9,11 +9,13 @@ from pathlib import Path
 
 from pitstop.diagnosis import Diagnosis, Evidence, diagnose, load, phrases
 from pitstop.errors import RunNotFound
-from pitstop.events import AttemptStarted, LevelKnown, TrainerConnected
+from pitstop.events import AttemptStarted, JsonValue, LevelKnown, TrainerConnected
+from pitstop.flight import files
 from pitstop.report import recorded
-from pitstop.report.progress import AttemptProgress, progress
+from pitstop.report.progress import AttemptProgress, compare, progress
 from pitstop.report.timeline import Panel, Timeline
 from pitstop.report.trend_lines import telling_first
+from pitstop.store.run_folder import ATTEMPTS_DIR
 
 Fact = tuple[str, str]
 """A name and a value."""
@@ -61,6 +63,20 @@ class WhyReport:
     output: tuple[str, ...] = ()
     log_folder: str = ""
 
+    def to_json(self) -> dict[str, JsonValue]:
+        """One object about the last attempt; the earlier ones under `attempts`.
+
+        `progress` tells of each attempt how far it came, and `compared` what follows from that.
+        """
+        return {
+            "run": self.name,
+            **self.last.to_json(),
+            "attempts": [attempt.to_json() for attempt in self.earlier],
+            "progress": [each.to_json() for each in self.attempts],
+            "compared": list(compare(self.attempts)),
+            "damaged_lines": self.damaged_lines,
+        }
+
 
 def why(run_dir: Path, *, live: bool, attempt: int | None = None) -> WhyReport:
     """The report on one attempt of a run, None for the newest; `live`: its supervisor is there.
@@ -107,7 +123,8 @@ def _explained(run_dir: Path, attempts: Iterable[Evidence]) -> tuple[_Explained,
 
 def _report(run_dir: Path, attempts: Sequence[_Explained], damaged_lines: int) -> WhyReport:
     newest, last = attempts[-1].evidence, attempts[-1].progress
-    samples = recorded.samples_of(run_dir, newest.attempt)
+    folder = run_dir / ATTEMPTS_DIR / str(newest.attempt)
+    samples = files.read_spaced(folder, load.MOST_SAMPLES)
     return WhyReport(
         name=str(run_dir),
         last=attempts[-1].diagnosis,

@@ -47,7 +47,9 @@ def refusal(
     """Why a request is not served; None where it is."""
     given = {name.lower(): value for name, value in headers.items()}
     host, origin = given.get("host", ""), given.get("origin", "")
-    if not _is_known(_name(host), rules):
+    name = _name(host)
+    # An address is no name that DNS could lie about.
+    if not (name == _LOCAL or name in rules.hosts or _address(name) is not None):
         reason = "This name is not known here; `pitstop watch --allow-host NAME` allows it."
         return NotAdmitted(HTTPStatus.MISDIRECTED_REQUEST, reason)
     if not _is_own(origin, host, rules) if origin else method == "POST":
@@ -63,11 +65,6 @@ def is_loopback(host: str) -> bool:
     """Whether an address that is listened to can be reached from this machine only."""
     address = _address(host)
     return host == _LOCAL if address is None else address.is_loopback
-
-
-def _is_known(name: str, rules: Rules) -> bool:
-    """An address is no name that DNS could lie about."""
-    return name == _LOCAL or name in rules.hosts or _address(name) is not None
 
 
 def _is_own(origin: str, host: str, rules: Rules) -> bool:

@@ -28,7 +28,10 @@ _MOST_LISTED = 20
 def now(run: FollowedRun) -> Element:
     """Where the run is."""
     status = run.status()
-    rows = [part for name, text in rows_of(status, run.forecasts()) for part in _row(name, text)]
+    rows = [
+        element("div", element("dt", name), element("dd", text))
+        for name, text in rows_of(status, run.forecasts())
+    ]
     return element(
         "header",
         element(
@@ -173,7 +176,3 @@ def _epoch(status: Status) -> str:
     if status.epoch is None:
         return ""
     return f"{status.epoch + 1}" + (f" of {status.epochs}" if status.epochs else "")
-
-
-def _row(name: str, text: str) -> tuple[Element, ...]:
-    return (element("div", element("dt", name), element("dd", text)),)

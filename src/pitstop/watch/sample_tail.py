@@ -40,11 +40,7 @@ class SampleTail:
         return list(self._monitor.present.values())
 
     def _take(self, new: list[Sample]) -> None:
-        new.sort(key=_number)
+        new.sort(key=lambda each: each.number)
         for each in new:
             self._monitor.see(each)
         self.samples += new
-
-
-def _number(sample: Sample) -> int:
-    return sample.number

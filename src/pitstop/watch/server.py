@@ -19,8 +19,7 @@ from pitstop.plain_text import plain
 from pitstop.report.page.shell import policy
 from pitstop.watch.actions import ACTIONS
 from pitstop.watch.admission import NotAdmitted, Rules, is_loopback, refusal
-from pitstop.watch.live_page import SCRIPTS, LivePage
-from pitstop.watch.pacing import EVERY_SECONDS
+from pitstop.watch.live_page import EVERY_SECONDS, SCRIPTS, LivePage
 from pitstop.watch.pages import Pages
 
 _MOST_REQUESTS = 64

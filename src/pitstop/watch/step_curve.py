@@ -60,7 +60,7 @@ class StepCurve:
         parts = [self._spans.ravel(), self._newest]
         if len(self._open):
             parts.append(_telling(self._open[np.newaxis]).ravel())
-        kept = sorted(set(np.concatenate(parts).tolist()), key=_time)
+        kept = sorted(set(np.concatenate(parts).tolist()), key=lambda fields: fields[4])
         return [StepRecord(*fields[:-1]) for fields in kept]
 
     def _add(self, new: _Records) -> None:
@@ -89,7 +89,3 @@ def _telling(spans: _Records) -> _Records:
     chosen = np.stack([np.zeros_like(least), least, greatest, (~finite).argmax(axis=1)], axis=1)
     rows: _Records = np.take_along_axis(spans, chosen, axis=1)
     return rows
-
-
-def _time(fields: tuple[float, ...]) -> float:
-    return fields[4]

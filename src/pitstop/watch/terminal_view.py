@@ -20,7 +20,7 @@ from rich.text import Text
 from pitstop.errors import PitstopError
 from pitstop.plain_text import plain_line
 from pitstop.watch.actions import ACTIONS
-from pitstop.watch.pacing import EVERY_SECONDS, wait_seconds
+from pitstop.watch.live_page import EVERY_SECONDS, wait_seconds
 from pitstop.watch.run_list import RunList
 from pitstop.watch.terminal_parts import run_lines, run_table
 

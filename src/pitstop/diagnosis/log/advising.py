@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from pitstop.diagnosis import phrases
-from pitstop.diagnosis.log.clue import Clue
+from pitstop.diagnosis.log.clues import Clue
 from pitstop.diagnosis.log.log import Log
 
 _SHAPE = re.compile(

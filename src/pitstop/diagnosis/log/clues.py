@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pitstop.diagnosis import exception, phrases
 from pitstop.diagnosis.exception import Raised, from_title, innermost_own
-from pitstop.diagnosis.log.clue import Clue, of_signal
+from pitstop.diagnosis.finding import CauseId
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.log.progress import ran_to_its_end
 from pitstop.diagnosis.log.tracebacks import Traceback
-from pitstop.diagnosis.signatures.signals import signal_of, signal_of_code
+from pitstop.diagnosis.signatures.signals import SIGNALS, signal_of, signal_of_code
 from pitstop.diagnosis.signatures.tables import (
     BY_NAME,
     LINES,
@@ -22,6 +22,12 @@ from pitstop.diagnosis.signatures.tables import (
     classify,
     of_cut,
 )
+from pitstop.diagnosis.wording import ADVICE
+
+LIKELY = 0.5
+"""What is less sure is a doubt about another cause, not a cause."""
+
+_ENDED_BY_ITSELF = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGKILL", "SIGTRAP")
 
 _NAMES_OF_WRAPPERS = """
 CalledProcessError ChildFailedError Exit JobSubmissionError ProcessExitedException
@@ -71,6 +77,58 @@ _TIMEOUT_EXIT_CODE = 124
 _LONE_FACTOR = 0.93
 _THREAD_FACTOR = 0.93
 _OWN_CODE = 0.88
+
+
+@dataclass(frozen=True)
+class Clue:
+    """Something that may explain the end.
+
+    Attributes:
+        cause: the cause that it points to; None of a failure without any word.
+        number: of its line, from 1; 0 of what is known from elsewhere.
+        group: the writer, see `Line.group`.
+        quote: the line as it stands there.
+        is_victim: it tells that something else failed.
+        headed: with the traceback above it.
+        in_thread: the exception ended a thread, or a process beside the first.
+        is_last_word: native code said it before it gave up, and it names a cause.
+    """
+
+    cause: CauseId | None
+    confidence: float
+    weight: Weight
+    number: int
+    group: str
+    quote: str
+    headline: str
+    advice: tuple[str, ...] = ()
+    survived: bool = False
+    is_victim: bool = False
+    signal: str = ""
+    raised: Raised | None = None
+    headed: bool = False
+    in_thread: bool = False
+    is_last_word: bool = False
+
+
+def of_signal(name: str, base: Clue) -> Clue | None:
+    """The clue, with what the signal says; None without a signal."""
+    known = SIGNALS.get(name)
+    if known is None:
+        return replace(base, cause=None) if name else None
+    return replace(
+        base,
+        cause=known.cause,
+        confidence=known.confidence,
+        signal=name,
+        headline=f"{known.headline} ({name}).",
+        advice=tuple(ADVICE[each] for each in known.advice),
+    )
+
+
+def is_own_fault(clue: Clue) -> bool:
+    """A signal that a process brings upon itself, or that nobody sends to tidy up."""
+    return clue.signal in _ENDED_BY_ITSELF
 
 
 def find(log: Log) -> tuple[Clue, ...]:

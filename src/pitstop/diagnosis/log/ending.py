@@ -9,7 +9,7 @@ from functools import cached_property
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.finding import CauseId
 from pitstop.diagnosis.log import clues
-from pitstop.diagnosis.log.clue import LIKELY, Clue
+from pitstop.diagnosis.log.clues import LIKELY, Clue
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.log.progress import ran_to_its_end
 from pitstop.diagnosis.signatures.tables import Weight

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.exception import Raised, from_title
-from pitstop.diagnosis.log.clue import Clue
-from pitstop.diagnosis.log.clues import classified
+from pitstop.diagnosis.log.clues import Clue, classified
 from pitstop.diagnosis.log.lines import Line
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.signatures.tables import TENSORFLOW, Weight, classify, with_status_names

@@ -195,7 +195,10 @@ def _cut(lines: list[Line], name: str, *, headed: bool) -> Traceback | None:
     frames = (*frames, Frame(half["file"], 0)) if half and frames else frames
     if not frames:
         return None
-    name = name or _raised_by(frames[-1])
+    # The last line of code names the class, as `raise StopIteration()` does.
+    by_code = _RAISE.match(frames[-1].code)
+    if not name and by_code and ERROR_NAME.match(by_code["name"]):
+        name = by_code["name"]
     raised = from_title(name, "", frames, callback=_callback_of(frames))
     quote = (
         at.text.strip()
@@ -205,12 +208,6 @@ def _cut(lines: list[Line], name: str, *, headed: bool) -> Traceback | None:
     return Traceback(
         (raised,), at.number, last.number, at.number, at.group, quote, headed, is_cut=True
     )
-
-
-def _raised_by(frame: Frame) -> str:
-    """The class that the last line of code names, as `raise StopIteration()` does."""
-    found = _RAISE.match(frame.code)
-    return found["name"] if found and ERROR_NAME.match(found["name"]) else ""
 
 
 def _lone(stream: list[Line], index: int) -> tuple[Traceback, int] | None:

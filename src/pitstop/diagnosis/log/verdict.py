@@ -8,7 +8,7 @@ from dataclasses import replace
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.log import advising, hints
-from pitstop.diagnosis.log.clue import LIKELY, Clue, is_own_fault
+from pitstop.diagnosis.log.clues import LIKELY, Clue, is_own_fault
 from pitstop.diagnosis.log.ending import QUIET_ENDS, Ending, of_completed
 from pitstop.diagnosis.signatures.tables import TENSORFLOW, Weight
 

@@ -113,23 +113,13 @@ def output(lines: Sequence[str], *, is_open: bool = False) -> Element | None:
 
 
 def _facts(report: WhyReport) -> Element:
-    facts = (part for name, value in report.facts for part in _fact(name, value))
-    looked = ", ".join(report.last.looked_at) or "nothing"
-    return element(
-        "footer",
-        element("dl", *facts, *_fact("looked at", looked), *_cause_page(report), class_="facts"),
-        _damage(report.damaged_lines),
-    )
-
-
-def _cause_page(report: WhyReport) -> tuple[Element, ...]:
-    finding = report.last.finding
-    return _fact("this cause", f"pitstop explain {finding.cause}") if finding else ()
+    finding, lines = report.last.finding, report.damaged_lines
+    facts = [*report.facts, ("looked at", ", ".join(report.last.looked_at) or "nothing")]
+    facts += [("this cause", f"pitstop explain {finding.cause}")] if finding else []
+    rows = (part for name, value in facts for part in _fact(name, value))
+    damage = element("p", f"{lines} damaged journal lines were skipped.") if lines else None
+    return element("footer", element("dl", *rows, class_="facts"), damage)
 
 
 def _fact(name: str, *value: Child) -> tuple[Element, Element]:
     return element("dt", name), element("dd", *value)
-
-
-def _damage(lines: int) -> Element | None:
-    return element("p", f"{lines} damaged journal lines were skipped.") if lines else None

@@ -96,7 +96,10 @@ def _labels(panel: Panel, scale: Scale) -> Element:
 
 def _drawing(panel: Panel, across: Scale, scale: Scale, marks: Sequence[Mark]) -> Element:
     drawn: list[Child] = [_level(scale.place(tick), "grid") for tick in scale.ticks(_TICKS)]
-    drawn += [_upright(across.place(each.seconds), each.kind) for each in marks]
+    drawn += [
+        _path(f"M{_short(WIDTH * across.place(mark.seconds))} 0V{HEIGHT}", f"mark {mark.kind}")
+        for mark in marks
+    ]
     if panel.limit is not None and shows_limit(panel, scale):
         drawn.append(_level(scale.place(panel.limit), "limit"))
     for place, each in enumerate(panel.series):
@@ -151,10 +154,6 @@ def _path(d: str, names: str) -> Element:
 
 def _level(at: float, name: str) -> Element:
     return _path(f"M0 {_short(HEIGHT * (1 - at))}H{WIDTH}", name)
-
-
-def _upright(at: float, kind: MarkKind) -> Element:
-    return _path(f"M{_short(WIDTH * at)} 0V{HEIGHT}", f"mark {kind.value}")
 
 
 def _in_words(panel: Panel) -> str:

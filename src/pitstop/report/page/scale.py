@@ -45,7 +45,11 @@ class Scale:
 
     def ticks(self, count: int) -> tuple[float, ...]:
         """About `count` round values."""
-        return _log_ticks(self, count) if self.is_log else round_values(self.low, self.high, count)
+        if not self.is_log:
+            return round_values(self.low, self.high, count)
+        first, last = math.ceil(math.log10(self.low)), math.floor(math.log10(self.high))
+        every = max(1, math.ceil((last - first + 1) / count))
+        return tuple(10.0**power for power in range(first, last + 1, every))
 
 
 def scale_of(panel: Panel) -> Scale:
@@ -96,9 +100,3 @@ def _top(panel: Panel, high: float) -> float:
     if panel.limit is not None and panel.limit <= _FAR_LIMIT * high:
         return max(high, panel.limit)
     return high
-
-
-def _log_ticks(scale: Scale, count: int) -> tuple[float, ...]:
-    first, last = math.ceil(math.log10(scale.low)), math.floor(math.log10(scale.high))
-    every = max(1, math.ceil((last - first + 1) / count))
-    return tuple(10.0**power for power in range(first, last + 1, every))
