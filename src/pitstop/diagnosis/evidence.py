@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -154,7 +154,8 @@ class Evidence:
         """
         event = self.last(ExceptionRaised)
         if event:
-            return exception.from_event(event)
+            told = parse(event.traceback).tracebacks
+            return replace(exception.from_event(event), causes=told[-1].chain[:-1] if told else ())
         failed_by_itself = self.exit is None or ((self.exit_code or 0) > 0 and not self.signal)
         call = self.last(ExitCalled)
         chose_to_exit = call is not None and not call.handling
@@ -173,7 +174,7 @@ class Evidence:
         headed = [each for each in self.log.tracebacks if each.headed]
         if not headed or self.log.went_on_after(headed[-1].last, headed[-1].group):
             return None
-        return headed[-1].raised
+        return replace(headed[-1].raised, causes=headed[-1].chain[:-1])
 
     @cached_property
     def stop(self) -> StopRequested | None:

@@ -70,6 +70,7 @@ class Raised:
         printed: read from the output, not reported by the trainer.
         frames: all that are known, the outermost first.
         module: the module of the class, empty where none was named.
+        causes: those that were being handled when it was raised, the newest last.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Raised:
     printed: bool = False
     frames: tuple[Frame, ...] = ()
     module: str = ""
+    causes: tuple[Raised, ...] = ()
 
     @property
     def place(self) -> str:

@@ -33,6 +33,14 @@ OOM_HINT = (
 )
 
 
+OPENED = (
+    'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    x = {call}\n'
+    '  File "/usr/lib/python3/site-packages/h5py/_hl/files.py", line 566, in __init__\n'
+    "    fid = make_fid(name, mode)\n"
+    "OSError: Unable to synchronously open file (truncated file: eof = 20000)\n"
+)
+
+
 def os_error(number: int, text: str) -> Evidence:
     return failed(raised("OSError", f"[Errno {number}] {text}: 'm.keras'", "Exception"), exited(1))
 
@@ -41,7 +49,63 @@ def tf_error(name: str, message: str) -> Evidence:
     return failed(raised(f"tensorflow.errors.{name}", message, TF), exited(1))
 
 
+def refused(last_line: str) -> str:
+    return (
+        "Traceback (most recent call last):\n"
+        '  File "train.py", line 20, in load\n    urlopen(url)\n'
+        "urllib.error.URLError: <urlopen error [Errno 111] Connection refused>\n\n"
+        "The above exception was the direct cause of the following exception:\n\n"
+        "Traceback (most recent call last):\n"
+        f'  File "train.py", line 22, in <module>\n    {last_line}\n'
+        "RuntimeError: no data after 3 tries\n"
+    )
+
+
+RAISED_FROM = refused('raise RuntimeError("no data after 3 tries") from last')
+FAILED_MEANWHILE = refused("build(model)")
+
 CASES: list[Case] = [
+    (
+        "an exception that stands for another",
+        failed(raised("RuntimeError", "no data after 3 tries", traceback=RAISED_FROM), exited(1)),
+        "network_or_download_failure",
+    ),
+    (
+        "the same, only printed",
+        attempt_of(STARTED, exited(1), output=RAISED_FROM, state="failed"),
+        "network_or_download_failure",
+    ),
+    (
+        "an exception while another was handled stands for itself",
+        failed(
+            raised("RuntimeError", "no data after 3 tries", traceback=FAILED_MEANWHILE), exited(1)
+        ),
+        "user_code_error",
+    ),
+    (
+        "a file of data that the script opens itself",
+        failed(
+            raised(
+                "OSError",
+                "Unable to synchronously open file (truncated file: eof = 20000)",
+                traceback=OPENED.format(call='h5py.File("train.h5")'),
+            ),
+            exited(1),
+        ),
+        "data_error",
+    ),
+    (
+        "a file of weights that the script opens itself",
+        failed(
+            raised(
+                "OSError",
+                "Unable to synchronously open file (truncated file: eof = 20000)",
+                traceback=OPENED.format(call="h5py.File(weights_path)"),
+            ),
+            exited(1),
+        ),
+        "checkpoint_corrupt_or_mismatch",
+    ),
     ("own code", failed(raised("ValueError", "bad"), exited(1)), "user_code_error"),
     (
         "own callback",

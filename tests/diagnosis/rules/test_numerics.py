@@ -7,12 +7,19 @@ from dataclasses import replace
 import pytest
 
 from pitstop.diagnosis import CauseId, Evidence
-from pitstop.events import CheckpointCommitted, NonFiniteLocated, StopRequested, StopTrainingSet
+from pitstop.events import (
+    CheckpointCommitted,
+    ExitCalled,
+    NonFiniteLocated,
+    StopRequested,
+    StopTrainingSet,
+)
 from pitstop.steps import has_grown
 from tests.diagnosis.attempts import (
     FINISHED,
     NAN_AT_12,
     PLATEAU,
+    STEP,
     STOPPED_CLEANLY,
     Case,
     advice_of,
@@ -50,6 +57,35 @@ CASES: list[Case] = [
     (
         "check_numerics",
         failed(raised("InvalidArgumentError", "Tensor had NaN values [Op:CheckNumericsV2]", TF)),
+        "nan_loss",
+    ),
+    (
+        "a callback that gives up in the step of the bad loss",
+        failed(replace(NAN_AT_12, step=STEP), raised("RuntimeError", callback="Guard"), exited(1)),
+        "nan_loss",
+    ),
+    (
+        "a script that gives up later, and says for what",
+        failed(NAN_AT_12, raised("RuntimeError", "training diverged, giving up"), exited(1)),
+        "nan_loss",
+    ),
+    (
+        "a script that fails later, of something else",
+        failed(NAN_AT_12, raised("KeyError", "'accuracy'"), exited(1)),
+        "user_code_error",
+    ),
+    (
+        "a disk that is full in the step of the bad loss",
+        failed(replace(NAN_AT_12, step=STEP), raised("OSError", "[Errno 28] No space left")),
+        "disk_full",
+    ),
+    (
+        "sys.exit in the step of the bad loss",
+        failed(
+            replace(NAN_AT_12, step=STEP),
+            ExitCalled("sys.exit", "3", "train.py", 9, "check"),
+            exited(3),
+        ),
         "nan_loss",
     ),
     ("NaN to the end", completed(NAN_AT_12, *FINISHED), "nan_loss"),

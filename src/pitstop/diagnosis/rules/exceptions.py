@@ -35,7 +35,7 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
     seen.append(EvidenceItem("exception", f"raised at {raised.place}"))
     if "KeyboardInterrupt" in raised.names:
         return tell("keyboard_interrupt", seen, at=_at(evidence, raised))
-    known = classify(raised)
+    known = classify(raised) or _of_cause(raised)
     row = known or _own_code(raised)
     if limit := evidence.limit(row.limit):
         seen.append(EvidenceItem("limits", f"{row.limit}: {phrases.limit(limit)}"))
@@ -46,6 +46,17 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
         tuple(seen),
         (*row.advice, *((f"It was raised from {raised.place}.",) if known and raised.file else ())),
     )
+
+
+def _of_cause(raised: Raised) -> Signature | None:
+    """Of an exception that stands for another, as in `raise Failed() from error`, that one's row.
+
+    What fails by itself while another is handled stands for itself.
+    """
+    if not raised.frames or not raised.frames[-1].code.startswith("raise "):
+        return None
+    rows = (classify(each) for each in reversed(raised.causes))
+    return next((row for row in rows if row and not row.is_victim), None)
 
 
 def _own_code(raised: Raised) -> Signature:

@@ -9,9 +9,11 @@ from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
 from pitstop.diagnosis.rules.quiet_ends import TERMINATE_ON_NAN
+from pitstop.diagnosis.signatures.tables import classify
 from pitstop.diagnosis.wording import ADVICE, tell
 from pitstop.events import (
     EpochEnded,
+    ExitCalled,
     FitStarted,
     NonFiniteLocated,
     NonFiniteLoss,
@@ -27,6 +29,7 @@ NAN_MESSAGE = re.compile(r"NaN or Inf loss encountered|Tensor had (?:NaN|Inf)|Ch
 
 _PRINTED = re.compile(r"^.*(?:Batch \d+: Invalid loss, terminating training).*$", re.MULTILINE)
 _LOSS_NAN = re.compile(r"\bloss: nan\b")
+_ABOUT_NAN = re.compile(r"\bnan\b|(?:not |non-?|in)finite|infinit|diverg|explod", re.IGNORECASE)
 _MOST_WEIGHTS = 3
 _LOWER_RATE_FACTOR = 10
 _CONFIDENCE_OF_REMARK = 0.35
@@ -116,13 +119,25 @@ def _how_it_ended(evidence: Evidence) -> str:
     if refused := evidence.last(RollbackRefused):
         return f"; the run was not rolled back: {refused.reason}"
     raised, stop = evidence.raised, evidence.last(StopTrainingSet)
-    if raised and NAN_MESSAGE.search(raised.message):
+    if raised and (NAN_MESSAGE.search(raised.message) or _gave_up(evidence)):
         return " and the script raised an error about it"
+    if evidence.exit_code and evidence.last(ExitCalled) and _gave_up(evidence):
+        return " and the script ended itself"
     if (stop and stop.callback == TERMINATE_ON_NAN) or evidence.printed(_PRINTED):
         return " and TerminateOnNaN ended the training"
     if evidence.state == "completed":
         return "; the training ran on to its end and is useless since then"
     return ""
+
+
+def _gave_up(evidence: Evidence) -> bool:
+    """The script ended in the step of the bad loss for no other known cause, or says why."""
+    bad, at, raised = evidence.first(NonFiniteLoss), evidence.position, evidence.raised
+    if bad is None or at is None or (raised and classify(raised)):
+        return False
+    call = evidence.last(ExitCalled)
+    said = raised.message if raised else (call.code if call else "")
+    return at.step == bad.step or bool(_ABOUT_NAN.search(said))
 
 
 def _checkpoint_advice(evidence: Evidence) -> tuple[str, ...]:

@@ -161,6 +161,7 @@ _OLD_STATUS = re.compile(
 
 _MISSING = frozenset({"FileNotFoundError", "NotADirectoryError", "IsADirectoryError"})
 _WRITES = re.compile(r"[Uu]nable to (?:synchronously )?create file|Failed to create a \w+File")
+_OF_WEIGHTS = re.compile(r"weight|model|checkpoint|ckpt", re.IGNORECASE)
 _OF_INPUTS: frozenset[CauseId | None] = frozenset({"data_error", "dataset_exhausted"})
 _OF_WRITING: frozenset[CauseId | None] = frozenset(
     {
@@ -186,8 +187,17 @@ def _may_be(row: Signature, raised: Raised) -> bool:
     """What a callback cannot find or parse is its own, and what cannot be written is no input."""
     if _could_not_write(raised):
         return row.cause in _OF_WRITING
+    if row.name == "saved_file" and _opens_data(raised):
+        return False
     reads_input = not raised.callback or "input" in places_of(raised)
     return reads_input or row.cause not in _OF_INPUTS
+
+
+def _opens_data(raised: Raised) -> bool:
+    """The script itself opens a file with HDF5, and neither it nor the call speaks of weights."""
+    is_hdf5 = any("h5py/_hl/files" in frame.posix_path for frame in raised.frames)
+    told = " ".join([raised.message, *(each.code for each in raised.frames if not each.is_library)])
+    return is_hdf5 and "restoring" not in places_of(raised) and not _OF_WEIGHTS.search(told)
 
 
 def _could_not_write(raised: Raised) -> bool:
