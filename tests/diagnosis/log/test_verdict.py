@@ -45,6 +45,23 @@ NCCL_TIMEOUT = (
 OOM_TITLE = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
 
 CASES: list[tuple[str, str, CauseId]] = [
+    (
+        "the end of what a full allocator lists",
+        (
+            "bfc_allocator.cc:1072] Sum Total of in-use chunks: 8.98GiB\n"
+            "bfc_allocator.cc:1074] total_region_allocated_bytes_: 106 available bytes: 0\n"
+        ),
+        "gpu_oom",
+    ),
+    (
+        "a class without its message, stuck to the head of its traceback",
+        (
+            "ResourceExhaustedErrorTraceback (most recent call last)\n"
+            "/output/run.py in <module>()\n"
+            "     40     model.fit(x, y,\n---> 42               verbose=1)\n"
+        ),
+        "gpu_oom",
+    ),
     # a disk that was full is full
     (
         "what failed on a full disk",

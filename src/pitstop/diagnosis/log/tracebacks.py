@@ -13,7 +13,7 @@ from pitstop.diagnosis.log.lines import Line, without_marks
 
 _HEADER = re.compile(r"Traceback \(most recent call last\)|Traceback:\s*$")
 _IPYTHON_HEADER = re.compile(
-    r"^\s*(?P<name>[A-Za-z_][\w.]*) {2,}Traceback \(most recent call last\)"
+    r"^\s*(?P<name>[A-Za-z_][\w.]*)(?: {2,}|(?<=Error))Traceback \(most recent call last\)"
 )
 _TITLE = re.compile(
     r"^(?P<name>[A-Za-z_][\w.]*(?:\((?P<inner>\w+)\))?)(?: \(see above for traceback\))?"
