@@ -114,7 +114,7 @@ def attempt_of(*events: Event, output: str = "", state: str = "", live: bool = F
     """An attempt of these events; with a state also its end."""
     end = (AttemptEnded(1, state, 0, STEP, 40),) if state else ()
     entries = [Entry(1000.0 + i, 1, event) for i, event in enumerate((*events, *end))]
-    return Evidence.from_entries(entries, output, is_live=live)
+    return Evidence(1, tuple(entries), output, is_live=live)
 
 
 def failed(*events: Event, output: str = "") -> Evidence:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pitstop.diagnosis import Evidence
-from pitstop.diagnosis.evidence import ReachedPosition
 from pitstop.events import EpochEnded, Restored
-from pitstop.journal import Entry
 from tests.diagnosis.attempts import (
     CONNECTED,
-    SAVED,
     STARTED,
     TRAINER_PID,
     attempt_of,
@@ -18,12 +15,6 @@ from tests.diagnosis.attempts import (
     exited,
     killed,
 )
-
-
-def test_only_the_newest_attempt_of_mixed_entries_counts() -> None:
-    entries = [Entry(1.0, 1, SAVED), Entry(2.0, 2, STARTED)]
-    evidence = Evidence.from_entries(entries)
-    assert (evidence.attempt, len(evidence.entries)) == (2, 1)
 
 
 def test_first_last_and_all_of_a_type() -> None:
@@ -53,8 +44,8 @@ def test_a_signal_of_the_command_itself_is_not_of_a_child() -> None:
 def test_the_position_comes_from_the_end_else_from_the_resume() -> None:
     restored = Restored(30, 1, 10, "exact", "", 0.1, 0)
     assert attempt_of(STARTED).position is None
-    assert attempt_of(restored).position == ReachedPosition(30, 1, 10)
-    assert attempt_of(restored, exited(0)).position == ReachedPosition(47, 2, 7)
+    assert attempt_of(restored).position == restored
+    assert attempt_of(restored, exited(0)).position == exited(0)
 
 
 def test_pids_of_the_started_and_the_connected_process() -> None:

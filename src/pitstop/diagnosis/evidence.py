@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
@@ -42,15 +41,6 @@ _SHELL_SIGNAL_BASE = 128
 
 
 @dataclass(frozen=True)
-class ReachedPosition:
-    """Where the training was: steps completed, epoch from 0, steps in the epoch."""
-
-    step: int
-    epoch: int
-    step_in_epoch: int
-
-
-@dataclass(frozen=True)
 class Evidence:
     """One attempt: its journal entries in order, and the end of its output.
 
@@ -69,16 +59,6 @@ class Evidence:
     is_live: bool = False
     flight: FlightRecord = NOTHING_RECORDED
     log_file: Log | None = None
-
-    @classmethod
-    def from_entries(
-        cls, entries: Iterable[Entry], output_tail: str = "", *, is_live: bool = False
-    ) -> Evidence:
-        """The evidence of the attempt that the last of `entries` belongs to."""
-        known = tuple(entries)
-        attempt = known[-1].attempt if known else 0
-        own = tuple(entry for entry in known if entry.attempt == attempt)
-        return cls(attempt, own, output_tail, is_live)
 
     @property
     def is_bare_log(self) -> bool:
@@ -203,14 +183,11 @@ class Evidence:
         return frozenset(started | {event.pid for event in self.all(TrainerConnected)})
 
     @cached_property
-    def position(self) -> ReachedPosition | None:
-        """The last known place in the training, None when no training was seen."""
+    def position(self) -> TrainerExited | Restored | None:
+        """What tells the last known place in the training, None when no training was seen."""
         if self.exit and (self.exit.step or self.last(FitStarted)):
-            return ReachedPosition(self.exit.step, self.exit.epoch, self.exit.step_in_epoch)
-        restored = self.last(Restored)
-        if restored:
-            return ReachedPosition(restored.step, restored.epoch, restored.step_in_epoch)
-        return None
+            return self.exit
+        return self.last(Restored)
 
     @cached_property
     def checkpoint_step(self) -> int | None:

@@ -140,6 +140,7 @@ def gather(
     mount = mount_of(str(folder.absolute()), mounts(read_text(root / "proc/self/mountinfo")))
     hard_links, direct_writes = _try_disk(folder)
     space = os.statvfs(folder)
+    readings = [time.perf_counter_ns() for _ in range(2000)]
     return Facts(
         platform=sys.platform,
         kernel=os.uname().release,
@@ -162,7 +163,7 @@ def gather(
         clock_source=read_text(
             root / "sys/devices/system/clocksource/clocksource0/current_clocksource"
         ).strip(),
-        clock_nanoseconds=_clock_cost_ns(),
+        clock_nanoseconds=(readings[-1] - readings[0]) / len(readings),
         frameworks=frameworks,
         limits={name: pair["soft"] for name, pair in (read_limits(os.getpid()) or {}).items()},
     )
@@ -204,9 +205,3 @@ def _scheduler(environment: Mapping[str, str]) -> Scheduler | None:
     commands = [question.words[0] for question in asked]
     has_command = any(shutil.which(command) is not None for command in commands)
     return Scheduler(schedulers.NAMES[seen.scheduler], next(iter(commands), ""), has_command)
-
-
-def _clock_cost_ns() -> float:
-    """What reading the clock takes, the least of many."""
-    readings = [time.perf_counter_ns() for _ in range(2000)]
-    return (readings[-1] - readings[0]) / len(readings)

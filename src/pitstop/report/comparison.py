@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from pitstop.comparison.difference import (
@@ -20,7 +19,7 @@ from pitstop.comparison.difference import (
 )
 from pitstop.events import JsonValue
 from pitstop.plain_text import strict
-from pitstop.report.plain import PlainText
+from pitstop.report.plain import PlainText, grid, listed
 
 _MOST_LISTED = 8
 _COVERS = (
@@ -60,13 +59,16 @@ def _parts(found: Comparison) -> Iterator[RenderableType]:
     yield Text.assemble(("B  ", "bold"), _side_text(found.b), "\n")
     yield _verdict(found)
     if found.step is not None:
-        yield _indented(_step_details(found.step))
+        rows = grid()
+        for line in _step_details(found.step):
+            rows.add_row("", Text(line))
+        yield Padding(rows, (0, 0, 0, 1))
     if found.checkpoint is not None:
         title = f"Checkpoint of step {found.checkpoint.place.step}"
-        yield from _section(title, _checkpoint_details(found.checkpoint))
-    yield from _section("Computed twice with different results", _disagreement_lines(found))
-    yield from _section("Likely reason", _reason_lines(found))
-    yield from _section("Covered", (*_coverage_lines(found.coverage), _COVERS))
+        yield from listed(title, _checkpoint_details(found.checkpoint))
+    yield from listed("Computed twice with different results", _disagreement_lines(found))
+    yield from listed("Likely reason", _reason_lines(found))
+    yield from listed("Covered", (*_coverage_lines(found.coverage), _COVERS))
 
 
 def _verdict(found: Comparison) -> Text:
@@ -141,19 +143,3 @@ def _coverage_lines(coverage: Coverage) -> Iterator[str]:
     else:
         yield "no checkpoint of the same step in both: variables are not compared"
     yield from (f"left out, damaged: {each}" for each in coverage.unreadable)
-
-
-def _section(title: str, lines: Iterable[str]) -> Iterator[RenderableType]:
-    content = tuple(lines)
-    if content:
-        yield Text(f"\n{title}", style="bold")
-        yield _indented(content, mark="-")
-
-
-def _indented(lines: Iterable[str], mark: str = "") -> RenderableType:
-    table = Table.grid(padding=(0, 1, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for line in lines:
-        table.add_row(Text(mark), Text(line))
-    return Padding(table, (0, 0, 0, 2 if mark else 1))

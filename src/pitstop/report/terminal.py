@@ -5,18 +5,16 @@ What it was and what to do stand first; whoever wants to know why reads on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from pitstop.diagnosis import ChainLink, Diagnosis, Finding
 from pitstop.durations import duration
 from pitstop.plain_text import plain_record
-from pitstop.report.plain import PlainText
+from pitstop.report.plain import INDENT, PlainText, grid, listed, title, titled
 from pitstop.report.progress import compare
 from pitstop.report.trend_lines import CourseLine, course
 from pitstop.report.why import WhyReport
@@ -30,7 +28,6 @@ _STATE_STYLES = {
     "unknown": "bold",
 }
 _REMEDY = "→"
-_INDENT = (0, 0, 0, 2)
 _EARLIER = 5
 _MARGIN = 20
 """What stands before a word in its line, at most."""
@@ -82,18 +79,21 @@ def _body(report: WhyReport) -> list[RenderableType]:
         return [Text("Nothing has ended yet.")]
     sure = f" ({finding.confidence:.0%} sure): "
     cause = Text.assemble((finding.cause, "bold"), sure, finding.summary)
-    parts: list[RenderableType] = [cause, *_list(finding.advice, _REMEDY, "bold")]
+    remedies = grid("bold")
+    for advice in finding.advice:
+        remedies.add_row(Text(_REMEDY), Text(advice))
+    parts: list[RenderableType] = [cause, *([remedies] if remedies.rows else [])]
     parts += _chain(diagnosis.chain)
     seen = [(item.source, Text(item.text)) for item in finding.evidence]
-    parts += _table("Evidence", seen, "dim", gap=2)
+    parts += titled("Evidence", seen, "dim", gap=2)
     parts += _course(course(report.timeline, finding.cause))
-    parts += _section("Could not be observed", finding.missing)
-    return parts + _section("Also found", [_short(other) for other in diagnosis.others])
+    parts += listed("Could not be observed", finding.missing)
+    return parts + listed("Also found", [_short(other) for other in diagnosis.others])
 
 
 def _chain(links: tuple[ChainLink, ...]) -> list[RenderableType]:
     signs = ["┌", *("├" for _ in links[2:]), "└"][-len(links) :]
-    return _table(
+    return titled(
         "How it came to this",
         [
             (sign, Text.assemble(link.text, (f"  [{link.source}]", "dim")))
@@ -102,39 +102,12 @@ def _chain(links: tuple[ChainLink, ...]) -> list[RenderableType]:
     )
 
 
-def _table(
-    title: str, rows: Iterable[tuple[str, Text]], style: str = "", gap: int = 1
-) -> list[RenderableType]:
-    table = _grid(style, gap)
-    for first, text in rows:
-        table.add_row(Text(first), text)
-    return [_title(title), Padding(table, _INDENT)] if table.rows else []
-
-
 def _course(lines: tuple[CourseLine, ...]) -> list[RenderableType]:
-    parts: list[RenderableType] = [_title("How it went")] if lines else []
+    parts: list[RenderableType] = [title("How it went")] if lines else []
     for each in lines:
         line = Text(each.line, "cyan", no_wrap=True)
-        parts.append(Padding(Group(Text(each.head), line), _INDENT, expand=False))
+        parts.append(Padding(Group(Text(each.head), line), INDENT, expand=False))
     return parts
-
-
-def _section(title: str, lines: Iterable[str]) -> list[RenderableType]:
-    return _table(title, [("-", Text(line)) for line in lines])
-
-
-def _list(lines: Iterable[str], sign: str, sign_style: str = "") -> list[RenderableType]:
-    table = _grid(sign_style)
-    for line in lines:
-        table.add_row(Text(sign), Text(line))
-    return [table] if table.rows else []
-
-
-def _grid(first: str, gap: int = 1) -> Table:
-    table = Table.grid(padding=(0, gap, 0, 0))
-    table.add_column(style=first, no_wrap=True)
-    table.add_column(overflow="fold")
-    return table
 
 
 def _earlier(report: WhyReport) -> list[RenderableType]:
@@ -145,11 +118,7 @@ def _earlier(report: WhyReport) -> list[RenderableType]:
     older = [f"and {left_out} before them"] if left_out else []
     rows = [Text(line, no_wrap=True, overflow="ellipsis") for line in (*lines, *older)]
     compared = [Text(line) for line in compare(report.attempts)]
-    return [_title("Earlier attempts"), Padding(Group(*rows, *compared), _INDENT)]
-
-
-def _title(text: str) -> Text:
-    return Text(f"\n{text}", style="bold")
+    return [title("Earlier attempts"), Padding(Group(*rows, *compared), INDENT)]
 
 
 def _one_line(diagnosis: Diagnosis) -> str:

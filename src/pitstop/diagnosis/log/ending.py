@@ -57,7 +57,9 @@ class Ending:
 def of_completed(ending: Ending) -> Clue | None:
     """What a log without an error tells of the end; None where it tells nothing."""
     progress = ending.log.progress
-    told = _told(ending)
+    # What was said to have ended the training, if it was the last one.
+    quiet = (each for each in ending.clues if each.cause in (*QUIET_ENDS, "nan_loss"))
+    told = [each for each in quiet if not _is_of_another_fit(ending, each)]
     likely = [each for each in told if each.confidence >= LIKELY]
     is_nan = any(each.is_nan for each in progress[-3:])
     if likely and not (is_nan and all(each.cause != "nan_loss" for each in likely)):
@@ -67,12 +69,6 @@ def of_completed(ending: Ending) -> Clue | None:
     if ending.is_complete:
         return _stopped_early(ending) or _completed(ending, doubts=told)
     return told[-1] if told else None
-
-
-def _told(ending: Ending) -> list[Clue]:
-    """What was said to have ended the training, if it was the last one."""
-    quiet = (each for each in ending.clues if each.cause in (*QUIET_ENDS, "nan_loss"))
-    return [each for each in quiet if not _is_of_another_fit(ending, each)]
 
 
 def _is_of_another_fit(ending: Ending, clue: Clue) -> bool:

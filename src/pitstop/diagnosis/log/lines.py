@@ -140,7 +140,9 @@ def split(text: str, first_number: int = 1) -> Iterator[Line]:
     """The lines of a cleaned text, the first of them numbered `first_number`."""
     known: re.Pattern[str] | None = None
     raws = without_common_marks([unquoted(raw) for raw in text.split("\n")])
-    lines = [_undecorated(number, _shortened(raw)) for number, raw in enumerate(raws, first_number)]
+    half = _LONGEST_LINE // 2
+    kept = [raw if len(raw) <= 2 * half else f"{raw[:half]} ... {raw[-half:]}" for raw in raws]
+    lines = [_undecorated(number, raw) for number, raw in enumerate(kept, first_number)]
     for line in lines:
         known = _prefix_of(line.text) if _HEADER in line.text else known
         found = known.match(line.text) if known else None
@@ -165,11 +167,6 @@ def _unglued(line: Line) -> Iterator[Line]:
         return
     yield replace(line, text=found["bar"])
     yield replace(line, text=line.text[found.end("bar") :])
-
-
-def _shortened(raw: str) -> str:
-    half = _LONGEST_LINE // 2
-    return raw if len(raw) <= _LONGEST_LINE else f"{raw[:half]} ... {raw[-half:]}"
 
 
 def _prefix_of(text: str) -> re.Pattern[str] | None:

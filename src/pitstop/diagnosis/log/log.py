@@ -187,7 +187,9 @@ def _pieces(file: io.FileIO, size_bytes: int) -> Iterator[Piece]:
     place, number = HEAD_BYTES, 1 + head.data.count(b"\n")
     starts: dict[bytes, int] = {}
     for chunk in _chunks(file, place, end, _LONGEST_ANCHOR_BYTES):
-        starts |= dict(_last_places(chunk, encoding))
+        for pattern in (anchor.encode(encoding) for anchor in _ANCHORS):
+            at = chunk.data.rfind(pattern)
+            starts |= {pattern: chunk.start + at} if at >= 0 else {}
     for at in sorted(set(starts.values())):
         start = max(place, at - _BEFORE_BYTES + at % 2)
         if start < end:
@@ -197,14 +199,6 @@ def _pieces(file: io.FileIO, size_bytes: int) -> Iterator[Piece]:
             place, number = start + len(around), number + around.count(b"\n")
     number += _newlines(file, place, end)
     yield Piece(end, number, os.pread(file.fileno(), size_bytes - end, end))
-
-
-def _last_places(chunk: Piece, encoding: str) -> Iterator[tuple[bytes, int]]:
-    for anchor in _ANCHORS:
-        pattern = anchor.encode(encoding)
-        at = chunk.data.rfind(pattern)
-        if at >= 0:
-            yield pattern, chunk.start + at
 
 
 def _chunks(file: io.FileIO, start: int, end: int, overlap: int = 0) -> Iterator[Piece]:

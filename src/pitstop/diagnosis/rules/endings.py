@@ -103,11 +103,14 @@ def asked_to_stop(evidence: Evidence) -> Finding | None:
         return None
     request = _read_request(stop)
     described = EvidenceItem("journal", _describe(stop))
-    seen = (described, *schedulers.job_items(evidence), *_how_it_went(evidence))
+    seen = [described, *schedulers.job_items(evidence)]
+    if late := evidence.last(events.StopDeadlinePassed):
+        waited = f"{late.waited_seconds:.0f} s in phase {late.phase}"
+        seen.append(EvidenceItem("journal", f"ended by force after {waited}: {late.reason}"))
     confidence = 0.98 if evidence.state == "stopped" else 0.7
     more = () if request.cause in _KNOWN_WELL else _ask_scheduler(evidence)
     advice = more or ((request.advice,) if request.advice else ())
-    return Finding(request.cause, confidence, _headline(evidence, request), seen, advice)
+    return Finding(request.cause, confidence, _headline(evidence, request), tuple(seen), advice)
 
 
 def stopped_by_somebody(evidence: Evidence) -> Finding | None:
@@ -203,7 +206,8 @@ def _headline(evidence: Evidence, request: _Request) -> str:
         return f"{request.words}; the trainer stopped cleanly after {at}."
     late = evidence.last(events.StopDeadlinePassed)
     if late:
-        return f"{request.words}; {late.reason} in {late.waited_seconds:.0f} s: ended by force."
+        waited = f"{late.waited_seconds:.0f} s"
+        return f"{request.words}; ended by force after {waited}: {late.reason}."
     if evidence.position and evidence.position.step:
         return f"{request.words}; the trainer ended at step {evidence.position.step:,}."
     role = evidence.last(events.RoleTaken)
@@ -212,14 +216,6 @@ def _headline(evidence: Evidence, request: _Request) -> str:
     if evidence.last(events.InstrumentationUnavailable):
         return f"{request.words}; the steps of the script are not seen."
     return f"{request.words}, before the first step."
-
-
-def _how_it_went(evidence: Evidence) -> tuple[EvidenceItem, ...]:
-    late = evidence.last(events.StopDeadlinePassed)
-    if late is None:
-        return ()
-    text = f"ended by force after {late.waited_seconds:.0f} s in phase {late.phase}: {late.reason}"
-    return (EvidenceItem("journal", text),)
 
 
 def trainer_signalled(evidence: Evidence) -> Finding | None:

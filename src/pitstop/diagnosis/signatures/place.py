@@ -46,7 +46,10 @@ _IMPORT = re.compile(r"^(?:import|from) [^;]*$")
 
 
 def places_of(raised: Raised) -> frozenset[Place]:
-    found = {place for frame in _frames(raised) for place in _places(frame)}
+    # Keras and AutoGraph put frames into the message, too.
+    is_told = raised.message.startswith("in user code:")
+    told = frames_in(raised.message.splitlines()) if is_told else ()
+    found = {place for frame in (*raised.frames, *told) for place in _places(frame)}
     if _is_importing(raised.frames):
         found.add("importing")
     fits = any(_FITS.search(frame.code) for frame in raised.frames if not frame.is_library)
@@ -57,12 +60,6 @@ def places_of(raised: Raised) -> frozenset[Place]:
     if _is_restoring_inside(raised.frames):
         found.add("restoring_inside")
     return frozenset(found)
-
-
-def _frames(raised: Raised) -> tuple[Frame, ...]:
-    """Those of the traceback, and those that Keras and AutoGraph put into the message."""
-    is_told = raised.message.startswith("in user code:")
-    return (*raised.frames, *(frames_in(raised.message.splitlines()) if is_told else ()))
 
 
 def _places(frame: Frame) -> list[Place]:
