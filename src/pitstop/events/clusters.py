@@ -12,6 +12,7 @@ _PARTS: Mapping[str, str] = {
     "server": "waits for the requests of a cluster (in join)",
     "coordinator": "coordinates parameter servers (ClusterCoordinator)",
     "monitored_session": "trains in a MonitoredSession",
+    "session": "trains in a loop of a Session",
     "evaluator": "evaluates what the cluster saves (train_and_evaluate)",
 }
 
@@ -20,7 +21,7 @@ _PARTS: Mapping[str, str] = {
 class RoleTaken(Event):
     """A process has a part in a training whose steps are not seen, and which is not saved.
 
-    role: "member", "server", "coordinator", "monitored_session" or "evaluator".
+    role: "member", "server", "coordinator", "monitored_session", "session" or "evaluator".
     task: what TF_CONFIG says that it is ("worker 1"), or empty.
     """
 

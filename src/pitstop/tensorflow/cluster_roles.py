@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from pitstop.tensorflow import monitored_sessions
+from pitstop.tensorflow import monitored_sessions, plain_sessions
 from pitstop.tensorflow.session_course import Supervisor
 
 _SERVER = "distribute.Server"
@@ -32,6 +32,7 @@ def watch(supervisor: Supervisor) -> None:
     for strategy in _MULTI_WORKER:
         wrap(strategy, "__init__", functools.partial(_after_strategy, supervisor))
     monitored_sessions.watch(wrap, supervisor)
+    plain_sessions.watch(wrap, supervisor)
     for server in _DATA_SERVERS:
         name = f"data.experimental.service.{server}"
         wrap(name, "join", functools.partial(_before, supervisor, "server"))

@@ -17,7 +17,7 @@ from pitstop.engine.leaving import LeavesScript, ending_threads
 from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Position
 from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
-from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown, Restored
+from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown, Restored, ScriptSaved
 from pitstop.link.beacon import Phase
 from pitstop.record import record
 
@@ -74,12 +74,12 @@ def keeping(folder: str, *, saves: bool, by_chief: bool) -> Keeping:
     """
     saved = saves or by_chief
     reason = _BY_SCRIPT.format(folder=folder) if saves else _BY_CHIEF if by_chief else _NOWHERE
-    if saves and _is_drawn(Path(folder)):
+    if saves and is_drawn(Path(folder)):
         saved, reason = False, _TEMPORARY.format(folder=folder)
     return Keeping(saved, saves, Exactness("not_exact", reason))
 
 
-def _is_drawn(folder: Path) -> bool:
+def is_drawn(folder: Path) -> bool:
     """Whether `tempfile` has given it its name."""
     temporary = tempfile.gettempdir()
     below = folder.relative_to(temporary).parts if folder.is_relative_to(temporary) else ()
@@ -195,6 +195,11 @@ class SessionCourse:
                     None, "train", Position(self._step, self._index or 0, 0, self._step)
                 )
             raise LeavesScript(_TERMINATED)
+
+    def saved(self, step: int, folder: str) -> None:
+        """The script has saved this step, where its next run finds it."""
+        SessionCourse._saved = True
+        self._session.report(ScriptSaved(step, folder))
 
     def closing(self, step: int | None) -> None:
         """The session is being closed without an exception, at this global step."""

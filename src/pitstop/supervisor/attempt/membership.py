@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 import time
 from collections.abc import Iterable, Iterator
 
@@ -28,6 +29,8 @@ from pitstop.supervisor.records import notices
 
 _WORKERS_SECONDS = 10.0
 """For the other members that train, before the leader saves."""
+_TERMINATED = 128 + signal.SIGTERM
+"""The exit code of who trains, and nothing is saved."""
 _TURN_SECONDS = 0.1
 _STORE_LOST = "parameter_server_lost"
 _WITHOUT_STORE_SECONDS = 10.0
@@ -126,7 +129,9 @@ class Membership:
         """
         if self._cluster.has_workers:
             self._workers_until_seconds = time.monotonic() + _WORKERS_SECONDS
-            self._cluster.end(Release("stopped", EXIT_STOPPED, "the training was stopped"))
+            saved = self._resources.attempt_state.checkpoint_step is not None
+            code = EXIT_STOPPED if saved else _TERMINATED
+            self._cluster.end(Release("stopped", code, "the training was stopped"))
         else:
             self._desk.release(EXIT_STOPPED)
 

@@ -92,7 +92,7 @@ class AttemptState:
     @property
     def saves_itself(self) -> bool:
         """What runs trains in a session of TensorFlow's, which saves by itself, or not at all."""
-        return self.role is not None and self.role.role == "monitored_session"
+        return self.role is not None and self.role.role in ("monitored_session", "session")
 
     @property
     def ends_as_released(self) -> bool:

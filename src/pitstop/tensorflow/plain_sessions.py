@@ -1,0 +1,297 @@
+"""Watches loops of a `tf.compat.v1.Session`, which a stop leaves at the end of a turn.
+
+Public names of TensorFlow only.  A run of what an optimizer has made (the collection TRAIN_OP) is a
+training step.  Such a loop saves with a `Saver`, and looks for a checkpoint before it trains.  At a
+stop its Saver saves once more, if the script numbers its checkpoints by the global step.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary, ref
+
+import tensorflow as tf
+
+from pitstop.engine import process_session
+from pitstop.engine.exactness import Exactness
+from pitstop.engine.fence import observing
+from pitstop.record import record
+from pitstop.store.run_folder import RUN_FILE
+from pitstop.tensorflow.session_course import Keeping, SessionCourse, Supervisor, is_drawn
+
+_Call = Callable[..., Any]
+_SESSIONS = ("compat.v1.Session", "compat.v1.InteractiveSession")
+_SAVER = "compat.v1.train.Saver"
+_KEYS = tf.compat.v1.GraphKeys
+_FRAMEWORKS = frozenset({"tensorflow", "tensorflow_estimator", "keras", "tf_keras"})
+_CALLER = 2
+"""Frames from the function in the place of a constructor to who constructs."""
+_READ_SECONDS = 0.1
+"""Between two readings of the global step."""
+_ANEW = "its input, its random streams and what it counts in Python begin anew"
+_BY_SAVER = f"only what the script's Saver saves is kept; {_ANEW}"
+_BY_CHIEF = f"the chief saves the variables, if its script does; {_ANEW}"
+_UNSEEN = "it begins anew: the script has not asked TensorFlow for a checkpoint before it trained"
+
+_loops: WeakKeyDictionary[Any, _Loop] = WeakKeyDictionary()
+"""Of each session that the script has made."""
+_looked_in: set[Path] = set()
+"""Folders in which the script has looked for a checkpoint before it trained."""
+
+
+def watch(wrap: Callable[[str, str, _Call], None], supervisor: Supervisor) -> None:
+    """Watches all sessions from now on.
+
+    Args:
+        wrap: see `cluster_roles`.
+        supervisor: of this process.
+    """
+    for session in _SESSIONS:
+        wrap(session, "__init__", functools.partial(_open, supervisor))
+        wrap(session, "run", _run)
+        wrap(session, "close", _close)
+    wrap(_SAVER, "save", _save)
+    wrap(_SAVER, "restore", _restore)
+    for api in ("train", "compat.v1.train"):
+        wrap(api, "latest_checkpoint", _find)
+        wrap(api, "get_checkpoint_state", _find)
+
+
+@record
+class _Saved:
+    """The newest checkpoint that the next run of the script finds.
+
+    Attributes:
+        step: the global step.
+        save: saves the session to a path of this kind, with another number.
+        ahead: its number less its step; None where it is numbered by something else, or not at all.
+    """
+
+    step: int
+    folder: str
+    save: _Call
+    ahead: int | None
+
+
+class _Loop:
+    """What is known of one session.
+
+    Attributes:
+        course: from its first training step on.
+        restored: the Saver that has restored it last, and from where.
+        is_aside: what runs in it now is a Saver's, or our own.
+    """
+
+    def __init__(self, session: Any, supervisor: Supervisor) -> None:
+        self.course: SessionCourse | None = None
+        self.restored: tuple[Any, str] | None = None
+        self.is_aside = False
+        self._session: Callable[[], Any] = ref(session)
+        self._supervisor = supervisor
+        self._is_begun = self._is_step = False
+        self._trains: dict[str, bool] = {}
+        self._step = 0
+        self._read_at_seconds = 0.0
+        self._saved: _Saved | None = None
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Runs in here are no part of the loop."""
+        before, self.is_aside = self.is_aside, True
+        try:
+            yield
+        finally:
+            self.is_aside = before
+
+    @observing()
+    def look(self, fetches: Any) -> None:
+        """Sees whether a run of these is a training step; with the first, the training begins."""
+        self._is_step = self._has_step(fetches)
+        if self._is_step and not self._is_begun:
+            self._is_begun = True
+            self._begin()
+
+    @observing()
+    def ran(self) -> None:
+        """It has run what it has looked at."""
+        if self.course is not None:
+            if self._counter() is None:
+                self._step += self._is_step
+            elif time.monotonic() >= self._read_at_seconds:
+                self._step = self._read_step()
+                self._read_at_seconds = time.monotonic() + _READ_SECONDS
+            self.course.ran(self._step)
+
+    @observing()
+    def saved(self, saver: Any, arguments: dict[str, Any], path: str) -> None:
+        """A Saver has saved its variables, called with more arguments."""
+        folder = Path(path).parent
+        if folder.resolve() not in _looked_in:
+            return
+        step, (prefix, _, number) = self._read_step(), path.rpartition("-")
+        ahead = int(number) - step if number.isdecimal() else None
+        by_step = step > 0 and ahead in (0, -1) and self._counter() is not None
+        save = functools.partial(saver.save, **arguments | {"save_path": prefix})
+        self._saved = _Saved(step, str(folder), save, ahead if by_step else None)
+        if self.course is not None:
+            self.course.saved(step, self._saved.folder)
+
+    @observing()
+    def save_last(self) -> None:
+        """Has the script's Saver save what was done since it saved, where it can be named."""
+        saved, step = self._saved, self._read_step()
+        if self.course is not None:
+            self.course.closing(step)
+        if saved is not None and saved.ahead is not None and step > saved.step:
+            saved.save(sess=self._session(), global_step=step + saved.ahead)
+
+    @observing()
+    def closing(self) -> None:
+        """The script closes its session."""
+        if self.course is not None:
+            self.course.closing(self._read_step())
+            self.course.closed()
+
+    def _begin(self) -> None:
+        opened = self._supervisor.open_session()
+        if opened is None:
+            return  # A loop of `pitstop.start`, or another process trains.
+        self._supervisor.take("session", {}, "")
+        if self.restored is not None and self._saved is None:
+            saver, path = self.restored
+            # An older one may be weights that this run has not saved, and does not go on from.
+            begun = (opened.attempt_dir.parents[1] / RUN_FILE).stat().st_mtime
+            if Path(f"{path}.index").stat().st_mtime > begun:
+                _note(Path(path).parent)
+                self.saved(saver, {}, path)
+        unsaved = _BY_CHIEF if self._session().sess_str else _UNSEEN
+        level = Exactness("not_exact", _BY_SAVER if _looked_in else unsaved)
+        kept = Keeping(self._saved is not None, self.restored is not None, level)
+        self._step = self._read_step()
+        course = SessionCourse(opened, kept, self._supervisor)
+        course.created(self._step)
+        if self._saved is not None:
+            course.saved(self._saved.step, self._saved.folder)
+        self.course = course
+
+    def _counter(self) -> Any:
+        """The global step of its graph, None where it has none."""
+        graph = self._session().graph
+        named = graph.get_collection(_KEYS.GLOBAL_VARIABLES)
+        known = graph.get_collection(_KEYS.GLOBAL_STEP)
+        return next(iter(known or [each for each in named if each.name == "global_step:0"]), None)
+
+    def _read_step(self) -> int:
+        """The global step, or how many steps this session has made."""
+        session, counter = self._session(), self._counter()
+        with self.aside():
+            try:
+                return self._step if counter is None else int(session.run(counter))
+            except tf.errors.FailedPreconditionError:
+                return 0  # Nobody has initialized it.
+
+    def _has_step(self, fetches: Any) -> bool:
+        graph = self._session().graph
+        try:
+            each = tf.nest.flatten(fetches, expand_composites=True)
+            found = [graph.as_graph_element(fetch) for fetch in each]
+        except (TypeError, ValueError, KeyError):
+            return False  # The run itself says what is wrong.
+        for operation in (getattr(element, "op", element) for element in found):
+            if operation.name not in self._trains:
+                self._trains[operation.name] = _follows_a_step(graph, operation)
+            if self._trains[operation.name]:
+                return True
+        return False
+
+
+def _follows_a_step(graph: Any, operation: Any) -> bool:
+    """Whether an optimizer's step is made whenever this is computed."""
+    steps = {getattr(each, "op", each) for each in graph.get_collection(_KEYS.TRAIN_OP)}
+    seen, ahead = set(), [operation]
+    while steps and ahead:
+        each = ahead.pop()
+        if each in steps:
+            return True
+        if each not in seen:
+            seen.add(each)
+            ahead += [*(tensor.op for tensor in each.inputs), *each.control_inputs]
+    return False
+
+
+@observing()
+def _note(folder: Path) -> None:
+    if not is_drawn(folder.resolve()):
+        _looked_in.add(folder.resolve())
+
+
+def _open(supervisor: Supervisor, original: _Call, session: Any, *args: Any, **kwargs: Any) -> None:
+    """In the place of the constructor of a session."""
+    original(session, *args, **kwargs)
+    maker = str(sys._getframe(_CALLER).f_globals.get("__name__", ""))
+    if maker.partition(".")[0] not in _FRAMEWORKS:
+        _loops[session] = _Loop(session, supervisor)
+
+
+def _loop_of(session: Any) -> _Loop | None:
+    """Of a session that the main thread uses and is not leaving; other threads fill queues."""
+    loop = _loops.get(session)
+    if loop is None or loop.is_aside or (loop.course is not None and loop.course.left):
+        return None
+    return loop if threading.current_thread() is threading.main_thread() else None
+
+
+def _run(original: _Call, session: Any, *args: Any, **kwargs: Any) -> Any:
+    if (loop := _loop_of(session)) is None:
+        return original(session, *args, **kwargs)
+    loop.look(args[0] if args else kwargs.get("fetches"))
+    if loop.course is not None and loop.course.is_due(asked=False):
+        loop.course.leave(loop.save_last)
+    result = original(session, *args, **kwargs)
+    loop.ran()
+    return result
+
+
+def _close(original: _Call, session: Any) -> None:
+    # Another thread closes it where an exception leaves its block.
+    if (loop := _loop_of(session)) is not None:
+        loop.closing()
+    original(session)
+
+
+def _save(original: _Call, saver: Any, sess: Any, *args: Any, **kwargs: Any) -> Any:
+    if (loop := _loops.get(sess)) is None:
+        return original(saver, sess, *args, **kwargs)
+    with loop.aside():
+        path = original(saver, sess, *args, **kwargs)
+    called = inspect.signature(original).bind(saver, sess, *args, **kwargs).arguments
+    more = {name: value for name, value in called.items() if name not in ("self", "sess")}
+    loop.saved(saver, more, os.fsdecode(path))
+    return path
+
+
+def _restore(original: _Call, saver: Any, sess: Any, save_path: Any) -> None:
+    if (loop := _loops.get(sess)) is None:
+        original(saver, sess, save_path)
+        return
+    with loop.aside():
+        original(saver, sess, save_path)
+    loop.restored = saver, os.fsdecode(save_path)
+
+
+def _find(original: _Call, *args: Any, **kwargs: Any) -> Any:
+    """In the place of a function that looks for the newest checkpoint of a folder."""
+    folder = args[0] if args else kwargs.get("checkpoint_dir")
+    trains = process_session.current() is not None
+    if isinstance(folder, str | bytes | os.PathLike) and not trains:
+        _note(Path(os.fsdecode(folder)))
+    return original(*args, **kwargs)
