@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary, ref
@@ -124,7 +124,7 @@ class _Loop:
     def ran(self) -> None:
         """It has run what it has looked at."""
         if self.course is not None:
-            if self._counter() is None:
+            if self._counter is None:
                 self._step += self._is_step
             elif time.monotonic() >= self._read_at_seconds:
                 self._step = self._read_step()
@@ -137,11 +137,12 @@ class _Loop:
         folder = Path(path).parent
         if folder.resolve() not in _looked_in:
             return
-        step, (prefix, _, number) = self._read_step(), path.rpartition("-")
-        ahead = int(number) - step if number.isdecimal() else None
-        by_step = step > 0 and ahead in (0, -1) and self._counter() is not None
+        prefix, _, number = path.rpartition("-")
+        held = self._step_in(path)
+        ahead = int(number) - held if held and number.isdecimal() else None
         save = functools.partial(saver.save, **arguments | {"save_path": prefix})
-        self._saved = _Saved(step, str(folder), save, ahead if by_step else None)
+        step = self._read_step() if held is None else held
+        self._saved = _Saved(step, str(folder), save, ahead if ahead in (0, -1) else None)
         if self.course is not None:
             self.course.saved(step, self._saved.folder)
 
@@ -168,9 +169,7 @@ class _Loop:
         self._supervisor.take("session", {}, "")
         if self.restored is not None and self._saved is None:
             saver, path = self.restored
-            # An older one may be weights that this run has not saved, and does not go on from.
-            begun = (opened.attempt_dir.parents[1] / RUN_FILE).stat().st_mtime
-            if Path(f"{path}.index").stat().st_mtime > begun:
+            if _is_of_run(path, opened.attempt_dir.parents[1]):
                 _note(Path(path).parent)
                 self.saved(saver, {}, path)
         unsaved = _BY_CHIEF if self._session().sess_str else _UNSEEN
@@ -183,6 +182,7 @@ class _Loop:
             course.saved(self._saved.step, self._saved.folder)
         self.course = course
 
+    @functools.cached_property
     def _counter(self) -> Any:
         """The global step of its graph, None where it has none."""
         graph = self._session().graph
@@ -191,13 +191,19 @@ class _Loop:
         return next(iter(known or [each for each in named if each.name == "global_step:0"]), None)
 
     def _read_step(self) -> int:
-        """The global step, or how many steps this session has made."""
-        session, counter = self._session(), self._counter()
-        with self.aside():
-            try:
-                return self._step if counter is None else int(session.run(counter))
-            except tf.errors.FailedPreconditionError:
-                return 0  # Nobody has initialized it.
+        """The global step as far as it can be read, or how many steps this session has made."""
+        if self._counter is not None:
+            # It is not initialized, a server is gone, or the session is closed.
+            with self.aside(), suppress(tf.errors.OpError, RuntimeError):
+                return int(self._session().run(self._counter))
+        return self._step
+
+    def _step_in(self, path: str) -> int | None:
+        """The global step that a checkpoint has; None where it has none, or is on another host."""
+        with suppress(tf.errors.OpError, ValueError):
+            if self._counter is not None:
+                return int(tf.train.load_variable(path, self._counter.op.name))
+        return None
 
     def _has_step(self, fetches: Any) -> bool:
         graph = self._session().graph
@@ -208,13 +214,20 @@ class _Loop:
             return False  # The run itself says what is wrong.
         for operation in (getattr(element, "op", element) for element in found):
             if operation.name not in self._trains:
-                self._trains[operation.name] = _follows_a_step(graph, operation)
+                self._trains[operation.name] = follows_a_step(graph, operation)
             if self._trains[operation.name]:
                 return True
         return False
 
 
-def _follows_a_step(graph: Any, operation: Any) -> bool:
+def _is_of_run(path: str, run_dir: Path) -> bool:
+    """Whether a checkpoint is newer than the run; an older one may be somebody's weights."""
+    with suppress(OSError):
+        return Path(f"{path}.index").stat().st_mtime > (run_dir / RUN_FILE).stat().st_mtime
+    return False
+
+
+def follows_a_step(graph: Any, operation: Any) -> bool:
     """Whether an optimizer's step is made whenever this is computed."""
     steps = {getattr(each, "op", each) for each in graph.get_collection(_KEYS.TRAIN_OP)}
     seen, ahead = set(), [operation]
@@ -269,7 +282,7 @@ def _close(original: _Call, session: Any) -> None:
 
 
 def _save(original: _Call, saver: Any, sess: Any, *args: Any, **kwargs: Any) -> Any:
-    if (loop := _loops.get(sess)) is None:
+    if sess is None or (loop := _loops.get(sess)) is None:
         return original(saver, sess, *args, **kwargs)
     with loop.aside():
         path = original(saver, sess, *args, **kwargs)
@@ -280,7 +293,7 @@ def _save(original: _Call, saver: Any, sess: Any, *args: Any, **kwargs: Any) -> 
 
 
 def _restore(original: _Call, saver: Any, sess: Any, save_path: Any) -> None:
-    if (loop := _loops.get(sess)) is None:
+    if sess is None or (loop := _loops.get(sess)) is None:
         original(saver, sess, save_path)
         return
     with loop.aside():

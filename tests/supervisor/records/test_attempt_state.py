@@ -87,10 +87,11 @@ def test_who_evaluates_ends_as_the_leader() -> None:
     assert _told(RoleTaken("evaluator", 7, "evaluator 0")).ends_as_released
 
 
-def test_a_session_that_has_saved_goes_on_from_there() -> None:
-    worker = _told(RoleTaken("monitored_session", 7, "worker 1"))
+@pytest.mark.parametrize("role", ["monitored_session", "session"])
+def test_a_session_that_has_saved_goes_on_from_there(role: str) -> None:
+    worker = _told(RoleTaken(role, 7, "worker 1"))
     assert worker.ends_as_released
-    chief = _told(RoleTaken("monitored_session", 7), ScriptSaved(120, "logs"))
+    chief = _told(RoleTaken(role, 7), ScriptSaved(120, "logs"))
     assert not chief.ends_as_released
     assert not chief.saves_nothing
     assert chief.checkpoint_step == 120
