@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
+from pitstop.cli import policy_file
 from pitstop.cli.echo import tell
 
 
@@ -30,6 +32,12 @@ class GroupedCommand(click.Command):
                 help="Show all options and exit.",
             )
         )
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Reads the command line, and behind it the file with the defaults."""
+        if not ctx.resilient_parsing:
+            ctx.default_map = policy_file.defaults(self, Path())
+        return super().parse_args(ctx, args)
 
     def _show_all(self, context: click.Context, _option: click.Parameter, asked: bool) -> None:
         if asked:

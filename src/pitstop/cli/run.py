@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
 
-from pitstop.cli import late_reports
+from pitstop.cli import late_reports, policy_file
+from pitstop.cli.echo import tell
 from pitstop.cli.grouped_command import GroupedCommand
 from pitstop.cli.places import PLACE, folder_of_slurm_task
 from pitstop.cli.quantities import CONDITION, SECONDS
@@ -24,7 +26,8 @@ from pitstop.remote.place import RemotePlace
 from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.processes.process import find_program
-from pitstop.supervisor.runs.choice import choose
+from pitstop.supervisor.restarts.foresight import foresee
+from pitstop.supervisor.runs.choice import choose, existing
 from pitstop.supervisor.runs.run_request import RunRequest
 from pitstop.supervisor.stops import early_stop
 from pitstop.supervisor.stops.stop_policy import StopPolicy
@@ -43,11 +46,15 @@ Exit codes:
   else the script's own code, 128 + signal when it was killed
 """
 
+_NO_FAILURES = frozenset(
+    {"completed_normally", "stop_requested", "user_interrupt", "early_stopping_or_callback_stop"}
+)
+
 TOPICS = {
     "Common options": "--run-dir --new --every --keep --max-time --stop-when --restarts --help "
     "--help-all",
     "The run": "--local-dir --cluster --from --take --force --deterministic --input --flight "
-    "--no-status-line",
+    "--no-status-line --dry-run",
     "Stops": "--on-stop --halt-at-step --grace --signal --kill-after --preemption --on-pressure",
     "Checkpoints": "--overhead --snapshot-memory --keep-every --keep-best",
     "Failures": "--hang-after --on-hang --on-nan --rollbacks --on-oom",
@@ -100,6 +107,9 @@ TOPICS = {
 @retention_options
 @supervision_options
 @click.option("--no-status-line", is_flag=True, help="No status line at the bottom of a terminal.")
+@click.option(
+    "--dry-run", is_flag=True, help="Start nothing: print the run, and what failures would lead to."
+)
 @click.option("--launcher-pid", type=int, default=0, hidden=True)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 @click.pass_context
@@ -118,6 +128,7 @@ def run(
     retention: Retention,
     care: SupervisionOptions,
     no_status_line: bool,
+    dry_run: bool,
     launcher_pid: int,
     command: tuple[str, ...],
 ) -> None:
@@ -129,6 +140,11 @@ def run(
     #SBATCH --signal=B:USR1@120, and `exec pitstop run ...` in the batch script.
     """
     find_program(command)
+    if dry_run:
+        _foretell(run_dir, command, care)
+        return
+    if settings_of_file := policy_file.shown(Path()):
+        say(f"defaults of {settings_of_file}.")
     if cluster == "slurm":
         run_dir = folder_of_slurm_task(run_dir, command, new=new, takes=bool(settings.take))
     folder, mirror = _place(run_dir, local_dir, command, settings)
@@ -158,6 +174,29 @@ def run(
         late_reports.leave(request.run_dir, say)
     finally:
         context.exit(outcome.exit_code)
+
+
+def _foretell(
+    run_dir: Path | RemotePlace | None, command: tuple[str, ...], care: SupervisionOptions
+) -> None:
+    """Prints what would be run, and what would be done after failures."""
+    from pitstop.diagnosis import CAUSES
+
+    place = run_dir or existing(command) or "a new one below runs/"
+    for name, value in (
+        ("command", shlex.join(command)),
+        ("run", str(place)),
+        ("defaults", policy_file.shown(Path()) or "those of --help-all"),
+        ("a stop", "the step is finished, and saved; the same command goes on (exit code 75)"),
+    ):
+        tell(f"{name + ':':<10}{value}")
+    tell("\nAfter a failure, by the cause that `pitstop why` names:")
+    causes: dict[str, list[str]] = {}
+    for cause in sorted(set(CAUSES) - _NO_FAILURES, key=CAUSES.index):
+        foreseen = foresee(cause, care.restarts, care.hang, care.rollbacks)
+        causes.setdefault(foreseen, []).append(cause)
+    for foreseen, names in causes.items():
+        tell(f"\n- {', '.join(names)}:\n  {foreseen}")
 
 
 def _place(

@@ -133,7 +133,7 @@ def _care(
         raise click.UsageError("--on-hang restart needs a number of restarts: --restarts 3.")
     return SupervisionOptions(
         RestartPolicy(restarts, after_hang=on_hang != "kill", divides=on_oom == "shrink"),
-        HangPolicy(hang_after, on_hang),
+        HangPolicy(hang_after, on_hang, replaces_workers=restarts > 0),
         rollbacks if on_nan == "rollback" else 0,
     )
 

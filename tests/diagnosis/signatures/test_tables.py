@@ -11,6 +11,9 @@ from pitstop.diagnosis.signatures.tables import SIGNATURES, classify
 HINT = "Hint: If you want to see a list of allocated tensors when OOM happens, add it."
 RUNTIME = "RuntimeError"
 EXHAUSTED = "tensorflow.python.framework.errors_impl.ResourceExhaustedError"
+UNAVAILABLE = "tensorflow.python.framework.errors_impl.UnavailableError"
+NETWORK: CauseId = "network_or_download_failure"
+HTTP = "All 10 retry attempts failed. The last failure: Error executing an HTTP request: "
 INVALID = "tensorflow.python.framework.errors_impl.InvalidArgumentError"
 
 CASES: list[tuple[str, str, CauseId | None]] = [
@@ -71,6 +74,18 @@ CASES: list[tuple[str, str, CauseId | None]] = [
     ("aiohttp.client_exceptions.ServerDisconnectedError", "", "network_or_download_failure"),
     ("httpx.RemoteProtocolError", "peer closed", "network_or_download_failure"),
     ("mylib.exceptions.ServerDisconnectedError", "", None),
+    # An object store in the clothes of a lost task, or of the script.
+    (UNAVAILABLE, f"{HTTP}HTTP response code 503 with body ''", NETWORK),
+    (UNAVAILABLE, f"{HTTP}libcurl code 56 meaning 'peer'", NETWORK),
+    (UNAVAILABLE, "Socket closed", "worker_lost"),
+    ("tensorflow.errors.AbortedError", f"{HTTP}HTTP response code 500", NETWORK),
+    ("tensorflow.errors.DataLossError", "HTTP response code 502 when reading", NETWORK),
+    ("tensorflow.errors.DataLossError", "truncated record at 12", "data_error"),
+    ("tensorflow.errors.NotFoundError", f"{HTTP}HTTP response code 404", "data_error"),
+    ("botocore.exceptions.ClientError", "error occurred (503) when calling GetObject", NETWORK),
+    ("botocore.exceptions.ClientError", "An error occurred (SlowDown) when calling Get", NETWORK),
+    ("OSError", "[Errno 121] Remote I/O error", NETWORK),
+    ("OSError", "[Errno 5] Input/output error: 'a'", "data_error"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""A training that stands still in the way argv[1], once: not where the file argv[2] exists."""
+"""Stands still, or fails, in the way argv[1], once: not where the file argv[2] exists."""
 
 import ctypes
 import os
@@ -77,6 +77,8 @@ def rows():
     for number, row in enumerate(zip(x, y, strict=True)):
         if WAY == "input" and number == AT_STEP * BATCH and reached():
             time.sleep(10_000)
+        if WAY == "read" and number == AT_STEP * BATCH and reached():
+            raise OSError(5, "Input/output error", "rows")
         yield row
 
 

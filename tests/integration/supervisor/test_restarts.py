@@ -85,6 +85,19 @@ def test_what_would_come_back_is_not_tried_again(tmp_path: Path, script: str, ca
     assert b"not started again" in ended.stderr
 
 
+def test_a_server_of_files_that_went_away_is_tried_again(tmp_path: Path) -> None:
+    script = (
+        "import os\n"
+        "if not os.path.exists('mended'):\n"
+        "    os.mkdir('mended')\n"
+        "    raise OSError(116, 'Stale file handle', 'rows')\n"
+    )
+    ended = finish(run_script(tmp_path, script, "--restarts", 5))
+    assert ended.returncode == 0, ended.stderr
+    assert last(tmp_path, RestartPlanned).cause == "network_or_download_failure"
+    assert len(events(tmp_path, AttemptEnded)) == 2
+
+
 def test_a_crash_at_the_same_step_is_tried_once_more_only(tmp_path: Path) -> None:
     crash = "import ctypes\nctypes.string_at(0)\n"
     ended = finish(run_script(tmp_path, crash, "--restarts", 9))

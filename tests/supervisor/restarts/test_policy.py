@@ -60,6 +60,14 @@ def test_what_may_pass_is_retried_after_a_wait(cause: str) -> None:
     assert _after((cause, 5)).wait_seconds == pytest.approx(0.75)
 
 
+def test_a_read_that_failed_is_retried_whatever_it_is_called() -> None:
+    failures = [AttemptFailure("data_error", 5, may_pass=True)] * 5
+    assert decide(failures, MANY, 0.5).wait_seconds is not None
+    assert "6 times in a row" in decide([*failures, failures[0]], MANY, 0.5).reason
+    other = [*failures, AttemptFailure("data_error", 5)]
+    assert "would come back" in decide(other, MANY, 0.5).reason
+
+
 def test_waits_grow_while_nothing_is_gained_and_begin_again_with_a_new_step() -> None:
     stuck = [(KILLED, 5), (KILLED, 5), (KILLED, 3)]
     waits = [_after(*stuck[: count + 1]).wait_seconds for count in range(3)]

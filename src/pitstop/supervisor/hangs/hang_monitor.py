@@ -149,7 +149,8 @@ class HangMonitor:
             self._silence = watchdog.forgive(self._silence)
             return ()
         self._told = replace(told, place=found.place)
-        action = self._policy.action if watchdog.may_end(progress.phase, found.doing) else "warn"
+        may_end = watchdog.may_end(progress.phase, found.doing)
+        action = self._policy.action_for(found.doing) if may_end else "warn"
         event = TrainingStalled(
             seconds=round(told.seconds, 1),
             phase=progress.phase.name.lower(),

@@ -38,10 +38,22 @@ DRAWING = PACED | {Phase.FIRST_STEP}
 
 @record
 class HangPolicy:
-    """The least silence that counts, 0 for no watch; what follows: "warn", "kill", "restart"."""
+    """What is done about a standstill.
+
+    Attributes:
+        after_seconds: the least silence that counts, 0 for no watch.
+        action: "warn", "kill" or "restart".
+        replaces_workers: "restart" behind a dead data worker, whatever is warned of otherwise.
+    """
 
     after_seconds: float = 60.0
     action: str = "warn"
+    replaces_workers: bool = False
+
+    def action_for(self, doing: str) -> str:
+        """What follows a standstill; who waits for a dead worker waits for ever."""
+        lost = doing == "worker" and self.replaces_workers
+        return "restart" if lost and self.action == "warn" else self.action
 
 
 @record

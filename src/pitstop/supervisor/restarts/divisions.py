@@ -15,7 +15,7 @@ from pitstop.supervisor.records.history import batch_parts
 WANT_OF_MEMORY = frozenset({"host_oom_killed", "host_alloc_failure", "gpu_oom"})
 """The causes that a smaller step may help against."""
 
-_MOST_PARTS = 64
+MOST_PARTS = 64
 _STEPPING = ("first_step", "train", "restoring")
 _SOON_STEPS = 50
 """A step that needs too much fails at once, or when it meets the first large batch."""
@@ -39,6 +39,6 @@ def decide(cause: str, entries: Sequence[Entry]) -> BatchDivided | DivisionRefus
     steps = exits[-1].step - begun
     if cause == "host_oom_killed" and steps > _SOON_STEPS:
         return DivisionRefused(f"the memory grew for {steps} steps: the batch is not what fills it")
-    if parts > _MOST_PARTS:
-        return DivisionRefused(f"{_MOST_PARTS} parts of a batch need too much as well")
+    if parts > MOST_PARTS:
+        return DivisionRefused(f"{MOST_PARTS} parts of a batch need too much as well")
     return BatchDivided(cause, exits[-1].step + 1, parts)

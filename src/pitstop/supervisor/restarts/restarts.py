@@ -9,7 +9,13 @@ from pathlib import Path
 from types import MappingProxyType
 
 from pitstop import journal
-from pitstop.events import BatchDivided, Event, RestartPlanned, RestartRefused
+from pitstop.events import (
+    BatchDivided,
+    Event,
+    ExceptionRaised,
+    RestartPlanned,
+    RestartRefused,
+)
 from pitstop.record import record
 from pitstop.remote.backoff import delay_seconds
 from pitstop.store.run_folder import open_existing
@@ -21,6 +27,9 @@ from pitstop.supervisor.restarts.rollbacks import Rollbacks
 
 HANG = "hang_or_stall"
 MEMBER = "worker_lost"
+FAILED_READ = "Input/output error"
+"""A bad disk says it, and so does a mount of a server or of an object store that will be back."""
+
 _TWICE = 2
 _OFTEN = 6
 
@@ -65,10 +74,16 @@ class RestartPolicy:
 
 @record
 class AttemptFailure:
-    """An attempt that failed: its cause, and the steps that the run had completed."""
+    """An attempt that failed.
+
+    Attributes:
+        step: that the run had completed.
+        may_pass: it is worth as many tries as a fault from outside, whatever its cause.
+    """
 
     cause: str
     step: int
+    may_pass: bool = False
 
 
 @record
@@ -79,15 +94,21 @@ class Decision:
     reason: str = ""
 
 
+def most_in_a_row(failure: AttemptFailure) -> int | None:
+    """How often it may come back without a new step; None for what is not tried again."""
+    return _OFTEN if failure.may_pass else BRAKE.get(failure.cause)
+
+
 def decide(failures: Sequence[AttemptFailure], policy: RestartPolicy, chance: float) -> Decision:
     """What to do after the last of these failures; `chance`, below 1, makes the jitter."""
     last = failures[-1]
-    if last.cause not in BRAKE:
+    most = most_in_a_row(last)
+    if most is None:
         return Decision(None, f"{last.cause} would come back; something must be mended first")
     if last.cause == HANG and not policy.after_hang:
         return Decision(None, "it stood still, and --on-hang kill asks for no restart")
     repeats = _repeats(failures)
-    if repeats >= BRAKE[last.cause]:
+    if repeats >= most:
         times = "twice" if repeats == _TWICE else f"{repeats} times"
         return Decision(None, f"{last.cause} {times} in a row, and no new step since")
     if len(failures) > policy.most:
@@ -106,6 +127,13 @@ def _failures_without_progress(failures: Sequence[AttemptFailure]) -> int:
     furthest = max(each.step for each in failures)
     first = next(i for i, each in enumerate(failures) if each.step == furthest)
     return len(failures) - first
+
+
+def _is_failed_read(run_dir: Path) -> bool:
+    """Whether the last attempt ended with what the kernel says of a disk that does not answer."""
+    entries = journal.read(open_existing(run_dir).journal).entries
+    own = [each for each in entries if each.attempt == entries[-1].attempt]
+    return any(FAILED_READ in each.message for each in journal.events_of(own, ExceptionRaised))
 
 
 def unexplained(_run_dir: Path) -> str:
@@ -151,7 +179,7 @@ class Restarts:
                 return 0.0
         if not self._policy.most:
             return None
-        failure = AttemptFailure(cause, step)
+        failure = AttemptFailure(cause, step, _is_failed_read(run_dir))
         self._failures.append(failure)
         decision = decide(self._failures, self._policy, random.random())
         wait_seconds = decision.wait_seconds

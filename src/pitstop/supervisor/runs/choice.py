@@ -45,15 +45,21 @@ def choose(command: Sequence[str], *, takes: bool = False, root: Path = RUNS) ->
     """
     now, name = present_command(command), run_name(command)
     with alone(root):
+        if found := existing(command, root):
+            return RunChoice(found, f"the run is {found}.")
         runs = family(root, name)
-        for run in runs:
-            if not changes_since(run, now):
-                return RunChoice(run.path, f"the run is {run.path}.")
         if takes and (older := _same_script(runs, now)):
             return RunChoice(older.path, f"the run is {older.path}.")
         path = next(path for path in numbered(root, name) if not is_taken(path))
         open_or_create(path, command, Path.cwd(), of_new_runs(os.environ))
     return RunChoice(path, _new_line(path, runs, now))
+
+
+def existing(command: Sequence[str], root: Path = RUNS) -> Path | None:
+    """The run of this command below `root`; None where there is none."""
+    now = present_command(command)
+    runs = family(root, run_name(command))
+    return next((run.path for run in runs if not changes_since(run, now)), None)
 
 
 def family(root: Path, name: str) -> list[RunFolder]:

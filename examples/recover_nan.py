@@ -1,0 +1,25 @@
+"""A record with a NaN: its batch is left out, and the training ends with finite weights.
+
+    pitstop run --on-nan rollback -- python examples/recover_nan.py
+
+Without Pitstop the loss is NaN from the first batch with that record on. The batch is in
+runs/recover_nan/attempts/N/skipped-STEP.npz.
+"""
+
+import keras
+import numpy as np
+from digits_cnn import build_model, load_data
+
+
+def main():
+    keras.utils.set_random_seed(7)
+    (x, y), _ = load_data()
+    x[700, 3, 3] = np.nan
+    model = build_model()
+    history = model.fit(x, y, batch_size=32, epochs=2, verbose=2)
+    finite = all(np.isfinite(weight).all() for weight in model.get_weights())
+    print(f"finite weights: {finite}, last loss: {history.history['loss'][-1]:.3f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""What would follow a failure, told before anything has failed.  Pure."""
+
+from __future__ import annotations
+
+from pitstop.supervisor.hangs.watchdog import HangPolicy
+from pitstop.supervisor.restarts.divisions import MOST_PARTS, WANT_OF_MEMORY
+from pitstop.supervisor.restarts.restarts import (
+    BRAKE,
+    FAILED_READ,
+    HANG,
+    AttemptFailure,
+    RestartPolicy,
+    decide,
+    most_in_a_row,
+)
+
+NAN = "nan_loss"
+_DATA = "data_error"
+
+
+def foresee(cause: str, policy: RestartPolicy, hang: HangPolicy, rollbacks: int) -> str:
+    """What would be done about the first failure of this cause, in words."""
+    if cause == NAN and rollbacks:
+        return (
+            "go back to the last checkpoint with finite weights, and leave the batch out or lower "
+            f"the learning rate; {rollbacks} times at most"
+        )
+    again = _again(cause, policy)
+    if cause == _DATA and policy.most:
+        return f"after `{FAILED_READ}`, {_again(cause, policy, may_pass=True)}; else, {again}"
+    if cause == HANG and hang.action == "warn":
+        lost = f"; where a data worker has died, {again}" if hang.replaces_workers else ""
+        return f"tell where it stands, and go on{lost}"
+    if policy.divides and cause in WANT_OF_MEMORY:
+        parts = f"compute the step in 2, 4, ... {MOST_PARTS} parts"
+        return f"{parts}; where the step is not what fills the memory, {again}"
+    return again
+
+
+def _again(cause: str, policy: RestartPolicy, *, may_pass: bool = False) -> str:
+    failure = AttemptFailure(cause, 0, may_pass)
+    if decide([failure], policy, 0.0).wait_seconds is not None:
+        return (
+            f"start it again from the newest snapshot, {policy.most} times at most, until it has "
+            f"failed {most_in_a_row(failure)} times in a row without a new step"
+        )
+    saved = "save the newest snapshot, explain, and end; the same command goes on from there"
+    return f"{saved} (--restarts would start it again)" if cause in BRAKE else saved
