@@ -54,6 +54,12 @@ def test_steps_computed_twice() -> None:
     assert "b: 1 of 3 steps computed again, the first is step 7 (loss 0.25, then 0.5)" in text
 
 
+def test_one_loss_with_other_metrics_is_not_told_as_two() -> None:
+    again = [replace(each, metrics=each.metrics + 1) for each in records(12, 6)]
+    text = _text(compare_runs(A, run("b", records(8), again)))
+    assert "the first is step 6 (loss 0.5 both times, with other bits or metrics)" in text
+
+
 def test_what_no_rule_explains_says_so() -> None:
     assert "none of the known ones fits" in _text(compare_runs(A, run("b", records(12, 1, {8: 9}))))
 

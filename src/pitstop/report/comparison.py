@@ -121,9 +121,13 @@ def _disagreement_lines(found: Comparison) -> Iterator[str]:
     for side in (found.a, found.b):
         for each in side.disagreements[:1]:
             count = len(side.disagreements)
+            losses = repr(each.first.loss), repr(each.again.loss)
+            how = f"{losses[0]}, then {losses[1]}"
+            if losses[0] == losses[1]:
+                how = f"{losses[0]} both times, with other bits or metrics"
             yield (
                 f"{side.name}: {count} of {side.recomputed_steps} steps computed again, the first"
-                f" is step {each.step} (loss {each.first.loss!r}, then {each.again.loss!r})"
+                f" is step {each.step} (loss {how})"
             )
 
 

@@ -82,6 +82,11 @@ def test_stopped_run_says_where_it_goes_on() -> None:
 
 
 def test_failed_run_names_the_code_and_the_next_command() -> None:
+    refused = AttemptState(checkpoint_step=9, checkpoint="9", rollback_refused=True)
+    for state in (State.STOPPED, State.COMPLETED, State.FAILED):
+        [line] = final_lines(state, 1, refused, _RUN)
+        assert "would come to the same" in line
+        assert "to go on" not in line
     lines = final_lines(State.FAILED, 137, AttemptState(), _RUN)
     assert "exit code 137; nothing was saved" in lines[0]
     assert f"pitstop why {_RUN}" in lines[1]

@@ -25,7 +25,7 @@ def test_a_standstill_says_how_long_where_and_what_is_done() -> None:
     ended = line_for(replace(STALLED, action="kill", stacks_file="attempts/1/stacks.txt"))
     assert "Stacks: attempts/1/stacks.txt." in ended
     assert ended.endswith("It is ended, as --on-hang asks.")
-    assert line_for(replace(STALLED, action="restart")).endswith("as --on-hang asks.")
+    assert line_for(replace(STALLED, action="restart")).endswith("It is ended and started again.")
 
 
 def test_restarts_say_what_comes_next() -> None:

@@ -24,6 +24,7 @@ from pitstop.events import (
     Restored,
     ResumeChosen,
     RoleTaken,
+    RollbackRefused,
     ScriptEnded,
     ScriptSaved,
     StopRequested,
@@ -47,6 +48,7 @@ class AttemptState:
         released: the leader of its cluster has said that the training is over.
         broken: a member that it trains together with is gone.
         uninstrumented: a process reported that nothing of it can be seen.
+        rollback_refused: numbers are not finite, and the run may not go back any more.
         resume_refused: the saved state does not fit the script.
         checkpoint_step: step of the newest durable checkpoint.
         checkpoint: its folder's name; of a training that saves itself, the script's folder.
@@ -65,6 +67,7 @@ class AttemptState:
     released: MemberReleased | None = None
     broken: GangBroken | None = None
     uninstrumented: bool = False
+    rollback_refused: bool = False
     resume_refused: bool = False
     level: str = ""
     level_reason: str = ""
@@ -151,6 +154,7 @@ _CHANGES: Mapping[type[Event], Callable[[Any, AttemptState], dict[str, Any]]] = 
     EpochEnded: lambda event, state: {"best": better(state.best, event), "last_epoch": event},
     WorkerDied: lambda event, state: {"dead_workers": state.dead_workers | {event.pid}},
     RoleTaken: lambda event, _: {"role": event},
+    RollbackRefused: lambda _, __: {"rollback_refused": True},
     GangBroken: lambda event, _: {"broken": event},
     MemberReleased: lambda event, _: {"released": event},
     InstrumentationUnavailable: lambda _, __: {"uninstrumented": True},

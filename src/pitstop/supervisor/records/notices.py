@@ -90,7 +90,7 @@ _WHO_ASKS = {
 _ACTIONS = {
     "warn": "",
     "kill": " It is ended, as --on-hang asks.",
-    "restart": " It is ended and started again, as --on-hang asks.",
+    "restart": " It is ended and started again.",
 }
 _RESOURCES = {
     "memory": "memory",
@@ -134,10 +134,12 @@ def level_text(level: str, reason: str = "") -> str:
 def final_lines(
     state: State, exit_code: int, attempt_state: AttemptState, run_dir: Path, seconds: float = 0.0
 ) -> tuple[str, ...]:
-    after = f"after {duration(seconds)}"
-    if state is State.COMPLETED:
+    after, why = f"after {duration(seconds)}", f"`pitstop why {run_dir}` tells why"
+    if state is State.COMPLETED and not attempt_state.rollback_refused:
         return (f"complete {after}{_outcome(attempt_state)}; the run is {run_dir}.",)
     saved = _saved_text(attempt_state)
+    if attempt_state.rollback_refused:
+        return (f"failed {after}; {saved}; run again, it would come to the same ({why}).",)
     if state is State.STOPPED and attempt_state.serves and attempt_state.released:
         return (f"ended {after}, since {attempt_state.released.leader} has ended.",)
     if state is State.STOPPED and attempt_state.saves_nothing:
@@ -149,7 +151,7 @@ def final_lines(
         return (f"the run was not resumed; {saved} as before (`pitstop why {run_dir}`).",)
     return (
         f"{after} the script failed with exit code {exit_code}; {saved}.",
-        f"`pitstop why {run_dir}` tells why; {again}.",
+        f"{why}; {again}.",
     )
 
 
