@@ -141,9 +141,10 @@ class Struck:
         with suppress(psutil.NoSuchProcess):
             own = psutil.Process(self._process.pid)
             family = [own, *own.children(recursive=True)]
-            if kind == "kill":
-                self._trainer(family).kill()
-            elif kind == "lose":
+            trainer = self._trainer(family)
+            if kind == "kill" and trainer:
+                trainer.kill()
+            elif kind in ("kill", "lose"):
                 for each in family:
                     with suppress(psutil.NoSuchProcess):
                         each.kill()
@@ -158,10 +159,14 @@ class Struck:
             except subprocess.TimeoutExpired:
                 self.strike("lose")
 
-    def _trainer(self, family: Iterable[psutil.Process]) -> psutil.Process:
-        words = [(each, each.cmdline()) for each in family]
-        scripts = [each for each, line in words if str(SCRIPT) in line and "--run-dir" not in line]
-        return scripts[0] if scripts else next(iter(family))
+    def _trainer(self, family: Iterable[psutil.Process]) -> psutil.Process | None:
+        """The process that trains; None while it is not there yet."""
+        for each in family:
+            with suppress(psutil.NoSuchProcess):
+                words = each.cmdline()
+                if str(SCRIPT) in words and "--run-dir" not in words:
+                    return each
+        return None
 
     def close(self) -> None:
         """Ends what is left."""

@@ -10,6 +10,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -308,6 +309,7 @@ def test_no_checkpoint_to_load(supervisor: Supervisor, wanted: str) -> None:
 
 TRAINER = """
 import sys
+import time
 from pathlib import Path
 from pitstop.link.beacon import Beacon
 beacon = Beacon(int(sys.argv[1]))
@@ -353,6 +355,19 @@ def test_it_stops_the_trainer_and_saves_what_is_newest(
     assert stop == StopRequested(source="supervisor_lost", urgency="graceful")
     assert isinstance(committed, CheckpointCommitted)
     assert (committed.step, committed.reason) == (20, "supervisor_lost")
+
+
+def test_a_script_that_has_not_begun_to_train_holds_nobody_up(
+    supervisor: Supervisor, folder: RunFolder
+) -> None:
+    with subprocess.Popen(["sleep", "1000"], start_new_session=True) as script:
+        supervisor.connection.send(TrainerPid(pid=script.pid))
+        began = time.monotonic()
+        supervisor.die()
+        assert supervisor.ended() == 0
+        assert script.wait() == -signal.SIGTERM
+    assert time.monotonic() - began < 15
+    assert not is_locked(folder.lock)
 
 
 def test_it_keeps_the_lock_until_it_has_saved(supervisor: Supervisor, folder: RunFolder) -> None:

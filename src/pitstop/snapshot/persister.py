@@ -36,7 +36,7 @@ from pitstop.events import (
     to_record,
 )
 from pitstop.journal import Journal
-from pitstop.link.beacon import Beacon, Stop
+from pitstop.link.beacon import Beacon, Phase, Stop
 from pitstop.link.messages import (
     ArenaOffer,
     EventReport,
@@ -61,6 +61,8 @@ from pitstop.store.retention import RetentionPolicy
 from pitstop.store.run_folder import RunFolder, open_existing
 
 _ORPHAN_GRACE_SECONDS = 30.0
+_STARTING_GRACE_SECONDS = 0.5
+"""For a script that has no training under way, and sees no stop word."""
 _TERMINATE_SECONDS = 3.0
 _NICENESS = 5
 
@@ -192,7 +194,9 @@ class Persister:
         self._beacon.request_stop(Stop.GRACEFUL)
         self._report(StopRequested(source="supervisor_lost", urgency="graceful"))
         if self._trainer_pid:
-            end_process_group(self._trainer_pid, _ORPHAN_GRACE_SECONDS)
+            begun = self._beacon.progress().phase is not Phase.STARTING
+            grace_seconds = _ORPHAN_GRACE_SECONDS if begun else _STARTING_GRACE_SECONDS
+            end_process_group(self._trainer_pid, grace_seconds)
         self._persist("supervisor_lost")
 
 
