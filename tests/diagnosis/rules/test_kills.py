@@ -22,12 +22,41 @@ from tests.diagnosis.attempts import (
     failed,
     finding_of,
     killed,
+    raised,
     stopped,
 )
 
 NUMBERED_ELSEWHERE = [line.replace("4225", "99") for line in OOM_LINES]
 
+CHILD = "Command '['convert', 'a.png']' died with <Signals.{}>."
+
 CASES: list[Case] = [
+    (
+        "a process that the script had started was killed for memory",
+        failed(
+            raised("subprocess.CalledProcessError", CHILD.format("SIGKILL: 9")),
+            exited(1, oom_kills=1, kernel_lines=NUMBERED_ELSEWHERE),
+        ),
+        "host_oom_killed",
+    ),
+    (
+        "a process that the script had started was killed",
+        failed(raised("subprocess.CalledProcessError", CHILD.format("SIGKILL: 9")), exited(1)),
+        "killed_from_outside",
+    ),
+    (
+        "a process that the script had started crashed",
+        failed(raised("subprocess.CalledProcessError", CHILD.format("SIGSEGV: 11")), exited(1)),
+        "native_crash",
+    ),
+    (
+        "a process that the script had started failed, another was killed for memory",
+        failed(
+            raised("subprocess.CalledProcessError", "returned non-zero exit status 2."),
+            exited(1, oom_kills=1, kernel_lines=NUMBERED_ELSEWHERE),
+        ),
+        "user_code_error",
+    ),
     (
         "kernel line names the trainer",
         failed(killed(oom_kills=1, kernel_lines=OOM_LINES)),

@@ -225,10 +225,8 @@ def classified(log: Log, base: Clue, raised: Raised, row: Signature) -> Clue:
 
 
 def _unclassified(base: Clue, raised: Raised) -> Clue:
-    tells_of_an_exit = _TELLS_OF_AN_EXIT.search(raised.message) or _KILLED in raised.message
-    if raised.name in _WRAPPERS or tells_of_an_exit:
-        name = _signal_inside(raised)
-        # It says how another process ended.
+    if _tells_of_another(raised):
+        name = signal_told(raised)
         told = replace(base, weight=Weight.STATUS, is_victim=True, confidence=0.4)
         return (of_signal(name, told) if name else None) or told
     ours = exception.frame_of_ours(raised)
@@ -245,8 +243,16 @@ def _unclassified(base: Clue, raised: Raised) -> Clue:
     return replace(base, cause="user_code_error")
 
 
-def _signal_inside(raised: Raised) -> str:
-    """The signal that ended the process which the exception tells of; else empty."""
+def _tells_of_another(raised: Raised) -> bool:
+    """Whether the exception says how another process ended."""
+    tells_of_an_exit = _TELLS_OF_AN_EXIT.search(raised.message) or _KILLED in raised.message
+    return raised.name in _WRAPPERS or bool(tells_of_an_exit)
+
+
+def signal_told(raised: Raised) -> str:
+    """The signal that ended another process, as the exception tells; else empty."""
+    if not _tells_of_another(raised):
+        return ""
     inside = _SIGNAL_INSIDE.search(raised.message)
     if inside:
         return signal_of(inside["signal"] or inside["word"])

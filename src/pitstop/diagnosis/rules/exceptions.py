@@ -8,7 +8,9 @@ from pitstop.diagnosis import exception, output, phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.exception import Raised
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
+from pitstop.diagnosis.log.clues import signal_told
 from pitstop.diagnosis.rules.numerics import NAN_MESSAGE
+from pitstop.diagnosis.signatures.signals import SIGNALS
 from pitstop.diagnosis.signatures.tables import Signature, classify
 from pitstop.diagnosis.wording import tell
 from pitstop.events import ExceptionRaised, FitStarted, Notice, TrainerConnected
@@ -63,7 +65,10 @@ def _own_code(raised: Raised) -> Signature:
     ours = exception.frame_of_ours(raised)
     if ours:
         return _plain("unknown", f"Pitstop itself failed, at {ours.place}", exception.HOW_TO_REPORT)
-    where = raised.place
+    where, name = raised.place, signal_told(raised)
+    if name in SIGNALS:
+        headline = f"{name} ended a process that the script had started, and the script failed"
+        return _plain(SIGNALS[name].cause, headline, f"Look at what {where} starts.")
     if raised.callback:
         advice = f"Mend {raised.callback} at {where}, or run without this callback."
         return _plain("callback_error", "Training failed", advice)

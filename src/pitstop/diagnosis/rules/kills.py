@@ -8,6 +8,7 @@ from pitstop import events
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import EvidenceItem, Finding
+from pitstop.diagnosis.log import clues
 from pitstop.diagnosis.wording import ADVICE, tell
 from pitstop.machine.memory import WATCHERS
 from pitstop.observation.kernel_log import OomKill, parse_oom_kill
@@ -70,7 +71,10 @@ def other_process_oom_killed(evidence: Evidence) -> Finding | None:
     is_worker = any(kill.pid in dead for kill in _kills(ended))
     if not is_worker and not ended.oom_kills:
         return None  # in a cgroup below ours, which others may have made
-    name = "worker_oom_killed" if is_worker else "neighbour_oom_killed"
+    if evidence.raised and clues.signal_told(evidence.raised) == "SIGKILL":
+        name = "child_oom_killed"
+    else:
+        name = "worker_oom_killed" if is_worker else "neighbour_oom_killed"
     return tell(name, (*_lines(ended), *_counter(ended)))
 
 
