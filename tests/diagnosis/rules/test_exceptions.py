@@ -66,6 +66,24 @@ FAILED_MEANWHILE = refused("build(model)")
 
 CASES: list[Case] = [
     (
+        "a GPU that is not there",
+        tf_error(
+            "InvalidArgumentError",
+            "Could not satisfy device specification '/job:localhost/device:GPU:0'. "
+            "Supported device types [CPU]. All available devices [/device:CPU:0].",
+        ),
+        "gpu_driver_or_library",
+    ),
+    (
+        "an operation that no GPU has",
+        tf_error(
+            "InvalidArgumentError",
+            "Could not satisfy explicit device specification '/device:GPU:0' because no "
+            "supported kernel for GPU devices is available.",
+        ),
+        "user_code_error",
+    ),
+    (
         "an exception that stands for another",
         failed(raised("RuntimeError", "no data after 3 tries", traceback=RAISED_FROM), exited(1)),
         "network_or_download_failure",
