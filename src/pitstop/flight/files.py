@@ -80,7 +80,9 @@ def decode(line: bytes) -> Sample | None:
 
 def _known(value: Any) -> dict[str, Any]:
     return {
-        name: _each_number(_as_text, each) if name in _TOLD else each
+        name: _each_number(lambda one: one if math.isfinite(one) else str(one), each)
+        if name in _TOLD
+        else each
         for name, each in vars(value).items()
         if each not in (None, [], {}, "")
     }
@@ -105,10 +107,6 @@ def _each_number(convert: Callable[[Any], float | str], value: Any) -> Any:
     """A number, or numbers by their names, converted."""
     many = isinstance(value, dict)
     return {name: convert(each) for name, each in value.items()} if many else convert(value)
-
-
-def _as_text(value: float) -> float | str:
-    return value if math.isfinite(value) else str(value)
 
 
 def file_name(level: int, half: str = "a") -> str:

@@ -67,7 +67,9 @@ def _parts(found: Comparison) -> Iterator[RenderableType]:
         title = f"Checkpoint of step {found.checkpoint.place.step}"
         yield from listed(title, _checkpoint_details(found.checkpoint))
     yield from listed("Computed twice with different results", _disagreement_lines(found))
-    yield from listed("Likely reason", _reason_lines(found))
+    reasons = [f"{each.text} {each.advice}" for each in found.reasons]
+    unknown = [] if found.same else ["none of the known ones fits"]
+    yield from listed("Likely reason", reasons or unknown)
     yield from listed("Covered", (*_coverage_lines(found.coverage), _COVERS))
 
 
@@ -129,12 +131,6 @@ def _disagreement_lines(found: Comparison) -> Iterator[str]:
                 f"{side.name}: {count} of {side.recomputed_steps} steps computed again, the first"
                 f" is step {each.step} (loss {how})"
             )
-
-
-def _reason_lines(found: Comparison) -> Iterator[str]:
-    yield from (f"{each.text} {each.advice}" for each in found.reasons)
-    if not (found.same or found.reasons):
-        yield "none of the known ones fits"
 
 
 def _coverage_lines(coverage: Coverage) -> Iterator[str]:

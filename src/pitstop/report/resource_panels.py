@@ -9,7 +9,7 @@ from pitstop.events import ExhaustionForecast
 from pitstop.flight import series
 from pitstop.flight.resources import memory_limit_bytes, memory_place
 from pitstop.flight.sample import Sample
-from pitstop.report.timeline import Panel, Point, Series, Unit, panels_with_values, thin
+from pitstop.report.timeline import Panel, Series, Unit, panels_with_values, thin
 from pitstop.report.training_panels import COLUMNS
 from pitstop.report.trend_lines import DISK, GPU_MEMORY, MEMORY, OPEN_FILES
 
@@ -61,21 +61,18 @@ def _panels(samples: Sequence[Sample]) -> Iterator[Panel]:
 def _memory(samples: Sequence[Sample]) -> Panel:
     group = memory_place(samples[-1]) == "cgroup"
     processes = _series("the command's processes", series.memory(samples))
-    charged = Series("charged to the cgroup", thin(_charged(samples), COLUMNS))
+    # Bytes that count for the limit of the cgroup and cannot be dropped like a cache.
+    counted = [
+        (each.time_seconds, float(each.cgroup.usage_bytes - (each.cgroup.cache_bytes or 0)))
+        for each in samples
+        if each.cgroup and each.cgroup.usage_bytes is not None
+    ]
+    charged = Series("charged to the cgroup", thin(counted, COLUMNS))
     lines = (charged, processes) if group and charged.points else (processes,)
     limit = memory_limit_bytes(samples[-1])
     name = "cgroup limit" if group else "machine has"
     most = None if limit is None else float(limit)
     return Panel(MEMORY, "Memory", Unit.BYTES, lines, most, name)
-
-
-def _charged(samples: Sequence[Sample]) -> list[Point]:
-    """Bytes that count for the limit of the cgroup and cannot be dropped like a cache."""
-    return [
-        (each.time_seconds, float(each.cgroup.usage_bytes - (each.cgroup.cache_bytes or 0)))
-        for each in samples
-        if each.cgroup and each.cgroup.usage_bytes is not None
-    ]
 
 
 def _gpu_memory(samples: Sequence[Sample], gpus: Sequence[int]) -> Panel:

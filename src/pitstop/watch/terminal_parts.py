@@ -39,6 +39,7 @@ def run_table(statuses: Mapping[str, Status], chosen: str, changed: Mapping[str,
         )
     for name, status in statuses.items():
         eta = status.eta_seconds
+        at = changed.get(name)
         best = "" if status.best_value is None else f"{status.best_value:.4g}"
         cells = [
             _text(name, "bold"),
@@ -47,7 +48,7 @@ def run_table(statuses: Mapping[str, Status], chosen: str, changed: Mapping[str,
             _text("" if eta is None else duration(eta)),
             _text(run_parts.number(status.loss)),
             _text(best),
-            _text(_ago(changed.get(name)), "dim"),
+            _text(duration(max(0.0, time.time() - at)) if at else "", "dim"),
         ]
         table.add_row(">" if name == chosen else " ", *cells)
     return table
@@ -126,7 +127,3 @@ def _text(text: str, style: str = "") -> Text:
 
 def _style(state: str) -> str:
     return _STATES.get(run_parts.tone(state), "default")
-
-
-def _ago(seconds: float | None) -> str:
-    return duration(max(0.0, time.time() - seconds)) if seconds else ""

@@ -312,7 +312,9 @@ def _of_sign(
         found[0].strip(),
         f"{sign.headline}.",
         sign.advice,
-        survived=_was_survived(log, sign, number, group),
+        survived=(not sign.survives and log.went_on_after(number, group))
+        # After the word of a process' end, an epoch that begins is enough.
+        or (sign.weight is Weight.STATUS and log.began_after(number, group)),
         is_victim=sign.is_victim,
     )
     if _OTHER_PROGRAM.search(found[0]):
@@ -329,13 +331,6 @@ def _of_sign(
     (name, text), *_ = groups.items()
     is_code = name in _CODES
     return _of_code(text, base) if is_code else of_signal(signal_of(text), base)
-
-
-def _was_survived(log: Log, sign: Signature, number: int, group: str) -> bool:
-    """The training went on; after the word of a process' end, one that begins is enough."""
-    if sign.weight is Weight.STATUS and log.began_after(number, group):
-        return True
-    return not sign.survives and log.went_on_after(number, group)
 
 
 def _of_uncounted_input(log: Log, base: Clue) -> Clue | None:

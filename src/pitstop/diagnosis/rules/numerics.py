@@ -44,11 +44,14 @@ def nan_loss(evidence: Evidence) -> Finding | None:
     end = _how_it_ended(evidence)
     bad, located = evidence.first(NonFiniteLoss), evidence.last(NonFiniteLocated)
     cure = _located_advice(located) if located else ()
+    saved = evidence.checkpoint_step
+    was_late = bad is not None and saved is not None and saved >= bad.step
+    anew = (ADVICE["start_over"].format(saved=saved),) if was_late else ()
     return tell(
         "nan_loss",
         seen,
         confidence=None if end else _CONFIDENCE_OF_REMARK,
-        advice=(*_checkpoint_advice(evidence), *(cure or _advice(bad)), *_find(evidence)),
+        advice=(*anew, *(cure or _advice(bad)), *_find(evidence)),
         what=_headline(evidence),
         how=end or "; nothing shows that this ended the run",
         again=f"; run again, {phrases.bad_first(located.where, located.name)}" if located else "",
@@ -140,13 +143,6 @@ def _gave_up(evidence: Evidence) -> bool:
     return at.step == bad.step or bool(_ABOUT_NAN.search(said))
 
 
-def _checkpoint_advice(evidence: Evidence) -> tuple[str, ...]:
-    bad, saved = evidence.first(NonFiniteLoss), evidence.checkpoint_step
-    if bad is None or saved is None or saved < bad.step:
-        return ()
-    return (ADVICE["start_over"].format(saved=saved),)
-
-
 def _trend(bad: NonFiniteLoss | None) -> list[str]:
     if bad is None or len(bad.recent) < 3:
         return []
@@ -160,19 +156,15 @@ def _trend(bad: NonFiniteLoss | None) -> list[str]:
 
 
 def _advice(bad: NonFiniteLoss | None) -> tuple[str, ...]:
-    rate = f"{_lower(bad)}, or clip gradients: the optimizer's `clipnorm=1.0`."
+    rate = "Lower the learning rate"
+    if bad and bad.learning_rate:
+        lower = phrases.number(bad.learning_rate / _LOWER_RATE_FACTOR)
+        rate += f": {phrases.number(bad.learning_rate)} now, try {lower}"
+    rate += ", or clip gradients: the optimizer's `clipnorm=1.0`."
     place = f"batch {bad.step_in_epoch} of epoch {bad.epoch + 1}" if bad else "the batch before"
     data, after = ADVICE["look_for_bad_values"].format(place=place), ADVICE["resuming_repeats"]
     grown = bad is not None and has_grown(bad.recent, bad.last_finite)
     return (rate, data, after) if grown else (data, rate, after)
-
-
-def _lower(bad: NonFiniteLoss | None) -> str:
-    rate = bad.learning_rate if bad else None
-    if not rate:
-        return "Lower the learning rate"
-    lower = phrases.number(rate / _LOWER_RATE_FACTOR)
-    return f"Lower the learning rate: {phrases.number(rate)} now, try {lower}"
 
 
 def _find(evidence: Evidence) -> tuple[str, ...]:

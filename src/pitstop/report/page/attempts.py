@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 from pitstop.durations import duration
-from pitstop.report.page.element import Child, element, items
+from pitstop.report.page.element import element, items
 from pitstop.report.page.plot import figure
 from pitstop.report.page.scale import Scale, axis, round_values
 from pitstop.report.progress import AttemptProgress, compare
@@ -60,12 +60,14 @@ def _in_words(each: AttemptProgress) -> str:
 def _losses(losses: Panel | None, across: Scale) -> Element | None:
     if losses is None:
         return None
-    labels = element("div", *_step_labels(across), class_="x", aria_hidden="true")
+    names = (
+        element(
+            "span",
+            f"{step:,.0f}" if step else "step 0",
+            class_="minor" if i % 2 else "",
+            style=f"left:{100 * across.place(step):.2f}%",
+        )
+        for i, step in enumerate(round_values(across.low, across.high, _TICKS))
+    )
+    labels = element("div", *names, class_="x", aria_hidden="true")
     return element("div", figure(losses, across), labels, class_="plots")
-
-
-def _step_labels(across: Scale) -> Iterator[Child]:
-    for i, step in enumerate(round_values(across.low, across.high, _TICKS)):
-        name = f"{step:,.0f}" if step else "step 0"
-        place = f"left:{100 * across.place(step):.2f}%"
-        yield element("span", name, class_="minor" if i % 2 else "", style=place)
