@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 _SCRIPT = """
 import threading
@@ -39,3 +40,11 @@ def test_in_the_main_thread_the_script_is_left_as_ever() -> None:
 def test_an_exit_of_the_script_itself_ends_its_thread() -> None:
     run = "each = threading.Thread(target=train); each.start(); each.join()"
     assert _ended("SystemExit(3)", run) == (0, "trains\nsaves\n")
+
+
+def test_what_is_written_is_kept_where_the_process_ends_at_once(tmp_path: Path) -> None:
+    run = "kept = open('kept', 'w'); kept.write('kept')\n"
+    run += "each = threading.Thread(target=train); each.start(); each.join()"
+    script = _SCRIPT.format(raised="LeavesScript(75)", run=run)
+    subprocess.run([sys.executable, "-c", script], check=False, cwd=tmp_path)
+    assert (tmp_path / "kept").read_text() == "kept"

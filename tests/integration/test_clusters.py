@@ -98,6 +98,8 @@ def test_servers_end_when_a_launched_training_has_completed(
         ("worker 0", "completed"),
         ("ps 0", "completed"),
     ]
+    kept = [tmp_path / f"{kind}-{what}" for kind in ("worker", "ps") for what in ("exit", "open")]
+    assert [path.read_text() for path in kept] == ["ended", "kept"] * 2
     for server in ("worker-0", "ps-0"):
         [released] = launch.events(members, MemberReleased, server)
         assert released.outcome == "completed"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -22,6 +22,9 @@ class Supervisor:
 
     def serve(self) -> int | None:
         return self.exit_code
+
+    def leave(self, exit_code: int) -> NoReturn:
+        raise SystemExit(exit_code)
 
 
 def join(supervisor: Any) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import gc
+import io
 import os
 import sys
 import threading
@@ -46,8 +48,9 @@ def ending_threads() -> Iterator[None]:
 
 
 def end_process(leaves: LeavesScript) -> None:
-    """Ends the process with the exit code of `leaves`; what was printed is shown."""
-    for stream in (sys.stdout, sys.stderr):
+    """Ends the process with the exit code of `leaves`; what was printed or written is kept."""
+    files = (each for each in gc.get_objects() if issubclass(type(each), io.IOBase))
+    for stream in (sys.stdout, sys.stderr, *files):
         with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()
     os._exit(int(leaves.code or 0))

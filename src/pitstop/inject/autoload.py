@@ -6,6 +6,7 @@ importing them here would cost every Python process of the run seconds.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import importlib.abc
@@ -16,7 +17,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pitstop.engine import earlier_files, made_folders
 
@@ -88,6 +89,7 @@ class _Autoload:
         self._imported: set[str] = set()
         self._recorder: Recorder | None = None
         self._failed = False
+        self._exit_code: int | None = None
 
     def imported(self, name: str) -> None:
         self._imported.add(name)
@@ -160,6 +162,18 @@ class _Autoload:
         from pitstop.engine import cluster_role
 
         return cluster_role.serve(self._socket_path)
+
+    def leave(self, exit_code: int) -> NoReturn:
+        """Leaves the script of a server, and ends its process behind all that runs at its exit."""
+        self._exit_code = exit_code
+        raise SystemExit(exit_code)
+
+    def end(self) -> None:
+        """Runs last at the exit; to take TensorFlow apart needs a second of computing."""
+        if self._exit_code is not None:
+            from pitstop.engine.leaving import LeavesScript, end_process
+
+            end_process(LeavesScript(self._exit_code))
 
     def released(self) -> int | None:
         """Whether this process may end."""
@@ -239,6 +253,7 @@ def install(socket_path: str, also: Mapping[str, Callable[[], None]] | None = No
     stacks_path = os.environ.get("PITSTOP_STACKS")
     made_folders.MADE.watch(Path(stacks_path).parent if stacks_path else None)
     autoload = _Autoload(socket_path)
+    atexit.register(autoload.end)
     calls: dict[str, Callable[[], None]] = dict(also or {})
     calls |= {name: functools.partial(autoload.imported, name) for name in _FRAMEWORKS}
     calls["tensorflow_estimator"] = autoload.watch_estimators

@@ -75,7 +75,7 @@ def _in_place_of_join(supervisor: Supervisor, original: _Call, server: Any) -> A
     supervisor.take("server", *_place_of(server))
     exit_code = supervisor.serve()
     if exit_code is not None and threading.current_thread() is threading.main_thread():
-        raise SystemExit(exit_code)
+        supervisor.leave(exit_code)
     return original(server)
 
 

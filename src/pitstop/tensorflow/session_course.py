@@ -51,6 +51,9 @@ class Supervisor(Protocol):
     def released(self) -> int | None:
         """The same, at once; None while the training goes on."""
 
+    def leave(self, exit_code: int) -> NoReturn:
+        """Leaves the script of a server with this exit code."""
+
 
 @record
 class Keeping:

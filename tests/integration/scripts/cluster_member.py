@@ -5,9 +5,11 @@ The chief ends with 7 when it is asked to, late; by itself after so many steps; 
 
 from __future__ import annotations
 
+import atexit
 import signal
 import sys
 import time
+from pathlib import Path
 from types import FrameType
 
 import tensorflow as tf
@@ -16,6 +18,9 @@ last_step, ending = int(sys.argv[1]), sys.argv[2]
 
 resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
 if resolver.task_type in ("ps", "worker"):
+    atexit.register(Path(f"{resolver.task_type}-exit").write_text, "ended")
+    left_open = Path(f"{resolver.task_type}-open").open("w")  # noqa: SIM115 - on purpose
+    left_open.write("kept")
     tf.distribute.Server(
         resolver.cluster_spec(), job_name=resolver.task_type, task_index=resolver.task_id
     ).join()
