@@ -138,7 +138,11 @@ class Journal:
         seconds = time.time() if time_seconds is None else time_seconds
         line = encode(Entry(seconds, self.attempt, event))
         if self._torn:
-            self._end_torn_line()
+            # A newline keeps the half line from eating the one after it.
+            size_bytes = os.fstat(self._fd).st_size
+            if size_bytes and os.pread(self._fd, 1, size_bytes - 1) != b"\n":
+                os.write(self._fd, b"\n")
+            self._torn = False
         written_bytes = os.write(self._fd, line)
         self._torn = written_bytes < len(line)
         if self._torn:
@@ -161,10 +165,3 @@ class Journal:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-    def _end_torn_line(self) -> None:
-        # A newline keeps the half line from eating the one after it.
-        size_bytes = os.fstat(self._fd).st_size
-        if size_bytes and os.pread(self._fd, 1, size_bytes - 1) != b"\n":
-            os.write(self._fd, b"\n")
-        self._torn = False

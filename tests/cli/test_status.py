@@ -12,7 +12,7 @@ from pitstop.cli.main import main
 from pitstop.cli.status import describe
 from pitstop.store.gang_folder import Shape, create
 from pitstop.store.run_folder import RUN_FILE
-from pitstop.supervisor.status.status import Status
+from pitstop.supervisor.status import Status
 
 
 def row(name: str, status: Status) -> str:

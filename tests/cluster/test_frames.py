@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.cluster import frames
-from pitstop.cluster.frames import HEAD, LEADER, MEMBER, PROOF_BYTES, SealBroken, Sealer
+from pitstop.cluster import conversation
+from pitstop.cluster.conversation import HEAD, LEADER, MEMBER, PROOF_BYTES, SealBroken, Sealer
 from pitstop.cluster.messages import Beat, StopProposal
 from pitstop.link.messages import Message
 
-KEY = frames.handshake_key(b"secret of the cluster", b"a" * 32, b"b" * 32)
+KEY = conversation.handshake_key(b"secret of the cluster", b"a" * 32, b"b" * 32)
 BEAT = Beat("running", "train", 7)
 
 
 def split(frame: bytes) -> tuple[bytes, bytes]:
-    length = frames.length_of(frame[: HEAD.size])
+    length = conversation.length_of(frame[: HEAD.size])
     text, seal = frame[HEAD.size : HEAD.size + length], frame[HEAD.size + length :]
     assert len(seal) == PROOF_BYTES
     return text, seal
@@ -57,7 +57,7 @@ def test_a_changed_byte_is_refused(place: int, change: int) -> None:
 @given(st.binary(max_size=200))
 def test_what_a_member_writes_is_checked_as_well(text: bytes) -> None:
     """A member of another version may seal anything."""
-    seal = frames._mac(KEY, b"frame", MEMBER, bytes(8), text)
+    seal = conversation._mac(KEY, b"frame", MEMBER, bytes(8), text)
     try:
         message = Sealer(KEY, MEMBER).open(text, seal)
     except SealBroken:
@@ -67,12 +67,12 @@ def test_what_a_member_writes_is_checked_as_well(text: bytes) -> None:
 
 def test_a_frame_of_any_size_is_not_waited_for() -> None:
     with pytest.raises(SealBroken):
-        frames.length_of(HEAD.pack(frames.MOST_BYTES + 1))
+        conversation.length_of(HEAD.pack(conversation.MOST_BYTES + 1))
     with pytest.raises(ValueError, match="bytes"):
-        Sealer(KEY, MEMBER).frame(StopProposal("x" * frames.MOST_BYTES))
+        Sealer(KEY, MEMBER).frame(StopProposal("x" * conversation.MOST_BYTES))
 
 
 def test_proofs_differ_by_side_secret_and_numbers() -> None:
     words = [(b"s", LEADER, b"1", b"2"), (b"s", MEMBER, b"1", b"2"), (b"t", LEADER, b"1", b"2")]
     words += [(b"s", LEADER, b"12", b""), (b"s", LEADER, b"2", b"1")]
-    assert len({frames.proof(*each) for each in words}) == len(words)
+    assert len({conversation.proof(*each) for each in words}) == len(words)

@@ -12,12 +12,11 @@ from dataclasses import replace
 
 import pytest
 
-from pitstop.cluster import frames, roster
-from pitstop.cluster.happenings import Happening, Heard, Parted, Trouble
+from pitstop.cluster import conversation, roster
 from pitstop.cluster.leader_server import LeaderServer, is_loopback
 from pitstop.cluster.member_client import MemberClient
 from pitstop.cluster.messages import PROTOCOL, Beat, EndReport, JoinRequest, Release
-from pitstop.cluster.network_thread import NetworkThread
+from pitstop.cluster.network_thread import Happening, Heard, NetworkThread, Parted, Trouble
 from pitstop.cluster.spec import ClusterSpec, Task
 
 SECRET = b"a secret that all members know"
@@ -25,7 +24,7 @@ SPEC = ClusterSpec.from_json({"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": 
 CHIEF, WORKER = Task("chief", 0), Task("worker", 0)
 REQUEST = JoinRequest(PROTOCOL, str(WORKER), SPEC.counts, "1", "host", 7)
 BEAT = Beat("running", "train", 3)
-GREETING_BYTES = len(b"pitstop cluster 1\n") + frames.NONCE_BYTES
+GREETING_BYTES = len(b"pitstop cluster 1\n") + conversation.NONCE_BYTES
 
 
 @pytest.fixture
@@ -122,9 +121,9 @@ def test_a_member_does_not_follow_a_leader_without_the_secret(endpoint: tuple[st
     with closing(socket.create_server(endpoint)) as fake, closing(member(endpoint)) as client:
         connection, _ = fake.accept()
         with connection:
-            connection.sendall(b"pitstop cluster 1\n" + bytes(frames.NONCE_BYTES))
-            connection.recv(frames.NONCE_BYTES + frames.PROOF_BYTES)
-            connection.sendall(bytes(frames.PROOF_BYTES))
+            connection.sendall(b"pitstop cluster 1\n" + bytes(conversation.NONCE_BYTES))
+            connection.recv(conversation.NONCE_BYTES + conversation.PROOF_BYTES)
+            connection.sendall(bytes(conversation.PROOF_BYTES))
             (there,) = heard(client)
     assert isinstance(there, Trouble)
 
@@ -183,9 +182,11 @@ def test_a_frame_that_breaks_the_seal_ends_the_conversation(
 ) -> None:
     with socket.create_connection(endpoint) as connection:
         greeting = connection.recv(GREETING_BYTES, socket.MSG_WAITALL)
-        there, here = greeting[-frames.NONCE_BYTES :], bytes(frames.NONCE_BYTES)
-        connection.sendall(here + frames.proof(SECRET, frames.MEMBER, there, here))
-        sealer = frames.Sealer(frames.handshake_key(SECRET, there, here), frames.MEMBER)
+        there, here = greeting[-conversation.NONCE_BYTES :], bytes(conversation.NONCE_BYTES)
+        connection.sendall(here + conversation.proof(SECRET, conversation.MEMBER, there, here))
+        sealer = conversation.Sealer(
+            conversation.handshake_key(SECRET, there, here), conversation.MEMBER
+        )
         first = sealer.frame(REQUEST)
         connection.sendall(first)
         assert heard(leader) == [Heard(WORKER, REQUEST)]

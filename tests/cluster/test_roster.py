@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitstop.cluster import roster
-from pitstop.cluster.lease import BeatLease
 from pitstop.cluster.messages import PROTOCOL, Beat, EndReport, JoinRequest
-from pitstop.cluster.roster import Roster
+from pitstop.cluster.roster import BeatLease, Roster
 from pitstop.cluster.spec import ClusterSpec, Task
 
 SPEC = ClusterSpec.from_json(

@@ -16,7 +16,7 @@ from pitstop import journal
 from pitstop.events import CheckpointCommitted, Event, TrainerExited
 from pitstop.store.run_folder import open_existing
 from pitstop.supervisor.control.live_run import status_of
-from pitstop.supervisor.status.status import Status
+from pitstop.supervisor.status import Status
 from tests.integration.supervisor import launch
 
 SCRIPTS = Path(__file__).parent / "scripts"

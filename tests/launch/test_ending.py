@@ -1,10 +1,10 @@
-"""The exit code of a launch, and the patience with those who remain."""
+"""The exit code of a launch, and how each member ended."""
 
 from __future__ import annotations
 
 import pytest
 
-from pitstop.launch.ending import Dismissal, Linger, MemberEnd, exit_code
+from pitstop.launch.member_process import MemberEnd, exit_code
 
 COMPLETE = MemberEnd(0)
 STOPPED = MemberEnd(75)
@@ -46,10 +46,3 @@ def test_how_each_ended_is_said_in_words() -> None:
         "failed (exit code 3)",
         "was ended, as the leader had (exit code 143)",
     ]
-
-
-def test_who_remains_is_asked_to_end_and_then_killed() -> None:
-    lingering = Linger(linger_seconds=30, grace_seconds=60)
-    due = [lingering.dismissal(seconds) for seconds in (0, 29.9, 30, 89.9, 90)]
-    nothing, ask, kill = Dismissal.NOTHING, Dismissal.ASK, Dismissal.KILL
-    assert due == [nothing, nothing, ask, ask, kill]

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from pitstop.launch.output import MemberOutput, Terminal, prefixed
+from pitstop.launch.member_process import MemberOutput, Terminal, prefixed
 
 
 def written(capfd: pytest.CaptureFixture[str], *parts: bytes) -> str:

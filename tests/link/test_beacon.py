@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import struct
-import sys
 
 import pytest
 from hypothesis import given
@@ -18,7 +17,6 @@ from pitstop.link.beacon import (
     Phase,
     Progress,
     Stop,
-    anonymous_file,
 )
 
 COUNTS = st.integers(0, 2**64 - 1)
@@ -148,7 +146,7 @@ def test_a_name_is_taken_once_and_outlasts_requests_without_one(name: str) -> No
 
 @pytest.mark.parametrize("content", [b"", b"\0" * SIZE_BYTES, b"another" * 600])
 def test_a_foreign_page_is_refused(content: bytes) -> None:
-    fd = anonymous_file("foreign")
+    fd = os.memfd_create("foreign")
     os.write(fd, content)
     with pytest.raises(ValueError, match=r"beacon|mmap"):
         Beacon(fd)
@@ -160,19 +158,6 @@ def test_a_page_of_another_version_is_refused() -> None:
     os.pwrite(fd, b"\xff", 8)  # the version follows the magic number
     with pytest.raises(ValueError, match="not a beacon of this version"):
         Beacon(fd)
-
-
-@pytest.mark.parametrize("platform", ["linux", "darwin"])
-def test_an_anonymous_file_has_no_name_and_is_not_inherited(
-    platform: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "platform", platform)
-    fd = anonymous_file("pitstop-test")
-    assert os.fstat(fd).st_nlink == 0
-    assert not os.get_inheritable(fd)
-    os.write(fd, b"x")
-    assert os.pread(fd, 1, 0) == b"x"
-    os.close(fd)
 
 
 def test_trainings_are_counted_over_all_processes() -> None:

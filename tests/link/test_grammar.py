@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.link.grammar import message_from
-from pitstop.link.messages import MESSAGES, MalformedMessage, Message, Persist, UnknownMessage
+from pitstop.link.messages import (
+    MESSAGES,
+    MalformedMessage,
+    Message,
+    Persist,
+    UnknownMessage,
+    message_from,
+)
 from tests.strategies import JSON_VALUES
 
 HELLO = {"protocol": 1, "pid": 7, "python": "3.11", "argv": ["train.py"]}

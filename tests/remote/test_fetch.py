@@ -11,10 +11,10 @@ import pytest
 
 from pitstop.events import CheckpointUploaded, Event, Notice
 from pitstop.journal import Journal
+from pitstop.remote.copies import read_checkpoints
 from pitstop.remote.fetch import fetch_run
-from pitstop.remote.layout import checkpoint_of
-from pitstop.remote.local_copy import read_checkpoints
 from pitstop.remote.mirror import Mirror
+from pitstop.remote.plan import checkpoint_of
 from pitstop.remote.storage import Storage
 from pitstop.store.catalog import Catalog
 from pitstop.store.image import TensorSpec

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from pitstop.remote import lease_holder
-from pitstop.remote.layout import LEASE_KEY
 from pitstop.remote.lease_holder import Lease, LeaseHolder, LeaseVerdict, MirrorInUse, judge_lease
+from pitstop.remote.plan import LEASE_KEY
 from pitstop.remote.storage import Storage
 
 _FOREIGN = Lease("ab", "elsewhere", "boot pid:[1]", 42, 7, lease_holder.LIVE, 1e9)
@@ -72,7 +72,8 @@ def test_one_holder_at_a_time(storage: Storage) -> None:
     with pytest.raises(MirrorInUse, match="is in use by a live run"):
         second.acquire(_ignore)
     assert first.renew()
-    first.release()
+    first.keep(lambda: None)
+    first.release(20.0)
     second.acquire(_ignore)
     assert not first.renew()
     assert second.renew()

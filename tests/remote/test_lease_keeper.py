@@ -1,4 +1,4 @@
-"""The thread that renews a lease_holder, and gives it back."""
+"""The thread that renews a lease, and gives it back."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pitstop.remote import lease_holder
-from pitstop.remote.layout import LEASE_KEY
-from pitstop.remote.lease_holder import LeaseHolder, LeaseKeeper
+from pitstop.remote.lease_holder import LeaseHolder
+from pitstop.remote.plan import LEASE_KEY
 from pitstop.remote.storage import Storage
 
 _LONGEST_SECONDS = 20.0
@@ -40,10 +40,11 @@ def storage(tmp_path: Path) -> _SlowStorage:
     return _SlowStorage(f"file://{tmp_path}/mirror")
 
 
-def _keep(storage: Storage) -> LeaseKeeper:
+def _keep(storage: Storage) -> LeaseHolder:
     holder = LeaseHolder(storage, "one")
     holder.acquire(lambda _: None)
-    return LeaseKeeper(holder, lambda: pytest.fail("nobody has taken it"))
+    holder.keep(lambda: pytest.fail("nobody has taken it"))
+    return holder
 
 
 def test_a_lease_is_given_back(storage: _SlowStorage) -> None:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.remote.layout import manifest_key
 from pitstop.remote.plan import (
     Action,
     LocalCheckpoint,
@@ -19,6 +18,7 @@ from pitstop.remote.plan import (
     RemoteState,
     Remove,
     apply,
+    manifest_key,
     plan,
 )
 

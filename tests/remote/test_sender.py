@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pitstop.events import CheckpointUploaded, Event, UploadFailed, UploadGivenUp
-from pitstop.remote.layout import LEASE_KEY
-from pitstop.remote.lease_holder import LeaseHolder, LeaseKeeper
+from pitstop.remote.lease_holder import LeaseHolder
 from pitstop.remote.mirror import Mirror
+from pitstop.remote.plan import LEASE_KEY
 from pitstop.remote.sender import Sender
 from pitstop.remote.storage import Storage
 from pitstop.store.manifest import STATE_FILE
@@ -106,12 +106,14 @@ def test_one_that_is_stopped_says_so_although_nobody_knows_what_is_missing(
 
 def test_a_mirror_that_another_run_has_taken_meanwhile_is_left_alone(tmp_path: Path) -> None:
     sending = _Sending(tmp_path)
-    keeper = LeaseKeeper(LeaseHolder(sending.storage, "one"), lambda: sending.sender.stop("taken"))
+    keeper = LeaseHolder(sending.storage, "one")
+    keeper.keep(lambda: sending.sender.stop("taken"))
     mirror = Mirror(sending.storage, sending.run.path, sending.events.append)
     sending.sender = Sender(mirror, sending.events.append, sending.ended.set, keeper.is_held)
     other = LeaseHolder(sending.storage, "other")
     other.acquire(lambda _: None)
-    other.release()
+    other.keep(lambda: None)
+    other.release(_LONGEST_SECONDS)
     # As behind a network that was away: nobody has looked at the lease since.
     sending.sender.thread.start()
     assert sending.ended.wait(_LONGEST_SECONDS)

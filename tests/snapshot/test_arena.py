@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.link.beacon import anonymous_file
 from pitstop.snapshot import slot
 from pitstop.snapshot.arena import choose_slot, newest_slot, plan_arena
 from tests.snapshot.samples import new_arena, sample, take
@@ -225,7 +224,7 @@ class Race:
 
     def __init__(self) -> None:
         self.slot_bytes = plan_arena(0, 1 << 40, 0).slot_bytes
-        self.fd = anonymous_file("race")
+        self.fd = os.memfd_create("race")
         os.ftruncate(self.fd, 2 * self.slot_bytes)
         self.pinned = 0
         self.whole = 0

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pitstop.link.beacon import anonymous_file
 from pitstop.snapshot import slot
 from pitstop.snapshot.slot import HEAD_BYTES, SlotHead
 from tests.snapshot.samples import LARGE_BYTES, Sample, sample
@@ -128,7 +127,7 @@ def test_tensors_that_are_not_those_of_the_image_are_refused() -> None:
 
 
 def test_reading_a_part_of_a_file() -> None:
-    fd = anonymous_file("range")
+    fd = os.memfd_create("range")
     os.write(fd, b"0123456789")
     target = bytearray(4)
     slot.read_into(fd, memoryview(target), 5)
@@ -138,7 +137,7 @@ def test_reading_a_part_of_a_file() -> None:
 
 
 def test_a_range_beyond_the_end_is_noticed() -> None:
-    fd = anonymous_file("range")
+    fd = os.memfd_create("range")
     os.write(fd, b"0123456789")
     with pytest.raises(EOFError, match="5 bytes early"):
         slot.read_into(fd, memoryview(bytearray(10)), 5)

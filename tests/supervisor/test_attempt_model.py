@@ -17,12 +17,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from pitstop.events import CheckpointCommitted, CheckpointFailed, Event, StopRequested
 from pitstop.link.beacon import Beacon
 from pitstop.link.messages import SnapshotReport
-from pitstop.supervisor.attempt.ending import decide
+from pitstop.supervisor.attempt.command import decide
 from pitstop.supervisor.helpers.saving import Persisting
 from pitstop.supervisor.lifecycle.table import FINAL, TABLE, Instruction, State, Trigger, advance
 from pitstop.supervisor.records.attempt_state import AttemptState, tell
 from pitstop.supervisor.records.notices import final_lines
-from pitstop.supervisor.status.status import Status, live_status
+from pitstop.supervisor.status import Status, live_status
 
 _LIVE = (State.STARTING, State.RUNNING, State.STOPPING, State.ENDING)
 _KILLED, _FAILED, _STOPPED = 9, 1 << 8, 75 << 8

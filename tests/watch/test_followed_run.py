@@ -13,7 +13,7 @@ from pitstop.events import StopRequested
 from pitstop.flight.files import FlightFiles
 from pitstop.journal import Journal
 from pitstop.steps import FILE_NAME
-from pitstop.supervisor.status.stored_status import stored_status
+from pitstop.supervisor.status import stored_status
 from pitstop.watch.followed_run import FollowedRun
 from pitstop.watch.live_page import COST_SHARE, EVERY_SECONDS, wait_seconds
 from pitstop.watch.run_parts import total_steps

@@ -1,20 +1,65 @@
-"""`python -m pitstop.cli.companion`: what a script without a launcher starts beside itself."""
+"""The supervisor of a script that was started without one: `pitstop.start`, the callback.
+
+The trainer starts it as `python -m pitstop.cli.companion REQUEST FD`; it answers on
+that descriptor with one line of JSON, the socket to connect to or the error to raise,
+and supervises the process that started it.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+from pitstop.cli.main import open_standard
 from pitstop.cli.reports import leave_reports
-from pitstop.machine.descriptors import open_standard
-from pitstop.supervisor.companion import accompany
+from pitstop.errors import PitstopError
+from pitstop.link.settings import Settings
+from pitstop.remote.place import is_url, parse
+from pitstop.supervisor.runs.run_request import RunRequest
+from pitstop.supervisor.stops import early_stop
+from pitstop.supervisor.supervise import supervise
 from pitstop.supervisor.terminal.own_words import say
 
 
-def _ended(run_dir: Path) -> None:
-    leave_reports(run_dir, say)
+def read_request(text: str) -> RunRequest:
+    """The request of a trainer; `PlaceInvalid` where its URL is no folder's."""
+    body = json.loads(text)
+    place = parse(body["run_dir"]) if is_url(body["run_dir"]) else None
+    return RunRequest(
+        run_dir=place.working_copy if place else Path(body["run_dir"]),
+        mirror=place.url if place else "",
+        command=tuple(body["command"]),
+        settings=Settings.from_json(body["settings"]),
+        max_seconds=body["max_seconds"],
+        status_line=False,
+        trainer_pid=int(body["trainer_pid"]),
+        kernel=body["kernel"],
+    )
+
+
+def accompany(arguments: Sequence[str]) -> int:
+    """Supervises the trainer to its end, and leaves the reports."""
+    # Who is told the socket is not told of an error that comes later.
+    with open(int(arguments[1]), "w", encoding="utf-8") as answer:  # noqa: PTH123
+
+        def tell(**members: str) -> None:
+            if not answer.closed:
+                answer.write(json.dumps(members) + "\n")
+                answer.close()
+
+        try:
+            request = read_request(arguments[0])
+            outcome = supervise(request, say, lambda path: tell(socket=path))
+        except PitstopError as error:
+            tell(message=error.message, remedy=error.remedy)
+            return 2
+    early_stop.forget()
+    leave_reports(request.run_dir, say)
+    return outcome.exit_code
 
 
 if __name__ == "__main__":
     open_standard()
-    sys.exit(accompany(sys.argv[1:], _ended))
+    sys.exit(accompany(sys.argv[1:]))

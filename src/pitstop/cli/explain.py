@@ -30,12 +30,8 @@ def explain(cause: str) -> None:
         raise InternalFault(f"The page of causes has no section {cause}.")
     text = _LINK.sub(r"\1", found)
     if sys.stdout.isatty():
-        _print_formatted(text)
+        console = Console()
+        width = min(console.width, _LINE_COLUMNS)
+        console.print(Markdown(text.replace("### ", "# ", 1)), width=width)
     else:
         tell(text)
-
-
-def _print_formatted(text: str) -> None:
-    console = Console()
-    width = min(console.width, _LINE_COLUMNS)
-    console.print(Markdown(text.replace("### ", "# ", 1)), width=width)

@@ -16,8 +16,7 @@ from pitstop.cli.quantities import SECONDS
 from pitstop.cli.run import run
 from pitstop.cluster import secret
 from pitstop.launch.choice import choose, claim
-from pitstop.launch.ending import SAVE_SECONDS, Linger
-from pitstop.launch.output import Terminal
+from pitstop.launch.member_process import Terminal
 from pitstop.launch.plan import plan, ports_needed
 from pitstop.launch.runner import LaunchRequest, free_ports, launch_members
 from pitstop.remote.place import RemotePlace
@@ -148,7 +147,8 @@ def launch(
             command=command,
             options=tuple(context.obj),
             environment=shared,
-            linger=Linger(linger, grace + SAVE_SECONDS),
+            linger_seconds=linger,
+            grace_seconds=grace,
             signals=chosen_actions(signals),
         )
         code = launch_members(request, terminal)

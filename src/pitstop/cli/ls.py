@@ -11,13 +11,12 @@ import click
 from pitstop.cli.chosen_run import runs_of_script
 from pitstop.cli.echo import tell, tell_json
 from pitstop.cli.places import PLACE, fetched, find_remote_runs
-from pitstop.errors import UserError
 from pitstop.events import JsonValue
 from pitstop.remote.place import RemotePlace
 from pitstop.store.run_folder import find_runs
 from pitstop.supervisor.control.live_run import status_at, statuses_at
 from pitstop.supervisor.runs.choice import RUNS
-from pitstop.supervisor.status.status import Status
+from pitstop.supervisor.status import Status
 
 _COLUMNS = ("run", "state", "step", "epoch", "saved", "attempt", "loss", "best")
 
@@ -25,13 +24,9 @@ _COLUMNS = ("run", "state", "step", "epoch", "saved", "attempt", "loss", "best")
 @click.command()
 @click.argument("folder", type=PLACE, default=RUNS)
 @click.option("--json", "as_json", is_flag=True, help="A JSON list, one object per run.")
-@click.option("--watch", "watched", is_flag=True, help="Go on, as `pitstop watch FOLDER` does.")
 @click.pass_context
-def ls(context: click.Context, folder: Path | RemotePlace, *, as_json: bool, watched: bool) -> None:
+def ls(context: click.Context, folder: Path | RemotePlace, *, as_json: bool) -> None:
     """List the runs below FOLDER, a URL or a script's name too (default: runs/)."""
-    if watched:
-        _watch(context, folder)
-        return
     found = list(_statuses(context, folder))
     if as_json:
         tell_json([counted(status) for status in found])
@@ -39,16 +34,6 @@ def ls(context: click.Context, folder: Path | RemotePlace, *, as_json: bool, wat
         print_table(found)
     else:
         tell(f"There is no run under {folder}/.")
-
-
-def _watch(context: click.Context, folder: Path | RemotePlace) -> None:
-    """Loads the other command only where it is asked for."""
-    if isinstance(folder, RemotePlace):
-        raise UserError("A mirror cannot be watched.", "Watch the run where it trains.")
-    group = context.find_root().command
-    command = group.get_command(context, "watch") if isinstance(group, click.Group) else None
-    if command is not None:
-        context.invoke(command, run=folder)
 
 
 def _statuses(context: click.Context, folder: Path | RemotePlace) -> Iterator[Status]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from pitstop.diagnosis import load
@@ -13,16 +12,10 @@ from pitstop.errors import RunNotFound
 from pitstop.flight import tensorboard_writer
 from pitstop.report import files, markdown
 
-_ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-
 
 def leave_reports(run_dir: Path, say: Callable[[str], None]) -> None:
-    """Writes the reports that are missing; says so when the disk refuses.
-
-    Everything is saved and nothing is left to stop: a signal that asks for it once more must not
-    change the exit code of the run.
-    """
-    with _deaf(), contextlib.suppress(RunNotFound):
+    """Writes the reports that are missing; says so when the disk refuses."""
+    with contextlib.suppress(RunNotFound):
         try:
             _write(run_dir)
         except OSError as error:
@@ -46,13 +39,3 @@ def _write(run_dir: Path) -> None:
             step = report.attempts[-1].last_step
             text = markdown.render(report)
             tensorboard_writer.write_report(Path(report.log_folder), step, time.time(), text)
-
-
-@contextlib.contextmanager
-def _deaf() -> Iterator[None]:
-    before = {each: signal.signal(each, signal.SIG_IGN) for each in _ASKING}
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)

@@ -28,9 +28,8 @@ from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.processes.process import find_program
 from pitstop.supervisor.restarts.foresight import foresee
 from pitstop.supervisor.runs.choice import choose, existing
-from pitstop.supervisor.runs.run_request import RunRequest
+from pitstop.supervisor.runs.run_request import RunRequest, StopPolicy
 from pitstop.supervisor.stops import early_stop
-from pitstop.supervisor.stops.stop_policy import StopPolicy
 from pitstop.supervisor.supervise import supervise
 from pitstop.supervisor.terminal.own_words import say
 

@@ -26,8 +26,8 @@ from pitstop.store.best_rule import BestRule
 from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.hangs.watchdog import HangPolicy
 from pitstop.supervisor.restarts.restarts import RestartPolicy
+from pitstop.supervisor.runs.run_request import PREEMPTION_CHOICES, StopPolicy
 from pitstop.supervisor.stops.signals import chosen_actions
-from pitstop.supervisor.stops.stop_policy import PREEMPTION_CHOICES, StopPolicy
 
 
 def _settings(*, every: Interval, on_stop: str, weights: Path | None, **members: Any) -> Settings:

@@ -19,8 +19,7 @@ from pitstop.store.run_folder import RUN_FILE, find_runs, open_existing
 from pitstop.supervisor.control.live_run import status_of, statuses_at
 from pitstop.supervisor.records.notices import level_text
 from pitstop.supervisor.runs.choice import RUNS
-from pitstop.supervisor.status.status import Status, replay_text
-from pitstop.supervisor.status.stored_status import stored_status
+from pitstop.supervisor.status import Status, replay_text, stored_status
 
 
 @click.command()

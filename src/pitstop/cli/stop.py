@@ -17,8 +17,7 @@ from pitstop.errors import PeerClosed, PitstopError, UserError
 from pitstop.record import record
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.control.live_run import LiveRun, suspended, wait_until_free, wake
-from pitstop.supervisor.status.status import Status
-from pitstop.supervisor.status.stored_status import stored_status
+from pitstop.supervisor.status import Status, stored_status
 
 _ORPHAN_SECONDS = 60.0
 _Request = Callable[[LiveRun], None]

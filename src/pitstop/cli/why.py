@@ -21,7 +21,7 @@ from pitstop.store.gang_folder import GangFolder, task_name
 from pitstop.store.lock import is_locked
 from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.control.live_run import status_of
-from pitstop.supervisor.status.status import SUSPENDED
+from pitstop.supervisor.status import SUSPENDED
 
 
 @click.command()

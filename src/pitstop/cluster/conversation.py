@@ -10,12 +10,84 @@ Whoever does not prove that it knows the secret is told nothing; what it sends i
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import hmac
+import json
 import os
+import struct
 
-from pitstop.cluster import frames
-from pitstop.cluster.frames import NONCE_BYTES, PROOF_BYTES, Sealer
-from pitstop.link.messages import Message
+from pitstop.link.messages import MalformedMessage, Message, message_in
+
+NONCE_BYTES = 32
+PROOF_BYTES = hashlib.sha256().digest_size
+MOST_BYTES = 1 << 16
+HEAD = struct.Struct("<I")
+
+LEADER = b"leader"
+MEMBER = b"member"
+
+
+class SealBroken(Exception):
+    """What came is not what a member of this cluster wrote next."""
+
+
+def proof(secret: bytes, side: bytes, leader_nonce: bytes, member_nonce: bytes) -> bytes:
+    """What only somebody who knows the secret can answer to these two random numbers."""
+    return _mac(secret, b"proof", side, leader_nonce, member_nonce)
+
+
+def handshake_key(secret: bytes, leader_nonce: bytes, member_nonce: bytes) -> bytes:
+    """The key of one conversation, 32 bytes."""
+    return _mac(secret, b"key", leader_nonce, member_nonce)
+
+
+class Sealer:
+    """Writes, or opens, the frames of one direction; `side` writes them, `LEADER` or `MEMBER`."""
+
+    def __init__(self, key: bytes, side: bytes) -> None:
+        self._key = key
+        self._side = side
+        self._count = 0
+
+    def frame(self, message: Message) -> bytes:
+        """The bytes of the next frame; `ValueError` where the message is too large."""
+        text = json.dumps(message.to_body(), separators=(",", ":")).encode()
+        if len(text) > MOST_BYTES:
+            raise ValueError(f"a message of {len(text)} bytes")
+        return HEAD.pack(len(text)) + text + self._next(text)
+
+    def open(self, text: bytes, seal: bytes) -> Message:
+        """The message of the next frame of that side.
+
+        Raises `SealBroken` where it is not the next one, or no message of this version.
+        """
+        if not hmac.compare_digest(seal, self._next(text)):
+            raise SealBroken("a frame does not carry the seal of this cluster")
+        message = message_in(text, fd_count=0)
+        if isinstance(message, MalformedMessage):
+            raise SealBroken(message.reason)
+        return message
+
+    def _next(self, text: bytes) -> bytes:
+        number = struct.pack("<Q", self._count)
+        self._count += 1
+        return _mac(self._key, b"frame", self._side, number, text)
+
+
+def length_of(head: bytes) -> int:
+    """How many bytes of text follow; `SealBroken` where a message has less."""
+    (length,) = HEAD.unpack(head)
+    if length > MOST_BYTES:
+        raise SealBroken(f"a frame of {length} bytes")
+    return int(length)
+
+
+def _mac(key: bytes, *parts: bytes) -> bytes:
+    mac = hmac.new(key, digestmod=hashlib.sha256)
+    for part in parts:
+        mac.update(struct.pack("<I", len(part)) + part)
+    return mac.digest()
+
 
 HANDSHAKE_SECONDS = 5.0
 
@@ -48,7 +120,7 @@ class Conversation:
         Raises `SealBroken` where what came was not written by the other side, or is out of order;
         `EOFError` or `OSError` where the other side or the network has closed the connection.
         """
-        length = frames.length_of(await self._reader.readexactly(frames.HEAD.size))
+        length = length_of(await self._reader.readexactly(HEAD.size))
         text = await self._reader.readexactly(length)
         return self._other.open(text, await self._reader.readexactly(PROOF_BYTES))
 
@@ -68,14 +140,13 @@ async def answer(
     writer.write(_GREETING + leader_nonce)
     member_nonce = await reader.readexactly(NONCE_BYTES)
     claim = await reader.readexactly(PROOF_BYTES)
-    proof = frames.proof(secret, frames.MEMBER, leader_nonce, member_nonce)
-    if not hmac.compare_digest(claim, proof):
+    if not hmac.compare_digest(claim, proof(secret, MEMBER, leader_nonce, member_nonce)):
         raise WrongSecret(
             "a process that does not know the secret of this cluster tried to join it"
         )
-    writer.write(frames.proof(secret, frames.LEADER, leader_nonce, member_nonce))
-    key = frames.handshake_key(secret, leader_nonce, member_nonce)
-    return Conversation(reader, writer, Sealer(key, frames.LEADER), Sealer(key, frames.MEMBER))
+    writer.write(proof(secret, LEADER, leader_nonce, member_nonce))
+    key = handshake_key(secret, leader_nonce, member_nonce)
+    return Conversation(reader, writer, Sealer(key, LEADER), Sealer(key, MEMBER))
 
 
 async def call(host: str, port: int, secret: bytes) -> Conversation:
@@ -86,26 +157,19 @@ async def call(host: str, port: int, secret: bytes) -> Conversation:
     """
     reader, writer = await asyncio.open_connection(host, port)
     try:
-        return await _introduced(reader, writer, secret)
+        if await reader.readexactly(len(_GREETING)) != _GREETING:
+            raise WrongSecret("what listens there is no supervisor of this version")
+        leader_nonce = await reader.readexactly(NONCE_BYTES)
+        member_nonce = os.urandom(NONCE_BYTES)
+        writer.write(member_nonce + proof(secret, MEMBER, leader_nonce, member_nonce))
+        try:
+            claim = await reader.readexactly(PROOF_BYTES)
+        except EOFError:
+            raise WrongSecret("the leader has another secret") from None
+        if not hmac.compare_digest(claim, proof(secret, LEADER, leader_nonce, member_nonce)):
+            raise WrongSecret("what listens there does not know the secret of this cluster")
+        key = handshake_key(secret, leader_nonce, member_nonce)
+        return Conversation(reader, writer, Sealer(key, MEMBER), Sealer(key, LEADER))
     except BaseException:
         writer.close()
         raise
-
-
-async def _introduced(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, secret: bytes
-) -> Conversation:
-    if await reader.readexactly(len(_GREETING)) != _GREETING:
-        raise WrongSecret("what listens there is no supervisor of this version")
-    leader_nonce = await reader.readexactly(NONCE_BYTES)
-    member_nonce = os.urandom(NONCE_BYTES)
-    writer.write(member_nonce + frames.proof(secret, frames.MEMBER, leader_nonce, member_nonce))
-    try:
-        claim = await reader.readexactly(PROOF_BYTES)
-    except EOFError:
-        raise WrongSecret("the leader has another secret") from None
-    proof = frames.proof(secret, frames.LEADER, leader_nonce, member_nonce)
-    if not hmac.compare_digest(claim, proof):
-        raise WrongSecret("what listens there does not know the secret of this cluster")
-    key = frames.handshake_key(secret, leader_nonce, member_nonce)
-    return Conversation(reader, writer, Sealer(key, frames.MEMBER), Sealer(key, frames.LEADER))

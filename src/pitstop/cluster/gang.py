@@ -12,40 +12,31 @@ import math
 from collections import defaultdict
 from collections.abc import Callable
 
-from pitstop.cluster import resume_agreement, stop_agreement
-from pitstop.cluster.messages import (
-    Commit,
-    GangOver,
-    GangReady,
-    GangRefused,
-    Hold,
-    HoldAnswer,
-    LevelReport,
-    MemberDown,
-    Muster,
-    ResumeAnswer,
-    ResumeProposal,
-    SavedReport,
-    Settled,
-    SnapshotOrder,
-)
+from pitstop.cluster import messages, resume_agreement, stop_agreement
 from pitstop.cluster.resume_agreement import ResumeAgreement
 from pitstop.cluster.spec import Task
 from pitstop.cluster.stop_agreement import StopAgreement
 from pitstop.record import record
 
-ToLeader = Muster | ResumeAnswer | HoldAnswer | SavedReport | LevelReport | MemberDown
+ToLeader = (
+    messages.Muster
+    | messages.ResumeAnswer
+    | messages.HoldAnswer
+    | messages.SavedReport
+    | messages.LevelReport
+    | messages.MemberDown
+)
 """What members tell the leader of their gang."""
 ToMember = (
-    ResumeProposal
-    | GangReady
-    | GangRefused
-    | Hold
-    | Commit
-    | SnapshotOrder
-    | Settled
-    | LevelReport
-    | GangOver
+    messages.ResumeProposal
+    | messages.GangReady
+    | messages.GangRefused
+    | messages.Hold
+    | messages.Commit
+    | messages.SnapshotOrder
+    | messages.Settled
+    | messages.LevelReport
+    | messages.GangOver
 )
 """What the leader tells them."""
 
@@ -85,7 +76,7 @@ class GangLeader:
         self._leader = leader
         self._new_name = new_name
         self._ended: dict[Task, int] = {}
-        self._over: GangOver | None = None
+        self._over: messages.GangOver | None = None
         self._repeat_at_seconds = 0.0
         self._begin()
 
@@ -103,27 +94,27 @@ class GangLeader:
     @property
     def is_ready(self) -> bool:
         """Whether all have agreed on the state that they go on from."""
-        return isinstance(self._resume.outcome, GangReady)
+        return isinstance(self._resume.outcome, messages.GangReady)
 
     def hear(self, task: Task, message: ToLeader) -> Orders:
         """A member has said something, and what is said now."""
         match message:
-            case Muster():
+            case messages.Muster():
                 return self._mustered(task, message)
-            case ResumeAnswer():
+            case messages.ResumeAnswer():
                 self._resume, words = resume_agreement.verified(self._resume, task, message)
                 return list(words)
-            case HoldAnswer() if self._stop is not None:
+            case messages.HoldAnswer() if self._stop is not None:
                 self._stop, orders = stop_agreement.answered(self._stop, task, message)
                 return list(orders)
-            case SavedReport(mark):
+            case messages.SavedReport(mark):
                 return self._saved(task, mark)
-            case LevelReport(reason):
+            case messages.LevelReport(reason):
                 others = sorted(self._members - {task})
-                return [(each, LevelReport(f"{task}: {reason}")) for each in others]
-            case MemberDown(attempt, reason) if self._attempt_of(task) == attempt:
+                return [(each, messages.LevelReport(f"{task}: {reason}")) for each in others]
+            case messages.MemberDown(attempt, reason) if self._attempt_of(task) == attempt:
                 return self.lost(task, reason)
-            case MemberDown(attempt) if self._ended.get(task) == attempt and self._over:
+            case messages.MemberDown(attempt) if self._ended.get(task) == attempt and self._over:
                 return [(task, self._over)]
         return []
 
@@ -142,7 +133,7 @@ class GangLeader:
         """
         if task not in self._resume.musters or self.stop_step is not None:
             return []
-        over = self._over = GangOver(self._resume.name, str(task), reason)
+        over = self._over = messages.GangOver(self._resume.name, str(task), reason)
         there = sorted(self._resume.musters)
         self._ended |= {each: muster.attempt for each, muster in self._resume.musters.items()}
         self._begin()
@@ -158,7 +149,7 @@ class GangLeader:
             orders += self._stop.orders
         return orders
 
-    def _mustered(self, task: Task, muster: Muster) -> Orders:
+    def _mustered(self, task: Task, muster: messages.Muster) -> Orders:
         if muster.attempt <= self._ended.get(task, 0):
             return []
         orders: Orders = []
@@ -180,7 +171,7 @@ class GangLeader:
         if self._holders[mark] != self._members:
             return []
         del self._holders[mark]
-        return [(each, Settled(mark)) for each in sorted(self._members)]
+        return [(each, messages.Settled(mark)) for each in sorted(self._members)]
 
     def _snapshot(self, now_seconds: float, progress: LeaderProgress) -> Orders:
         if not progress.trains or self._stop is not None:
@@ -193,5 +184,5 @@ class GangLeader:
         self._snapshot_at_seconds = now_seconds + pause_seconds
         step_seconds = progress.step_seconds
         ahead = math.ceil(_NOTICE_SECONDS / step_seconds) if step_seconds > 0 else 0
-        order = SnapshotOrder(progress.entering + 1 + ahead)
+        order = messages.SnapshotOrder(progress.entering + 1 + ahead)
         return [(each, order) for each in sorted(self._members)]

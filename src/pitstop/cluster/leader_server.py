@@ -7,11 +7,15 @@ import contextlib
 import ipaddress
 from collections.abc import Callable
 
-from pitstop.cluster.conversation import HANDSHAKE_SECONDS, Conversation, WrongSecret, answer
-from pitstop.cluster.frames import SealBroken
-from pitstop.cluster.happenings import Heard, Parted, Trouble
+from pitstop.cluster.conversation import (
+    HANDSHAKE_SECONDS,
+    Conversation,
+    SealBroken,
+    WrongSecret,
+    answer,
+)
 from pitstop.cluster.messages import JoinRequest
-from pitstop.cluster.network_thread import NetworkThread
+from pitstop.cluster.network_thread import Heard, NetworkThread, Parted, Trouble
 from pitstop.cluster.spec import Task
 from pitstop.link.messages import Message, Refusal
 

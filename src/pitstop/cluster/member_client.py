@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 from contextlib import closing
 
-from pitstop.cluster.conversation import HANDSHAKE_SECONDS, Conversation, WrongSecret, call
-from pitstop.cluster.frames import SealBroken
-from pitstop.cluster.happenings import Heard, Parted, Trouble
+from pitstop.cluster.conversation import (
+    HANDSHAKE_SECONDS,
+    Conversation,
+    SealBroken,
+    WrongSecret,
+    call,
+)
 from pitstop.cluster.messages import JoinRequest
-from pitstop.cluster.network_thread import NetworkThread
+from pitstop.cluster.network_thread import Heard, NetworkThread, Parted, Trouble
 from pitstop.cluster.spec import Task
 from pitstop.link.messages import Message, Refusal
 

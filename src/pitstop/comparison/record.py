@@ -19,7 +19,7 @@ from pitstop.store.manifest import Manifest, TensorEntry
 from pitstop.store.reader import read_state
 from pitstop.store.run_folder import ATTEMPTS_DIR, RunFolder, open_existing
 from pitstop.supervisor.records.history import History
-from pitstop.supervisor.status.stored_status import is_completed
+from pitstop.supervisor.status import is_completed
 
 _VARIABLES = "variables/"
 

@@ -58,20 +58,16 @@ def make_folder(path: Path) -> DrillFolder:
         if path.exists() and not path.is_dir():
             raise RunFolderInvalid(f"{path} is a file.", "Name a folder with --run-dir.")
         if path.exists() and any(path.iterdir()):
-            _remove_drill(path)
+            if not (path / RESULT_FILE).is_file():
+                raise RunFolderInvalid(
+                    f"{path} holds other files, and no {RESULT_FILE}.",
+                    "Name an empty or a new folder with --run-dir.",
+                )
+            shutil.rmtree(path)
         path.mkdir(parents=True, exist_ok=True)
         # From now on it is known as a drill's, also when this one is cut short.
         (path / RESULT_FILE).write_text("{}\n", encoding="utf-8")
     return DrillFolder(path)
-
-
-def _remove_drill(path: Path) -> None:
-    if not (path / RESULT_FILE).is_file():
-        raise RunFolderInvalid(
-            f"{path} holds other files, and no {RESULT_FILE}.",
-            "Name an empty or a new folder with --run-dir.",
-        )
-    shutil.rmtree(path)
 
 
 def _writing(path: Path) -> AbstractContextManager[None]:

@@ -79,7 +79,7 @@ class _Runner:
         work_dir = self._work_dir(name)
         every_steps = points.checkpoint_interval_steps(expected.trace.last_step)
         ran = [self._run(name, work_dir, every_steps, interruption)]
-        if ran[0].exit_code == _exit_code_of(interruption):
+        if ran[0].exit_code == (_EXIT_KILLED if interruption.kind == "kill" else EXIT_STOPPED):
             ran.append(self._run(name, work_dir, every_steps))
         return _judge(interruption, self._folder.run_dir(name), expected, ran)
 
@@ -144,6 +144,7 @@ def _judge(
         return Trial(interruption, str(run_dir), 0, 0, "", seconds, None, failure, told)
     actual = load_run(run_dir)
     resume = actual.resumes[-1] if actual.resumes else None
+    ends = expected.trace.last_step, actual.trace.last_step
     return Trial(
         interruption,
         str(run_dir),
@@ -152,7 +153,7 @@ def _judge(
         level=resume.level if resume else "",
         seconds=seconds,
         comparison=compare_runs(expected, actual),
-        failure=_length_failure(expected, actual),
+        failure="" if ends[0] == ends[1] else f"it ended after step {ends[1]} instead of {ends[0]}",
         aftermath=told,
     )
 
@@ -164,15 +165,6 @@ def _failure(interruption: Interruption, exit_codes: list[int]) -> str:
     if exit_codes[-1] not in (EXIT_COMPLETED, EXIT_STOPPED):
         return f"the resumed attempt failed with exit code {exit_codes[-1]}"
     return ""
-
-
-def _length_failure(expected: RunRecord, actual: RunRecord) -> str:
-    ends = expected.trace.last_step, actual.trace.last_step
-    return "" if ends[0] == ends[1] else f"it ended after step {ends[1]} instead of {ends[0]}"
-
-
-def _exit_code_of(interruption: Interruption) -> int:
-    return _EXIT_KILLED if interruption.kind == "kill" else EXIT_STOPPED
 
 
 def _call(words: list[str], work_dir: Path, environment: dict[str, str], log: Path) -> int:

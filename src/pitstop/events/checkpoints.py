@@ -13,7 +13,7 @@ class CheckpointCommitted(Event):
     """A checkpoint is durable: its manifest and folder are on disk.
 
     reason: "cadence", "stop", "requested", "best" (`--keep-best`), "pressure"
-        (memory gets short), "preemption" (the machine is moved or taken away later),
+        (memory gets short), "preemption" (the machine is taken away later),
         "fit_end", "trainer_lost", "supervisor_lost".
     name: what the user called it, or empty.
     non_finite: the first weights in it that hold NaN or infinite numbers.

@@ -110,13 +110,11 @@ class GangFormed(Event):
 class GangStopped(Event):
     """All members of a gang hold at this step, and stop there.
 
-    rounds: how often they were asked to hold.
     seconds: from the first question to this member to the agreement.
     """
 
     gang: str
     step: int
-    rounds: int
     seconds: float
 
 

@@ -88,7 +88,6 @@ class RolledBack(Event):
         (the step that spoils the weights is looked for; the numbers stay).
     rollback: 1-based number of this one in the run.
     learning_rate: from there on, where that is the action.
-    set_aside: where the checkpoints behind it are now.
     """
 
     metric: str
@@ -99,7 +98,6 @@ class RolledBack(Event):
     rollback: int
     rollbacks: int
     learning_rate: float | None = None
-    set_aside: list[str] = field(default_factory=list)
 
 
 @record

@@ -36,9 +36,8 @@ from pitstop.supervisor.lifecycle.occurrences import (
     TrainerCameIn,
 )
 from pitstop.supervisor.processes import process
+from pitstop.supervisor.processes.trainer_slot import RestorePoints, TrainerSlot
 from pitstop.supervisor.records.fingerprint import hash_seed
-from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint
-from pitstop.supervisor.trainer.trainer_slot import TrainerSlot
 
 _ATTEMPT = 1
 _TURN_SECONDS = 60.0
@@ -77,13 +76,13 @@ class Host:
     def __init__(
         self,
         settings: Settings,
-        points: Sequence[ChosenCheckpoint],
+        points: RestorePoints,
         image: Callable[[str], tuple[int, ...]],
         scratch: Path,
     ) -> None:
         """Starts nothing yet; `image` loads a point by its name, for us to close."""
         self._settings = settings
-        self._points = tuple(points)
+        self._points = points
         self._image = image
         self._scratch = scratch
         self._outcome = Outcome()

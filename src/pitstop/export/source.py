@@ -12,7 +12,8 @@ from pitstop.snapshot.loading import RestoreImage, load
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.manifest import Manifest
 from pitstop.store.run_folder import RunFolder
-from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint, restore_points
+from pitstop.supervisor.helpers.restoring import restore_points
+from pitstop.supervisor.processes.trainer_slot import RestorePoints
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Source:
     name: str
     manifest: Manifest
     saved: SavedState
-    points: tuple[ChosenCheckpoint, ...]
+    points: RestorePoints
     entries: tuple[CheckpointEntry, ...]
     loaded: RestoreImage
 

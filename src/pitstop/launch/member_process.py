@@ -2,23 +2,108 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import signal
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 
 from pitstop import journal
 from pitstop.events import AttemptEnded
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_STOPPED
-from pitstop.launch.ending import MemberEnd
-from pitstop.launch.output import MemberOutput
 from pitstop.launch.plan import Member
 from pitstop.machine import signalling
 from pitstop.machine.own_process import heeds
+from pitstop.record import record
 from pitstop.store.run_folder import JOURNAL_FILE
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.processes import family, process
 from pitstop.supervisor.processes.process import StandardStreams
+from pitstop.supervisor.terminal.output import OutputPipes, our_channels
+from pitstop.supervisor.terminal.own_words import PREFIX
+from pitstop.supervisor.terminal.screen import write_all
+
+
+@record
+class MemberEnd:
+    """How one member's `pitstop run` ended; 128 + signal when it was killed.
+
+    Attributes:
+        failed: neither complete, nor stopped as somebody had asked.
+        dismissed: told to end, since the leader had.
+        leads: its end is the end of the training.
+    """
+
+    exit_code: int
+    failed: bool = False
+    dismissed: bool = False
+    leads: bool = False
+
+    def __str__(self) -> str:
+        if self.exit_code == EXIT_COMPLETED:
+            return "completed"
+        how = "was ended, as the leader had" if self.dismissed else "stopped"
+        return f"{'failed' if self.failed else how} (exit code {self.exit_code})"
+
+
+def exit_code(ends: Sequence[MemberEnd]) -> int:
+    """The launch's exit code, from all ends in time: the leader's, or that of who failed first."""
+    leaders = [each.exit_code for each in ends if each.leads and each.exit_code]
+    failures = [each.exit_code for each in ends if each.failed and not each.dismissed]
+    stopped = [each.exit_code for each in ends if each.exit_code == EXIT_STOPPED]
+    return next(iter([*leaders, *failures, *stopped]), EXIT_COMPLETED)
+
+
+_LONGEST_LINE_BYTES = 1 << 20
+_OVERWRITES = re.compile(rb"\r(?=[^\r\n])")
+
+
+def prefixed(prefix: bytes, line: bytes) -> bytes:
+    """The line behind the prefix, which stays where a progress bar writes over its line."""
+    return prefix + _OVERWRITES.sub(b"\r" + prefix, line.removesuffix(b"\n")) + b"\n"
+
+
+class Terminal:
+    """Our own output: no thread tears another one's line."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def write(self, fd: int, data: bytes) -> None:
+        """Writes whole lines; nobody may be there to read them any more."""
+        with self._lock, contextlib.suppress(OSError):
+            write_all(fd, data)
+
+    def say(self, line: str) -> None:
+        self.write(2, f"{PREFIX}{line}\n".encode())
+
+
+class MemberOutput(OutputPipes):
+    """The pipes from one member to our output."""
+
+    def __init__(self, prefix: str, terminal: Terminal) -> None:
+        """Opens them; `OSError` where there are too many open files."""
+        super().__init__()
+        self._prefix = prefix.encode()
+        self._terminal = terminal
+        for channel in our_channels():
+            source, sink = os.pipe()
+            thread = threading.Thread(
+                target=self._copy,
+                args=(source, channel.targets[0]),
+                name="pitstop-member",
+                daemon=True,
+            )
+            self._add(channel, sink, thread)
+
+    def _copy(self, source: int, target: int) -> None:
+        with os.fdopen(source, "rb") as pipe:
+            # A line that never ends comes in parts.
+            while line := pipe.readline(_LONGEST_LINE_BYTES):
+                self._terminal.write(target, prefixed(self._prefix, line))
+
 
 _SIGNALLED = 128
 _LAST_HEEDED = signal.SIGUSR1

@@ -12,10 +12,13 @@ from contextlib import ExitStack, closing
 
 import psutil
 
-from pitstop.launch import ending
-from pitstop.launch.ending import Dismissal, Linger, MemberEnd
-from pitstop.launch.member_process import MemberProcess
-from pitstop.launch.output import MemberOutput, Terminal
+from pitstop.launch.member_process import (
+    MemberEnd,
+    MemberOutput,
+    MemberProcess,
+    Terminal,
+    exit_code,
+)
 from pitstop.launch.plan import HOST, Member, pitstop_run
 from pitstop.machine import signalling
 from pitstop.record import record
@@ -29,6 +32,8 @@ from pitstop.supervisor.stops.signals import (
 )
 
 _LOOK_SECONDS = 0.5
+_SAVE_SECONDS = 60.0
+"""What a member may take, behind its own grace, to save after it was told to end."""
 _STARTING_SECONDS = 0.02
 _SUSPEND_SECONDS = 2.0
 _UNHEARD = (signal.SIGCHLD, signal.SIGWINCH)
@@ -36,13 +41,18 @@ _UNHEARD = (signal.SIGCHLD, signal.SIGWINCH)
 
 @record
 class LaunchRequest:
-    """What is started: the members, the leader first, and what all of them get."""
+    """What is started: the members, the leader first, and what all of them get.
+
+    `linger_seconds`: how long the others may go on when the leader has ended; then they are told to
+    end, and have their `grace_seconds`, and a while to save.
+    """
 
     members: tuple[Member, ...]
     command: tuple[str, ...]
     options: tuple[str, ...]
     environment: Mapping[str, str]
-    linger: Linger
+    linger_seconds: float
+    grace_seconds: float
     signals: SignalActions
 
 
@@ -67,7 +77,7 @@ def launch_members(request: LaunchRequest, terminal: Terminal) -> int:
             launcher.wait()
         finally:
             launcher.end_all()
-        return ending.exit_code(launcher.ends)
+        return exit_code(launcher.ends)
 
 
 class _Launcher:
@@ -111,7 +121,7 @@ class _Launcher:
         """Nothing that came out of the members stays: what still saves has some time for it."""
         for each in self._living:
             each.send(signal.SIGTERM)
-        give_up_at = time.monotonic() + self._request.linger.grace_seconds
+        give_up_at = time.monotonic() + self._request.grace_seconds + _SAVE_SECONDS
         while remaining := family.living_descendants(()):
             if time.monotonic() >= give_up_at:
                 signalling.send(signal.SIGKILL, remaining)
@@ -150,13 +160,12 @@ class _Launcher:
         """Ends those who remain too long when the leader has ended."""
         if self._leader_ended_at is None:
             return
-        since = time.monotonic() - self._leader_ended_at
-        due = self._request.linger.dismissal(since)
+        over_seconds = time.monotonic() - self._leader_ended_at - self._request.linger_seconds
         for each in self._living:
-            if due is Dismissal.ASK:
-                each.dismiss()
-            elif due is Dismissal.KILL:
+            if over_seconds >= self._request.grace_seconds + _SAVE_SECONDS:
                 each.kill()
+            elif over_seconds >= 0:
+                each.dismiss()
 
 
 def _is_stopped(pid: int) -> bool:

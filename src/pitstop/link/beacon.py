@@ -16,10 +16,7 @@ import enum
 import mmap
 import os
 import struct
-import sys
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
 from pitstop.record import record
 
@@ -146,7 +143,7 @@ class Beacon:
     @classmethod
     def create(cls) -> Beacon:
         """A new page, zeroed, with no snapshot and no loss known yet."""
-        fd = anonymous_file("pitstop-beacon")
+        fd = os.memfd_create("pitstop-beacon")
         os.ftruncate(fd, SIZE_BYTES)
         with mmap.mmap(fd, SIZE_BYTES) as page:
             _HEADER.pack_into(page, 0, _MAGIC, _VERSION)
@@ -283,16 +280,3 @@ class Beacon:
             batches_to_replay=to_replay,
             pulses=_WORD.unpack_from(self.page, _AT_PULSES)[0],
         )
-
-
-def anonymous_file(name: str) -> int:
-    """A file without a name that vanishes with its last descriptor.
-
-    On Linux it lives in memory (`memfd_create`), outside /dev/shm and its size limit; elsewhere it
-    is an unlinked temporary file.
-    """
-    if sys.platform == "linux":
-        return os.memfd_create(name, os.MFD_CLOEXEC)
-    fd, path = tempfile.mkstemp(prefix=name)
-    Path(path).unlink()
-    return fd

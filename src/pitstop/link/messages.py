@@ -10,13 +10,14 @@ The annotations say what a member may be; `link.grammar` checks them with `recor
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import field, fields
 from typing import Any, ClassVar, TypeAlias
 
 from pitstop.link.beacon import MOST_NAME_BYTES
-from pitstop.record import CHECKS, record
+from pitstop.record import CHECKS, build, record
 
 Count: TypeAlias = int
 """Not negative, and no more than a word of the beacon holds."""
@@ -291,7 +292,6 @@ class Persisted(Message):
     """Its answer; sequence 0: there was nothing newer."""
 
     sequence: Count
-    step: int
     seconds: float
 
 
@@ -340,13 +340,8 @@ class NotOpened(Message):
 
 
 @record
-class Begin(Message):
-    """To the uploader: send what is there."""
-
-
-@record
 class Changed(Message):
-    """To the uploader: there is a new checkpoint."""
+    """To the uploader: the local folder is to be used, and there may be something new in it."""
 
 
 @record
@@ -354,3 +349,35 @@ class Abandon(Message):
     """To the uploader: tell what is left, and end."""
 
     reason: str
+
+
+def message_in(text: bytes | bytearray, fd_count: int) -> Message:
+    """The message in a JSON text; what is no message is a `MalformedMessage`."""
+    try:
+        body = json.loads(text)
+        if b"\\ud" in text.lower():
+            # Half a character, such as of a file's name that is no UTF-8: nothing could write it.
+            body = json.loads(json.dumps(body, ensure_ascii=False).encode(errors="replace"))
+    except (ValueError, RecursionError) as problem:
+        return MalformedMessage(f"a message is no JSON: {problem}")
+    return message_from(body, fd_count)
+
+
+def message_from(body: Any, fd_count: int) -> Message:
+    """The message that a JSON value is; members that this version does not know are dropped.
+
+    `UnknownMessage` for a type that this version does not know, `MalformedMessage` for what does
+    not fit.
+    """
+    type_ = body.get("type") if isinstance(body, dict) else None
+    if not isinstance(type_, str):
+        return MalformedMessage("a message is no object with a type")
+    cls = MESSAGES.get(type_)
+    if cls is None:
+        return UnknownMessage(type_)
+    if cls.fds not in (fd_count, SOME):
+        return MalformedMessage(f"{type_} comes with {fd_count} descriptors, not {cls.fds}")
+    try:
+        return build(cls, type_, body)
+    except ValueError as problem:
+        return MalformedMessage(f"a message does not fit: {problem}")

@@ -19,8 +19,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from pitstop.errors import EnvironmentFault, NoAnswer, PeerClosed
-from pitstop.link.grammar import message_in
-from pitstop.link.messages import MalformedMessage, Message, UnknownMessage
+from pitstop.link.messages import MalformedMessage, Message, UnknownMessage, message_in
 from pitstop.record import record
 
 PROTOCOL = 2

@@ -28,7 +28,6 @@ _SUMMARY = re.compile(
 _KILLED = re.compile(
     r"(?P<scope>Memory cgroup out of memory|Out of memory): "
     r"Killed process (?P<pid>\d+) \((?P<command>.*?)\)"
-    r"(?:.*?anon-rss:(?P<anon_kb>\d+)kB)?"
 )
 _FAULT = re.compile(r"^(?:traps: )?.{1,15}\[\d+\]:? (?:segfault at|trap |general protection)")
 
@@ -54,25 +53,22 @@ class OomKill:
         command: the first 15 characters of the process's name.
         cgroup: its memory cgroup; empty when this line does not name it.
         whole_machine: the machine was out of memory, not only a cgroup.
-        anonymous_bytes: its own memory, None when this line does not say.
     """
 
     pid: int
     command: str
     cgroup: str
     whole_machine: bool
-    anonymous_bytes: int | None
 
 
 def parse_oom_kill(line: str) -> OomKill | None:
     """The kill that a line of the kernel log tells, or None for any other line."""
     if match := _SUMMARY.search(line):
         whole_machine = match["constraint"] != "CONSTRAINT_MEMCG"
-        return OomKill(int(match["pid"]), match["command"], match["cgroup"], whole_machine, None)
+        return OomKill(int(match["pid"]), match["command"], match["cgroup"], whole_machine)
     if match := _KILLED.search(line):
         whole_machine = match["scope"] == "Out of memory"
-        anonymous_bytes = int(match["anon_kb"]) * 1024 if match["anon_kb"] else None
-        return OomKill(int(match["pid"]), match["command"], "", whole_machine, anonymous_bytes)
+        return OomKill(int(match["pid"]), match["command"], "", whole_machine)
     return None
 
 
@@ -142,16 +138,12 @@ class KernelLog:
                 return messages
             if not record:
                 return messages
-            messages += _messages(record)
+            # "6,423,1450446169,-;message\n KEY=value\n": continuation lines are not messages.
+            text = record.decode(errors="replace")
+            messages += [_message(line) for line in text.splitlines() if not line.startswith(" ")]
 
     def close(self) -> None:
         os.close(self._fd)
-
-
-def _messages(record: bytes) -> list[KernelMessage]:
-    # "6,423,1450446169,-;message\n KEY=value\n": continuation lines are not messages.
-    text = record.decode(errors="replace")
-    return [_message(line) for line in text.splitlines() if not line.startswith(" ")]
 
 
 def _message(line: str) -> KernelMessage:

@@ -95,10 +95,12 @@ class Observer:
         counters = cgroup.read(self._baseline.group) if self._baseline else None
         logged = self._kernel_log()
         crashes = self._kernel_faults(logged)
+        now = counters.oom_kills if counters else None
+        before = self._baseline.oom_kills if self._baseline else None
         facts = Observations(
             max_rss_bytes=usage.ru_maxrss * 1024 if usage else None,
             cpu_seconds=usage.ru_utime + usage.ru_stime if usage else None,
-            oom_kills=self._new_kills(counters.oom_kills if counters else None),
+            oom_kills=None if now is None or before is None else now - before,
             memory_limit_bytes=counters.limit_bytes if counters else None,
             kernel_lines=self._kernel_lines(logged),
             limits={**self._limits, **self._shared_memory()},
@@ -108,10 +110,6 @@ class Observer:
             kernel_fault_ages_seconds=self._least_ages(crashes),
         )
         return replace(facts, missing=self._missing(facts))
-
-    def _new_kills(self, now: int | None) -> int | None:
-        before = self._baseline.oom_kills if self._baseline else None
-        return None if now is None or before is None else now - before
 
     def _kernel_log(self) -> list[KernelMessage] | None:
         if self._log is None:
@@ -127,7 +125,9 @@ class Observer:
         return kernel_log.select([each.text for each in logged], self._pids, self.cgroup)
 
     def _kernel_faults(self, logged: list[KernelMessage] | None) -> list[KernelMessage] | None:
-        if logged is None or not self._logs_faults():
+        if logged is None or not (
+            platform.machine() == "x86_64" and read_number(self._root / _FAULTS_ARE_LOGGED) == 1
+        ):
             return None
         return kernel_log.faults(logged)
 
@@ -137,10 +137,6 @@ class Observer:
         now = time.monotonic()
         corrected = abs(now - time.clock_gettime(time.CLOCK_MONOTONIC_RAW))
         return kernel_log.least_ages(crashes, self._opened_seconds, now, corrected)
-
-    def _logs_faults(self) -> bool:
-        # Other processors have other words for a crash, and more of them.
-        return platform.machine() == "x86_64" and read_number(self._root / _FAULTS_ARE_LOGGED) == 1
 
     def _shared_memory(self) -> dict[str, JsonValue]:
         space = read_space(self._root / _SHARED_MEMORY.relative_to("/"))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pitstop import journal
 from pitstop.errors import CheckpointCorrupt
-from pitstop.remote.layout import file_keys
-from pitstop.remote.remote_copy import StoredManifest, read_manifests
+from pitstop.remote.copies import StoredManifest, read_manifests
+from pitstop.remote.plan import file_keys
 from pitstop.remote.storage import Storage
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.filesystem import REAL_FILESYSTEM, replace_file

@@ -16,7 +16,7 @@ from pitstop.errors import UserError
 from pitstop.machine.own_process import is_there
 from pitstop.record import build, record
 from pitstop.remote.fault import StorageFault
-from pitstop.remote.layout import LEASE_KEY
+from pitstop.remote.plan import LEASE_KEY
 from pitstop.remote.storage import Storage
 from pitstop.store.format import parsed
 from pitstop.store.lock import own_record
@@ -108,11 +108,16 @@ class LeaseHolder:
     def __init__(self, storage: Storage, holder: str) -> None:
         self._storage = storage
         record = own_record()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        machine = f"{boot} {Path('/proc/self/ns/pid').readlink()}"
         self._own = Lease(
-            holder, record.host, _machine(), record.pid, record.start_time_ticks, LIVE, 0.0
+            holder, record.host, machine, record.pid, record.start_time_ticks, LIVE, 0.0
         )
         # Apart from the rest: a renewal in another thread must not undo a change of it.
         self._state = LIVE
+        self._released = False
+        self._renewed_seconds = -EXPIRY_SECONDS
+        self._wake = threading.Event()
 
     def acquire(self, say: Callable[[str], None]) -> None:
         """Takes the mirror, after a dead holder's lease has run out.
@@ -133,22 +138,58 @@ class LeaseHolder:
                 found, changed_at = latest, time.monotonic()
         self._take(found)
 
+    def keep(self, on_lost: Callable[[], None]) -> None:
+        """Renews it from now on; `on_lost` is called when another run has taken the mirror."""
+        self._on_lost = on_lost
+        # A request that hangs must not keep the process.
+        self._thread = threading.Thread(target=self._run, name="pitstop-lease", daemon=True)
+        self._thread.start()
+
+    def is_held(self) -> bool:
+        """Whether the mirror is ours; where that is not known of late, the lease is renewed now.
+
+        A network that was away, or a machine that was suspended, has let it run out.  Raises
+        `StorageFault`.
+        """
+        if _now_seconds() - self._renewed_seconds < EXPIRY_SECONDS / 2 or self.renew():
+            return True
+        self._on_lost()
+        return False
+
     def renew(self) -> bool:
         """Writes the lease anew, or `StorageFault`; False when another run has the mirror."""
+        began_seconds = _now_seconds()
         found = self._read()
         if found is not None and not self._is_own(found):
             return False
         self._write(new=False)
+        self._renewed_seconds = began_seconds
         return True
 
     def finishing(self) -> None:
-        """From the next renewal on, others may wait for the end instead of giving up."""
+        """Others may wait for the end from now on, instead of giving up."""
         self._state = FINISHING
+        self._wake.set()
 
-    def release(self) -> None:
-        """Gives the mirror back; after a `StorageFault` the lease runs out by itself."""
+    def release(self, timeout_seconds: float) -> None:
+        """Gives the lease back, or leaves it to run out when that takes too long."""
+        self._released = True
+        self._wake.set()
+        self._thread.join(timeout_seconds)
+
+    def _run(self) -> None:
+        while not self._released:
+            self._wake.wait(RENEW_SECONDS)
+            self._wake.clear()
+            # What the storage refuses, the sender meets as well, and tells of it.
+            with contextlib.suppress(StorageFault):
+                if not self._released and not self.renew():
+                    self._on_lost()
+                    return
         self._state = RELEASED
-        self.renew()
+        # Also behind a renewal that was under way when it was asked for.
+        with contextlib.suppress(StorageFault):
+            self.renew()
 
     def _judge(self, first: Lease | None, found: Lease | None, changed_at: float) -> LeaseVerdict:
         if found is None or self._is_own(found):
@@ -199,68 +240,6 @@ def _waiting_line(url: str, found: Lease) -> str:
         f"{url} was in use by process {found.pid} on {found.host}; waiting up to"
         f" {EXPIRY_SECONDS:.0f} s to see whether it still is."
     )
-
-
-def _machine() -> str:
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
-
-
-class LeaseKeeper:
-    """Renews a lease that is held until it is given back."""
-
-    def __init__(self, holder: LeaseHolder, on_lost: Callable[[], None]) -> None:
-        """Begins to renew; `on_lost` is called when another run has taken the mirror."""
-        self._holder = holder
-        self._on_lost = on_lost
-        self._released = False
-        self._renewed_seconds = -EXPIRY_SECONDS
-        self._wake = threading.Event()
-        # A request that hangs must not keep the process.
-        self._thread = threading.Thread(target=self._run, name="pitstop-lease", daemon=True)
-        self._thread.start()
-
-    def is_held(self) -> bool:
-        """Whether the mirror is ours; where that is not known of late, the lease is renewed now.
-
-        A network that was away, or a machine that was suspended, has let it run out.  Raises
-        `StorageFault`.
-        """
-        if _now_seconds() - self._renewed_seconds < EXPIRY_SECONDS / 2 or self._renew():
-            return True
-        self._on_lost()
-        return False
-
-    def finishing(self) -> None:
-        self._holder.finishing()
-        self._wake.set()
-
-    def release(self, timeout_seconds: float) -> None:
-        """Gives the lease back, or leaves it to run out when that takes too long."""
-        self._released = True
-        self._wake.set()
-        self._thread.join(timeout_seconds)
-
-    def _run(self) -> None:
-        while not self._released:
-            self._wake.wait(RENEW_SECONDS)
-            self._wake.clear()
-            # What the storage refuses, the sender meets as well, and tells of it.
-            with contextlib.suppress(StorageFault):
-                if not self._released and not self._renew():
-                    self._on_lost()
-                    return
-        # Also behind a renewal that was under way when it was asked for.
-        with contextlib.suppress(StorageFault):
-            self._holder.release()
-
-    def _renew(self) -> bool:
-        """False when another run has taken the mirror."""
-        began_seconds = _now_seconds()
-        is_ours = self._holder.renew()
-        if is_ours:
-            self._renewed_seconds = began_seconds
-        return is_ours
 
 
 def _now_seconds() -> float:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 from pitstop.events import CheckpointUploaded, Event
 from pitstop.remote import plan
+from pitstop.remote.copies import read_checkpoints, read_manifests, record_sizes, state_of
 from pitstop.remote.fault import StorageFault
-from pitstop.remote.local_copy import read_checkpoints, record_sizes
-from pitstop.remote.plan import Action, LocalCheckpoint, Put, RemoteState
-from pitstop.remote.remote_copy import read_manifests, state_of
+from pitstop.remote.plan import Action, Put, RemoteState
 from pitstop.remote.storage import LocalFileGone, Storage
 from pitstop.store.disk_fault import explained
 from pitstop.store.run_folder import RUN_FILE
@@ -54,8 +53,16 @@ class Mirror:
         remote = self._look()
         if RUN_FILE not in self._sizes:
             self._send(self._run_dir / RUN_FILE, RUN_FILE)
-        steps = plan.plan(read_checkpoints(self._run_dir), remote)
-        return self._take_all(steps, is_wanted) and self._send_records(is_wanted)
+        for action in plan.plan(read_checkpoints(self._run_dir), remote):
+            if not is_wanted():
+                return False
+            self._take(action)
+            self._remote = plan.apply(self._look(), action)
+        for key in self._late_records():
+            if not is_wanted():
+                return False
+            self._send(self._run_dir / key, key)
+        return True
 
     def missing(self) -> list[str]:
         """Names of checkpoints, and paths of files, that the mirror lacks; else `StorageFault`."""
@@ -82,28 +89,17 @@ class Mirror:
         sizes = record_sizes(self._run_dir).items()
         return [key for key, size_bytes in sizes if self._sizes.get(key) != size_bytes]
 
-    def _take_all(self, actions: Iterable[Action], is_wanted: Callable[[], bool]) -> bool:
-        for action in actions:
-            if not is_wanted():
-                return False
-            self._take(action)
-            self._remote = plan.apply(self._look(), action)
-        return True
-
-    def _send_records(self, is_wanted: Callable[[], bool]) -> bool:
-        for key in self._late_records():
-            if not is_wanted():
-                return False
-            self._send(self._run_dir / key, key)
-        return True
-
     def _take(self, action: Action) -> None:
         if not isinstance(action, Put):
             self._storage.remove(action.key)
             return
         self._send(action.file.path, action.key)
         if action.checkpoint:
-            self._tell(action.checkpoint)
+            now = time.monotonic()
+            seconds, sent = now - self._began_seconds, self._sent_bytes
+            step, name = action.checkpoint.step, action.checkpoint.name
+            self._report(CheckpointUploaded(step, name, sent, seconds))
+            self._began_seconds, self._sent_bytes = now, 0
 
     def _send(self, path: Path, key: str) -> None:
         # The size from before: what is appended meanwhile is sent the next time.
@@ -114,11 +110,3 @@ class Mirror:
         self._storage.upload(path, key)
         self._sizes[key] = size_bytes
         self._sent_bytes += size_bytes
-
-    def _tell(self, checkpoint: LocalCheckpoint) -> None:
-        now = time.monotonic()
-        seconds = now - self._began_seconds
-        self._report(
-            CheckpointUploaded(checkpoint.step, checkpoint.name, self._sent_bytes, seconds)
-        )
-        self._began_seconds, self._sent_bytes = now, 0

@@ -13,16 +13,16 @@ from pitstop.events import CheckpointCommitted
 from pitstop.journal import decode
 from pitstop.machine.regular_file import read_regular
 from pitstop.record import record
+from pitstop.remote.copies import read_identity, read_manifests
 from pitstop.remote.fetch import fetch_run
 from pitstop.remote.lease_holder import LeaseHolder
-from pitstop.remote.local_copy import read_manifests as read_local_manifests
-from pitstop.remote.remote_copy import read_identity, read_manifests
 from pitstop.remote.storage import Storage
+from pitstop.store.catalog import Catalog
 from pitstop.store.disk_fault import explained
 from pitstop.store.lock import RunLock, own_record
 from pitstop.store.manifest import Manifest
 from pitstop.store.names import first_free, numbered_names
-from pitstop.store.run_folder import JOURNAL_FILE, RUN_FILE, open_existing
+from pitstop.store.run_folder import CHECKPOINTS_DIR, JOURNAL_FILE, RUN_FILE, open_existing
 
 
 class MirrorChoice(enum.Enum):
@@ -102,15 +102,11 @@ def has_saved_apart(one: MirrorSide, other: MirrorSide) -> bool:
 
 def _own_lines(one: bytes, other: bytes) -> tuple[list[bytes], list[bytes]]:
     """What either journal holds behind the lines that both begin with."""
-    first, second = _whole_lines(one), _whole_lines(other)
-    pairs = zip(first, second, strict=False)
+    # Without what a crash has left of a last line.
+    whole = [each[: each.rfind(b"\n") + 1].splitlines(keepends=True) for each in (one, other)]
+    pairs = zip(*whole, strict=False)
     begin = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
-    return first[begin:], second[begin:]
-
-
-def _whole_lines(journal: bytes) -> list[bytes]:
-    """Without what a crash has left of a last line."""
-    return journal[: journal.rfind(b"\n") + 1].splitlines(keepends=True)
+    return whole[0][begin:], whole[1][begin:]
 
 
 class Opening:
@@ -140,26 +136,27 @@ class Opening:
         if has_saved_apart(local, remote):
             self._say(f"{here} ({local.place}) and {url} ({remote.place}) went on apart.")
         if choice is MirrorChoice.REPLACE:
-            self._say(f"{url} is newer than {here}, which was put aside as {self._put_aside()}.")
+            folder = open_existing(here)
+            with contextlib.closing(RunLock.acquire(folder.lock, own_record())):
+                aside = folder.archive()
+            self._say(f"{url} is newer than {here}, which was put aside as {aside}.")
             return
         if choice is MirrorChoice.BESIDE:
-            self._keep_beside()
+            # In a folder of its own, since the mirror follows another line from now on.
+            beside = here.resolve()
+            place = first_free(beside.parent, numbered_names(beside.name, first=1))
+            self._fetch(place)
+            self._say(f"what {url} held is kept as {place}.")
         if local.newest != remote.newest:
             self._say(f"{here} is newer than {url}, which will follow.")
-
-    def _keep_beside(self) -> None:
-        """Fetches the mirror's line into a folder of its own, since the mirror follows another."""
-        folder = self._run_dir.resolve()
-        place = first_free(folder.parent, numbered_names(folder.name, first=1))
-        self._fetch(place)
-        self._say(f"what {self._storage.url} held is kept as {place}.")
 
     def _local_side(self) -> MirrorSide | None:
         if not (self._run_dir / RUN_FILE).exists():
             return None
         journal = self._run_dir / JOURNAL_FILE
         data = read_regular(journal) if journal.exists() else b""
-        return MirrorSide.of(read_local_manifests(self._run_dir), data)
+        entries = Catalog(self._run_dir / CHECKPOINTS_DIR).entries()
+        return MirrorSide.of((each.manifest for each in entries if each.manifest), data)
 
     def _remote_side(self, *, new: bool) -> MirrorSide | None:
         identity = read_identity(self._storage)
@@ -170,24 +167,15 @@ class Opening:
                 f"{self._storage.url} holds a run, and a mirror cannot be put aside.",
                 "Name another URL with --run-dir, or remove that one.",
             )
-        self._check_same_run(identity.run_id)
-        stored = read_manifests(self._storage, self._storage.sizes())
-        journal = self._storage.read(JOURNAL_FILE) or b""
-        return MirrorSide.of((each.manifest for each in stored if each.manifest), journal)
-
-    def _check_same_run(self, run_id: str) -> None:
-        if not (self._run_dir / RUN_FILE).exists():
-            return
-        if open_existing(self._run_dir).identity.run_id != run_id:
+        here = open_existing(self._run_dir) if (self._run_dir / RUN_FILE).exists() else None
+        if here is not None and here.identity.run_id != identity.run_id:
             raise RunFolderInvalid(
                 f"{self._run_dir} and {self._storage.url} are two different runs.",
                 "Name another local folder with --local-dir, or another URL with --run-dir.",
             )
-
-    def _put_aside(self) -> Path:
-        folder = open_existing(self._run_dir)
-        with contextlib.closing(RunLock.acquire(folder.lock, own_record())):
-            return folder.archive()
+        stored = read_manifests(self._storage, self._storage.sizes())
+        journal = self._storage.read(JOURNAL_FILE) or b""
+        return MirrorSide.of((each.manifest for each in stored if each.manifest), journal)
 
     def _fetch(self, target: Path) -> None:
         self._say(f"fetching {self._storage.url} into {target}.")

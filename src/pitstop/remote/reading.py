@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pitstop.errors import PitstopError, RunNotFound, UserError
+from pitstop.remote.copies import read_identity
 from pitstop.remote.fetch import fetch_manifests, fetch_records
-from pitstop.remote.remote_copy import read_identity
 from pitstop.remote.storage import Storage
 from pitstop.store.run_folder import RUN_FILE
 

@@ -89,15 +89,12 @@ class Sender:
 
     def _run(self) -> None:
         while not (self._stopped or self._try_once()):
-            self._sleep()
+            with self._wake:
+                while not self._stopped and (left := self._due_seconds - time.monotonic()) > 0:
+                    self._wake.wait(left)
         if self._stopped:
             self.give_up(self._stop_reason)
         self._on_end()
-
-    def _sleep(self) -> None:
-        with self._wake:
-            while not self._stopped and (left := self._due_seconds - time.monotonic()) > 0:
-                self._wake.wait(left)
 
     def _try_once(self) -> bool:
         """One pass; whether it was the last."""

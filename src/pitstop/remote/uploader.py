@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import itertools
 import os
 import random
 import select
@@ -22,21 +23,11 @@ from pathlib import Path
 
 from pitstop.errors import PeerClosed, PitstopError, UserError
 from pitstop.events import Event, to_record
-from pitstop.link.messages import (
-    Abandon,
-    Begin,
-    Changed,
-    EventReport,
-    Finish,
-    Finished,
-    NotOpened,
-    Opened,
-    Say,
-)
+from pitstop.link import messages
 from pitstop.link.wire import Connection
 from pitstop.remote.backoff import delay_seconds
 from pitstop.remote.fault import StorageFault
-from pitstop.remote.lease_holder import LeaseHolder, LeaseKeeper
+from pitstop.remote.lease_holder import LeaseHolder
 from pitstop.remote.mirror import Mirror
 from pitstop.remote.opening import Opening
 from pitstop.remote.sender import Sender
@@ -63,34 +54,36 @@ class Uploader:
         self._begun = False
         self._ended = os.eventfd(0, os.EFD_CLOEXEC)
         mirror = Mirror(storage, run_dir, self._report)
-        self._lease = LeaseKeeper(holder, lambda: self._sender.stop(_TAKEN))
         on_end = functools.partial(os.eventfd_write, self._ended, 1)
-        self._sender = Sender(mirror, self._report, on_end, self._lease.is_held)
+        self._lease = holder
+        self._sender = Sender(mirror, self._report, on_end, holder.is_held)
+        holder.keep(lambda: self._sender.stop(_TAKEN))
 
     def run(self) -> None:
         """Serves until the sender has ended, or is not waited for any longer."""
         try:
-            while not self._has_ended() and self._obey():
+            sources = [self._connection.fileno(), self._ended]
+            while self._ended not in select.select(sources, [], [])[0] and self._obey():
                 pass
         except PeerClosed:
             if self._begun:
                 self._serve_alone()
-        self._connection.tell(Finished())
+        self._connection.tell(messages.Finished())
         self._lease.release(_RELEASE_SECONDS)
 
     def _obey(self) -> bool:
         """Does what the supervisor says; False when there is nothing left to do."""
         for received in self._connection.receive_ready():
             match received.message:
-                case Begin():
-                    self._begun = True
-                    self._sender.thread.start()
-                case Changed():
+                case messages.Changed():
                     self._sender.changed()
-                case Finish():
+                    if not self._begun:
+                        self._begun = True
+                        self._sender.thread.start()
+                case messages.Finish():
                     self._lease.finishing()
                     self._sender.finish()
-                case Abandon(reason):
+                case messages.Abandon(reason):
                     # Before the beginning, the run folder was refused to the supervisor.
                     if self._begun:
                         self._sender.give_up(reason)
@@ -106,59 +99,46 @@ class Uploader:
         self._sender.finish()
         select.select([self._ended], [], [], max(0.0, give_up_at - time.monotonic()))
 
-    def _has_ended(self) -> bool:
-        """Waits for a message or the sender's end; whether it has ended."""
-        sources = [self._connection.fileno(), self._ended]
-        ready, _, _ = select.select(sources, [], [])
-        return self._ended in ready
-
     def _report(self, event: Event) -> None:
-        self._connection.tell(EventReport(to_record(event)))
+        self._connection.tell(messages.EventReport(to_record(event)))
 
 
 def _open(connection: Connection, options: argparse.Namespace) -> Uploader | None:
     """Everything before the run begins; None when it cannot, and the supervisor knows."""
+
+    def say(line: str) -> None:
+        connection.send(messages.Say(line))
+
     try:
         storage = Storage(options.url)
         holder = LeaseHolder(storage, options.holder)
-        _prepare(storage, holder, options, lambda line: connection.send(Say(line)))
+        if options.again:
+            # Training is under way; what the storage refuses now is tried again later.
+            with contextlib.suppress(StorageFault):
+                holder.acquire(say)
+        else:
+            _open_patiently(Opening(storage, options.run_dir, say), holder, options.new, say)
     except PitstopError as error:
-        connection.send(NotOpened(error.message, error.remedy, isinstance(error, UserError)))
+        by_user = isinstance(error, UserError)
+        connection.send(messages.NotOpened(error.message, error.remedy, by_user))
         return None
-    connection.send(Opened())
+    connection.send(messages.Opened())
     return Uploader(connection, storage, options.run_dir, holder)
 
 
-def _prepare(
-    storage: Storage,
-    holder: LeaseHolder,
-    options: argparse.Namespace,
-    say: Callable[[str], None],
+def _open_patiently(
+    opening: Opening, holder: LeaseHolder, new: bool, say: Callable[[str], None]
 ) -> None:
-    if options.again:
-        # Training is under way; what the storage refuses now is tried again later.
-        with contextlib.suppress(StorageFault):
-            holder.acquire(say)
-        return
-    opening = Opening(storage, options.run_dir, say)
-    patiently(lambda: opening.run(holder, new=options.new), say, time.sleep)
-
-
-def patiently(
-    act: Callable[[], None], say: Callable[[str], None], sleep: Callable[[float], None]
-) -> None:
-    """Does what the network may refuse, a few times over; `StorageFault` where it still does."""
-    for failures in range(1, _MOST_TRIES):
+    """Tries a few times what the network refuses; `StorageFault` where it still does."""
+    for failures in itertools.count(1):
         try:
-            act()
+            opening.run(holder, new=new)
+            return
         except StorageFault as fault:
-            if fault.needs_user:
+            if fault.needs_user or failures == _MOST_TRIES:
                 raise
             say(f"{fault.message} It is tried again.")
-            sleep(delay_seconds(failures, random.random()))
-        else:
-            return
-    act()
+            time.sleep(delay_seconds(failures, random.random()))
 
 
 def main(argv: list[str]) -> int:

@@ -15,7 +15,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from pitstop.link.beacon import anonymous_file
 from pitstop.record import record
 from pitstop.snapshot import slot
 from pitstop.store.image import Image
@@ -75,7 +74,7 @@ class Arena:
     def __init__(self, plan: ArenaPlan, folder: Path) -> None:
         """Reserves the space, in `folder` for a file; `OSError` where it cannot be had."""
         self.plan = plan
-        self.fd = nameless_file(folder) if plan.backing == "file" else anonymous_file("pitstop")
+        self.fd = nameless_file(folder) if plan.backing == "file" else os.memfd_create("pitstop")
         try:
             os.ftruncate(self.fd, plan.size_bytes)
             if plan.backing == "file":

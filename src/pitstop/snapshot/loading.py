@@ -16,7 +16,6 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
-from pitstop.link.beacon import anonymous_file
 from pitstop.link.wire import close_all
 from pitstop.record import record
 from pitstop.store.increment import PreviousCheckpoint, joined, ledger_of
@@ -71,7 +70,7 @@ def _ranges(manifest: Manifest, files: Iterable[str]) -> _Ranges:
 
 
 def _table(ranges: _Ranges, state: bytes) -> int:
-    fd = anonymous_file("pitstop-restore")
+    fd = os.memfd_create("pitstop-restore")
     with open(fd, "wb", closefd=False) as file:
         file.write(json.dumps(ranges).encode() + b"\n" + state)
     return fd

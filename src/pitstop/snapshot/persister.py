@@ -155,8 +155,8 @@ class Persister:
         if isinstance(outcome, CheckpointFailed):
             return PersistFailed(outcome.error)
         if outcome is None:
-            return Persisted(0, -1, 0.0)
-        return Persisted(self._saver.saved_sequence, outcome.step, outcome.seconds)
+            return Persisted(0, 0.0)
+        return Persisted(self._saver.saved_sequence, outcome.seconds)
 
     def _persist(self, reason: str) -> CheckpointCommitted | CheckpointFailed | None:
         try:

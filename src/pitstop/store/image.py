@@ -127,10 +127,16 @@ def parse_image(data: bytes | memoryview) -> Image:
     """
     header = bytes(data[: header_size_bytes(data)])
     members = _decode_header(header)
-    _check_metadata(members.pop(_METADATA_KEY, {}))
+    metadata = members.pop(_METADATA_KEY, {})
+    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
+        raise ValueError("the header's metadata are not strings by name")
     located = (_parse_tensor(name, value, len(header)) for name, value in members.items())
     placements = tuple(sorted(located, key=lambda p: (p.offset_bytes, p.end_bytes)))
-    _check_no_holes(placements, len(header))
+    expected = len(header)
+    for place in placements:
+        if place.offset_bytes != expected:
+            raise ValueError(f"tensor {place.spec.name!r} leaves a hole or overlaps another")
+        expected = place.end_bytes
     return Image(header, placements, placements[-1].end_bytes if placements else len(header))
 
 
@@ -156,17 +162,13 @@ def _check_specs(specs: Iterable[TensorSpec]) -> None:
 def _spec_problem(spec: TensorSpec, seen: set[str]) -> str:
     if spec.name in seen:
         return "its name is taken twice"
-    if spec.name == _METADATA_KEY or not _is_unicode(spec.name):
+    if spec.name == _METADATA_KEY or any("\ud800" <= char <= "\udfff" for char in spec.name):
         return "its name cannot be stored"
     if spec.dtype not in DTYPE_WIDTH_BYTES:
         return f"dtype {spec.dtype!r} is unknown"
     if not _is_shape(list(spec.shape)):
         return f"{spec.shape} is no shape"
     return ""
-
-
-def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def _encode_header(
@@ -204,11 +206,6 @@ def _unique_members(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     return members
 
 
-def _check_metadata(metadata: JsonValue) -> None:
-    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
-        raise ValueError("the header's metadata are not strings by name")
-
-
 def _parse_tensor(name: str, value: JsonValue, header_bytes: int) -> Placement:
     dtype, shape, (start, end) = _tensor_members(name, value)
     spec = TensorSpec(name, dtype, shape)
@@ -232,11 +229,3 @@ def _tensor_members(name: str, value: JsonValue) -> tuple[str, tuple[int, ...], 
 
 def _is_shape(value: JsonValue) -> bool:
     return isinstance(value, list) and all(type(size) is int and size >= 0 for size in value)
-
-
-def _check_no_holes(placements: Iterable[Placement], data_start_bytes: int) -> None:
-    expected = data_start_bytes
-    for place in placements:
-        if place.offset_bytes != expected:
-            raise ValueError(f"tensor {place.spec.name!r} leaves a hole or overlaps another")
-        expected = place.end_bytes

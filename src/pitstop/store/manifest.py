@@ -133,7 +133,10 @@ def encode(manifest: Manifest) -> bytes:
 
 def decode(data: bytes) -> Manifest:
     """The manifest that `encode` wrote; `ValueError` where it is damaged, or `FormatTooNew`."""
-    record = check_format(_checked_json(data), CHECKPOINT_KIND)
+    body, suffix = data[:-_SUFFIX_BYTES], data[-_SUFFIX_BYTES:]
+    if suffix != _SUFFIX.format(xxh3_64_hexdigest(body)).encode():
+        raise ValueError("its checksum does not hold")
+    record = check_format(parsed(data), CHECKPOINT_KIND)
     files = _build_each(FileEntry, "files", record)
     _check_names(files)
     sequence: JsonValue = record.get("sequence")
@@ -227,13 +230,6 @@ def _member_text(value: JsonValue) -> str:
         for key, inner in value.items()
     )
     return "{\n" + ",\n".join(lines) + "\n  }"
-
-
-def _checked_json(data: bytes) -> JsonValue:
-    body, suffix = data[:-_SUFFIX_BYTES], data[-_SUFFIX_BYTES:]
-    if suffix != _SUFFIX.format(xxh3_64_hexdigest(body)).encode():
-        raise ValueError("its checksum does not hold")
-    return parsed(data)
 
 
 def _build_each(

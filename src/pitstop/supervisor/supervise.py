@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,71 +16,39 @@ from pitstop.events import Event
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.beacon import Beacon
 from pitstop.link.settings import ENV_ENTROPY, ENV_STACKS, STACKS_FILE, Settings
-from pitstop.record import record
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.filesystem import REAL_FILESYSTEM
 from pitstop.store.lock import RunLock, is_running, own_record, read_lock
 from pitstop.store.retention import write_policy
 from pitstop.store.run_folder import STOP_FILE, RunFolder, open_or_create
-from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources, StartResources, start
+from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources, RunContext, start
 from pitstop.supervisor.control.control_socket import ControlSocket
 from pitstop.supervisor.helpers.persister_link import PersisterLink, PersisterPlan
-from pitstop.supervisor.lifecycle.table import State
+from pitstop.supervisor.lifecycle.event_loop import EventLoop
+from pitstop.supervisor.lifecycle.table import Lifecycle, State
 from pitstop.supervisor.processes import process
 from pitstop.supervisor.records import fingerprint
-from pitstop.supervisor.records.history import History
-from pitstop.supervisor.records.journal_writer import JournalWriter
+from pitstop.supervisor.records.event_log import EventLog
+from pitstop.supervisor.records.history import History, best_of
 from pitstop.supervisor.restarts.restarts import CauseOf, Restarts, unexplained
 from pitstop.supervisor.restarts.rollbacks import Rollbacks, altered
 from pitstop.supervisor.runs import admission
 from pitstop.supervisor.runs.run_request import RunOutcome, RunRequest
 from pitstop.supervisor.stops import time_limit
 from pitstop.supervisor.stops.signals import SignalQueue
-from pitstop.supervisor.stops.time_limit import TimeLimit
 from pitstop.supervisor.terminal import status_line
 from pitstop.supervisor.terminal.output import OutputLog, Tee, our_channels
 from pitstop.supervisor.terminal.screen import Screen
 
 # What is not needed before the script starts is loaded behind its start, by the functions below.
 if TYPE_CHECKING:
-    from pitstop.supervisor.helpers.mirror_link import MirrorLink
-    from pitstop.supervisor.membership.cluster_link import ClusterLink
-    from pitstop.supervisor.preemption.watch import PreemptionWatch
+    from pitstop.supervisor.helpers.mirroring import MirrorLink
     from pitstop.supervisor.restarts.restart_wait import RestartWait
-    from pitstop.supervisor.status.status import Status
+    from pitstop.supervisor.status import Status
 
 PERSISTER_LOG = "persister.log"
 _RETRY_SECONDS = 0.1
 _LAST_SAVE_SECONDS = 60.0
-
-
-@record
-class _RunContext:
-    """What all attempts of one call share."""
-
-    stack: ExitStack
-    request: RunRequest
-    program: str
-    limit: TimeLimit | None
-    control: ControlSocket
-    mirror: MirrorLink | None
-    folder: RunFolder
-    lock: RunLock
-    signals: SignalQueue
-
-    @cached_property
-    def preemption(self) -> PreemptionWatch:
-        """What a notice says, and when it began, counts for all attempts."""
-        from pitstop.supervisor.preemption.watch import PreemptionWatch
-
-        watch = PreemptionWatch.choose(self.request.stops.preemption, os.environ)
-        return self.stack.enter_context(closing(watch))
-
-    @cached_property
-    def cluster(self) -> ClusterLink:
-        from pitstop.supervisor.membership.cluster_link import ClusterLink
-
-        return self.stack.enter_context(closing(ClusterLink(os.environ)))
 
 
 def supervise(
@@ -123,16 +90,14 @@ def supervise(
         signals = stack.enter_context(closing(SignalQueue(request.stops.signals)))
         if request.launcher_pid:
             process.stop_with_parent(request.launcher_pid)
-        context = _RunContext(
-            stack, request, program, limit, control, mirror, folder, lock, signals
-        )
+        context = RunContext(stack, request, program, limit, control, mirror, folder, lock, signals)
         restarts = Restarts(request.restarts, cause_of, Rollbacks(folder, request.rollbacks))
         while (outcome := _attempt(context, restarts, say, ready)) is None:
             continue
         return outcome
 
 
-def _plan(context: _RunContext, restarts_left: int, say: Callable[[str], None]) -> AttemptPlan:
+def _plan(context: RunContext, restarts_left: int, say: Callable[[str], None]) -> AttemptPlan:
     folder = context.folder
     # Checkpoints of a newer version end it here, before anything has begun.
     saved = Catalog(folder.checkpoints).entries()
@@ -143,7 +108,7 @@ def _plan(context: _RunContext, restarts_left: int, say: Callable[[str], None]) 
     request = replace(context.request, settings=settings)
     # A script that runs already has made its fingerprint.
     before = {} if request.trainer_pid else history.environment
-    chosen = fingerprint.choose_threads(fingerprint.usable_cpus(), os.environ, before)
+    chosen = fingerprint.choose_threads(len(os.sched_getaffinity(0)), os.environ, before)
     attempt = folder.next_attempt()
     stacks_path = str(folder.attempt_dir(attempt).absolute() / STACKS_FILE)
     # One that runs already has hashed, too.
@@ -158,7 +123,6 @@ def _plan(context: _RunContext, restarts_left: int, say: Callable[[str], None]) 
     }
     return AttemptPlan(
         request=request,
-        program=context.program,
         environment=process.instrumented_environment(environment, str(context.control.path)),
         attempt=attempt,
         history=history,
@@ -167,7 +131,6 @@ def _plan(context: _RunContext, restarts_left: int, say: Callable[[str], None]) 
         command_changes=admission.changes_of(request, folder),
         threads=chosen,
         started_seconds=time.time(),
-        time_limit=context.limit,
         restarts_left=restarts_left,
     )
 
@@ -191,9 +154,12 @@ def _settings(
     )
 
 
-def _open_recorder(stack: ExitStack, folder: RunFolder, attempt: int) -> JournalWriter:
+def _open_event_log(
+    stack: ExitStack, plan: AttemptPlan, folder: RunFolder, screen: Screen
+) -> EventLog:
     try:
-        recorder = JournalWriter(folder.journal, attempt)
+        best = best_of(plan.history.epochs)
+        event_log = EventLog(folder.journal, plan.attempt, screen.say, best)
         # The journal syncs itself, its name is the folder's.
         REAL_FILESYSTEM.sync_dir(folder.path)
     except OSError as error:
@@ -201,11 +167,11 @@ def _open_recorder(stack: ExitStack, folder: RunFolder, attempt: int) -> Journal
             f"{folder.journal} cannot be written: {error.strerror}.",
             "Free disk space or mend the folder's permissions.",
         ) from error
-    return stack.enter_context(closing(recorder))
+    return stack.enter_context(closing(event_log))
 
 
-def _open_for_start(stack: ExitStack, plan: AttemptPlan, context: _RunContext) -> StartResources:
-    folder, signals = context.folder, context.signals
+def _open(stack: ExitStack, plan: AttemptPlan, context: RunContext) -> AttemptResources:
+    folder = context.folder
     write_policy(folder, plan.attempt, plan.request.retention)
     beacon = stack.enter_context(closing(Beacon.create()))
     screen = stack.enter_context(closing(Screen(status_row=_shows_status(plan.request))))
@@ -217,39 +183,23 @@ def _open_for_start(stack: ExitStack, plan: AttemptPlan, context: _RunContext) -
         beacon.fd,
         plan.request.retention,
         folder.attempt_dir(plan.attempt) / PERSISTER_LOG,
-        signals.blocked_mask,
+        context.signals.blocked_mask,
     )
-    return StartResources(
-        signals=signals,
+    return AttemptResources(
+        run=context,
+        event_loop=stack.enter_context(closing(EventLoop())),
+        lifecycle=Lifecycle(),
+        catalog=Catalog(folder.checkpoints),
         beacon=beacon,
         screen=screen,
+        event_log=_open_event_log(stack, plan, folder, screen),
         tee=stack.enter_context(closing(Tee(our_channels(), log, screen))),
         persister=stack.enter_context(closing(PersisterLink(persister_plan))),
     )
 
 
-def _open_the_rest(
-    stack: ExitStack, opened: StartResources, recorder: JournalWriter, context: _RunContext
-) -> AttemptResources:
-    from pitstop.supervisor.lifecycle.event_loop import EventLoop
-    from pitstop.supervisor.lifecycle.table import Lifecycle
-    from pitstop.supervisor.records.event_log import EventLog
-
-    return AttemptResources(
-        **vars(opened),
-        event_loop=stack.enter_context(closing(EventLoop())),
-        lifecycle=Lifecycle(),
-        control=context.control,
-        event_log=EventLog(recorder, opened.screen.say),
-        preemption=context.preemption,
-        catalog=Catalog(context.folder.checkpoints),
-        mirror=context.mirror,
-        cluster=context.cluster,
-    )
-
-
 def _attempt(
-    context: _RunContext,
+    context: RunContext,
     restarts: Restarts,
     say: Callable[[str], None],
     ready: Callable[[str], None],
@@ -257,14 +207,12 @@ def _attempt(
     """One attempt, and the wait behind it; None when there is to be another one."""
     plan = _plan(context, restarts.left, say)
     with ExitStack() as stack:
-        recorder = _open_recorder(stack, context.folder, plan.attempt)
-        opened = _open_for_start(stack, plan, context)
-        running = start(plan, opened)
+        resources = _open(stack, plan, context)
+        running = start(plan, resources)
         from pitstop.supervisor.attempt.supervision import Supervision
 
-        resources = _open_the_rest(stack, opened, recorder, context)
         with closing(Supervision(plan, resources, running)) as supervision:
-            ready(str(resources.control.path))
+            ready(str(context.control.path))
             exit_code = supervision.run()
             resources.tee.close()
             state, step = resources.lifecycle.state, resources.beacon.progress().step
@@ -286,22 +234,22 @@ def _attempt(
     return RunOutcome(State.STOPPED.value, EXIT_STOPPED, plan.attempt)
 
 
-def _restart_wait(resources: AttemptResources, context: _RunContext, status: Status) -> RestartWait:
+def _restart_wait(resources: AttemptResources, context: RunContext, status: Status) -> RestartWait:
     from pitstop.supervisor.restarts.restart_wait import WAITING, RestartWait
     from pitstop.supervisor.stops.stop_sources import StopSources
 
     stop_sources = StopSources(
-        context.folder.path / STOP_FILE, context.limit, resources.preemption.request
+        context.folder.path / STOP_FILE, context.limit, context.preemption.request
     )
     save_seconds = resources.event_log.attempt_state.save_seconds
     waiting = replace(status, state=WAITING, phase="waiting")
     return RestartWait(
-        resources.signals,
-        resources.control,
+        context.signals,
+        context.control,
         stop_sources,
         waiting,
         save_seconds,
-        resources.cluster,
+        context.cluster,
     )
 
 
@@ -310,7 +258,7 @@ def _open_mirror(
 ) -> MirrorLink | None:
     if not request.mirror:
         return None
-    from pitstop.supervisor.helpers.mirror_link import MirrorLink
+    from pitstop.supervisor.helpers.mirroring import MirrorLink
 
     link = MirrorLink(request.mirror, request.run_dir, new=request.new)
     stack.enter_context(closing(link))
@@ -325,7 +273,6 @@ def _last_uploads(
     if link is None:
         return
     from pitstop.supervisor.helpers.mirroring import Mirroring, patience_seconds
-    from pitstop.supervisor.lifecycle.event_loop import EventLoop
     from pitstop.supervisor.records import notices
 
     stopped_for = None if grace_seconds is None else 0.0
@@ -356,22 +303,18 @@ def _lock(folder: RunFolder, socket_path: str, say: Callable[[str], None]) -> Ru
     """Takes the run's lock; waits while a supervisor that died is being cleaned up after."""
     give_up_at = time.monotonic() + _LAST_SAVE_SECONDS
     told = False
-    while (lock := _try_lock(folder, socket_path, patient=time.monotonic() < give_up_at)) is None:
+    while True:
+        try:
+            return RunLock.acquire(folder.lock, own_record(socket_path))
+        except RunInUse:
+            record = read_lock(folder.lock)
+            is_lost = record is not None and not is_running(record)
+            if not is_lost or time.monotonic() >= give_up_at:
+                raise
         if not told:
             say("waiting for the last attempt to be saved.")
         told = True
         time.sleep(_RETRY_SECONDS)
-    return lock
-
-
-def _try_lock(folder: RunFolder, socket_path: str, *, patient: bool) -> RunLock | None:
-    try:
-        return RunLock.acquire(folder.lock, own_record(socket_path))
-    except RunInUse:
-        record = read_lock(folder.lock)
-        if patient and record is not None and not is_running(record):
-            return None
-        raise
 
 
 def _shows_status(request: RunRequest) -> bool:

@@ -20,8 +20,7 @@ from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.run_folder import RunFolder, open_existing
 from pitstop.supervisor.control.live_run import holder, suspended
 from pitstop.supervisor.records.notices import short_forecast
-from pitstop.supervisor.status.status import SUSPENDED, Status, with_sample
-from pitstop.supervisor.status.stored_status import status_from
+from pitstop.supervisor.status import SUSPENDED, Status, status_from, with_sample
 from pitstop.watch.growing_file import GrowingFile
 from pitstop.watch.sample_tail import SampleTail
 from pitstop.watch.step_curve import StepCurve

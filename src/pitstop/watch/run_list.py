@@ -14,7 +14,7 @@ from pitstop.errors import PitstopError
 from pitstop.report.page.element import Child, element
 from pitstop.report.page.plot import spark
 from pitstop.store.run_folder import find_runs
-from pitstop.supervisor.status.status import Status
+from pitstop.supervisor.status import Status
 from pitstop.watch import run_parts
 from pitstop.watch.followed_run import FollowedRun
 

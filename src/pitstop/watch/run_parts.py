@@ -17,7 +17,7 @@ from pitstop.report.page.timeline_section import timeline_section
 from pitstop.report.timeline import clock
 from pitstop.store.catalog import CheckpointEntry
 from pitstop.store.retention import last_policy, why_kept
-from pitstop.supervisor.status.status import Status
+from pitstop.supervisor.status import Status
 from pitstop.watch.followed_run import FollowedRun
 
 _LOG_LINES = 60

@@ -13,7 +13,7 @@ from pitstop.durations import duration
 from pitstop.plain_text import plain_line
 from pitstop.report.page.scale import axis, scale_of
 from pitstop.report.timeline import Panel, Timeline, value_text
-from pitstop.supervisor.status.status import Status
+from pitstop.supervisor.status import Status
 from pitstop.watch import run_parts
 from pitstop.watch.braille import BrailleCanvas
 from pitstop.watch.followed_run import FollowedRun

@@ -14,7 +14,6 @@ import pytest
 
 from pitstop.events import (
     AttemptEnded,
-    CheckpointCommitted,
     Notice,
     StopDeadlinePassed,
     StopRequested,
@@ -70,14 +69,10 @@ def test_google_preempts_it(tmp_path: Path) -> None:
     assert 25 < asked.seconds_left <= 30
 
 
-def test_google_moves_the_machine_and_then_stops_it_for_maintenance(tmp_path: Path) -> None:
+def test_google_stops_the_machine_for_maintenance(tmp_path: Path) -> None:
     with serving(Google, "FALSE") as metadata:
         run = _train(tmp_path, "gce", metadata)
         until_line(run, b"step 5\n")
-        metadata.maintenance = "MIGRATE_ON_HOST_MAINTENANCE"
-        until(lambda: "preemption" in {e.reason for e in events(tmp_path, CheckpointCommitted)})
-        assert "moves the machine" in last(tmp_path, Notice).message
-        assert events(tmp_path, StopRequested) == []
         metadata.maintenance = "TERMINATE_ON_HOST_MAINTENANCE"
         asked = _check_stopped(tmp_path, finish(run))
     assert asked.seconds_left is not None

@@ -24,7 +24,7 @@ from pitstop.supervisor.lifecycle.occurrences import (
     StatusAsked,
     StopAsked,
 )
-from pitstop.supervisor.status.status import Status
+from pitstop.supervisor.status import Status
 from tests.messages import body_of
 
 Ends = tuple[Connection, Connection]

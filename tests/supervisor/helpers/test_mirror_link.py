@@ -9,18 +9,18 @@ import subprocess
 
 import pytest
 
-from pitstop.supervisor.helpers import mirror_link
+from pitstop.supervisor.helpers import mirroring
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mirror_link, "_EXIT_SECONDS", 0.1)
+    monkeypatch.setattr(mirroring, "_EXIT_SECONDS", 0.1)
 
 
 @pytest.mark.usefixtures("impatient")
 def test_an_uploader_that_does_not_end_is_killed() -> None:
     uploader = subprocess.Popen(["sleep", "60"])
-    mirror_link._end(uploader.pid)
+    mirroring._end(uploader.pid)
     uploader.returncode = -signal.SIGKILL  # collected there
     with pytest.raises(ProcessLookupError):
         os.kill(uploader.pid, 0)
@@ -34,7 +34,7 @@ def test_a_process_that_has_got_its_number_is_left_alone() -> None:
     )
     stranger = int(shell.stdout)
     fd = os.pidfd_open(stranger)
-    mirror_link._end(stranger)
+    mirroring._end(stranger)
     ended, _, _ = select.select([fd], [], [], 0.5)
     os.kill(stranger, signal.SIGKILL)
     os.close(fd)

@@ -18,7 +18,7 @@ from pitstop.supervisor.helpers.persister_link import PersisterLink, PersisterPl
 from pitstop.supervisor.helpers.restoring import Restoring
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.lifecycle.occurrences import Occurrence
-from pitstop.supervisor.trainer.trainer_slot import TrainerSlot
+from pitstop.supervisor.processes.trainer_slot import TrainerSlot
 from tests.messages import body_of
 from tests.store.samples import save
 
@@ -37,7 +37,7 @@ class _Attempt:
 
     @property
     def points(self) -> list[str]:
-        return [point.checkpoint for point in self.restoring.points]
+        return [name for name, _ in self.restoring.points]
 
     def persister_says(self, message: Message, *fds: int) -> None:
         self.persister.send(message, fds)

@@ -22,9 +22,9 @@ from pitstop.supervisor.helpers.saving import Saving
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.lifecycle.occurrences import Occurrence
 from pitstop.supervisor.lifecycle.table import Trigger
+from pitstop.supervisor.processes.trainer_slot import TrainerSlot
 from pitstop.supervisor.records.history import NO_LOSSES
 from pitstop.supervisor.records.notices import NO_PERSISTER
-from pitstop.supervisor.trainer.trainer_slot import TrainerSlot
 
 
 class _Link(PersisterLink):
@@ -167,7 +167,7 @@ def test_a_new_trouble_after_a_save_is_told_again(
     attempt.lose_persister()
     attempt.link.refused = False
     attempt.tick()
-    attempt.link.persisters[-1].send(Persisted(1, 10, 0.1))
+    attempt.link.persisters[-1].send(Persisted(1, 0.1))
     attempt.hear(attempt.event_loop.turn(0))
     attempt.link.refused = True
     attempt.lose_persister()

@@ -6,7 +6,7 @@ import pytest
 
 from pitstop.link.beacon import Beacon, Phase
 from pitstop.machine.signalling import signal_name
-from pitstop.supervisor.attempt.ending import decide, trainer_exited
+from pitstop.supervisor.attempt.command import decide, trainer_exited
 from pitstop.supervisor.lifecycle.table import Trigger
 from pitstop.supervisor.records.attempt_state import AttemptState
 

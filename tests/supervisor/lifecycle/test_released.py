@@ -8,7 +8,7 @@ import pytest
 
 from pitstop.events import MemberReleased, RoleTaken
 from pitstop.link.beacon import Beacon
-from pitstop.supervisor.attempt.ending import decide
+from pitstop.supervisor.attempt.command import decide
 from pitstop.supervisor.lifecycle.deadline import patience
 from pitstop.supervisor.lifecycle.table import State, Trigger
 from pitstop.supervisor.records import attempt_state

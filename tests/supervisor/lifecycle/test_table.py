@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitstop.errors import InternalFault
-from pitstop.supervisor.attempt.ending import decide
+from pitstop.supervisor.attempt.command import decide
 from pitstop.supervisor.lifecycle.table import (
     FINAL,
     TABLE,

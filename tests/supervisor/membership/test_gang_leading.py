@@ -8,7 +8,6 @@ from typing import cast
 
 import pytest
 
-from pitstop.cluster.happenings import Heard, Parted
 from pitstop.cluster.leader_server import LeaderServer
 from pitstop.cluster.messages import (
     PROTOCOL,
@@ -20,6 +19,7 @@ from pitstop.cluster.messages import (
     Muster,
     ResumeAnswer,
 )
+from pitstop.cluster.network_thread import Heard, Parted
 from pitstop.cluster.spec import ClusterSpec, Task
 from pitstop.supervisor.membership.leading import GangLeading, Leading
 from tests.supervisor.membership.test_membership import PlayedNetwork

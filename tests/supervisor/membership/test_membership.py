@@ -10,7 +10,6 @@ from typing import cast
 
 import pytest
 
-from pitstop.cluster.happenings import Happening, Heard, Parted, Trouble
 from pitstop.cluster.leader_server import LeaderServer
 from pitstop.cluster.member_client import MemberClient
 from pitstop.cluster.messages import (
@@ -21,6 +20,7 @@ from pitstop.cluster.messages import (
     Release,
     StopProposal,
 )
+from pitstop.cluster.network_thread import Happening, Heard, Parted, Trouble
 from pitstop.cluster.spec import ClusterSpec, Task
 from pitstop.events import (
     Event,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -64,18 +65,18 @@ def test_a_notice_becomes_a_request_and_goes_when_it_is_withdrawn() -> None:
     assert asked.reason == "they take it, 0 s left"
 
 
-def test_a_machine_that_is_moved_is_told_of_once() -> None:
-    def moves() -> PreemptionNotice:
-        return PreemptionNotice(0.0, "they move it", survives=True)
+def test_an_early_notice_is_told_of_once() -> None:
+    def early() -> PreemptionNotice:
+        return PreemptionNotice(time.time() + 900, "they take it")
 
-    cloud = Scripted(moves, held=True)
+    cloud = Scripted(early, held=True)
     with closing(PreemptionWatch(cloud)) as watch:
         assert cloud.waiting.wait(10)
         first, second = watch.take_warning(), watch.take_warning()
         asked = watch.request()
         cloud.go_on.set()
     assert first is not None
-    assert "they move it" in first.message
+    assert "they take it" in first.message
     assert (second, asked) == (None, None)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from pitstop.errors import EnvironmentFault
-from pitstop.supervisor.processes.adopted_process import AdoptedProcess
+from pitstop.supervisor.processes.trainer_process import AdoptedProcess
 
 SLEEPS = "import sys; sys.stdin.read(); sys.exit(3)"
 

@@ -13,7 +13,6 @@ import pytest
 from pitstop.events import Notice
 from pitstop.journal import read
 from pitstop.supervisor.records.event_log import EventLog
-from pitstop.supervisor.records.journal_writer import JournalWriter
 
 
 @contextmanager
@@ -31,7 +30,7 @@ def _files_no_larger_than(size_bytes: int) -> Iterator[None]:
 
 def test_events_the_disk_refused_are_written_later_in_order(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    recorder = JournalWriter(path, 1)
+    recorder = EventLog(path, 1, lambda _: None)
     recorder.record(Notice("a", "first"))
     with _files_no_larger_than(path.stat().st_size):
         recorder.record(Notice("b", "second"))
@@ -48,7 +47,7 @@ def test_events_the_disk_refused_keep_the_time_at_which_they_happened(
 ) -> None:
     path, now = tmp_path / "journal.jsonl", [100.0]
     monkeypatch.setattr("time.time", lambda: now[0])
-    recorder = JournalWriter(path, 1)
+    recorder = EventLog(path, 1, lambda _: None)
     with _files_no_larger_than(0):
         recorder.record(Notice("a", "on a full disk"))
     now[0] = 200.0
@@ -59,7 +58,7 @@ def test_events_the_disk_refused_keep_the_time_at_which_they_happened(
 
 def test_user_is_told_once_of_a_journal_that_cannot_be_written(tmp_path: Path) -> None:
     path, said = tmp_path / "journal.jsonl", list[str]()
-    event_log = EventLog(JournalWriter(path, 1), said.append)
+    event_log = EventLog(path, 1, said.append)
     with _files_no_larger_than(0):
         event_log.record(Notice("a", "first"))
         event_log.record(Notice("b", "second"))

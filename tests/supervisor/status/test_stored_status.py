@@ -14,7 +14,7 @@ from pitstop.events import (
 )
 from pitstop.journal import Entry
 from pitstop.store.manifest import CheckpointInfo, Manifest
-from pitstop.supervisor.status.stored_status import is_completed, status_from
+from pitstop.supervisor.status import is_completed, status_from
 
 _STARTED = AttemptStarted(1, ["true"], 10, 11, "host")
 _EXITED = TrainerExited(1, "", 42, 2, 4, "train", 0.1)

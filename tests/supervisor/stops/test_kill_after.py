@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from pitstop.supervisor.stops.stop_policy import seconds_left
+from pitstop.supervisor.stops.signals import seconds_left
 
 _POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}
 _TERM, _INT = signal.SIGTERM, signal.SIGINT

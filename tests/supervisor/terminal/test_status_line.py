@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pitstop.supervisor.status.status import Status
+from pitstop.supervisor.status import Status
 from pitstop.supervisor.terminal.status_line import (
     Size,
     format_status,

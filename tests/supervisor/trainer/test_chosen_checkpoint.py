@@ -8,8 +8,8 @@ from pitstop.events import ScriptEnded, TrainerExited
 from pitstop.journal import Entry
 from pitstop.store.catalog import CheckpointEntry
 from pitstop.store.manifest import CheckpointInfo, Manifest
+from pitstop.supervisor.helpers.restoring import restore_points
 from pitstop.supervisor.records.history import reached_step
-from pitstop.supervisor.trainer.chosen_checkpoint import restore_points
 
 
 def _entry(
@@ -32,7 +32,7 @@ def _entry(
 
 
 def _names(entries: list[CheckpointEntry], newest: str) -> list[str]:
-    return [point.checkpoint for point in restore_points(entries, newest)]
+    return [name for name, _ in restore_points(entries, newest)]
 
 
 def test_only_the_newest_inside_the_first_fit() -> None:
@@ -78,9 +78,8 @@ def test_reached_step_is_the_last_attempt_s() -> None:
 
 
 def test_point_tells_the_trainer_and_the_journal_the_same() -> None:
-    [point] = restore_points([_entry("a", 7, 0)], "a")
-    assert point.to_json()["info"]["step"] == 70
-    assert (point.chosen().step, point.chosen().checkpoint) == (70, "a")
+    [(name, info)] = restore_points([_entry("a", 7, 0)], "a")
+    assert (name, info.step) == ("a", 70)
 
 
 def test_what_was_left_in_its_middle_is_still_there_behind_another_training() -> None:

@@ -27,7 +27,7 @@ from pitstop.supervisor.lifecycle.occurrences import (
     TrainerCameIn,
     TrainerLeft,
 )
-from pitstop.supervisor.trainer.trainer_slot import TrainerSlot, refusal
+from pitstop.supervisor.processes.trainer_slot import TrainerSlot, refusal
 from tests.messages import body_of
 
 _HELLO = Hello(PROTOCOL, 5, "3.11", ["x"])

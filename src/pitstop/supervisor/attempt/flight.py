@@ -18,9 +18,9 @@ from pitstop.flight.tensorboard_writer import TensorBoardWriter
 from pitstop.link.messages import VitalsReport
 from pitstop.store.run_folder import open_existing
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
+from pitstop.supervisor.processes.trainer_slot import TrainerSlot
 from pitstop.supervisor.records.notices import short_forecast
-from pitstop.supervisor.status.status import Status
-from pitstop.supervisor.trainer.trainer_slot import TrainerSlot
+from pitstop.supervisor.status import Status
 
 _SHARED_MEMORY = Path("/dev/shm")
 
@@ -97,7 +97,7 @@ class Flight:
         )
 
     def _roles(self) -> ProcessRoles:
-        mirror = self._resources.mirror
+        mirror = self._resources.run.mirror
         trainer_pid = self._trainer_slot.pid or self._started_pid
         roles = {
             os.getpid(): "supervisor",

@@ -3,34 +3,73 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field
 from typing import Any
 
 from pitstop import events
-from pitstop.cluster import resume_agreement, stop_agreement
+from pitstop.cluster import messages, resume_agreement, stop_agreement
 from pitstop.cluster.gang import LeaderProgress, ToMember
-from pitstop.cluster.messages import (
-    Commit,
-    GangOver,
-    GangReady,
-    GangRefused,
-    Hold,
-    HoldAnswer,
-    LevelReport,
-    MemberDown,
-    ResumeAnswer,
-    ResumeProposal,
-    SavedReport,
-    Settled,
-    SnapshotOrder,
-)
+from pitstop.cluster.messages import Muster
+from pitstop.cluster.resume_agreement import mark_of
 from pitstop.cluster.spec import ClusterSpec
+from pitstop.events import GangFormed
 from pitstop.link.beacon import Phase, Stop
+from pitstop.record import record
+from pitstop.store.catalog import CheckpointEntry
+from pitstop.store.manifest import CheckpointInfo
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
 from pitstop.supervisor.helpers.restoring import Restoring
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, RoleAsked, StopAsked
 from pitstop.supervisor.lifecycle.table import Instruction, State, Trigger
-from pitstop.supervisor.records.gang_states import GangStates, held_states, mark_in
+
+_MOST_GANGS = 200
+
+
+@record
+class GangStates:
+    """What there is to go on from, newest first.
+
+    Attributes:
+        names: of the checkpoints, by their marks, see `cluster.resume_agreement`.
+        gangs: all that this run was in, as this task.
+        strays: there are others, that no gang has agreed on.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    levels: Mapping[str, str] = field(default_factory=dict)
+    gangs: tuple[str, ...] = ()
+    strays: bool = False
+
+    def muster(self, attempt: int) -> Muster:
+        return Muster(
+            attempt, list(self.names), list(self.levels.values()), list(self.gangs), self.strays
+        )
+
+
+def held_states(
+    saved: Iterable[CheckpointEntry], formed: Mapping[int, GangFormed], task: str
+) -> GangStates:
+    """The states of a run, from its checkpoints, newest first, and its gangs by attempt."""
+    names: dict[str, str] = {}
+    levels: dict[str, str] = {}
+    strays = False
+    for name, info in ((each.path.name, each.manifest.info) for each in saved if each.manifest):
+        gang = formed.get(info.attempt)
+        if gang is None or gang.task != task:
+            strays = True
+            continue
+        mark = mark_in(gang.gang, info)
+        if mark not in names:
+            names[mark], levels[mark] = name, info.level
+    gangs = tuple(each.gang for each in formed.values() if each.task == task)
+    return GangStates(names, levels, gangs[-_MOST_GANGS:], strays)
+
+
+def mark_in(gang: str, info: CheckpointInfo) -> str:
+    """The mark of a checkpoint that was written in this gang."""
+    return mark_of(gang, info.fit, info.step, info.milestone)
+
 
 REPLICA = "replica"
 """The role of a process that takes each training step together with all others."""
@@ -57,7 +96,7 @@ class GangPart:
     ) -> None:
         self._plan = plan
         self._resources = resources
-        self._cluster = resources.cluster
+        self._cluster = resources.run.cluster
         self._beacon = resources.beacon
         self._restoring = restoring
         self._task = ""
@@ -65,13 +104,13 @@ class GangPart:
         self._waits_since: float | None = None
         self._told_waiting = False
         self._repeat_at = 0.0
-        self._proposal: ResumeProposal | None = None
+        self._proposal: messages.ResumeProposal | None = None
         self._proposed = False
         self._gang = ""
         self._stop_reason = ""
-        self._order: Hold | None = None
+        self._order: messages.Hold | None = None
         self._ordered_at = 0.0
-        self._answer: HoldAnswer | None = None
+        self._answer: messages.HoldAnswer | None = None
         self._down = False
         self._over = False
 
@@ -133,10 +172,10 @@ class GangPart:
                 self._stop_reason = event.reason or event.signal or event.source
             case events.CheckpointCommitted() if self._gang:
                 for mark in (mark for name, mark in self._marks() if name == event.path):
-                    self._cluster.tell_gang(SavedReport(mark))
+                    self._cluster.tell_gang(messages.SavedReport(mark))
             case events.LevelKnown(level="not_exact") if self._gang and event.reason:
                 if not event.reason.startswith(_OTHER):
-                    self._cluster.tell_gang(LevelReport(event.reason))
+                    self._cluster.tell_gang(messages.LevelReport(event.reason))
             case events.MemberReleased(outcome="lost" | "failed") if self._gang:
                 yield from self._broken(event.leader, event.reason)
             case events.TrainerExited() if (
@@ -148,7 +187,9 @@ class GangPart:
                     else f"returned {event.exit_code}"
                 )
                 self._down = True
-                self._cluster.tell_gang(MemberDown(self._plan.attempt, f"its process {how}"))
+                self._cluster.tell_gang(
+                    messages.MemberDown(self._plan.attempt, f"its process {how}")
+                )
 
     def raise_stop(self) -> None:
         """The trainer is to stop: where all others do, if there are any."""
@@ -191,26 +232,26 @@ class GangPart:
 
     def _obey(self, order: ToMember) -> Iterator[Occurrence]:
         match order:
-            case ResumeProposal() if self._waits_since is not None:
+            case messages.ResumeProposal() if self._waits_since is not None:
                 # From here on it takes as long as it takes to read the state.
                 self._proposal, self._proposed = order, True
-            case GangReady():
+            case messages.GangReady():
                 yield from self._ready(order)
-            case GangRefused(reason) if self._waits_since is not None:
+            case messages.GangRefused(reason) if self._waits_since is not None:
                 # The others end too, for the same reason: none of them is a loss to it.
                 self._over = True
                 yield from self._go_alone(reason, is_refused=True)
-            case Settled(mark):
+            case messages.Settled(mark):
                 names = (name for name, known in self._marks() if known == mark)
                 self._resources.persister.keep(next(names, ""))
-            case SnapshotOrder(step) if self._gang:
+            case messages.SnapshotOrder(step) if self._gang:
                 self._beacon.snapshot_at(step)
-            case LevelReport(reason):
+            case messages.LevelReport(reason):
                 if self._resources.attempt_state.level != "not_exact":
                     yield events.LevelKnown("not_exact", f"{_OTHER}{reason}", [])
-            case Hold() | Commit() if self._gang:
+            case messages.Hold() | messages.Commit() if self._gang:
                 yield from self._stop_as_told(order)
-            case GangOver(gang) if gang == self._gang or not self._gang:
+            case messages.GangOver(gang) if gang == self._gang or not self._gang:
                 yield from self._broken(order.task, order.reason)
 
     def _tell_verdict(self) -> None:
@@ -227,13 +268,13 @@ class GangPart:
                 return
             verdict = found
         self._proposal = None
-        self._cluster.tell_gang(ResumeAnswer(proposal.proposal, verdict))
+        self._cluster.tell_gang(messages.ResumeAnswer(proposal.proposal, verdict))
 
-    def _ready(self, order: GangReady) -> Iterator[Occurrence]:
+    def _ready(self, order: messages.GangReady) -> Iterator[Occurrence]:
         if order.gang == self._gang:
             return
         if self._waits_since is None:
-            self._cluster.tell_gang(MemberDown(self._plan.attempt, "it goes on by itself"))
+            self._cluster.tell_gang(messages.MemberDown(self._plan.attempt, "it goes on by itself"))
             return
         self._waits_since, self._gang = None, order.gang
         name = self._states.names.get(order.mark, "")
@@ -253,9 +294,9 @@ class GangPart:
 
     # -- where it stops ----------------------------------------------------------------------
 
-    def _stop_as_told(self, order: Hold | Commit) -> Iterator[Occurrence]:
+    def _stop_as_told(self, order: messages.Hold | messages.Commit) -> Iterator[Occurrence]:
         held = self._order
-        if isinstance(order, Hold):
+        if isinstance(order, messages.Hold):
             if held is not None and order.round < held.round:
                 return
             if held is None:
@@ -267,7 +308,7 @@ class GangPart:
         elif held is not None and not self._beacon.stop():
             seconds = round(time.monotonic() - self._ordered_at, 4)
             self._beacon.request_stop(Stop.GRACEFUL)
-            yield events.GangStopped(self._gang, order.step, held.round, seconds)
+            yield events.GangStopped(self._gang, order.step, seconds)
             yield Instruction.ARM_DEADLINE
 
     def _tell_place(self) -> None:

@@ -52,7 +52,7 @@ class Membership:
     def __init__(self, resources: AttemptResources, desk: RequestDesk) -> None:
         self._resources = resources
         self._desk = desk
-        self._cluster = resources.cluster
+        self._cluster = resources.run.cluster
         self._watched = False
         self._ends_at_seconds = 0.0
         self._workers_until_seconds: float | None = None

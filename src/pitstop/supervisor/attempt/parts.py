@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 
 from pitstop.supervisor.attempt.command import Command
 from pitstop.supervisor.attempt.flight import Flight
@@ -21,7 +21,7 @@ from pitstop.supervisor.helpers.saving import Saving
 from pitstop.supervisor.lifecycle.occurrences import Occurrence
 from pitstop.supervisor.processes import family
 from pitstop.supervisor.processes.job_watch import JobWatch
-from pitstop.supervisor.status.status import Status, live_status
+from pitstop.supervisor.status import Status, live_status
 from pitstop.supervisor.stops.stop_condition import ConditionWatch
 
 _VERDICT_SECONDS = 3.0
@@ -47,9 +47,9 @@ class AttemptParts:
         self.trainers = TrainerReception(plan, resources)
         self.restoring = Restoring(resources.catalog, persister, self.trainers.slot)
         self.saving = Saving(loop, persister, self.restoring, plan.history.losses, patience)
-        self.mirroring = Mirroring(loop, resources.mirror)
+        self.mirroring = Mirroring(loop, resources.run.mirror)
         self.desk = RequestDesk()
-        self.clients = ClientReception(loop, resources.control, self.desk)
+        self.clients = ClientReception(loop, resources.run.control, self.desk)
         self.flight = Flight(plan, resources, self.trainers.slot)
         self.hang_monitor = HangMonitor(plan.request.hang, resources.beacon, plan.stacks_file)
         self.job = JobWatch(plan.environment)
@@ -68,15 +68,25 @@ class AttemptParts:
     def status(self) -> Status:
         resources, pid = self.resources, self.trainers.slot.present_pid or self.command.main.pid
         hangs = self.hang_monitor.report(time.monotonic(), self.trainers.watched_pid)
-        identity = replace(
-            self.plan.status(),
+        plan, request = self.plan, self.plan.request
+        identity = Status(
+            state="",
+            run_dir=str(request.run_dir),
             pid=pid,
+            supervisor_pid=os.getpid(),
+            attempt=plan.attempt,
+            losses=plan.history.losses.count,
             rss_bytes=family.resident_bytes(pid),
             checkpoint_interval_seconds=self.saving.interval_seconds,
             snapshot_memory_bytes=resources.persister.arena_bytes,
             snapshot_backing=resources.persister.arena_backing,
-            leader=resources.cluster.leader,
-            members=resources.cluster.members,
+            snapshot_limit_bytes=request.settings.snapshot_memory_bytes or None,
+            started_seconds=plan.started_seconds,
+            leader=resources.run.cluster.leader,
+            members=resources.run.cluster.members,
+            restarts=request.restarts.most,
+            restarts_left=plan.restarts_left,
+            rollbacks=len(plan.history.rollbacks),
             **hangs,
         )
         state, progress = resources.lifecycle.state, resources.beacon.progress()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Mapping
+from contextlib import ExitStack, closing
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,28 +20,32 @@ from pitstop.link.wire import PROTOCOL
 from pitstop.observation.observer import Observer
 from pitstop.record import record
 from pitstop.store.catalog import Catalog
+from pitstop.store.lock import RunLock
+from pitstop.store.run_folder import RunFolder
+from pitstop.supervisor.control.control_socket import ControlSocket
 from pitstop.supervisor.helpers.persister_link import PersisterLink
-from pitstop.supervisor.processes.adopted_process import AdoptedProcess, KernelProcess
-from pitstop.supervisor.processes.trainer_process import TrainerProcess
+from pitstop.supervisor.lifecycle.event_loop import EventLoop
+from pitstop.supervisor.lifecycle.table import Lifecycle
+from pitstop.supervisor.processes.trainer_process import (
+    AdoptedProcess,
+    KernelProcess,
+    TrainerProcess,
+)
+from pitstop.supervisor.records.attempt_state import AttemptState
+from pitstop.supervisor.records.event_log import EventLog
 from pitstop.supervisor.records.fingerprint import Threads, compare
-from pitstop.supervisor.records.history import History, best_of
+from pitstop.supervisor.records.history import History
 from pitstop.supervisor.runs.command_change import as_event
 from pitstop.supervisor.runs.run_request import RunRequest
-from pitstop.supervisor.status.status import Status, with_best
 from pitstop.supervisor.stops.signals import SignalQueue
 from pitstop.supervisor.stops.time_limit import TimeLimit
 from pitstop.supervisor.terminal.output import Tee
 from pitstop.supervisor.terminal.screen import Screen
 
 if TYPE_CHECKING:
-    from pitstop.supervisor.control.control_socket import ControlSocket
-    from pitstop.supervisor.helpers.mirror_link import MirrorLink
-    from pitstop.supervisor.lifecycle.event_loop import EventLoop
-    from pitstop.supervisor.lifecycle.table import Lifecycle
+    from pitstop.supervisor.helpers.mirroring import MirrorLink
     from pitstop.supervisor.membership.cluster_link import ClusterLink
     from pitstop.supervisor.preemption.watch import PreemptionWatch
-    from pitstop.supervisor.records.attempt_state import AttemptState
-    from pitstop.supervisor.records.event_log import EventLog
 
 
 @record
@@ -47,13 +53,11 @@ class AttemptPlan:
     """What an attempt is to do.
 
     Attributes:
-        program: the file that the command's first word names.
         resumes: there is a checkpoint to go on from.
         command_changes: in what the command differs from that of the last attempt.
     """
 
     request: RunRequest
-    program: str
     environment: Mapping[str, str]
     attempt: int
     history: History
@@ -62,7 +66,6 @@ class AttemptPlan:
     command_changes: tuple[Difference, ...]
     threads: Threads
     started_seconds: float
-    time_limit: TimeLimit | None
     restarts_left: int = 0
 
     @property
@@ -103,21 +106,6 @@ class AttemptPlan:
             launched=not self.request.trainer_pid,
         )
 
-    def status(self) -> Status:
-        status = Status(
-            state="",
-            run_dir=str(self.request.run_dir),
-            supervisor_pid=os.getpid(),
-            attempt=self.attempt,
-            losses=self.history.losses.count,
-            snapshot_limit_bytes=self.request.settings.snapshot_memory_bytes or None,
-            started_seconds=self.started_seconds,
-            restarts=self.request.restarts.most,
-            restarts_left=self.restarts_left,
-            rollbacks=len(self.history.rollbacks),
-        )
-        return with_best(status, best_of(self.history.epochs))
-
     def environment_changes(self) -> tuple[Event, ...]:
         """What differs from the attempt that is resumed, as far as it is known from outside."""
         found = compare(self.history.environment, self.fingerprint)
@@ -133,37 +121,58 @@ class AttemptPlan:
 
 
 @record
-class StartResources:
-    """What the processes of an attempt are started with."""
+class RunContext:
+    """What all attempts of one call share; `program`: the file that the first word names."""
 
+    stack: ExitStack
+    request: RunRequest
+    program: str
+    limit: TimeLimit | None
+    control: ControlSocket
+    mirror: MirrorLink | None
+    folder: RunFolder
+    lock: RunLock
     signals: SignalQueue
+
+    # What is not needed before the script starts is loaded behind its start.
+
+    @cached_property
+    def preemption(self) -> PreemptionWatch:
+        """What a notice says, and when it began, counts for all attempts."""
+        from pitstop.supervisor.preemption.watch import PreemptionWatch
+
+        watch = PreemptionWatch.choose(self.request.stops.preemption, os.environ)
+        return self.stack.enter_context(closing(watch))
+
+    @cached_property
+    def cluster(self) -> ClusterLink:
+        from pitstop.supervisor.membership.cluster_link import ClusterLink
+
+        return self.stack.enter_context(closing(ClusterLink(os.environ)))
+
+
+@record
+class AttemptResources:
+    """What an attempt works with, opened and closed by `supervise`."""
+
+    run: RunContext
+    event_loop: EventLoop
+    lifecycle: Lifecycle
+    catalog: Catalog
     beacon: Beacon
     screen: Screen
+    event_log: EventLog
     tee: Tee
     persister: PersisterLink
+
+    @property
+    def attempt_state(self) -> AttemptState:
+        return self.event_log.attempt_state
 
     def resize(self) -> None:
         """Tells the script's terminal how large ours is."""
         self.screen.resize()
         self.tee.resize(self.screen.script_size())
-
-
-@record
-class AttemptResources(StartResources):
-    """What an attempt works with, opened and closed by `supervise`."""
-
-    event_loop: EventLoop
-    lifecycle: Lifecycle
-    control: ControlSocket
-    event_log: EventLog
-    preemption: PreemptionWatch
-    catalog: Catalog
-    mirror: MirrorLink | None
-    cluster: ClusterLink
-
-    @property
-    def attempt_state(self) -> AttemptState:
-        return self.event_log.attempt_state
 
 
 @record
@@ -174,7 +183,7 @@ class RunningCommand:
     observer: Observer
 
 
-def start(plan: AttemptPlan, resources: StartResources) -> RunningCommand:
+def start(plan: AttemptPlan, resources: AttemptResources) -> RunningCommand:
     """Starts the persister, and the command, or watches the script that asked to be supervised.
 
     Raises `CommandNotExecutable`, and `EnvironmentFault` where the kernel refuses a process.
@@ -182,8 +191,19 @@ def start(plan: AttemptPlan, resources: StartResources) -> RunningCommand:
     resources.resize()
     # It loads the newest checkpoint beside the script's imports.
     resources.persister.start()
+    main: TrainerProcess | AdoptedProcess
     try:
-        main = _main_process(plan, resources)
+        if plan.request.trainer_pid:
+            kind = KernelProcess if plan.request.kernel else AdoptedProcess
+            main = kind(plan.request.trainer_pid)
+        else:
+            main = TrainerProcess(
+                resources.run.program,
+                plan.request.command,
+                plan.environment,
+                resources.tee.streams,
+                resources.run.signals.original_mask,
+            )
     except PitstopError:
         resources.persister.finish()
         raise
@@ -193,16 +213,3 @@ def start(plan: AttemptPlan, resources: StartResources) -> RunningCommand:
     if not plan.request.kernel:
         resources.persister.set_trainer(main.pid)
     return RunningCommand(main, observer)
-
-
-def _main_process(plan: AttemptPlan, resources: StartResources) -> TrainerProcess | AdoptedProcess:
-    if plan.request.trainer_pid:
-        kind = KernelProcess if plan.request.kernel else AdoptedProcess
-        return kind(plan.request.trainer_pid)
-    return TrainerProcess(
-        plan.program,
-        plan.request.command,
-        plan.environment,
-        resources.tee.streams,
-        resources.signals.original_mask,
-    )

@@ -47,7 +47,7 @@ class Stopping:
         self._membership = membership
         self._gang = gang
         self._sources = StopSources(
-            plan.request.run_dir / STOP_FILE, plan.time_limit, resources.preemption.request
+            plan.request.run_dir / STOP_FILE, resources.run.limit, resources.run.preemption.request
         )
         self._pressure = PressureWatch(lambda: sample(plan.request.run_dir))
         self._stop_at = _NEVER
@@ -84,9 +84,9 @@ class Stopping:
         request = self._sources.request(now_seconds, step_seconds, self._save_seconds)
         if request is not None:
             yield StopAsked(request)
-        if problem := self._resources.preemption.take_problem():
+        if problem := self._resources.run.preemption.take_problem():
             yield problem
-        if warning := self._resources.preemption.take_warning():
+        if warning := self._resources.run.preemption.take_warning():
             yield warning
             self._saving.persist_soon("preemption")
         shortage = self._pressure.rises(

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from pitstop.events import Event, StopRequested, TrainerConnected
+from pitstop.events import Event, TrainerConnected
 from pitstop.link.beacon import Stop
 from pitstop.link.messages import RestoreRequest, SnapshotReport, VitalsReport
 from pitstop.supervisor.attempt.parts import AttemptParts
@@ -28,7 +28,8 @@ from pitstop.supervisor.lifecycle.occurrences import (
 from pitstop.supervisor.lifecycle.table import Instruction, Trigger
 from pitstop.supervisor.processes import family
 from pitstop.supervisor.records import notices
-from pitstop.supervisor.status.status import Status
+from pitstop.supervisor.status import Status
+from pitstop.supervisor.stops import signals
 from pitstop.supervisor.stops.signals import Action, ReceivedSignal, suspend_self
 
 _Handler = Callable[[Any], Iterable[Occurrence] | None]
@@ -134,7 +135,7 @@ class Supervision:
         self._resources = resources
         self._parts = AttemptParts(plan, resources, running)
         self._dispatch = Dispatch(self._parts)
-        resources.event_loop.watch(resources.signals, self._read_signals)
+        resources.event_loop.watch(resources.run.signals, self._read_signals)
         self._dispatch.perform(self._start())
 
     def run(self) -> int:
@@ -204,7 +205,7 @@ class Supervision:
             screen.show(parts.status())
 
     def _read_signals(self) -> Iterator[Occurrence]:
-        for received in self._resources.signals.take():
+        for received in self._resources.run.signals.take():
             yield from self._respond(received)
         yield from self._parts.command.collect()
 
@@ -213,7 +214,11 @@ class Supervision:
             self._parts.mirroring.give_up("it was not waited for")
             self._parts.membership.give_up()
         elif received.asks_to_stop:
-            yield StopAsked(self._stop_request(received))
+            command = family.command_of(received.sender_pid) if received.sender_pid else ""
+            given_seconds = self._plan.request.stops.kill_after_seconds
+            left = signals.seconds_left(received.signal, command, given_seconds, os.environ)
+            again = self._resources.attempt_state.stop_asked_here
+            yield StopAsked(signals.stop_request(received, command, again=again, seconds_left=left))
         elif received.signal is signal.SIGTSTP:
             self._suspend()
         elif received.signal is signal.SIGWINCH:
@@ -221,12 +226,6 @@ class Supervision:
         elif received.action is Action.CHECKPOINT:
             taken = self._parts.trainers.ask_checkpoint() is not None
             yield notices.checkpoint_asked(received.signal.name, taken=taken)
-
-    def _stop_request(self, received: ReceivedSignal) -> StopRequested:
-        sender_pid = received.sender_pid
-        command = family.command_of(sender_pid) if sender_pid else ""
-        again = self._resources.attempt_state.stop_asked_here
-        return self._plan.request.stops.request(received, command, os.environ, again=again)
 
     def _suspend(self) -> None:
         stopped_at = time.monotonic()

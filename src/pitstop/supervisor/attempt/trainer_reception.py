@@ -19,8 +19,8 @@ from pitstop.supervisor.lifecycle.occurrences import (
 from pitstop.supervisor.lifecycle.table import State, Trigger
 from pitstop.supervisor.processes import family
 from pitstop.supervisor.processes.invocation import is_python
+from pitstop.supervisor.processes.trainer_slot import TrainerSlot, refuse
 from pitstop.supervisor.records.notices import NO_TRAINING_YET, TRAINS_BESIDE
-from pitstop.supervisor.trainer.trainer_slot import TrainerSlot, refuse
 
 _NOBODY_SECONDS = 60.0
 _HANDOVER_SECONDS = 3.0

@@ -32,8 +32,7 @@ from pitstop.link.wire import Connection
 from pitstop.machine.own_process import is_suspended
 from pitstop.store.lock import LockRecord, is_locked, read_lock
 from pitstop.store.run_folder import RunFolder, open_existing
-from pitstop.supervisor.status.status import NO_ANSWER, SUSPENDED, Status
-from pitstop.supervisor.status.stored_status import stored_status
+from pitstop.supervisor.status import NO_ANSWER, SUSPENDED, Status, stored_status
 
 ANSWER_SECONDS = 1.5
 """What a supervisor has for an answer: it looks for clients several times a second."""

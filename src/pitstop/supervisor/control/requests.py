@@ -5,51 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from pitstop import events
 from pitstop.errors import EnvironmentFault, PeerClosed
-from pitstop.events import (
-    CheckpointCommitted,
-    CheckpointFailed,
-    Event,
-    MemberReleased,
-    RoleTaken,
-    StopRequested,
-)
-from pitstop.link.messages import (
-    CheckpointAnswer,
-    ClientRequest,
-    Hello,
-    MalformedMessage,
-    Message,
-    Refusal,
-    ReleaseAnswer,
-    ReleaseRequest,
-    RoleReport,
-    StatusAnswer,
-)
+from pitstop.link import messages
 from pitstop.link.wire import Connection, Received, close_all
 from pitstop.machine.own_process import is_suspended
 from pitstop.record import record
 from pitstop.supervisor.control.control_socket import ControlSocket, Peer, peer_of
+from pitstop.supervisor.lifecycle import occurrences
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
-from pitstop.supervisor.lifecycle.occurrences import (
-    CheckpointAsked,
-    Occurrence,
-    RoleAsked,
-    StatusAsked,
-    StopAfterEpochAsked,
-    StopAsked,
-    TrainingAsked,
-)
 from pitstop.supervisor.processes import family
-from pitstop.supervisor.status.status import SUSPENDED, Status
+from pitstop.supervisor.status import SUSPENDED, Status
 
 _NOTHING_TO_SAVE = "No training that Pitstop saves is under way, so there is nothing to save."
 _GOES_ON = "The training goes on."
 _BEING_NAMED = "Another checkpoint is just being given a name. Try again."
 
 
-def stop_request(peer: Peer, sender_command: str, request: ClientRequest) -> StopRequested:
-    return StopRequested(
+def stop_request(
+    peer: Peer, sender_command: str, request: messages.ClientRequest
+) -> events.StopRequested:
+    return events.StopRequested(
         source="script" if request.source == "script" else "command",
         urgency="now" if request.now else "graceful",
         sender_pid=peer.pid,
@@ -66,7 +42,7 @@ class _Waiting:
     step: int
     name: str
 
-    def is_served_by(self, event: CheckpointCommitted) -> bool:
+    def is_served_by(self, event: events.CheckpointCommitted) -> bool:
         return self.step <= event.step and self.name in ("", event.name)
 
 
@@ -79,58 +55,66 @@ class RequestDesk:
     def __init__(self) -> None:
         self._waiting: dict[Connection, _Waiting] = {}
         self._servers: list[Connection] = []
-        self._release: ReleaseAnswer | None = None
+        self._release: messages.ReleaseAnswer | None = None
         self.has_released = False
 
-    def serve(self, connection: Connection, request: ClientRequest) -> tuple[Occurrence, ...]:
+    def serve(
+        self, connection: Connection, request: messages.ClientRequest
+    ) -> tuple[occurrences.Occurrence, ...]:
         """What one request asks for; what cannot be done is answered here."""
         peer = peer_of(connection)
         match request.command:
             case "status":
-                return (StatusAsked(connection),)
+                return (occurrences.StatusAsked(connection),)
             case "stop" | "stop_after_epoch":
                 event = stop_request(peer, family.command_of(peer.pid), request)
-                kind = StopAsked if request.command == "stop" else StopAfterEpochAsked
-                return kind(event), StatusAsked(connection)
+                kind = (
+                    occurrences.StopAsked
+                    if request.command == "stop"
+                    else occurrences.StopAfterEpochAsked
+                )
+                return kind(event), occurrences.StatusAsked(connection)
             case "checkpoint":
                 return self._checkpoint(connection, request.name)
             case other:
-                connection.tell(Refusal(f"This version knows no request {other!r}."))
+                connection.tell(messages.Refusal(f"This version knows no request {other!r}."))
                 return ()
 
-    def take_role(self, connection: Connection, report: RoleReport) -> tuple[Occurrence, ...]:
-        role = RoleTaken(report.role, peer_of(connection).pid, report.task)
-        return RoleAsked(role, report.cluster), StatusAsked(connection)
+    def take_role(
+        self, connection: Connection, report: messages.RoleReport
+    ) -> tuple[occurrences.Occurrence, ...]:
+        role = events.RoleTaken(report.role, peer_of(connection).pid, report.task)
+        return occurrences.RoleAsked(role, report.cluster), occurrences.StatusAsked(connection)
 
     def await_release(self, connection: Connection, *, waits: bool = True) -> None:
         """A process that Pitstop does not save waits until the training is over for it, or asks."""
         if self._release is not None:
             connection.tell(self._release)
         elif not waits:
-            connection.tell(Refusal(_GOES_ON))
+            connection.tell(messages.Refusal(_GOES_ON))
         else:
             self._servers.append(connection)
 
-    def tell_status(self, asked: StatusAsked, status: Status) -> None:
+    def tell_status(self, asked: occurrences.StatusAsked, status: Status) -> None:
         if status.state == "running" and status.pid and is_suspended(status.pid):
             status = replace(status, state=SUSPENDED)
-        asked.connection.tell(StatusAnswer(status.to_json()))
+        asked.connection.tell(messages.StatusAnswer(status.to_json()))
 
-    def await_checkpoint(self, asked: CheckpointAsked, step: int | None) -> None:
+    def await_checkpoint(self, asked: occurrences.CheckpointAsked, step: int | None) -> None:
         """Has a client wait for a checkpoint of this step or a later one; None: nobody trains."""
         if step is None:
-            asked.connection.tell(Refusal(_NOTHING_TO_SAVE))
+            asked.connection.tell(messages.Refusal(_NOTHING_TO_SAVE))
         else:
             self._waiting[asked.connection] = _Waiting(step, asked.name)
 
-    def recorded(self, event: Event) -> None:
+    def recorded(self, event: events.Event) -> None:
         """Tells those that wait for a checkpoint, or for the end of the training."""
-        if isinstance(event, CheckpointCommitted):
-            answer = CheckpointAnswer(event.path, event.step)
+        if isinstance(event, events.CheckpointCommitted):
+            answer = messages.CheckpointAnswer(event.path, event.step)
             self._answer(answer, lambda waiting: waiting.is_served_by(event))
-        elif isinstance(event, CheckpointFailed):
-            self._answer(Refusal(f"{event.error} {event.remedy}".strip()), lambda _: True)
-        elif isinstance(event, MemberReleased):
+        elif isinstance(event, events.CheckpointFailed):
+            self._answer(messages.Refusal(f"{event.error} {event.remedy}".strip()), lambda _: True)
+        elif isinstance(event, events.MemberReleased):
             self.release(event.exit_code)
 
     @property
@@ -140,7 +124,7 @@ class RequestDesk:
 
     def release(self, exit_code: int) -> None:
         """Tells the processes that wait for it, or will, that the training is over for them."""
-        self._release = ReleaseAnswer(exit_code)
+        self._release = messages.ReleaseAnswer(exit_code)
         waited, self._servers = self._servers, []
         for server in waited:
             server.tell(self._release)
@@ -150,17 +134,17 @@ class RequestDesk:
         self._waiting.pop(connection, None)
         self._servers = [server for server in self._servers if server is not connection]
 
-    def _answer(self, answer: Message, concerns: Callable[[_Waiting], bool]) -> None:
+    def _answer(self, answer: messages.Message, concerns: Callable[[_Waiting], bool]) -> None:
         for connection, waiting in list(self._waiting.items()):
             if concerns(waiting):
                 connection.tell(answer)
                 del self._waiting[connection]
 
-    def _checkpoint(self, connection: Connection, name: str) -> tuple[Occurrence, ...]:
+    def _checkpoint(self, connection: Connection, name: str) -> tuple[occurrences.Occurrence, ...]:
         if name and any(waiting.name not in ("", name) for waiting in self._waiting.values()):
-            connection.tell(Refusal(_BEING_NAMED))
+            connection.tell(messages.Refusal(_BEING_NAMED))
             return ()
-        return (CheckpointAsked(connection, name),)
+        return (occurrences.CheckpointAsked(connection, name),)
 
 
 class ClientReception:
@@ -184,7 +168,7 @@ class ClientReception:
             self._clients.add(client)
             self._event_loop.watch(client, lambda: self._receive(client))
 
-    def _receive(self, client: Connection) -> Iterator[Occurrence]:
+    def _receive(self, client: Connection) -> Iterator[occurrences.Occurrence]:
         try:
             received = client.receive_ready()
         except (PeerClosed, EnvironmentFault):
@@ -195,23 +179,23 @@ class ClientReception:
                 yield from self._handle(client, each)
             close_all(each.fds)
 
-    def _handle(self, client: Connection, received: Received) -> Iterator[Occurrence]:
+    def _handle(self, client: Connection, received: Received) -> Iterator[occurrences.Occurrence]:
         match received.message:
-            case MalformedMessage(reason):
-                client.tell(Refusal(reason))
+            case messages.MalformedMessage(reason):
+                client.tell(messages.Refusal(reason))
                 self._dismiss(client)
-            case ClientRequest() as request:
+            case messages.ClientRequest() as request:
                 yield from self._desk.serve(client, request)
-            case RoleReport() as report:
+            case messages.RoleReport() as report:
                 yield from self._desk.take_role(client, report)
-            case ReleaseRequest(waits):
+            case messages.ReleaseRequest(waits):
                 self._desk.await_release(client, waits=waits)
-            case Hello() as hello:
+            case messages.Hello() as hello:
                 self._clients.discard(client)
                 self._event_loop.forget(client)
                 # What the kernel says, unless the process lives among other process ids.
                 pid = peer_of(client).pid or hello.pid
-                yield TrainingAsked(client, replace(hello, pid=pid))
+                yield occurrences.TrainingAsked(client, replace(hello, pid=pid))
 
     def _dismiss(self, client: Connection) -> None:
         self._clients.discard(client)

@@ -2,16 +2,95 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import secrets
+import select
+import signal
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
-from pitstop.errors import PeerClosed
+from pitstop.errors import EnvironmentFault, PeerClosed, UserError
 from pitstop.events import CheckpointCommitted, Event, UploadGivenUp, from_record
-from pitstop.link.messages import Abandon, Changed, EventReport, Finish
-from pitstop.supervisor.helpers.mirror_link import MirrorLink
+from pitstop.link.messages import Abandon, Changed, EventReport, Finish, NotOpened, Say
+from pitstop.link.wire import Connection
+from pitstop.supervisor.helpers.helper_link import HelperLink, spawn_module
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.lifecycle.occurrences import Occurrence
 from pitstop.supervisor.records.notices import mirror_lost, mirror_stands
+
+_MODULE = "pitstop.remote.uploader"
+_EXIT_SECONDS = 6.0
+_WORDS_BYTES = 4096
+
+
+class MirrorLink(HelperLink):
+    """One uploader at a time, replaced when it dies."""
+
+    def __init__(self, url: str, run_dir: Path, *, new: bool) -> None:
+        """`new`: the user wants to begin anew."""
+        super().__init__()
+        self.url = url
+        self._run_dir = run_dir
+        self._new = new
+        self._holder = secrets.token_hex(16)
+        self._words = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
+
+    def open(self, say: Callable[[str], None]) -> None:
+        """Starts the uploader, waits until the local folder can be used; `say` tells the user.
+
+        Raises `UserError` where the mirror is in use or of another run, else `EnvironmentFault`.
+        """
+        connection = self.start(*(["--new"] if self._new else []))
+        try:
+            while isinstance(message := connection.receive().message, Say):
+                say(message.line)
+        except PeerClosed as error:
+            raise EnvironmentFault(
+                f"The process that reads {self.url} ended: {self.last_words()}."
+            ) from error
+        if isinstance(message, NotOpened):
+            kind = UserError if message.by_user else EnvironmentFault
+            raise kind(message.message, message.remedy)
+
+    def start(self, *flags: str) -> Connection:
+        """Starts one, with `--again` in place of one that died; `OSError` where that fails."""
+        options = {"--url": self.url, "--run-dir": self._run_dir, "--holder": self._holder}
+        log_fd = self._words.fileno()
+        return self._start(
+            lambda fd: spawn_module(_MODULE, {"--fd": fd, **options}, log_fd, [fd], flags=flags)
+        )
+
+    def last_words(self) -> str:
+        """The last line that it wrote to its standard error."""
+        size_bytes = os.fstat(self._words.fileno()).st_size
+        tail = os.pread(self._words.fileno(), _WORDS_BYTES, max(0, size_bytes - _WORDS_BYTES))
+        lines = tail.decode(errors="replace").split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+
+    def close(self) -> None:
+        self.send(Abandon("the run has ended"))
+        self.lost()
+        if self.pid:
+            _end(self.pid)
+        self._words.close()
+
+
+def _end(pid: int) -> None:
+    """Waits for a child for a while, then kills it; one that was collected is left alone."""
+    with contextlib.suppress(ProcessLookupError, ChildProcessError):
+        fd = os.pidfd_open(pid)
+        try:
+            # Not a child of ours any more: another process may have got the number.
+            os.waitid(os.P_PIDFD, fd, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if not select.select([fd], [], [], _EXIT_SECONDS)[0]:
+                signal.pidfd_send_signal(fd, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        finally:
+            os.close(fd)
+
 
 LEAST_PATIENCE_SECONDS = 5.0
 """The time for the mirror after a stop that has used up its grace."""
@@ -49,7 +128,7 @@ class Mirroring:
 
     def begin(self) -> None:
         if self._link is not None and self._link.connection is not None:
-            self._link.begin()
+            self._link.send(Changed())
             self._event_loop.watch(self._link.connection, self._receive)
 
     def recorded(self, event: Event) -> None:
@@ -68,7 +147,12 @@ class Mirroring:
         self._link.send(Finish())
         while self._link.connection is not None and time.monotonic() < self._ends_at_seconds:
             yield from self._event_loop.turn(_TURN_SECONDS)
-        yield from self._abandon(self._link)
+        self._link.send(Abandon(self._reason))
+        give_up_at = time.monotonic() + _LAST_ANSWER_SECONDS
+        while self._link.connection is not None and time.monotonic() < give_up_at:
+            yield from self._event_loop.turn(_TURN_SECONDS)
+        if not self._link.finished and self._is_up_to_date:
+            yield self._hear(UploadGivenUp([], self._reason))
         if self._is_up_to_date and self._link.finished:
             yield mirror_stands(self._link.url)
 
@@ -78,14 +162,6 @@ class Mirroring:
     def close(self) -> None:
         if self._link is not None and self._link.connection is not None:
             self._event_loop.forget(self._link.connection)
-
-    def _abandon(self, link: MirrorLink) -> Iterator[Occurrence]:
-        link.send(Abandon(self._reason))
-        give_up_at = time.monotonic() + _LAST_ANSWER_SECONDS
-        while link.connection is not None and time.monotonic() < give_up_at:
-            yield from self._event_loop.turn(_TURN_SECONDS)
-        if not link.finished and self._is_up_to_date:
-            yield self._hear(UploadGivenUp([], self._reason))
 
     def _receive(self) -> Iterator[Occurrence]:
         if self._link is None:
@@ -111,7 +187,7 @@ class Mirroring:
         if not link.may_restart:
             return
         try:
-            link.restart()
+            link.start("--again")
         except OSError as error:
             yield mirror_lost(error.strerror or str(error), again=False)
             return

@@ -3,16 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
+from pitstop.events import ResumeChosen
 from pitstop.link.messages import ImageAnswer, Load, NoImage, RestoreRequest
 from pitstop.link.wire import Connection, Received, close_all
-from pitstop.store.catalog import Catalog
+from pitstop.store.catalog import Catalog, CheckpointEntry
+from pitstop.store.manifest import Manifest
 from pitstop.supervisor.helpers.persister_link import PersisterLink
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, TrainerCameIn
-from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint, restore_points
-from pitstop.supervisor.trainer.trainer_slot import TrainerSlot
+from pitstop.supervisor.processes.trainer_slot import RestorePoints, TrainerSlot
 
 _NOBODY_LOADS = "the process that loads it keeps dying"
+
+
+def restore_points(entries: Iterable[CheckpointEntry], newest: str) -> RestorePoints:
+    """The states to restore: of each training its newest, which is its end where it has one.
+
+    The one that was loaded, `newest`, comes last; nothing behind it is considered.  A script may
+    leave out what was interrupted last, and come back to it: states of trainings that did not end
+    are kept, whatever came behind them; not those of loops, which are known by their number.
+    """
+    good = sorted(
+        ((entry.path.name, entry.manifest) for entry in entries if entry.manifest),
+        key=lambda pair: pair[1].sequence,
+    )
+    last = next((manifest for name, manifest in good if name == newest), None)
+    if last is None:
+        return ()
+    states: dict[int, tuple[str, Manifest]] = {}
+    for name, manifest in good:
+        counts = manifest.info.milestone or manifest.info.identity or manifest is last
+        if counts and manifest.sequence <= last.sequence:
+            states[manifest.info.fit] = name, manifest
+    states.pop(last.info.fit, None)
+    chosen = [*(states[fit] for fit in sorted(states)), (newest, last)]
+    return tuple((name, manifest.info) for name, manifest in chosen)
 
 
 class Restoring:
@@ -38,7 +64,7 @@ class Restoring:
         self._verifying = self._refusal = ""
         self._is_refused = False
         self.ready = False
-        self.points: tuple[ChosenCheckpoint, ...] = ()
+        self.points: RestorePoints = ()
 
     def begin(self) -> Iterable[Occurrence]:
         """Starts to load the newest good checkpoint, if there is any."""
@@ -78,7 +104,7 @@ class Restoring:
         """All members go on from this state; without a name, they begin anew."""
         self.points = restore_points(self._catalog.entries(), name) if name else ()
         self._awaits_agreement = False
-        self._trainer_slot.join_gang(gang, doubt)
+        self._trainer_slot.terms = replace(self._trainer_slot.terms, gang=gang, doubt=doubt)
         yield from self._let_in()
 
     def agreed_on_nothing(self, reason: str, *, is_refused: bool = False) -> Iterator[Occurrence]:
@@ -108,7 +134,13 @@ class Restoring:
     def answered(self, received: Received) -> Iterable[Occurrence]:
         """The persister has loaded something (`ImageAnswer`), or says why not (`NoImage`)."""
         if not self.ready:
-            return self._first_answer(received)
+            match received.message:
+                case ImageAnswer(name):
+                    self._preloaded = received
+                    return self._become_ready(name)
+                case NoImage(name):
+                    return self._become_ready(name)
+            return ()
         if self._verifying:
             self._verified(received)
             return ()
@@ -142,15 +174,6 @@ class Restoring:
     def close(self) -> None:
         self._drop_preloaded()
 
-    def _first_answer(self, received: Received) -> Iterable[Occurrence]:
-        match received.message:
-            case ImageAnswer(name):
-                self._preloaded = received
-                return self._become_ready(name)
-            case NoImage(name):
-                return self._become_ready(name)
-        return ()
-
     def _give_no_image(self, reason: str) -> None:
         if self._asking is not None:
             self._asking.tell(NoImage(self._wanted, reason))
@@ -165,10 +188,12 @@ class Restoring:
             yield from self._let_in()
 
     def _let_in(self) -> Iterator[Occurrence]:
+        slot = self._trainer_slot
         if self._refusal and (self.points or self._is_refused):
-            self._trainer_slot.refuse_resume(self._refusal)
+            slot.terms = replace(slot.terms, refusal=self._refusal)
         if self.points:
-            yield self.points[-1].chosen()
+            name, info = self.points[-1]
+            yield ResumeChosen(info.step, info.epoch, name, info.level)
         self._trainer_slot.welcome(self.points)
 
     def _verified(self, received: Received) -> None:

@@ -9,15 +9,7 @@ from collections.abc import Iterator
 
 from pitstop.errors import PeerClosed
 from pitstop.events import from_record
-from pitstop.link.messages import (
-    EventReport,
-    ImageAnswer,
-    NoImage,
-    Persist,
-    Persisted,
-    PersistFailed,
-    SnapshotReport,
-)
+from pitstop.link import messages
 from pitstop.link.wire import Received
 from pitstop.record import record
 from pitstop.supervisor.helpers.persister_link import PersisterLink
@@ -64,7 +56,7 @@ class Persisting:
     """
 
     ready_seconds: float
-    newest: SnapshotReport | None = None
+    newest: messages.SnapshotReport | None = None
     urgent: str = ""
     saved_sequence: int = 0
     busy: bool = False
@@ -78,7 +70,7 @@ class Persisting:
         ready_seconds = now_seconds + FIRST_SECONDS
         return cls(ready_seconds, losses=losses, started_seconds=now_seconds)
 
-    def taken(self, snapshot: SnapshotReport) -> Persisting:
+    def taken(self, snapshot: messages.SnapshotReport) -> Persisting:
         urgent = snapshot.reason if snapshot.durable else self.urgent
         return dataclasses.replace(self, newest=snapshot, urgent=urgent)
 
@@ -176,7 +168,7 @@ class Saving:
         self._again_at = _NEVER
         yield from self.restart()
 
-    def taken(self, snapshot: SnapshotReport) -> None:
+    def taken(self, snapshot: messages.SnapshotReport) -> None:
         self._policy = self._policy.taken(snapshot)
 
     def persist_soon(self, reason: str) -> None:
@@ -192,13 +184,13 @@ class Saving:
         reason = self._policy.due(time.monotonic())
         if reason and self._persister.connection is not None:
             self._policy = self._policy.asked()
-            self._persister.send(Persist(reason))
+            self._persister.send(messages.Persist(reason))
 
     def persist_last(self, reason: str) -> Iterator[Occurrence]:
         """Asks for what the trainer has left; a reason of the snapshot's own wins."""
         if self._again_at != _NEVER:
             yield from self._try_again()
-        self._persister.send(Persist(self._policy.urgent or reason))
+        self._persister.send(messages.Persist(self._policy.urgent or reason))
 
     def finish(self) -> tuple[Occurrence, ...]:
         """Asks the persister to end; without one, there is nothing to wait for."""
@@ -234,14 +226,14 @@ class Saving:
 
     def _handle(self, received: Received) -> Iterator[Occurrence]:
         match received.message:
-            case EventReport(event):
+            case messages.EventReport(event):
                 yield from_record(event)
-            case ImageAnswer() | NoImage():
+            case messages.ImageAnswer() | messages.NoImage():
                 yield from self._restoring.answered(received)
-            case Persisted(sequence, _, seconds):
+            case messages.Persisted(sequence, seconds):
                 self._policy = self._policy.answered(sequence, time.monotonic(), seconds)
                 self._told_given_up = False
-            case PersistFailed():
+            case messages.PersistFailed():
                 self._policy = self._policy.failed(time.monotonic())
 
     def _ended(self) -> Trigger:

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping
 from pitstop import __version__
 from pitstop.cluster import roster, secret
 from pitstop.cluster.gang import LeaderProgress, ToLeader, ToMember
-from pitstop.cluster.lease import LEASE_SECONDS
 from pitstop.cluster.messages import PROTOCOL, Beat, JoinRequest, Release
-from pitstop.cluster.roster import ClusterMember
+from pitstop.cluster.roster import LEASE_SECONDS, ClusterMember
 from pitstop.cluster.spec import ClusterSpec, Task, leader_endpoint
 from pitstop.errors import UserError
 from pitstop.events import Event, JsonValue, Notice
@@ -60,17 +59,14 @@ class ClusterLink:
             self.part = self._opened(spec, task)
             self._ticked_seconds = time.monotonic()
         except (UserError, OSError, ValueError) as problem:
-            return self._told_once(problem)
+            if str(problem) == self._problem:
+                return ()
+            self._problem = str(problem)
+            remedy = (problem.remedy if isinstance(problem, UserError) else "") or _REMEDY
+            message = problem.message if isinstance(problem, UserError) else str(problem)
+            text = f"The cluster cannot be joined: {message.rstrip('.')}."
+            return (Notice(UNUSED, text, remedy),)
         return ()
-
-    def _told_once(self, problem: Exception) -> tuple[Notice, ...]:
-        if str(problem) == self._problem:
-            return ()
-        self._problem = str(problem)
-        remedy = (problem.remedy if isinstance(problem, UserError) else "") or _REMEDY
-        message = problem.message if isinstance(problem, UserError) else str(problem)
-        text = f"The cluster cannot be joined: {message.rstrip('.')}."
-        return (Notice(UNUSED, text, remedy),)
 
     # -- of members that train together, see `cluster.gang` ------------------------------
 

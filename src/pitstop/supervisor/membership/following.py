@@ -7,9 +7,9 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from pitstop.cluster.gang import ToLeader, ToMember
-from pitstop.cluster.happenings import Heard, Parted, Trouble
-from pitstop.cluster.lease import BEAT_SECONDS, BeatLease
 from pitstop.cluster.messages import Beat, EndReport, Release, StopProposal
+from pitstop.cluster.network_thread import Heard, Parted, Trouble
+from pitstop.cluster.roster import BEAT_SECONDS, BeatLease
 from pitstop.cluster.spec import Task
 from pitstop.events import Event, LeaderFound, MemberReleased, Notice
 from pitstop.exit_codes import EXIT_STOPPED
@@ -80,7 +80,10 @@ class Following:
                 self.connected = False
                 self._lease = self._lease.parted(time.monotonic())
             case Heard(_, Beat() as beat):
-                return self._on_beat(beat)
+                before, self.connected = self.connected, True
+                heard = self._lease or BeatLease(self._lease_seconds, 0.0)
+                self._lease = heard.renewed(time.monotonic(), suspended=beat.state == "suspended")
+                return None if before else LeaderFound(str(self.leader))
             case Heard(_, message) if isinstance(message, ToMember):
                 self.orders.append(message)
             case Heard(_, Release() as release):
@@ -88,9 +91,3 @@ class Following:
                 words = (release.outcome, release.exit_code, release.reason)
                 return MemberReleased(str(self.leader), *words)
         return None
-
-    def _on_beat(self, beat: Beat) -> Event | None:
-        before, self.connected = self.connected, True
-        heard = self._lease or BeatLease(self._lease_seconds, 0.0)
-        self._lease = heard.renewed(time.monotonic(), suspended=beat.state == "suspended")
-        return None if before else LeaderFound(str(self.leader))

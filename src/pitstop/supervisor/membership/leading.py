@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from pitstop.cluster import roster
 from pitstop.cluster.gang import GangLeader, LeaderProgress, Orders, ToLeader, ToMember
-from pitstop.cluster.happenings import Heard, Parted, Trouble
-from pitstop.cluster.lease import BEAT_SECONDS, BeatLease
 from pitstop.cluster.messages import Beat, EndReport, JoinRequest, MemberDown, Release, StopProposal
+from pitstop.cluster.network_thread import Heard, Parted, Trouble
 from pitstop.cluster.resume_agreement import gang_name
-from pitstop.cluster.roster import ClusterMember, Roster
+from pitstop.cluster.roster import BEAT_SECONDS, BeatLease, ClusterMember, Roster
 from pitstop.cluster.spec import ClusterSpec, Task
 from pitstop.events import Event, MemberEnded, MemberJoined, MemberRestarted, Notice, StopRequested
 
@@ -147,7 +146,10 @@ class Leading:
             case Trouble(reason):
                 return Notice(TROUBLE, f"A member of the cluster: {reason}.")
             case Parted(task):
-                self._parted(task)
+                member = self._roster.members[task]
+                if member.is_live:
+                    self.gang.parted.add(task)
+                    self._roster = roster.parted(self._roster, task, time.monotonic())
             case Heard(_, JoinRequest() as request):
                 return self._joined(request)
             case Heard(task, StopProposal() as proposal):
@@ -172,12 +174,6 @@ class Leading:
         # The member waits for the first.
         self._beat_at_seconds = 0.0
         return MemberJoined(request.task, request.host, request.pid)
-
-    def _parted(self, task: Task) -> None:
-        member = self._roster.members[task]
-        if member.is_live:
-            self.gang.parted.add(task)
-            self._roster = roster.parted(self._roster, task, time.monotonic())
 
     def _given_up(self, task: Task) -> Event:
         self._roster = roster.lost(self._roster, task)

@@ -84,34 +84,25 @@ class GoogleCloud(Cloud):
 
     def __init__(self, gpus: Path = _GPUS) -> None:
         self._gpus = gpus
-        self._preempted_at_seconds: float | None = None
-        self._maintenance = ""
-        self._maintenance_since_seconds = 0.0
-        self._saw_it_begin = False
+        # By question, when the machine ends; None where nothing was announced when last asked.
+        self._ends_at_seconds: dict[str, float | None] = {}
 
     def notice(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
-        preempted = self._preempted(server, now_seconds)
-        return preempted or self._maintained(server, now_seconds)
-
-    def _preempted(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
-        before = self._preempted_at_seconds
-        seen_at = now_seconds if before is None else before
-        found = cloud_notice.google(_google(server, "preempted"), seen_at)
-        self._preempted_at_seconds = None if found is None else seen_at
-        return found
-
-    def _maintained(self, server: MetadataServer, now_seconds: float) -> PreemptionNotice | None:
-        said = _google(server, "maintenance-event")
-        if said != self._maintenance:
-            # One that stands when we come has no beginning, and may be an hour old.
-            self._saw_it_begin = bool(self._maintenance)
-            self._maintenance, self._maintenance_since_seconds = said, now_seconds
-        whole = self._saw_it_begin and self._gpus.exists()
-        return cloud_notice.google_maintenance(
-            said,
-            self._maintenance_since_seconds,
-            cloud_notice.GPU_MAINTENANCE_SECONDS if whole else cloud_notice.MAINTENANCE_SECONDS,
-        )
+        for question in cloud_notice.GOOGLE_QUESTIONS:
+            path = question.path
+            if not question.announces(_google(server, path)):
+                self._ends_at_seconds[path] = None
+                continue
+            ends_at_seconds = self._ends_at_seconds.get(path)
+            if ends_at_seconds is None:
+                # One that stands when we come has no beginning, and may be an hour old.
+                whole = path in self._ends_at_seconds and self._gpus.exists()
+                ends_at_seconds = now_seconds + (
+                    question.gpu_seconds if whole else question.seconds
+                )
+                self._ends_at_seconds[path] = ends_at_seconds
+            return PreemptionNotice(ends_at_seconds, question.reason)
+        return None
 
 
 class AmazonCloud(Cloud):

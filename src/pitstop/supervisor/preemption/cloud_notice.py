@@ -17,15 +17,6 @@ from pitstop.durations import duration
 from pitstop.events import Notice, StopRequested
 from pitstop.record import record
 
-GOOGLE_SECONDS = 30.0
-"""The time that Compute Engine gives from its notice of a preemption to the forced stop."""
-
-MAINTENANCE_SECONDS = 60.0
-"""And from its notice of a maintenance to the stop, or to the move."""
-
-GPU_MAINTENANCE_SECONDS = 3600.0
-"""The same where the machine has GPUs."""
-
 EARLY_SECONDS = 120.0
 """Of a notice that comes earlier, the time until then is still trained."""
 
@@ -39,8 +30,6 @@ _AZURE_ENDS = {
 }
 """The events that do not leave the memory as it is."""
 
-_AZURE_PAUSE = "Freeze"
-
 
 class MalformedNotice(ValueError):
     """A metadata server answered something that its documentation does not have."""
@@ -48,48 +37,43 @@ class MalformedNotice(ValueError):
 
 @record
 class PreemptionNotice:
-    """The machine goes away, or is moved.
-
-    Attributes:
-        ends_at_seconds: when, in seconds since the epoch.
-        reason: who takes it and why, for the user.
-        survives: it goes on afterwards, with its memory as it was.
-    """
+    """The machine goes away: when, in seconds since the epoch; who takes it and why, for users."""
 
     ends_at_seconds: float
     reason: str
-    survives: bool = False
 
 
-def google(body: str, seen_at_seconds: float) -> PreemptionNotice | None:
-    """From `instance/preempted`, TRUE or FALSE, else a `MalformedNotice`; seen first then."""
-    said = body.strip()
-    if said not in ("TRUE", "FALSE"):
-        raise MalformedNotice(f"neither TRUE nor FALSE but {said[:40]!r}")
-    if said == "FALSE":
-        return None
-    return PreemptionNotice(seen_at_seconds + GOOGLE_SECONDS, "Google Compute Engine preempts it")
+@record
+class GoogleQuestion:
+    """A value of Compute Engine's metadata: what it may be; the last one ends the machine.
 
-
-def google_maintenance(
-    body: str, seen_at_seconds: float, notice_seconds: float
-) -> PreemptionNotice | None:
-    """From `instance/maintenance-event`, first seen then; else a `MalformedNotice`.
-
-    `notice_seconds`: the time there is from then on, if the machine is stopped.
+    `seconds`: from then to the end, at least; `gpu_seconds` where the machine has GPUs.
     """
-    match body.strip():
-        case "NONE":
-            return None
-        case "TERMINATE_ON_HOST_MAINTENANCE":
-            reason = "Google Compute Engine stops it to maintain its host"
-            return PreemptionNotice(seen_at_seconds + notice_seconds, reason)
-        case "MIGRATE_ON_HOST_MAINTENANCE":
-            reason = "Google Compute Engine moves the machine to another host"
-            ends_at_seconds = seen_at_seconds + MAINTENANCE_SECONDS
-            return PreemptionNotice(ends_at_seconds, reason, survives=True)
-        case said:
-            raise MalformedNotice(f"no maintenance event but {said[:40]!r}")
+
+    path: str
+    values: tuple[str, ...]
+    reason: str
+    seconds: float
+    gpu_seconds: float
+
+    def announces(self, body: str) -> bool:
+        """Whether an answer announces the end; a `MalformedNotice` where it is none."""
+        said = body.strip()
+        if said not in self.values:
+            raise MalformedNotice(f"none of {', '.join(self.values)} but {said[:40]!r}")
+        return said == self.values[-1]
+
+
+GOOGLE_QUESTIONS = (
+    GoogleQuestion("preempted", ("FALSE", "TRUE"), "Google Compute Engine preempts it", 30.0, 30.0),
+    GoogleQuestion(
+        "maintenance-event",
+        ("NONE", "MIGRATE_ON_HOST_MAINTENANCE", "TERMINATE_ON_HOST_MAINTENANCE"),
+        "Google Compute Engine stops it to maintain its host",
+        60.0,
+        3600.0,
+    ),
+)
 
 
 def amazon(body: str, now_seconds: float) -> PreemptionNotice:
@@ -112,7 +96,7 @@ def amazon(body: str, now_seconds: float) -> PreemptionNotice:
 
 
 def azure(body: str, own_name: str, now_seconds: float) -> PreemptionNotice | None:
-    """The first of the scheduled events that ends this machine, else one that pauses it.
+    """The first of the scheduled events that ends this machine.
 
     Machines of one availability or scale set see each other's events.  An event that gives no time
     counts from `now_seconds`.  Raises `MalformedNotice` where it is not a list of events.
@@ -120,9 +104,28 @@ def azure(body: str, own_name: str, now_seconds: float) -> PreemptionNotice | No
     events = _object(body).get("Events", [])
     if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
         raise MalformedNotice(f"no list of events: {body[:80]!r}")
-    ours = [event for event in events if _concerns(event, own_name)]
-    notices = [_azure_notice(event, now_seconds) for event in ours]
-    return min(notices, key=lambda each: (each.survives, each.ends_at_seconds), default=None)
+    notices = []
+    for event in events:
+        resources = event.get("Resources") or []
+        if not isinstance(resources, list):
+            raise MalformedNotice(f"no list of machines: {str(resources)[:40]!r}")
+        what = _AZURE_ENDS.get(str(event.get("EventType")))
+        if what is not None and own_name in resources:
+            ends_at_seconds = _azure_seconds(str(event.get("NotBefore") or ""), now_seconds)
+            notices.append(PreemptionNotice(ends_at_seconds, f"Microsoft Azure: {what}"))
+    return min(notices, key=lambda each: each.ends_at_seconds, default=None)
+
+
+def _azure_seconds(text: str, now_seconds: float) -> float:
+    """The time of an event; it gives none once it has started."""
+    if not text:
+        return now_seconds + _AZURE_LEAST_SECONDS
+    try:
+        # Not `email.utils`, which loads a good deal in every run.
+        ends_at = datetime.strptime(text, "%a, %d %b %Y %H:%M:%S GMT")
+    except ValueError as error:
+        raise MalformedNotice(f"no time: {text[:40]!r}") from error
+    return ends_at.replace(tzinfo=UTC).timestamp()
 
 
 def warning(notice: PreemptionNotice, now_seconds: float) -> Notice | None:
@@ -130,9 +133,6 @@ def warning(notice: PreemptionNotice, now_seconds: float) -> Notice | None:
 
     Whatever is only in memory is saved then, in case that the cloud keeps no promise.
     """
-    if notice.survives:
-        message = f"{notice.reason}; what was trained is saved, and training goes on."
-        return Notice("machine_moves", message)
     left = notice.ends_at_seconds - now_seconds
     if left <= EARLY_SECONDS:
         return None
@@ -144,41 +144,15 @@ def warning(notice: PreemptionNotice, now_seconds: float) -> Notice | None:
 
 
 def request(notice: PreemptionNotice, now_seconds: float) -> StopRequested | None:
-    """The request to stop that a notice makes, None while there is much time, or no need."""
+    """The request to stop that a notice makes, None while there is much time."""
     left = max(0.0, notice.ends_at_seconds - now_seconds)
-    if notice.survives or left > EARLY_SECONDS:
+    if left > EARLY_SECONDS:
         return None
     return StopRequested(
         source="preemption",
         urgency="graceful",
         reason=f"{notice.reason}, {left:.0f} s left",
         seconds_left=round(left, 1),
-    )
-
-
-def _concerns(event: Mapping[str, Any], own_name: str) -> bool:
-    known = event.get("EventType") in (*_AZURE_ENDS, _AZURE_PAUSE)
-    resources = event.get("Resources") or []
-    if not isinstance(resources, list):
-        raise MalformedNotice(f"no list of machines: {str(resources)[:40]!r}")
-    return known and own_name in resources
-
-
-def _azure_notice(event: Mapping[str, Any], now_seconds: float) -> PreemptionNotice:
-    ends_at_seconds = now_seconds + _AZURE_LEAST_SECONDS
-    # Empty once the event has started.
-    if text := str(event.get("NotBefore") or ""):
-        try:
-            # Not `email.utils`, which loads a good deal in every run.
-            ends_at = datetime.strptime(text, "%a, %d %b %Y %H:%M:%S GMT")
-        except ValueError as error:
-            raise MalformedNotice(f"no time: {text[:40]!r}") from error
-        ends_at_seconds = ends_at.replace(tzinfo=UTC).timestamp()
-    what = _AZURE_ENDS.get(str(event["EventType"]))
-    return PreemptionNotice(
-        ends_at_seconds,
-        f"Microsoft Azure: {what or 'the machine is paused for some seconds'}",
-        survives=what is None,
     )
 
 

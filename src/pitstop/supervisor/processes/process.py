@@ -9,7 +9,6 @@ import os
 import resource
 import shutil
 import signal
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -131,8 +130,7 @@ def stop_with_parent(parent_pid: int) -> None:
 
 
 def _prctl(option: int, value: int) -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+    ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def reap() -> Iterator[Exit]:

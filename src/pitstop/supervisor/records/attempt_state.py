@@ -6,32 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from pitstop import events
 from pitstop.cluster.spec import EVALUATOR
-from pitstop.events import (
-    CheckpointCommitted,
-    EpochEnded,
-    Event,
-    FitEnded,
-    FitRestored,
-    FitStarted,
-    GangBroken,
-    InstrumentationUnavailable,
-    LevelKnown,
-    MemberReleased,
-    NonFiniteLoss,
-    NonFiniteWeights,
-    Notice,
-    Restored,
-    ResumeChosen,
-    RoleTaken,
-    RollbackRefused,
-    ScriptEnded,
-    ScriptSaved,
-    StopRequested,
-    TrainerConnected,
-    TrainerStopped,
-    WorkerDied,
-)
 from pitstop.record import record
 from pitstop.supervisor.records.history import BestEpoch, better
 
@@ -59,13 +35,13 @@ class AttemptState:
 
     stop_requested: bool = False
     stop_sources: frozenset[str] = frozenset()
-    bad: NonFiniteLoss | NonFiniteWeights | None = None
+    bad: events.NonFiniteLoss | events.NonFiniteWeights | None = None
     script_ended: bool = False
     trainer_stopped: bool = False
     trains: bool = False
-    role: RoleTaken | None = None
-    released: MemberReleased | None = None
-    broken: GangBroken | None = None
+    role: events.RoleTaken | None = None
+    released: events.MemberReleased | None = None
+    broken: events.GangBroken | None = None
     uninstrumented: bool = False
     rollback_refused: bool = False
     resume_refused: bool = False
@@ -80,7 +56,7 @@ class AttemptState:
     save_seconds: float = 0.0
     dead_workers: frozenset[int] = frozenset()
     best: BestEpoch | None = None
-    last_epoch: EpochEnded | None = None
+    last_epoch: events.EpochEnded | None = None
 
     @property
     def stop_asked_here(self) -> bool:
@@ -110,53 +86,59 @@ class AttemptState:
         return unsaved and self.checkpoint_step is None and not self.trainer_stopped
 
 
-def tell(attempt_state: AttemptState, event: Event, now_seconds: float) -> AttemptState:
+def tell(attempt_state: AttemptState, event: events.Event, now_seconds: float) -> AttemptState:
     change = _CHANGES.get(type(event))
     if change is not None:
         attempt_state = replace(attempt_state, **change(event, attempt_state))
-    if isinstance(event, CheckpointCommitted | ScriptSaved):
+    if isinstance(event, events.CheckpointCommitted | events.ScriptSaved):
         attempt_state = replace(attempt_state, checkpoint_seconds=now_seconds)
     return attempt_state
 
 
-_CHANGES: Mapping[type[Event], Callable[[Any, AttemptState], dict[str, Any]]] = {
-    StopRequested: lambda event, state: {
+_CHANGES: Mapping[type[events.Event], Callable[[Any, AttemptState], dict[str, Any]]] = {
+    events.StopRequested: lambda event, state: {
         "stop_requested": True,
         "stop_sources": state.stop_sources | {event.source},
     },
-    NonFiniteLoss: lambda event, state: {"bad": state.bad or event},
-    NonFiniteWeights: lambda event, state: {"bad": state.bad or event},
-    TrainerConnected: lambda _, __: {"script_ended": False},
-    ScriptEnded: lambda _, __: {"script_ended": True},
-    TrainerStopped: lambda _, __: {"trainer_stopped": True},
-    FitStarted: lambda _, __: {"trains": True},
-    FitEnded: lambda _, __: {"trains": False},
-    FitRestored: lambda _, __: {"trains": False},
-    Notice: lambda event, state: {
+    events.NonFiniteLoss: lambda event, state: {"bad": state.bad or event},
+    events.NonFiniteWeights: lambda event, state: {"bad": state.bad or event},
+    events.TrainerConnected: lambda _, __: {"script_ended": False},
+    events.ScriptEnded: lambda _, __: {"script_ended": True},
+    events.TrainerStopped: lambda _, __: {"trainer_stopped": True},
+    events.FitStarted: lambda _, __: {"trains": True},
+    events.FitEnded: lambda _, __: {"trains": False},
+    events.FitRestored: lambda _, __: {"trains": False},
+    events.Notice: lambda event, state: {
         "resume_refused": state.resume_refused or event.code == "resume_refused"
     },
-    LevelKnown: lambda event, _: {"level": event.level, "level_reason": event.reason},
-    Restored: lambda event, _: {"resumed_from_step": event.step},
-    ResumeChosen: lambda event, _: {
+    events.LevelKnown: lambda event, _: {"level": event.level, "level_reason": event.reason},
+    events.Restored: lambda event, _: {"resumed_from_step": event.step},
+    events.ResumeChosen: lambda event, _: {
         "checkpoint_step": event.step,
         "checkpoint_epoch": event.epoch,
         "checkpoint": event.checkpoint,
         "level": event.level,
     },
-    CheckpointCommitted: lambda event, _: {
+    events.CheckpointCommitted: lambda event, _: {
         "checkpoint_step": event.step,
         "checkpoint_epoch": event.epoch,
         "checkpoint": event.path,
         "checkpoint_bytes": event.size_bytes,
         "save_seconds": event.seconds,
     },
-    ScriptSaved: lambda event, _: {"checkpoint_step": event.step, "checkpoint": event.folder},
-    EpochEnded: lambda event, state: {"best": better(state.best, event), "last_epoch": event},
-    WorkerDied: lambda event, state: {"dead_workers": state.dead_workers | {event.pid}},
-    RoleTaken: lambda event, _: {"role": event},
-    RollbackRefused: lambda _, __: {"rollback_refused": True},
-    GangBroken: lambda event, _: {"broken": event},
-    MemberReleased: lambda event, _: {"released": event},
-    InstrumentationUnavailable: lambda _, __: {"uninstrumented": True},
+    events.ScriptSaved: lambda event, _: {
+        "checkpoint_step": event.step,
+        "checkpoint": event.folder,
+    },
+    events.EpochEnded: lambda event, state: {
+        "best": better(state.best, event),
+        "last_epoch": event,
+    },
+    events.WorkerDied: lambda event, state: {"dead_workers": state.dead_workers | {event.pid}},
+    events.RoleTaken: lambda event, _: {"role": event},
+    events.RollbackRefused: lambda _, __: {"rollback_refused": True},
+    events.GangBroken: lambda event, _: {"broken": event},
+    events.MemberReleased: lambda event, _: {"released": event},
+    events.InstrumentationUnavailable: lambda _, __: {"uninstrumented": True},
 }
 """By the kind of an event, what it changes."""

@@ -3,35 +3,75 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 
+from pitstop import events
 from pitstop.events import Event
+from pitstop.journal import Journal
 from pitstop.supervisor.records import attempt_state, notices
 from pitstop.supervisor.records.attempt_state import AttemptState
-from pitstop.supervisor.records.journal_writer import JournalWriter
+from pitstop.supervisor.records.history import BestEpoch
 
+_MOST_KEPT = 1000
+# What a diagnosis cannot do without is on disk before anything else happens.
+_DURABLE = (
+    events.AttemptEnded,
+    events.AttemptStarted,
+    events.CheckpointCommitted,
+    events.ExceptionRaised,
+    events.ResumeChosen,
+    events.StopRequested,
+    events.TrainerExited,
+    events.TrainerStopped,
+    events.TrainingStalled,
+)
 _JOURNAL_PROBLEM = "the journal cannot be written: {}. Training goes on; `why` will know less."
 
 
 class EventLog:
-    """The one door for events."""
+    """The one door for events; those the disk refuses are tried again later, in their order.
 
-    def __init__(self, recorder: JournalWriter, say: Callable[[str], None]) -> None:
-        self.attempt_state = AttemptState()
-        self._recorder = recorder
+    `problem`: why the journal cannot be written now; empty mostly.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        attempt: int,
+        say: Callable[[str], None],
+        best: BestEpoch | None = None,
+    ) -> None:
+        """Opens the journal, or raises `OSError`; `best` is that of the attempts before."""
+        self.attempt_state = AttemptState(best=best)
+        self.problem = ""
+        self._journal = Journal(path, attempt)
+        self._waiting: deque[tuple[float, Event]] = deque(maxlen=_MOST_KEPT)
         self._say = say
         self._said_problem = False
 
     def record(self, event: Event) -> None:
         """Journals an event, remembers what matters of it, and tells the user."""
-        self._recorder.record(event)
+        self._waiting.append((time.time(), event))
+        durable = isinstance(event, _DURABLE)
+        try:
+            while self._waiting:
+                seconds, first = self._waiting[0]
+                self._journal.append(first, durable=durable, time_seconds=seconds)
+                self._waiting.popleft()
+            self.problem = ""
+        except OSError as error:
+            self.problem = error.strerror or str(error)
         self.attempt_state = attempt_state.tell(self.attempt_state, event, time.time())
-        self.say(notices.line_for(event))
-        if self._recorder.problem and not self._said_problem:
-            self._said_problem = True
-            self.say(_JOURNAL_PROBLEM.format(self._recorder.problem))
-
-    def say(self, line: str) -> None:
-        """Tells the user something that is no event; nothing when it is empty."""
-        if line:
+        if line := notices.line_for(event):
             self._say(line)
+        if self.problem and not self._said_problem:
+            self._said_problem = True
+            self._say(_JOURNAL_PROBLEM.format(self.problem))
+
+    def close(self) -> None:
+        try:
+            self._journal.close()
+        except OSError as error:
+            self.problem = error.strerror or str(error)

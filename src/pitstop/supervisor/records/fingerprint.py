@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 import stat
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -107,11 +106,14 @@ def collect(
     command: Sequence[str], environment: Mapping[str, str], threads: Threads
 ) -> dict[str, JsonValue]:
     """The fingerprint of an attempt about to start; what cannot be read is left out."""
+    lines = _content(Path("/proc/cpuinfo")).splitlines()
     return {
         "command": masked_words(command),
         "cpus": threads.cpus,
         "intra_op_threads": threads.count,
-        "cpu_flags_sha256": hashlib.sha256(_cpu_flags()).hexdigest(),
+        "cpu_flags_sha256": hashlib.sha256(
+            next((line for line in lines if line.startswith((b"flags", b"Features"))), b"")
+        ).hexdigest(),
         "env": relevant_variables(environment),
         **sources(command),
     }
@@ -126,12 +128,6 @@ def sources(command: Sequence[str]) -> dict[str, JsonValue]:
     words = [word.partition("=")[2] or word for word in parse(command).arguments]
     files = [word for word in words if _is_file(Path(word), _LARGEST_FILE_BYTES)][:_MOST_FILES]
     return found | {"files": {word: digest_of(Path(word)) for word in files}}
-
-
-def usable_cpus() -> int:
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def find_script(command: Sequence[str], folder: Path = _HERE) -> Path | None:
@@ -223,11 +219,6 @@ def _shaped(name: str, variables: Mapping[str, JsonValue]) -> str:
 
 def _text(value: JsonValue) -> str:
     return " ".join(value) if isinstance(value, list) else str(value)
-
-
-def _cpu_flags() -> bytes:
-    lines = _content(Path("/proc/cpuinfo")).splitlines()
-    return next((line for line in lines if line.startswith((b"flags", b"Features"))), b"")
 
 
 def _content(path: Path) -> bytes:

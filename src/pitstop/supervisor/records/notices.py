@@ -6,73 +6,43 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pitstop import events
 from pitstop.durations import about, duration
-from pitstop.events import (
-    BatchDivided,
-    BatchSkipped,
-    CheckpointFailed,
-    CheckpointQuarantined,
-    DivisionRefused,
-    EnvironmentChanged,
-    Event,
-    ExhaustionForecast,
-    InstrumentationUnavailable,
-    LevelKnown,
-    MemberEnded,
-    MemberReleased,
-    MemberRestarted,
-    NonFiniteLoss,
-    NonFiniteWeights,
-    Notice,
-    RestartCancelled,
-    RestartPlanned,
-    RestartRefused,
-    Restored,
-    RoleTaken,
-    RollbackRefused,
-    RolledBack,
-    StopDeadlinePassed,
-    StopRequested,
-    TrainingStalled,
-    TrainingWentOn,
-    UploadFailed,
-    UploadGivenUp,
-)
 from pitstop.store.run_folder import STOP_FILE
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.records import fingerprint
 from pitstop.supervisor.records.attempt_state import AttemptState
 
-NO_TRAINING = Notice(
+NO_TRAINING = events.Notice(
     "no_training",
     "No Keras training was seen; stop and why work, snapshots do not.",
     "They need `model.fit` of Keras 3 on TensorFlow.",
 )
-NO_TRAINING_YET = Notice(
+NO_TRAINING_YET = events.Notice(
     "no_training_yet",
     "The script has not begun a training that is seen yet; until it does, nothing is saved.",
     "It may still import or load its data. `model.fit` of Keras 3 on TensorFlow is seen.",
 )
-DAEMONIZED = Notice(
+DAEMONIZED = events.Notice(
     "daemonized",
     "The script went into the background; it is supervised until its last process ends.",
 )
-TRAINS_BESIDE = Notice(
+TRAINS_BESIDE = events.Notice(
     "trains_beside",
     "Two processes of the script train at the same time: only the first of them is saved.",
     "Start `pitstop run` for each of them, with run folders of their own, or one after the other.",
 )
-NO_PERSISTER = Notice(
+NO_PERSISTER = events.Notice(
     "no_persister",
     "The process that saves checkpoints keeps dying; training goes on without new ones.",
     "Free memory or disk space: it is tried again every minute; the last checkpoint stands.",
 )
-SAVE_TAKES_LONG = Notice(
+SAVE_TAKES_LONG = events.Notice(
     "save_takes_long",
     "The last save takes long; the disk may not answer.",
     "It is waited for; Ctrl-C twice, or `pitstop stop --now`, leaves it to its process.",
 )
-SAVE_LEFT = Notice(
+SAVE_LEFT = events.Notice(
     "save_left",
     "The last save was not waited for; its process goes on with it.",
     "Run the same command again: it waits for that process, and goes on from what it has saved.",
@@ -105,15 +75,15 @@ _MOST_WEIGHTS = 3
 _LEVELS = {"exact": "exact", "exact_by_replay": "exact by replay", "not_exact": "not exact"}
 
 
-def checkpoint_asked(signal_name: str, *, taken: bool) -> Notice:
+def checkpoint_asked(signal_name: str, *, taken: bool) -> events.Notice:
     if taken:
         message = f"{signal_name}: a checkpoint is taken at the next step."
-        return Notice("checkpoint_asked", message)
+        return events.Notice("checkpoint_asked", message)
     message = f"{signal_name}: no Keras training is under way, so there is nothing to save."
-    return Notice("nothing_to_save", message)
+    return events.Notice("nothing_to_save", message)
 
 
-def line_for(event: Event) -> str:
+def line_for(event: events.Event) -> str:
     """What to tell the user about an event, empty for most."""
     line = _LINES.get(type(event))
     return line(event) if line is not None else ""
@@ -137,7 +107,8 @@ def final_lines(
     after, why = f"after {duration(seconds)}", f"`pitstop why {run_dir}` tells why"
     if state is State.COMPLETED and not attempt_state.rollback_refused:
         return (f"complete {after}{_outcome(attempt_state)}; the run is {run_dir}.",)
-    saved = _saved_text(attempt_state)
+    step = attempt_state.checkpoint_step
+    saved = "nothing was saved" if step is None else f"saved at step {step}"
     if attempt_state.rollback_refused:
         return (f"failed {after}; {saved}; run again, it would come to the same ({why}).",)
     if state is State.STOPPED and attempt_state.serves and attempt_state.released:
@@ -171,7 +142,7 @@ def _outcome(attempt_state: AttemptState) -> str:
     return f": {', '.join([f'epoch {last.epoch + 1}', *shown])}"
 
 
-def _stop_line(event: StopRequested) -> str:
+def _stop_line(event: events.StopRequested) -> str:
     if event.source == "setting":
         return "stopping at the step it was told to."
     if event.urgency == "now":
@@ -182,23 +153,18 @@ def _stop_line(event: StopRequested) -> str:
     return "stopping (once more: stop at once)."
 
 
-def _place(event: Restored | NonFiniteLoss) -> str:
+def _place(event: events.Restored | events.NonFiniteLoss) -> str:
     return f"step {event.step} (epoch {event.epoch + 1}, step {event.step_in_epoch})"
 
 
-def _saved_text(attempt_state: AttemptState) -> str:
-    step = attempt_state.checkpoint_step
-    return "nothing was saved" if step is None else f"saved at step {step}"
-
-
-def _stalled_line(event: TrainingStalled) -> str:
+def _stalled_line(event: events.TrainingStalled) -> str:
     seconds, phase = f"{event.seconds:.0f} s", event.phase.replace("_", " ")
     stacks = f" Stacks: {event.stacks_file}." if event.stacks_file else ""
     where = f"no progress for {seconds} at step {event.step} ({phase}): {event.place}."
     return f"{where}{stacks}{_ACTIONS.get(event.action, '')}"
 
 
-def _bad_weights_line(event: NonFiniteWeights) -> str:
+def _bad_weights_line(event: events.NonFiniteWeights) -> str:
     more = ", ..." if len(event.names) > _MOST_WEIGHTS else ""
     names = ", ".join(event.names[:_MOST_WEIGHTS])
     last = f"step {event.finite_step}" if event.finite_step >= 0 else "none"
@@ -208,18 +174,20 @@ def _bad_weights_line(event: NonFiniteWeights) -> str:
     )
 
 
-def mirror_stands(url: str) -> Notice:
+def mirror_stands(url: str) -> events.Notice:
     """At the end of an attempt: nothing is left to be sent."""
-    return Notice("mirror_complete", f"{url} is up to date.")
+    return events.Notice("mirror_complete", f"{url} is up to date.")
 
 
-def mirror_lost(last_words: str, *, again: bool) -> Notice:
+def mirror_lost(last_words: str, *, again: bool) -> events.Notice:
     """The uploader died; `again`: another one is started."""
     then = "Another one is started." if again else "The next attempt sends what is missing."
-    return Notice("mirror_lost", f"the process that keeps the mirror ended: {last_words}.", then)
+    return events.Notice(
+        "mirror_lost", f"the process that keeps the mirror ended: {last_words}.", then
+    )
 
 
-def _given_up_line(event: UploadGivenUp) -> str:
+def _given_up_line(event: events.UploadGivenUp) -> str:
     missing = ", ".join(event.missing) or "what it lacks is not known"
     return (
         f"the mirror is not complete ({missing}): {event.error.rstrip('.')}."
@@ -227,7 +195,7 @@ def _given_up_line(event: UploadGivenUp) -> str:
     )
 
 
-def _forecast_line(event: ExhaustionForecast) -> str:
+def _forecast_line(event: events.ExhaustionForecast) -> str:
     name = _RESOURCES.get(event.resource, event.resource)
     place = _LIMITED_BY.get(event.place, f" on {event.place}" if event.place else "")
     grown = f"for {about(event.window_seconds)} it has taken {_rate(event)} more"
@@ -236,13 +204,13 @@ def _forecast_line(event: ExhaustionForecast) -> str:
     return f"out of {name} in about {about(event.seconds_left)}: {grown}{python}; {left}."
 
 
-def short_forecast(event: ExhaustionForecast) -> str:
+def short_forecast(event: events.ExhaustionForecast) -> str:
     """The same in a few words, for a status."""
     name = _RESOURCES.get(event.resource, event.resource)
     return f"out of {name} in about {about(event.seconds_left)}"
 
 
-def _rate(event: ExhaustionForecast) -> str:
+def _rate(event: events.ExhaustionForecast) -> str:
     """An amount over the time in which it can be pictured: a second, a minute or an hour."""
     for unit, size in (("second", 1), ("minute", 60), ("hour", 3600)):
         amount = event.per_second * size
@@ -257,7 +225,7 @@ def _amount(resource: str, amount: float) -> str:
     return f"{amount / 1e9:,.1f} GB" if amount >= 1e9 else f"{amount / 1e6:,.1f} MB"
 
 
-def _rolled_back_line(event: RolledBack) -> str:
+def _rolled_back_line(event: events.RolledBack) -> str:
     rate = f"{event.learning_rate:.4g}" if event.learning_rate else ""
     then = {
         "skip": f"the batch of step {event.step} is left out",
@@ -271,61 +239,65 @@ def _rolled_back_line(event: RolledBack) -> str:
     return f"{bad}: back to {place}; {then} ({count})."
 
 
-def _skipped_line(event: BatchSkipped) -> str:
+def _skipped_line(event: events.BatchSkipped) -> str:
     found = f"; {'; '.join(event.found)}" if event.found else ""
     place = f" It is in {event.file}." if event.file else ""
     return f"the batch of step {event.step} is left out{found}.{place}"
 
 
-_LINES: Mapping[type[Event], Callable[[Any], str]] = {
-    StopRequested: _stop_line,
-    StopDeadlinePassed: lambda e: f"ended after {e.waited_seconds:.1f} s of waiting: {e.reason}.",
-    Restored: lambda e: f"resuming at {_place(e)}: {level_text(e.level, e.reason)}",
-    LevelKnown: lambda e: (
+_LINES: Mapping[type[events.Event], Callable[[Any], str]] = {
+    events.StopRequested: _stop_line,
+    events.StopDeadlinePassed: lambda e: (
+        f"ended after {e.waited_seconds:.1f} s of waiting: {e.reason}."
+    ),
+    events.Restored: lambda e: f"resuming at {_place(e)}: {level_text(e.level, e.reason)}",
+    events.LevelKnown: lambda e: (
         f"a resume of this run will not be exact: {e.reason}" if e.level == "not_exact" else ""
     ),
-    EnvironmentChanged: fingerprint.describe,
-    CheckpointFailed: lambda e: (
+    events.EnvironmentChanged: fingerprint.describe,
+    events.CheckpointFailed: lambda e: (
         f"step {e.step} could not be saved: {e.error} {e.remedy}".strip() + " Training goes on."
     ),
-    CheckpointQuarantined: lambda e: f"a damaged checkpoint was set aside as {e.path}: {e.reason}.",
-    InstrumentationUnavailable: lambda e: (
+    events.CheckpointQuarantined: lambda e: (
+        f"a damaged checkpoint was set aside as {e.path}: {e.reason}."
+    ),
+    events.InstrumentationUnavailable: lambda e: (
         f"no snapshots in this attempt: {e.reason} {e.remedy}".strip()
     ),
-    Notice: lambda e: f"{e.message} {e.remedy}".strip(),
-    TrainingStalled: _stalled_line,
-    TrainingWentOn: lambda e: f"the training goes on, after {e.seconds:.0f} s.",
-    ExhaustionForecast: _forecast_line,
-    RestartPlanned: lambda e: (
+    events.Notice: lambda e: f"{e.message} {e.remedy}".strip(),
+    events.TrainingStalled: _stalled_line,
+    events.TrainingWentOn: lambda e: f"the training goes on, after {e.seconds:.0f} s.",
+    events.ExhaustionForecast: _forecast_line,
+    events.RestartPlanned: lambda e: (
         f"failed ({e.cause}); restart {e.restart} of {e.restarts} in {e.wait_seconds:.1f} s."
     ),
-    RestartRefused: lambda e: f"not started again: {e.reason}.",
-    RolledBack: _rolled_back_line,
-    RollbackRefused: lambda e: f"not rolled back: {e.reason}.",
-    BatchSkipped: _skipped_line,
-    BatchDivided: lambda e: (
+    events.RestartRefused: lambda e: f"not started again: {e.reason}.",
+    events.RolledBack: _rolled_back_line,
+    events.RollbackRefused: lambda e: f"not rolled back: {e.reason}.",
+    events.BatchSkipped: _skipped_line,
+    events.BatchDivided: lambda e: (
         f"step {e.step} ran out of memory ({e.cause}): it is computed again, "
         f"and each batch from there on in {e.parts} parts."
     ),
-    DivisionRefused: lambda e: f"not computed in smaller parts: {e.reason}.",
-    RestartCancelled: lambda _: (
+    events.DivisionRefused: lambda e: f"not computed in smaller parts: {e.reason}.",
+    events.RestartCancelled: lambda _: (
         "stopped while waiting to start again; run the same command again to go on."
     ),
-    NonFiniteLoss: lambda e: (
+    events.NonFiniteLoss: lambda e: (
         f"the {e.metric} became {e.value} at {_place(e)}: from here on the training is useless."
     ),
-    NonFiniteWeights: _bad_weights_line,
-    UploadFailed: lambda e: (
+    events.NonFiniteWeights: _bad_weights_line,
+    events.UploadFailed: lambda e: (
         f"{e.error} {e.remedy}".strip() + " It is tried again; training goes on."
     ),
-    UploadGivenUp: _given_up_line,
-    MemberReleased: lambda e: f"{e.leader}: {e.reason}; what serves it here ends.",
-    MemberEnded: lambda e: (
+    events.UploadGivenUp: _given_up_line,
+    events.MemberReleased: lambda e: f"{e.leader}: {e.reason}; what serves it here ends.",
+    events.MemberEnded: lambda e: (
         f"{e.task} on {e.host} {_MEMBER_ENDS[e.state]}." if e.state in _MEMBER_ENDS else ""
     ),
-    MemberRestarted: lambda e: f"{e.task} on {e.host} has ended, and is started again.",
+    events.MemberRestarted: lambda e: f"{e.task} on {e.host} has ended, and is started again.",
     # All others say more, or train, after that.
-    RoleTaken: lambda e: (
+    events.RoleTaken: lambda e: (
         f"process {e.pid} {e.part}; it is not saved here; a stop is handed on to it."
         if e.role == "server"
         else ""

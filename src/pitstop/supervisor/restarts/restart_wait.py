@@ -23,12 +23,12 @@ from pitstop.supervisor.lifecycle.occurrences import (
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.membership.cluster_link import MEMBERS_SECONDS, ClusterLink
 from pitstop.supervisor.processes import process
+from pitstop.supervisor.processes.trainer_slot import refuse
 from pitstop.supervisor.records import notices
-from pitstop.supervisor.status.status import Status
+from pitstop.supervisor.status import Status
 from pitstop.supervisor.stops import signals
 from pitstop.supervisor.stops.signals import SignalQueue
 from pitstop.supervisor.stops.stop_sources import StopSources
-from pitstop.supervisor.trainer.trainer_slot import refuse
 
 WAITING = "starting"
 """The state of the run meanwhile, in the words of `Status`."""
@@ -69,17 +69,14 @@ class RestartWait:
             while self._cancelled is None and (now := time.monotonic()) < ends_at:
                 self._turn(event_loop, min(_TURN_SECONDS, ends_at - now))
             if self._cancelled is not None:
-                self._release_members(event_loop)
+                state = State.STOPPED
+                end = Release(state.value, EXIT_STOPPED, notices.outcome_of(state, EXIT_STOPPED))
+                give_up_at = time.monotonic() + MEMBERS_SECONDS
+                self._cluster.end(end)
+                while self._cluster.is_awaited and time.monotonic() < give_up_at:
+                    self._turn(event_loop, _TURN_SECONDS)
+                    self._cluster.end(end)
         return self._cancelled
-
-    def _release_members(self, event_loop: EventLoop) -> None:
-        state = State.STOPPED
-        end = Release(state.value, EXIT_STOPPED, notices.outcome_of(state, EXIT_STOPPED))
-        give_up_at = time.monotonic() + MEMBERS_SECONDS
-        self._cluster.end(end)
-        while self._cluster.is_awaited and time.monotonic() < give_up_at:
-            self._turn(event_loop, _TURN_SECONDS)
-            self._cluster.end(end)
 
     def _turn(self, event_loop: EventLoop, wait_seconds: float) -> None:
         for each in event_loop.turn(wait_seconds):

@@ -166,7 +166,16 @@ class Rollbacks:
         if found.role is not None:
             decision = RollbackRefused("it trains together with others, which would not go back")
         if isinstance(decision, RolledBack):
-            decision = _set_aside(catalog, entries, decision)
+            back = decision
+            newer = takewhile(lambda each: each.path.name != back.checkpoint, entries)
+            bad = f"the {back.metric} were not finite"
+            try:
+                # What was saved since, so that the next attempt begins before it.
+                for each in newer:
+                    reason = f"The run was rolled back to step {back.to_step}: {bad}."
+                    catalog.quarantine(each, reason)
+            except RunFolderUnwritable as fault:
+                decision = RollbackRefused(f"a checkpoint cannot be set aside: {fault.message}")
         record(decision)
         self._refused = isinstance(decision, RollbackRefused)
         return not self._refused
@@ -174,16 +183,3 @@ class Rollbacks:
     def exit_code(self, own: int) -> int:
         """That of the run: it is no success, and to run it again would come to the same."""
         return EXIT_FAILED if self._refused and own in (EXIT_COMPLETED, EXIT_STOPPED) else own
-
-
-def _set_aside(
-    catalog: Catalog, entries: Sequence[CheckpointEntry], back: RolledBack
-) -> RolledBack | RollbackRefused:
-    """Puts what was saved since out of the way, so that the next attempt begins before it."""
-    newer = takewhile(lambda each: each.path.name != back.checkpoint, entries)
-    reason = f"The run was rolled back to step {back.to_step}: the {back.metric} were not finite."
-    try:
-        places = [str(catalog.quarantine(each, reason)) for each in newer]
-    except RunFolderUnwritable as fault:
-        return RollbackRefused(f"a checkpoint cannot be set aside: {fault.message}")
-    return dataclasses.replace(back, set_aside=places)

@@ -24,7 +24,7 @@ from pitstop.supervisor.runs.command_change import (
     modules_of,
 )
 from pitstop.supervisor.runs.run_request import RunRequest
-from pitstop.supervisor.status.stored_status import is_completed
+from pitstop.supervisor.status import is_completed
 
 
 class CommandChanged(UserError):
@@ -41,13 +41,11 @@ def command_of_run(folder: RunFolder) -> StartedCommand:
     made_for, cwd = folder.identity.command, folder.identity.cwd
     started = last_command(journal.read(folder.journal).entries)
     if started is None:
-        return command_of(made_for, "", {"cwd": cwd, "script": _script_in(cwd, made_for)})
+        script = fingerprint.find_script(made_for, Path(cwd))
+        return command_of(
+            made_for, "", {"cwd": cwd, "script": (str(script.resolve()) if script else "")}
+        )
     return started if started.cwd else replace(started, cwd=cwd)
-
-
-def _script_in(cwd: str, words: Sequence[str]) -> str:
-    script = fingerprint.find_script(words, Path(cwd))
-    return str(script.resolve()) if script else ""
 
 
 def changes_since(

@@ -10,7 +10,28 @@ from pitstop.record import record
 from pitstop.store.retention import RetentionPolicy
 from pitstop.supervisor.hangs.watchdog import HangPolicy
 from pitstop.supervisor.restarts.restarts import RestartPolicy
-from pitstop.supervisor.stops.stop_policy import StopPolicy
+from pitstop.supervisor.stops.signals import SignalActions
+
+PREEMPTION_CHOICES = ("auto", "none", "gce", "aws", "azure")
+"""Of the machine's firmware, nobody's, or one of `preemption.cloud.CLOUDS`."""
+
+
+@record
+class StopPolicy:
+    """What the user has chosen.
+
+    Attributes:
+        preemption: whose notices are followed, one of `PREEMPTION_CHOICES`.
+        stops_under_pressure: memory or disk that gets short stops the run; else it
+            is saved, and goes on.
+        kill_after_seconds: from a SIGTERM to the SIGKILL that follows, 0 for none;
+            None if nothing is known.
+    """
+
+    preemption: str = "auto"
+    stops_under_pressure: bool = False
+    signals: SignalActions = field(default_factory=dict)
+    kill_after_seconds: float | None = None
 
 
 @record

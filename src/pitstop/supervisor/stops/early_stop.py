@@ -20,8 +20,8 @@ def heed() -> None:
 
 
 def forget() -> None:
-    """From now on they do nothing: the run has ended, and its exit code is known."""
-    for each in _ASKING:
+    """From now on they do nothing: nothing is left to stop, and the exit code is known."""
+    for each in (*_ASKING, signal.SIGUSR2):
         signal.signal(each, signal.SIG_IGN)
 
 

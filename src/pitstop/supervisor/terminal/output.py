@@ -178,7 +178,11 @@ class Tee(OutputPipes):
     def _open(self, channel: Channel) -> None:
         source, sink = pty.openpty() if channel.terminal else os.pipe()
         if channel.terminal:
-            _pass_bytes_unchanged(sink)
+            # The real terminal does the output processing; doing it twice would alter
+            # line ends.
+            settings = termios.tcgetattr(sink)
+            settings[1] &= ~termios.OPOST
+            termios.tcsetattr(sink, termios.TCSANOW, settings)
             self._terminals.append(source)
         target = channel.targets[0]
         thread = threading.Thread(
@@ -206,14 +210,6 @@ class Tee(OutputPipes):
         except OSError:
             return False
         return True
-
-
-def _pass_bytes_unchanged(terminal: int) -> None:
-    # The real terminal does the output processing; doing it twice would alter
-    # line ends.
-    settings = termios.tcgetattr(terminal)
-    settings[1] &= ~termios.OPOST
-    termios.tcsetattr(terminal, termios.TCSANOW, settings)
 
 
 def _same_file(left: int, right: int) -> bool:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
 from pitstop.plain_text import plain_line
-from pitstop.supervisor.status.status import Status
+from pitstop.supervisor.status import Status
 from pitstop.supervisor.terminal import status_line
 from pitstop.supervisor.terminal.own_words import PREFIX
 from pitstop.supervisor.terminal.status_line import Size

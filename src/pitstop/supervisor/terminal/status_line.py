@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from pitstop.durations import duration
 from pitstop.record import record
-from pitstop.supervisor.status.status import Status, replay_text
+from pitstop.supervisor.status import Status, replay_text
 
 FEWEST_ROWS = 10
 LONGEST_SEQUENCE_BYTES = 64

@@ -5,33 +5,21 @@ from __future__ import annotations
 import select
 import time
 from collections.abc import Generator, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from pitstop.errors import EnvironmentFault, PeerClosed
 from pitstop.events import StopRequested, from_record
-from pitstop.link.messages import (
-    ArenaOffer,
-    EventReport,
-    Hello,
-    Refusal,
-    RestoreRequest,
-    SnapshotReport,
-    VitalsReport,
-    Welcome,
-)
+from pitstop.link import messages
 from pitstop.link.wire import PROTOCOL, Connection, Received, close_all
+from pitstop.store.manifest import CheckpointInfo
+from pitstop.supervisor.lifecycle import occurrences
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
-from pitstop.supervisor.lifecycle.occurrences import (
-    ArenaReceived,
-    Occurrence,
-    StopAsked,
-    TrainerCameIn,
-    TrainerLeft,
-)
-from pitstop.supervisor.trainer.chosen_checkpoint import ChosenCheckpoint
+
+RestorePoints = tuple[tuple[str, CheckpointInfo], ...]
+"""Checkpoints to restore: the names of their folders, and what their manifests say."""
 
 
-def refusal(hello: Hello, trainer_pid: int, *, slot_taken: bool) -> str:
+def refusal(hello: messages.Hello, trainer_pid: int, *, slot_taken: bool) -> str:
     """Why a process may not train in this run, empty when it may.
 
     With `slot_taken`, nobody but the process `trainer_pid` may.
@@ -43,17 +31,21 @@ def refusal(hello: Hello, trainer_pid: int, *, slot_taken: bool) -> str:
     return f"process {trainer_pid} trains in this run"
 
 
-def _occurrences(received: Received) -> tuple[Occurrence, ...]:
+def _occurrences(received: Received) -> tuple[occurrences.Occurrence, ...]:
     """What a message tells the attempt; nothing where it is not for a supervisor."""
     match received.message:
-        case EventReport(record):
+        case messages.EventReport(record):
             event = from_record(record)
             if isinstance(event, StopRequested) and event.source in ("script", "signal"):
-                return (StopAsked(event),)
+                return (occurrences.StopAsked(event),)
             return (event,)
-        case ArenaOffer() as offer:
-            return (ArenaReceived(offer, received.fds[0]),)
-        case SnapshotReport() | RestoreRequest() | VitalsReport() as message:
+        case messages.ArenaOffer() as offer:
+            return (occurrences.ArenaReceived(offer, received.fds[0]),)
+        case (
+            messages.SnapshotReport()
+            | messages.RestoreRequest()
+            | messages.VitalsReport() as message
+        ):
             return (message,)
         case _:
             close_all(received.fds)
@@ -62,7 +54,7 @@ def _occurrences(received: Received) -> tuple[Occurrence, ...]:
 
 def refuse(connection: Connection, reason: str) -> None:
     """Tells a process why it may not train, and closes the connection to it."""
-    connection.tell(Refusal(reason))
+    connection.tell(messages.Refusal(reason))
     connection.close()
 
 
@@ -70,14 +62,15 @@ class TrainerSlot:
     """Taken by one process at a time: the first that says hello, the next when that is gone.
 
     Attributes:
+        terms: what who trains here is told, but for the points that it restores.
         connection: to the trainer; None while none is there.
         pid: process id of the trainer, 0 before there was one.
         left_at: when it was gone, on the monotonic clock; None while it is there.
     """
 
-    def __init__(self, event_loop: EventLoop, welcome: Welcome, beacon_fd: int) -> None:
+    def __init__(self, event_loop: EventLoop, terms: messages.Welcome, beacon_fd: int) -> None:
         self._event_loop = event_loop
-        self._welcome = welcome
+        self.terms = terms
         self._beacon_fd = beacon_fd
         self.welcomed = False
         self.connection: Connection | None = None
@@ -94,8 +87,8 @@ class TrainerSlot:
         return self.pid if self.connected else 0
 
     def offer(
-        self, connection: Connection, hello: Hello, *, closed: bool = False
-    ) -> Iterator[Occurrence]:
+        self, connection: Connection, hello: messages.Hello, *, closed: bool = False
+    ) -> Iterator[occurrences.Occurrence]:
         """A process wants to train: `TrainerCameIn` if it may, it is refused otherwise.
 
         `closed`: no process but the present one may train any more.  The connection is ours to
@@ -107,25 +100,16 @@ class TrainerSlot:
             return
         yield from self.drain()  # of a process that reports once more
         self._take(connection, hello)
-        yield TrainerCameIn(hello.pid)
+        yield occurrences.TrainerCameIn(hello.pid)
 
-    def join_gang(self, gang: str, doubt: str) -> None:
-        """Who trains here does so as a member of a gang, see `Welcome`."""
-        self._welcome = replace(self._welcome, gang=gang, doubt=doubt)
-
-    def refuse_resume(self, reason: str) -> None:
-        """Who trains here may not go on, see `Welcome`."""
-        self._welcome = replace(self._welcome, refusal=reason)
-
-    def welcome(self, points: tuple[ChosenCheckpoint, ...]) -> None:
+    def welcome(self, points: RestorePoints) -> None:
         """Lets the trainer begin, once it is there and the restore points are known."""
-        if self.welcomed or self.connection is None:
-            return
-        self.welcomed = True
-        welcome = replace(self._welcome, points=[point.to_json() for point in points])
-        self.connection.tell(welcome, [self._beacon_fd])
+        if not self.welcomed and self.connection is not None:
+            self.welcomed = True
+            bodies = [{"checkpoint": name, "info": asdict(info)} for name, info in points]
+            self.connection.tell(replace(self.terms, points=bodies), [self._beacon_fd])
 
-    def drain(self) -> Iterator[Occurrence]:
+    def drain(self) -> Iterator[occurrences.Occurrence]:
         """Everything that a trainer which is gone has said; then the slot is free."""
         while self.connection is not None and select.select([self.connection], [], [], 0)[0]:
             if not (yield from self._hear(self.connection)):
@@ -140,19 +124,19 @@ class TrainerSlot:
             self.connection = None
             self.left_at = time.monotonic()
 
-    def _take(self, connection: Connection, hello: Hello) -> None:
+    def _take(self, connection: Connection, hello: messages.Hello) -> None:
         self.connection = connection
         self.pid = hello.pid
         self.left_at = None
         self.welcomed = False
         self._event_loop.watch(connection, lambda: self._receive(connection))
 
-    def _receive(self, connection: Connection) -> Iterator[Occurrence]:
+    def _receive(self, connection: Connection) -> Iterator[occurrences.Occurrence]:
         if not (yield from self._hear(connection)):
             self.clear()
-            yield TrainerLeft()
+            yield occurrences.TrainerLeft()
 
-    def _hear(self, connection: Connection) -> Generator[Occurrence, None, bool]:
+    def _hear(self, connection: Connection) -> Generator[occurrences.Occurrence, None, bool]:
         """What has arrived; whether the trainer is still there."""
         try:
             received = connection.receive_ready()

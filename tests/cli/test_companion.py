@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from pitstop.cli import companion
+from pitstop.cli.companion import accompany, read_request
 from pitstop.engine.companion import CompanionRequest, RunUnavailable, start_companion
 from pitstop.errors import UserError
 from pitstop.link.settings import ENV_SOCKET, Settings
-from pitstop.supervisor import companion
-from pitstop.supervisor.companion import accompany, read_request
 from pitstop.supervisor.runs.run_request import RunRequest
 
 
@@ -44,7 +44,7 @@ def test_the_answer_is_given_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(companion, "supervise", supervise)
     reading, writing = os.pipe()
     request = json.dumps(CompanionRequest("run").to_json())
-    assert accompany([request, str(writing)], lambda _: None) == 2
+    assert accompany([request, str(writing)]) == 2
     with os.fdopen(reading) as lines:
         assert json.loads(lines.read()) == {"socket": "/run/socket"}
 

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from typing import TypeVar
 
-from pitstop.events import JsonValue, RoleTaken
+from pitstop import events, journal
+from pitstop.events import JsonValue
 from pitstop.flight.sample import Sample, TrainingSample
+from pitstop.journal import Entry, events_of
 from pitstop.link.beacon import Phase, Progress
 from pitstop.record import record
+from pitstop.store.catalog import Catalog
+from pitstop.store.manifest import Manifest
+from pitstop.store.run_folder import RunFolder
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.records.attempt_state import AttemptState
-from pitstop.supervisor.records.history import BestEpoch
+from pitstop.supervisor.records.history import BestEpoch, best_of
 
+_E = TypeVar("_E", bound=events.Event)
 SUSPENDED = "suspended"
 """State of a run whose supervisor or trainer is suspended, as by Ctrl-Z."""
 NO_ANSWER = "no_answer"
@@ -130,14 +138,16 @@ class Status:
         return cls(**{key: value for key, value in body.items() if key in known})
 
 
-def with_best(status: Status, best: BestEpoch | None) -> Status:
+def _with_best(status: Status, best: BestEpoch | None) -> Status:
     if best is None:
         return status
     return replace(status, best_metric=best.metric, best_value=best.value, best_epoch=best.epoch)
 
 
-def of_role(status: Status, role: RoleTaken) -> Status:
+def _of_role(status: Status, role: events.RoleTaken | None) -> Status:
     """The status of a run with a process that has a part in a cluster, and is not saved."""
+    if role is None or status.level:
+        return status
     reason = f"process {role.pid} {role.part}, and is not saved"
     return replace(status, level="not_exact", level_reason=reason)
 
@@ -164,6 +174,8 @@ def with_progress(status: Status, progress: Progress) -> Status:
 
 
 def _placed(status: Status, place: Progress | TrainingSample, rate: float | None) -> Status:
+    total = place.epochs * place.steps_per_epoch
+    done = place.epoch * place.steps_per_epoch + place.step_in_epoch
     return replace(
         status,
         step=place.step,
@@ -172,7 +184,7 @@ def _placed(status: Status, place: Progress | TrainingSample, rate: float | None
         step_in_epoch=place.step_in_epoch,
         steps_per_epoch=place.steps_per_epoch or None,
         rate=rate,
-        eta_seconds=eta_seconds(place, rate),
+        eta_seconds=max(0, total - done) / rate if rate is not None and total else None,
     )
 
 
@@ -196,14 +208,6 @@ def replay_text(status: Status) -> str:
         return ""
     drawn = f"{status.replayed_batches} of {status.batches_to_replay}"
     return f"finding step {status.replay_step}: {drawn} batches"
-
-
-def eta_seconds(progress: Progress | TrainingSample, rate: float | None) -> float | None:
-    if rate is None or not progress.epochs or not progress.steps_per_epoch:
-        return None
-    total = progress.epochs * progress.steps_per_epoch
-    done = progress.epoch * progress.steps_per_epoch + progress.step_in_epoch
-    return max(0, total - done) / rate
 
 
 def _json_loss(loss: float) -> float | str | None:
@@ -234,16 +238,61 @@ def live_status(
         level_reason=attempt_state.level_reason,
         resumed_from_step=attempt_state.resumed_from_step,
     )
-    if attempt_state.role is not None and not status.level:
-        status = of_role(status, attempt_state.role)
-    if attempt_state.best is not None and not _is_beaten(attempt_state.best, identity):
-        status = with_best(status, attempt_state.best)
+    status = _of_role(status, attempt_state.role)
+    status = _with_best(status, attempt_state.best)
     if attempt_state.role is not None and progress.phase is Phase.STARTING:
         return replace(status, phase=attempt_state.role.role)
     return with_progress(status, progress)
 
 
-def _is_beaten(best: BestEpoch, before: Status) -> bool:
-    """Whether an earlier attempt had a better epoch."""
-    known = before.best_metric == best.metric and before.best_value is not None
-    return known and (before.best_value or 0.0) <= best.value
+def stored_status(folder: RunFolder) -> Status:
+    """Reads journal and checkpoints; `FormatTooNew` where a newer Pitstop wrote one."""
+    manifests = [each.manifest for each in Catalog(folder.checkpoints).entries() if each.manifest]
+    entries = journal.read(folder.journal).entries
+    return status_from(str(folder.path), entries, manifests[0] if manifests else None, time.time())
+
+
+def status_from(
+    run_dir: str, entries: Sequence[Entry], newest: Manifest | None, now_seconds: float
+) -> Status:
+    """The status of a run without a supervisor; an attempt without an end has failed."""
+    attempt = max((entry.attempt for entry in entries), default=0)
+    own = [entry for entry in entries if entry.attempt == attempt]
+    started, ended = _last(own, events.AttemptStarted), _last(own, events.AttemptEnded)
+    exited, resumed = _last(own, events.TrainerExited), _last(own, events.ResumeChosen)
+    level, fit = _last(own, events.LevelKnown), _last(own, events.FitStarted)
+    info = newest.info if newest else None
+    epochs = events_of(entries, events.EpochEnded)
+    loss = epochs[-1].logs.get("loss") if epochs else None
+    status = Status(
+        state=ended.state if ended else (State.FAILED if own else State.STARTING).value,
+        run_dir=run_dir,
+        step=exited.step if exited else info.step if info else None,
+        epoch=exited.epoch if exited else info.epoch if info else None,
+        epochs=fit.epochs if fit else None,
+        step_in_epoch=exited.step_in_epoch if exited else info.step_in_epoch if info else None,
+        steps_per_epoch=fit.steps_per_epoch if fit else None,
+        attempt=attempt,
+        checkpoint_step=info.step if info else None,
+        checkpoint_age_seconds=max(0.0, now_seconds - info.created_seconds) if info else None,
+        level=level.level if level else info.level if info else "",
+        level_reason=level.reason if level else "",
+        started_seconds=own[0].time_seconds if started else None,
+        resumed_from_step=resumed.step if resumed else None,
+        exit_code=ended.exit_code if ended else None,
+        loss=loss if loss is None or math.isfinite(loss) else str(loss),
+    )
+    if (saved := _last(entries, events.ScriptSaved)) is not None and info is None:
+        status = replace(status, checkpoint_step=saved.step)
+    status = _of_role(status, _last(own, events.RoleTaken))
+    return _with_best(status, best_of(epochs))
+
+
+def is_completed(entries: Sequence[Entry]) -> bool:
+    kinds = (events.AttemptStarted, events.AttemptEnded)
+    last = next((each.event for each in reversed(entries) if isinstance(each.event, kinds)), None)
+    return isinstance(last, events.AttemptEnded) and last.state == State.COMPLETED.value
+
+
+def _last(entries: Sequence[Entry], kind: type[_E]) -> _E | None:
+    return next(reversed(events_of(entries, kind)), None)

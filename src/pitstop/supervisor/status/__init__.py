@@ -1,1 +1,0 @@
-"""The status of a run, live or from its folder."""

@@ -1,1 +1,0 @@
-"""The one process that trains, and the conversation with it."""
