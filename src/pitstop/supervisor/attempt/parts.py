@@ -68,7 +68,7 @@ class AttemptParts:
     def status(self) -> Status:
         resources, pid = self.resources, self.trainers.slot.present_pid or self.command.main.pid
         hangs = self.hang_monitor.report(time.monotonic(), self.trainers.watched_pid)
-        plan, request = self.plan, self.plan.request
+        plan, request, arena = self.plan, self.plan.request, resources.persister.arena
         identity = Status(
             state="",
             run_dir=str(request.run_dir),
@@ -78,8 +78,8 @@ class AttemptParts:
             losses=plan.history.losses.count,
             rss_bytes=family.resident_bytes(pid),
             checkpoint_interval_seconds=self.saving.interval_seconds,
-            snapshot_memory_bytes=resources.persister.arena_bytes,
-            snapshot_backing=resources.persister.arena_backing,
+            snapshot_memory_bytes=arena.size_bytes if arena else None,
+            snapshot_backing=arena.backing if arena else "",
             snapshot_limit_bytes=request.settings.snapshot_memory_bytes or None,
             started_seconds=plan.started_seconds,
             leader=resources.run.cluster.leader,

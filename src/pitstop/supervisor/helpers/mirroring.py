@@ -151,10 +151,9 @@ class Mirroring:
         give_up_at = time.monotonic() + _LAST_ANSWER_SECONDS
         while self._link.connection is not None and time.monotonic() < give_up_at:
             yield from self._event_loop.turn(_TURN_SECONDS)
-        if not self._link.finished and self._is_up_to_date:
-            yield self._hear(UploadGivenUp([], self._reason))
-        if self._is_up_to_date and self._link.finished:
-            yield mirror_stands(self._link.url)
+        if self._is_up_to_date:
+            is_whole = self._link.finished
+            yield mirror_stands(self._link.url) if is_whole else UploadGivenUp([], self._reason)
 
     def give_up(self, reason: str) -> None:
         self._ends_at_seconds, self._reason = 0.0, reason
@@ -173,13 +172,11 @@ class Mirroring:
             return
         for each in received:
             if isinstance(each.message, EventReport):
-                yield self._hear(from_record(each.message.event))
+                event = from_record(each.message.event)
+                self._is_up_to_date &= not isinstance(event, UploadGivenUp)
+                yield event
         if self._link.finished:
             self._leave(self._link)
-
-    def _hear(self, event: Event) -> Event:
-        self._is_up_to_date &= not isinstance(event, UploadGivenUp)
-        return event
 
     def _ended(self, link: MirrorLink) -> Iterator[Occurrence]:
         self._leave(link)

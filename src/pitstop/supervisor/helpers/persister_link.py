@@ -34,34 +34,27 @@ class PersisterPlan:
 
 
 class PersisterLink(HelperLink):
-    """One persister at a time, replaced when it dies."""
+    """One persister at a time, replaced when it dies.
+
+    `arena`: the memory for snapshots, None before there is any.
+    """
 
     def __init__(self, plan: PersisterPlan) -> None:
         super().__init__()
         self._plan = plan
         self._finishing = False
         self._trainer_pid = 0
-        self._arena: ArenaOffer | None = None
+        self.arena: ArenaOffer | None = None
         self._arena_fd = -1
         self._kept = ""
-
-    @property
-    def arena_bytes(self) -> int | None:
-        """Size of the shared memory for snapshots, None before there is one."""
-        return self._arena.size_bytes if self._arena else None
-
-    @property
-    def arena_backing(self) -> str:
-        """Where that is: "memory" or "file"; empty before there is any."""
-        return self._arena.backing if self._arena else ""
 
     def start(self) -> Connection:
         """Starts a persister and tells it what the one before knew; `OSError` where that fails."""
         ours = self._start(self._spawn)
         if self._trainer_pid:
             self.set_trainer(self._trainer_pid)
-        if self._arena is not None:
-            self.send(self._arena, self._arena_fd)
+        if self.arena is not None:
+            self.send(self.arena, self._arena_fd)
         if self._kept:
             self.send(Keep(self._kept))
         return ours
@@ -73,9 +66,9 @@ class PersisterLink(HelperLink):
 
     def set_arena(self, offer: ArenaOffer, fd: int) -> None:
         """Hands a trainer's arena over; the descriptor is ours from now on."""
-        if self._arena is not None:
+        if self.arena is not None:
             os.close(self._arena_fd)
-        self._arena, self._arena_fd = offer, fd
+        self.arena, self._arena_fd = offer, fd
         self.send(offer, fd)
 
     def keep(self, checkpoint: str) -> None:
@@ -102,9 +95,9 @@ class PersisterLink(HelperLink):
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(self.pid, 0)
         self.lost()
-        if self._arena is not None:
+        if self.arena is not None:
             os.close(self._arena_fd)
-            self._arena = None
+            self.arena = None
 
     def _spawn(self, fd: int) -> int:
         plan = self._plan
