@@ -20,8 +20,8 @@ from pitstop.events import (
     TrainerConnected,
     TrainerStopped,
 )
-from pitstop.supervisor.preemption.cloud import detect
-from pitstop.supervisor.preemption.watch import ENV_URL
+from pitstop.supervisor.stops.cloud import detect
+from pitstop.supervisor.stops.preemption_watch import ENV_URL
 from tests.integration.supervisor.launch import (
     TRAINER,
     call,

@@ -100,7 +100,7 @@ class MemberRun:
         self.beacon, self.loads, self.link = beacon, Loads(), Link(network, task)
         self.told: list[Occurrence] = []
         self.resources: Any = SimpleNamespace(
-            cluster=self.link,
+            run=SimpleNamespace(cluster=self.link),
             beacon=beacon,
             attempt_state=AttemptState(),
             catalog=SimpleNamespace(entries=tuple),

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Iterable, Iterator
 
+from pitstop.cluster.cluster_link import MEMBERS_SECONDS
 from pitstop.cluster.messages import Beat, Release
 from pitstop.cluster.roster import STORES
 from pitstop.cluster.spec import ClusterSpec, Task
@@ -24,7 +25,6 @@ from pitstop.supervisor.attempt.plan import AttemptResources
 from pitstop.supervisor.control.requests import RequestDesk
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, RoleAsked, StopAsked
 from pitstop.supervisor.lifecycle.table import Instruction, State, Trigger
-from pitstop.supervisor.membership.cluster_link import MEMBERS_SECONDS
 from pitstop.supervisor.records import notices
 
 _WORKERS_SECONDS = 10.0

@@ -43,9 +43,9 @@ from pitstop.supervisor.terminal.output import Tee
 from pitstop.supervisor.terminal.screen import Screen
 
 if TYPE_CHECKING:
+    from pitstop.cluster.cluster_link import ClusterLink
     from pitstop.supervisor.helpers.mirroring import MirrorLink
-    from pitstop.supervisor.membership.cluster_link import ClusterLink
-    from pitstop.supervisor.preemption.watch import PreemptionWatch
+    from pitstop.supervisor.stops.preemption_watch import PreemptionWatch
 
 
 @record
@@ -139,14 +139,14 @@ class RunContext:
     @cached_property
     def preemption(self) -> PreemptionWatch:
         """What a notice says, and when it began, counts for all attempts."""
-        from pitstop.supervisor.preemption.watch import PreemptionWatch
+        from pitstop.supervisor.stops.preemption_watch import PreemptionWatch
 
         watch = PreemptionWatch.choose(self.request.stops.preemption, os.environ)
         return self.stack.enter_context(closing(watch))
 
     @cached_property
     def cluster(self) -> ClusterLink:
-        from pitstop.supervisor.membership.cluster_link import ClusterLink
+        from pitstop.cluster.cluster_link import ClusterLink
 
         return self.stack.enter_context(closing(ClusterLink(os.environ)))
 

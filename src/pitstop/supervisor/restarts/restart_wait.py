@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 
+from pitstop.cluster.cluster_link import MEMBERS_SECONDS, ClusterLink
 from pitstop.cluster.messages import Beat, Release
 from pitstop.events import MemberReleased, RestartCancelled, StopRequested
 from pitstop.exit_codes import EXIT_STOPPED
@@ -21,7 +22,6 @@ from pitstop.supervisor.lifecycle.occurrences import (
     TrainingAsked,
 )
 from pitstop.supervisor.lifecycle.table import State
-from pitstop.supervisor.membership.cluster_link import MEMBERS_SECONDS, ClusterLink
 from pitstop.supervisor.processes import process
 from pitstop.supervisor.processes.trainer_slot import refuse
 from pitstop.supervisor.records import notices

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.supervisor.preemption.cloud import (
+from pitstop.supervisor.stops.cloud import (
     Cloud,
     GoogleCloud,
     MetadataServer,
     MetadataUnavailable,
 )
-from pitstop.supervisor.preemption.cloud_notice import PreemptionNotice
-from pitstop.supervisor.preemption.watch import ENV_URL, PreemptionWatch, pause_seconds
+from pitstop.supervisor.stops.cloud_notice import PreemptionNotice
+from pitstop.supervisor.stops.preemption_watch import ENV_URL, PreemptionWatch, pause_seconds
 from tests.supervisor.metadata import Google, serving
 
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pitstop.events import Notice, StopRequested
-from pitstop.supervisor.preemption import cloud_notice
-from pitstop.supervisor.preemption.cloud import (
+from pitstop.supervisor.stops import cloud_notice
+from pitstop.supervisor.stops.cloud import (
     CLOUDS,
     Cloud,
     MetadataServer,
@@ -17,7 +17,7 @@ from pitstop.supervisor.preemption.cloud import (
     ask,
     detect,
 )
-from pitstop.supervisor.preemption.cloud_notice import PreemptionNotice
+from pitstop.supervisor.stops.cloud_notice import PreemptionNotice
 
 ENV_URL = "PITSTOP_METADATA_URL"
 """Environment variable, for tests: asked in the place of the cloud's own address."""

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from pitstop.errors import EnvironmentFault
 from pitstop.record import record
-from pitstop.supervisor.preemption import cloud_notice
-from pitstop.supervisor.preemption.cloud_notice import MalformedNotice, PreemptionNotice
+from pitstop.supervisor.stops import cloud_notice
+from pitstop.supervisor.stops.cloud_notice import MalformedNotice, PreemptionNotice
 
 TIMEOUT_SECONDS = 5.0
 _MOST_BYTES = 1 << 16

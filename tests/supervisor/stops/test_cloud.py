@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.supervisor.preemption.cloud import (
+from pitstop.supervisor.runs.run_request import PREEMPTION_CHOICES
+from pitstop.supervisor.stops.cloud import (
     CLOUDS,
     AmazonCloud,
     AzureCloud,
@@ -16,7 +17,6 @@ from pitstop.supervisor.preemption.cloud import (
     ask,
     detect,
 )
-from pitstop.supervisor.runs.run_request import PREEMPTION_CHOICES
 from tests.supervisor.metadata import NAME, Amazon, Azure, Google, serving
 
 _NOW = 1_764_000_000.0

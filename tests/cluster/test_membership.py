@@ -10,7 +10,10 @@ from typing import cast
 
 import pytest
 
+from pitstop.cluster.cluster_link import LEASE_VARIABLE, ClusterLink
+from pitstop.cluster.following import Following
 from pitstop.cluster.leader_server import LeaderServer
+from pitstop.cluster.leading import GangLeading, Leading
 from pitstop.cluster.member_client import MemberClient
 from pitstop.cluster.messages import (
     PROTOCOL,
@@ -34,9 +37,6 @@ from pitstop.events import (
 )
 from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.messages import Message
-from pitstop.supervisor.membership.cluster_link import LEASE_VARIABLE, ClusterLink
-from pitstop.supervisor.membership.following import Following
-from pitstop.supervisor.membership.leading import GangLeading, Leading
 
 CHIEF, WORKER, PS = Task("chief", 0), Task("worker", 0), Task("ps", 0)
 SHAPE = {"chief": 1, "ps": 1, "worker": 1}

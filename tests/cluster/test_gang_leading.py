@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 
 from pitstop.cluster.leader_server import LeaderServer
+from pitstop.cluster.leading import GangLeading, Leading
 from pitstop.cluster.messages import (
     PROTOCOL,
     EndReport,
@@ -21,8 +22,7 @@ from pitstop.cluster.messages import (
 )
 from pitstop.cluster.network_thread import Heard, Parted
 from pitstop.cluster.spec import ClusterSpec, Task
-from pitstop.supervisor.membership.leading import GangLeading, Leading
-from tests.supervisor.membership.test_membership import PlayedNetwork
+from tests.cluster.test_membership import PlayedNetwork
 
 TASKS = tuple(Task("worker", index) for index in range(3))
 SPEC = ClusterSpec.from_json({"worker": [f"127.0.0.1:{7000 + index}" for index in range(3)]})

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.supervisor.preemption import cloud_notice
-from pitstop.supervisor.preemption.cloud_notice import (
+from pitstop.supervisor.stops import cloud_notice
+from pitstop.supervisor.stops.cloud_notice import (
     MalformedNotice,
     PreemptionNotice,
     request,

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping
 
 from pitstop import __version__
 from pitstop.cluster import roster, secret
+from pitstop.cluster.following import Following
 from pitstop.cluster.gang import LeaderProgress, ToLeader, ToMember
+from pitstop.cluster.leading import GangLeading, Leading
 from pitstop.cluster.messages import PROTOCOL, Beat, JoinRequest, Release
 from pitstop.cluster.roster import LEASE_SECONDS, ClusterMember
 from pitstop.cluster.spec import ClusterSpec, Task, leader_endpoint
 from pitstop.errors import UserError
 from pitstop.events import Event, JsonValue, Notice
-from pitstop.supervisor.membership.following import Following
-from pitstop.supervisor.membership.leading import GangLeading, Leading
 
 LEASE_VARIABLE = "PITSTOP_CLUSTER_LEASE"
 UNUSED = "cluster_unused"

@@ -1,1 +1,0 @@
-"""Whether the cloud takes the machine away."""
