@@ -34,8 +34,8 @@ from pitstop.supervisor.restarts.restarts import CauseOf, Restarts, unexplained
 from pitstop.supervisor.restarts.rollbacks import Rollbacks, altered
 from pitstop.supervisor.runs import admission
 from pitstop.supervisor.runs.run_request import RunOutcome, RunRequest
-from pitstop.supervisor.stops import time_limit
 from pitstop.supervisor.stops.signals import SignalQueue
+from pitstop.supervisor.stops.stop_sources import StopSources, TimeLimit
 from pitstop.supervisor.terminal import status_line
 from pitstop.supervisor.terminal.output import OutputLog, Tee, our_channels
 from pitstop.supervisor.terminal.screen import Screen
@@ -72,7 +72,7 @@ def supervise(
         EnvironmentFault: the machine refuses a folder, a process or a socket,
             or a checkpoint was written by a newer Pitstop.
     """
-    limit = time_limit.find(request.max_seconds, os.environ, time.time(), time.monotonic())
+    limit = TimeLimit.find(request.max_seconds, os.environ, time.time(), time.monotonic())
     program = process.find_program(request.command)
     with ExitStack() as stack:
         # The first to be opened is the last to be closed: `pitstop stop` waits
@@ -236,7 +236,6 @@ def _attempt(
 
 def _restart_wait(resources: AttemptResources, context: RunContext, status: Status) -> RestartWait:
     from pitstop.supervisor.restarts.restart_wait import WAITING, RestartWait
-    from pitstop.supervisor.stops.stop_sources import StopSources
 
     stop_sources = StopSources(
         context.folder.path / STOP_FILE, context.limit, context.preemption.request

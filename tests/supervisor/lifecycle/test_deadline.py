@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from pitstop.link.beacon import Beacon, Phase, Progress
 from pitstop.supervisor.lifecycle.deadline import Patience, overdue, patience
-from pitstop.supervisor.stops.time_limit import TimeLimit, within
+from pitstop.supervisor.stops.stop_sources import StopSources, TimeLimit
 
 
 def _progress(phase: Phase, steps: int = 10, step_seconds: float = 0.0) -> Progress:
@@ -72,7 +74,7 @@ def test_a_script_that_goes_on_by_itself_is_not_ended_but_by_a_limit() -> None:
     progress = _progress(Phase.BETWEEN_FITS)
     wait = patience(progress, connected=True, stopped=True, grace_seconds=30.0, goes_on=True)
     assert overdue(wait, 1e9, progress) is None
-    limited = within(TimeLimit(60.0, 160.0, "--max-time"), wait, 100.0, 1.0)
+    limited = StopSources(Path(), TimeLimit(60.0, 160.0, "--max-time")).bound(wait, 100.0, 1.0)
     assert overdue(limited, 60.0, progress) is not None
     before = patience(progress, connected=True, stopped=False, grace_seconds=30.0, goes_on=True)
     assert before.seconds == 30.0

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pitstop.supervisor.lifecycle.deadline import Patience
-from pitstop.supervisor.stops.stop_sources import StopSources
-from pitstop.supervisor.stops.time_limit import TimeLimit
+from pitstop.supervisor.stops.stop_sources import StopSources, TimeLimit
 
 _LIMIT = TimeLimit(100.0, 100.0, "--max-time")
 

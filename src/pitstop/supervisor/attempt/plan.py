@@ -38,7 +38,7 @@ from pitstop.supervisor.records.history import History
 from pitstop.supervisor.runs.command_change import as_event
 from pitstop.supervisor.runs.run_request import RunRequest
 from pitstop.supervisor.stops.signals import SignalQueue
-from pitstop.supervisor.stops.time_limit import TimeLimit
+from pitstop.supervisor.stops.stop_sources import TimeLimit
 from pitstop.supervisor.terminal.output import Tee
 from pitstop.supervisor.terminal.screen import Screen
 

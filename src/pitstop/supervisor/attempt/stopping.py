@@ -18,9 +18,9 @@ from pitstop.supervisor.lifecycle import deadline
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, StopAsked
 from pitstop.supervisor.lifecycle.table import State, Trigger
 from pitstop.supervisor.processes import family
-from pitstop.supervisor.stops import pressure, time_limit
+from pitstop.supervisor.stops import pressure
 from pitstop.supervisor.stops.pressure import PressureWatch
-from pitstop.supervisor.stops.stop_sources import StopSources
+from pitstop.supervisor.stops.stop_sources import MARGIN_SECONDS, StopSources
 
 _NEVER = float("inf")
 
@@ -128,7 +128,7 @@ class Stopping:
         """How long the last uploads may take, as far as the stop or the time limit allows."""
         now, limit = time.monotonic(), self._sources.limit
         waited = None if self._stop_at == _NEVER else now - self._stop_at
-        left = None if limit is None else limit.ends_at_seconds - now - time_limit.MARGIN_SECONDS
+        left = None if limit is None else limit.ends_at_seconds - now - MARGIN_SECONDS
         return mirroring.patience_seconds(waited, self._plan.request.grace_seconds, left)
 
     def resumed(self, away_seconds: float) -> None:

@@ -5,17 +5,80 @@ from __future__ import annotations
 import contextlib
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
+from pitstop.durations import duration
 from pitstop.events import StopRequested
 from pitstop.machine.regular_file import open_regular
-from pitstop.supervisor.lifecycle.deadline import Patience
-from pitstop.supervisor.stops import time_limit
-from pitstop.supervisor.stops.time_limit import TimeLimit
+from pitstop.record import record
+from pitstop.supervisor.lifecycle.deadline import TERMINATE_GRACE_SECONDS, Patience
 
+MARGIN_SECONDS = 2.0
+"""For everything that is not measured: noticing, exiting, a slower step."""
+
+_RESERVE_SECONDS = 0.5
+_LEAST_TERMINATE_SECONDS = 0.2
+_SLURM_END = "SLURM_JOB_END_TIME"
+# One may be under way when the last one is asked for.
+_SAVES = 2
 _READ_BYTES = 1000
 _LOOK_SECONDS = 0.25
+
+
+@record
+class TimeLimit:
+    """The time that a call of `pitstop run` has, from its start; it ends on CLOCK_MONOTONIC."""
+
+    seconds: float
+    ends_at_seconds: float
+    set_by: str
+
+    @classmethod
+    def find(
+        cls,
+        max_seconds: float | None,
+        environment: Mapping[str, str],
+        clock_seconds: float,
+        started_seconds: float,
+    ) -> TimeLimit | None:
+        """The limit that was asked for (0 for none), or else the end of the Slurm job.
+
+        An end that has passed is of a job that is not ours: a shell that outlived it.  See
+        sbatch(1) for SLURM_JOB_END_TIME.  `started_seconds` (CLOCK_MONOTONIC) is the same moment as
+        `clock_seconds`.
+        """
+        if max_seconds is not None:
+            limit = cls(max_seconds, started_seconds + max_seconds, "--max-time")
+            return limit if max_seconds > 0 else None
+        end = environment.get(_SLURM_END, "")
+        left_seconds = int(end) - clock_seconds if end.isascii() and end.isdecimal() else 0.0
+        if left_seconds <= 0:
+            return None
+        return cls(left_seconds, started_seconds + left_seconds, "Slurm")
+
+    def request(
+        self, now_seconds: float, step_seconds: float, save_seconds: float
+    ) -> StopRequested | None:
+        """The request to stop when it is time for it, else None."""
+        left = self.ends_at_seconds - now_seconds
+        lead = lead_seconds(step_seconds, save_seconds)
+        if left > lead:
+            return None
+        reason = (
+            f"{max(0.0, left):.1f} s left of {duration(self.seconds)} ({self.set_by}), "
+            f"up to {lead:.1f} s needed to stop"
+        )
+        return StopRequested(source="time_limit", urgency="graceful", reason=reason)
+
+    def last_call(self, save_seconds: float) -> float:
+        """When the trainer must have ended, so that the newest snapshot can still be saved."""
+        return self.ends_at_seconds - _SAVES * save_seconds - _RESERVE_SECONDS
+
+
+def lead_seconds(step_seconds: float, save_seconds: float) -> float:
+    return step_seconds + _SAVES * save_seconds + MARGIN_SECONDS
 
 
 def obey(path: Path) -> StopRequested | None:
@@ -30,19 +93,13 @@ def obey(path: Path) -> StopRequested | None:
         return None
     if not stat.S_ISREG(state.st_mode):
         return None
-    reason = _first_line(path)
+    text = ""
+    with contextlib.suppress(OSError), open_regular(path) as file:
+        text = file.read(_READ_BYTES).decode(errors="replace")
     with contextlib.suppress(OSError):
         path.unlink()
+    reason = text.strip().partition("\n")[0].strip()
     return StopRequested("file", "graceful", sender_uid=state.st_uid, reason=reason)
-
-
-def _first_line(path: Path) -> str:
-    try:
-        with open_regular(path) as file:
-            text = file.read(_READ_BYTES).decode(errors="replace")
-    except OSError:
-        return ""
-    return text.strip().partition("\n")[0].strip()
 
 
 class StopSources:
@@ -64,7 +121,7 @@ class StopSources:
     ) -> StopRequested | None:
         """A reason to stop that has come up; None mostly."""
         if self.limit is not None:
-            asked = time_limit.request(self.limit, now_seconds, step_seconds, save_seconds)
+            asked = self.limit.request(now_seconds, step_seconds, save_seconds)
             if asked is not None:
                 return asked
         if now_seconds < self._look_at:
@@ -75,14 +132,21 @@ class StopSources:
     def heard(self, asked: StopRequested, now_seconds: float) -> None:
         """Somebody asks for a stop, and may end the run by force after a while."""
         if asked.seconds_left is not None:
-            set_by = asked.signal or asked.source
-            given = TimeLimit(asked.seconds_left, now_seconds + asked.seconds_left, set_by)
-            self.limit = time_limit.sooner(self.limit, given)
+            ends_at_seconds = now_seconds + asked.seconds_left
+            if self.limit is None or ends_at_seconds < self.limit.ends_at_seconds:
+                set_by = asked.signal or asked.source
+                self.limit = TimeLimit(asked.seconds_left, ends_at_seconds, set_by)
 
     def bound(self, wait: Patience, asked_at_seconds: float, save_seconds: float) -> Patience:
+        """A wait for the trainer, cut so that the newest snapshot can still be saved."""
         if self.limit is None:
             return wait
-        return time_limit.within(self.limit, wait, asked_at_seconds, save_seconds)
+        left = self.limit.last_call(save_seconds) - asked_at_seconds
+        return replace(wait, seconds=max(0.0, min(wait.seconds, left)))
 
     def terminate_seconds(self, save_seconds: float) -> float:
-        return time_limit.terminate_seconds(self.limit, time.monotonic(), save_seconds)
+        """The time from a SIGTERM to the SIGKILL, with the same in mind."""
+        if self.limit is None:
+            return TERMINATE_GRACE_SECONDS
+        left = self.limit.last_call(save_seconds) - time.monotonic()
+        return min(TERMINATE_GRACE_SECONDS, max(_LEAST_TERMINATE_SECONDS, left))
