@@ -94,7 +94,8 @@ class Observer:
         self._pids |= workers
         counters = cgroup.read(self._baseline.group) if self._baseline else None
         logged = self._kernel_log()
-        crashes = self._kernel_faults(logged)
+        crashes = kernel_log.faults(logged) if logged is not None and self._logs_faults() else None
+        space = read_space(self._root / _SHARED_MEMORY.relative_to("/"))
         now = counters.oom_kills if counters else None
         before = self._baseline.oom_kills if self._baseline else None
         facts = Observations(
@@ -102,12 +103,14 @@ class Observer:
             cpu_seconds=usage.ru_utime + usage.ru_stime if usage else None,
             oom_kills=None if now is None or before is None else now - before,
             memory_limit_bytes=counters.limit_bytes if counters else None,
-            kernel_lines=self._kernel_lines(logged),
-            limits={**self._limits, **self._shared_memory()},
+            kernel_lines=None
+            if logged is None
+            else kernel_log.select([each.text for each in logged], self._pids, self.cgroup),
+            limits=self._limits | ({"dev_shm": space} if space else {}),
             missing=[],
             memory_watchers=memory.running(self._root / "proc"),
             kernel_faults=None if crashes is None else [each.text for each in crashes],
-            kernel_fault_ages_seconds=self._least_ages(crashes),
+            kernel_fault_ages_seconds=None if crashes is None else self._least_ages(crashes),
         )
         return replace(facts, missing=self._missing(facts))
 
@@ -119,28 +122,14 @@ class Observer:
         self._log = None
         return messages
 
-    def _kernel_lines(self, logged: list[KernelMessage] | None) -> list[str] | None:
-        if logged is None:
-            return None
-        return kernel_log.select([each.text for each in logged], self._pids, self.cgroup)
+    def _logs_faults(self) -> bool:
+        # Other processors have other words for a crash, and more of them.
+        return platform.machine() == "x86_64" and read_number(self._root / _FAULTS_ARE_LOGGED) == 1
 
-    def _kernel_faults(self, logged: list[KernelMessage] | None) -> list[KernelMessage] | None:
-        if logged is None or not (
-            platform.machine() == "x86_64" and read_number(self._root / _FAULTS_ARE_LOGGED) == 1
-        ):
-            return None
-        return kernel_log.faults(logged)
-
-    def _least_ages(self, crashes: list[KernelMessage] | None) -> list[float] | None:
-        if crashes is None:
-            return None
+    def _least_ages(self, crashes: list[KernelMessage]) -> list[float] | None:
         now = time.monotonic()
         corrected = abs(now - time.clock_gettime(time.CLOCK_MONOTONIC_RAW))
         return kernel_log.least_ages(crashes, self._opened_seconds, now, corrected)
-
-    def _shared_memory(self) -> dict[str, JsonValue]:
-        space = read_space(self._root / _SHARED_MEMORY.relative_to("/"))
-        return {"dev_shm": space} if space else {}
 
     def _missing(self, facts: Observations) -> list[str]:
         checks = {
