@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import queue
+import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,10 +23,14 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import keras, numpy as np
 
 class Ends(keras.callbacks.Callback):
+    def __init__(self, training="fit"):
+        super().__init__()
+        self.training = training
+
     def on_train_batch_end(self, batch, logs=None):
         if os.path.exists("plan"):
-            name, step = open("plan").read().split()
-            if int(self.model.optimizer.iterations) == int(step):
+            name, step, training = open("plan").read().split()
+            if training == self.training and int(self.model.optimizer.iterations) == int(step):
                 os.remove("plan")
                 os.kill(os.getpid(), getattr(signal, name))
 
@@ -32,7 +39,7 @@ def digest(model):
     parts = [each.numpy().tobytes() for each in (*model.variables, *model.optimizer.variables)]
     return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
 """
-"""Below it, `callbacks=[Ends()]` obeys `Kernel.plan`."""
+"""Below it, `callbacks=[Ends(NAME)]` obeys `Kernel.plan`."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +54,14 @@ class Ran:
 class Kernel:
     """Runs cells; `dead` once its process has ended."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, words: Sequence[str] = ()) -> None:
+        """Starts one; `words` do it where they are given, before those of Jupyter."""
         manager = pytest.importorskip("jupyter_client.manager")
         pytest.importorskip("ipykernel")
         self._folder = folder
         self._manager: Any = manager.KernelManager(kernel_name="python3")
+        if words:
+            self._manager.kernel_spec.argv = [*words, "-f", "{connection_file}"]
         self._manager.start_kernel(cwd=str(folder))
         self._client = self._manager.client()
         self._client.start_channels()
@@ -72,9 +82,14 @@ class Kernel:
         self._manager.shutdown_kernel()
         self._client.stop_channels()
 
-    def plan(self, signal_name: str, step: int) -> None:
+    def kill(self) -> None:
+        """As the kernel of the machine does it: SIGKILL, whatever it is at."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._manager.provisioner.pid, signal.SIGKILL)
+
+    def plan(self, signal_name: str, step: int, training: str = "fit") -> None:
         """The training that reaches this step of its optimizer sends itself a signal."""
-        (self._folder / PLAN).write_text(f"{signal_name} {step}")
+        (self._folder / PLAN).write_text(f"{signal_name} {step} {training}")
 
     def run_all(self, cells: Sequence[str]) -> Ran:
         """The cells in order, up to one that fails."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pitstop.engine import trackers
 from pitstop.engine.changed_files import CHANGED
 from pitstop.engine.made_folders import MADE
 from pitstop.engine.python_state import Encoder, decode
@@ -22,6 +23,7 @@ def describe(run: Any, encoder: Encoder) -> dict[str, Any]:
         "files": open_files.capture(callbacks),
         "raised": run.raised,
         "events": run.event_files.capture(callbacks),
+        "trackers": trackers.capture(),
         "data": run.data,
         "steps_seen": run.epoch_iterator._steps_seen,
         "num_batches": run.epoch_iterator._num_batches,
@@ -33,6 +35,7 @@ def restore(run: Any, saved: SavedState) -> None:
     """Sets what `describe` and the cut tell of Python, behind the variables."""
     fit, callbacks = saved.state["fit"], run.callbacks.callbacks
     run.restore_position(saved)
+    trackers.restore(fit.get("trackers", {}))
     lost = run.objects.restore(fit, saved.tensors, callbacks, left=run.input.stays(saved))
     _tell_callbacks(run, lost, callback_nodes.new_kinds(callbacks, fit["callbacks"]))
     run.doubt(run.objects.lost)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pitstop.engine import trackers
 from pitstop.inject.autoload import ImportWatcher
 from pitstop.link.settings import ENV_SOCKET
 from pitstop.notebook.cells import NotebookCells
@@ -48,6 +49,7 @@ class Notebook:
         self._cells.enter(str(history[-1]))
         calls: dict[str, Callable[[], None]] = {"numpy.random": self._random.numpy_came}
         calls |= {name: self._came(name) for name in ("tensorflow", *_KERAS)}
+        calls |= trackers.watched()
         watched = {name: call for name, call in calls.items() if name not in sys.modules}
         sys.meta_path.insert(0, ImportWatcher(watched))
         for name in calls.keys() - watched.keys() - {"numpy.random"}:

@@ -44,9 +44,12 @@ def _watch() -> None:
 
     watched = {}
     if os.environ.get("PITSTOP_ENTROPY"):
+        from pitstop.engine import trackers
         from pitstop.inject import streams
 
         watched = streams.watched()
+        if watched:
+            watched |= trackers.watched()
     autoload.install(os.environ["PITSTOP_SOCKET"], watched)
     if os.environ.get("PITSTOP_STACKS"):
         from pitstop.engine import stacks

@@ -1,0 +1,57 @@
+"""Runs of experiment trackers: a resumed script goes on with them, and each row is in them once.
+
+A script that runs again has its tracker begin a run anew, and makes the rows since the cut again.
+So a tracker's run is known by the entropy of ours, and rows that it has already are left out.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pitstop.engine.fence import observing
+
+_TRACKERS = {
+    "wandb": ("wandb.sdk.wandb_init", "pitstop.engine.wandb_runs"),
+    "mlflow": ("mlflow.tracking._tracking_service.client", "pitstop.engine.mlflow_runs"),
+}
+"""By name: the module of the tracker that is waited for, and ours."""
+
+
+def watched() -> dict[str, Callable[[], None]]:
+    """By module: what is to be done when it has been imported; nothing in a drill."""
+    # Its trainings have one entropy, and are not one run.
+    if os.environ.get("PITSTOP_DRILL"):
+        return {}
+    return {theirs: functools.partial(_watch, ours) for theirs, ours in _TRACKERS.values()}
+
+
+@observing()
+def _watch(ours: str) -> None:
+    importlib.import_module(ours).watch()
+
+
+def capture() -> dict[str, Any]:
+    """Of each tracker that the script uses: what its runs have been given."""
+    found: dict[str, Any] = {}
+    for name, (_, ours) in _TRACKERS.items():
+        if ours in sys.modules:
+            _capture(found, name, sys.modules[ours])
+    return found
+
+
+@observing()
+def _capture(found: dict[str, Any], name: str, ours: Any) -> None:
+    found[name] = ours.capture()
+
+
+@observing()
+def restore(saved: Mapping[str, Any]) -> None:
+    """Goes on where the runs were at the cut."""
+    for name, (_, ours) in _TRACKERS.items():
+        if ours in sys.modules:
+            sys.modules[ours].restore(saved.get(name, {}))

@@ -1,0 +1,32 @@
+"""Generated notebooks whose kernels die: their trainings end as if nothing had happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from pitstop.link.settings import ENV_ENTROPY
+from tests.integration.interpreters import forking
+from tests.integration.notebooks.runner import FRAMEWORKS, Runner
+
+
+@pytest.fixture(scope="module")
+def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
+    """Its kernels are forks, which have imported the frameworks."""
+    pytest.importorskip("ipykernel")
+    with forking(*FRAMEWORKS) as python:
+        yield Runner(tmp_path_factory.mktemp("notebooks"), (python,))
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    "number", [1, *(pytest.param(each, marks=pytest.mark.torture) for each in range(2, 50))]
+)
+def test_no_training_gets_a_state_of_another(
+    number: int, runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ENV_ENTROPY, "5eed")
+    result = runner.run(number)
+    assert not result.failures, "\n\n".join(result.failures)
+    assert result.deaths
