@@ -82,10 +82,14 @@ class Kernel:
         self._manager.shutdown_kernel()
         self._client.stop_channels()
 
+    @property
+    def pid(self) -> int:
+        return int(self._manager.provisioner.pid)
+
     def kill(self) -> None:
         """As the kernel of the machine does it: SIGKILL, whatever it is at."""
         with contextlib.suppress(ProcessLookupError):
-            os.kill(self._manager.provisioner.pid, signal.SIGKILL)
+            os.kill(self.pid, signal.SIGKILL)
 
     def plan(self, signal_name: str, step: int, training: str = "fit") -> None:
         """The training that reaches this step of its optimizer sends itself a signal."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psutil
 import pytest
 
 from pitstop.link.settings import ENV_ENTROPY
 from tests.integration.kernel import SETUP, Kernel
+from tests.integration.supervisor import launch
 
 LOAD = "%load_ext pitstop"
 DATA = "x = np.random.rand(256, 8); y = x.sum(1)"
@@ -25,6 +29,8 @@ FIT = "h = model.fit(x, y, epochs=3, verbose=0, callbacks=[Ends()])"
 OUTCOME = "digest(model), h.history['loss'], h.epoch"
 ENDS = "Run this cell again to go on there."
 RESUMED = "resuming at step"
+_SAVED_AFTER_SECONDS = 12.0
+"""Behind what a new kernel takes to its first `fit`."""
 
 
 @pytest.fixture(autouse=True)
@@ -98,6 +104,28 @@ def test_a_killed_kernel_goes_on_in_the_next_one(tmp_path: Path) -> None:
         assert kernel.value(OUTCOME) == whole
         kernel.run(FIT)
         assert kernel.value(OUTCOME) == further
+
+
+def test_the_next_kernel_waits_until_the_one_before_is_saved(tmp_path: Path) -> None:
+    cells = [SETUP, DATA, MODEL, FIT]
+    with Kernel(tmp_path) as kernel, ThreadPoolExecutor() as beside:
+        kernel.plan("SIGSTOP", 20)
+        suspended = beside.submit(_die_while_nobody_saves, kernel, tmp_path)
+        assert kernel.run_all([LOAD, *cells]).status == "dead"
+    later = threading.Timer(_SAVED_AFTER_SECONDS, suspended.result().resume)
+    later.start()
+    with Kernel(tmp_path) as kernel:
+        assert RESUMED in kernel.run_all([LOAD, *cells]).text
+    later.join()
+
+
+def _die_while_nobody_saves(kernel: Kernel, folder: Path) -> psutil.Process:
+    """Suspends the persister behind the step that is planned; the persister."""
+    launch.until(lambda: psutil.Process(kernel.pid).status() == psutil.STATUS_STOPPED)
+    persister = launch.persister_among(launch.processes_in(folder))
+    persister.suspend()
+    kernel.kill()
+    return persister
 
 
 @pytest.mark.parametrize(

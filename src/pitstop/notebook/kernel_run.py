@@ -10,6 +10,7 @@ import secrets
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from pitstop.remote.place import is_url, parse
 RUNS = "runs"
 _ENDS_SECONDS = 90.0
 """How long the supervisor of the training before may take to save it and end."""
+_PAUSE_SECONDS = 0.1
+_TRAINS = ("starting", "running", "suspended")
 _NAMES = ("__vsc_ipynb_file__", "__session__")
 """Where VS Code and the kernel say which notebook it is."""
 _PREFIX = "pitstop: "
@@ -72,6 +75,7 @@ class KernelRun:
             EnvironmentFault: the supervisor did not come up.
         """
         self.wait()
+        self._wait_for_another()
         with _environment(ENV_ENTROPY, self.entropy):
             try:
                 self._companion = self._launch()
@@ -89,6 +93,17 @@ class KernelRun:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._companion.process.wait(_ENDS_SECONDS)
             self._companion = None
+
+    def _wait_for_another(self) -> None:
+        """Waits while a kernel that has died is saved: its supervisor has the folder until then."""
+        give_up_at = time.monotonic() + _ENDS_SECONDS
+        while self._is_held() and time.monotonic() < give_up_at:
+            from pitstop.store.run_folder import open_existing  # noqa: PLC0415
+            from pitstop.supervisor.control.live_run import status_of  # noqa: PLC0415
+
+            if status_of(open_existing(self.folder)).state in _TRAINS:
+                return
+            time.sleep(_PAUSE_SECONDS)
 
     def _launch(self) -> Companion:
         reading, writing = os.pipe()
