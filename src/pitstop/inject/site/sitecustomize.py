@@ -48,7 +48,8 @@ def _watch() -> None:
         from pitstop.inject import streams
 
         watched = streams.watched()
-        if watched:
+        # An export runs the script outside of an attempt: it is no part of the tracker's run.
+        if watched and os.environ.get("PITSTOP_STACKS"):
             watched |= trackers.watched()
     autoload.install(os.environ["PITSTOP_SOCKET"], watched)
     if os.environ.get("PITSTOP_STACKS"):
