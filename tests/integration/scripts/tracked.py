@@ -58,5 +58,11 @@ else:
     import mlflow
 
     mlflow.set_tracking_uri("sqlite:///mlflow.db")
-    mlflow.tensorflow.autolog(log_models=False, log_datasets=False, every_n_iter=1)
+    mlflow.tensorflow.autolog(
+        log_models=False,
+        log_datasets=False,
+        checkpoint=False,
+        log_every_epoch=by == "epoch",
+        log_every_n_steps=None if by == "epoch" else 1,
+    )
     fit()
