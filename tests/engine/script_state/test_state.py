@@ -37,6 +37,12 @@ def note(value):
     CALLS.set((CALLS.get(()), value))
     PLACE.calls = getattr(PLACE, "calls", 0) + 1
 
+def mark(value):
+    global LATE
+    LATE = [value]
+    Rule.late = LATE
+    mark.calls = getattr(mark, "calls", 0) + 1
+
 TABLE = {"bad": 0}
 KINDS = collections.defaultdict(list)
 
@@ -107,6 +113,29 @@ def test_what_a_function_closes_over_comes_back(run: Any) -> None:
     twin = run().counter()
     carried(state, begun(act=twin))
     assert twin(1) == 6
+
+
+def test_names_that_training_has_made_come_back(run: Any) -> None:
+    """A global, an attribute of a class and one of a function: none was there at the begin."""
+    script = run()
+    state = begun(act=script.mark)
+    script.mark(4)
+    saved, arrays = saved_of(state)
+    other = run()
+    assert begun(act=other.mark).restore(saved, arrays, read_ahead=False) == []
+    assert other.LATE == [4]
+    assert other.Rule.late is other.LATE
+    assert other.mark.calls == 1
+
+
+def test_no_method_is_replaced_by_a_saved_value(run: Any) -> None:
+    script = run()
+    state = begun(act=script.mark)
+    content = {"act": 1, "__init__": 2, "new": 3}
+    saved = {"script:Rule": {"kind": "class", "form": "builtins:type", "content": content}}
+    assert state.restore(saved, {}, read_ahead=False) == ["script:Rule.act", "script:Rule.__init__"]
+    assert callable(script.Rule.act)
+    assert script.Rule.new == 3
 
 
 def test_values_of_contexts_and_threads_come_back(run: Any) -> None:

@@ -107,9 +107,6 @@ class Refill:
         known, now = self._baseline.get(name), self._now.get(name)
         owner = self._live[name]
         for key, frozen in node.content.items():
-            is_new = known is not None and key not in known.content
-            if is_new and node.kind in ("class", "function", "module"):
-                continue
             before = known.content.get(key) if known is not None else None
             present = now.content.get(key) if now is not None else None
             if is_moved(present, frozen) or self._library.is_asked(owner, present):
@@ -137,6 +134,8 @@ class Refill:
         if not key.isidentifier() or key.startswith("__"):
             return True
         kind = type(owner)
+        if node.kind == "class":
+            return callable(getattr(owner, key, None))
         is_method = node.kind == "object" and callable(getattr(kind, key, None))
         return is_method or key in self._library.own_names(kind)
 

@@ -303,7 +303,9 @@ def _together(rest: Mapping[str, Node], data: Mapping[str, Node]) -> dict[str, N
     for name in rest.keys() & data.keys():
         node = rest[name]
         if node.kind in holder.FIELDS:
-            found[name] = Node(node.kind, node.form, node.content | data[name].content)
+            other = data[name]
+            content, named = node.content | other.content, node.named | other.named
+            found[name] = Node(node.kind, node.form, content, named)
     return found
 
 

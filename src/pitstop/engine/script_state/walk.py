@@ -40,11 +40,13 @@ class Node:
             "elsewhere" for what is saved by other means; "unreadable".
         form: how another one is made: the name of its class.
         content: frozen; fields by name, or items.
+        named: of a module, the names that code of the script looks for in it, there or not.
     """
 
     kind: str
     form: str
     content: Any
+    named: frozenset[str] = frozenset()
 
     @property
     def is_read(self) -> bool:
@@ -118,7 +120,7 @@ class Walk:
         """Looks at the known nodes, and at all that their content and the others lead to."""
         for name, node in (self._known or {}).items():
             if node.kind == "module":
-                self._note_globals(objects[name], frozenset(node.content))
+                self._note_globals(objects[name], node.named)
         known = (self._known or {}).items()
         names = [name for name, node in known if node.kind != "elsewhere" and name in objects]
         self.visit({name: objects[name] for name in names} | dict(others))
@@ -303,6 +305,7 @@ class Walk:
         if key not in self.nodes:
             self._names.give(module, key)
             self.nodes[key] = Node("module", "", {})
+        self.nodes[key].named |= named
         content = self.nodes[key].content
         for name in named & vars(module).keys() - content.keys():
             if not isinstance(vars(module)[name], types.ModuleType):
