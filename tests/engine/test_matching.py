@@ -110,6 +110,19 @@ def test_trainings_that_nothing_tells_apart_are_not_exchanged() -> None:
     assert match(replace(in_while_loop(0), values="v1"), seeded).verdict is TrainingVerdict.ANOTHER
 
 
+def test_what_code_reads_at_another_place_must_be_the_same() -> None:
+    """A function that calls itself, and a global that its training step reads."""
+    before = replace(TRIAL, reached="r0")
+    saved = [finished(0, before)]
+    deeper = replace(before, frames=(*before.frames, *before.frames), ordinal=3)
+    assert match(deeper, saved).verdict is TrainingVerdict.SAME
+    assert match(replace(deeper, values="v3"), saved).verdict is TrainingVerdict.ANOTHER
+    assert match(replace(deeper, reached="r3"), saved).verdict is TrainingVerdict.ANOTHER
+    reordered = replace(before, counters=("trial=2", "rate=0.1"), program="q")
+    assert match(reordered, saved).verdict is TrainingVerdict.SAME
+    assert match(replace(reordered, reached="r3"), saved).verdict is TrainingVerdict.ANOTHER
+
+
 def test_an_unseeded_training_goes_on_at_its_place() -> None:
     """Its first weights are others in each process."""
     saved = [interrupted(0, trial(0, seed=""))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import inspect
 import linecache
 import sys
 import types
@@ -90,6 +91,13 @@ def present_call_site() -> CallSite:
     return site_of(list(_stack(sys._getframe(1))))
 
 
+def names_on_stack() -> dict[str, Any]:
+    """The names that functions of the script have now, by function."""
+    users = [each for each in _stack(sys._getframe(1)) if is_user_file(each.f_code.co_filename)]
+    inner = [frame for frame in users if frame.f_code.co_flags & inspect.CO_OPTIMIZED]
+    return {f"{place} {each.f_code.co_name}": _names(each) for place, each in enumerate(inner)}
+
+
 def site_of(stack: list[types.FrameType]) -> CallSite:
     """The site of a call, from the frames that lead to it, outermost first."""
     users = [frame for frame in stack if is_user_file(frame.f_code.co_filename)]
@@ -142,7 +150,7 @@ def _is_called_by_another(frame: types.FrameType, stack: list[types.FrameType]) 
 
 def _names(frame: types.FrameType) -> Mapping[str, Any]:
     """The names of a frame with their values, without a trace of the look."""
-    if not frame.f_code.co_flags & 1:  # CO_OPTIMIZED: else the frame has its names in a dict
+    if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:  # the frame has its names in a dict
         return frame.f_locals
     if _NAMESPACES & set(frame.f_code.co_names):
         # The function may keep the dictionary that the look below refills.

@@ -7,7 +7,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from pitstop.engine.identity import Difference, Identity
-from pitstop.engine.matching import EPOCHS, INITIAL_EPOCH, TrainingMatch, TrainingVerdict
+from pitstop.engine.matching import (
+    EPOCHS,
+    INITIAL_EPOCH,
+    TrainingMatch,
+    TrainingVerdict,
+    is_changed,
+)
 from pitstop.engine.restore_point import RestorePoint
 from pitstop.errors import ResumeRefused
 
@@ -18,6 +24,10 @@ FIXED = ("optimizer", "loss", "loss_weights", "metrics", "weighted_metrics", "sh
 DOES_NOT_GO_ON = (
     "The training that was interrupted does not go on: the script trains another one instead, "
     "which it would not have done without an interruption."
+)
+EDITED = (
+    "The script was changed, and with it code that this training runs, or values that this reads: "
+    "what was trained before had the former ones."
 )
 _ALL = "all"
 
@@ -49,10 +59,10 @@ def decide(found: TrainingMatch, now: Identity, *, take: Collection[str], force:
         take: names of settings that hold as the script has them; "all" for all.
     """
     training = found.training
-    if found.verdict is TrainingVerdict.SAME:
-        return Course(goes_on=True)
     if training is None:
         return Course(goes_on=False)
+    if found.verdict is TrainingVerdict.SAME:
+        return Course(goes_on=True, doubt=_doubt_of_edit(now, training.identity))
     if found.verdict is TrainingVerdict.ANOTHER:
         return Course(
             goes_on=False,
@@ -74,6 +84,12 @@ def decide(found: TrainingMatch, now: Identity, *, take: Collection[str], force:
     if found.verdict is TrainingVerdict.EDITED:
         return _edited(found, training, now, force=force)
     return _changed(found, take, force=force)
+
+
+def _doubt_of_edit(now: Identity, before: Identity) -> str:
+    """Its settings are the same, but not the code that it runs, or what this reads."""
+    is_same = before.reached in ("", now.reached)
+    return "" if is_same or not is_changed(now, before) else EDITED
 
 
 def _has_passed(found: TrainingMatch, now: Identity, epoch: int) -> bool:

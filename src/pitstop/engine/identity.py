@@ -22,6 +22,7 @@ class Identity:
         process: which process of the script, empty for the first.
         complete: frames, counters and arguments tell it from all others.
         values: a digest of the plain values that the callers hold.
+        reached: a digest of the script's code and plain values that the training leads to.
         seed: what the script seeded TensorFlow with, empty for nothing.
         reseeded: the script seeded anew since the training before, in this process.
         architecture: class, configuration and variables of the model, code of its classes.
@@ -40,6 +41,7 @@ class Identity:
     arguments: tuple[str, ...] = ()
     complete: bool = False
     values: str = ""
+    reached: str = ""
     seed: str = ""
     reseeded: bool = False
     random: dict[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The code that a cell runs: what its names lead to among what the notebook defines."""
+"""The code that a training or a cell runs: what its names lead to among what the user defines."""
 
 from __future__ import annotations
 
@@ -19,10 +19,20 @@ from pitstop.engine.described import (
     plain_attributes,
 )
 from pitstop.engine.reachable import cells_of, names_of, user_modules
+from pitstop.engine.script_state.holder import fields_of, is_plain_object
 
 _MAIN = "__main__"
+_MOST_MEMBERS = 256
 _FRAMEWORKS = ("keras.", "tf_keras.", "tensorflow.")
 """What objects of theirs hold is compared elsewhere: a training changes it."""
+
+
+def digest_of_reached(roots: Iterable[Any]) -> str:
+    """Of what these lead to, but for names that no code of theirs has: not the whole script."""
+    walk = _Walk(whole_modules=False)
+    for root in roots:
+        walk.reach(getattr(root, "__name__", type(root).__name__), root)
+    return digest_of_text(*(f"{name} {each}" for name, each in walk.digests.items()))
 
 
 def digests_of_code(codes: Collection[types.CodeType], roots: Iterable[Any]) -> dict[str, str]:
@@ -32,7 +42,7 @@ def digests_of_code(codes: Collection[types.CodeType], roots: Iterable[Any]) -> 
         codes: what begins: the code of the cell; all that the notebook defines where there is none.
         roots: classes and functions that a training calls, whatever they are called.
     """
-    walk, names = _Walk(), names_of(sys.modules[_MAIN])
+    walk, names = _Walk(whole_modules=True), names_of(sys.modules[_MAIN])
     for code in codes:
         walk.follow_names(code, names)
     for name, each in names.items() if not codes else ():
@@ -43,8 +53,9 @@ def digests_of_code(codes: Collection[types.CodeType], roots: Iterable[Any]) -> 
 
 
 class _Walk:
-    def __init__(self) -> None:
+    def __init__(self, *, whole_modules: bool) -> None:
         self.digests: dict[str, str] = {}
+        self._whole_modules = whole_modules
         self._modules = user_modules()
         self._seen: list[Any] = []
 
@@ -53,6 +64,8 @@ class _Walk:
         for name in code.co_names:
             if name in names:
                 self.reach(name, names[name])
+                if isinstance(names[name], types.ModuleType):
+                    self._reach_named(code, names[name])
         for inner in code.co_consts:
             if isinstance(inner, types.CodeType):
                 self.follow_names(inner, names)
@@ -69,8 +82,10 @@ class _Walk:
             frame = value.gi_frame
             place = describe(frame.f_locals) if frame else ""
             line = frame.f_lasti if frame else -1
+            names = frame.f_globals if frame else {}
             self._add(name, f"{code_digest(value.gi_code)} {line} {place}")
-            self.follow_names(value.gi_code, frame.f_globals if frame else {})
+            self._add(name, _plain(value.gi_code, names))
+            self.follow_names(value.gi_code, names)
         elif isinstance(value, types.MethodType):
             self.reach(name, value.__func__)
             self.reach(type(value.__self__).__name__, value.__self__)
@@ -78,15 +93,39 @@ class _Walk:
             self._reach_function(name, value)
         elif isinstance(value, type):
             self._reach_class(value)
-        elif type(value).__module__ in self._modules:
-            self._seen.append(value)
-            if not any(base.__module__.startswith(_FRAMEWORKS) for base in type(value).__mro__):
-                self._add(name, describe(plain_attributes(value)))
-            self._reach_class(type(value))
+        elif type(value).__module__ in self._modules or is_plain_object(type(value)):
+            self._reach_instance(name, value)
+
+    def _reach_instance(self, name: str, value: Any) -> None:
+        self._seen.append(value)
+        if not any(base.__module__.startswith(_FRAMEWORKS) for base in type(value).__mro__):
+            self._add(name, describe(plain_attributes(value)))
+        self._reach_class(type(value))
+        if not self._whole_modules:
+            for key, each in fields_of(value).items():
+                self._reach_members(f"{name}.{key}", each)
+
+    def _reach_members(self, name: str, value: Any) -> None:
+        """Objects that an object holds, also in a collection."""
+        if isinstance(value, Mapping):
+            value = list(value.values())
+        if isinstance(value, list | tuple):
+            for each in value[:_MOST_MEMBERS]:
+                self._reach_members(name, each)
+        elif not isinstance(value, types.ModuleType):
+            self.reach(name, value)
+
+    def _reach_named(self, code: types.CodeType, module: types.ModuleType) -> None:
+        """What a code names of a module of the user's."""
+        if module.__name__ in self._modules and not self._whole_modules:
+            self._add(module.__name__, _plain(code, vars(module)))
+            for name in sorted({*code.co_names} & vars(module).keys()):
+                if not isinstance(vars(module)[name], types.ModuleType):
+                    self.reach(name, vars(module)[name])
 
     def _reach_module(self, module: types.ModuleType) -> None:
         file = vars(module).get("__file__")
-        if module.__name__ not in self._modules or not file:
+        if module.__name__ not in self._modules or not file or not self._whole_modules:
             return
         self._seen.append(module)
         # Once more each time: it may have been edited since, and loaded again.

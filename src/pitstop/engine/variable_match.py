@@ -37,6 +37,7 @@ class SavedVariable:
     Attributes:
         name: what it was called at its creation; empty in states that do not tell.
         owned: it belongs to the model of the `fit`, or to an object that was named.
+        dropped: of a model that was trained before, and that the script no longer held.
     """
 
     index: int
@@ -46,6 +47,7 @@ class SavedVariable:
     tensor: str
     name: str = ""
     owned: bool = False
+    dropped: bool = False
 
     @classmethod
     def of(cls, described: Mapping[str, Any]) -> SavedVariable:
@@ -57,6 +59,7 @@ class SavedVariable:
             tensor=described["tensor"],
             name=described.get("name", ""),
             owned=bool(described.get("owned")),
+            dropped=bool(described.get("dropped")),
         )
 
     @property

@@ -20,6 +20,7 @@ from pitstop.engine.described import (
     is_reproducible,
     plain_attributes,
 )
+from pitstop.engine.reached_code import digest_of_reached
 from pitstop.keras import fit_call
 from pitstop.keras.common_private import compiled_with, layers_of
 from pitstop.keras.packages import kinds, private_of
@@ -67,10 +68,49 @@ def data_of(arguments: Mapping[str, Any]) -> dict[str, str]:
     return {name: _data(value) for name, value in found.items() if value is not None}
 
 
+def stage_values(arguments: Mapping[str, Any], *, seeds: bool) -> list[str]:
+    """Digests of the values that the stages of pipelines are made with, such as names of files."""
+    data = [arguments.get("x"), arguments.get("validation_data")]
+    return [
+        digest_of(np.asarray(value.numpy()))
+        for dataset in data
+        if isinstance(dataset, tf.data.Dataset)
+        for stage in pipeline.every_stage(dataset)
+        for name, value in sorted(vars(stage).items())
+        if isinstance(value, tf.Tensor)
+        and hasattr(value, "numpy")
+        and (seeds or "seed" not in name)
+    ]
+
+
+def reached_by(model: Any, arguments: Mapping[str, Any]) -> str:
+    """Digest of the code that a `fit` runs, and of what this and pipelines read."""
+    code = digest_of_reached(called_by(model, arguments))
+    return digest_of_text(code, *stage_values(arguments, seeds=True))
+
+
 def is_digested(arguments: Mapping[str, Any]) -> bool:
     """Whether digests cover all data: no code makes it while it is read."""
     values = (arguments.get(name) for name in _DATA)
     return all(_is_digested(value) for value in values)
+
+
+def called_by(model: Any, arguments: Mapping[str, Any]) -> list[Any]:
+    """Objects that a `fit` calls: callbacks, layers, what the model is compiled with, data."""
+    parts = private_of(model).compiled_parts(model).values()
+    data = [arguments.get("x"), arguments.get("validation_data")]
+    given = _each([arguments.get("callbacks"), list(compiled_with(model).values())])
+    return [*layers_of(model), *parts, *given, *data]
+
+
+def _each(values: Any) -> Iterator[Any]:
+    if isinstance(values, Mapping):
+        values = list(values.values())
+    if isinstance(values, list | tuple):
+        for each in values:
+            yield from _each(each)
+    elif values is not None:
+        yield values
 
 
 def random_of(model: Any) -> dict[str, str]:

@@ -157,6 +157,7 @@ class Recognition:
             settings=fit_identity.settings_of(model, arguments),
             data=fit_identity.data_of(arguments),
             digested=fit_identity.is_digested(arguments),
+            reached=fit_identity.reached_by(model, arguments),
         )
         if self._cells is None:
             return identity

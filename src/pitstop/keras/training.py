@@ -37,6 +37,7 @@ from pitstop.keras.fit_run import FitRun
 from pitstop.keras.legacy_source import LegacySource
 from pitstop.keras.packages import private_of
 from pitstop.keras.recognition import Cells, FitBeginning, Recognition
+from pitstop.keras.trained_models import TrainedModels
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow import pipeline, randomness
 from pitstop.tensorflow.input_end import end_at_exit
@@ -88,6 +89,7 @@ class Training:
         self._step = session.trainings.reached_step if cells is not None else 0
         self.continuation: Continuation | None = None
         self._recognition = Recognition(session, cells)
+        self._trained = TrainedModels(registry)
         self._told_stopped = False
         self._thread = threading.get_ident()
         self._caught = CaughtOutcome()
@@ -118,6 +120,7 @@ class Training:
             CHANGED.leave()
             self._step = run.step
             self._recognition.ended(run.parts.deviation)
+            self._trained.add(model, run.path_of)
             private_of(model).continue_at_epoch(model, None)
         self.session.beacon.write_phase(Phase.BETWEEN_FITS)
         return history
@@ -183,6 +186,7 @@ class Training:
         run = kind(self.session, self._registry, self._versions, model, beginning, step, arguments)
         run.doubt(self._recognition.deviation)
         run.doubt(self.session.settings.altered)
+        self._trained.look(model)
         run.doubt(micro_batches.begin_fit(self.session, model))
         self.continuation = self._next_continuation(run, beginning)
         if self.continuation is None:

@@ -52,8 +52,8 @@ class Awaited:
             if item is not None:
                 raise changed(item, now)
         doubts = [REORDERED] if self._reordered else []
-        if self._waiting:
-            doubts.append(_told("did not come back", self._waiting.values()))
+        if lost := [item for item in self._waiting.values() if not item.dropped]:
+            doubts.append(_told("did not come back", lost))
         if unproven := self._unproven(path_of):
             doubts.append(_told("came late and may have been meant to be new", unproven))
         return "; ".join(doubts)

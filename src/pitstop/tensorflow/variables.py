@@ -72,10 +72,12 @@ class VariableRegistry:
         naming: the names that a framework gives to variables.
         only_owned: those of the model that is trained are held and restored; the process has
             others of which nobody knows whose they are.
+        dropped: numbers of those that nobody asks for any more, see `pitstop.keras.trained_models`.
     """
 
     def __init__(self) -> None:
         self.naming = Naming()
+        self.dropped: set[int] = set()
         self._created: list[_Created] = []
         self._awaited: Awaited | None = None
         self._installed = self.only_owned = False
@@ -102,6 +104,10 @@ class VariableRegistry:
         numbers = self.indices()
         known = (each for each in variables if id(each) in numbers)
         return sorted(known, key=lambda each: numbers[id(each)])
+
+    def owned(self, path_of: PathOf) -> set[int]:
+        """The numbers of those that have a path."""
+        return {index for index, _, variable in self._living() if path_of(variable)}
 
     def label(self, variable: Any) -> str:
         """Number (-1 where it is not known), name and type: names alone are not unique."""
@@ -163,6 +169,7 @@ class VariableRegistry:
                     "tensor": tensor,
                     "name": created.name,
                     "owned": bool(own),
+                    "dropped": not own and index in self.dropped,
                     "trainable": bool(variable.trainable),
                 }
             )
