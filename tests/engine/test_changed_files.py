@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from pitstop.engine import changed_files
 from pitstop.engine.changed_files import ChangedFiles
+from pitstop.engine.earlier_files import ReadFiles
 
 _NOW_SECONDS = time.time()
 
@@ -57,6 +60,32 @@ def test_what_is_told(
     os.utime(path, (0, _NOW_SECONDS - age_seconds))
     act(path)
     assert [str(path) in each for each in doubts] == [True] * is_told
+
+
+@pytest.mark.parametrize(("age_seconds", "is_told"), [(50, True), (200, False)])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_database_is_told_wherever_it_was_opened(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    age_seconds: float,
+    is_told: bool,
+    is_open: bool,
+) -> None:
+    """A script opens it once, before it trains."""
+    path = tmp_path / "study.db"
+    path.touch()
+    os.utime(path, (0, _NOW_SECONDS - age_seconds))
+    found: list[str] = []
+    files = ChangedFiles()
+    monkeypatch.setattr(changed_files, "READ", read := ReadFiles())
+    read.watch()
+    if is_open:
+        sqlite3.connect(str(path)).close()
+    files.watch(_NOW_SECONDS - 100, found.append)
+    if not is_open:
+        sqlite3.connect(str(path)).close()
+    files.leave()
+    assert [str(path) in each for each in found] == [True] * is_told
 
 
 def test_it_is_told_once(doubts: list[str], tmp_path: Path) -> None:

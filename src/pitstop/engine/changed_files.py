@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from pitstop.engine.earlier_files import READ
 from pitstop.engine.witness import is_own_file, is_user_file
 
 _FRAMEWORKS = tuple(f"{os.sep}{name}{os.sep}" for name in ("keras", "tensorflow"))
@@ -34,6 +35,9 @@ class ChangedFiles:
         if not self._is_hooked:
             self._is_hooked = True
             sys.addaudithook(self._hear)
+        for path, changed_seconds in READ.databases.items():
+            if since_seconds < changed_seconds < self._until_seconds:
+                self._tell(path)
 
     def leave(self) -> None:
         self._doubt = None
@@ -44,7 +48,11 @@ class ChangedFiles:
             self._tell(path)
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event != "open" or self._doubt is None or not isinstance(arguments[0], str):
+        if self._doubt is None or not arguments or not isinstance(arguments[0], str):
+            return
+        if event == "sqlite3.connect":
+            self.note(arguments[0])
+        if event != "open":
             return
         path, _, flags = arguments
         is_replaced = flags & os.O_TRUNC

@@ -26,9 +26,14 @@ class ReadBack(NamedTuple):
 
 
 class ReadFiles:
-    """Files that the script opens before it trains, and when they were changed last."""
+    """Files that the script opens before it trains, and when they were changed last.
+
+    Attributes:
+        databases: the same of those of SQLite, which stay open.
+    """
 
     def __init__(self) -> None:
+        self.databases: dict[str, float] = {}
         self._changed: dict[str, float] = {}
         self._listening = False
         self._started_seconds = time.time()
@@ -40,12 +45,9 @@ class ReadFiles:
     def note(self, path: str) -> None:
         if not self._listening or len(self._changed) >= _MOST_FILES or _is_code(path):
             return
-        try:
-            changed_seconds = Path(path).stat().st_mtime
-        except (OSError, ValueError):
-            return
+        changed_seconds = _changed_seconds(path)
         # What this process wrote itself, it may read.
-        if changed_seconds < self._started_seconds:
+        if 0 < changed_seconds < self._started_seconds:
             self._changed[str(Path(path).absolute())] = changed_seconds
 
     def read_back(self, attempt_dir: Path, began_seconds: float) -> ReadBack:
@@ -68,11 +70,22 @@ class ReadFiles:
             if not flags & (os.O_WRONLY | os.O_APPEND | os.O_TRUNC):
                 self.note(arguments[0])
         elif event == "sqlite3.connect" and isinstance(arguments[0], str):
-            self.note(arguments[0])
+            path = arguments[0]
+            times = (_changed_seconds(each) for each in (path, f"{path}-wal"))
+            self.databases.setdefault(path, max(times))
+            self.note(path)
 
 
 READ = ReadFiles()
 """Of this process."""
+
+
+def _changed_seconds(path: str) -> float:
+    """When it was changed last; 0 for what is not there."""
+    try:
+        return Path(path).stat().st_mtime
+    except (OSError, ValueError):
+        return 0.0
 
 
 def _is_code(path: str) -> bool:
