@@ -22,12 +22,15 @@ class TrainedModels:
     def __init__(self, registry: VariableRegistry) -> None:
         self._registry = registry
         self._trained: list[tuple[weakref.ref[Any], set[int]]] = []
-        self._looked = 0
+        self._looked = self._added = 0
 
     def add(self, model: Any, path_of: PathOf) -> None:
         """A `fit` of this model has ended."""
-        if all(made() is not model for made, _ in self._trained):
-            self._trained.append((weakref.ref(model), self._registry.owned(path_of)))
+        others = [each for each in self._trained if each[0]() is not model]
+        if len(others) < len(self._trained) and self._added == self._registry.created:
+            return
+        self._added = self._registry.created
+        self._trained = [*others, (weakref.ref(model), self._registry.owned(path_of))]
 
     def look(self, model: Any) -> None:
         """Tells the registry which variables the script has dropped when it trains this model."""
