@@ -22,10 +22,20 @@ RESULTS = []
 class Settings:
     power: float
 
+class Closed:
+    def __getattr__(self, name):
+        raise KeyError(name)
+
+    def __call__(self):
+        pass
+
 class Rule:
     every = 5
 
     def __init__(self):
+        self.closed = Closed()
+        self.nested = [self]
+        self.nested.append(self.nested)
         self.settings = [Settings(1.0)]
         self.options = argparse.Namespace(power=1.0)
 

@@ -23,6 +23,7 @@ from pitstop.engine.script_state.holder import fields_of, is_plain_object
 
 _MAIN = "__main__"
 _MOST_MEMBERS = 256
+_MOST_DEPTH = 4
 _FRAMEWORKS = ("keras.", "tf_keras.", "tensorflow.")
 """What objects of theirs hold is compared elsewhere: a training changes it."""
 
@@ -105,15 +106,18 @@ class _Walk:
             for key, each in fields_of(value).items():
                 self._reach_members(f"{name}.{key}", each)
 
-    def _reach_members(self, name: str, value: Any) -> None:
+    def _reach_members(self, name: str, value: Any, depth: int = _MOST_DEPTH) -> None:
         """Objects that an object holds, also in a collection."""
-        if isinstance(value, Mapping):
-            value = list(value.values())
-        if isinstance(value, list | tuple):
-            for each in value[:_MOST_MEMBERS]:
-                self._reach_members(name, each)
-        elif not isinstance(value, types.ModuleType):
-            self.reach(name, value)
+        try:
+            members = list(value.values()) if isinstance(value, Mapping) else value
+            if not isinstance(members, list | tuple | types.ModuleType):
+                self.reach(name, members)
+        except Exception as error:  # noqa: BLE001  objects of the script may do anything
+            self._add(name, type(error).__name__)
+            return
+        if isinstance(members, list | tuple) and depth > 0:
+            for each in members[:_MOST_MEMBERS]:
+                self._reach_members(name, each, depth - 1)
 
     def _reach_named(self, code: types.CodeType, module: types.ModuleType) -> None:
         """What a code names of a module of the user's."""
