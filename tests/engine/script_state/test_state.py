@@ -138,6 +138,14 @@ def test_no_method_is_replaced_by_a_saved_value(run: Any) -> None:
     assert script.Rule.new == 3
 
 
+def test_what_training_deletes_is_named(run: Any) -> None:
+    rule = run().Rule()
+    state = begun(rule=rule)
+    del rule.limit
+    saved_of(state)
+    assert state.unverified == ["rule.limit (deleted)"]
+
+
 def test_values_of_contexts_and_threads_come_back(run: Any) -> None:
     script = run()
     state = begun(act=script.note)

@@ -24,6 +24,8 @@ Saved = dict[str, Any]
 # Those that the script has made by then take their place or their content.
 _MADE_BY_SCRIPT = ("iterator", "table")
 _NOT_SAVED = ("elsewhere", "unreadable")
+_WHOLE = ("object", "function", "class")
+"""All of their fields are seen by each walk."""
 
 Part = tuple[str, str | None]
 """A node, or one field of it."""
@@ -172,8 +174,11 @@ class ScriptState:
             saved[name] = {"kind": node.kind, "form": node.form, "content": content}
 
     def _changed_opaques(self, name: str, node: Node, before: Node | None) -> Iterator[str]:
-        """Names of parts that are not carried and have changed."""
+        """Names of parts that are not carried and have changed, or are gone."""
         fields = node.content if isinstance(node.content, dict) else {}
+        if before is not None and node.kind in _WHOLE:
+            gone = before.content.keys() - fields.keys()
+            yield from (f"{name}.{key} (deleted)" for key in sorted(gone))
         for key, value in fields.items():
             opaque = opaque_in(value)
             if opaque is None:
