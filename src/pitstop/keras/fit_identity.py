@@ -57,7 +57,7 @@ def settings_of(model: Any, arguments: Mapping[str, Any]) -> dict[str, str]:
 def moving_settings_of(model: Any, callbacks: Any) -> dict[str, str]:
     """Those that objects hold, which a training may change."""
     return {
-        **_optimizer(model.optimizer),
+        **_optimizer(model),
         **{name: describe(value) for name, value in compiled_with(model).items()},
         **_callbacks(callbacks),
     }
@@ -218,13 +218,29 @@ def _variables(model: Any) -> Iterator[str]:
         yield f"{name} {dtype}{list(variable.shape)} {variable.trainable}"
 
 
-def _optimizer(optimizer: Any) -> dict[str, str]:
+def _optimizer(model: Any) -> dict[str, str]:
+    optimizer = model.optimizer
     if not isinstance(optimizer, kinds(*_OPTIMIZERS)):
         return {"optimizer": describe(optimizer)}
-    config = optimizer.get_config()
+    config = _config_of_optimizer(model)
     config.pop("name", None)
     numbers = {name: describe(_shortest(value)) for name, value in config.items()}
     return {"optimizer": type(optimizer).__name__, **numbers}
+
+
+def _config_of_optimizer(model: Any) -> dict[str, Any]:
+    optimizer = model.optimizer
+    try:
+        return dict(optimizer.get_config())
+    except Exception:  # noqa: BLE001
+        # Keras asks a schedule of the script's own, which may not be able to tell.
+        numbers = {
+            name: each
+            for name, each in plain_attributes(optimizer).items()
+            if not name.startswith("_")
+        }
+        parts = private_of(model).compiled_parts(model)
+        return {**numbers, "learning_rate": parts["the optimizer's learning rate"]}
 
 
 def _shortest(value: Any) -> Any:

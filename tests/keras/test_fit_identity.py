@@ -1,0 +1,32 @@
+"""What a `fit` is, where the script's own classes tell less than those of Keras."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+
+from pitstop.keras.fit_identity import moving_settings_of
+
+
+class Warmup(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
+    """As tutorials write it: without `get_config`."""
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+
+    def __call__(self, step: Any) -> Any:
+        return self.rate / (1.0 + keras.ops.cast(step, "float32"))
+
+
+def _settings(rate: float, momentum: float = 0.9) -> dict[str, str]:
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(Warmup(rate), momentum=momentum), "mse")
+    return moving_settings_of(model, [])
+
+
+def test_a_schedule_that_has_no_configuration_is_known_by_what_it_holds() -> None:
+    assert _settings(0.1) == _settings(0.1)
+    differs = [name for name, each in _settings(0.2).items() if each != _settings(0.1)[name]]
+    assert differs == ["learning_rate"]
+    assert _settings(0.1, 0.5)["momentum"] != _settings(0.1)["momentum"]
