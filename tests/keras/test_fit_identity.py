@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import keras
+import tensorflow as tf
 
-from pitstop.keras.fit_identity import moving_settings_of
+from pitstop.keras.fit_identity import moving_settings_of, reached_by, stage_values
 
 
 class Warmup(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
@@ -23,6 +24,19 @@ def _settings(rate: float, momentum: float = 0.9) -> dict[str, str]:
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     model.compile(keras.optimizers.SGD(Warmup(rate), momentum=momentum), "mse")
     return moving_settings_of(model, [])
+
+
+def _read_by(seed: int) -> tuple[str, list[str]]:
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    arguments = {"x": tf.data.Dataset.range(9).shuffle(4, seed=seed).batch(3)}
+    return reached_by(model, arguments), stage_values(arguments, seeds=False)
+
+
+def test_the_seed_of_a_shuffle_is_read_and_is_no_part_of_the_data() -> None:
+    assert _read_by(1) == _read_by(1)
+    assert _read_by(1)[0] != _read_by(2)[0]
+    assert _read_by(1)[1] == _read_by(2)[1] != []
 
 
 def test_a_schedule_that_has_no_configuration_is_known_by_what_it_holds() -> None:

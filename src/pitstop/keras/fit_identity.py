@@ -78,6 +78,7 @@ def stage_values(arguments: Mapping[str, Any], *, seeds: bool) -> list[str]:
         for stage in pipeline.every_stage(dataset)
         for name, value in sorted(vars(stage).items())
         if isinstance(value, tf.Tensor)
+        and value.dtype not in (tf.variant, tf.resource)
         and hasattr(value, "numpy")
         and (seeds or "seed" not in name)
     ]
