@@ -19,6 +19,7 @@ TRIAL = Identity(
     counters=("trial=0", "rate=0.1"),
     complete=True,
     values="v0",
+    reached="r0",
     seed="0",
     random=DRAWN,
     architecture={"layers": "l"},

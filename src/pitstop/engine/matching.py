@@ -197,7 +197,8 @@ def _is_proven(now: Identity, before: Identity) -> bool:
     if now.complete and places[0] == places[1]:
         return True
     moved = now.complete and (now.frames == before.frames or is_changed(now, before))
-    return now.reached == before.reached and (moved or now.values == before.values)
+    reads_the_same = bool(now.reached) and now.reached == before.reached
+    return reads_the_same and (moved or now.values == before.values)
 
 
 def _draws_the_same(now: Identity, before: Identity) -> bool:

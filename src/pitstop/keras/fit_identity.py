@@ -85,9 +85,12 @@ def stage_values(arguments: Mapping[str, Any], *, seeds: bool) -> list[str]:
 
 
 def reached_by(model: Any, arguments: Mapping[str, Any]) -> str:
-    """Digest of the code that a `fit` runs, and of what this and pipelines read."""
-    code = digest_of_reached(called_by(model, arguments))
-    return digest_of_text(code, *stage_values(arguments, seeds=True))
+    """Digest of the code that a `fit` runs, and of what this and pipelines read; empty: unknown."""
+    try:
+        code = digest_of_reached(called_by(model, arguments))
+        return digest_of_text(code, *stage_values(arguments, seeds=True))
+    except Exception:  # noqa: BLE001  objects of the script may do anything
+        return ""
 
 
 def is_digested(arguments: Mapping[str, Any]) -> bool:

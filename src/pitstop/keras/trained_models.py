@@ -12,6 +12,7 @@ from typing import Any
 
 from pitstop.engine import reachable
 from pitstop.engine.call_site import names_on_stack
+from pitstop.engine.fence import observing
 from pitstop.keras.packages import kinds
 from pitstop.tensorflow.variables import PathOf, VariableRegistry
 
@@ -24,6 +25,7 @@ class TrainedModels:
         self._trained: list[tuple[weakref.ref[Any], set[int]]] = []
         self._looked = self._added = 0
 
+    @observing()
     def add(self, model: Any, path_of: PathOf) -> None:
         """A `fit` of this model has ended."""
         others = [each for each in self._trained if each[0]() is not model]
@@ -32,6 +34,7 @@ class TrainedModels:
         self._added = self._registry.created
         self._trained = [*others, (weakref.ref(model), self._registry.owned(path_of))]
 
+    @observing()
     def look(self, model: Any) -> None:
         """Tells the registry which variables the script has dropped when it trains this model."""
         if self._looked == self._registry.created or not self._trained:
