@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import array
 import collections
 import threading
 import types
@@ -29,7 +28,6 @@ COLLECTIONS: Mapping[str, type] = {
     "set": set,
     "deque": deque,
     "bytearray": bytearray,
-    "numbers": array.array,
 }
 FIELDS = ("object", "library", "function", "class", "module", "context")
 _UNSET = object()
@@ -63,8 +61,6 @@ def items_of(value: Any) -> list[Any]:
         return sorted(set.copy(value), key=repr)
     if isinstance(value, deque):
         return list(deque.copy(value))
-    if isinstance(value, array.array):
-        return value.tolist()
     return bytes(value) if isinstance(value, bytearray) else list.copy(value)  # type: ignore[return-value]
 
 
@@ -84,8 +80,6 @@ def refill(value: Any, items: Any) -> None:
         deque.extend(value, items)
     elif isinstance(value, bytearray):
         value[:] = items
-    elif isinstance(value, array.array):
-        value[:] = array.array(value.typecode, items)
 
 
 def form_of(value: Any) -> str:
@@ -95,8 +89,6 @@ def form_of(value: Any) -> str:
         return f"defaultdict {getattr(factory, '__name__', '?') if factory else ''}"
     if isinstance(value, deque):
         return f"deque {value.maxlen if value.maxlen is not None else ''}"
-    if isinstance(value, array.array):
-        return f"numbers {value.typecode}"
     return type(value).__name__
 
 
@@ -117,8 +109,6 @@ def make(kind: str, form: str) -> Any:
         return collections.defaultdict(_FACTORIES[detail] if detail else None)
     if name == "deque":
         return deque(maxlen=int(detail) if detail else None)
-    if name == "numbers":
-        return array.array(detail)
     return _SPECIAL.get(name, COLLECTIONS[kind])()
 
 
