@@ -233,18 +233,14 @@ def _optimizer(model: Any) -> dict[str, str]:
 
 
 def _config_of_optimizer(model: Any) -> dict[str, Any]:
-    optimizer = model.optimizer
     try:
-        return dict(optimizer.get_config())
+        return dict(model.optimizer.get_config())
     except Exception:  # noqa: BLE001
         # Keras asks a schedule of the script's own, which may not be able to tell.
-        numbers = {
-            name: each
-            for name, each in plain_attributes(optimizer).items()
-            if not name.startswith("_")
-        }
-        parts = private_of(model).compiled_parts(model)
-        return {**numbers, "learning_rate": parts["the optimizer's learning rate"]}
+        found = plain_attributes(model.optimizer)
+        numbers = {name: each for name, each in found.items() if not name.startswith("_")}
+        rate = private_of(model).compiled_parts(model)["the optimizer's learning rate"]
+        return {**numbers, "learning_rate": rate}
 
 
 def _shortest(value: Any) -> Any:
