@@ -10,7 +10,7 @@ import tensorflow as tf
 from pitstop.keras.fit_identity import moving_settings_of, reached_by, stage_values
 
 
-class Warmup(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
+class Warmup(keras.optimizers.schedules.LearningRateSchedule):
     """As tutorials write it: without `get_config`."""
 
     def __init__(self, rate: float) -> None:
