@@ -1,0 +1,72 @@
+"""The examples of recoveries, as their headers say, each with the fault that it makes itself."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from pitstop.events import (
+    RestartPlanned,
+    Restored,
+    RolledBack,
+    TrainingStalled,
+    WorkerDied,
+)
+from tests.integration.compare import assert_identical
+from tests.integration.keras_run import SCRIPTS, KerasRun
+from tests.integration.supervisor import launch
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def _run(folder: Path, name: str, *options: str) -> KerasRun:
+    folder.mkdir(exist_ok=True)
+    return KerasRun(folder, str(EXAMPLES / name), (), options)
+
+
+@pytest.mark.xdist_group("hangs")
+def test_a_killed_data_worker_costs_seconds_and_no_bit(tmp_path: Path) -> None:
+    whole, struck = tmp_path / "whole", tmp_path / "struck"
+    whole.mkdir()
+    (whole / "worker-died").touch()
+    launch.run_alone(whole, sys.executable, EXAMPLES / "recover_data_worker.py")
+    run = _run(struck, "recover_data_worker.py", "--restarts", "3")
+    ended = run.attempt()
+    assert ended.returncode == 0, ended.stderr
+    (stall,), (died,) = run.events(TrainingStalled), run.events(WorkerDied)
+    assert (died.signal, stall.action) == ("SIGKILL", "restart")
+    assert stall.seconds < 30
+    assert [each.cause for each in run.events(RestartPlanned)] == ["hang_or_stall"]
+    assert run.last(Restored).step > 0
+    assert_identical(whole / "worker.npz", struck / "worker.npz")
+    first = json.loads(run.pitstop("why", "--json").stdout)["attempts"][0]
+    assert f"{died.pid}" in first["summary"]
+
+
+def test_a_read_that_fails_once_is_tried_again_and_costs_no_bit(tmp_path: Path) -> None:
+    whole, struck = tmp_path / "whole", tmp_path / "struck"
+    for folder in (whole, struck):
+        folder.mkdir()
+    words = (sys.executable, SCRIPTS / "hangs.py", "read", "gate", "out.npz")
+    (whole / "gate").touch()
+    launch.run_alone(whole, *words)
+    run = KerasRun(struck, "hangs.py", ("read", "gate", "out.npz"), ("--restarts", "3"))
+    ended = run.attempt()
+    assert ended.returncode == 0, ended.stderr
+    assert [each.cause for each in run.events(RestartPlanned)] == ["data_error"]
+    assert run.last(Restored).step > 0
+    assert_identical(whole / "out.npz", struck / "out.npz")
+
+
+def test_a_record_with_a_nan_is_left_out(tmp_path: Path) -> None:
+    run = _run(tmp_path, "recover_nan.py", "--on-nan", "rollback")
+    ended = run.attempt()
+    assert ended.returncode == 0, ended.stderr
+    assert b"finite weights: True, last loss: nan" not in ended.stdout
+    assert b"finite weights: True" in ended.stdout
+    assert {each.action for each in run.events(RolledBack)} == {"skip"}
