@@ -127,12 +127,18 @@ class SupervisionOptions:
 
 
 def _care(
-    restarts: int, hang_after: float, on_hang: str, on_nan: str, rollbacks: int, on_oom: str
+    restarts: int,
+    spare: bool,
+    hang_after: float,
+    on_hang: str,
+    on_nan: str,
+    rollbacks: int,
+    on_oom: str,
 ) -> SupervisionOptions:
     if on_hang == "restart" and not restarts:
         raise click.UsageError("--on-hang restart needs a number of restarts: --restarts 3.")
     return SupervisionOptions(
-        RestartPolicy(restarts, after_hang=on_hang != "kill", divides=on_oom == "shrink"),
+        RestartPolicy(restarts, on_hang != "kill", on_oom == "shrink", spare),
         HangPolicy(hang_after, on_hang, replaces_workers=restarts > 0),
         rollbacks if on_nan == "rollback" else 0,
     )
@@ -147,6 +153,12 @@ supervision_options = option_group(
         default=0,
         help="Start COMMAND again so many times after a failure that another try can help.  "
         "[default: 0]",
+    ),
+    click.option(
+        "--spare/--no-spare",
+        default=True,
+        help="With --restarts: keep a process ready that has imported the libraries, so that the "
+        "next attempt begins seconds earlier.  It takes some hundred MB.  [default: --spare]",
     ),
     click.option(
         "--hang-after",

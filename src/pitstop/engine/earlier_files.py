@@ -36,10 +36,11 @@ class ReadFiles:
         self.databases: dict[str, float] = {}
         self._changed: dict[str, float] = {}
         self._listening = False
-        self._started_seconds = time.time()
+        self._started_seconds = 0.0
 
     def watch(self) -> None:
         self._listening = True
+        self._started_seconds = time.time()
         sys.addaudithook(self._hear)
 
     def note(self, path: str) -> None:

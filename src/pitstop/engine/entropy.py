@@ -53,7 +53,7 @@ def begin(environment: MutableMapping[str, str]) -> Entropy | None:
     if not key or taken_by not in ("", str(os.getpid())):
         return None
     environment[ENV_ENTROPY] = f"{key}:{os.getpid()}"
-    number = 0 if taken_by else _claim(environment.get(ENV_STACKS, ""))
+    number = 0 if taken_by else claim(environment)
     _current = Entropy(f"{key}/{number}")
     return _current
 
@@ -83,8 +83,9 @@ def go_on(drawn: Mapping[str, int]) -> None:
         _current.drawn = dict(drawn)
 
 
-def _claim(stacks_file: str) -> int:
+def claim(environment: Mapping[str, str]) -> int:
     """Which process of the attempt this is: those that follow each other draw other numbers."""
+    stacks_file = environment.get(ENV_STACKS, "")
     if not stacks_file:
         return 0
     with contextlib.suppress(OSError), Path(stacks_file).with_name(CLAIMS_FILE).open("ab") as file:

@@ -9,6 +9,7 @@ from types import FrameType
 from pitstop.engine import stacks
 from pitstop.engine.exit_watch import ExitWatch
 from pitstop.engine.fence import FENCE
+from pitstop.engine.library_imports import IMPORTS
 from pitstop.engine.session import Session
 from pitstop.engine.witness import Witness
 from pitstop.engine.worker_watch import WorkerWatch
@@ -50,6 +51,8 @@ def open_session(
         if session.refusal:
             session.refuse(ResumeRefused(session.refusal, _AGREE))
         FENCE.tell(session)
+        if session.settings.spare:
+            IMPORTS.write(session.attempt_dir)
         if not os.environ.get(ENV_STACKS):
             stacks.answer_in(session.attempt_dir / STACKS_FILE)
         _watch(session, callback_of)

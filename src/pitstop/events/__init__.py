@@ -52,6 +52,7 @@ from pitstop.events.supervision import (
     RestartRefused,
     RollbackRefused,
     RolledBack,
+    SpareReady,
     TrainingStalled,
     TrainingWentOn,
     WorkerDied,

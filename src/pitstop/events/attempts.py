@@ -14,6 +14,7 @@ class AttemptStarted(Event):
 
     start_from: saved weights that a new run begins with, or empty.
     launched: by `pitstop run`; else the script has started its supervisor.
+    prepared: its process had imported the libraries while the attempt before trained.
     """
 
     attempt: int
@@ -25,6 +26,7 @@ class AttemptStarted(Event):
     cgroup: str = ""
     start_from: str = ""
     launched: bool = True
+    prepared: bool = False
 
 
 @record

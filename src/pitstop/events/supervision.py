@@ -128,6 +128,14 @@ class DivisionRefused(Event):
 
 
 @record
+class SpareReady(Event):
+    """A process for the next attempt has imported its libraries, in so many seconds."""
+
+    pid: int
+    seconds: float
+
+
+@record
 class RestartCancelled(Event):
     """Somebody asked the run to stop while it waited to be started again.
 

@@ -20,6 +20,7 @@ from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pitstop.engine import earlier_files, made_folders
+from pitstop.engine.library_imports import IMPORTS
 
 if TYPE_CHECKING:
     from pitstop.engine.session import Session
@@ -67,6 +68,7 @@ class ImportWatcher(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname not in self._watched or fullname in self._finding:
             return None
+        IMPORTS.look()
         self._finding.add(fullname)
         try:
             spec = importlib.util.find_spec(fullname)
@@ -248,10 +250,7 @@ def install(socket_path: str, also: Mapping[str, Callable[[], None]] | None = No
 
     `also`: other modules that are waited for, and what is done when they are there.
     """
-    earlier_files.READ.watch()
-    # `ENV_STACKS` by its value: its module is not loaded in every process of the run.
-    stacks_path = os.environ.get("PITSTOP_STACKS")
-    made_folders.MADE.watch(Path(stacks_path).parent if stacks_path else None)
+    IMPORTS.begin()
     autoload = _Autoload(socket_path)
     atexit.register(autoload.end)
     calls: dict[str, Callable[[], None]] = dict(also or {})
@@ -263,3 +262,11 @@ def install(socket_path: str, also: Mapping[str, Callable[[], None]] | None = No
     sys.meta_path.insert(0, ImportWatcher(watched))
     for call in there:
         call()
+
+
+def watch_files() -> None:
+    """Sees from now on which files the script reads, and which folders it makes."""
+    earlier_files.READ.watch()
+    # `ENV_STACKS` by its value: its module is not loaded in every process of the run.
+    stacks_path = os.environ.get("PITSTOP_STACKS")
+    made_folders.MADE.watch(Path(stacks_path).parent if stacks_path else None)

@@ -25,6 +25,9 @@ STACKS_FILE = "stacks.txt"
 ENV_SOCKET = "PITSTOP_SOCKET"
 """Environment variable: path of the supervisor's socket, for instrumented processes."""
 
+ENV_SPARE = "PITSTOP_SPARE"
+"""Environment variable of a spare process: its socket's descriptor, a colon, what it imports."""
+
 ENV_COMPANION = "PITSTOP_COMPANION"
 """Environment variable: a socket for a script that would start its own supervisor."""
 
@@ -74,6 +77,7 @@ class Settings:
         rates: by the step of a saved state, the learning rate to go on with from there.
         look_to_step: behind each step up to this one the weights are looked at.
         batch_parts: in how many parts a step is computed, 1 for one.
+        spare: leave a list of what was imported, for a spare process.
         altered: why the numbers are not those of the script alone; empty where they are.
     """
 
@@ -100,6 +104,7 @@ class Settings:
     rates: tuple[tuple[int, float], ...] = ()
     look_to_step: int = 0
     batch_parts: int = 1
+    spare: bool = False
     altered: str = ""
 
     @property

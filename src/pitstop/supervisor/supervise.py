@@ -22,11 +22,13 @@ from pitstop.store.lock import RunLock, is_running, own_record, read_lock
 from pitstop.store.retention import write_policy
 from pitstop.store.run_folder import STOP_FILE, RunFolder, open_or_create
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources, RunContext, start
+from pitstop.supervisor.attempt.spare import Spare
 from pitstop.supervisor.control.control_socket import ControlSocket
 from pitstop.supervisor.helpers.persister_link import PersisterLink, PersisterPlan
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.lifecycle.table import Lifecycle, State
 from pitstop.supervisor.processes import process
+from pitstop.supervisor.processes.invocation import is_python_program
 from pitstop.supervisor.records import fingerprint
 from pitstop.supervisor.records.event_log import EventLog
 from pitstop.supervisor.records.history import History, best_of
@@ -37,7 +39,7 @@ from pitstop.supervisor.runs.run_request import RunOutcome, RunRequest
 from pitstop.supervisor.stops.signals import SignalQueue
 from pitstop.supervisor.stops.stop_sources import StopSources, TimeLimit
 from pitstop.supervisor.terminal import status_line
-from pitstop.supervisor.terminal.output import OutputLog, Tee, our_channels
+from pitstop.supervisor.terminal.output import OutputLog, Tee, open_channels
 from pitstop.supervisor.terminal.screen import Screen
 
 # What is not needed before the script starts is loaded behind its start, by the functions below.
@@ -90,7 +92,10 @@ def supervise(
         signals = stack.enter_context(closing(SignalQueue(request.stops.signals)))
         if request.launcher_pid:
             process.stop_with_parent(request.launcher_pid)
-        context = RunContext(stack, request, program, limit, control, mirror, folder, lock, signals)
+        spare = stack.enter_context(closing(Spare(program, signals.original_mask)))
+        context = RunContext(
+            stack, request, program, limit, control, mirror, folder, lock, signals, spare
+        )
         restarts = Restarts(request.restarts, cause_of, Rollbacks(folder, request.rollbacks))
         while (outcome := _attempt(context, restarts, say, ready)) is None:
             continue
@@ -104,7 +109,9 @@ def _plan(context: RunContext, restarts_left: int, say: Callable[[str], None]) -
     history = History.from_entries(journal.read(folder.journal).entries)
     settings = _settings(context.request, history, saved, say)
     settings = altered(settings, history.rollbacks, allowed=context.request.rollbacks > 0)
-    settings = replace(settings, batch_parts=history.batch_parts)
+    policy = context.request.restarts
+    spare = policy.most > 0 and policy.spare and _can_wait(context.request)
+    settings = replace(settings, batch_parts=history.batch_parts, spare=spare)
     request = replace(context.request, settings=settings)
     # A script that runs already has made its fingerprint.
     before = {} if request.trainer_pid else history.environment
@@ -133,6 +140,11 @@ def _plan(context: RunContext, restarts_left: int, say: Callable[[str], None]) -
         started_seconds=time.time(),
         restarts_left=restarts_left,
     )
+
+
+def _can_wait(request: RunRequest) -> bool:
+    """Whether the command is an interpreter itself, which waits before it runs the script."""
+    return not request.trainer_pid and is_python_program(request.command[0])
 
 
 def _settings(
@@ -185,6 +197,7 @@ def _open(stack: ExitStack, plan: AttemptPlan, context: RunContext) -> AttemptRe
         folder.attempt_dir(plan.attempt) / PERSISTER_LOG,
         context.signals.blocked_mask,
     )
+    output = context.spare.take(plan.environment, plan.fingerprint) or open_channels()
     return AttemptResources(
         run=context,
         event_loop=stack.enter_context(closing(EventLoop())),
@@ -193,7 +206,7 @@ def _open(stack: ExitStack, plan: AttemptPlan, context: RunContext) -> AttemptRe
         beacon=beacon,
         screen=screen,
         event_log=_open_event_log(stack, plan, folder, screen),
-        tee=stack.enter_context(closing(Tee(our_channels(), log, screen))),
+        tee=stack.enter_context(closing(Tee(output, log, screen))),
         persister=stack.enter_context(closing(PersisterLink(persister_plan))),
     )
 

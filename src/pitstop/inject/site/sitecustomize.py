@@ -37,7 +37,7 @@ def _load_hidden_sitecustomize() -> None:
     _load(importlib.machinery.PathFinder.find_spec("sitecustomize", others))
 
 
-def _watch() -> None:
+def _watch_imports() -> None:
     if "pitstop" not in sys.modules:
         _load_pitstop()
     from pitstop.inject import autoload
@@ -52,15 +52,29 @@ def _watch() -> None:
         if watched and os.environ.get("PITSTOP_STACKS"):
             watched |= trackers.watched()
     autoload.install(os.environ["PITSTOP_SOCKET"], watched)
+
+
+def _watch_script() -> None:
+    from pitstop.inject import autoload
+
+    if _spare:
+        from pitstop.inject import warm_start
+
+        warm_start.wait(_spare)
+    autoload.watch_files()
     if os.environ.get("PITSTOP_STACKS"):
         from pitstop.engine import stacks
 
         stacks.answer_in(os.environ["PITSTOP_STACKS"])
 
 
+# Tools that the script starts may run on an older Python: those are left alone.
+_spare = os.environ.pop("PITSTOP_SPARE", "")
+_is_ours = bool(os.environ.get("PITSTOP_SOCKET")) and sys.version_info >= (3, 11)
 try:
-    # Tools that the script starts may run on an older Python: those are left alone.
-    if os.environ.get("PITSTOP_SOCKET") and sys.version_info >= (3, 11):
-        _watch()
+    if _is_ours:
+        _watch_imports()
 finally:
     _load_hidden_sitecustomize()
+if _is_ours:
+    _watch_script()

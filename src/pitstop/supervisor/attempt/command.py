@@ -110,7 +110,7 @@ class Command:
             resources.event_loop.watch(main, lambda: self._adopted_ended(main))
 
     def started(self) -> AttemptStarted:
-        return self._plan.started(self.main.pid, self._observer.cgroup)
+        return self._plan.started(self.main.pid, self._observer.cgroup, prepared=self.main.prepared)
 
     def came_in(self, came: TrainerCameIn) -> tuple[Trigger, ...]:
         """A process of it trains."""
@@ -198,8 +198,8 @@ class Command:
         yield Trigger.TRAINER_GONE
 
     def _descendants(self) -> list[int]:
-        mirror = self._resources.run.mirror
-        ours = {self._resources.persister.pid, mirror.pid if mirror else 0}
+        run, persister = self._resources.run, self._resources.persister
+        ours = {persister.pid, run.mirror.pid if run.mirror else 0, run.spare.pid}
         return family.living_descendants(ours)
 
     def _adopted_ended(self, main: AdoptedProcess) -> Iterator[Occurrence]:

@@ -103,6 +103,7 @@ class Flight:
             os.getpid(): "supervisor",
             self._resources.persister.pid: "persister",
             mirror.pid if mirror else 0: "uploader",
+            self._resources.run.spare.pid: "spare",
             trainer_pid: TRAINER,
         }
         known = {pid: role for pid, role in roles.items() if pid}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pitstop.engine.identity import Difference
+from pitstop.engine.library_imports import IMPORTS_FILE
 from pitstop.errors import PitstopError
 from pitstop.events import AttemptStarted, Event, JsonValue, TrainerConnected
 from pitstop.link.beacon import Beacon, Phase
@@ -22,10 +23,12 @@ from pitstop.record import record
 from pitstop.store.catalog import Catalog
 from pitstop.store.lock import RunLock
 from pitstop.store.run_folder import RunFolder
+from pitstop.supervisor.attempt.spare import Spare, SparePlan
 from pitstop.supervisor.control.control_socket import ControlSocket
 from pitstop.supervisor.helpers.persister_link import PersisterLink
 from pitstop.supervisor.lifecycle.event_loop import EventLoop
 from pitstop.supervisor.lifecycle.table import Lifecycle
+from pitstop.supervisor.processes import trainer_process
 from pitstop.supervisor.processes.trainer_process import (
     AdoptedProcess,
     KernelProcess,
@@ -69,6 +72,24 @@ class AttemptPlan:
     restarts_left: int = 0
 
     @property
+    def folder(self) -> Path:
+        """Of this attempt; an absolute path."""
+        return self.stacks_file.parent
+
+    @property
+    def spare(self) -> SparePlan | None:
+        """The process of the next attempt, None where none is to be prepared."""
+        if not self.request.settings.spare or not self.restarts_left:
+            return None
+        stacks_file = self.folder.with_name(str(self.attempt + 1)) / self.stacks_file.name
+        return SparePlan(
+            self.request.command,
+            self.folder / IMPORTS_FILE,
+            {**self.environment, ENV_STACKS: str(stacks_file)},
+            self.fingerprint,
+        )
+
+    @property
     def stacks_file(self) -> Path:
         """Where the command's processes write what their threads do."""
         return Path(self.environment[ENV_STACKS])
@@ -93,7 +114,7 @@ class AttemptPlan:
             points=(),
         )
 
-    def started(self, trainer_pid: int, cgroup: str) -> AttemptStarted:
+    def started(self, trainer_pid: int, cgroup: str, *, prepared: bool) -> AttemptStarted:
         return AttemptStarted(
             attempt=self.attempt,
             command=list(self.request.command),
@@ -104,6 +125,7 @@ class AttemptPlan:
             cgroup=cgroup,
             start_from=self.request.settings.start_from,
             launched=not self.request.trainer_pid,
+            prepared=prepared,
         )
 
     def environment_changes(self) -> tuple[Event, ...]:
@@ -133,6 +155,7 @@ class RunContext:
     folder: RunFolder
     lock: RunLock
     signals: SignalQueue
+    spare: Spare
 
     # What is not needed before the script starts is loaded behind its start.
 
@@ -196,8 +219,10 @@ def start(plan: AttemptPlan, resources: AttemptResources) -> RunningCommand:
         if plan.request.trainer_pid:
             kind = KernelProcess if plan.request.kernel else AdoptedProcess
             main = kind(plan.request.trainer_pid)
+        elif pid := resources.run.spare.release():
+            main = TrainerProcess(pid, prepared=True)
         else:
-            main = TrainerProcess(
+            main = trainer_process.start(
                 resources.run.program,
                 plan.request.command,
                 plan.environment,

@@ -194,6 +194,7 @@ class Supervision:
         yield from parts.membership.tick()
         yield from parts.gang.tick()
         if lifecycle.is_calm:
+            yield from self._resources.run.spare.look(self._plan.spare, now_seconds)
             yield from parts.stopping.look(now_seconds)
         is_idle = self._plan.is_idle(self._resources.beacon.phase())
         if lifecycle.is_calm and not is_idle:

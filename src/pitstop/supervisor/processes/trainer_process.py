@@ -24,7 +24,14 @@ _NEVER = float("inf")
 
 
 class WatchedProcess(ABC):
-    """A trainer and what came out of it; `killed`: all of it was sent SIGKILL."""
+    """A trainer and what came out of it.
+
+    Attributes:
+        killed: all of it was sent SIGKILL.
+        prepared: its libraries were imported before the attempt began.
+    """
+
+    prepared = False
 
     def __init__(self) -> None:
         self.killed = False
@@ -58,22 +65,10 @@ class WatchedProcess(ABC):
 class TrainerProcess(WatchedProcess):
     """The command's main process, leader of its own session, and everything that came out of it."""
 
-    def __init__(
-        self,
-        program: str,
-        command: Sequence[str],
-        environment: Mapping[str, str],
-        streams: StandardStreams,
-        signal_mask: frozenset[signal.Signals],
-    ) -> None:
-        """Raises `CommandNotExecutable`, or `EnvironmentFault` for no more processes."""
+    def __init__(self, pid: int, *, prepared: bool = False) -> None:
         super().__init__()
-        try:
-            self.pid = process.spawn(
-                program, command, environment, streams=streams, signal_mask=signal_mask
-            )
-        except OSError as error:
-            raise process.explain_refusal(program, error) from error
+        self.pid = pid
+        self.prepared = prepared
         self.exit: Exit | None = None
 
     @property
@@ -109,6 +104,21 @@ class TrainerProcess(WatchedProcess):
             strays = [pid for pid in strays if _group_of(pid) != self.pid]
             signalling.send_to_group(number, self.pid)
         signalling.send(number, strays)
+
+
+def start(
+    program: str,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    streams: StandardStreams,
+    signal_mask: frozenset[signal.Signals],
+) -> TrainerProcess:
+    """Raises `CommandNotExecutable`, or `EnvironmentFault` for no more processes."""
+    try:
+        pid = process.spawn(program, command, environment, streams=streams, signal_mask=signal_mask)
+    except OSError as error:
+        raise process.explain_refusal(program, error) from error
+    return TrainerProcess(pid)
 
 
 def _group_of(pid: int) -> int | None:

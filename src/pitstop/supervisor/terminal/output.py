@@ -123,6 +123,26 @@ def our_channels() -> tuple[Channel, ...]:
     )
 
 
+ChannelEnds = tuple[Channel, int, int]
+"""A channel, where we read from it, and what a process writes into."""
+
+
+def open_channels() -> tuple[ChannelEnds, ...]:
+    """The ways of one process's output to ours; `OSError` where there are too many open files."""
+    return tuple((channel, *_open_channel(channel)) for channel in our_channels())
+
+
+def _open_channel(channel: Channel) -> tuple[int, int]:
+    if not channel.terminal:
+        return os.pipe()
+    source, sink = pty.openpty()
+    # The real terminal does the output processing; doing it twice would alter line ends.
+    settings = termios.tcgetattr(sink)
+    settings[1] &= ~termios.OPOST
+    termios.tcsetattr(sink, termios.TCSANOW, settings)
+    return source, sink
+
+
 class OutputPipes:
     """What a process writes into, and the threads that copy it from there."""
 
@@ -155,13 +175,18 @@ class OutputPipes:
 class Tee(OutputPipes):
     """Copies the script's output while it lives."""
 
-    def __init__(self, channels: tuple[Channel, ...], log: OutputLog, screen: Screen) -> None:
+    def __init__(self, ends: tuple[ChannelEnds, ...], log: OutputLog, screen: Screen) -> None:
         super().__init__()
         self._log = log
         self._screen = screen
-        self._terminals: list[int] = []
-        for channel in channels:
-            self._open(channel)
+        self._terminals = [source for channel, source, _ in ends if channel.terminal]
+        for channel, source, sink in ends:
+            target = channel.targets[0]
+            name = f"pitstop-output-{target}"
+            copying = threading.Thread(
+                target=self._copy, args=(source, target), name=name, daemon=True
+            )
+            self._add(channel, sink, copying)
 
     def resize(self, size: Size | None) -> None:
         if size is None:
@@ -174,21 +199,6 @@ class Tee(OutputPipes):
     def close(self) -> None:
         self.drain()
         self._log.close()
-
-    def _open(self, channel: Channel) -> None:
-        source, sink = pty.openpty() if channel.terminal else os.pipe()
-        if channel.terminal:
-            # The real terminal does the output processing; doing it twice would alter
-            # line ends.
-            settings = termios.tcgetattr(sink)
-            settings[1] &= ~termios.OPOST
-            termios.tcsetattr(sink, termios.TCSANOW, settings)
-            self._terminals.append(source)
-        target = channel.targets[0]
-        thread = threading.Thread(
-            target=self._copy, args=(source, target), name=f"pitstop-output-{target}", daemon=True
-        )
-        self._add(channel, sink, thread)
 
     def _copy(self, source: int, target: int) -> None:
         heard = True

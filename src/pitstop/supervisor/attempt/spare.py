@@ -1,0 +1,155 @@
+"""A process that has the run's imports done, and takes the place of a trainer that has failed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from pitstop.events import JsonValue, SpareReady
+from pitstop.link.settings import ENV_SPARE
+from pitstop.machine.memory import available_bytes
+from pitstop.record import record
+from pitstop.supervisor.processes import process
+from pitstop.supervisor.processes.process import StandardStreams
+from pitstop.supervisor.terminal.output import ChannelEnds, open_channels
+
+_LOOK_SECONDS = 1.0
+_MEMORY_BYTES = 2 << 30
+"""Less than this left, and there is none: it would take some hundred MB of it."""
+
+
+@record
+class SparePlan:
+    """What is started, and for which attempt.
+
+    Attributes:
+        imports: the list of what it imports; there is none before the trainer has left it.
+        environment: of the next attempt.
+        fingerprint: of an attempt; in one with another the imports may be others.
+    """
+
+    command: Sequence[str]
+    imports: Path
+    environment: Mapping[str, str]
+    fingerprint: Mapping[str, JsonValue]
+
+
+@record
+class _Started:
+    """One that was started."""
+
+    plan: SparePlan
+    pid: int
+    pidfd: int
+    connection: socket.socket
+    output: tuple[ChannelEnds, ...]
+    started_seconds: float
+
+    def says_ready(self) -> bool:
+        """Once, when it has imported everything; it says nothing where that failed."""
+        with contextlib.suppress(OSError):
+            return bool(self.connection.recv(1, socket.MSG_DONTWAIT))
+        return False
+
+    def close(self) -> None:
+        """Ends it."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED)
+        for _, source, sink in self.output:
+            os.close(source)
+            os.close(sink)
+        self._let_go()
+
+    def release(self) -> int:
+        """Lets it run the script; its process id."""
+        self.connection.sendall(b".")
+        self._let_go()
+        return self.pid
+
+    def _let_go(self) -> None:
+        os.close(self.pidfd)
+        self.connection.close()
+
+
+class Spare:
+    """At most one: started while an attempt trains, and used by the next one."""
+
+    def __init__(self, program: str, signal_mask: frozenset[signal.Signals]) -> None:
+        """`program`: the file of the command's first word; `signal_mask`: that of a trainer."""
+        self._program = program
+        self._signal_mask = signal_mask
+        self._started: _Started | None = None
+        self._is_ready = False
+        self._look_at = 0.0
+
+    @property
+    def pid(self) -> int:
+        return self._started.pid if self._started else 0
+
+    def look(self, plan: SparePlan | None, now_seconds: float) -> Iterator[SpareReady]:
+        """Starts it once the trainer has listed its imports; ends it where memory gets short."""
+        if plan is None or now_seconds < self._look_at:
+            return
+        self._look_at = now_seconds + _LOOK_SECONDS
+        found = self._started
+        if available_bytes() < _MEMORY_BYTES:
+            self.close()
+        elif found is None:
+            self._start(plan)
+        elif not self._is_ready and found.says_ready():
+            self._is_ready = True
+            yield SpareReady(found.pid, round(now_seconds - found.started_seconds, 3))
+
+    def _start(self, plan: SparePlan) -> None:
+        # Where the machine refuses it, there is none.
+        with contextlib.suppress(OSError):
+            if plan.imports.exists():
+                self._started = _start(plan, self._program, self._signal_mask)
+
+    def take(
+        self, environment: Mapping[str, str], fingerprint: Mapping[str, JsonValue]
+    ) -> tuple[ChannelEnds, ...]:
+        """The output of the one that can be this attempt's trainer; of none it is empty."""
+        found = self._started
+        fits = (
+            found is not None
+            and (found.plan.environment, found.plan.fingerprint) == (environment, fingerprint)
+            and (self._is_ready or found.says_ready())
+        )
+        if not fits:
+            self.close()
+        return found.output if found and fits else ()
+
+    def release(self) -> int:
+        """Lets it run the script; its process id, 0 where there is none."""
+        found, self._started, self._is_ready = self._started, None, False
+        return found.release() if found else 0
+
+    def close(self) -> None:
+        if self._started is not None:
+            self._started.close()
+            self._started, self._is_ready = None, False
+
+
+def _start(plan: SparePlan, program: str, signal_mask: frozenset[signal.Signals]) -> _Started:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        told = {ENV_SPARE: f"{theirs.fileno()}:{plan.imports}"}
+        output = open_channels()
+        sinks = {target: sink for channel, _, sink in output for target in channel.targets}
+        pid = process.spawn(
+            program,
+            plan.command,
+            {**plan.environment, **told},
+            streams=StandardStreams(sinks[1], sinks[2]),
+            inherit=[theirs.fileno()],
+            signal_mask=signal_mask,
+        )
+    return _Started(plan, pid, os.pidfd_open(pid), ours, output, time.monotonic())

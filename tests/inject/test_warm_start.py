@@ -1,0 +1,88 @@
+"""A spare process imports, says so, and waits."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from pitstop.engine.entropy import CLAIMS_FILE
+from tests.inject.test_site import PACKAGE, SITE
+
+_SCRIPT = "import sys; print(__name__, sys.argv[1:], 'numpy' in sys.modules)"
+
+
+@contextmanager
+def _spare(
+    folder: Path, modules: list[list[str]]
+) -> Iterator[tuple[subprocess.Popen[str], socket.socket]]:
+    (folder / "imports.json").write_text(json.dumps(modules))
+    ours, theirs = socket.socketpair()
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(SITE), str(PACKAGE.parent)]),
+        "PITSTOP_SOCKET": str(folder / "nobody"),
+        "PITSTOP_ENTROPY": "5eed",
+        "PITSTOP_STACKS": str(folder / "attempt" / "stacks.txt"),
+        "PITSTOP_SPARE": f"{theirs.fileno()}:{folder / 'imports.json'}",
+    }
+    words = [sys.executable, "-c", _SCRIPT, "word"]
+    with ours, theirs:
+        fds = [theirs.fileno()]
+        process = subprocess.Popen(
+            words, env=environment, pass_fds=fds, stdout=subprocess.PIPE, text=True
+        )
+        theirs.close()
+        with process:
+            yield process, ours
+            process.kill()
+
+
+def _numpy() -> list[str]:
+    spec = find_spec("numpy")
+    assert spec is not None
+    assert spec.origin is not None
+    return ["numpy", spec.origin]
+
+
+def test_the_script_runs_when_it_is_needed(tmp_path: Path) -> None:
+    with _spare(tmp_path, [_numpy()]) as (process, supervisor):
+        assert supervisor.recv(1)
+        # Its attempt begins only now.
+        (tmp_path / "attempt").mkdir()
+        supervisor.sendall(b".")
+        assert process.communicate(timeout=60)[0] == "__main__ ['word'] True\n"
+        assert process.returncode == 0
+    assert (tmp_path / "attempt" / CLAIMS_FILE).read_bytes() == b"."
+
+
+def test_it_ends_with_its_supervisor(tmp_path: Path) -> None:
+    with _spare(tmp_path, [_numpy()]) as (process, supervisor):
+        assert supervisor.recv(1)
+        supervisor.close()
+        assert process.communicate(timeout=60)[0] == ""
+        assert process.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "runs"),
+    [(["numpy.no_such_module", "x"], False), (["numpy", "elsewhere/numpy.py"], True)],
+    ids=["one that cannot be imported", "one of another place"],
+)
+def test_what_it_cannot_import(tmp_path: Path, module: list[str], runs: bool) -> None:
+    modules = [module] if runs else [_numpy(), module]
+    with _spare(tmp_path, modules) as (process, supervisor):
+        assert bool(supervisor.recv(1)) is runs
+        if runs:
+            supervisor.sendall(b".")
+            assert process.communicate(timeout=60)[0] == "__main__ ['word'] False\n"
+        else:
+            assert process.wait(60) == 1
