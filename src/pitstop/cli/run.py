@@ -56,7 +56,7 @@ TOPICS = {
     "--no-status-line --dry-run",
     "Stops": "--on-stop --halt-at-step --grace --signal --kill-after --preemption --on-pressure",
     "Checkpoints": "--overhead --snapshot-memory --keep-every --keep-best",
-    "Failures": "--hang-after --on-hang --on-nan --rollbacks --on-oom",
+    "Failures": "--hang-after --on-hang --spare --on-nan --rollbacks --on-oom",
 }
 """The options as `--help` (the first ones) and `--help-all` show them."""
 
