@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.engine.allowance import Allowance
+from pitstop.engine.cadence import Allowance
 
 SECOND_NS = 1_000_000_000
 

@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.engine.best_watch import BestWatch
+from pitstop.engine.cadence import BestWatch
 from pitstop.store.best_rule import parse_best_rule
 
 

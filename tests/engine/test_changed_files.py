@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.engine import changed_files
-from pitstop.engine.changed_files import ChangedFiles
-from pitstop.engine.earlier_files import ReadFiles
+from pitstop.engine.earlier_files import EarlierFiles
 
 _NOW_SECONDS = time.time()
 
@@ -20,7 +18,7 @@ _NOW_SECONDS = time.time()
 @pytest.fixture
 def doubts() -> Iterator[list[str]]:
     found: list[str] = []
-    files = ChangedFiles()
+    files = EarlierFiles()
     files.watch(_NOW_SECONDS - 100, found.append)
     yield found
     files.leave()
@@ -65,7 +63,6 @@ def test_what_is_told(
 @pytest.mark.parametrize(("age_seconds", "is_told"), [(50, True), (200, False)])
 @pytest.mark.parametrize("is_open", [False, True])
 def test_a_database_is_told_wherever_it_was_opened(
-    monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     age_seconds: float,
     is_told: bool,
@@ -76,9 +73,8 @@ def test_a_database_is_told_wherever_it_was_opened(
     path.touch()
     os.utime(path, (0, _NOW_SECONDS - age_seconds))
     found: list[str] = []
-    files = ChangedFiles()
-    monkeypatch.setattr(changed_files, "READ", read := ReadFiles())
-    read.watch()
+    files = EarlierFiles()
+    files.listen()
     if is_open:
         sqlite3.connect(str(path)).close()
     files.watch(_NOW_SECONDS - 100, found.append)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pitstop.engine.course import Course, decide, doubt_of_left_out
-from pitstop.engine.identity import Identity, differences
+from pitstop.engine.identity import Identity, RestorePoint, differences
 from pitstop.engine.matching import TrainingMatch, TrainingVerdict
-from pitstop.engine.restore_point import RestorePoint
 
 BEFORE = Identity(frames=("train.py",), seed="1", settings={"learning_rate": "0.1", "epochs": "10"})
 

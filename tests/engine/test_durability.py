@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pitstop.engine.durability import Durability
+from pitstop.engine.copier import Durability
 from pitstop.link.beacon import Beacon
 
 

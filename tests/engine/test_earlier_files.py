@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.engine.earlier_files import ReadBack, ReadFiles
+from pitstop.engine.earlier_files import EarlierFiles, ReadBack
 
 _BEGAN_SECONDS = time.time() - 1000
 
@@ -27,9 +27,9 @@ def _written(path: Path, seconds_after: float) -> Path:
     return path
 
 
-def _listening() -> ReadFiles:
-    files = ReadFiles()
-    files.watch()
+def _listening() -> EarlierFiles:
+    files = EarlierFiles()
+    files.listen()
     return files
 
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from pitstop.engine.identity import Identity
+from pitstop.engine.identity import Identity, RestorePoint
 from pitstop.engine.matching import TrainingVerdict, match
-from pitstop.engine.restore_point import RestorePoint
 
 DRAWN = {"random streams": "s0", "first weights": "w0"}
 TRIAL = Identity(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pitstop.engine.milestones import Milestones
+from pitstop.engine.cadence import Milestones
 
 SECOND_NS = 1_000_000_000
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from pitstop.engine.copier import LARGE_BYTES
+from pitstop.engine.identity import RestorePoint
 from pitstop.engine.leaving import TrainingStopped
-from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.session import Session
 from pitstop.engine.state_capture import StateCapture
 from pitstop.errors import PeerClosed, PeerFault, ProtocolMismatch

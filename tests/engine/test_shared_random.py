@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pitstop.engine import reachable, shared_random
+from pitstop.engine import reachable, script_random
 
 this = sys.modules[__name__]
 SHARED = np.random.default_rng(1)
@@ -58,7 +58,7 @@ def own_batches(stream: Any) -> Iterator[float]:
 
 
 def level(data: Any, *callbacks: Any) -> str:
-    told = shared_random.level_of(data, callbacks, lambda _: False)
+    told = script_random.level_of_shared(data, callbacks, lambda _: False)
     return told.level if told else ""
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pitstop.engine.stop_signals import StopSignals
+from pitstop.engine.script_stop import StopSignals
 from pitstop.events import StopRequested
 from pitstop.link.beacon import Stop
 from pitstop.link.settings import Settings

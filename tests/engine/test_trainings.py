@@ -1,7 +1,6 @@
 """Tests of pitstop.engine.trainings."""
 
-from pitstop.engine.identity import Identity
-from pitstop.engine.restore_point import RestorePoint
+from pitstop.engine.identity import Identity, RestorePoint
 from pitstop.engine.trainings import Trainings
 from pitstop.link.beacon import Beacon
 

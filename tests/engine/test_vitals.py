@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any
 
-from pitstop.engine.vitals import Vitals
+from pitstop.engine.step_recorder import Vitals
 from pitstop.flight.sampler import TrainerMetrics
 from pitstop.link.messages import VitalsReport
 

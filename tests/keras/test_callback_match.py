@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pitstop.keras.callback_match import matched, named
+from pitstop.keras.callback_nodes import matched, numbered
 
 
 class Stopping:
@@ -45,7 +45,7 @@ def test_equal_ones_keep_their_order() -> None:
 
 def test_names_count_within_a_class() -> None:
     one, history, other = Stopping("a"), History(), Stopping("b")
-    assert named([one, history, other]) == {
+    assert numbered([one, history, other]) == {
         "Stopping[0]": one,
         "History[0]": history,
         "Stopping[1]": other,

@@ -13,8 +13,7 @@ import tensorflow as tf
 from pitstop.events import AttemptStarted, TrainerConnected
 from pitstop.journal import Journal
 from pitstop.keras import event_files
-from pitstop.keras.event_files import EventFiles, FileCut
-from pitstop.keras.event_writers import EventWriter, earlier_processes
+from pitstop.keras.event_files import EventFiles, EventWriter, FileCut, earlier_processes
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from pitstop.keras import input_state
 from pitstop.keras.fit_objects import FitObjects
 from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputMode, InputState
 from pitstop.tensorflow import pipeline, randomness
-from pitstop.tensorflow.streams import RandomStreams
+from pitstop.tensorflow.randomness import RandomStreams
 
 BATCHES = 6
 ROWS = np.arange(6 * 4 * 3, dtype=np.float32).reshape(24, 3)

@@ -9,8 +9,8 @@ import keras
 import pytest
 
 from pitstop.engine.made_folders import MADE, is_moved, moved
-from pitstop.keras import moved_files
-from pitstop.keras.moved_files import Followed
+from pitstop.keras import open_files
+from pitstop.keras.open_files import Followed
 from tests.keras.test_callback_nodes import described_of, restored
 
 _OLD, _NEW = "exp-20250131-120000", "exp-20250201-080000"
@@ -41,12 +41,12 @@ def test_what_a_callback_has_written_is_copied(
     now = _checkpoint(tmp_path / _NEW, name)
     assert not restored([now], described)
     assert now.filepath == str(tmp_path / _NEW / name)
-    copied = moved_files.follow([now], {"callbacks": described}).copied
+    copied = open_files.follow([now], {"callbacks": described}).copied
     assert sorted(copied) == [tmp_path / _NEW / each for each in kept]
     assert [each.read_text() for each in sorted(copied)] == kept
     # What the script has written since is not replaced.
     (tmp_path / _OLD / kept[0]).write_text("changed")
-    assert moved_files.follow([now], {"callbacks": described}) == Followed()
+    assert open_files.follow([now], {"callbacks": described}) == Followed()
 
 
 def test_a_path_that_differs_in_more_than_numbers_is_not_followed(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_attributes_of_the_scripts_own_callbacks_follow_too(tmp_path: Path) -> N
     described, _ = described_of([before])
     assert not restored([now], described)
     assert (now.path, now.least) == (str(tmp_path / _NEW / "best.txt"), 0.25)
-    found = moved_files.follow([now], {"callbacks": described})
+    found = open_files.follow([now], {"callbacks": described})
     assert found.copied == (Path(now.path),)
 
 
@@ -120,7 +120,7 @@ def test_a_disk_is_not_filled_with_copies(tmp_path: Path) -> None:
     before = _checkpoint(tmp_path / _OLD, "best.weights.h5")
     described, _ = described_of([before])
     now = _checkpoint(tmp_path / _NEW, "best.weights.h5")
-    found = moved_files.follow([now], {"callbacks": described}, most_bytes=99)
+    found = open_files.follow([now], {"callbacks": described}, most_bytes=99)
     assert found == Followed(left=(tmp_path / _OLD / "best.weights.h5",))
     assert not (tmp_path / _NEW).exists()
 
@@ -136,7 +136,7 @@ def test_files_of_such_a_folder_are_copied_with_their_times(
     new.mkdir()
     (new / "log.txt").write_text("new")
     monkeypatch.setattr(MADE, "_paths", {str(new): None})
-    (copied,) = moved_files.follow([], {"callbacks": [], "folders": [str(old)]}).copied
+    (copied,) = open_files.follow([], {"callbacks": [], "folders": [str(old)]}).copied
     assert copied == new / "deep/best.txt"
     assert (copied.read_text(), copied.stat().st_mtime) == ("old", 1000)
     assert (new / "log.txt").read_text() == "new"

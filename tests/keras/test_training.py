@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from pitstop.engine.identity import RestorePoint
 from pitstop.engine.leaving import Refused
-from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
 from pitstop.errors import PeerFault

@@ -16,7 +16,7 @@ from pitstop.engine.saved_state import SavedState
 from pitstop.keras.fit_objects import FitObjects
 from pitstop.keras.input_state import InputMode
 from pitstop.keras.training_input import TrainingInput
-from pitstop.tensorflow.streams import RandomStreams
+from pitstop.tensorflow.randomness import RandomStreams
 
 ROWS = np.arange(24, dtype=np.float32).reshape(24, 1)
 

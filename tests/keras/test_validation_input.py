@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from pitstop.engine.python_state import Encoder
 from pitstop.keras.private import TFEpochIterator, validation_iterators
-from pitstop.keras.repeated_shuffle import NOT_REPEATABLE
+from pitstop.keras.refusal import NOT_REPEATABLE
 from pitstop.keras.validation_input import VALIDATION_TENSOR, ValidationInput
 
 ROWS = np.arange(24, dtype=np.float32)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pitstop.engine import present_identity
-from pitstop.engine.call_site import CallSite
+from pitstop.engine.identity import Identity
 from pitstop.engine.saved_state import SavedState
 from tests.replay.attempt import Attempt
 
@@ -18,8 +18,8 @@ MakeAttempt = Callable[..., Attempt]
 @pytest.fixture
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeAttempt]:
     # Two attempts of one script stand in two lines of a test.
-    site = CallSite(("script.py:<module>:step:0",), ("number=0",), (), complete=True, values="")
-    monkeypatch.setattr(present_identity, "present_call_site", lambda: site)
+    site = Identity(frames=("script.py:<module>:step:0",), counters=("number=0",), complete=True)
+    monkeypatch.setattr(present_identity, "site_of", lambda _stack: site)
     made: list[Attempt] = []
 
     def make_one(saved: SavedState | None = None) -> Attempt:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pitstop.replay.first_step import FirstStep, Likeness, compare, look
+from pitstop.replay.loop_identity import FirstStep, Likeness, compare, look
 
 
 def _look(weights: np.ndarray[tuple[int, ...], np.dtype[np.float32]], rate: float) -> FirstStep:

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from pitstop.engine.identity import Identity
-from pitstop.replay import first_step
+from pitstop.replay import loop_identity
 from pitstop.replay.loop_identity import LoopIdentity, LoopMatch, match
 
 _PLACE = Identity(
@@ -22,7 +22,7 @@ _PLACE = Identity(
 
 
 def _loop(place: Identity = _PLACE, weight: float = 1.0) -> LoopIdentity:
-    return LoopIdentity(place, first_step.look([tf.Variable([weight, 2.0])]))
+    return LoopIdentity(place, loop_identity.look([tf.Variable([weight, 2.0])]))
 
 
 _UNSEEDED = replace(_PLACE, seed="", counters=("batch=float32[2] 1a2b",))

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.distribute.values import PerReplica
 
-from pitstop.replay.signature import checksum, in_words
+from pitstop.replay.calls import checksum, in_words
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from pitstop.link.beacon import Beacon
-from pitstop.snapshot.finiteness import FiniteSource
-from pitstop.snapshot.saving import Saver
+from pitstop.snapshot.saving import FiniteSource, Saver
 from pitstop.store.catalog import Catalog
 from pitstop.store.image import DTYPE_CODES, Image, TensorSpec, plan_image
 from tests.snapshot.samples import new_arena

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pitstop.snapshot.increments import Increments
+from pitstop.snapshot.saving import Increments
 from pitstop.store.image import TensorSpec, plan_image
 from pitstop.store.increment import ledger_of, plan_whole
 from pitstop.store.writer import CheckpointWriter

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pitstop.snapshot.pace import Pace
+from pitstop.snapshot.saving import Pace
 
 
 class Clock:

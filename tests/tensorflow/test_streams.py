@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from pitstop.tensorflow import randomness
-from pitstop.tensorflow.streams import RandomStreams
+from pitstop.tensorflow.randomness import RandomStreams
 
 
 @pytest.fixture(autouse=True)

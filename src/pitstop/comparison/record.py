@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +12,6 @@ from pitstop import journal, steps
 from pitstop.comparison.facts import read_facts
 from pitstop.errors import CheckpointCorrupt, UserError
 from pitstop.events import EnvironmentChanged, JsonValue, Restored
-from pitstop.journal import Entry
 from pitstop.steps import StepRecord
 from pitstop.store.catalog import Catalog, CheckpointEntry
 from pitstop.store.manifest import Manifest, TensorEntry
@@ -152,7 +151,11 @@ def load_run(path: Path) -> RunRecord:
         completed=is_completed(entries),
         trace=trace,
         saved=saved,
-        resumes=tuple(_resumes(entries)),
+        resumes=tuple(
+            Resume(event.step, event.lost_steps, event.level, event.reason)
+            for event in (entry.event for entry in entries)
+            if isinstance(event, Restored)
+        ),
         environment={**history.environment, **history.versions},
         environment_changes=tuple(
             each.event for each in entries if isinstance(each.event, EnvironmentChanged)
@@ -166,12 +169,6 @@ def load_trace(folder: RunFolder) -> Trace:
     attempts = [path for path in (folder.path / ATTEMPTS_DIR).iterdir() if path.name.isdecimal()]
     attempts.sort(key=lambda path: int(path.name))
     return merge(steps.read(path / steps.FILE_NAME) for path in attempts)
-
-
-def _resumes(entries: Sequence[Entry]) -> Iterator[Resume]:
-    for event in (entry.event for entry in entries):
-        if isinstance(event, Restored):
-            yield Resume(event.step, event.lost_steps, event.level, event.reason)
 
 
 def _load_checkpoints(folder: RunFolder) -> tuple[dict[Place, Saved], tuple[str, ...]]:

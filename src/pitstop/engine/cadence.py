@@ -1,6 +1,10 @@
-"""When the next snapshot is due.  Pure: times and costs come from outside."""
+"""When which state is saved: snapshots, ends of trainings, best epochs.  Pure: times are given."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pitstop.store.best_rule import parse_best_rule
 
 _SHORTEST_INTERVAL_NS = 200_000_000
 _SHORTEST_EARLY_NS = 20_000_000
@@ -12,6 +16,9 @@ _NEVER = 1 << 62
 # Of the budget; the rest is for what runs all the time (the step boundary, the
 # supervisor) and for writing to disk beside the training.
 _SNAPSHOTS_SHARE = 0.5
+_MILESTONES_SHARE = 0.5
+_FIRST_MILESTONES = 20
+_MILESTONE_SECONDS = 0.05
 
 
 class Cadence:
@@ -128,3 +135,96 @@ class Cadence:
             self._fixed_due_ns = now_ns + self._every_ns
         self._awaited_step = min(self._due_step, self._last_step, self._first_step)
         self._due_ns = min(self._budget_due_ns, self._fixed_due_ns)
+
+
+class Allowance:
+    """Earns a share of the time, a minute's share at most, and knows what the next thing costs."""
+
+    def __init__(self, share: float, now_ns: int, age_ns: int) -> None:
+        """Has earned its share of the process' age."""
+        self._share = share
+        self._most_ns = share * _LONGEST_START_NS
+        self._at_ns = now_ns - age_ns
+        self._left_ns = self._cost_ns = 0.0
+
+    def covers(self, now_ns: int) -> bool:
+        """Whether what was bought last can be had once more."""
+        self._earn(now_ns)
+        return self._left_ns >= min(self._cost_ns, self._most_ns)
+
+    def spend(self, began_ns: int, now_ns: int) -> None:
+        """It has been had, and took this long."""
+        self._earn(now_ns)
+        self._cost_ns = now_ns - began_ns
+        self._left_ns -= self._cost_ns
+
+    def _earn(self, now_ns: int) -> None:
+        earned_ns = self._left_ns + self._share * (now_ns - self._at_ns)
+        self._left_ns = min(earned_ns, self._most_ns)
+        self._at_ns = now_ns
+
+
+class Milestones:
+    """The first twenty, and those of trainings that took long enough to be worth it.
+
+    A script may call `fit` for every batch.  To save each end would take longer than the
+    training, and fill the disk; a resume trains the others again.
+    """
+
+    def __init__(self, overhead: float) -> None:
+        self.left_out = 0
+        self._share = overhead * _MILESTONES_SHARE
+        self._cost_seconds = _MILESTONE_SECONDS
+        self._begun_ns = self._repeats_until_ns = 0
+
+    @property
+    def short_ns(self) -> int:
+        """A training that takes no longer is not worth it."""
+        return int(self._cost_seconds / self._share * 1e9)
+
+    def begin(self, now_ns: int, *, repeats: bool) -> None:
+        """A training begins; one that `repeats` is trained again, as its end was not saved."""
+        self._begun_ns = now_ns
+        self._repeats_until_ns = now_ns + self.short_ns if repeats else 0
+
+    def repeats(self, now_ns: int) -> bool:
+        """Whether an earlier attempt was beyond what is trained: its state is newer."""
+        return now_ns < self._repeats_until_ns
+
+    def wanted(self, begun: int, now_ns: int) -> bool:
+        """Whether to save the end of a training, with which `begun` trainings have begun."""
+        wanted = begun <= _FIRST_MILESTONES or now_ns - self._begun_ns > self.short_ns
+        self.left_out += not wanted
+        return wanted
+
+    def saved(self, seconds: float) -> None:
+        """One was saved, and the script waited this long."""
+        self._cost_seconds = seconds
+
+
+class BestWatch:
+    """Knows the metrics of what is kept, and tells whether new ones are among the best."""
+
+    def __init__(
+        self, rules: Iterable[str], known: Iterable[tuple[int, Mapping[str, float]]]
+    ) -> None:
+        self._rules = [parse_best_rule(rule) for rule in rules]
+        self._known = {step: dict(metrics) for step, metrics in known}
+
+    @property
+    def active(self) -> bool:
+        return bool(self._rules)
+
+    def accepts(self, step: int, metrics: Mapping[str, float]) -> bool:
+        """Whether the state after this step is among the best, and is not kept yet."""
+        if step in self._known:
+            # This epoch's validation was gone through again, behind its own checkpoint.
+            return False
+        candidates = {**self._known, step: dict(metrics)}
+        for rule in self._rules:
+            name = rule.metric
+            values = [(at, each[name]) for at, each in candidates.items() if name in each]
+            if step in rule.choose(values):
+                self._known = candidates
+                return True
+        return False

@@ -1,4 +1,4 @@
-"""Copies cuts into the arena, beside the running step or before it."""
+"""Copies cuts into the arena, beside the running step or before it; and waits for the disk."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import queue
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +18,10 @@ from typing import Any
 
 from pitstop.engine.fence import observing
 from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
+from pitstop.events import CheckpointFailed, InstrumentationUnavailable, Notice
 from pitstop.link.beacon import Beacon
 from pitstop.link.messages import SnapshotReport
-from pitstop.snapshot.arena import Arena, plan_arena
+from pitstop.snapshot.arena import Arena, ArenaPlan, plan_arena
 from pitstop.store.image import Image, plan_image
 
 LARGE_BYTES = 64 << 20
@@ -240,3 +242,72 @@ def _in_order(tensors: list[HeldTensor], image: Image) -> Iterator[memoryview]:
     tensors.clear()
     for place in image.placements:
         yield held.pop(place.spec.name).read()
+
+
+_MOST_SECONDS = 120.0
+_POLL_SECONDS = 0.002
+
+
+class Durability:
+    """Waits for the persister, but not for one that is gone or that cannot."""
+
+    def __init__(self, beacon: Beacon, is_connected: Callable[[], bool]) -> None:
+        self._beacon = beacon
+        self._is_connected = is_connected
+        self._sequence = 0
+        self._until_seconds = 0.0
+
+    @property
+    def pending(self) -> bool:
+        """Whether the snapshot that matters is still on its way."""
+        if not self._is_connected() or self._beacon.settled() >= self._sequence:
+            return False
+        return time.monotonic() < self._until_seconds
+
+    def expect(self, sequence: int) -> None:
+        """This snapshot matters: the persister has been asked for it."""
+        self._sequence = sequence
+        self._until_seconds = time.monotonic() + _MOST_SECONDS
+
+    def wait(self, patient: Callable[[], bool], most_seconds: float = _MOST_SECONDS) -> None:
+        """Returns when nothing is pending any more, or when patience ends."""
+        give_up_at = time.monotonic() + most_seconds
+        while self.pending and patient() and time.monotonic() < give_up_at:
+            time.sleep(_POLL_SECONDS)
+
+
+def memory_short(plan: ArenaPlan) -> Notice:
+    return Notice(
+        "snapshot_memory_short",
+        f"Snapshots need {plan.size_bytes >> 20} MB of memory, which is not free; "
+        "they go through a file in the run folder instead, and are slower.",
+        "Give the run more memory, or allow it with --snapshot-memory.",
+    )
+
+
+def short_trainings(begun: int) -> Notice:
+    return Notice(
+        "short_trainings",
+        f"The script trains often, and shortly: from training {begun} on, only those ends are "
+        "saved that are worth the time it takes. A resume trains the others again.",
+        "A loop in pitstop.start is saved as one, with the trainings in it.",
+    )
+
+
+def snapshot_failed(step: int, error: Exception) -> CheckpointFailed:
+    """A snapshot could not be taken; who asked for this checkpoint waits no longer."""
+    words, remedy = repr(error), "The last checkpoint stands."
+    if isinstance(error, OSError | MemoryError):
+        words = getattr(error, "strerror", "memory is full") or words
+        remedy = "Free memory or disk space; the last checkpoint stands."
+    if isinstance(error, TimeoutError):
+        remedy = "See whether the disk answers; the last checkpoint stands."
+    return CheckpointFailed(step, f"No snapshot could be taken: {words}.", remedy)
+
+
+def pitstop_failed(error: Exception) -> InstrumentationUnavailable:
+    trace = "".join(traceback.format_exception(error)[-3:])
+    return InstrumentationUnavailable(
+        f"Pitstop failed ({error!r}); training goes on, and no further snapshot is taken.",
+        f"Please report this as a bug of Pitstop: {trace}",
+    )

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from pitstop.engine.identity import Difference, Identity
+from pitstop.engine.identity import Difference, Identity, RestorePoint
 from pitstop.engine.matching import (
     EPOCHS,
     INITIAL_EPOCH,
@@ -14,7 +14,6 @@ from pitstop.engine.matching import (
     TrainingVerdict,
     is_changed,
 )
-from pitstop.engine.restore_point import RestorePoint
 from pitstop.errors import ResumeRefused
 
 CALLBACKS = "callbacks"
@@ -64,11 +63,11 @@ def decide(found: TrainingMatch, now: Identity, *, take: Collection[str], force:
     if found.verdict is TrainingVerdict.SAME:
         return Course(goes_on=True, doubt=_doubt_of_edit(now, training.identity))
     if found.verdict is TrainingVerdict.ANOTHER:
-        return Course(
-            goes_on=False,
-            told=_told_another(found, training, now),
-            doubt=_doubt_of_another(found, training),
-        )
+        # Doubted where the script goes on with what it saved itself: its History begins there.
+        begins = [each for each in found.differences if each.name == INITIAL_EPOCH]
+        is_resumed = begins and not training.finished
+        doubt = f"The script has resumed by itself: {told(begins)}." if is_resumed else ""
+        return Course(goes_on=False, told=_told_another(found, training, now), doubt=doubt)
     if _has_passed(found, now, training.epoch):
         text = (
             f"Training {training.fit + 1} is saved behind the epochs that the script asks for now "
@@ -121,7 +120,12 @@ def _extended(
 
 
 def _changed(found: TrainingMatch, take: Collection[str], *, force: bool) -> Course:
-    asked = [each for each in found.differences if _is_taken(each, take)]
+    # The script's own by their nature: it says how long it trains, and who listens.
+    asked = [
+        each
+        for each in found.differences
+        if each.name in (EPOCHS, CALLBACKS) or _is_asked(each, take)
+    ]
     held = tuple(each for each in found.differences if each not in asked and can_hold(each))
     taken = tuple(each for each in found.differences if each not in held)
     lost = [each for each in taken if each not in asked]
@@ -143,11 +147,6 @@ def _changed(found: TrainingMatch, take: Collection[str], *, force: bool) -> Cou
     return Course(True, held, taken, " ".join(notes), doubt)
 
 
-def _is_taken(difference: Difference, take: Collection[str]) -> bool:
-    # The script's own by their nature: it says how long it trains, and who listens.
-    return difference.name in (EPOCHS, CALLBACKS) or _is_asked(difference, take)
-
-
 def _is_asked(difference: Difference, take: Collection[str]) -> bool:
     name = difference.name
     return bool({name, name.rpartition(".")[2], _ALL} & set(take))
@@ -155,9 +154,8 @@ def _is_asked(difference: Difference, take: Collection[str]) -> bool:
 
 def can_hold(difference: Difference) -> bool:
     """Whether a saved value can take the place of the script's."""
-    return difference.name not in FIXED and all(
-        map(_is_literal, (difference.before, difference.now))
-    )
+    both = difference.before, difference.now
+    return difference.name not in FIXED and all(map(_is_literal, both))
 
 
 def _is_literal(text: str) -> bool:
@@ -171,18 +169,14 @@ def _is_literal(text: str) -> bool:
 def _edited(found: TrainingMatch, training: RestorePoint, now: Identity, *, force: bool) -> Course:
     data = {*now.data, *training.identity.data}
     if force or all(each.name in data for each in found.differences):
-        return Course(goes_on=True, doubt=_sentence(found.differences, data))
+        names = [each.name for each in found.differences]
+        what = "training data" if all(name in data for name in names) else "model"
+        return Course(True, doubt=f"The {what} changed: {', '.join(names)}." if names else "")
     refusal = ResumeRefused(
         f"What is trained was changed: {', '.join(each.name for each in found.differences)}.",
         "Undo the change, start over with --new, or restore what fits with --force.",
     )
     return Course(goes_on=False, refusal=refusal)
-
-
-def _sentence(found: Sequence[Difference], data: Collection[str]) -> str:
-    names = [each.name for each in found]
-    what = "training data" if all(name in data for name in names) else "model"
-    return f"The {what} changed: {', '.join(names)}." if found else ""
 
 
 def _resumed(found: TrainingMatch, epoch: int) -> Course:
@@ -216,13 +210,6 @@ def _told_another(found: TrainingMatch, training: RestorePoint, now: Identity) -
         f"This training is not the {state} training {training.fit + 1}: {what}. "
         "It is trained from its beginning; what is saved is kept."
     )
-
-
-def _doubt_of_another(found: TrainingMatch, training: RestorePoint) -> str:
-    """Empty but where the script goes on with what it saved itself: its History begins there."""
-    begins = [each for each in found.differences if each.name == INITIAL_EPOCH]
-    is_resumed = begins and not training.finished
-    return f"The script has resumed by itself: {told(begins)}." if is_resumed else ""
 
 
 def told(found: Iterable[Difference]) -> str:

@@ -55,7 +55,9 @@ def is_plain(value: Any) -> bool:
 def is_reproducible(value: Any) -> bool:
     """Whether a value says more than when and where this process runs."""
     if isinstance(value, float):
-        return not _is_clock_reading(value)
+        age_seconds = age_ns() / 1e9 + _STARTUP_SECONDS
+        since = (clock() - value for clock in _CLOCKS) if value > age_seconds else ()
+        return not any(0 <= seconds <= age_seconds for seconds in since)
     return not (isinstance(value, str) and _PATH.search(value))
 
 
@@ -93,7 +95,8 @@ class _Description:
 
     def of(self, value: Any, depth: int) -> str:
         if isinstance(value, bool | int | str | bytes | complex | None | float | enum.Enum):
-            return _number(value) if isinstance(value, float) else repr(value)
+            is_odd = isinstance(value, float) and not math.isfinite(value)
+            return str(value) if is_odd else repr(value)
         if isinstance(value, np.generic):
             return repr(value.item())
         if isinstance(value, np.ndarray):
@@ -180,15 +183,6 @@ def _config(value: Any) -> Any:
         return get_config(value)
     except Exception:  # noqa: BLE001
         return plain_attributes(value)
-
-
-def _number(value: float) -> str:
-    return repr(value) if math.isfinite(value) else str(value)
-
-
-def _is_clock_reading(value: float) -> bool:
-    age_seconds = age_ns() / 1e9 + _STARTUP_SECONDS
-    return any(0 <= clock() - value <= age_seconds for clock in _CLOCKS if value > age_seconds)
 
 
 def digest_of(array: NDArray[np.generic]) -> str:

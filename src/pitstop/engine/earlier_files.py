@@ -1,7 +1,8 @@
-"""Files of an earlier attempt, written while it trained, that a script reads before it trains.
+"""Files that an earlier attempt wrote while it trained, and that a script opens when it runs again.
 
-A script that does so has a resume of its own: it restores weights, goes on from a step that it
-wrote down, or leaves out what it has results of.
+One that reads such files before it trains has a resume of its own: it restores weights, goes on
+from a step that it wrote down, or leaves out what it has results of.  One that reads them, or goes
+on at their end, in a restored training sees what steps have written that are computed once more.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import os
 import sys
 import time
+import types
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +19,7 @@ _MOST_FILES = 4096
 _CODE = (".py", ".pyc", ".so", ".pth")
 _WEIGHTS = (".index", ".keras", ".h5", ".hdf5", ".safetensors")
 _ELSEWHERE = tuple({sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev"})
+_FRAMEWORKS = tuple(f"{os.sep}{name}{os.sep}" for name in ("keras", "tensorflow"))
 
 
 class ReadBack(NamedTuple):
@@ -25,59 +29,107 @@ class ReadBack(NamedTuple):
     other: str = ""
 
 
-class ReadFiles:
-    """Files that the script opens before it trains, and when they were changed last.
-
-    Attributes:
-        databases: the same of those of SQLite, which stay open.
-    """
+class EarlierFiles:
+    """Hears of files that are opened: before a training, and in one that is restored."""
 
     def __init__(self) -> None:
-        self.databases: dict[str, float] = {}
-        self._changed: dict[str, float] = {}
-        self._listening = False
-        self._started_seconds = 0.0
-
-    def watch(self) -> None:
-        self._listening = True
         self._started_seconds = time.time()
-        sys.addaudithook(self._hear)
+        self._is_hooked = self._listening = False
+        self._read: dict[str, float] = {}
+        self._databases: dict[str, float] = {}
+        self._since_seconds = 0.0
+        self._doubt: Callable[[str], None] | None = None
+
+    def _hook(self) -> None:
+        if not self._is_hooked:
+            self._is_hooked = True
+            sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if not (self._listening or self._doubt) or event not in ("open", "sqlite3.connect"):
+            return
+        path, flags = arguments[0], arguments[2] if event == "open" else 0
+        if not isinstance(path, str) or flags & os.O_TRUNC:
+            return
+        if event == "sqlite3.connect":
+            self._note_database(path)
+            return
+        if not flags & (os.O_WRONLY | os.O_APPEND):
+            self._note_read(path)
+        if self._is_changed(_changed_seconds(path)) and _is_opened_by_script(sys._getframe(1)):
+            self._tell(path)
 
     def note(self, path: str) -> None:
-        if not self._listening or len(self._changed) >= _MOST_FILES or _is_code(path):
+        """A file is read by other means than Python's own."""
+        self._note_read(path)
+        if self._is_changed(_changed_seconds(path)):
+            self._tell(path)
+
+    # -- before a training -----------------------------------------------------------------
+
+    def listen(self) -> None:
+        """Remembers what is read, and when it was changed last, until `read_back`."""
+        self._started_seconds = time.time()
+        self._listening = True
+        self._hook()
+
+    def _note_read(self, path: str) -> None:
+        if not self._listening or len(self._read) >= _MOST_FILES or _is_code(path):
             return
         changed_seconds = _changed_seconds(path)
         # What this process wrote itself, it may read.
         if 0 < changed_seconds < self._started_seconds:
-            self._changed[str(Path(path).absolute())] = changed_seconds
+            self._read[str(Path(path).absolute())] = changed_seconds
+
+    def _note_database(self, path: str) -> None:
+        """One of SQLite, which stays open."""
+        if self._listening:
+            times = (_changed_seconds(each) for each in (path, f"{path}-wal"))
+            self._databases.setdefault(path, max(times))
+        self.note(path)
 
     def read_back(self, attempt_dir: Path, began_seconds: float) -> ReadBack:
-        """What of it was written since an earlier attempt began to train; hears no more."""
+        """What of it was written since an earlier attempt began to train; listens no more."""
         self._listening = False
         run_dir = str(attempt_dir.parent.parent.absolute()) + os.sep
         found = [
             path
-            for path, changed_seconds in self._changed.items()
+            for path, changed_seconds in self._read.items()
             if changed_seconds >= began_seconds and not path.startswith(run_dir)
         ]
         weights = [path for path in found if path.endswith(_WEIGHTS)]
         return ReadBack(next(iter(weights), ""), next(iter(found), ""))
 
-    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if not self._listening:
-            return
-        if event == "open" and isinstance(arguments[0], str):
-            flags = arguments[2]
-            if not flags & (os.O_WRONLY | os.O_APPEND | os.O_TRUNC):
-                self.note(arguments[0])
-        elif event == "sqlite3.connect" and isinstance(arguments[0], str):
-            path = arguments[0]
-            times = (_changed_seconds(each) for each in (path, f"{path}-wal"))
-            self.databases.setdefault(path, max(times))
-            self.note(path)
+    # -- in a restored training --------------------------------------------------------------
+
+    def watch(self, since_seconds: float, doubt: Callable[[str], None]) -> None:
+        """Tells the first file that is opened and was changed since then."""
+        self._since_seconds, self._doubt = since_seconds, doubt
+        self._hook()
+        for path, changed_seconds in self._databases.items():
+            if self._is_changed(changed_seconds):
+                self._tell(path)
+
+    def leave(self) -> None:
+        self._doubt = None
+
+    def _is_changed(self, changed_seconds: float) -> bool:
+        # What this process has written belongs to it.
+        return (
+            self._doubt is not None
+            and self._since_seconds < changed_seconds < self._started_seconds
+        )
+
+    def _tell(self, path: str) -> None:
+        doubt, self._doubt = self._doubt, None
+        if doubt is not None:
+            doubt(
+                f"the script goes on with {path}, which an earlier attempt wrote to behind the "
+                "state that is restored"
+            )
 
 
-READ = ReadFiles()
+EARLIER = EarlierFiles()
 """Of this process."""
 
 
@@ -92,3 +144,18 @@ def _changed_seconds(path: str) -> float:
 def _is_code(path: str) -> bool:
     hidden = any(part.startswith(".") for part in Path(path).parent.parts if part.strip("."))
     return hidden or path.endswith(_CODE) or path.startswith(_ELSEWHERE)
+
+
+def _is_opened_by_script(frame: types.FrameType | None) -> bool:
+    """Whether it is neither a framework nor Pitstop, which look after their own files."""
+    # Loaded where a training runs; this module is by each Python process of a run.
+    from pitstop.engine.witness import is_own_file, is_user_file  # noqa: PLC0415
+
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if is_user_file(file):
+            return True
+        if is_own_file(file) or any(name in file for name in _FRAMEWORKS):
+            return False
+        frame = frame.f_back
+    return False

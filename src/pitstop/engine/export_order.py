@@ -40,12 +40,9 @@ class ExportOrder:
     path: Path
 
     @classmethod
-    def of(cls, session: Session) -> ExportOrder | None:
-        """The order that this process was started with; None when it is to train."""
-        settings = session.settings
-        if not settings.export_to:
-            return None
-        return cls(Format(settings.export_to), Path(settings.export_path))
+    def of(cls, session: Session) -> ExportOrder:
+        """The order that this process was started with."""
+        return cls(Format(session.settings.export_to), Path(session.settings.export_path))
 
 
 @contextmanager

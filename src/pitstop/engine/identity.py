@@ -1,10 +1,10 @@
-"""What a training is: named parts by which it is known again in another process."""
+"""What a training is, by named parts; and a saved one, to be known again by them."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from pitstop.record import build, record
@@ -18,6 +18,9 @@ class Identity:
 
     Attributes:
         visit: how often its frames had called one before, in this process.
+        frames: file, function, what is called, and which of the equal calls in that
+            function it is; the outermost first.  Edits elsewhere do not change them.
+        counters: what the loops around it count with: "trial=1".
         left_out: of how many trainings before it the end was not worth saving.
         process: which process of the script, empty for the first.
         complete: frames, counters and arguments tell it from all others.
@@ -83,3 +86,40 @@ def differences(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[Diff
     names = [*now, *(name for name in before if name not in now)]
     pairs = ((name, before.get(name, ""), now.get(name, "")) for name in names)
     return tuple(Difference(*each) for each in pairs if each[1] != each[2])
+
+
+@dataclass(frozen=True)
+class RestorePoint:
+    """A state to restore: a finished training, or one to continue.
+
+    Attributes:
+        milestone: what has ended with it, empty in the middle of a training.
+        epoch: counted from 0.
+        identity: what is trained.
+        is_loop: it has no identity, and is known by its number.
+    """
+
+    checkpoint: str
+    step: int
+    fit: int
+    milestone: str
+    epoch: int = 0
+    identity: Identity = field(default_factory=Identity)
+    is_loop: bool = False
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has ended; also by an exception that the script has caught."""
+        return bool(self.milestone)
+
+    @classmethod
+    def from_json(cls, point: dict[str, Any]) -> RestorePoint:
+        info = point["info"]
+        described = info.get("identity", {})
+        try:
+            identity = Identity.from_json(described)
+        except ValueError:
+            # Nobody of ours wrote it: it is like no training that there is.
+            identity = Identity()
+        position = info["step"], info["fit"], info["milestone"], info.get("epoch", 0)
+        return cls(point["checkpoint"], *position, identity, not described)

@@ -49,8 +49,12 @@ def ending_threads() -> Iterator[None]:
 
 def end_process(leaves: LeavesScript) -> None:
     """Ends the process with the exit code of `leaves`; what was printed or written is kept."""
-    files = (each for each in gc.get_objects() if issubclass(type(each), io.IOBase))
+    flush_output(*(each for each in gc.get_objects() if issubclass(type(each), io.IOBase)))
+    os._exit(int(leaves.code or 0))
+
+
+def flush_output(*files: io.IOBase) -> None:
+    """Writes out what the script has printed, and what these files hold."""
     for stream in (sys.stdout, sys.stderr, *files):
         with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()
-    os._exit(int(leaves.code or 0))

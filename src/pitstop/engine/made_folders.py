@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,10 @@ class MadeFolders:
         """
         if attempt_dir is not None:
             self._file = attempt_dir / FOLDERS_FILE
-            self._earlier = set(_made_before(attempt_dir))
+            # Those that the script made in earlier attempts of the run.
+            for file in attempt_dir.parent.glob(f"*/{FOLDERS_FILE}"):
+                with contextlib.suppress(OSError, ValueError):
+                    self._earlier.update(map(json.loads, file.read_text().splitlines()))
         if self._earlier:
             os.mkdir = self.made_again(os.mkdir)
         sys.addaudithook(self._hear)
@@ -96,13 +99,6 @@ class MadeFolders:
         if self._file is not None and not folder.exists():
             with contextlib.suppress(OSError), self._file.open("a") as file:
                 file.write(json.dumps(str(folder)) + "\n")
-
-
-def _made_before(attempt_dir: Path) -> Iterator[str]:
-    """The folders that the script made in earlier attempts of the run."""
-    for file in attempt_dir.parent.glob(f"*/{FOLDERS_FILE}"):
-        with contextlib.suppress(OSError, ValueError):
-            yield from map(json.loads, file.read_text().splitlines())
 
 
 MADE = MadeFolders()

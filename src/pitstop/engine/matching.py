@@ -12,8 +12,7 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pitstop.engine.identity import Difference, Identity, differences
-from pitstop.engine.restore_point import RestorePoint
+from pitstop.engine.identity import Difference, Identity, RestorePoint, differences
 
 RANDOM_SEED = "random seed"
 INITIAL_EPOCH = "initial_epoch"
@@ -59,7 +58,7 @@ def match(now: Identity, saved: Sequence[RestorePoint], *, strayed: bool = False
     if now.cells:
         return _match_cells(now, saved)
     if strayed:
-        begins = [each for each in saved if _draws_the_same(now, each.identity)]
+        begins = [each for each in saved if now.random == each.identity.random]
         return _match(now, begins) if begins else _another(now, saved)
     return _match(now, saved)
 
@@ -71,7 +70,7 @@ def _match_cells(now: Identity, saved: Sequence[RestorePoint]) -> TrainingMatch:
     """
     for each in saved:
         before = each.identity
-        if not what_differs(before, now) and _draws_the_same(now, before):
+        if not what_differs(before, now) and now.random == before.random:
             return TrainingMatch(TrainingVerdict.SAME, each)
     return _another(now, saved)
 
@@ -106,7 +105,7 @@ def _is_but_for_epochs(
     if not (is_same_call(alike, before, saved) and _is_alone(alike, saved)):
         return False
     by_user = is_changed(now, before) or not training.finished
-    return _draws_the_same(now, before) or (by_user and not now.seed)
+    return now.random == before.random or (by_user and not now.seed)
 
 
 def _verdict_of(
@@ -173,7 +172,7 @@ def _is_at_its_place(now: Identity, training: RestorePoint, saved: Sequence[Rest
     before = training.identity
     if what_differs(before, now) or not is_same_call(now, before, saved):
         return False
-    if _draws_the_same(now, before):
+    if now.random == before.random:
         return _is_alone(now, saved) or not training.finished or _is_proven(now, before)
     # An unseeded script draws other numbers each time, and its first weights say nothing.
     if training.finished:
@@ -183,7 +182,7 @@ def _is_at_its_place(now: Identity, training: RestorePoint, saved: Sequence[Rest
 
 def _computes_the_same(now: Identity, before: Identity) -> bool:
     """Whether it must come to the same bits, wherever it is called and after what."""
-    if what_differs(before, now) or not _draws_the_same(now, before):
+    if what_differs(before, now) or now.random != before.random:
         return False
     same_place = (now.counters, now.arguments) == (before.counters, before.arguments)
     return _is_proven(now, before) and (same_place or is_changed(now, before))
@@ -199,10 +198,6 @@ def _is_proven(now: Identity, before: Identity) -> bool:
     moved = now.complete and (now.frames == before.frames or is_changed(now, before))
     reads_the_same = bool(now.reached) and now.reached == before.reached
     return reads_the_same and (moved or now.values == before.values)
-
-
-def _draws_the_same(now: Identity, before: Identity) -> bool:
-    return now.random == before.random
 
 
 def _another(now: Identity, saved: Sequence[RestorePoint]) -> TrainingMatch:

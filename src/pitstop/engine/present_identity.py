@@ -1,34 +1,42 @@
-"""What is known of any training from the call that begins it."""
+"""What is known of any training from the call that begins it: its place, and its counters."""
 
 from __future__ import annotations
 
 import contextlib
+import dis
 import functools
 import hashlib
+import inspect
+import linecache
 import sys
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from pitstop.engine.call_site import present_call_site
-from pitstop.engine.described import digest_of_text
+from pitstop.engine.described import describe, digest_of_text, is_plain, is_reproducible
 from pitstop.engine.identity import Identity
 from pitstop.engine.reachable import user_modules
+from pitstop.engine.witness import is_own_file, is_user_file
 
 _MOST_FILES = 256
 _LARGEST_BYTES = 1 << 20
+_PREPARE = ("NOP", "EXTENDED_ARG", "CACHE")
+_INLINE = ("<module>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+_NAMESPACES = frozenset({"locals", "vars"})
+_MOST_PLAIN_CHARACTERS = 10_000
+_Targets = tuple[str, ...]
+"""The names that a `for` stores to, none of a `while`."""
 
 
 def identity_of_present_call(seed: int | None) -> Identity:
     """The place of the call that runs now, in the program, the command and the process."""
-    site = present_call_site()
-    return Identity(
+    return replace(
+        site_of(list(_stack(sys._getframe(1)))),
         process=process_name(),
-        program=program_digest(),
-        command=command_digest(),
-        frames=site.frames,
-        counters=site.counters,
-        arguments=site.arguments,
-        complete=site.complete,
-        values=site.values,
+        program=_program_digest(),
+        command=digest_of_text(*sys.argv[1:]),
         seed="" if seed is None else str(seed),
     )
 
@@ -45,24 +53,16 @@ def process_name() -> str:
 
 
 @functools.cache
-def program_digest() -> str:
+def _program_digest() -> str:
     """Of the text of the script and of its own modules, as they are at the first training."""
     files = {str(getattr(module, "__file__", None) or "") for module in user_modules().values()}
-    return digest_of_text(*(_text(file) for file in sorted(files) if file))
-
-
-def command_digest() -> str:
-    """Of the arguments that the script was called with."""
-    return digest_of_text(*sys.argv[1:])
-
-
-@functools.cache
-def _text(file: str) -> str:
-    # Once in a process: the user may edit it while it runs.
-    try:
-        return Path(file).read_text(errors="replace")
-    except OSError:
-        return ""
+    texts = []
+    for file in sorted(filter(None, files)):
+        try:
+            texts.append(Path(file).read_text(errors="replace"))
+        except OSError:
+            texts.append("")
+    return digest_of_text(*texts)
 
 
 def own_sources() -> dict[str, str]:
@@ -75,3 +75,167 @@ def own_sources() -> dict[str, str]:
             if len(found) < _MOST_FILES and path.stat().st_size <= _LARGEST_BYTES:
                 found[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
     return found
+
+
+def enclosing_loops(code: types.CodeType, at: int) -> tuple[_Targets, ...]:
+    """Of the loops around the instruction at an offset (`frame.f_lasti`), from the outermost in."""
+    spans = sorted(_spans(code).items())
+    return tuple(targets for start, (end, targets) in spans if start <= at < end)
+
+
+@functools.lru_cache(maxsize=256)
+def _spans(code: types.CodeType) -> dict[int, tuple[int, _Targets]]:
+    """By the offset at which a loop begins: where it ends, and its targets."""
+    instructions = list(dis.get_instructions(code))
+    places = {each.offset: place for place, each in enumerate(instructions)}
+    ends: dict[int, int] = {}
+    for each in instructions:
+        if each.opcode in dis.hasjrel and each.argval <= each.offset:
+            ends[each.argval] = max(each.offset, ends.get(each.argval, 0))
+    return {
+        start: (end, tuple(_targets(instructions[places[start] :])))
+        for start, end in ends.items()
+        if start in places
+    }
+
+
+def _targets(instructions: Sequence[dis.Instruction]) -> Iterator[str]:
+    """The names stored to behind a `FOR_ITER`; nothing where there is none."""
+    found = iter(each for each in instructions if each.opname not in _PREPARE)
+    if next(found).opname != "FOR_ITER":
+        return
+    waiting = 1
+    for each in found:
+        if waiting <= 0:
+            return
+        if each.opname.startswith("UNPACK_SEQUENCE"):
+            waiting += int(each.argval) - 1
+        elif each.opname.startswith("STORE_"):
+            # Python 3.13 stores two at once, or stores one and loads another.
+            names = each.argval if isinstance(each.argval, tuple) else (each.argval,)
+            stored = names if each.opname == "STORE_FAST_STORE_FAST" else names[:1]
+            yield from (str(name) for name in stored)
+            waiting -= len(stored)
+        else:
+            return
+
+
+def names_on_stack() -> dict[str, Any]:
+    """The names that functions of the script have now, by function."""
+    users = [each for each in _stack(sys._getframe(1)) if is_user_file(each.f_code.co_filename)]
+    inner = [frame for frame in users if frame.f_code.co_flags & inspect.CO_OPTIMIZED]
+    return {f"{place} {each.f_code.co_name}": _names(each) for place, each in enumerate(inner)}
+
+
+def site_of(stack: list[types.FrameType]) -> Identity:
+    """The place of a call, from the frames that lead to it, outermost first."""
+    users = [frame for frame in stack if is_user_file(frame.f_code.co_filename)]
+    counters: list[str] = []
+    arguments: list[str] = []
+    values: list[str] = []
+    complete = bool(users)
+    for frame in users:
+        code, names = frame.f_code, _names(frame)
+        for targets in enclosing_loops(code, frame.f_lasti):
+            told = _told(names, targets)
+            counters += told
+            complete &= bool(told)
+        if _is_called_by_another(frame, stack):
+            told = _told(names, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+            arguments += told
+            complete &= bool(told)
+        values += _plain_values(names)
+    return Identity(
+        frames=tuple(map(_described, users)),
+        counters=tuple(counters),
+        arguments=tuple(arguments),
+        complete=complete,
+        values=digest_of_text(*values),
+    )
+
+
+def _told(names: Mapping[str, Any], wanted: tuple[str, ...]) -> list[str]:
+    return [f"{name}={describe(names[name])}" for name in wanted if is_plain(names.get(name, ...))]
+
+
+def _stack(frame: types.FrameType | None) -> Iterator[types.FrameType]:
+    frames = []
+    while frame is not None:
+        if not is_own_file(frame.f_code.co_filename):
+            frames.append(frame)
+        frame = frame.f_back
+    return reversed(frames)
+
+
+def _is_called_by_another(frame: types.FrameType, stack: list[types.FrameType]) -> bool:
+    """Whether something else than a call by its name has called a function of the script.
+
+    Such as `map`, a library, or a process that was made for it: it may be called again.
+    """
+    place = stack.index(frame)
+    if place == 0 or frame.f_code.co_name in _INLINE:
+        return False
+    before = stack[place - 1]
+    if not is_user_file(before.f_code.co_filename):
+        return True
+    callee, _ = _call_of(before)
+    return bool(callee) and frame.f_code.co_name not in (callee.rpartition(".")[2], "__init__")
+
+
+def _names(frame: types.FrameType) -> Mapping[str, Any]:
+    """The names of a frame with their values, without a trace of the look."""
+    if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:  # the frame has its names in a dict
+        return frame.f_locals
+    if _NAMESPACES & set(frame.f_code.co_names):
+        # The function may keep the dictionary that the look below refills.
+        return {}
+    found = frame.f_locals
+    names = dict(found)
+    if sys.version_info < (3, 13):
+        # It would keep alive what the function deletes.
+        found.clear()
+    return names
+
+
+def _plain_values(names: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in sorted(names.items()):
+        if name.startswith("_") or not is_plain(value) or not is_reproducible(value):
+            continue
+        text = describe(value)
+        if len(text) <= _MOST_PLAIN_CHARACTERS:
+            yield f"{name}={text}"
+
+
+def _described(frame: types.FrameType) -> str:
+    callee, which = _call_of(frame)
+    file = Path(frame.f_code.co_filename).name
+    return f"{file}:{frame.f_code.co_qualname}:{callee}:{which}"
+
+
+def _call_of(frame: types.FrameType) -> tuple[str, int]:
+    """What a frame calls now, and how many equal calls stand before it in its function."""
+    # The offset is that of the call, or of the room for its caches behind it.
+    calls = _calls(frame.f_code)
+    before = [offset for offset in calls if offset <= frame.f_lasti]
+    return calls[before[-1]] if before else ("", 0)
+
+
+@functools.lru_cache(maxsize=256)
+def _calls(code: types.CodeType) -> dict[int, tuple[str, int]]:
+    """By offset: what is called there, and how many equal calls stand before it."""
+    seen: dict[str, int] = {}
+    found = {}
+    for each in dis.get_instructions(code):
+        if each.opname.startswith("CALL"):
+            callee = _callee(code.co_filename, each.positions)
+            found[each.offset] = callee, seen.get(callee, 0)
+            seen[callee] = seen.get(callee, 0) + 1
+    return found
+
+
+def _callee(file: str, positions: dis.Positions | None) -> str:
+    """The text of a call up to its first bracket; empty where the source is not there."""
+    if positions is None or positions.lineno is None or positions.col_offset is None:
+        return ""
+    line = linecache.getline(file, positions.lineno).encode()[positions.col_offset :]
+    return line.decode(errors="replace").partition("(")[0].strip()

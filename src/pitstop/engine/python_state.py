@@ -9,7 +9,7 @@ begins with "$":
     {"$scalar": [dtype, base64]}          NumPy scalars, bit for bit
     {"$array": [name, dtype, shape]}      NumPy arrays, stored beside the tensors
     {"$floats": name}                     a long list of floats, stored the same way
-    {"$value": [kind, ...]}               paths, times, ranges, complex numbers: see plain_values
+    {"$value": [kind, ...]}               paths, times, ranges, complex numbers
 
 Anything else is refused by name: an object that only its class can rebuild has
 no place in a checkpoint.
@@ -18,7 +18,12 @@ no place in a checkpoint.
 from __future__ import annotations
 
 import base64
+import datetime
+import decimal
+import fractions
 import math
+import pathlib
+import uuid
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -26,8 +31,26 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pitstop.engine import plain_values
+_FORMS: Mapping[type, tuple[Callable[[Any], list[Any]], Callable[..., Any]]] = {
+    complex: (lambda value: [value.real, value.imag], complex),
+    range: (lambda value: [value.start, value.stop, value.step], range),
+    slice: (lambda value: [value.start, value.stop, value.step], slice),
+    fractions.Fraction: (lambda value: [value.numerator, value.denominator], fractions.Fraction),
+    datetime.timedelta: (
+        lambda value: [value.days, value.seconds, value.microseconds],
+        datetime.timedelta,
+    ),
+    datetime.date: (lambda value: [value.isoformat()], datetime.date.fromisoformat),
+    datetime.datetime: (lambda value: [value.isoformat()], datetime.datetime.fromisoformat),
+    **{
+        kind: (lambda value: [str(value)], kind)
+        for kind in (pathlib.PosixPath, pathlib.PurePosixPath, uuid.UUID, decimal.Decimal)
+    },
+}
+"""Immutable values of the standard library: each as plain ones, and how it is made of them."""
 
+PLAIN_KINDS = frozenset(_FORMS)
+_BY_NAME = {kind.__name__: make for kind, (_, make) in _FORMS.items()}
 _LONG_LIST = 64
 
 Marks = Mapping[str, Callable[[Any], Any]]
@@ -75,9 +98,15 @@ class Encoder:
         kind = type(value)
         if value is None or kind in (bool, int, str):
             return value
-        encode = _ENCODERS.get(kind)
-        if encode is not None:
-            return encode(self, value, where)
+        if kind is float:
+            return value if math.isfinite(value) else {"$float": repr(value)}
+        if kind is bytes:
+            return {"$bytes": base64.b64encode(value).decode()}
+        if kind in _COLLECTIONS:
+            mark, items_of, _ = _COLLECTIONS[kind]
+            return {mark: self._items(items_of(value), where)}
+        if kind in (list, dict):
+            return (self._list if kind is list else self._dict)(value, where)
         dtype = _dtype_name(value.dtype) if isinstance(value, np.ndarray | np.generic) else ""
         if dtype and kind is np.ndarray:
             return {"$array": [self._store(value), dtype, list(value.shape)]}
@@ -93,12 +122,6 @@ class Encoder:
         self.arrays[name] = np.array(array, order="C", copy=True)
         return name
 
-    def _float(self, value: float, where: str) -> Any:
-        return value if math.isfinite(value) else {"$float": repr(value)}
-
-    def _bytes(self, value: bytes, where: str) -> Any:
-        return {"$bytes": base64.b64encode(value).decode()}
-
     def _list(self, value: list[Any], where: str) -> Any:
         if len(value) >= _LONG_LIST and all(type(item) is float for item in value):
             return {"$floats": self._store(np.array(value, np.float64))}
@@ -108,10 +131,6 @@ class Encoder:
         if all(type(item) is int for item in value):
             return list(value)
         return [self._encode(item, f"{where}[{index}]") for index, item in enumerate(value)]
-
-    def _collection(self, value: Any, where: str) -> Any:
-        mark, items_of, _ = _COLLECTIONS[type(value)]
-        return {mark: self._items(items_of(value), where)}
 
     def _dict(self, value: dict[Any, Any], where: str) -> Any:
         if all(type(key) is str and not key.startswith("$") for key in value):
@@ -136,30 +155,23 @@ def _dtype_name(dtype: np.dtype[Any]) -> str:
     return next((name for name in names if np.dtype(name) == dtype), "")
 
 
-def _by_text(items: Any) -> list[Any]:
-    return sorted(items, key=repr)
-
-
 _COLLECTIONS: dict[type, tuple[str, Callable[[Any], list[Any]], Callable[[list[Any]], Any]]] = {
     tuple: ("$tuple", list, tuple),
-    set: ("$set", _by_text, set),
-    frozenset: ("$frozenset", _by_text, frozenset),
+    set: ("$set", lambda items: sorted(items, key=repr), set),
+    frozenset: ("$frozenset", lambda items: sorted(items, key=repr), frozenset),
     deque: (
         "$deque",
         lambda value: [*value, value.maxlen],
         lambda items: deque(items[:-1], maxlen=items[-1]),
     ),
     **dict.fromkeys(
-        plain_values.KINDS,
-        ("$value", plain_values.parts_of, lambda items: plain_values.made_of(*items)),
+        PLAIN_KINDS,
+        (
+            "$value",
+            lambda value: [type(value).__name__, *_FORMS[type(value)][0](value)],
+            lambda items: _BY_NAME[items[0]](*items[1:]),
+        ),
     ),
-}
-_ENCODERS: dict[type, Callable[[Encoder, Any, str], Any]] = {
-    float: Encoder._float,
-    bytes: Encoder._bytes,
-    list: Encoder._list,
-    dict: Encoder._dict,
-    **dict.fromkeys(_COLLECTIONS, Encoder._collection),
 }
 _MADE: Marks = {mark: make for mark, _, make in _COLLECTIONS.values()}
 

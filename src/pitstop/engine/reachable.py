@@ -12,7 +12,7 @@ import functools
 import sys
 import types
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from pitstop.engine.witness import is_user_file
@@ -54,10 +54,49 @@ def find(
     What is found is not followed; of library classes, attributes are followed where `opened`.
     """
     modules = user_modules()
-    found: dict[str, Any] = {}
-    seen: dict[int, Any] = {}
-    waiting: deque[Reference] = deque([*modules.items(), *roots.items()])
     first = {id(root) for root in roots.values()}
+
+    def behind(name: str, value: Any) -> Iterator[Reference]:
+        is_open = id(value) in first or is_of(type(value), modules) or opened(type(value))
+        return references(name, value, modules, is_open=is_open)
+
+    return dict(_walk([*modules.items(), *roots.items()], kinds, behind))
+
+
+def find_used(
+    root: Any, kinds: tuple[type, ...], opened: Callable[[type], bool], without: Any = None
+) -> list[Any]:
+    """What an object uses of some kinds, by what it holds, and by the globals that its code names.
+
+    What is behind `without` is not looked at.
+    """
+    modules = user_modules()
+
+    def behind(name: str, value: Any) -> Iterator[Reference]:
+        if value is without:
+            return
+        if not issubclass(type(value), types.ModuleType | type):
+            is_open = is_of(type(value), modules) or opened(type(value))
+            yield from references(name, value, modules, is_open=is_open)
+        if issubclass(type(value), types.FunctionType):
+            yield from _named_in(value.__code__, value.__globals__, kinds)
+        elif issubclass(type(value), types.GeneratorType) and value.gi_frame is not None:
+            yield from _named_in(value.gi_code, value.gi_frame.f_globals, kinds)
+        elif is_of(type(value), modules):
+            own = (base for base in type(value).__mro__ if base.__module__ in modules)
+            yield from (item for base in own for item in vars(base).items())
+
+    return [value for _, value in _walk([("", root)], kinds, behind)]
+
+
+def _walk(
+    roots: Iterable[Reference],
+    kinds: tuple[type, ...],
+    behind: Callable[[str, Any], Iterator[Reference]],
+) -> Iterator[Reference]:
+    """What is of these kinds, once each; it is not followed."""
+    seen: dict[int, Any] = {}
+    waiting = deque(roots)
     while waiting and len(seen) < _MOST_OBJECTS:
         name, value = waiting.popleft()
         # By type: `isinstance` asks the object, and a dead proxy answers with an error.
@@ -66,11 +105,23 @@ def find(
         # Kept, because the identity of what is gone may be given out again.
         seen[id(value)] = value
         if issubclass(type(value), kinds):
-            found[name] = value
+            yield name, value
         else:
-            is_open = id(value) in first or is_of(type(value), modules) or opened(type(value))
-            waiting.extend(references(name, value, modules, is_open=is_open))
-    return found
+            waiting.extend(behind(name, value))
+
+
+def _named_in(
+    code: types.CodeType, named: Mapping[str, Any], kinds: tuple[type, ...]
+) -> Iterator[Reference]:
+    values = [named[name] for name in code.co_names if name in named]
+    modules = [vars(each) for each in values if issubclass(type(each), types.ModuleType)]
+    for scope in (named, *modules):
+        for name in code.co_names:
+            if issubclass(type(scope.get(name)), (*kinds, types.FunctionType)):
+                yield name, scope[name]
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from _named_in(inner, named, kinds)
 
 
 def references(
@@ -137,32 +188,10 @@ def _of_function(name: str, function: types.FunctionType) -> Iterator[Reference]
     yield from _members(f"{name}.", function.__kwdefaults__ or {})
 
 
-def _of_method(name: str, method: types.MethodType) -> Iterator[Reference]:
-    return iter([(name, method.__self__), (name, method.__func__)])
-
-
-def _of_builtin(name: str, function: types.BuiltinFunctionType) -> Iterator[Reference]:
-    # `draw = generator.random` holds the generator.
-    return iter([(name, function.__self__)])
-
-
-def _of_cached(name: str, function: Any) -> Iterator[Reference]:
-    return iter([(name, function.__wrapped__)])
-
-
-def _of_partial(name: str, partial: functools.partial[Any]) -> Iterator[Reference]:
-    return _of_items(name, [partial.func, partial.args, partial.keywords])
-
-
 def _of_generator(name: str, generator: types.GeneratorType[Any, Any, Any]) -> Iterator[Reference]:
     # Its arguments and locals, while it has not ended.
     frame = generator.gi_frame
     return _members(f"{name}.", frame.f_locals if frame is not None else {})
-
-
-def _of_dict(name: str, items: dict[Any, Any]) -> Iterator[Reference]:
-    few = dict.copy(items) if dict.__len__(items) <= _MOST_ITEMS else {}
-    return _members(f"{name}.", few)
 
 
 def _members(prefix: str, members: Mapping[Any, Any]) -> Iterator[Reference]:
@@ -184,12 +213,15 @@ def _follow(base: Any) -> Callable[[str, Any], Iterator[Reference]]:
 
 _FOLLOWED: Mapping[type, Callable[[str, Any], Iterator[Reference]]] = {
     types.FunctionType: _of_function,
-    types.MethodType: _of_method,
-    types.BuiltinFunctionType: _of_builtin,
-    functools.partial: _of_partial,
-    functools._lru_cache_wrapper: _of_cached,
+    types.MethodType: lambda name, each: iter([(name, each.__self__), (name, each.__func__)]),
+    # `draw = generator.random` holds the generator.
+    types.BuiltinFunctionType: lambda name, each: iter([(name, each.__self__)]),
+    functools.partial: lambda name, each: _of_items(name, [each.func, each.args, each.keywords]),
+    functools._lru_cache_wrapper: lambda name, each: iter([(name, each.__wrapped__)]),
     types.GeneratorType: _of_generator,
-    dict: _of_dict,
+    dict: lambda name, each: _members(
+        f"{name}.", dict.copy(each) if dict.__len__(each) <= _MOST_ITEMS else {}
+    ),
     **{base: _follow(base) for base in (list, tuple, set, frozenset, deque)},
 }
 

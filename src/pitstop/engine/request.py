@@ -1,9 +1,23 @@
-"""A request to the supervisor, from a process that need not train."""
+"""Requests to the supervisor from a process that need not train: its part in a cluster, its end."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from pitstop.cluster.spec import EVALUATOR, own_cluster, own_task
+from pitstop.engine.fence import observing
 from pitstop.errors import PeerFault
-from pitstop.link.messages import MalformedMessage, Message, NoImage, Refusal
+from pitstop.link.messages import (
+    MalformedMessage,
+    Message,
+    NoImage,
+    Refusal,
+    ReleaseAnswer,
+    ReleaseRequest,
+    RoleReport,
+)
 from pitstop.link.wire import Connection
 
 
@@ -29,3 +43,35 @@ def reason_of(answer: Message) -> str:
             return reason
         case _:
             return f"it answered {answer.type}"
+
+
+# A forked process has a part of its own.
+_told: set[tuple[int, str]] = set()
+
+
+@observing()
+def take(socket_path: str, role: str, cluster: Mapping[str, Any], task: str) -> None:
+    """This process takes a role, see `events.RoleTaken`; told once, before it begins.
+
+    Args:
+        socket_path: where the supervisor listens.
+        role: the part.
+        cluster: all tasks, see `cluster.spec`; empty for what TF_CONFIG says.
+        task: which of them this process is; empty for the same.
+    """
+    # Who evaluates opens sessions for it, and trains in none.
+    if _told.isdisjoint({(os.getpid(), role), (os.getpid(), EVALUATOR)}):
+        _told.add((os.getpid(), role))
+        own = task or str(own_task(os.environ) or "")
+        known = cluster or own_cluster(os.environ)
+        request(socket_path, RoleReport(role, own, dict(known)))
+
+
+def serve(socket_path: str, *, waits: bool = True) -> int | None:
+    """Waits, as a server, until the training is over for this process; or asks whether it is.
+
+    Returns:
+        The exit code that it ends with, None where nobody can tell, or it is not over.
+    """
+    answer = request(socket_path, ReleaseRequest(waits))
+    return answer.exit_code if isinstance(answer, ReleaseAnswer) else None

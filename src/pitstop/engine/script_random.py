@@ -1,14 +1,15 @@
-"""Random generators that a script keeps for itself: their states, taken and set in place."""
+"""Random generators that a script keeps for itself: their states, and who shares one."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from pitstop.engine import reachable
+from pitstop.engine.exactness import Exactness
 
 KINDS: tuple[type, ...] = (
     np.random.Generator,
@@ -33,7 +34,13 @@ class ScriptRandom:
         """Looks again; see `reachable.find` for the arguments."""
         found = reachable.find(roots, KINDS, opened)
         own = {name: each for name, each in found.items() if _has_own_state(each)}
-        self._found = _with_first_names(own, self._found)
+        # Under the name that each had first: an attribute may name another one now.
+        first = {id(each): name for name, each in self._found.items()}
+        kept = {first[id(each)]: each for each in own.values() if id(each) in first}
+        for name, each in own.items():
+            if id(each) not in first:
+                kept[f"{name}#" if name in kept else name] = each
+        self._found = kept
 
     def capture(self) -> dict[str, Any]:
         """The state of each generator by its name, as plain values."""
@@ -51,16 +58,6 @@ class ScriptRandom:
             for name, state in states.items()
             if name not in self._found or not _fits(self._found[name], state)
         )
-
-
-def _with_first_names(found: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """Each generator under the name that it had first: an attribute may name another one now."""
-    first = {id(each): name for name, each in known.items()}
-    kept = {first[id(each)]: each for each in found.values() if id(each) in first}
-    for name, each in found.items():
-        if id(each) not in first:
-            kept[f"{name}#" if name in kept else name] = each
-    return kept
 
 
 def same(a: Any, b: Any) -> bool:
@@ -109,3 +106,24 @@ def set_state(generator: Any, state: Any) -> None:
 
 def _bits(generator: Any) -> Any:
     return generator.bit_generator if isinstance(generator, np.random.Generator) else generator
+
+
+def level_of_shared(
+    data: Any, callbacks: Sequence[Any], opened: Callable[[type], bool]
+) -> Exactness | None:
+    """What a generator makes of a resume that an input in Python shares with a callback.
+
+    A thread reads such an input ahead of the steps, by a number of batches that nobody controls:
+    who draws first is not repeatable.  None when there is none.
+    """
+    of_input = reachable.find_used(data, KINDS, opened)
+    for callback in callbacks:
+        for each in reachable.find_used(callback, KINDS, opened, without=data):
+            if any(each is other for other in of_input):
+                return Exactness(
+                    "not_exact",
+                    f"the input, which is read ahead, and {type(callback).__name__} draw from one "
+                    "random generator: not repeatable even without an interruption; "
+                    "give each its own",
+                )
+    return None

@@ -12,25 +12,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from pitstop.engine import abandonment, snapshot_notices
-from pitstop.engine.allowance import Allowance
-from pitstop.engine.best_watch import BestWatch
-from pitstop.engine.cadence import Cadence
-from pitstop.engine.copier import Copier, is_copied_before
-from pitstop.engine.durability import Durability
+from pitstop.engine import abandonment, copier
+from pitstop.engine.cadence import Allowance, BestWatch, Cadence, Milestones
+from pitstop.engine.copier import Copier, Durability, is_copied_before
 from pitstop.engine.fence import FENCE
+from pitstop.engine.identity import RestorePoint
 from pitstop.engine.leaving import Refused, TrainingStopped
 from pitstop.engine.lockstep import Lockstep
-from pitstop.engine.loss_watch import LossWatch
-from pitstop.engine.milestones import Milestones
 from pitstop.engine.present_identity import own_sources
 from pitstop.engine.request import reason_of
-from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState, open_saved_state
 from pitstop.engine.state_capture import Position, StateCapture
-from pitstop.engine.step_recorder import StepRecorder
+from pitstop.engine.step_recorder import LossWatch, StepRecorder, Vitals
 from pitstop.engine.trainings import Trainings
-from pitstop.engine.vitals import Vitals
 from pitstop.errors import PeerClosed, PeerFault, PitstopError, ProtocolMismatch
 from pitstop.events import (
     CheckpointFailed,
@@ -234,7 +228,7 @@ class Session:
         """Our own code failed: the user's training goes on without snapshots."""
         if not self._given_up:
             self._given_up = True
-            self.report(snapshot_notices.broken(error))
+            self.report(copier.pitstop_failed(error))
 
     def phase(self) -> Phase:
         return self.beacon.phase()
@@ -276,7 +270,7 @@ class Session:
         started_ns = time.monotonic_ns()
         if not self.milestones.wanted(self.trainings.begun, started_ns):
             if self.milestones.left_out == 1:
-                self.report(snapshot_notices.short_trainings(self.trainings.begun))
+                self.report(copier.short_trainings(self.trainings.begun))
             return
         cut = take()
         if cut is not None:
@@ -369,10 +363,10 @@ class Session:
         plan = arena.plan
         self._send(ArenaOffer(plan.size_bytes, plan.backing), arena.fd)
         if plan.backing == "file":
-            self.report(snapshot_notices.memory_short(plan))
+            self.report(copier.memory_short(plan))
 
     def _copy_failed(self, error: Exception) -> None:
-        self.report(snapshot_notices.failed(self.beacon.progress().step, error))
+        self.report(copier.snapshot_failed(self.beacon.progress().step, error))
         if not isinstance(error, (OSError, MemoryError)):
             self.give_up_snapshots(error)
 

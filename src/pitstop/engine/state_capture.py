@@ -40,7 +40,11 @@ class HeldTensor:
     @classmethod
     def of_array(cls, name: str, array: Any) -> HeldTensor:
         """The bytes of a NumPy array that nobody changes any more."""
-        view = memoryview(array.reshape(-1)).cast("B") if array.size else memoryview(b"")
+        return cls.of_bytes(name, array.reshape(-1).data.cast("B") if array.size else b"")
+
+    @classmethod
+    def of_bytes(cls, name: str, data: bytes | memoryview) -> HeldTensor:
+        view = memoryview(data)
         return cls(TensorSpec(name, "U8", (view.nbytes,)), lambda: view)
 
     def read_now(self) -> HeldTensor:

@@ -1,13 +1,26 @@
-"""Writes the step record of this attempt, and never stands in training's way."""
+"""What is told of the steps of this attempt: their record, bad losses, vital signs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
-from pitstop.events import Event, Notice
+from pitstop.events import Event, NonFiniteLoss, Notice
+from pitstop.link.messages import VitalsReport
 from pitstop.steps import FILE_NAME, StepRecord, StepTrace, read_spaced
+
+_Place = tuple[int, int, int]
+"""A step of the run, its epoch, and its number in that."""
+
+_REMEMBERED = 8
+_NEVER_NS = 1 << 62
+_MOST_SHARE = 0.001
+"""Of the training's time; where looking at its vital signs costs more, it is done less often."""
 
 
 class StepRecorder:
@@ -29,13 +42,9 @@ class StepRecorder:
             self._trace.append(record)
         except OSError as error:
             self._given_up = True
-            self._report(
-                Notice(
-                    "steps_not_recorded",
-                    f"The loss of each step is no longer recorded: {error.strerror}.",
-                    "Training and checkpoints are not affected; `pitstop compare` is.",
-                )
-            )
+            message = f"The loss of each step is no longer recorded: {error.strerror}."
+            remedy = "Training and checkpoints are not affected; `pitstop compare` is."
+            self._report(Notice("steps_not_recorded", message, remedy))
 
 
 def began_seconds(attempt_dir: Path) -> float:
@@ -43,3 +52,65 @@ def began_seconds(attempt_dir: Path) -> float:
     others = (each for each in attempt_dir.parent.iterdir() if each.name != attempt_dir.name)
     found = (read_spaced(each / FILE_NAME, 2)[:1] for each in others)
     return min((record.time_seconds for first in found for record in first), default=math.inf)
+
+
+class LossWatch:
+    """Reports the first non-finite loss of a process, and the losses before it."""
+
+    def __init__(self, report: Callable[[Event], None]) -> None:
+        self._report = report
+        self._recent: deque[float] = deque(maxlen=_REMEMBERED)
+        self._reported = False
+
+    def note(
+        self, place: _Place, loss: float, learning_rate: Callable[[], float | None] = lambda: None
+    ) -> None:
+        """Looks at the loss of a step; asks for the learning rate once, when it is no number."""
+        if math.isfinite(loss):
+            self._recent.append(loss)
+        else:
+            self.tell(place, "loss", repr(loss), learning_rate)
+
+    def tell(
+        self, place: _Place, metric: str, value: str, learning_rate: Callable[[], float | None]
+    ) -> None:
+        """The loss, or a weight whatever the loss was, is not finite behind a step."""
+        if not self._reported:
+            self._reported = True
+            recent = list(self._recent)
+            last = recent[-1] if recent else None
+            self._report(NonFiniteLoss(*place, metric, value, last, recent, learning_rate()))
+
+
+class Vitals:
+    """Asked at every step boundary whether it is time; that is one comparison.
+
+    The two times are those of the steps whose waiting for input is measured; None where none is.
+    """
+
+    def __init__(self, send: Callable[[VitalsReport], None], every_seconds: float) -> None:
+        self.due_ns = 0 if every_seconds else _NEVER_NS
+        self.input_seconds: float | None = None
+        self.step_seconds: float | None = None
+        self._send = send
+        self._every_ns = int(every_seconds * 1e9)
+
+    def tell(self, facts: Callable[[], Mapping[str, Any]]) -> None:
+        """Tells it, with what the framework knows, and plans the next time by what it cost."""
+        before_ns = time.thread_time_ns()
+        self._send(
+            VitalsReport(
+                **facts(),
+                python_blocks=sys.getallocatedblocks(),
+                input_seconds=self.input_seconds,
+                step_seconds=self.step_seconds,
+            )
+        )
+        # Not the time on the clock: waiting for a processor is no cost of ours.
+        cost_ns = time.thread_time_ns() - before_ns
+        self.due_ns = time.monotonic_ns() + max(self._every_ns, int(cost_ns / _MOST_SHARE))
+
+    def waited(self, share: float, step_seconds: float) -> None:
+        """Steps waited for input for this share of the time that they took."""
+        self.input_seconds = (self.input_seconds or 0.0) + share * step_seconds
+        self.step_seconds = (self.step_seconds or 0.0) + step_seconds

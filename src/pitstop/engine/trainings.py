@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from pitstop.engine.identity import Identity
+from pitstop.engine.identity import Identity, RestorePoint
 from pitstop.engine.matching import TrainingMatch, TrainingVerdict, match
-from pitstop.engine.restore_point import RestorePoint
 from pitstop.link.beacon import Beacon
 
 
@@ -67,8 +66,8 @@ class Trainings:
         return found
 
     def left_out(self) -> list[Identity]:
-        """The finished trainings that no call of this process was yet."""
-        return [point.identity for point in self._open() if point.finished]
+        """The finished trainings, where no call of this process was one of the saved ones yet."""
+        return [] if self._claimed else [each.identity for each in self._known() if each.finished]
 
     def has_interrupted(self) -> bool:
         """Whether a training that has not ended is no call of this process yet."""
@@ -81,11 +80,6 @@ class Trainings:
         """
         newest = self.newest.identity if self.newest is not None else Identity()
         return newest.left_out > 0 and identity.ordinal < newest.ordinal
-
-    @property
-    def has_claimed(self) -> bool:
-        """Whether a call of this process was one of the saved trainings."""
-        return bool(self._claimed)
 
     def claim(self, point: RestorePoint) -> None:
         """A call is this training: its number is taken."""

@@ -15,6 +15,7 @@ import sys
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -179,7 +180,9 @@ def leave_out_last_collection() -> None:
         if kind not in known:
             known[kind] = _has_buffer(kind)
         if known[kind]:
-            _flush(each)
+            # Of any class, closed or broken; the collector ignores it too.
+            with suppress(Exception):
+                each.flush()
     gc.freeze()
 
 
@@ -189,10 +192,3 @@ def _has_buffer(kind: type) -> bool:
         return True
     is_framework = str(kind.__module__).startswith(_FRAMEWORK)
     return is_framework and callable(getattr(kind, "flush", None))
-
-
-def _flush(file: object) -> None:
-    try:
-        file.flush()  # type: ignore[attr-defined]
-    except Exception:  # noqa: BLE001 - of any class, closed or broken; the collector ignores it too
-        return

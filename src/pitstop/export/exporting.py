@@ -151,7 +151,11 @@ def _write_tensors(folder: RunFolder, source: Source, partial: Path) -> None:
 
 
 def _run_script(request: ExportRequest, source: Source, partial: Path) -> None:
-    _refuse_recorded_loop(source)
+    if "replay" in source.saved.state:
+        raise UserError(
+            f"Checkpoint {source.name} is of a recorded loop, whose models nobody has named.",
+            "Use `--to safetensors`; or name the models in pitstop.start, see docs/loops.md.",
+        )
     with tempfile.TemporaryDirectory(prefix="pitstop-export-") as scratch:
         log = Path(scratch) / "output.log"
         settings = Settings(export_to=request.format.value, export_path=str(partial))
@@ -160,11 +164,3 @@ def _run_script(request: ExportRequest, source: Source, partial: Path) -> None:
         outcome = Host(settings, source.points, source.image, Path(scratch)).run(script)
         if not any(isinstance(each, Notice) and each.code == EXPORTED for each in outcome.events):
             raise host.failure(outcome, log, _REMEDY)
-
-
-def _refuse_recorded_loop(source: Source) -> None:
-    if "replay" in source.saved.state:
-        raise UserError(
-            f"Checkpoint {source.name} is of a recorded loop, whose models nobody has named.",
-            "Use `--to safetensors`; or name the models in pitstop.start, see docs/loops.md.",
-        )

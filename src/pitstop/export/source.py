@@ -52,7 +52,7 @@ def choose(folder: RunFolder, wanted: str, say: Callable[[str], None]) -> Source
     `UserError` where there is none, `CheckpointCorrupt` where the one that was named is damaged.
     """
     entries = Catalog(folder.checkpoints).entries()
-    candidates = [each for each in entries if not wanted or _is_wanted(each, wanted)]
+    candidates = [each for each in entries if not wanted or wanted in _names_of(each)]
     for each in candidates:
         try:
             return _source(each, entries)
@@ -66,10 +66,9 @@ def choose(folder: RunFolder, wanted: str, say: Callable[[str], None]) -> Source
     )
 
 
-def _is_wanted(entry: CheckpointEntry, wanted: str) -> bool:
+def _names_of(entry: CheckpointEntry) -> set[str]:
     info = entry.manifest.info if entry.manifest else None
-    names = {entry.path.name, *((info.name, str(info.step)) if info else ())}
-    return wanted in names
+    return {entry.path.name, *((info.name, str(info.step)) if info else ())}
 
 
 def _source(entry: CheckpointEntry, entries: Sequence[CheckpointEntry]) -> Source:

@@ -19,8 +19,9 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from pitstop.engine import earlier_files, made_folders
+from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.library_imports import IMPORTS
+from pitstop.engine.made_folders import MADE
 
 if TYPE_CHECKING:
     from pitstop.engine.session import Session
@@ -155,15 +156,15 @@ class _Autoload:
 
     def take(self, role: str, cluster: Mapping[str, Any], task: str) -> None:
         """This process takes a role in a cluster."""
-        from pitstop.engine import cluster_role
+        from pitstop.engine import request
 
-        cluster_role.take(self._socket_path, role, cluster, task)
+        request.take(self._socket_path, role, cluster, task)
 
     def serve(self) -> int | None:
         """Waits until this process may end."""
-        from pitstop.engine import cluster_role
+        from pitstop.engine import request
 
-        return cluster_role.serve(self._socket_path)
+        return request.serve(self._socket_path)
 
     def leave(self, exit_code: int) -> NoReturn:
         """Leaves the script of a server, and ends its process behind all that runs at its exit."""
@@ -179,9 +180,9 @@ class _Autoload:
 
     def released(self) -> int | None:
         """Whether this process may end."""
-        from pitstop.engine import cluster_role
+        from pitstop.engine import request
 
-        return cluster_role.serve(self._socket_path, waits=False)
+        return request.serve(self._socket_path, waits=False)
 
     def watch_estimators(self) -> None:
         """They have been imported, by TensorFlow 2.15 when a script asks for them first."""
@@ -266,7 +267,7 @@ def install(socket_path: str, also: Mapping[str, Callable[[], None]] | None = No
 
 def watch_files() -> None:
     """Sees from now on which files the script reads, and which folders it makes."""
-    earlier_files.READ.watch()
+    EARLIER.listen()
     # `ENV_STACKS` by its value: its module is not loaded in every process of the run.
     stacks_path = os.environ.get("PITSTOP_STACKS")
-    made_folders.MADE.watch(Path(stacks_path).parent if stacks_path else None)
+    MADE.watch(Path(stacks_path).parent if stacks_path else None)

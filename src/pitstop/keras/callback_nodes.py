@@ -5,14 +5,14 @@ Of a resumed script they may stand in other places, or be fewer or more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pitstop.engine.made_folders import is_moved
 from pitstop.engine.script_state.frozen import with_refs
 from pitstop.engine.script_state.state import Saved, object_with_fields
-from pitstop.keras import callback_match
 from pitstop.keras.packages import kinds
 
 _DISPLAY_ONLY = ("ProgbarLogger",)
@@ -23,7 +23,7 @@ def named(callbacks: Sequence[Any]) -> dict[str, Any]:
     """Those that remember something, by class and number."""
     return {
         name: each
-        for name, each in callback_match.named(callbacks).items()
+        for name, each in numbered(callbacks).items()
         if type(each).__name__ not in _DISPLAY_ONLY
     }
 
@@ -57,7 +57,7 @@ def put_in(
     """
     names = {id(each): name for name, each in nodes.items()}
     renamed, problems, found = {}, [], dict(cut)
-    for saved, callback in callback_match.matched(described, callbacks):
+    for saved, callback in matched(described, callbacks):
         now = names.get(id(callback), "")
         before = saved.get("node", now)
         if now and before:
@@ -101,3 +101,41 @@ def _moved_files(callback: Any, attributes: Mapping[str, Any]) -> list[str]:
         if isinstance(now, str) and not is_moved(now, before)
         if Path(before).exists() and not Path(now).exists()
     ]
+
+
+_PLAIN = (str, int, float, bool)
+
+
+def numbered(callbacks: Iterable[Any]) -> dict[str, Any]:
+    """Callbacks by their class, and their number among those of the same class."""
+    counts: Counter[str] = Counter()
+    found = {}
+    for callback in callbacks:
+        kind = type(callback).__name__
+        found[f"{kind}[{counts[kind]}]"] = callback
+        counts[kind] += 1
+    return found
+
+
+def matched(
+    saved: Sequence[Mapping[str, Any]], callbacks: Sequence[Any]
+) -> list[tuple[Mapping[str, Any], Any]]:
+    """Each saved callback ("class" and "attributes") with the one of now that it is, or None."""
+    left = list(callbacks)
+    found: dict[int, Any] = {}
+    pairs = ((_likeness(each, other), at, other) for at, each in enumerate(saved) for other in left)
+    # The most alike first; among equals, in their order.
+    for likeness, at, other in sorted(pairs, key=lambda pair: -pair[0]):
+        if likeness >= 0 and at not in found and any(other is each for each in left):
+            found[at] = other
+            left = [each for each in left if each is not other]
+    return [(each, found.get(at)) for at, each in enumerate(saved)]
+
+
+def _likeness(saved: Mapping[str, Any], callback: Any) -> int:
+    """How many plain attributes are the same; negative where the class is another."""
+    if type(callback).__name__ != saved["class"]:
+        return -1
+    now = vars(callback)
+    attributes = saved["attributes"].items()
+    return sum(isinstance(value, _PLAIN) and now.get(key) == value for key, value in attributes)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from pitstop.engine.course import Course
@@ -20,30 +18,27 @@ from pitstop.keras import (
     caught_exception,
     data_spec,
     event_files,
-    exporting,
     fit_state,
     left_out,
-    moved_files,
     open_files,
-    tensorboard,
+    trainables,
 )
-from pitstop.keras.changed_settings import ChangedSettings
-from pitstop.keras.event_writers import earlier_processes
+from pitstop.keras.event_files import earlier_processes
+from pitstop.keras.fit_call import ChangedSettings
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.packages import private_of
 from pitstop.store.run_folder import JOURNAL_FILE
 from pitstop.tensorflow import randomness
 
 _LAYOUT = (
-    "adapter",
-    "batch_size",
-    "batches",
-    "steps_per_epoch",
-    "elements",
-    "pipeline",
-    "samples",
+    *("adapter", "batch_size", "batches", "steps_per_epoch"),
+    *("elements", "pipeline", "samples"),
 )
 _NAMED = 3
+_REMEDY = (
+    "Undo the change, start over with --new, or restart this epoch with the restored weights by "
+    "--force."
+)
 _FOLLOWED = (
     "The script writes under other names than before, since the time or chance is in them: what it "
     "had written is copied to {}."
@@ -52,10 +47,6 @@ _LEFT = (
     "What the script had written in {} is too large to be copied to where it writes now; a name "
     "that stays the same needs no copy."
 )
-
-
-def _first_of(paths: Sequence[Path]) -> str:
-    return ", ".join(map(str, paths[:_NAMED])) + (", ..." if paths[_NAMED:] else "")
 
 
 class Continuation:
@@ -86,11 +77,12 @@ class Continuation:
 
     @observing(spoils=True)
     def _follow_files(self) -> None:
-        found = moved_files.follow(self._run.listed_callbacks(), self._saved.state["fit"])
+        found = open_files.follow(self._run.listed_callbacks(), self._saved.state["fit"])
         if found.left:
             self._doubts.append(_LEFT.format(found.left[0].parent))
         if found.copied:
-            message = _FOLLOWED.format(_first_of(found.copied))
+            shown = map(str, found.copied[:_NAMED])
+            message = _FOLLOWED.format(", ".join(shown) + (", ..." * bool(found.copied[_NAMED:])))
             remedy = "A name that stays the same needs no copy."
             self._run.session.report(Notice("files_followed", message, remedy))
 
@@ -124,25 +116,15 @@ class Continuation:
         if layout and self.settings.lose_place:
             self._restarts_epoch = True
         elif layout and not self.finished:
-            self._refuse_or_force(self._lost_place(*layout[0]))
+            name, before, now = layout[0]
+            place = f"step {self.position.step_in_epoch} of epoch {self.position.epoch + 1}"
+            words = f"The training input changed: {name} was {before} and is now {now}, so {place} "
+            self._refuse_or_force(ResumeRefused(f"{words}cannot be found again.", _REMEDY))
             self._restarts_epoch = True
         elif changes:
             self._doubts.append("The training data changed.")
-        elif names := self._changed_arrays():
-            self._doubts.append(f"The script's data changed: {', '.join(names[:3])}.")
-
-    def _changed_arrays(self) -> list[str]:
-        saved = self._saved.state["fit"]["objects"]
-        return self._run.objects.changed_arrays(saved)
-
-    def _lost_place(self, name: str, before: str, now: str) -> ResumeRefused:
-        return ResumeRefused(
-            f"The training input changed: {name} was {before} and is now {now}, so step "
-            f"{self.position.step_in_epoch} of epoch {self.position.epoch + 1} "
-            "cannot be found again.",
-            "Undo the change, start over with --new, or restart this epoch "
-            "with the restored weights by --force.",
-        )
+        elif names := self._run.objects.changed_arrays(self._saved.state["fit"]["objects"]):
+            self._doubts.append(f"The script's data changed: {', '.join(names[:_NAMED])}.")
 
     @restoring
     def batches_to_skip(self, adapter: Any) -> int:
@@ -155,12 +137,8 @@ class Continuation:
         if not fit["input"].get("skips"):
             return 0
         steps = arguments.get("steps_per_epoch")
-        now = {
-            "batch_size": adapter._batch_size,
-            "batches": adapter._size,
-            "steps_per_epoch": steps,
-        }
-        if all(fit["data"][name] == value for name, value in now.items()):
+        before = (fit["data"][name] for name in ("batch_size", "batches", "steps_per_epoch"))
+        if tuple(before) == (adapter._batch_size, adapter._size, steps):
             return int(fit["input"]["drawn"])
         epochs = self.position.epoch - arguments.get("initial_epoch", 0)
         return int(epochs * (steps or adapter._size))
@@ -171,7 +149,7 @@ class Continuation:
         Raises:
             ExportEnded: always.
         """
-        exporting.export_fit(self._run, self._saved)
+        trainables.export_fit(self._run, self._saved)
 
     @restoring
     def finish(self) -> Any:
@@ -231,7 +209,11 @@ class Continuation:
             self._restore_files()
         if self._restarts_epoch:
             self._run.restart_epoch()
-        self._report(time.monotonic() - self._started)
+        position, session, level = self.position, self._run.session, self._level()
+        lost_steps = max(0, session.lost_from_step - position.step)
+        reached = position.step, position.epoch, self._run.step_in_epoch
+        seconds = round(time.monotonic() - self._started, 4)
+        session.report(Restored(*reached, level.level, level.reason, seconds, lost_steps))
         return iterator
 
     def _tell_replayed(self, batches: int) -> None:
@@ -256,7 +238,7 @@ class Continuation:
                 self._run.session.report(Notice("log_file_lost", message, remedy))
 
     def _cut_event_files(self) -> None:
-        folders = tensorboard.absolute_folders(self._run.callbacks.callbacks)
+        folders = event_files.absolute_folders(self._run.callbacks.callbacks)
         journal_file = self._run.session.attempt_dir.parents[1] / JOURNAL_FILE
         writers = earlier_processes(journal_file) if folders else []
         cuts = event_files.plan(self._old_events, self._events, folders, writers)
@@ -273,14 +255,11 @@ class Continuation:
             self._refuse_or_force(refusal)
         self.settings.take()
         left_out.cut_rate(run, self.position.step)
-        # What is saved from here on is not what it would have been.
-        run.doubt(" ".join(self._doubts) or self._inherited_doubt())
-
-    def _inherited_doubt(self) -> str:
-        """Why what was saved is not what it would have been, or does not come back so."""
+        # What is saved from here on is not what it would have been; or what was saved is not, or
+        # does not come back so.
         level = self._saved.state["level"]
         is_lost = level["level"] == "not_exact" and not self.finished
-        return str(level["reason"] if is_lost else level["deviation"])
+        run.doubt(" ".join(self._doubts) or str(level["reason" if is_lost else "deviation"]))
 
     def _restore_variables(self) -> None:
         run, registry = self._run, self._run.registry
@@ -297,26 +276,9 @@ class Continuation:
             self._doubts += [doubt] if doubt else []
 
     def _refuse_or_force(self, refusal: ResumeRefused) -> None:
-        if self._run.session.settings.force:
-            self._doubts.append(refusal.message)
-            return
-        self._run.session.refuse(refusal)
-
-    def _report(self, seconds: float) -> None:
-        level = self._level()
-        position = self.position
-        session = self._run.session
-        session.report(
-            Restored(
-                step=position.step,
-                epoch=position.epoch,
-                step_in_epoch=self._run.step_in_epoch,
-                level=level.level,
-                reason=level.reason,
-                seconds=round(seconds, 4),
-                lost_steps=max(0, session.lost_from_step - position.step),
-            )
-        )
+        if not self._run.session.settings.force:
+            self._run.session.refuse(refusal)
+        self._doubts.append(refusal.message)
 
     def _level(self) -> Exactness:
         # What was said while it was restored counts, as it does for what is saved from here on.

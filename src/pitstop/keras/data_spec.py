@@ -35,7 +35,10 @@ def describe(
         spec["pipeline"] = pipeline.pipeline_of(dataset)
         spec["digest"] = _digest(pipeline.source_tensors(dataset))
     if validation is not None:
-        spec["validation_digest"] = _digest(_values_of(validation))
+        if isinstance(validation, tf.data.Dataset):
+            validation = pipeline.source_tensors(validation)
+        is_held = isinstance(validation, tuple | list | dict)
+        spec["validation_digest"] = _digest(validation if is_held else ())
     if input_state.skips_rows(adapter):
         spec["digest"] = _digest(pipeline.source_tensors(dataset))
     inputs = getattr(adapter, "_inputs", None)
@@ -60,22 +63,12 @@ def _number(adapter: Any, name: str) -> int | None:
     return None if value is None else int(value)
 
 
-def _values_of(data: Any) -> list[Any]:
-    if isinstance(data, tf.data.Dataset):
-        return pipeline.source_tensors(data)
-    return list(tf.nest.flatten(data)) if isinstance(data, tuple | list | dict) else []
-
-
 def _digest(inputs: Any) -> str:
     digest = hashlib.blake2b(digest_size=8)
     for value in tf.nest.flatten(inputs):
         if isinstance(value, np.ndarray | tf.Tensor) and value.shape.__len__() > 0:
             array = np.asarray(value)
-            digest.update(_first_rows(array))
+            rows = array[:_WHOLE_ROWS]
+            digest.update(repr(rows.tolist()).encode() if rows.dtype.hasobject else rows.tobytes())
             digest.update(fingerprint.of_array(array).encode())
     return digest.hexdigest()
-
-
-def _first_rows(array: np.ndarray[Any, Any]) -> bytes:
-    rows = array[:_WHOLE_ROWS]
-    return repr(rows.tolist()).encode() if rows.dtype.hasobject else rows.tobytes()

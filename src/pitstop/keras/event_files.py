@@ -11,16 +11,90 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import time
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pitstop.keras import tensorboard
-from pitstop.keras.event_writers import EventWriter, this_process
+from pitstop import journal
+from pitstop.events import AttemptStarted, TrainerConnected
+from pitstop.keras.packages import kinds
+from pitstop.machine.own_process import age_ns
 
-_EVENTS = re.compile(r".*\.tfevents\.(\d+)\..+")
+WRITERS = frozenset({"_writers", "_prev_summary_state"})
+"""Attributes of a TensorBoard callback, the same in both packages: it makes them again itself."""
+
+_NAME = re.compile(r".+\.tfevents\.(\d+)\.(.+)\.(\d+)\.\d+\.v2")
+"""Of an event file: its time, host and process."""
+
+
+def is_tensorboard(callback: Any) -> bool:
+    return isinstance(callback, kinds("callbacks.TensorBoard"))
+
+
+def _folders(callbacks: Iterable[Any]) -> list[str]:
+    own = filter(is_tensorboard, callbacks)
+    return [folder for each in own for folder in (each._train_dir, each._val_dir)]
+
+
+def absolute_folders(callbacks: Iterable[Any]) -> list[Path]:
+    """Where all of them write.
+
+    What a state says of files holds for these alone: a state may come from anybody who can write
+    the run's folder or its mirror.
+    """
+    return [Path(each).absolute() for each in _folders(callbacks)]
+
+
+def log_folder(callbacks: Iterable[Any]) -> str:
+    """The local folder that one of the callbacks logs to, absolute; empty without one."""
+    local = (each for each in _folders(callbacks) if "://" not in each)
+    return next((str(Path(each).absolute().parent) for each in local), "")
+
+
+@dataclass(frozen=True)
+class EventWriter:
+    """A process, and when it may have begun a file, in seconds since the epoch."""
+
+    host: str
+    pid: int
+    from_seconds: float
+    until_seconds: float = float("inf")
+
+    def began(self, path: Path) -> bool:
+        """Whether a file's name says that this process has begun it."""
+        named = _NAME.fullmatch(path.name)
+        if named is None or (named[2], int(named[3])) != (self.host, self.pid):
+            return False
+        return int(self.from_seconds) <= int(named[1]) <= self.until_seconds
+
+
+def this_process() -> EventWriter:
+    return EventWriter(socket.gethostname(), os.getpid(), time.time() - age_ns() / 1e9)
+
+
+def earlier_processes(journal_file: Path) -> list[EventWriter]:
+    """Those that trained in the attempts that the journal tells of."""
+    try:
+        return list(_writers(journal.read(journal_file).entries))
+    except (OSError, ValueError):
+        return []
+
+
+def _writers(entries: Iterable[journal.Entry]) -> list[EventWriter]:
+    found: list[EventWriter] = []
+    host, started = "", 0.0
+    for entry in entries:
+        if isinstance(entry.event, AttemptStarted):
+            host, started = entry.event.host, entry.time_seconds
+            found = [
+                replace(each, until_seconds=min(each.until_seconds, started)) for each in found
+            ]
+        elif isinstance(entry.event, TrainerConnected):
+            found.append(EventWriter(host, entry.event.pid, started))
+    return found
 
 
 @dataclass(frozen=True)
@@ -43,9 +117,10 @@ class EventFiles:
 
     def capture(self, callbacks: list[Any]) -> dict[str, Any]:
         """Sizes of the run's files by path, the folders, and the time, in seconds."""
-        for callback in callbacks:
-            tensorboard.flush(callback)
-        folders = [str(each) for each in tensorboard.absolute_folders(callbacks)]
+        for callback in filter(is_tensorboard, callbacks):
+            for writer in callback._writers.values():
+                writer.flush()
+        folders = [str(each) for each in absolute_folders(callbacks)]
         own = this_process()
         paths = [path for path in _event_files(folders) if own.began(path)]
         paths += [Path(each) for each in self._earlier]
@@ -84,10 +159,11 @@ def plan(
         return path.parent in folders and any(each.began(path) for each in writers)
 
     sizes = {Path(path): size_bytes for path, size_bytes in saved["sizes"].items()}
-    begun = [path for path in paths if _created_seconds(path) >= int(saved["time_seconds"])]
+    begun = [path for path in paths if path not in sizes and is_ours(path)]
+    times = {path: int(path.name.partition(".tfevents.")[2].partition(".")[0]) for path in begun}
     return [
         *(FileCut(path, max(0, size)) for path, size in sizes.items() if is_ours(path)),
-        *(FileCut(path, None) for path in begun if path not in sizes and is_ours(path)),
+        *(FileCut(path, None) for path in begun if times[path] >= int(saved["time_seconds"])),
     ]
 
 
@@ -106,9 +182,4 @@ def apply(cuts: Iterable[FileCut]) -> None:
 
 def _event_files(folders: Iterable[str]) -> list[Path]:
     found = [path for folder in sorted(set(folders)) for path in sorted(Path(folder).glob("*"))]
-    return [path for path in found if _EVENTS.fullmatch(path.name)]
-
-
-def _created_seconds(path: Path) -> int:
-    named = _EVENTS.fullmatch(path.name)
-    return int(named[1]) if named else 0
+    return [path for path in found if _NAME.fullmatch(path.name)]

@@ -1,11 +1,17 @@
-"""A call of `fit`: its arguments, and what it gives back where nothing is trained."""
+"""A call of `fit`: its arguments, and which value holds of settings that the user has changed."""
 
 from __future__ import annotations
 
+import ast
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
-from pitstop.keras.packages import public
+from pitstop.engine.course import FIXED, Course
+from pitstop.keras.packages import private_of, public
+
+_LEARNING_RATE = "learning_rate"
+_LAYOUT = ("batch_size", "steps_per_epoch", "validation_split")
 
 
 def arguments(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -30,3 +36,52 @@ def empty_history(model: Any) -> Any:
     history.on_train_begin()
     model.history = history
     return history
+
+
+class ChangedSettings:
+    """Puts saved values in the place of the script's, or the other way round.
+
+    Attributes:
+        lose_place: the place in the epoch cannot be found again with what the script has.
+        keep_variables: variables that do not fit keep the script's values.
+    """
+
+    def __init__(self, model: Any, callbacks: Sequence[Any], course: Course) -> None:
+        """Remembers what the script has; nothing is changed yet."""
+        names = private_of(model)
+        self._model, self._optimizer = model, model.optimizer
+        self._held = {
+            each.name: float(each.before)
+            if each.before in ("inf", "-inf", "nan")
+            else ast.literal_eval(each.before)
+            for each in course.held
+        }
+        taken = {each.name for each in course.taken}
+        is_number = _LEARNING_RATE in taken and not names.has_schedule(model)
+        self._rate = names.learning_rate(model) if is_number else None
+        self._of_callbacks = [
+            (callback, name, vars(callback)[name])
+            for callback in callbacks
+            for name in list(vars(callback))
+            if f"{type(callback).__name__}.{name}" in taken
+        ]
+        self.lose_place = not taken.isdisjoint(_LAYOUT)
+        self.keep_variables = not taken.isdisjoint(FIXED)
+
+    def hold(self) -> None:
+        """Before the model is trained: the optimizer has the saved numbers."""
+        for name, value in self._held.items():
+            if name != _LEARNING_RATE and name in vars(self._optimizer):
+                setattr(self._optimizer, name, value)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The saved values of arguments of `fit` that the script has changed."""
+        return {name: self._held[name] for name in self._held.keys() & defaults(self._model)}
+
+    def take(self) -> None:
+        """Behind the restored state: what the script has now."""
+        if self._rate is not None:
+            self._optimizer.learning_rate = self._rate
+        for callback, name, value in self._of_callbacks:
+            vars(callback)[name] = value

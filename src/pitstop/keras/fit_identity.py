@@ -38,7 +38,13 @@ _OF_KERAS = ("params", "_model", "model", "_chief_worker_only", "_supports_tf_lo
 def architecture_of(model: Any) -> dict[str, str]:
     """Class, configuration, variables and code of a model, without automatic numbers."""
     own = {type(each): each for each in layers_of(model) if not _is_of_keras(type(each))}
-    numbers = {type(each).__name__: describe(_own_attributes(each)) for each in own.values()}
+    of_keras = private_of(model).names_of_models()
+    numbers = {
+        kind.__name__: describe(
+            {name: value for name, value in plain_attributes(each).items() if name not in of_keras}
+        )
+        for kind, each in own.items()
+    }
     return {
         "model": type(model).__name__,
         "layers": digest_of_text(_plain_config(model)),
@@ -155,11 +161,6 @@ def class_digest(kind: type) -> str:
     return digest_of_text(kind.__name__, *(f"{name} {code}" for name, code in codes))
 
 
-def _own_attributes(value: Any) -> dict[str, Any]:
-    of_keras = private_of(value).names_of_models()
-    return {name: each for name, each in plain_attributes(value).items() if name not in of_keras}
-
-
 def _is_of_keras(kind: type) -> bool:
     return kind.__module__.partition(".")[0] in _LIBRARIES
 
@@ -171,8 +172,7 @@ def _plain_config(model: Any) -> str:
     except Exception:  # noqa: BLE001
         # Keras asks the script's own class, which may not be able to tell.
         return type(model).__name__
-    names = list(_names(config))
-    canonical = canonical_names(names)
+    canonical = canonical_names(list(_names(config)))
     return json.dumps(_renamed(config, canonical), sort_keys=True, default=describe)
 
 
@@ -202,17 +202,13 @@ def _names(config: Any) -> Iterator[str]:
 def _renamed(config: Any, names: Mapping[str, str]) -> Any:
     if isinstance(config, Mapping):
         if config.get("class_name") == "__lambda__":
-            return _lambda(config)
+            # Its code tells in which line it stands; `class_digest` has that of classes.
+            inner = config.get("config")
+            return describe(inner.get("defaults")) if isinstance(inner, Mapping) else ""
         return {str(name): _renamed(each, names) for name, each in config.items()}
     if isinstance(config, list | tuple):
         return [_renamed(each, names) for each in config]
     return names.get(config, config) if isinstance(config, str) else config
-
-
-def _lambda(config: Mapping[str, Any]) -> str:
-    """Without its code, which tells in which line it stands; `class_digest` has that of classes."""
-    inner = config.get("config")
-    return describe(inner.get("defaults")) if isinstance(inner, Mapping) else ""
 
 
 def _variables(model: Any) -> Iterator[str]:

@@ -6,19 +6,19 @@ never an end of the training.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.script_state.state import Part, Saved, ScriptState
 from pitstop.engine.script_state.walk import Node
-from pitstop.keras import callback_match, callback_nodes
+from pitstop.keras import callback_nodes
 from pitstop.keras.fit_level import missing
 from pitstop.keras.script_library import KerasLibrary
 
-_Result = TypeVar("_Result")
 _INPUT_ARRAYS = "input_objects/"
 
 
@@ -50,26 +50,27 @@ class FitObjects:
     def begin(self, arguments: Mapping[str, Any], callbacks: list[Any]) -> None:
         """`fit` begins, with these arguments and the model among them."""
         rest = {name: value for name, value in arguments.items() if name not in ("x", "callbacks")}
-        named = callback_match.named(callbacks)
+        named = callback_nodes.numbered(callbacks)
         data = {name: arguments[name] for name in ("x",) if name in arguments}
-        self._fenced(lambda: self._state.begin({**named, **rest}, data), None)
+        with self._fenced():
+            self._state.begin({**named, **rest}, data)
 
     def capture_input(self) -> None:
         """An iterator over the input is about to be created."""
         encoder = Encoder(_INPUT_ARRAYS)
-        found: tuple[Saved, list[str]] = ({}, [])
-        self._input, self._input_unverified = self._fenced(
-            lambda: self._state.capture_input(encoder), found
-        )
+        self._input, self._input_unverified = {}, []
+        with self._fenced():
+            self._input, self._input_unverified = self._state.capture_input(encoder)
         self._input_arrays = encoder.arrays
 
     def capture(
         self, encoder: Encoder, callbacks: list[Any], *, read_ahead: bool
     ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """The callbacks and the objects at a cut, in JSON; arrays go to the encoder."""
-        empty: Saved = {}
+        cut: Saved = {}
         nodes = self._state.keep_whole(callback_nodes.named(callbacks))
-        cut = self._fenced(lambda: self._state.capture(encoder, read_ahead=read_ahead), empty)
+        with self._fenced():
+            cut = self._state.capture(encoder, read_ahead=read_ahead)
         self._cut_unverified = self._state.unverified
         described = callback_nodes.taken_out(cut, callbacks, nodes)
         if read_ahead:
@@ -77,7 +78,7 @@ class FitObjects:
             encoder.arrays.update(self._input_arrays)
         else:
             self._input_unverified = []
-        read = self._input if read_ahead else empty
+        read = self._input if read_ahead else {}
         return described, {"cut": cut, "input": read, "arrays": self._state.arrays_at_begin()}
 
     def changed_arrays(self, saved: Mapping[str, Any]) -> list[str]:
@@ -89,9 +90,11 @@ class FitObjects:
 
     def restore_input(self, saved: Mapping[str, Any], arrays: Mapping[str, memoryview]) -> None:
         """What an input that is replayed reads from, as it was when its iterator was created."""
-        own = saved["input"]
-        self._tell(self._fenced(lambda: self._state.restore_input(own, arrays), []))
-        self._before_replay = self._fenced(self._state.look_at_input, {})
+        with self._fenced():
+            self._tell(self._state.restore_input(saved["input"], arrays))
+        self._before_replay = {}
+        with self._fenced():
+            self._before_replay = self._state.look_at_input()
         self.capture_input()
 
     def restore(
@@ -111,32 +114,30 @@ class FitObjects:
             left: which parts of the input stay: "none", those that a replay has "moved", "all".
         """
         but: frozenset[Part] = frozenset()
-        if left == "moved":
-            but = self._fenced(lambda: self._state.moved(self._before_replay), but)
-        elif left == "all":
-            but = self._fenced(self._state.parts_of_input, but)
-        nothing: tuple[Saved, list[str]] = ({}, [])
-        own, problems = self._fenced(lambda: self._saved_nodes(fit, callbacks), nothing)
-        self._tell(
-            self._fenced(
-                lambda: self._state.restore(own, arrays, read_ahead=left != "none", but=but), []
-            )
-        )
+        own: Saved = {}
+        problems: list[str] = []
+        with self._fenced():
+            if left == "moved":
+                but = self._state.moved(self._before_replay)
+            elif left == "all":
+                but = self._state.parts_of_input()
+        with self._fenced():
+            nodes = self._state.keep_whole(callback_nodes.named(callbacks))
+            cut, described = fit["objects"]["cut"], fit["callbacks"]
+            own, problems = callback_nodes.put_in(cut, described, callbacks, nodes)
+        with self._fenced():
+            self._tell(self._state.restore(own, arrays, read_ahead=left != "none", but=but))
         return problems
-
-    def _saved_nodes(self, fit: Mapping[str, Any], callbacks: list[Any]) -> tuple[Saved, list[str]]:
-        nodes = self._state.keep_whole(callback_nodes.named(callbacks))
-        return callback_nodes.put_in(fit["objects"]["cut"], fit["callbacks"], callbacks, nodes)
 
     def _tell(self, missing: list[str]) -> None:
         for name in missing:
             self._failures.append(name if name.endswith(")") else f"{name} (no longer there)")
 
-    def _fenced(self, act: Callable[[], _Result], otherwise: _Result) -> _Result:
+    @contextmanager
+    def _fenced(self) -> Iterator[None]:
         try:
-            return act()
+            yield
         except Exception as error:  # noqa: BLE001  objects of the script may do anything
             problem = f"the script's objects ({type(error).__name__}: {error})"
             if problem not in self._failures:
                 self._failures.append(problem)
-            return otherwise

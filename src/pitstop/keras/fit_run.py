@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from pitstop import steps
-from pitstop.engine import last_epoch, shared_random
+from pitstop.engine import last_epoch, script_random
 from pitstop.engine.exactness import Exactness
 from pitstop.engine.fence import observing
 from pitstop.engine.python_state import Encoder, decode
@@ -15,29 +15,22 @@ from pitstop.engine.session import Session
 from pitstop.engine.state_capture import HeldTensor, Position, StateCapture
 from pitstop.engine.step_boundary import StepBoundary
 from pitstop.events import EpochEnded
-from pitstop.keras import (
-    callback_match,
-    data_spec,
-    fit_state,
-    step_logs,
-    stop_training,
-)
+from pitstop.keras import callback_nodes, data_spec, fit_state, step_numbers, stop_training
 from pitstop.keras.event_files import EventFiles
 from pitstop.keras.fit_level import FitLevel
 from pitstop.keras.fit_objects import FitObjects
 from pitstop.keras.fit_vitals import FitVitals
 from pitstop.keras.input_state import InputMode
-from pitstop.keras.other_variables import OtherVariables
 from pitstop.keras.packages import private_of
 from pitstop.keras.recognition import FitBeginning
 from pitstop.keras.step_numbers import StepNumbers
 from pitstop.keras.structure import Structure
 from pitstop.keras.training_input import TrainingInput, fixed_batch_size
 from pitstop.keras.validation_input import ValidationInput
-from pitstop.keras.variable_paths import VariablePaths
+from pitstop.keras.variable_paths import OtherVariables, VariablePaths
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow import pipeline
-from pitstop.tensorflow.streams import RandomStreams, is_part_of_an_input
+from pitstop.tensorflow.randomness import RandomStreams, is_part_of_an_input
 from pitstop.tensorflow.variables import VariableRegistry
 
 
@@ -103,7 +96,10 @@ class FitRun:
         self.path_of = VariablePaths(model)
         self._others = OtherVariables(registry, self.path_of)
         self._fit_random: dict[str, Any] = {}
-        self._boundary = StepBoundary(session, self._reconsider_input)
+        overhead = session.settings.overhead
+        self._boundary = StepBoundary(
+            session, lambda cost_seconds: self.input.reconsider(cost_seconds, overhead)
+        )
         self._vitals = FitVitals(session.vitals)
         self.numbers = StepNumbers()
 
@@ -117,7 +113,7 @@ class FitRun:
     def look_for_streams(self) -> None:
         """Looks for random generators that the script uses in this fit."""
         named = {name: value for name, value in self.arguments.items() if name != "callbacks"}
-        roots = callback_match.named(self.listed_callbacks())
+        roots = callback_nodes.numbered(self.listed_callbacks())
         self.streams.look({**named, **roots})
 
     def listed_callbacks(self) -> list[Any]:
@@ -137,7 +133,7 @@ class FitRun:
             InputMode(self.session.settings.input_mode),
             self.objects,
         )
-        self.parts.shared = shared_random.level_of(
+        self.parts.shared = script_random.level_of_shared(
             self.arguments.get("x"), self.listed_callbacks(), is_part_of_an_input
         )
         self.data = data_spec.describe(
@@ -179,7 +175,7 @@ class FitRun:
     def epoch_ends(self, epoch: int, logs: Any = None) -> None:
         self.steps_finished()
         self.hold()
-        self._tell_epoch(epoch, step_logs.numbers(logs or {}))
+        self._tell_epoch(epoch, step_numbers.numbers(logs or {}))
 
     @observing()
     def _tell_epoch(self, epoch: int, numbers: dict[str, float]) -> None:
@@ -270,9 +266,6 @@ class FitRun:
 
     def _publish(self, now_ns: int) -> None:
         self._boundary.reach(self.step, self.epoch, self.step_in_epoch, self.numbers.loss, now_ns)
-
-    def _reconsider_input(self, cost_seconds: float) -> None:
-        self.input.reconsider(cost_seconds, self.session.settings.overhead)
 
     # -- cuts --------------------------------------------------------------------
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from pitstop.engine import trackers
-from pitstop.engine.changed_files import CHANGED
+from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.made_folders import MADE
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.events import Notice
-from pitstop.keras import callback_nodes, open_files, step_logs
+from pitstop.keras import callback_nodes, open_files, step_numbers
 
 
 def describe(run: Any, encoder: Encoder) -> dict[str, Any]:
@@ -27,7 +26,7 @@ def describe(run: Any, encoder: Encoder) -> dict[str, Any]:
         "data": run.data,
         "steps_seen": run.epoch_iterator._steps_seen,
         "num_batches": run.epoch_iterator._num_batches,
-        "logs": encoder.encode(step_logs.plain(run.logs)),
+        "logs": encoder.encode(step_numbers.plain(run.logs)),
     }
 
 
@@ -37,19 +36,16 @@ def restore(run: Any, saved: SavedState) -> None:
     run.restore_position(saved)
     trackers.restore(fit.get("trackers", {}))
     lost = run.objects.restore(fit, saved.tensors, callbacks, left=run.input.stays(saved))
-    _tell_callbacks(run, lost, callback_nodes.new_kinds(callbacks, fit["callbacks"]))
-    run.doubt(run.objects.lost)
-    CHANGED.watch(saved.state["time_seconds"], run.doubt)
-    run.input.restore_streams(saved)
-    if missing := run.streams.missing(decode(saved.state["random"], saved.tensors)):
-        message = f"Random generators that the script no longer has: {', '.join(missing)}."
-        run.session.report(Notice("random_generators_missing", message))
-        run.doubt(message)
-
-
-def _tell_callbacks(run: Any, lost: Sequence[str], new: Sequence[str]) -> None:
+    new = callback_nodes.new_kinds(callbacks, fit["callbacks"])
     message = f"The callbacks changed: {'; '.join([*lost, *new])}."
     if lost:
         run.doubt(message)
     elif new:
         run.session.report(Notice("callbacks_changed", message))
+    run.doubt(run.objects.lost)
+    EARLIER.watch(saved.state["time_seconds"], run.doubt)
+    run.input.restore_streams(saved)
+    if missing := run.streams.missing(decode(saved.state["random"], saved.tensors)):
+        message = f"Random generators that the script no longer has: {', '.join(missing)}."
+        run.session.report(Notice("random_generators_missing", message))
+        run.doubt(message)

@@ -1,21 +1,90 @@
-"""Puts the watch into Keras 3: one thin function per hook point, no logic.
+"""Puts the watch into Keras 3: its hook points, and the steps of an epoch with a boundary at each.
 
 `install` runs when Keras has been imported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
 
+from pitstop.engine.fence import observing
 from pitstop.errors import UnsupportedVersion
-from pitstop.keras import private
-from pitstop.keras.epoch_steps import enumerate_steps
+from pitstop.keras import left_out, nan_trace, private
+from pitstop.keras.fit_run import FitRun
 from pitstop.keras.instrumentation import Hook, Instrumentation, after, observed_callbacks
+from pitstop.keras.refusal import RepeatedShuffles
 from pitstop.keras.training import Training
 from pitstop.tensorflow.variables import REGISTRY
+
+
+def enumerate_steps(
+    training: Training, original: Callable[[Any], Iterator[Any]], epoch_iterator: Any
+) -> Iterator[Any]:
+    """What `EpochIterator._enumerate_iterator` yields, with a boundary at each step."""
+    run = training.run
+    if run is not None and epoch_iterator is run.epoch_iterator and run.callbacks is not None:
+        yield from _training_steps(training, run, epoch_iterator)
+        return
+    if epoch_iterator._current_iterator is None:
+        _count_shuffles(epoch_iterator)
+    yield from training.outside(original(epoch_iterator))
+
+
+def _training_steps(training: Training, run: FitRun, source: Any) -> Iterator[Any]:
+    continuation = training.take_continuation()
+    fresh = not source.steps_per_epoch or source._current_iterator is None
+    if continuation is not None:
+        continuation.prepare()
+    elif fresh:
+        run.look_for_streams()
+        run.input.before_iterator()
+    source.data_adapter.on_epoch_begin()
+    if continuation is not None:
+        iterator = continuation.apply()
+    else:
+        iterator = _fresh_iterator(run, source) if fresh else source._current_iterator
+    total = source.steps_per_epoch or source._num_batches or -1
+    if total > 0:
+        source._current_iterator = iterator
+    run.begin_steps()
+    if continuation is None or continuation.position.stage == "steps":
+        yield from _steps(run, source, iterator, total)
+    run.steps_finished()
+    if total > 0 and source._num_batches and source._steps_seen >= source._num_batches:
+        run.input.before_iterator()
+        source._current_iterator = _fresh_iterator(run, source)
+    source.data_adapter.on_epoch_end()
+    run.hold()
+
+
+@observing(spoils=True)
+def _count_shuffles(epoch_iterator: Any) -> None:
+    RepeatedShuffles.of(epoch_iterator).begin()
+
+
+def _fresh_iterator(run: FitRun, source: Any) -> Any:
+    source._steps_seen = 0
+    return run.input.create_iterator()
+
+
+def _steps(run: FitRun, source: Any, iterator: Any, total: int) -> Iterator[Any]:
+    """The steps of one epoch from where the run stands, as Keras counts them."""
+    stride = source.steps_per_execution
+    step = run.step_in_epoch
+    while total < 0 or step < total:
+        if total > 0 and source._num_batches and source._steps_seen >= source._num_batches:
+            if source.steps_per_epoch:
+                source._interrupted_warning()
+            return
+        source._steps_seen = source._steps_seen + stride if total > 0 else step + stride
+        if not nan_trace.looks_at(run, stride) and not left_out.passes_over(run, stride):
+            yield private.step_item(step, step + stride - 1, iterator)
+        run.step_done()
+        step += stride
+
 
 TRAINER: type = private.TensorFlowTrainer
 """The class with `fit` and its like."""
@@ -48,17 +117,15 @@ def patch(instrumentation: Instrumentation) -> None:
     instrumentation.lead(TRAINER, private.traceback_utils, (*_LED, *OBSERVED))
 
 
-def _metrics_or_logs(
-    training: Training, original: Callable[..., Any], model: Any, logs: Any
-) -> Any:
-    return original(model, training.logs_or_restored(logs))
-
-
 _LED: tuple[Hook, ...] = (
     (private.EpochIterator, "_enumerate_iterator", enumerate_steps),
     (private.EpochIterator, "_interrupted_warning", after(Training.input_exhausted)),
     (private.CallbackList, "on_train_begin", Training.train_begins),
-    (TRAINER, "_get_metrics_result_or_logs", _metrics_or_logs),
+    (
+        TRAINER,
+        "_get_metrics_result_or_logs",
+        lambda training, original, model, logs: original(model, training.logs_or_restored(logs)),
+    ),
 )
 OBSERVED: tuple[Hook, ...] = (
     (private.TFEpochIterator, "__init__", after(Training.iterator_made)),

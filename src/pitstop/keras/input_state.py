@@ -22,11 +22,65 @@ from pitstop.engine.exactness import EXACT, Exactness
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.state_capture import HeldTensor
 from pitstop.keras import refusal
-from pitstop.keras.iterator_checkpoint import IteratorCheckpoint
-from pitstop.store.image import TensorSpec
 from pitstop.tensorflow import drawn_inputs, pipeline, private
+from pitstop.tensorflow.randomness import RandomStreams
 from pitstop.tensorflow.schedule import ASYNCHRONOUS
-from pitstop.tensorflow.streams import RandomStreams
+
+STATES_SHARE = 0.0025
+"""States are taken at most for this share of the time: a quarter of the usual budget."""
+_SNAPSHOT_EVERY_SECONDS = 60.0
+_SNAPSHOTS_SHARE = 0.5
+_LARGE_SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class IteratorCheckpoint:
+    """A place in the input, taken once for the snapshots of a while.
+
+    To serialise an iterator takes TensorFlow about 4 us for each element in a shuffle's buffer,
+    while training waits: 1.5 s and 123 MB for 100,000 records of 1 KB.  The same place is reached
+    from the state of a moment ago and the number of batches drawn since.
+
+    Attributes:
+        data: the iterator's state.
+        created: which iterator of the input it is of, from 1.
+        drawn: batches drawn from it before.
+        taken_seconds: when; on a clock that is never set.
+        cost_seconds: what taking it cost.
+    """
+
+    data: bytes
+    created: int
+    drawn: int
+    taken_seconds: float
+    cost_seconds: float
+
+    def serves(self, created: int, now_seconds: float) -> bool:
+        """Whether a snapshot may refer to it while the iterator of this number is read.
+
+        To draw again what was drawn since takes no longer than the training that
+        drew it; so a resume costs at most 400 times more than taking a new one.
+        """
+        age_seconds = now_seconds - self.taken_seconds
+        return created == self.created and age_seconds * STATES_SHARE < self.cost_seconds
+
+    def costs_too_much(self, snapshot_seconds: float, overhead: float) -> bool:
+        """Whether replay is the better way from now on, after a snapshot of this cost.
+
+        It is when the state is a large part of that cost, and so slow to take that snapshots
+        would be more than a minute apart to stay within `overhead`, a share of the training time.
+        """
+        affordable_seconds = _SNAPSHOT_EVERY_SECONDS * overhead * _SNAPSHOTS_SHARE
+        return self.cost_seconds > max(_LARGE_SHARE * snapshot_seconds, affordable_seconds)
+
+    @property
+    def cost_words(self) -> str:
+        """Why the input is replayed, for the user."""
+        return (
+            f"the input's buffers are too large to save ({self.cost_seconds:.1f} s and "
+            f"{len(self.data) / 1e6:.0f} MB each time)"
+        )
+
 
 ITERATOR_TENSOR = "input/iterator"
 _REFUSED_OP = re.compile(r"(\w+) is stateful")
@@ -147,7 +201,11 @@ class InputState:
             # 2.21 fails or crashes where they are gone or have another name.
             level = Exactness("exact_by_replay", f"the pipeline keeps its elements in {file}")
             return cls(native=True, dataset=dataset, by_replay=True, level=level, mode=mode)
-        level = _OPEN_ORDER if pipeline.leaves_order_open(dataset) else _unseen_draws(dataset)
+        # Random ops that TensorFlow takes for stateless.
+        drawing = [each for each in pipeline.stateful_stages(dataset) if each.random_ops - each.ops]
+        level = refusal.level_of(drawing, "") if drawing else EXACT
+        if pipeline.leaves_order_open(dataset):
+            level = _OPEN_ORDER
         of_arrays = kind_of(adapter) == "arrays"
         return cls(native=True, of_arrays=of_arrays, dataset=dataset, level=level, mode=mode)
 
@@ -179,7 +237,7 @@ class InputState:
             "variables": encoder.encode(self.variables),
             "level": [self.level.level, self.level.reason],
         }
-        return state, [_held(anchor)] if anchor else []
+        return state, [HeldTensor.of_bytes(ITERATOR_TENSOR, anchor.data)] if anchor else []
 
     def replay_from_now_on(self, reason: str) -> None:
         """The iterator's own state is not saved any more."""
@@ -190,7 +248,12 @@ class InputState:
     def _anchored(self, iterator: Any) -> IteratorCheckpoint | None:
         """The state that a snapshot refers to: the last one, or a new one; None to replay."""
         if not private.is_serializable(iterator):
-            self._replay_what_is_dealt_out()
+            # Of a strategy, which gives no state and no word about what it reads.
+            stages = pipeline.stateful_stages(self.dataset)
+            if stages and self.level.level == "exact":
+                known = private.deterministic_ops()
+                self.level = refusal.level_of(stages, "", deterministic_ops=known)
+            self.replay_from_now_on("the input is distributed over several devices")
             return None
         now, anchor = time.monotonic(), self.anchor
         if anchor and anchor.serves(self.created, now) and self._repeats_from(anchor):
@@ -199,19 +262,17 @@ class InputState:
             data = private.serialize_iterator(iterator)
         except (tf.errors.FailedPreconditionError, tf.errors.UnimplementedError) as error:
             self.by_replay = True
-            self.level = _level_of_refusal(self.dataset, error)
+            refused = _REFUSED_OP.search(str(error.message))
+            self.level = refusal.level_of(
+                pipeline.stateful_stages(self.dataset),
+                refused[1] if refused else "",
+                deterministic_ops=private.deterministic_ops(),
+            )
             return None
         self.anchor = IteratorCheckpoint(
             data, self.created, self.drawn, now, time.monotonic() - now
         )
         return self.anchor
-
-    def _replay_what_is_dealt_out(self) -> None:
-        """Of an iterator of a strategy, which gives no state and no word about what it reads."""
-        stages = pipeline.stateful_stages(self.dataset)
-        if stages and self.level.level == "exact":
-            self.level = refusal.level_of(stages, "", deterministic_ops=private.deterministic_ops())
-        self.replay_from_now_on("the input is distributed over several devices")
 
     def _repeats_from(self, anchor: IteratorCheckpoint) -> bool:
         """Whether what is drawn after this state is the same each time."""
@@ -234,11 +295,6 @@ class InputState:
         """The variables of the pipeline that it has changed since its iterator was created."""
         pairs = zip(pipeline.variables_of(self.dataset), self.variables, strict=False)
         return [variable for variable, was in pairs if not np.array_equal(variable.numpy(), was)]
-
-
-def _held(anchor: IteratorCheckpoint) -> HeldTensor:
-    view = memoryview(anchor.data)
-    return HeldTensor(TensorSpec(ITERATOR_TENSOR, "U8", (len(view),)), lambda: view)
 
 
 def prepare_replay(
@@ -303,18 +359,3 @@ def _replay_of(adapter: Any) -> Exactness:
     if workers > 1:
         reason += f", read by {workers} workers: its items must not draw random numbers"
     return Exactness("exact_by_replay", reason)
-
-
-def _unseen_draws(dataset: Any) -> Exactness:
-    """The level of a pipeline with random ops that TensorFlow takes for stateless."""
-    stages = [each for each in pipeline.stateful_stages(dataset) if each.random_ops - each.ops]
-    return refusal.level_of(stages, "") if stages else EXACT
-
-
-def _level_of_refusal(dataset: Any, error: tf.errors.OpError) -> Exactness:
-    refused = _REFUSED_OP.search(str(error.message))
-    return refusal.level_of(
-        pipeline.stateful_stages(dataset),
-        refused[1] if refused else "",
-        deterministic_ops=private.deterministic_ops(),
-    )

@@ -81,7 +81,7 @@ def look_at_weights(run: Any, place: tuple[int, int, int]) -> None:
         found = look(private.path_of(each), private.value_of(each))
         if found is not None and found.bad:
             rate = functools.partial(private.learning_rate, run.model)
-            run.session.losses.bad_weight(*place, found.bad, rate)
+            run.session.losses.tell(place, "weights", found.bad, rate)
             return
 
 

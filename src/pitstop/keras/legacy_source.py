@@ -71,11 +71,8 @@ class LegacyAdapter:
     @property
     def shuffles_batches(self) -> bool:
         """Whether rows are shuffled in their batches, by ops whose stream cannot be set."""
-        return getattr(self._inner, "_shuffle", False) == "batch"
-
-    @property
-    def _inner(self) -> Any:
-        return getattr(self._adapter, "_internal_adapter", self._adapter)
+        inner = getattr(self._adapter, "_internal_adapter", self._adapter)
+        return getattr(inner, "_shuffle", False) == "batch"
 
 
 def _doubt(name: str, arguments: dict[str, Any]) -> str:

@@ -34,7 +34,7 @@ def silence(callbacks: Iterable[Any]) -> list[str]:
     silenced = [each for each in callbacks if not isinstance(each, kinds(*_KEPT_CALLBACKS))]
     for callback in silenced:
         for name in [name for name in dir(type(callback)) if name.startswith("on_")]:
-            setattr(callback, name, _nothing)
+            setattr(callback, name, lambda *_, **__: None)
     return [type(each).__name__ for each in silenced]
 
 
@@ -60,32 +60,31 @@ def run_in_the_open(run: FitRun, stride: int) -> None:
     for step in range(run.step + 1, run.step + stride + 1):
         found = look_at_step(run.model, next(run.input.iterator), step)
         if found.where != "nowhere" or step == order:
-            run.session.report(_with_doubts(found, run.silenced))
+            if found.where == "nowhere" and run.silenced:
+                told = f"callbacks that were not run: {', '.join(run.silenced)}"
+                found = replace(found, details=[*found.details, told])
+            run.session.report(found)
             raise ExportEnded(0)
-
-
-def _with_doubts(found: NonFiniteLocated, silenced: list[str]) -> NonFiniteLocated:
-    """What was found; where it was nothing, with what was done otherwise than in the run."""
-    if found.where != "nowhere" or not silenced:
-        return found
-    told = f"callbacks that were not run: {', '.join(silenced)}"
-    return replace(found, details=[*found.details, told])
 
 
 def look_at_step(model: Any, batch: Any, step: int) -> NonFiniteLocated:
     """Trains a built model on a batch, and tells which value of that was the first to be bad."""
     inputs = [found for each in tensors_of(model, batch) if (found := look(*each)) is not None]
-    bad_input = _first_bad(inputs)
+    bad_input = next((each for each in inputs if each.bad), None)
     if bad_input:
         return NonFiniteLocated(step, "input", bad_input.name, [bad_input.bad_words])
-    bad_weight = _first_bad(_weights_of(model))
+    bad_weight = _bad_weight(model)
     if bad_weight:
         return NonFiniteLocated(step, "weights", bad_weight.name, [bad_weight.bad_words])
     with _watching(model) as seen:
-        model.distribute_strategy.run(model.train_step, args=(_without_optionals(batch),))
+        # As Keras' train function hands it on.
+        data = tf.nest.map_structure(
+            lambda part: None if isinstance(part, tf.experimental.Optional) else part, batch
+        )
+        model.distribute_strategy.run(model.train_step, args=(data,))
     bad = seen.first_bad
     if bad is None:
-        changed = _first_bad(_weights_of(model))
+        changed = _bad_weight(model)
         bad = ("update", changed) if changed else None
     ranges = [each.range_words for each in inputs if each.range_words]
     if bad is None:
@@ -163,71 +162,41 @@ def _gradients_seen(model: Any, seen: _Seen) -> Iterator[None]:
     if optimizer is None:
         yield
         return
-    if not hasattr(optimizer, "apply"):
-        with _pairs_seen(optimizer, seen):
-            yield
-        return
-    apply = optimizer.apply
+    # Optimizers of Keras 2 are given each gradient with its variable.
+    in_pairs = not hasattr(optimizer, "apply")
+    name = "apply_gradients" if in_pairs else "apply"
+    apply = getattr(optimizer, name)
 
-    def seen_apply(grads: Any, trainable_variables: Any = None) -> Any:
-        pairs = list(grads)
-        seen.saw_gradients(pairs, trainable_variables or optimizer._trainable_variables)
-        return apply(pairs, trainable_variables)
+    def seen_apply(grads: Any, trainable_variables: Any = None, **kwargs: Any) -> Any:
+        given = list(grads)
+        known = trainable_variables or getattr(optimizer, "_trainable_variables", ())
+        seen.saw_gradients(*(zip(*given, strict=True) if in_pairs else (given, known)))
+        return apply(given, trainable_variables, **kwargs)
 
-    with _instead(optimizer, "apply", seen_apply):
-        yield
-
-
-@contextmanager
-def _pairs_seen(optimizer: Any, seen: _Seen) -> Iterator[None]:
-    """The same for Keras 2, whose optimizers are given each gradient with its variable."""
-    apply = optimizer.apply_gradients
-
-    def seen_apply(grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
-        pairs = list(grads_and_vars)
-        seen.saw_gradients(*zip(*pairs, strict=True))
-        return apply(pairs, *args, **kwargs)
-
-    with _instead(optimizer, "apply_gradients", seen_apply):
+    with _instead(optimizer, name, seen_apply):
         yield
 
 
 @contextmanager
 def _instead(owner: Any, name: str, value: Callable[..., Any]) -> Iterator[None]:
     """Puts a function in the place of another one, past a class's own rules for attributes."""
+    before = getattr(owner, name)
     if isinstance(owner, type):
-        before = getattr(owner, name)
         setattr(owner, name, value)
-        try:
-            yield
-        finally:
-            setattr(owner, name, before)
-        return
-    vars(owner)[name] = value
+    else:
+        vars(owner)[name] = value
     try:
         yield
     finally:
-        del vars(owner)[name]
+        if isinstance(owner, type):
+            setattr(owner, name, before)
+        else:
+            del vars(owner)[name]
 
 
-def _without_optionals(batch: Any) -> Any:
-    """The batch as Keras' train function hands it on."""
-    return tf.nest.map_structure(
-        lambda part: None if isinstance(part, tf.experimental.Optional) else part, batch
-    )
-
-
-def _weights_of(model: Any) -> list[Finiteness]:
+def _bad_weight(model: Any) -> Finiteness | None:
     names = private_of(model)
     looked = (
         look(names.path_of(each), names.value_of(each)) for each in names.model_variables(model)
     )
-    return [found for found in looked if found is not None]
-
-
-def _first_bad(found: Iterable[Finiteness]) -> Finiteness | None:
-    return next((each for each in found if each.bad), None)
-
-
-def _nothing(*_: Any, **__: Any) -> None:
-    """A callback that was silenced."""
+    return next((each for each in looked if each is not None and each.bad), None)

@@ -7,16 +7,24 @@ to the cut is read before `on_train_begin`, and put back behind it.
 
 from __future__ import annotations
 
+import glob
 import io
 import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
-from pitstop.engine.made_folders import is_moved
+from pitstop.engine.made_folders import MADE, is_moved, moved
+from pitstop.keras import callback_nodes
 from pitstop.keras.packages import kinds
+
+_FIELDS = re.compile(r"\{[^{}]*\}")
+_MOST_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -43,19 +51,11 @@ class KeptFile:
 
 def capture(callbacks: list[Any]) -> list[dict[str, Any]]:
     """Path and size of every regular file that a callback holds open for writing."""
-    found = []
-    for callback in callbacks:
-        for attribute, value in vars(callback).items():
-            if _is_log(value):
-                size_bytes = _size_of(value)
-                found.append(
-                    {
-                        "attribute": attribute,
-                        "path": str(Path(value.name).absolute()),
-                        "size_bytes": size_bytes,
-                    }
-                )
-    return found
+    logs = [pair for each in callbacks for pair in vars(each).items() if _is_log(pair[1])]
+    return [
+        {"attribute": name, "path": str(Path(file.name).absolute()), "size_bytes": _size_of(file)}
+        for name, file in logs
+    ]
 
 
 def _is_log(value: Any) -> bool:
@@ -116,11 +116,10 @@ def _head(path: str, size_bytes: int) -> bytes:
 def put_back(callbacks: list[Any], files: list[KeptFile]) -> None:
     """Makes each file what it was at the cut; what comes next is appended."""
     for kept in files:
-        found = (each for each in callbacks if _holds(each, kept))
-        callback = next(found, None)
-        file: Any = getattr(callback, kept.attribute, None)
+        callback = next((each for each in callbacks if _holds(each, kept)), None)
         if callback is None:
             continue
+        file: Any = getattr(callback, kept.attribute)
         file.flush()
         if isinstance(file, tf.io.gfile.GFile):
             # Nothing has been written to it: the first write opens it.
@@ -133,3 +132,66 @@ def put_back(callbacks: list[Any], files: list[KeptFile]) -> None:
             file.seek(0, io.SEEK_END)
         if isinstance(callback, kinds("callbacks.CSVLogger")):
             callback.append_header = not kept.content
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What was found under names of before.
+
+    Attributes:
+        copied: where the copies are; they keep the time of the last change.
+        left: files that are too large together to be copied, where they were.
+    """
+
+    copied: tuple[Path, ...] = ()
+    left: tuple[Path, ...] = ()
+
+
+def follow(callbacks: list[Any], fit: dict[str, Any], most_bytes: int = _MOST_BYTES) -> Followed:
+    """Copies what an earlier attempt has written to where the script writes now.
+
+    A script that runs again makes a new folder where the time or chance names it
+    (`exp-20250131-120000`), and looks there for what it has written before the interruption too.
+
+    What is there already stays; files of more than `most_bytes` together stay where they are.
+    """
+    folders = moved(fit.get("folders", ()), MADE.paths)
+    pairs = dict.fromkeys((*_in_folders(folders), *_of_callbacks(callbacks, fit["callbacks"])))
+    missing = [
+        (source, target)
+        for source, target in pairs
+        if source.is_file()
+        if not (source.is_symlink() or target.exists() or target.is_symlink())
+    ]
+    if sum(source.stat().st_size for source, _ in missing) > most_bytes:
+        return Followed(left=tuple(source for source, _ in missing))
+    for source, target in missing:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(source, target)
+    return Followed(copied=tuple(target for _, target in missing))
+
+
+def _in_folders(folders: Iterable[tuple[Path, Path]]) -> Iterator[tuple[Path, Path]]:
+    for old, new in folders:
+        for path in sorted(old.rglob("*")):
+            if "tfevents" not in path.name:  # TensorBoard's: each process has its own
+                yield path, new / path.relative_to(old)
+
+
+def _of_callbacks(
+    callbacks: list[Any], described: list[dict[str, Any]]
+) -> Iterator[tuple[Path, Path]]:
+    for saved, callback in callback_nodes.matched(described, callbacks):
+        for key, before in saved["attributes"].items() if callback is not None else ():
+            now = vars(callback).get(key)
+            if is_moved(now, before):
+                yield from _pairs(Path(before), Path(now))
+
+
+def _pairs(before: Path, now: Path) -> Iterator[tuple[Path, Path]]:
+    """The files of a path, or of one with fields such as `{epoch:02d}`, and their new places."""
+    if "{" not in before.name:
+        yield before, now
+    elif before.name == now.name:
+        pattern = _FIELDS.sub("*", glob.escape(before.name))
+        yield from ((each, now.parent / each.name) for each in before.parent.glob(pattern))

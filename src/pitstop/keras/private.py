@@ -56,13 +56,9 @@ _NAME_COUNTS = "object_name_uids"
 _ENUMERATE_NEEDS = ("_current_iterator", "_steps_seen", "_num_batches", "steps_per_execution")
 
 
-def _line_of(method: Any, text: str) -> int:
-    lines, first = inspect.getsourcelines(method)
-    offsets = [at for at, line in enumerate(lines) if text in line]
-    return first + (offsets[0] if offsets else 0)
-
-
-_WARNING_LINE = _line_of(EpochIterator._enumerate_iterator, "_interrupted_warning")
+_LINES, _FIRST_LINE = inspect.getsourcelines(EpochIterator._enumerate_iterator)
+_WARNS = (at for at, line in enumerate(_LINES) if "_interrupted_warning" in line)
+_WARNING_LINE = _FIRST_LINE + next(_WARNS, 0)
 """Where Keras warns of an exhausted input; read before anything is patched."""
 
 _NAMES_LAST_STEP = "steps_per_execution - 1" in inspect.getsource(EpochIterator._enumerate_iterator)
@@ -302,24 +298,19 @@ def build_symbolically(model: Any, epoch_iterator: Any) -> None:
 def own_part_of_step(model: Any) -> str:
     """The method of a training step that is the script's own and not Keras'; empty for none."""
     methods = {"train_step": TensorFlowTrainer, "compute_loss": Trainer, "compute_metrics": Trainer}
-    own = (name for name, owner in methods.items() if not _has_of(owner, model, name))
+    kind = type(model)
+    own = (each for each in methods if getattr(kind, each) is not getattr(methods[each], each))
     return next(own, "")
-
-
-def _has_of(owner: type, model: Any, name: str) -> bool:
-    return getattr(type(model), name) is getattr(owner, name)
 
 
 def has_masked_outputs(model: Any) -> bool:
     """The loss leaves out what the outputs mask; of a model that Keras cannot see into: may be."""
     if outputs := getattr(model, "outputs", None):
         return any(getattr(each, "_keras_mask", None) is not None for each in outputs)
-    layers = layers_of(model)
-    masks = [
+    return any(
         isinstance(each, keras.layers.Masking) or getattr(each, "mask_zero", False)
-        for each in layers
-    ]
-    return any(masks)
+        for each in layers_of(model)
+    )
 
 
 __all__ = [

@@ -8,10 +8,9 @@ from typing import Any, Protocol
 
 from pitstop.engine import variable_match
 from pitstop.engine.course import DOES_NOT_GO_ON, Course, decide, doubt_of_left_out
-from pitstop.engine.identity import Identity
+from pitstop.engine.identity import Identity, RestorePoint
 from pitstop.engine.matching import TrainingMatch, TrainingVerdict
 from pitstop.engine.present_identity import identity_of_present_call
-from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.session import Session
 from pitstop.engine.trainings import Trainings
 from pitstop.engine.variable_match import PresentVariable
@@ -95,7 +94,9 @@ class Recognition:
             course = decide(found, identity, take=settings.take, force=settings.force)
         except Exception as error:  # noqa: BLE001
             # Only code of ours runs in there, and it looks at objects of the script.
-            self._session.report(_unknown(error))
+            words = f"What this training is could not be found out ({error!r}): it is trained from "
+            remedy = "Please report this as a bug of Pitstop."
+            self._session.report(Notice("training_unknown", f"{words}its beginning.", remedy))
             return FitBeginning(trainings.begin_another())
         numbered = trainings.of_this_number()
         if numbered is not None:
@@ -125,8 +126,7 @@ class Recognition:
             return ""
         if trainings.has_interrupted():
             return DOES_NOT_GO_ON
-        left_out = [] if trainings.has_claimed else trainings.left_out()
-        return doubt_of_left_out(identity, left_out)
+        return doubt_of_left_out(identity, trainings.left_out())
 
     def _with_variables(
         self, refusal: ResumeRefused, found: TrainingMatch, model: Any
@@ -179,12 +179,3 @@ def _present_variables(model: Any) -> list[PresentVariable]:
         PresentVariable(index, path, value.dtype.name, tuple(value.shape), path)
         for index, (path, value) in enumerate(built)
     ]
-
-
-def _unknown(error: Exception) -> Notice:
-    return Notice(
-        "training_unknown",
-        f"What this training is could not be found out ({error!r}): it is trained from its "
-        "beginning.",
-        "Please report this as a bug of Pitstop.",
-    )

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from pitstop.keras import tensorboard
+from pitstop.keras import event_files
 from pitstop.keras.packages import SOURCES, kinds
 from pitstop.tensorflow import private as tensorflow_private
 from pitstop.tensorflow import tables
-from pitstop.tensorflow.streams import is_part_of_an_input
+from pitstop.tensorflow.randomness import is_part_of_an_input
 
 _LIBRARIES = (*SOURCES, "tensorflow.")
 _VARIABLES = ("Variable", "random.SeedGenerator")
@@ -91,7 +91,7 @@ class KerasLibrary:
             # What else it sets is what the callback remembers.
             is_tensorboard = issubclass(kind, kinds("callbacks.TensorBoard"))
             own = map(_names_set_in, kinds("callbacks.Callback"))
-            return frozenset(tensorboard.WRITERS if is_tensorboard else ()).union(*own)
+            return frozenset(event_files.WRITERS if is_tensorboard else ()).union(*own)
         names = names_set_by_libraries(kind)
         return names | _SET_BY_CALLBACKS if issubclass(kind, kinds("Model")) else names
 

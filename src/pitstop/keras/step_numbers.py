@@ -1,13 +1,15 @@
-"""The numbers that the last training step returned."""
+"""The numbers that a training step returned: metrics by name, as tensors, arrays or numbers."""
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+import tensorflow as tf
 
 from pitstop import steps
 from pitstop.engine.fence import observing
-from pitstop.keras import left_out, step_logs
+from pitstop.keras import left_out
 from pitstop.keras.packages import private_of
 
 
@@ -20,29 +22,57 @@ class StepNumbers:
     """
 
     def __init__(self) -> None:
-        self.loss = float("nan")
-        self.digest = 0
+        self.loss, self.digest = float("nan"), 0
 
     @observing()
     def note(self, run: Any) -> None:
         """A step of the `FitRun` has returned its logs; it is not counted yet."""
-        numbers = step_logs.numbers(run.logs)
-        self.loss = numbers.get("loss", float("nan"))
-        self.digest = steps.digest(numbers)
-        if "loss" in numbers:
+        found = numbers(run.logs)
+        self.loss = found.get("loss", float("nan"))
+        self.digest = steps.digest(found)
+        if "loss" in found:
             place = (run.step + 1, run.epoch, run.step_in_epoch + 1)
-            rate = functools.partial(_learning_rate, run.model)
-            run.session.losses.note(*place, self.loss, rate)
+            # Which package a model is of is only found out where the rate is asked for.
+            run.session.losses.note(
+                place, self.loss, lambda: private_of(run.model).learning_rate(run.model)
+            )
             if run.step < run.session.settings.look_to_step:
                 left_out.look_at_weights(run, place)
 
     def forget(self) -> None:
         """The next step is not computed."""
-        self.loss = float("nan")
-        self.digest = 0
+        self.loss, self.digest = float("nan"), 0
 
 
-def _learning_rate(model: Any) -> float | None:
-    # Which package a model is of is only found out where the rate is asked for, not at each step.
-    rate: float | None = private_of(model).learning_rate(model)
-    return rate
+def numbers(logs: Mapping[str, Any]) -> dict[str, float]:
+    """The scalars among the logs that are numbers."""
+    found = {}
+    for name, value in _flat(logs):
+        if isinstance(value, float | int) or getattr(value, "shape", None) == ():
+            try:
+                found[name] = float(value)
+            except (TypeError, ValueError):
+                continue  # a text, or a complex number
+    return found
+
+
+def plain(logs: Mapping[str, Any]) -> dict[str, Any]:
+    """The scalars with tensors as NumPy scalars, which keep every bit."""
+    found = {}
+    for name, value in _flat(logs):
+        try:
+            array = tf.convert_to_tensor(value).numpy()
+        except (TypeError, ValueError):
+            continue  # an object, or a list of several kinds
+        if getattr(array, "ndim", None) == 0:  # not a text, which comes as bytes
+            found[name] = array[()]
+    return found
+
+
+def _flat(logs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Each with its name alone, as Keras tells callbacks."""
+    for key, value in logs.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value)
+        else:
+            yield key, value

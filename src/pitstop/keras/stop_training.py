@@ -15,16 +15,8 @@ from pitstop.keras.packages import kinds
 
 _NAME = "stop_training"
 _WATCHED = (
-    "monitor",
-    "mode",
-    "patience",
-    "min_delta",
-    "baseline",
-    "best",
-    "best_epoch",
-    "wait",
-    "stopped_epoch",
-    "restore_best_weights",
+    *("monitor", "mode", "patience", "min_delta", "baseline", "best", "best_epoch"),
+    *("wait", "stopped_epoch", "restore_best_weights"),
 )
 
 
@@ -54,6 +46,13 @@ def set_silently(model: Any, *, value: bool) -> None:
 def describe(frame: FrameType | None, step: int, epoch: int) -> StopTrainingSet:
     """The event for an assignment made in a frame or in one of its callers."""
     setter, callback = _setter(frame), _callback(frame)
+    watched: dict[str, Any] = {}
+    for name in _WATCHED:
+        value: Any = getattr(callback, name, None)
+        if isinstance(value, bool | int | str):
+            watched[name] = value
+        elif hasattr(value, "__float__") and np.ndim(value) == 0:
+            watched[name] = float(value)
     return StopTrainingSet(
         step=step,
         epoch=epoch,
@@ -61,7 +60,7 @@ def describe(frame: FrameType | None, step: int, epoch: int) -> StopTrainingSet:
         file=setter.f_code.co_filename if setter else "",
         line=setter.f_lineno if setter else 0,
         function=setter.f_code.co_name if setter else "",
-        watched=_watched(callback),
+        watched=watched,
     )
 
 
@@ -93,14 +92,3 @@ def _callback(frame: FrameType | None) -> Any:
             return frame.f_locals["self"]
         frame = frame.f_back
     return None
-
-
-def _watched(callback: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name in _WATCHED:
-        value: Any = getattr(callback, name, None)
-        if isinstance(value, bool | int | str):
-            found[name] = value
-        elif hasattr(value, "__float__") and np.ndim(value) == 0:
-            found[name] = float(value)
-    return found

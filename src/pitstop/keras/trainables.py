@@ -1,11 +1,20 @@
-"""What a `fit` trains, by name."""
+"""What a `fit` trains, by name: begun with saved weights, or written in other formats."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from pitstop.engine.export_order import ExportOrder, carrying_out
+from pitstop.engine.saved_state import SavedState
+from pitstop.engine.weights_file import STARTED_FROM, WeightsUnusable
+from pitstop.events import Notice
+from pitstop.keras.event_files import is_tensorboard
+from pitstop.keras.fit_run import FitRun
 from pitstop.keras.packages import private_of
-from pitstop.tensorflow.trainables import Trainables, is_built, named
+from pitstop.tensorflow.exporting import export
+from pitstop.tensorflow.starting import begin_from
+from pitstop.tensorflow.trainables import Trainables, is_built, named, restore_named
+from pitstop.tensorflow.variables import REGISTRY
 
 
 def of_model(model: Any) -> Trainables:
@@ -22,3 +31,43 @@ def of_model(model: Any) -> Trainables:
         if optimizer is not None and is_built(optimizer)
         else (),
     )
+
+
+def begin_from_weights(run: FitRun) -> None:
+    """Loads the weights that the run is to begin with, before its first step.
+
+    Raises:
+        Refused: they do not fit; the journal says which.
+    """
+    path = run.session.start_from()
+    try:
+        begun = begin_from(path, of_model(run.model))
+    except WeightsUnusable as problem:
+        run.session.refuse(problem, "weights_refused")
+    run.session.report(Notice(STARTED_FROM, begun.describe(path)))
+
+
+def export_fit(run: FitRun, saved: SavedState) -> None:
+    """Restores the model and its optimizer, writes them, and leaves the script.
+
+    No callback has been told of the `fit` yet, so that none has begun a file.
+
+    Raises:
+        ExportEnded: always.
+    """
+    with carrying_out(run.session):
+        run.build_missing(saved)
+        model = run.model
+        if model.optimizer is not None and not model.optimizer.built:
+            model.optimizer.build(model.trainable_variables)
+        trainables = of_model(model)
+        restore_named(REGISTRY, saved, trainables.variables)
+        export(ExportOrder.of(run.session), trainables, saved.position.step)
+
+
+def quiet(callbacks: Any) -> None:
+    """Keeps the TensorBoard callbacks of a `fit` from beginning event files when it starts."""
+    for callback in callbacks if isinstance(callbacks, list | tuple) else [callbacks]:
+        if is_tensorboard(callback):
+            callback.write_graph = False
+            callback.embeddings_freq = 0

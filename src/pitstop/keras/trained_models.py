@@ -11,8 +11,8 @@ import weakref
 from typing import Any
 
 from pitstop.engine import reachable
-from pitstop.engine.call_site import names_on_stack
 from pitstop.engine.fence import observing
+from pitstop.engine.present_identity import names_on_stack
 from pitstop.keras.packages import kinds
 from pitstop.tensorflow.variables import PathOf, VariableRegistry
 

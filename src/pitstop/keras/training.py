@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 from pitstop.engine import last_epoch
-from pitstop.engine.changed_files import CHANGED
+from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.export_order import refuse_to_train
 from pitstop.engine.fence import observing
+from pitstop.engine.identity import RestorePoint
 from pitstop.engine.leaving import Refused, TrainingStopped, ending_threads
-from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.saved_state import SavedState
+from pitstop.engine.script_stop import StopSignals
 from pitstop.engine.session import Session
-from pitstop.engine.stop_signals import StopSignals
 from pitstop.engine.witness import place_on_stack
 from pitstop.errors import PeerFault, ResumeRefused
 from pitstop.events import FitEnded, FitStarted, InputExhausted, Notice
 from pitstop.keras import (
     caught_exception,
-    exporting,
     fit_call,
     left_out,
     micro_batches,
     nan_trace,
-    starting_from,
     stop_training,
+    trainables,
 )
 from pitstop.keras.caught_exception import CaughtOutcome
 from pitstop.keras.continuation import Continuation
@@ -38,9 +37,9 @@ from pitstop.keras.legacy_source import LegacySource
 from pitstop.keras.packages import private_of
 from pitstop.keras.recognition import Cells, FitBeginning, Recognition
 from pitstop.keras.trained_models import TrainedModels
+from pitstop.keras.training_input import end_at_exit
 from pitstop.link.beacon import Phase
 from pitstop.tensorflow import pipeline, randomness
-from pitstop.tensorflow.input_end import end_at_exit
 from pitstop.tensorflow.variables import VariableRegistry
 
 _TWO_FITS = (
@@ -112,12 +111,13 @@ class Training:
         run = self.run
         if run is None:
             return original(model, *args, **kwargs)
-        args, kwargs = self._with_held_values(model, args, kwargs)
+        if self.continuation and (held := self.continuation.settings.arguments):
+            args, kwargs = (), {**arguments, **held}
         try:
             history = self._led(run, original, args, kwargs)
         finally:
             self.run = None
-            CHANGED.leave()
+            EARLIER.leave()
             self._step = run.step
             self._recognition.ended(run.parts.deviation)
             self._trained.add(model, run.path_of)
@@ -152,14 +152,6 @@ class Training:
         self._finish(run, history)
         return history
 
-    def _with_held_values(
-        self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        held = self.continuation.settings.arguments if self.continuation else {}
-        if not held:
-            return args, kwargs
-        return (), {**fit_call.arguments(model, args, kwargs), **held}
-
     def _train_nothing(self, model: Any) -> Any:
         if not self.session.settings.stop_returns:
             # The script has caught what was to end it.
@@ -179,7 +171,7 @@ class Training:
         beginning = self._recognition.begin(model, arguments)
         if self.session.settings.export_to:
             # What it changes is no part of what the training is.
-            exporting.quiet(arguments.get("callbacks"))
+            trainables.quiet(arguments.get("callbacks"))
         # A recorded loop may have come before it.
         step = max(self._step, self.session.beacon.progress().step)
         kind = FitOnWorkers if is_sent_to_workers(model) else FitRun
@@ -248,27 +240,23 @@ class Training:
             run.silenced = nan_trace.silence(callbacks.callbacks)
         self._publish_plan(run)
         if run.index == 0 and self.session.settings.start_from:
-            starting_from.build(run)
+            # In every attempt, also where the file is not read any more: variables are known by
+            # the order of their creation.
+            private_of(run.model).build_symbolically(run.model, run.epoch_iterator)
             if self.session.start_from():
-                starting_from.begin(run)
+                trainables.begin_from_weights(run)
         if self.continuation is not None:
-            if self._exports_here(run):
+            newest = self.session.trainings.newest
+            if self.session.settings.export_to and newest and newest.fit == run.index:
                 self.continuation.export()
             self.continuation.check_input()
             if self.continuation.finished:
-                self._leave_finished(self.continuation)
+                history, error = self.continuation.finish(), self.continuation.raises()
+                raise error if error is not None else FitAlreadyFinished(history)
         begin(callbacks, logs)
         if self.continuation is not None:
             epoch = self.continuation.position.epoch
             private_of(run.model).continue_at_epoch(run.model, epoch)
-
-    def _leave_finished(self, continuation: Continuation) -> NoReturn:
-        history, error = continuation.finish(), continuation.raises()
-        raise error if error is not None else FitAlreadyFinished(history)
-
-    def _exports_here(self, run: FitRun) -> bool:
-        newest = self.session.trainings.newest
-        return bool(self.session.settings.export_to and newest and newest.fit == run.index)
 
     @observing()
     def _publish_plan(self, run: FitRun) -> None:
@@ -283,11 +271,9 @@ class Training:
         run = self.run
         if run is None or epoch_iterator is not run.epoch_iterator:
             return
-        expected = epoch_iterator.steps_per_epoch
+        expected, place = epoch_iterator.steps_per_epoch, (run.index, run.epoch, run.step_in_epoch)
         if expected and run.step_in_epoch < expected:
-            self.session.report(
-                InputExhausted(run.index, run.epoch, run.step_in_epoch, int(expected))
-            )
+            self.session.report(InputExhausted(*place, int(expected)))
 
     def stop_training_set(self, model: Any, frame: FrameType) -> None:
         run = self.run
@@ -336,33 +322,27 @@ class Training:
 
     def outside(self, steps: Iterator[Any]) -> Iterator[Any]:
         """The steps of what is no training: a stop may come between two of them."""
-        with self._outside_of_fits():
-            for item in steps:
-                self._obey_stop_outside_training()
-                self.session.beacon.pulse()
-                yield item
-
-    @contextmanager
-    def _outside_of_fits(self) -> Iterator[None]:
-        """Tells of an `evaluate` or `predict` that no `fit` makes."""
         beacon = self.session.beacon
         before = beacon.phase()
         if self.run is None:
+            # An `evaluate` or `predict` that no `fit` makes.
             beacon.write_phase(Phase.PREDICT)
         try:
-            yield
+            for item in steps:
+                self._obey_stop_outside_training()
+                beacon.pulse()
+                yield item
         finally:
             if beacon.phase() is Phase.PREDICT:
                 beacon.write_phase(before)
 
     def _obey_stop_outside_training(self) -> None:
-        if not self.session.stop_requested() or self.session.stopped:
+        session = self.session
+        if not session.stop_requested() or session.stopped:
             return
-        if self.session.kernel and self.run is None:
-            return
-        if self.run is None:
-            if not self.session.settings.stop_returns:
-                with ending_threads():
-                    self.session.stop_with(None, "predict")
-        elif self.run.held is not None:
-            self.session.stop_with(self.run.held, "validation")
+        if self.run is not None:
+            if self.run.held is not None:
+                session.stop_with(self.run.held, "validation")
+        elif not (session.kernel or session.settings.stop_returns):
+            with ending_threads():
+                session.stop_with(None, "predict")

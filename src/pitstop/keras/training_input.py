@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,9 +17,9 @@ from pitstop.engine.state_capture import HeldTensor
 from pitstop.keras import input_state
 from pitstop.keras.fit_objects import FitObjects
 from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputMode, InputState
-from pitstop.keras.repeated_shuffle import NOT_REPEATABLE, RepeatedShuffles
+from pitstop.keras.refusal import NOT_REPEATABLE, RepeatedShuffles
 from pitstop.tensorflow import pipeline, randomness
-from pitstop.tensorflow.streams import RandomStreams
+from pitstop.tensorflow.randomness import RandomStreams
 
 _SPLIT_SEQUENCE = Exactness(
     "not_exact",
@@ -254,3 +256,39 @@ def fixed_batch_size(model: Any) -> int:
     """The number of rows that the model insists on; 1 when any will do."""
     shapes = [tensor.shape for tensor in getattr(model, "inputs", None) or ()]
     return next((int(shape[0]) for shape in shapes if shape and shape[0]), 1)
+
+
+LONGEST_SECONDS = 0.3
+
+
+class InputEnd:
+    """Destroys an iterator, beside the script and with little patience.
+
+    Its destructor waits for the threads that read ahead for it (`PrefetchDatasetOp` joins them),
+    and so for whatever the script's own Python in the pipeline waits for, be it for ever.
+
+    Threads that run Python while the interpreter ends may take the process down with them: an
+    input that is quick to end has ended before.
+    """
+
+    def __init__(self, iterator: object) -> None:
+        """Holds the iterator, so that nobody else destroys it, until `let_go`."""
+        self._held = [iterator]
+        self._go = threading.Event()
+        self._thread = threading.Thread(target=self._destroy, name="pitstop-input", daemon=True)
+        self._thread.start()
+
+    def let_go(self, longest_seconds: float = LONGEST_SECONDS) -> bool:
+        """Destroys it, if nobody else holds it; whether that took no longer than this."""
+        self._go.set()
+        self._thread.join(longest_seconds)
+        return not self._thread.is_alive()
+
+    def _destroy(self) -> None:
+        self._go.wait()
+        self._held.clear()
+
+
+def end_at_exit(iterator: object) -> None:
+    """An iterator lives until the interpreter's exit, which does not wait for it long."""
+    atexit.register(InputEnd(iterator).let_go)

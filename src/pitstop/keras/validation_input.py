@@ -19,8 +19,7 @@ from pitstop.engine.state_capture import HeldTensor
 from pitstop.keras import input_state
 from pitstop.keras.input_state import FreshIterator
 from pitstop.keras.packages import kinds
-from pitstop.keras.repeated_shuffle import NOT_REPEATABLE, RepeatedShuffles
-from pitstop.store.image import TensorSpec
+from pitstop.keras.refusal import NOT_REPEATABLE, RepeatedShuffles
 
 _READ_AHEAD = Exactness(
     "not_exact",
@@ -71,28 +70,20 @@ class ValidationInput:
         described = {"created": self._created}
         # Not kept from cut to cut: the seeds in it belong to the dataset, and
         # go on when a callback evaluates the same data.
-        state = FreshIterator.of(self._left).state if self._reads_tensors() else self._saved_state
-        if not state:
-            return described, []
-        view = memoryview(state)
-        spec = TensorSpec(VALIDATION_TENSOR, "U8", (len(view),))
-        return described, [HeldTensor(spec, lambda: view)]
+        reads_tensors = self._left is not None and isinstance(self.data, tf.data.Dataset)
+        state = FreshIterator.of(self._left).state if reads_tensors else self._saved_state
+        return described, [HeldTensor.of_bytes(VALIDATION_TENSOR, state)] if state else []
 
     def restore(self, saved: dict[str, Any], tensors: Mapping[str, memoryview]) -> None:
         self._created = saved["created"]
         self._saved_state = bytes(tensors.get(VALIDATION_TENSOR, b""))
-        if isinstance(self.data, tf.data.Dataset):
-            self._restore_shuffles()
-
-    def _restore_shuffles(self) -> None:
-        if not self._saved_state:
+        if not isinstance(self.data, tf.data.Dataset):
+            return
+        if self._saved_state:
+            fresh = FreshIterator.of(iter(self.data))
+            input_state.restore_iterator(
+                fresh, self._saved_state, self._created, lambda: iter(self.data)
+            )
+        else:
             for _ in range(self._created):
                 iter(self.data)
-            return
-        fresh = FreshIterator.of(iter(self.data))
-        input_state.restore_iterator(
-            fresh, self._saved_state, self._created, lambda: iter(self.data)
-        )
-
-    def _reads_tensors(self) -> bool:
-        return self._left is not None and isinstance(self.data, tf.data.Dataset)

@@ -1,9 +1,18 @@
-"""Everything that a custom loop needs to go on, cut and restored as one."""
+"""Everything that a custom loop needs to go on, cut and restored as one.
+
+The first step of a compiled model creates its metrics and its optimizer's variables while it is
+traced, after the metrics were reset.  A resumed loop has to find them there: one step with zeros
+is done before the state is restored.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
+import tensorflow as tf
 
 from pitstop.engine.exactness import EXACT, Exactness
 from pitstop.engine.python_state import Encoder, decode
@@ -11,9 +20,9 @@ from pitstop.engine.saved_state import SavedState
 from pitstop.engine.state_capture import StateCapture
 from pitstop.engine.witness import place_on_stack
 from pitstop.errors import ResumeRefused
-from pitstop.loop.built_models import BuiltModels
-from pitstop.loop.tracked import Tracked, track, variables_of
+from pitstop.loop.tracked import Tracked, leaves_of, track, variables_of
 from pitstop.tensorflow import randomness
+from pitstop.tensorflow.naming import Naming
 from pitstop.tensorflow.script_loop import ScriptLoop
 from pitstop.tensorflow.variables import VariableRegistry
 
@@ -127,3 +136,50 @@ class LoopState:
 
 def _names(objects: Mapping[str, Any]) -> str:
     return ", ".join(objects) or "no objects"
+
+
+class BuiltModels:
+    """The models among the objects of a loop, and the form of the first batch of each."""
+
+    def __init__(self, objects: Mapping[str, Any], names: Naming) -> None:
+        found = leaves_of(objects) if "keras" in sys.modules else ()
+        self._models = {name: each for name, each in found if hasattr(each, "train_on_batch")}
+        self._forms: dict[str, Any] = {}
+        if self._models:
+            # Only now: a script without Keras must not pay for its import.
+            from pitstop.keras import private  # noqa: PLC0415
+
+            private.on_train_batch(self._trains)
+            private.watch_names(names)
+
+    def forms(self) -> dict[str, Any]:
+        """By a model's name, its batch with every array replaced by its form as text."""
+        return self._forms
+
+    def build(self, forms: Mapping[str, Any]) -> None:
+        """Trains the models that were trained on batches, on one batch of zeros."""
+        for name, form in forms.items():
+            if name in self._models:
+                self._models[name].train_on_batch(*tf.nest.map_structure(_zeros, form))
+
+    def _trains(self, model: Any, batch: tuple[Any, ...]) -> None:
+        if len(self._forms) < len(self._models):
+            for name, each in self._models.items():
+                if each is model:
+                    self._forms[name] = tf.nest.map_structure(_form, batch)
+
+
+def _form(array: Any) -> str | None:
+    if array is None:
+        return None
+    shape = ",".join(str(size) for size in np.shape(array))
+    return f"{np.asarray(array).dtype.name}[{shape}]"
+
+
+def _zeros(form: str | None) -> Any:
+    if form is None:
+        return None
+    dtype, _, sizes = form.removesuffix("]").partition("[")
+    return np.zeros(
+        [int(size) for size in sizes.split(",") if size], tf.as_dtype(dtype).as_numpy_dtype
+    )

@@ -11,9 +11,9 @@ from pitstop.engine.exactness import Exactness
 from pitstop.engine.leaving import TrainingStopped, ending_threads
 from pitstop.engine.python_state import decode
 from pitstop.engine.saved_state import SavedState
+from pitstop.engine.script_stop import StopSignals
 from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Position, StateCapture
-from pitstop.engine.stop_signals import StopSignals
 from pitstop.errors import ResumeRefused
 from pitstop.events import LOOPS
 from pitstop.link.beacon import Phase
@@ -79,7 +79,10 @@ class Run:
         loop.index = self._session.trainings.next_index()
         here = saved is not None and saved.fit == loop.index
         loop.done = saved.step_in_epoch if saved is not None and here else 0
-        if self.stopped or (saved is not None and _is_finished(loop.index, saved)):
+        is_finished = saved is not None and (
+            loop.index < saved.fit or (here and bool(saved.milestone))
+        )
+        if self.stopped or is_finished:
             return
         with ending_threads(), StopSignals(self._session):
             try:
@@ -104,7 +107,7 @@ class Run:
         beacon.write_phase(Phase.FIRST_STEP)
         loop.boundary.start()
         loop.reach(loop.boundary.passed_ns)
-        loop.boundary.obey(loop.step, self._take)
+        loop.boundary.obey(loop.step, self._cut)
         while count is None or loop.done < count:
             yield loop.done
             self._step_done()
@@ -121,7 +124,7 @@ class Run:
         numbers = self._numbers()
         loop.step_done(numbers.get("loss"), steps.digest(numbers))
         loop.reach(now_ns, numbers)
-        loop.boundary.obey(loop.step, self._take)
+        loop.boundary.obey(loop.step, self._cut)
 
     def _numbers(self) -> dict[str, float]:
         return {name: float(value) for name, value in self._metrics.items()}
@@ -135,12 +138,5 @@ class Run:
         except ResumeRefused as refusal:
             self._session.refuse(refusal)
 
-    def _take(self) -> StateCapture:
-        return self._cut("")
-
-    def _cut(self, milestone: str) -> StateCapture:
+    def _cut(self, milestone: str = "") -> StateCapture:
         return self._state.cut(self._loop, self._numbers(), milestone)
-
-
-def _is_finished(index: int, saved: Position) -> bool:
-    return index < saved.fit or (index == saved.fit and bool(saved.milestone))

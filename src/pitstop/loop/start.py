@@ -13,10 +13,9 @@ from pitstop.errors import ResumeRefused, UserError
 from pitstop.events import Notice
 from pitstop.link.beacon import Phase
 from pitstop.link.settings import ENV_SOCKET, Settings
-from pitstop.loop.exporting import export_loop
 from pitstop.loop.loop_state import LoopState
 from pitstop.loop.run import Run
-from pitstop.loop.starting_from import begin_loop
+from pitstop.loop.trainables import begin_loop, export_loop
 from pitstop.tensorflow import private
 from pitstop.tensorflow.devices import computed_with, level_of_process
 from pitstop.tensorflow.traced_ops import OpKind
@@ -67,35 +66,26 @@ def start(
     state = LoopState(objects, REGISTRY)
     returns = on_stop == "return"
     settings = Settings(overhead, every_steps, every_seconds, stop_returns=returns)
-    session = _open(CompanionRequest(run_dir, settings, max_seconds))
+    socket_path = os.environ.get(ENV_SOCKET)
+    alone = not socket_path
+    request = CompanionRequest(run_dir, settings, max_seconds)
+    session = process_session.open_session(socket_path or start_companion(request), computed_with())
+    session.alone, session.trains_with_fit = alone, False
     # A member of several that train together is not more exact than they are.
     level = level_of_process(session)
     state.doubt(level.reason if level is not None else "")
     private.on_traced_op({OpKind.RANDOM: state.hidden_random_op})
     run = Run(session, state, returns=returns or session.settings.stop_returns)
     if session.settings.export_to:
-        _export(session, state, objects)
+        point = session.trainings.newest
+        if point is None:
+            refuse_to_train(session, 0)
+        export_loop(session, state, objects, session.fetch(point))
     elif session.start_from():
         begin_loop(session, objects)
     else:
         _restore(session, run)
     return run
-
-
-def _open(request: CompanionRequest) -> Session:
-    socket_path = os.environ.get(ENV_SOCKET)
-    launched = bool(socket_path)
-    session = process_session.open_session(socket_path or start_companion(request), computed_with())
-    session.alone = not launched
-    session.trains_with_fit = False
-    return session
-
-
-def _export(session: Session, state: LoopState, objects: dict[str, Any]) -> None:
-    point = session.trainings.newest
-    if point is None:
-        refuse_to_train(session, 0)
-    export_loop(session, state, objects, session.fetch(point))
 
 
 def _restore(session: Session, run: Run) -> None:

@@ -19,7 +19,6 @@ from pitstop.engine.python_state import Encoder, NotPortable, decode
 from pitstop.engine.state_capture import HeldTensor
 from pitstop.errors import UserError
 from pitstop.loop.graph_session import GraphSession
-from pitstop.store.image import TensorSpec
 from pitstop.tensorflow import private
 
 _LISTS_OF_VARIABLES = ("variables", "metrics_variables")
@@ -137,8 +136,7 @@ class DataIterator:
                 "object with state_dict() and load_state_dict()"
             )
             return None, []
-        view = memoryview(data)
-        return None, [HeldTensor(TensorSpec(self._tensor, "U8", (len(data),)), lambda: view)]
+        return None, [HeldTensor.of_bytes(self._tensor, data)]
 
     def restore(self, saved: Any, tensors: Mapping[str, memoryview]) -> None:
         if self._tensor in tensors:

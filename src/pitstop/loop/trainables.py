@@ -1,16 +1,33 @@
-"""What a loop of `pitstop.start` trains, by the names it was given under."""
+"""What a loop of `pitstop.start` trains, by name: begun with saved weights, or written."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
+from pitstop.engine.export_order import ExportOrder, NotExportable, carrying_out
 from pitstop.engine.saved_state import SavedState
+from pitstop.engine.session import Session
+from pitstop.engine.weights_file import STARTED_FROM, Format, WeightsUnusable, identify
+from pitstop.events import Notice
+from pitstop.loop.graph_session import GraphSession
+from pitstop.loop.loop_state import LoopState
 from pitstop.loop.tracked import leaves_of, variables_of
-from pitstop.tensorflow.trainables import NamedVariable, Trainables, is_built, named, optimizes
-from pitstop.tensorflow.variables import saved_variables
+from pitstop.tensorflow import stored_values
+from pitstop.tensorflow.exporting import export, relative_saver, save_v1
+from pitstop.tensorflow.starting import begin_from
+from pitstop.tensorflow.trainables import (
+    NamedVariable,
+    Trainables,
+    is_built,
+    named,
+    optimizes,
+    restore_named,
+)
+from pitstop.tensorflow.variables import REGISTRY, saved_variables
 
 Trackable = tf.__internal__.tracking.Trackable
 
@@ -48,14 +65,14 @@ def build_optimizers(objects: Mapping[str, Any], saved: SavedState) -> None:
     for name, each in leaves.items():
         if optimizes(each) and not is_built(each):
             slots = [path for path in paths if path.startswith(f"{name}/")]
-            _build(each, trained, slots)
-
-
-def _build(optimizer: Any, trained: list[Any], slots: list[str]) -> None:
-    marks = {id(each): f"/{each.path.replace('/', '_')}_" for each in trained}
-    known = [each for each in trained if any(marks[id(each)] in path for path in slots)]
-    if known:
-        optimizer.build(known)
+            marks = [f"/{variable.path.replace('/', '_')}_" for variable in trained]
+            known = [
+                variable
+                for mark, variable in zip(marks, trained, strict=True)
+                if any(mark in path for path in slots)
+            ]
+            if known:
+                each.build(known)
 
 
 def sessions_of(objects: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,3 +105,70 @@ def _is_model(value: Any) -> bool:
     # Keras' own are no modules.
     is_kind = isinstance(value, tf.Module) or hasattr(value, "save_weights")
     return is_kind and not optimizes(value)
+
+
+def begin_loop(session: Session, objects: Mapping[str, Any]) -> None:
+    """Loads the weights that the run begins with; raises `Refused` where they do not fit."""
+    path = session.start_from()
+    try:
+        graphs = sessions_of(objects)
+        told = (
+            _begin_graph(path, graphs)
+            if graphs
+            else begin_from(path, of_objects(objects)).describe(path)
+        )
+    except WeightsUnusable as problem:
+        session.refuse(problem, "weights_refused")
+    session.report(Notice(STARTED_FROM, told))
+
+
+def _begin_graph(path: str, sessions: Mapping[str, Any]) -> str:
+    file = identify(Path(path))
+    if len(sessions) > 1 or file.format is not Format.TF_CHECKPOINT:
+        raise WeightsUnusable(
+            f"{path} cannot be loaded into a v1 session.",
+            "Start one session from the files of a v1 Saver.",
+        )
+    values = stored_values.of_bundle(file.path)
+    name, graph_session = next(iter(sessions.items()))
+    count = GraphSession(name, graph_session).begin_with(file.path, values)
+    return f"The training starts from {path}: {count} variables of the session {name!r}."
+
+
+def export_loop(
+    session: Session, state: LoopState, objects: Mapping[str, Any], saved: SavedState
+) -> None:
+    """Restores the objects that hold weights, writes them, and raises `ExportEnded`."""
+    order = ExportOrder.of(session)
+    with carrying_out(session):
+        state.check(saved)
+        state.build(saved)
+        if sessions_of(objects):
+            _export_graph(order, state, objects, saved)
+        else:
+            build_optimizers(objects, saved)
+            trainables = of_objects(objects)
+            if trainables.unbuilt:
+                raise NotExportable(
+                    f"{', '.join(trainables.unbuilt)} has no variables before its first step.",
+                    "Build the model before pitstop.start, or use `--to safetensors`.",
+                )
+            restore_named(REGISTRY, saved, trainables.variables)
+            export(order, trainables, saved.position.step)
+
+
+def _export_graph(
+    order: ExportOrder, state: LoopState, objects: Mapping[str, Any], saved: SavedState
+) -> None:
+    """The variables of a v1 session, by a Saver of its own graph."""
+    sessions = sessions_of(objects)
+    if order.format is not Format.V1_SAVER or len(sessions) > 1:
+        raise NotExportable(
+            f"The script trains {len(sessions)} v1 session(s), whose variables have names only.",
+            "Use `--to v1_saver` for one session, or `--to safetensors`.",
+        )
+    name, graph_session = next(iter(sessions.items()))
+    state.restore_object(name, saved)
+    with graph_session.graph.as_default():
+        saver = relative_saver(tf.compat.v1.global_variables())
+    save_v1(saver, graph_session, order.path, saved.position.step)

@@ -10,8 +10,7 @@ from typing import Any
 import h5py
 import tensorflow as tf
 
-from pitstop.engine import earlier_files
-from pitstop.engine.changed_files import CHANGED
+from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.fence import observing
 from pitstop.engine.session import Session
 from pitstop.replay.calls import Call, FunctionCall, MethodCall
@@ -104,17 +103,13 @@ def _waiting(recorder: Recorder, original: Callable[..., Any]) -> Callable[..., 
 
 
 def _watch_weights() -> None:
-    def note(path: str) -> None:
-        earlier_files.READ.note(path)
-        CHANGED.note(path)
-
-    private.on_checkpoint_read(note)
+    private.on_checkpoint_read(EARLIER.note)
     original = h5py.File.__init__
 
     @functools.wraps(original)
     def __init__(self: Any, name: Any, mode: str = "r", *args: Any, **kwargs: Any) -> None:
         if mode == "r" and isinstance(name, str | os.PathLike):
-            note(str(name))
+            EARLIER.note(str(name))
         original(self, name, mode, *args, **kwargs)
 
     h5py.File.__init__ = __init__

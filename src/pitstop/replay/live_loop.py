@@ -110,10 +110,6 @@ class LiveLoop(ScriptLoop):
         except Exception as error:  # noqa: BLE001
             self.give_up(f"Pitstop failed to record it ({error!r}), please report this as a bug")
 
-    def closure_failed(self, failure: Exception) -> None:
-        """What else was scheduled is cancelled."""
-        self.give_up(f"a closure raised {type(failure).__name__}", raised=True)
-
     def note(self, entry: RecordEntry) -> None:
         """Adds to the record, if there still is one."""
         self.calls += entry.kind is RecordKind.CALL

@@ -7,6 +7,8 @@ import os
 import sys
 from types import TracebackType
 
+from pitstop.engine.leaving import flush_output
+
 
 class MutedOutput:
     """Leads stdout and stderr to nowhere between `begin` and `end`.
@@ -20,7 +22,7 @@ class MutedOutput:
         self._excepthook = sys.excepthook
 
     def begin(self) -> None:
-        _flush()
+        flush_output()
         nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         for fd in (1, 2):
             with contextlib.suppress(OSError):  # the script may have closed it
@@ -34,7 +36,7 @@ class MutedOutput:
         """Everything is shown again; without effect when nothing is held back."""
         if not self._kept:
             return
-        _flush()
+        flush_output()
         for fd, kept in self._kept.items():
             os.dup2(kept, fd)
             os.close(kept)
@@ -47,9 +49,3 @@ class MutedOutput:
     ) -> None:
         self.end()
         self._excepthook(kind, error, trace)
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            stream.flush()

@@ -10,18 +10,16 @@ from typing import Any
 
 import tensorflow as tf
 
-from pitstop.engine import earlier_files
-from pitstop.engine.earlier_files import ReadBack
+from pitstop.engine.earlier_files import EARLIER, ReadBack
 from pitstop.engine.fence import FENCE, observing
-from pitstop.engine.identity import Identity
+from pitstop.engine.identity import Identity, RestorePoint
 from pitstop.engine.leaving import Refused, ending_threads
 from pitstop.engine.present_identity import identity_of_present_call
-from pitstop.engine.restore_point import RestorePoint
 from pitstop.engine.session import Session
 from pitstop.engine.step_recorder import began_seconds
 from pitstop.errors import PeerFault
 from pitstop.link.beacon import Phase
-from pitstop.replay import first_step, signature, values
+from pitstop.replay import loop_identity, values
 from pitstop.replay.calls import Call
 from pitstop.replay.closures import ClosureCall, Closures
 from pitstop.replay.live_loop import LiveLoop
@@ -117,7 +115,13 @@ class Recorder:
             result, traced = self._run(call)
             self._observe(call, result, traced=traced, taped=taped)
             if self._closures is not None and self._loop is not None:
-                self._closures.schedule.raise_failure(self._loop.closure_failed)
+                # What else was scheduled is cancelled.
+                loop = self._loop
+                self._closures.schedule.raise_failure(
+                    lambda failure: loop.give_up(
+                        f"a closure raised {type(failure).__name__}", raised=True
+                    )
+                )
             if self._repetition is not None:
                 entry = self._next_call(self._repetition, call)
                 return self._reply(self._repetition, call, entry)
@@ -228,7 +232,8 @@ class Recorder:
             session = self._take_session()
             if session is None:
                 return
-            self._loop = self._new_loop(session, LoopIdentity(Identity(), {}))
+            nothing = LoopIdentity(Identity(), {})
+            self._loop = LiveLoop(session, self._registry, nothing, self._closures)
             self._loop.give_up(_EAGER_LOOP)
             self._loop.start()
         self._loop.obey_stop()
@@ -285,7 +290,7 @@ class Recorder:
         name = call.name
         with loop.recording(f"{name} returns"):
             form, data = call.flatten(result)
-            name, given = signature.of_call(call, loop.calls)
+            name, given = call.signature(loop.calls)
             view = memoryview(data)
             loop.note(RecordEntry(RecordKind.CALL, name, form, view, traced, given))
             return view
@@ -309,8 +314,7 @@ class Recorder:
         return self._reply(repetition, call, entry)
 
     def _next_call(self, repetition: Repetition, call: Call) -> RecordEntry:
-        name, given = signature.of_call(call, repetition.loop.calls)
-        return repetition.next(RecordKind.CALL, name, given)
+        return repetition.next(RecordKind.CALL, *call.signature(repetition.loop.calls))
 
     def _reply(self, repetition: Repetition, call: Call, entry: RecordEntry) -> Any:
         value = call.build(entry.form, entry.data)
@@ -331,10 +335,10 @@ class Recorder:
             return False
         identity = LoopIdentity(
             identity_of_present_call(randomness.script_seed()),
-            first_step.look(self._registry.in_order(call.variables())),
+            loop_identity.look(self._registry.in_order(call.variables())),
         )
-        loop = self._loop = self._new_loop(session, identity)
-        read = earlier_files.READ.read_back(session.attempt_dir, began_seconds(session.attempt_dir))
+        loop = self._loop = LiveLoop(session, self._registry, identity, self._closures)
+        read = EARLIER.read_back(session.attempt_dir, began_seconds(session.attempt_dir))
         alone = OWN_RESUME.format(read.weights) if read.weights else ""
         point = None if alone else session.trainings.point_for(loop.index)
         if point is not None:
@@ -360,9 +364,6 @@ class Recorder:
             else:
                 self._thread = threading.get_ident()
             return session
-
-    def _new_loop(self, session: Session, identity: LoopIdentity) -> LiveLoop:
-        return LiveLoop(session, self._registry, identity, self._closures)
 
     def _repeat(self, loop: LiveLoop, point: RestorePoint, read: ReadBack) -> str:
         """Repeats the saved loop; or says why it is left alone."""

@@ -8,8 +8,7 @@ import sys
 import time
 from typing import Any
 
-from pitstop.engine.changed_files import CHANGED
-from pitstop.engine.earlier_files import ReadBack
+from pitstop.engine.earlier_files import EARLIER, ReadBack
 from pitstop.engine.leaving import Refused
 from pitstop.engine.python_state import decode
 from pitstop.engine.saved_state import SavedState
@@ -106,7 +105,7 @@ class Repetition:
     def begin(self) -> None:
         """The first step of the script has come; what follows is known."""
         loop, described = self.loop, self._saved.state["replay"]
-        CHANGED.watch(began_seconds(loop.session.attempt_dir), loop.doubt)
+        EARLIER.watch(began_seconds(loop.session.attempt_dir), loop.doubt)
         loop.first_random = decode(described["random"], self._saved.tensors)
         randomness.restore(loop.first_random)
         position = self._saved.position

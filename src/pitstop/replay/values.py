@@ -57,7 +57,12 @@ def _flatten(value: Any, pieces: list[bytes]) -> Form:
     if value is None:
         return ("none",)
     if kind in _NUMBERS:
-        return _flatten_number(value, pieces)
+        number, packing = _NUMBERS[kind]
+        try:
+            pieces.append(packing.pack(value))
+        except struct.error:
+            raise NotRecordable("an int of more than 64 bits") from None
+        return number
     if kind in (list, tuple):
         return (kind.__name__, *[_flatten(item, pieces) for item in value])
     if kind is dict and all(type(key) is str for key in value):
@@ -66,15 +71,6 @@ def _flatten(value: Any, pieces: list[bytes]) -> Form:
         pieces.append(_bytes_of(value))
         return (("array" if kind is np.ndarray else "scalar"), _name_of(value.dtype), value.shape)
     raise NotRecordable(f"{kind.__module__}.{kind.__qualname__}")
-
-
-def _flatten_number(value: Any, pieces: list[bytes]) -> Form:
-    form, packing = _NUMBERS[type(value)]
-    try:
-        pieces.append(packing.pack(value))
-    except struct.error:
-        raise NotRecordable("an int of more than 64 bits") from None
-    return form
 
 
 def _bytes_of(array: Any) -> bytes:
@@ -137,9 +133,6 @@ def first_number(value: Any) -> float | None:
     if isinstance(value, list | tuple):
         numbers = (first_number(item) for item in value)
         return next((number for number in numbers if number is not None), None)
-    is_scalar = isinstance(value, float) or getattr(value, "shape", None) == ()
-    return float(value) if is_scalar and _is_real(value) else None
-
-
-def _is_real(value: Any) -> bool:
-    return isinstance(value, float) or tf.as_dtype(value.dtype).is_floating
+    is_scalar = getattr(value, "shape", None) == ()
+    is_real = isinstance(value, float) or (is_scalar and tf.as_dtype(value.dtype).is_floating)
+    return float(value) if is_real else None

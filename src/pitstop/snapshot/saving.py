@@ -6,10 +6,12 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from pitstop.errors import EnvironmentFault
 from pitstop.events import CheckpointCommitted
@@ -17,16 +19,28 @@ from pitstop.link.beacon import Beacon, Stop
 from pitstop.record import record
 from pitstop.snapshot import slot
 from pitstop.snapshot.arena import newest_slot
-from pitstop.snapshot.finiteness import FiniteSource
-from pitstop.snapshot.increments import Increments
-from pitstop.snapshot.pace import Pace
 from pitstop.store.catalog import Catalog
-from pitstop.store.image import LENGTH_BYTES, Image, header_size_bytes, parse_image
-from pitstop.store.increment import PreviousCheckpoint, ledger_of, plan_whole
+from pitstop.store.digest import StreamHasher
+from pitstop.store.image import (
+    DTYPE_WIDTH_BYTES,
+    LENGTH_BYTES,
+    Image,
+    Placement,
+    header_size_bytes,
+    parse_image,
+)
+from pitstop.store.increment import (
+    PreviousCheckpoint,
+    WritePlan,
+    ledger_of,
+    plan_increment,
+    plan_whole,
+    unchanged_share,
+)
 from pitstop.store.manifest import CheckpointInfo
 from pitstop.store.retention import RetentionPolicy
 from pitstop.store.staging import Stage
-from pitstop.store.writer import CheckpointWriter
+from pitstop.store.writer import CheckpointWriter, SnapshotSource
 
 _MOST_NAMED = 20
 """Weights that are not finite; mostly all are, once one is."""
@@ -132,7 +146,9 @@ class Saver:
         pace = Pace(lambda: reason != "cadence" or self._beacon.stop() != Stop.NONE)
         sequence = self._catalog.next_sequence()
         with CheckpointWriter(self._checkpoints_dir, sequence, stage=self._stage) as writer:
-            image, bad = self._write_tensors(found, writer, pace, _weights(described))
+            variables = described.get("variables", [])
+            paths = {each["tensor"]: each["path"] for each in variables if each.get("trainable")}
+            image, bad = self._write_tensors(found, writer, pace, paths)
             info = replace(info, non_finite=bad)
             path, manifest = writer.commit(state, info)
         self._increments.committed(image, ledger_of(path, manifest, writer.chunks))
@@ -186,7 +202,127 @@ class Saver:
         )
 
 
-def _weights(state: dict[str, Any]) -> dict[str, str]:
-    """The tensors of what is trained, with the paths of their variables."""
-    described = state.get("variables", [])
-    return {each["tensor"]: each["path"] for each in described if each.get("trainable")}
+_FORMS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+_BFLOAT_EXPONENT = 0x7F80
+
+
+class FiniteSource:
+    """Hands the bytes of a snapshot on, and looks at the numbers of some of its tensors.
+
+    Attributes:
+        bad: names of tensors of which a value that was read is NaN or infinite.
+    """
+
+    def __init__(self, source: SnapshotSource, image: Image, names: Collection[str]) -> None:
+        self._source = source
+        self._watched = [
+            each
+            for each in image.placements
+            if each.spec.name in names and each.spec.dtype in _FORMS
+        ]
+        self.bad: set[str] = set()
+
+    def read_into(self, target: memoryview, offset_bytes: int) -> None:
+        """Fills `target` with the bytes from an offset of the image on."""
+        self._source.read_into(target, offset_bytes)
+        for place in self._watched:
+            if place.spec.name not in self.bad and not _is_finite(target, offset_bytes, place):
+                self.bad.add(place.spec.name)
+
+
+def _is_finite(data: memoryview, offset_bytes: int, place: Placement) -> bool:
+    """Whether the part of a tensor that lies in these bytes of the image is finite.
+
+    Tensors and pieces begin at multiples of a number's width, see `store.image`.
+    """
+    width = DTYPE_WIDTH_BYTES[place.spec.dtype]
+    start = max(place.offset_bytes - offset_bytes, 0)
+    end = min(place.end_bytes - offset_bytes, len(data))
+    if start >= end:
+        return True
+    part = data[start : end - (end - start) % width]
+    numbers = np.frombuffer(part, _FORMS[place.spec.dtype])
+    if place.spec.dtype == "BF16":
+        return not bool((numbers & _BFLOAT_EXPONENT == _BFLOAT_EXPONENT).any())
+    return bool(np.isfinite(numbers).all())
+
+
+class Pace:
+    """Waits behind each piece as long as the piece took, while nothing is urgent."""
+
+    def __init__(
+        self,
+        urgent: Callable[[], bool],
+        clock: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._urgent = urgent
+        self._clock = clock
+        self._wait = wait
+        self._since_seconds = clock()
+        self.waited_seconds = 0.0
+
+    def after_piece(self) -> None:
+        """A piece was written; returns when the next one may be."""
+        took_seconds = self._clock() - self._since_seconds
+        if not self._urgent():
+            self._wait(took_seconds)
+            self.waited_seconds += took_seconds
+        self._since_seconds = self._clock()
+
+
+_WORTHWHILE_SHARE = 0.1
+"""To compare first, a snapshot is read twice; that must save at least so much writing."""
+
+_PIECE_BYTES = 8 << 20
+
+
+class Increments:
+    """Plans checkpoint after checkpoint of one run.
+
+    Dense training changes every byte, and then comparing costs a pass over the snapshot for
+    nothing.  So a snapshot is compared before it is written only while the last one had enough in
+    common with the one before; what they have in common is known for free, from the checksums.
+    """
+
+    def __init__(self) -> None:
+        self.ledger: PreviousCheckpoint | None = None
+        self._compare = False
+        self._links = True
+        self._buffer = memoryview(b"")
+
+    def begin(self, ledger: PreviousCheckpoint) -> None:
+        """The run is resumed from this checkpoint."""
+        self.ledger = ledger
+        self._compare = len(ledger.files) > 1
+
+    def plan(
+        self, image: Image, snapshot: SnapshotSource
+    ) -> tuple[WritePlan, dict[str, bytes] | None]:
+        """What to write of a snapshot, and its chunk digests if they are known already."""
+        if self.ledger is None or not (self._compare and self._links):
+            return plan_whole(image), None
+        chunks = self._chunks(image, snapshot)
+        return plan_increment(image, chunks, self.ledger), chunks
+
+    def links_refused(self) -> None:
+        """The file system has no hard links: every checkpoint is whole from now on."""
+        self._links = False
+
+    def committed(self, image: Image, ledger: PreviousCheckpoint) -> None:
+        """A checkpoint was written: the next one may refer to it."""
+        if self.ledger is not None:
+            chunks = {name: held.chunks for name, held in ledger.tensors.items()}
+            share = unchanged_share(image, chunks, self.ledger)
+            self._compare = share >= _WORTHWHILE_SHARE
+        self.ledger = ledger
+
+    def _chunks(self, image: Image, snapshot: SnapshotSource) -> dict[str, bytes]:
+        hasher = StreamHasher((place.spec.name, place.size_bytes) for place in image.placements)
+        self._buffer = self._buffer or memoryview(bytearray(_PIECE_BYTES))
+        for start in range(len(image.header), image.size_bytes, _PIECE_BYTES):
+            piece = self._buffer[: image.size_bytes - start]
+            snapshot.read_into(piece, start)
+            hasher.update(piece)
+        hasher.update(memoryview(b""))
+        return hasher.chunks

@@ -35,13 +35,13 @@ def accelerators() -> dict[str, str]:
 
 def allocators() -> list[dict[str, Any]]:
     """For each GPU, what TensorFlow's own allocator has taken, now and at the most."""
-    names = (each.name for each in tf.config.list_logical_devices("GPU"))
-    return [_allocator(name.removeprefix("/device:")) for name in names]
-
-
-def _allocator(device: str) -> dict[str, Any]:
-    sizes = tf.config.experimental.get_memory_info(device)
-    return {"device": device, "current_bytes": sizes["current"], "peak_bytes": sizes["peak"]}
+    found = []
+    for each in tf.config.list_logical_devices("GPU"):
+        device = each.name.removeprefix("/device:")
+        sizes = tf.config.experimental.get_memory_info(device)
+        told = {"current_bytes": sizes["current"], "peak_bytes": sizes["peak"]}
+        found.append({"device": device, **told})
+    return found
 
 
 def versions() -> dict[str, str]:

@@ -79,13 +79,14 @@ def drawing_graph(iterator: Any) -> Any:
     if not graph.building_function or graph.outer_graph.building_function:
         return None
     captured = {id(inner) for _, inner in graph.captures}
-    return graph if all(_is_argument(each, graph, captured) for each in _parts(iterator)) else None
-
-
-def _is_argument(tensor: Any, graph: Any, captured: set[int]) -> bool:
-    # An eager tensor is of an iterator that the function holds by itself.
-    is_of_graph = getattr(tensor, "graph", None) is graph
-    return is_of_graph and tensor.op.type == "Placeholder" and id(tensor) not in captured
+    are_arguments = all(
+        # An eager tensor is of an iterator that the function holds by itself.
+        getattr(each, "graph", None) is graph
+        and each.op.type == "Placeholder"
+        and id(each) not in captured
+        for each in _parts(iterator)
+    )
+    return graph if are_arguments else None
 
 
 def first_part(iterator: Any) -> Any:

@@ -35,18 +35,15 @@ def export(order: ExportOrder, trainables: Trainables, step: int) -> None:
         case Format.WEIGHTS_H5:
             _only_model(trainables, "save_weights").save_weights(str(path))
         case Format.SAVED_MODEL:
-            _write_saved_model(_only_model(trainables), path)
+            model = _only_model(trainables)
+            if hasattr(model, "export"):
+                model.export(str(path), verbose=False)
+            else:
+                tf.saved_model.save(model, str(path))
         case Format.TF_CHECKPOINT:
             _write_checkpoint(trainables, path, step)
         case Format.V1_SAVER:
             _write_v1(trainables, path, step)
-
-
-def _write_saved_model(model: Any, path: Path) -> None:
-    if hasattr(model, "export"):
-        model.export(str(path), verbose=False)
-    else:
-        tf.saved_model.save(model, str(path))
 
 
 def _write_checkpoint(trainables: Trainables, path: Path, step: int) -> None:

@@ -14,7 +14,7 @@ import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
 from pitstop.engine.described import digest_of
-from pitstop.tensorflow import random_ops
+from pitstop.tensorflow import traced_ops
 
 
 def of_one_device(dataset: Any) -> Any:
@@ -222,7 +222,7 @@ def _stateful_ops(graph: Any) -> tuple[frozenset[str], frozenset[str]]:
     nodes += [node for function in inner for node in function.node_def]
     known = ((node.op, op_def_registry.get(node.op)) for node in nodes)
     stateful = frozenset(name for name, op in known if op is not None and op.is_stateful)
-    drawing = (node.op for node in nodes if random_ops.draws_hidden(node.op, node.attr))
+    drawing = (node.op for node in nodes if traced_ops.draws_hidden(node.op, node.attr))
     return stateful, frozenset(drawing)
 
 

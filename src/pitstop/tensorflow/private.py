@@ -33,7 +33,7 @@ from tensorflow.python.training import py_checkpoint_reader
 
 from pitstop.engine.fence import observing
 from pitstop.errors import UnsupportedVersion
-from pitstop.tensorflow import drawn_inputs, random_ops, traced_ops
+from pitstop.tensorflow import drawn_inputs, traced_ops
 from pitstop.tensorflow.traced_ops import OpKind
 
 _OLDEST = (2, 20)
@@ -268,7 +268,7 @@ def hidden_random_ops(graph: Any, initializers: Iterable[Any]) -> list[str]:
             waiting += [tensor.op for tensor in operation.inputs]
     found = [each for each in graph.get_operations() if each not in before]
     return sorted(
-        {each.type for each in found if random_ops.draws_hidden(each.type, each.node_def.attr)}
+        {each.type for each in found if traced_ops.draws_hidden(each.type, each.node_def.attr)}
     )
 
 

@@ -54,7 +54,7 @@ class ScriptLoop:
         record = StepRecord(self.step, self.index, 0, self._loss, time.time(), digest)
         self.boundary.record(record)
         if loss is not None:
-            self.session.losses.note(self.step, 0, self.done, loss)
+            self.session.losses.note((self.step, 0, self.done), loss)
 
     def reach(self, now_ns: int, metrics: dict[str, float] | None = None) -> None:
         """Publishes the position, and vital signs where they are due."""

@@ -3,10 +3,47 @@
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Mapping
 from typing import Any
 
-from pitstop.tensorflow import random_ops
+from tensorflow.python.framework import op_def_registry
+
+_SEEDS = frozenset({"seed", "seed2"})
+# They return all classes, or sizes: nothing in it is random.
+_DRAWS_NOTHING = frozenset({"AllCandidateSampler", "ComputeAccidentalHits"})
+
+
+def draws_hidden(op_type: str, attributes: Mapping[str, Any]) -> bool:
+    """Whether an op draws from a stream that nobody can read or set, by TensorFlow's registry.
+
+    An op that takes two seeds as attributes keeps a counter inside of its kernel, if it is
+    stateful.  A few are not stateful and take new seeds each time, unless they are given some.
+
+    Args:
+        op_type: its name in the registry.
+        attributes: `AttrValue`s by name, as far as they are known.
+    """
+    if op_type in _DRAWS_NOTHING or not (named := _of_seeded(op_type)):
+        return False
+    if "dropout" in named:
+        # A recurrent layer of cuDNN draws for its dropout alone.
+        return "dropout" in attributes and attributes["dropout"].f > 0
+    if "deterministic" in named:
+        return not any(attributes[name].i for name in _SEEDS if name in attributes)
+    return _is_stateful(op_type)
+
+
+@functools.cache
+def _of_seeded(op_type: str) -> frozenset[str]:
+    """The attributes of an op that takes two seeds; nothing for another one."""
+    definition = op_def_registry.get(op_type)
+    names = frozenset(each.name for each in definition.attr) if definition else frozenset()
+    return names if names >= _SEEDS else frozenset()
+
+
+def _is_stateful(op_type: str) -> bool:
+    return bool(op_def_registry.get(op_type).is_stateful)
 
 
 class OpKind(enum.Enum):
@@ -50,7 +87,7 @@ _KINDS = {
 
 
 def kind_of(op_type: str, attributes: Mapping[str, Any]) -> OpKind | None:
-    """See `random_ops.draws_hidden` for the arguments; None for most ops."""
-    if random_ops.draws_hidden(op_type, attributes):
+    """See `draws_hidden` for the arguments; None for most ops."""
+    if draws_hidden(op_type, attributes):
         return OpKind.RANDOM
     return _KINDS.get(op_type)

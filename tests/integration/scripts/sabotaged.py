@@ -19,7 +19,7 @@ TOGETHER = (
     (
         "link.beacon:Beacon.write_plan",
         "steps:digest",
-        "engine.vitals:Vitals.tell",
+        "engine.step_recorder:Vitals.tell",
         "engine.session:Session.epoch_ended",
         "engine.session:Session.milestone",
         "keras.stop_training:describe",
@@ -28,12 +28,12 @@ TOGETHER = (
     ("link.beacon:Beacon.write_step_seconds", "link.beacon:Beacon.checkpoint_requests"),
     (
         "engine.session:Session.act",
-        "keras.step_logs:numbers",
-        "keras.repeated_shuffle:RepeatedShuffles.begin",
+        "keras.step_numbers:numbers",
+        "keras.refusal:RepeatedShuffles.begin",
         "keras.input_state:InputState.creating",
     ),
     ("engine.session:Session.start_steps",),
-    ("keras.data_spec:describe", "tensorflow.streams:RandomStreams.look"),
+    ("keras.data_spec:describe", "tensorflow.randomness:RandomStreams.look"),
     ("tensorflow.variables:VariableRegistry._add", "tensorflow.variables:VariableRegistry.hold"),
     ("link.wire:Connection.send",),
 )

@@ -66,7 +66,9 @@ def fingerprint(value: Any) -> str | None:
         return str(value.cache_info().misses)
     package = _package(value)
     if package in _FRAMEWORKS:
-        if hasattr(type(value), "__next__") and not _is_written(value):
+        # From a file for writing, such as TensorFlow's `GFile`, nothing is read.
+        is_written = str(getattr(value, "mode", "")).startswith(("w", "a"))
+        if hasattr(type(value), "__next__") and not is_written:
             return _moved()
         return str(getattr(value, "__dict__", {}).get("_name", ""))
     if package in _DISPLAYS:
@@ -74,11 +76,6 @@ def fingerprint(value: Any) -> str | None:
     found = _pickled(value)
     is_iterator = package in _ITERATORS and hasattr(type(value), "__next__")
     return _moved() if found is None and is_iterator else found
-
-
-def _is_written(value: Any) -> bool:
-    """Whether it is a file for writing, such as TensorFlow's `GFile`: nothing is read from it."""
-    return str(getattr(value, "mode", "")).startswith(("w", "a"))
 
 
 def _moved() -> str:
@@ -123,8 +120,6 @@ def of_many(items: list[Any]) -> str:
     """A checksum of a long list: of its length, and of items strided through it."""
     stride = max(1, len(items) // _SAMPLED_ITEMS)
     sample = [*items[::stride], *items[-2:]]
-    return f"{len(items)} {zlib.crc32(repr([_short(item) for item in sample]).encode()):08x}"
-
-
-def _short(item: Any) -> Any:
-    return item if isinstance(item, str | bytes | int | float | tuple) else type(item).__name__
+    plain = (str, bytes, int, float, tuple)
+    words = [each if isinstance(each, plain) else type(each).__name__ for each in sample]
+    return f"{len(items)} {zlib.crc32(repr(words).encode()):08x}"

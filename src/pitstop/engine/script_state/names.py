@@ -1,12 +1,20 @@
-"""What the objects of a script are called in a saved state."""
+"""What the objects of a script are called in a saved state; functions and classes that it names.
+
+A state may come from anybody who can write the run's folder or its mirror.  Nothing is imported
+for it, and a name that leads to another function than the one it says is none.
+"""
 
 from __future__ import annotations
 
+import sys
+import types
 import weakref
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+
+from pitstop.engine.witness import is_user_file
 
 
 class Names:
@@ -50,3 +58,60 @@ class Names:
 
 def _kept(keeper: Any) -> Any:
     return keeper() if type(keeper) is weakref.ref else keeper
+
+
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, np.ufunc)
+
+_HARMLESS = ("math", "_operator", "keras.src.ops.", "keras.ops.")
+_HARMLESS_BUILTINS = frozenset({"abs", "all", "any", "len", "max", "min", "round", "sum"})
+
+
+def name_of_function(value: Any) -> str:
+    """Module and name of a function that `named_function` finds; empty for all else."""
+    is_function = issubclass(type(value), _FUNCTIONS)
+    name = _name_of(value) if is_function else ""
+    return name if is_function and named_function(name) is value else ""
+
+
+def _name_of(function: Any) -> str:
+    module = getattr(function, "__module__", None) or "numpy"
+    return f"{module}:{function.__name__}"
+
+
+def named_function(name: str) -> Any:
+    """The function of this name, in a module that the script has imported; None if it may not be.
+
+    Those are comparisons and arithmetic of Python, NumPy and Keras, and functions that
+    a module of the script's own defines.
+    """
+    module, _, function = name.partition(":")
+    found = getattr(sys.modules.get(module), function, None)
+    if not isinstance(found, _FUNCTIONS) or _name_of(found) != name:
+        return None
+    if module == "builtins":
+        return found if function in _HARMLESS_BUILTINS else None
+    file = getattr(sys.modules[module], "__file__", None)
+    is_own = isinstance(file, str) and is_user_file(file)
+    is_harmless = isinstance(found, np.ufunc) or module.startswith(_HARMLESS)
+    return found if is_own or is_harmless else None
+
+
+def named_class(form: str, modules: Mapping[str, Any]) -> type | None:
+    """The class of the script that has this name."""
+    module, _, name = form.partition(":")
+    found: Any = modules.get(module) or (sys.modules.get(module) if module == "types" else None)
+    for part in name.split("."):
+        found = vars(found).get(part) if isinstance(found, type | type(sys)) else None
+    return found if isinstance(found, type) else None
+
+
+def make_record(form: str, items: tuple[Any, ...], modules: Mapping[str, Any]) -> Any:
+    """The tuple of the script's class with these items.
+
+    Raises:
+        KeyError: the script has no such class.
+    """
+    kind = named_class(form, modules)
+    if kind is None or not issubclass(kind, tuple):
+        raise KeyError(form)
+    return tuple.__new__(kind, items)

@@ -1,14 +1,20 @@
-"""Gives the living objects of a script the content that their nodes say."""
+"""Gives the living objects of a script the content that their nodes say.
+
+A state may come from anybody who can write the run's folder or its mirror: it leads the script
+to no other places than those that it names itself.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pitstop.engine.made_folders import is_moved
-from pitstop.engine.script_state import holder, iterators
+from pitstop.engine.script_state import holder
 from pitstop.engine.script_state.frozen import (
     Function,
     Opaque,
@@ -20,9 +26,7 @@ from pitstop.engine.script_state.frozen import (
     thaw,
 )
 from pitstop.engine.script_state.library import Library
-from pitstop.engine.script_state.named import make_record, named_function
-from pitstop.engine.script_state.names import Names
-from pitstop.engine.script_state.places import folders_named_in, foreign_path
+from pitstop.engine.script_state.names import Names, make_record, named_function
 from pitstop.engine.script_state.stored_node import can_be_made, make
 from pitstop.engine.script_state.walk import Node
 
@@ -76,7 +80,9 @@ class Refill:
             return
         now = self._now.get(name)
         try:
-            if now is None or self._has_made or not _is_same(now.content, node.content):
+            both = now.content if now is not None else None, node.content
+            is_same = all(isinstance(each, list) for each in both) and agrees(*map(tuple, both))
+            if self._has_made or not is_same:
                 self._check_places(node.content)
                 self._refill_items(self._live[name], node, now)
         except Exception as problem:  # noqa: BLE001  it may refuse what it once had
@@ -88,7 +94,7 @@ class Refill:
         elif node.kind == "table":
             self._library.refill_table(value, *(each.value for each in node.content))
         elif node.kind == "iterator":
-            if not iterators.move(value, node.content[0]):
+            if not holder.move_iterator(value, node.content[0]):
                 raise ValueError("it cannot be brought to its place")
         elif isinstance(node.content, bytes):
             holder.refill(value, node.content)
@@ -181,6 +187,34 @@ def _can_become(value: Any, known: Node, node: Node) -> bool:
     return is_alike and value.flags.writeable
 
 
-def _is_same(now: Any, saved: Any) -> bool:
-    both = isinstance(now, list) and isinstance(saved, list)
-    return both and agrees(tuple(now), tuple(saved))
+def folders_named_in(value: Any) -> list[Path]:
+    """The working directory, and the folders of the paths in a value."""
+    return [Path.cwd(), *(_absolute(text).parent for text in _paths(value))]
+
+
+def foreign_path(value: Any, own: list[Path]) -> str:
+    """The first text in a value that names a place in none of these folders; or empty."""
+    folders = [each for each in own if each != Path("/")]
+    for text in _paths(value):
+        if not any(_absolute(text).is_relative_to(folder) for folder in folders):
+            return text
+    return ""
+
+
+def _paths(value: Any) -> Iterator[str]:
+    if isinstance(value, str | os.PathLike):
+        text = os.fspath(value)
+        if isinstance(text, str) and os.sep in text and "://" not in text:
+            yield text
+    elif isinstance(value, dict):
+        yield from (text for each in value.items() for text in _paths(each))
+    elif isinstance(value, list | tuple | set | frozenset):
+        yield from (text for each in value for text in _paths(each))
+    elif isinstance(value, Record):
+        yield from _paths(value.items)
+    elif isinstance(value, Tensor):
+        yield from _paths(value.value)
+
+
+def _absolute(text: str) -> Path:
+    return Path(os.path.normpath(Path(text).absolute()))

@@ -117,9 +117,13 @@ class ScriptState:
         saved, unverified = self._save_changed(walk, encoder)
         # Small ones in any case: a script without seeds brings along others.
         objects = self._names.objects()
-        for name, node in walk.nodes.items():
-            if name not in saved and _is_small(node, objects[name]):
-                list(self._save(name, node, objects[name], encoder, saved))
+        for name, node in [each for each in walk.nodes.items() if each[0] not in saved]:
+            value = objects[name]
+            is_small = node.kind in (*holder.COLLECTIONS, "object")
+            if node.kind == "array":
+                is_small = value.nbytes <= _SMALL_BYTES and not value.dtype.hasobject
+            if is_small:
+                list(self._save(name, node, value, encoder, saved))
         return saved, unverified
 
     def arrays_at_begin(self) -> dict[str, str]:
@@ -329,12 +333,6 @@ def _differs(node: Node, before: Node) -> bool:
     if node.kind not in holder.FIELDS:
         return bool(node.content != before.content)
     return any(before.content.get(key, before) != value for key, value in node.content.items())
-
-
-def _is_small(node: Node, value: Any) -> bool:
-    if node.kind == "array":
-        return bool(value.nbytes <= _SMALL_BYTES) and not value.dtype.hasobject
-    return node.kind in (*holder.COLLECTIONS, "object")
 
 
 def _parts(name: str, node: Node) -> set[Part]:

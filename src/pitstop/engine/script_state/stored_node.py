@@ -10,7 +10,7 @@ import numpy as np
 from pitstop.engine.python_state import Encoder, NotPortable
 from pitstop.engine.script_state import holder
 from pitstop.engine.script_state.frozen import Opaque, from_json
-from pitstop.engine.script_state.named import named_class
+from pitstop.engine.script_state.names import named_class
 from pitstop.engine.script_state.walk import Node
 
 MOST_BYTES = 256 << 20

@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from pitstop.engine import plain_values, reachable, script_random
-from pitstop.engine.script_state import fingerprint, holder, iterators
+from pitstop.engine import python_state, reachable, script_random
+from pitstop.engine.script_state import fingerprint, holder
 from pitstop.engine.script_state.frozen import Function, Opaque, Record, Ref, Tensor
 from pitstop.engine.script_state.library import Library
-from pitstop.engine.script_state.named import name_of_function, record_class
-from pitstop.engine.script_state.names import Names
+from pitstop.engine.script_state.names import Names, name_of_function, named_class
 from pitstop.engine.witness import is_user_file
 
 MOST_OBJECTS = 200_000
@@ -39,7 +38,7 @@ class Node:
             "module"; "library" for attributes of the script on an object of a library's;
             "elsewhere" for what is saved by other means; "unreadable".
         form: how another one is made: the name of its class.
-        content: frozen; fields by name, or items.
+        content: frozen; fields by name, or items; None while it is not known.
         named: of a module, the names that code of the script looks for in it, there or not.
     """
 
@@ -47,11 +46,6 @@ class Node:
     form: str
     content: Any
     named: frozenset[str] = frozenset()
-
-    @property
-    def is_read(self) -> bool:
-        """Whether its content is known."""
-        return self.content is not None
 
 
 class Walk:
@@ -95,7 +89,8 @@ class Walk:
         while self._waiting:
             if len(self._followed) > MOST_OBJECTS:
                 self.is_complete = False
-                self.nodes = {name: node for name, node in self.nodes.items() if node.is_read}
+                known = self.nodes.items()
+                self.nodes = {name: node for name, node in known if node.content is not None}
                 return
             name, value, node = self._waiting.popleft()
             try:
@@ -162,7 +157,7 @@ class Walk:
         if found is None:
             found = self._kinds[kind] = self._kind_of_objects(kind)
         if found == "iterator":
-            return found if iterators.position_of(value) is not None else ""
+            return found if holder.position_of(value) is not None else ""
         if found == "library":
             return "elsewhere" if self._library.script_fields(value) is None else found
         return found
@@ -176,7 +171,7 @@ class Walk:
             return "table"
         if issubclass(kind, ContextVar):
             return "context"
-        if kind in iterators.KINDS:
+        if kind in holder.ITERATORS:
             return "iterator"
         is_own = reachable.is_of(kind, self._modules) and not issubclass(kind, tuple)
         if is_own or self._library.is_opened(kind) or holder.is_plain_object(kind):
@@ -207,7 +202,7 @@ class Walk:
         if kind == "elsewhere":
             return ()
         if kind == "iterator":
-            return [iterators.position_of(value)]
+            return [holder.position_of(value)]
         if kind in holder.FIELDS:
             fields = self._fields_of(kind, value).items()
             return {key: self.freeze(each, f"{name}.{key}") for key, each in fields}
@@ -234,7 +229,10 @@ class Walk:
             return value
         if type(value) is tuple:
             return tuple(self.freeze(item, f"{path}[{i}]") for i, item in enumerate(value))
-        if (form := self._record_form(value)) is not None:
+        kind = type(value)
+        form = f"{kind.__module__}:{kind.__qualname__}"
+        is_record = issubclass(kind, tuple) and named_class(form, self._modules) is kind
+        if is_record and not holder.dict_of(value):
             items = enumerate(tuple.__iter__(value))
             return Record(form, tuple(self.freeze(each, f"{path}[{i}]") for i, each in items))
         found = self._meet(value, path, is_content=True)
@@ -247,23 +245,14 @@ class Walk:
             return Opaque(type(value).__qualname__, found.name)
         try:
             array = self._library.array_of(value)
-            return Tensor(array) if array is not None else self._opaque(value)
+            if array is not None:
+                return Tensor(array)
+            parts = map(fingerprint.of_array, self._library.parts_of(value))
+            told = " ".join(parts) or fingerprint.fingerprint(value)
+            return Opaque(f"{kind.__module__}.{kind.__qualname__}", told)
         except Exception as error:  # noqa: BLE001  see `_meet`
             self._give_up(path, value, error)
-            return Opaque(type(value).__qualname__)
-
-    def _record_form(self, value: Any) -> str | None:
-        """The class of a tuple of the script; None for what is none, or has attributes too."""
-        kind = type(value)
-        form = f"{kind.__module__}:{kind.__qualname__}"
-        is_record = issubclass(kind, tuple) and record_class(form, self._modules) is kind
-        return form if is_record and not holder.dict_of(value) else None
-
-    def _opaque(self, value: Any) -> Opaque:
-        kind = type(value)
-        parts = map(fingerprint.of_array, self._library.parts_of(value))
-        found = " ".join(parts) or fingerprint.fingerprint(value)
-        return Opaque(f"{kind.__module__}.{kind.__qualname__}", found)
+            return Opaque(kind.__qualname__)
 
     # -- what is behind it --------------------------------------------------------------
 
@@ -286,19 +275,15 @@ class Walk:
     def _behind_function(
         self, name: str, function: types.FunctionType
     ) -> Iterator[tuple[str, Any]]:
-        if is_user_file(function.__code__.co_filename):
-            self._look_at_globals(function)
-        yield from enumerate_values(name, function.__defaults__ or ())
-        yield from enumerate_values(name, list((function.__kwdefaults__ or {}).values()))
-
-    def _look_at_globals(self, function: types.FunctionType) -> None:
-        named = names_in(function.__code__)
-        scope = function.__globals__
+        named, scope = names_in(function.__code__), function.__globals__
         inner = [scope[each] for each in named if isinstance(scope.get(each), types.ModuleType)]
-        for each in (scope, *(vars(module) for module in inner)):
+        is_of_user = is_user_file(function.__code__.co_filename)
+        for each in (scope, *(vars(module) for module in inner)) if is_of_user else ():
             owner = self._modules.get(str(each.get("__name__")))
             if owner is not None and vars(owner) is each:
                 self._note_globals(owner, named)
+        yield from enumerate_values(name, function.__defaults__ or ())
+        yield from enumerate_values(name, list((function.__kwdefaults__ or {}).values()))
 
     def _note_globals(self, module: types.ModuleType, named: frozenset[str]) -> None:
         key = f"{module.__name__}:"
@@ -357,7 +342,7 @@ def is_plain(value: Any) -> bool:
     if kind is frozenset:
         return all(map(is_plain, value))
     is_number = issubclass(kind, np.generic) and not value.dtype.hasobject
-    return kind in _PLAIN or kind in plain_values.KINDS or is_number
+    return kind in _PLAIN or kind in python_state.PLAIN_KINDS or is_number
 
 
 @functools.lru_cache(maxsize=4096)

@@ -14,8 +14,7 @@ import tensorflow as tf
 from pitstop.engine.export_order import ExportOrder, NotExportable
 from pitstop.engine.weights_file import Format, WeightsUnusable
 from pitstop.export import tensors_file
-from pitstop.keras import exporting as keras_exporting
-from pitstop.keras.trainables import of_model
+from pitstop.keras.trainables import of_model, quiet
 from pitstop.store.image import TensorSpec
 from pitstop.tensorflow.exporting import GLOBAL_STEP, export
 from pitstop.tensorflow.starting import begin_from
@@ -235,6 +234,6 @@ def test_two_models_do_not_go_into_one_file(tmp_path: Path) -> None:
 
 def test_tensorboard_begins_no_file_when_a_fit_is_exported(tmp_path: Path) -> None:
     callback = keras.callbacks.TensorBoard(tmp_path / "events", profile_batch=0)
-    keras_exporting.quiet([callback])
+    quiet([callback])
     callback.set_model(built(functional, 1))
     assert not (tmp_path / "events").exists()

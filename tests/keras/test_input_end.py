@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pitstop.tensorflow.input_end import InputEnd
+from pitstop.keras.training_input import InputEnd
 
 PATIENCE_SECONDS = 20.0
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from pitstop.tensorflow import random_ops
+from pitstop.tensorflow import traced_ops
 
 _IMAGE = tf.ones([1, 8, 8, 1])
 _BOX = [[[0.0, 0.0, 1.0, 1.0]]]
@@ -19,7 +19,7 @@ def found(draw: Callable[[], Any]) -> set[str]:
     """Types of the ops in a function that draw from a hidden stream."""
     operations = tf.function(draw, autograph=False).get_concrete_function().graph.get_operations()
     return {
-        each.type for each in operations if random_ops.draws_hidden(each.type, each.node_def.attr)
+        each.type for each in operations if traced_ops.draws_hidden(each.type, each.node_def.attr)
     }
 
 
@@ -67,4 +67,4 @@ def test_other_ops_are_not(draw: Callable[[], Any]) -> None:
 
 
 def test_an_unknown_op_is_not() -> None:
-    assert not random_ops.draws_hidden("OfAnotherLibrary", {})
+    assert not traced_ops.draws_hidden("OfAnotherLibrary", {})

@@ -9,7 +9,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from pitstop.engine.call_site import CallSite, site_of
+from pitstop.engine.identity import Identity
+from pitstop.engine.present_identity import site_of
 
 _SCRIPT = """
 def train(rate, epochs=3):
@@ -32,11 +33,11 @@ list(map(train, [0.5]))
 """
 
 
-def sites(tmp_path: Path, extra: str = "pass", above: str = "") -> list[CallSite]:
+def sites(tmp_path: Path, extra: str = "pass", above: str = "") -> list[Identity]:
     """The sites of all calls of `fit` in the script."""
     file = tmp_path / "script.py"
     file.write_text(above + _SCRIPT.format(extra=extra))
-    found: list[CallSite] = []
+    found: list[Identity] = []
 
     def fit(_: object) -> None:
         frame: FrameType | None = sys._getframe(1)
@@ -83,7 +84,7 @@ def test_edits_elsewhere_change_nothing(tmp_path: Path) -> None:
 
 
 def test_a_look_leaves_the_names_of_a_function_alone() -> None:
-    seen: list[CallSite] = []
+    seen: list[Identity] = []
 
     def train(rate: float, look: Callable[[], None]) -> dict[str, Any]:
         given = dict(locals())

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from pitstop.tensorflow.backlog import Backlog
+from pitstop.tensorflow.schedule import Backlog
 
 
 class Remote:
@@ -52,7 +52,7 @@ def test_an_end_in_another_thread_makes_room() -> None:
 
 def test_fast_closures_may_be_many(monkeypatch: pytest.MonkeyPatch) -> None:
     backlog, now = Backlog(), 100.0
-    monkeypatch.setattr("pitstop.tensorflow.backlog.time.monotonic", lambda: now)
+    monkeypatch.setattr("pitstop.tensorflow.schedule.time.monotonic", lambda: now)
     for remote in filled(backlog, 300):
         now += 0.01
         backlog.ended(remote)

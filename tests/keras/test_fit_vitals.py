@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from pitstop.tensorflow.input_time import gaps_seconds, waiting_share
+from pitstop.keras.fit_vitals import gaps_seconds, waiting_share
 
 _SLOW_SECONDS = 0.01
 
