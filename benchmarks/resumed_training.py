@@ -1,4 +1,4 @@
-"""A training with so many megabytes of state; the script that `resume.py` stops and resumes."""
+"""A training with so many megabytes of state; for `resume.py` and `restart.py`."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ ROWS, BATCH = 640, 16
 
 
 def main() -> None:
-    """Trains for an epoch."""
+    """Trains for an epoch, or for more."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("megabytes", type=int)
-    width = math.isqrt(parser.parse_args().megabytes * 1_000_000 // BYTES_PER_WEIGHT)
+    parser.add_argument("epochs", type=int, nargs="?", default=1)
+    arguments = parser.parse_args()
+    width = math.isqrt(arguments.megabytes * 1_000_000 // BYTES_PER_WEIGHT)
     keras.utils.set_random_seed(1)
     x = np.random.default_rng(1).normal(size=(ROWS, width)).astype("float32")
     model = keras.Sequential([keras.Input((width,)), keras.layers.Dense(width)])
     model.compile("adam", "mse")
-    model.fit(x, x, batch_size=BATCH, verbose=0)
+    model.fit(x, x, batch_size=BATCH, epochs=arguments.epochs, verbose=0)
 
 
 if __name__ == "__main__":

@@ -66,7 +66,6 @@ STATE_PARTS = {
     "replay/record": "replay.",
     "tensorflow/randomness": "",
     "tensorflow/script_loop": "",
-    "tensorflow/streams": "",
     "tensorflow/variables": "",
 }
 """The modules that make the members of state.json, and what stands before them on the page."""
