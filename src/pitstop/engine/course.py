@@ -217,14 +217,19 @@ def told(found: Iterable[Difference]) -> str:
 
 
 def doubt_of_left_out(now: Identity, left_out: Sequence[Identity]) -> str:
-    """Why a new training may draw other numbers than without an interruption; empty if not.
+    """Why a new training may not be what it is without an interruption; empty if nothing says so.
 
-    A script that seeds once draws on from one training to the next.  Where it leaves
-    finished ones out, nobody draws what they drew.
+    A script that seeds once draws on from one training to the next.  Where it leaves finished ones
+    out, nobody draws what they drew.  And what it holds of them in variables, it holds no more.
     """
+    if not left_out:
+        return ""
     before = [each for each in left_out if each.seed == now.seed]
     if not now.seed or not before or any(each.reseeded for each in before) or now.reseeded:
-        return ""
+        return (
+            f"The script has left out {len(left_out)} trainings that were finished: what it has "
+            "kept of them in memory, such as the best model, is not restored."
+        )
     return (
         f"The script has left out {len(before)} trainings that were finished, and has not seeded "
         "again: this one may draw other random numbers than without an interruption."

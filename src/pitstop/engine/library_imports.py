@@ -19,9 +19,10 @@ _LIBRARIES = frozenset(
 
 _SET_BY_THEM = frozenset(
     {"ENABLE_RUNTIME_UPTIME_TELEMETRY", "TF2_BEHAVIOR", "TPU_ML_PLATFORM"}
-    | {"TPU_ML_PLATFORM_VERSION", "HDF5_PLUGIN_PATH", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"}
+    | {"WANDB_RESUME", "WANDB_X_TRANSACTION_LOG_FLUSH_INTERVAL", "TPU_ML_PLATFORM_VERSION"}
+    | {"HDF5_PLUGIN_PATH", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"}
 )
-"""Variables of the environment that the libraries set themselves."""
+"""Variables of the environment that the libraries, or we for them, set as they are imported."""
 
 
 class LibraryImports:

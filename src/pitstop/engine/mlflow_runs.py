@@ -10,6 +10,7 @@ import contextlib
 import sys
 from collections import deque
 from collections.abc import Mapping
+from concurrent import futures
 from typing import Any
 
 from pitstop.engine import entropy
@@ -17,6 +18,7 @@ from pitstop.engine import entropy
 _MODULE = "mlflow.tracking._tracking_service.client"
 _TAG = "pitstop.run"
 _MOST_PENDING = 10_000
+_PATIENCE_SECONDS = 0.5
 
 _made: dict[str, dict[str, int]] = {}
 """By run and metric: how many values the script has made, as it stands."""
@@ -33,11 +35,15 @@ def watch() -> None:
     create_run, log_batch, log_metric = client.create_run, client.log_batch, client.log_metric
 
     def found_or_created(
-        self: Any, experiment_id: str, start_time: Any = None, tags: Any = None, name: Any = None
+        self: Any,
+        experiment_id: str,
+        start_time: Any = None,
+        tags: Any = None,
+        run_name: Any = None,
     ) -> Any:
         tags = {**(tags or {}), _TAG: f"{entropy.bits('mlflow', 128):032x}"}
         found = _of_before(self, experiment_id, tags[_TAG])
-        run = found or create_run(self, experiment_id, start_time, tags, name)
+        run = found or create_run(self, experiment_id, start_time, tags, run_name)
         _found[run.info.run_id] = found is not None
         return run
 
@@ -84,10 +90,13 @@ def _values_in(client: Any, run_id: str, key: str) -> int:
 
 
 def capture() -> dict[str, dict[str, int]]:
-    """How many values of each metric of each run were made, once the tracker has them all."""
-    while _pending:
-        with contextlib.suppress(Exception):
-            _pending.popleft().wait()
+    """How many values of each metric of each run were made, once the tracker has them all.
+
+    A server that answers slowly is not waited for: it may lack the last values after a kill.
+    """
+    sent = [future for each in _pending for future in getattr(each, "_operation_futures", ())]
+    _pending.clear()
+    futures.wait(sent, _PATIENCE_SECONDS)
     return {run_id: dict(made) for run_id, made in _made.items()}
 
 

@@ -44,14 +44,14 @@ class _Rows:
         self.run, self.there, self.goes_on = run, there, goes_on
         self.last: deque[tuple[float, int, str]] = deque(maxlen=_MOST_ROWS)
 
-    def is_new(self, data: Mapping[str, Any], step: int) -> bool:
-        """Whether the run has this row not yet."""
+    def has(self, data: Mapping[str, Any], step: int) -> bool:
+        """Whether the run has this row already."""
         if self.goes_on and step < self.there:
-            return False
+            return True
         # A picture, say, is in the file, or is lost.
-        with contextlib.suppress(TypeError, ValueError):
+        with contextlib.suppress(TypeError, ValueError, OverflowError, RecursionError):
             self.last.append((time.monotonic(), step, json.dumps(data, default=float)))
-        return True
+        return False
 
 
 _generated: set[str] = set()
@@ -77,7 +77,7 @@ def watch() -> None:
         if rows is not None and rows.goes_on and step is None:
             # The process that writes begins to count at 0 where it is not told.
             step, commit = run._local_step, commit is not False
-        if rows is None or rows.is_new(data, run._local_step if step is None else step):
+        if rows is None or not rows.has(data, run._local_step if step is None else step):
             _log(run, data, step, commit)
 
     run_class._set_run_obj, run_class._partial_history_callback = begun, log
