@@ -66,7 +66,6 @@ def cluster(tmp_path: Path, network: tuple[str, ...]) -> FitLaunched:
     return FitLaunched(tmp_path, network)
 
 
-@pytest.mark.fast
 def test_a_stop_within_an_epoch_saves_all_steps(
     tmp_path: Path, network: tuple[str, ...], forked_legacy: Interpreter
 ) -> None:

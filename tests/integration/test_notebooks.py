@@ -132,9 +132,9 @@ def _die_while_nobody_saves(kernel: Kernel, folder: Path) -> psutil.Process:
     ("before", "now"),
     [
         ('"adam"', "keras.optimizers.Adam(0.01)"),
-        ("rand(256", "rand(255"),
+        pytest.param("rand(256", "rand(255", marks=pytest.mark.torture),
         ("(self, batch, logs=None):", "(self, batch, logs=None, more=1):"),
-        ("epochs=3", "epochs=4"),
+        pytest.param("epochs=3", "epochs=4", marks=pytest.mark.torture),
     ],
     ids=["learning rate", "data", "code of a callback", "epochs"],
 )

@@ -48,6 +48,7 @@ def test_what_trains_at_the_same_time_is_told(tmp_path: Path) -> None:
     assert run.processes() == []
 
 
+@pytest.mark.torture
 def test_folds_that_are_left_out_shift_nothing(tmp_path: Path) -> None:
     """The first process of the second attempt trains what the second one trained before."""
     run = KerasRun(tmp_path, "folds.py", ("one-by-one",))

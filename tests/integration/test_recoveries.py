@@ -48,6 +48,7 @@ def test_a_killed_data_worker_costs_seconds_and_no_bit(tmp_path: Path) -> None:
     assert f"{died.pid}" in first["summary"]
 
 
+@pytest.mark.torture
 def test_a_read_that_fails_once_is_tried_again_and_costs_no_bit(tmp_path: Path) -> None:
     whole, struck = tmp_path / "whole", tmp_path / "struck"
     for folder in (whole, struck):
@@ -63,6 +64,7 @@ def test_a_read_that_fails_once_is_tried_again_and_costs_no_bit(tmp_path: Path) 
     assert_identical(whole / "out.npz", struck / "out.npz")
 
 
+@pytest.mark.torture
 def test_a_record_with_a_nan_is_left_out(tmp_path: Path) -> None:
     run = _run(tmp_path, "recover_nan.py", "--on-nan", "rollback")
     ended = run.attempt()

@@ -19,10 +19,9 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
         yield Runner(tmp_path_factory.mktemp("notebooks"), (python,))
 
 
+@pytest.mark.torture
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(
-    "number", [1, *(pytest.param(each, marks=pytest.mark.torture) for each in range(2, 50))]
-)
+@pytest.mark.parametrize("number", range(1, 50))
 def test_no_training_gets_a_state_of_another(
     number: int, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
