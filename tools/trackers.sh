@@ -7,5 +7,5 @@ cd "$(dirname "$0")/.."
 venv=.compat/trackers
 
 [ -x "$venv/bin/python" ] || "${PYTHON:-python3}" -m venv "$venv"
-"$venv/bin/python" -m pip install --quiet --editable '.[tensorflow]' 'wandb>=0.31,<0.32' 'mlflow>=3.17,<3.18'
+"$venv/bin/python" -m pip install --quiet --editable '.[tensorflow]' 'wandb>=0.31,<0.32' 'mlflow>=3.17,<3.18' tensorboard
 "${1:?usage: tools/trackers.sh VENV}/bin/python" -m pytest -q tests/integration/test_trackers.py
