@@ -76,7 +76,7 @@ class AttemptPlan:
         """Of this attempt; an absolute path."""
         return self.stacks_file.parent
 
-    @property
+    @cached_property
     def spare(self) -> SparePlan | None:
         """The process of the next attempt, None where none is to be prepared."""
         if not self.request.settings.spare or not self.restarts_left:

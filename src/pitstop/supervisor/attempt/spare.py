@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import socket
 import time
@@ -56,20 +57,23 @@ class _Started:
             return bool(self.connection.recv(1, socket.MSG_DONTWAIT))
         return False
 
+    def lives(self) -> bool:
+        return not select.select([self.pidfd], [], [], 0.0)[0]
+
     def close(self) -> None:
         """Ends it."""
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):
             os.waitid(os.P_PIDFD, self.pidfd, os.WEXITED)
-        for _, source, sink in self.output:
-            os.close(source)
-            os.close(sink)
+        _close(self.output)
         self._let_go()
 
     def release(self) -> int:
         """Lets it run the script; its process id."""
-        self.connection.sendall(b".")
+        # One that dies now is a trainer that has died.
+        with contextlib.suppress(OSError):
+            self.connection.sendall(b".")
         self._let_go()
         return self.pid
 
@@ -122,6 +126,7 @@ class Spare:
             found is not None
             and (found.plan.environment, found.plan.fingerprint) == (environment, fingerprint)
             and (self._is_ready or found.says_ready())
+            and found.lives()
         )
         if not fits:
             self.close()
@@ -139,10 +144,11 @@ class Spare:
 
 
 def _start(plan: SparePlan, program: str, signal_mask: frozenset[signal.Signals]) -> _Started:
-    ours, theirs = socket.socketpair()
-    with theirs:
+    with contextlib.ExitStack() as opened:
+        ours, theirs = map(opened.enter_context, socket.socketpair())
         told = {ENV_SPARE: f"{theirs.fileno()}:{plan.imports}"}
         output = open_channels()
+        opened.callback(_close, output)
         sinks = {target: sink for channel, _, sink in output for target in channel.targets}
         pid = process.spawn(
             program,
@@ -152,4 +158,12 @@ def _start(plan: SparePlan, program: str, signal_mask: frozenset[signal.Signals]
             inherit=[theirs.fileno()],
             signal_mask=signal_mask,
         )
-    return _Started(plan, pid, os.pidfd_open(pid), ours, output, time.monotonic())
+        opened.pop_all()
+        theirs.close()
+        return _Started(plan, pid, os.pidfd_open(pid), ours, output, time.monotonic())
+
+
+def _close(output: tuple[ChannelEnds, ...]) -> None:
+    for _, source, sink in output:
+        os.close(source)
+        os.close(sink)
