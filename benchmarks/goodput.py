@@ -96,7 +96,7 @@ class Cell:
         seconds: from the first start to the last end.
         strikes: how many met it.
         steps: that were computed, some of them more than once.
-        down: seconds from each strike to the end of the next step.
+        down: seconds from each strike to the end of the next process' first step.
         pace: seconds of a step, without the first of each process.
         end: what the training ended with; empty when it was given up.
     """
@@ -198,18 +198,24 @@ def measure(way: Way, mean: float, epochs: int, seed: int, most_seconds: float) 
     lines = (folder / "steps.txt").read_text().splitlines()
     text = end.read_text() if end.exists() else ""
     shutil.rmtree(folder)
-    times = [float(line.split()[0]) for line in lines]
     return _cell(
-        Cell(way.name, mean, seconds, len(strikes), len(lines), [], 0.0, text), strikes, times
+        Cell(way.name, mean, seconds, len(strikes), len(lines), [], 0.0, text), strikes, lines
     )
 
 
-def _cell(cell: Cell, strikes: Sequence[float], times: Sequence[float]) -> Cell:
-    """The cell, with what the times of the steps tell."""
-    # A step behind a strike follows a start, which is no part of its time.
-    nexts = [bisect.bisect(times, strike) for strike in strikes]
-    paces = [times[i] - times[i - 1] for i in range(1, len(times)) if i not in nexts]
-    down = [times[i] - at for i, at in zip(nexts, strikes, strict=True) if i < len(times)]
+def _cell(cell: Cell, strikes: Sequence[float], lines: Sequence[str]) -> Cell:
+    """The cell, with what the lines of the steps tell."""
+    times = [float(line.split()[0]) for line in lines]
+    processes = [line.split()[2] for line in lines]
+    firsts = [i for i in range(1, len(times)) if processes[i] != processes[i - 1]]
+    paces = [times[i] - times[i - 1] for i in range(1, len(times)) if i not in firsts]
+    # A strike before the first step of a process, or during a start, has its part in the next one.
+    nexts = [bisect.bisect([times[i] for i in firsts], strike) for strike in strikes]
+    down = [
+        times[firsts[each]] - at
+        for each, at in zip(nexts, strikes, strict=True)
+        if each < len(firsts)
+    ]
     return replace(cell, down=down, pace=statistics.fmean(paces))
 
 
