@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from pitstop.engine.entropy import CLAIMS_FILE
+from pitstop.inject.warm_start import pause_share
 from tests.inject.test_site import PACKAGE, SITE
 
 _SCRIPT = "import sys; print(__name__, sys.argv[1:], 'numpy' in sys.modules)"
@@ -32,7 +33,7 @@ def _spare(
         "PITSTOP_SOCKET": str(folder / "nobody"),
         "PITSTOP_ENTROPY": "5eed",
         "PITSTOP_STACKS": str(folder / "attempt" / "stacks.txt"),
-        "PITSTOP_SPARE": f"{theirs.fileno()}:{folder / 'imports.json'}",
+        "PITSTOP_SPARE": f"{theirs.fileno()}:eager:{folder / 'imports.json'}",
     }
     words = [sys.executable, "-c", _SCRIPT, "word"]
     with ours, theirs:
@@ -44,6 +45,12 @@ def _spare(
         with process:
             yield process, ours
             process.kill()
+
+
+def test_it_gives_way_to_a_training_that_uses_all_processors() -> None:
+    busy, free = (pause_share(idle, eager=False) for idle in (0.9, 1.1))
+    assert busy >= 9 * free
+    assert pause_share(0.0, eager=True) == free
 
 
 def _numpy() -> list[str]:

@@ -60,7 +60,7 @@ def _run(folder: Path, *options: str, prepares: str = "", epochs: str = _EPOCHS)
 def test_it_trains_on_to_the_same_bits(tmp_path: Path) -> None:
     whole = _run(tmp_path / "whole").attempt()
     assert whole.returncode == 0, whole.stderr
-    run = _run(tmp_path / "parts")
+    run = _run(tmp_path / "parts", "--spare")
     slow = tmp_path / "parts" / "slow"
     slow.touch()
     started = run.start()

@@ -128,7 +128,7 @@ class SupervisionOptions:
 
 def _care(
     restarts: int,
-    spare: bool,
+    spare: bool | None,
     hang_after: float,
     on_hang: str,
     on_nan: str,
@@ -156,9 +156,10 @@ supervision_options = option_group(
     ),
     click.option(
         "--spare/--no-spare",
-        default=True,
+        default=None,
         help="With --restarts: keep a process ready that has imported the libraries, so that the "
-        "next attempt begins seconds earlier.  It takes some hundred MB.  [default: --spare]",
+        "next attempt begins seconds earlier.  It takes some hundred MB.  [default: where "
+        "processors are idle soon, else after some minutes]",
     ),
     click.option(
         "--hang-after",

@@ -19,33 +19,56 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 from pitstop.engine import entropy
+from pitstop.link.settings import EAGER
 
 _PAUSE_SHARE = 3.0
-"""So much longer than it works, it leaves the processors to the training."""
+"""It pauses so much longer than it works."""
+_BUSY_PAUSE_SHARE = 30.0
+"""The same, as long as no processor is idle: it slows the training down by 3 % then."""
+_SHORTEST_LOOK_SECONDS = 0.2
+"""The kernel counts idle time in hundredths of a second."""
 
 
 class _Pauses(importlib.abc.MetaPathFinder):
     """Finds nothing, and waits in front of each module until the process is needed."""
 
-    def __init__(self, supervisor: socket.socket) -> None:
+    def __init__(self, supervisor: socket.socket, *, eager: bool) -> None:
+        """`eager`: also while all processors are busy."""
         self._supervisor = supervisor
         self._worked_seconds = time.process_time()
+        self._share = pause_share(0.0, eager=eager)
+        self._eager = eager
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: object = None
     ) -> ModuleSpec | None:
         now = time.process_time()
-        pause_seconds = _PAUSE_SHARE * (now - self._worked_seconds)
+        pause_seconds = self._share * (now - self._worked_seconds)
         self._worked_seconds = now
+        idle_seconds, began_seconds = _idle_seconds(), time.monotonic()
         select.select([self._supervisor], [], [], pause_seconds)
+        passed_seconds = time.monotonic() - began_seconds
+        if passed_seconds >= _SHORTEST_LOOK_SECONDS:
+            idle_processors = (_idle_seconds() - idle_seconds) / passed_seconds
+            self._share = pause_share(idle_processors, eager=self._eager)
         return None
+
+
+def pause_share(idle_processors: float, *, eager: bool) -> float:
+    """How much longer a spare process pauses than it works."""
+    return _PAUSE_SHARE if eager or idle_processors >= 1 else _BUSY_PAUSE_SHARE
+
+
+def _idle_seconds() -> float:
+    """Of all processors of the machine since its start (proc_stat(5))."""
+    return float(Path("/proc/stat").read_text().split()[4]) / os.sysconf("SC_CLK_TCK")
 
 
 def wait(told: str) -> None:
     """Returns when this process is needed, or ends it; `told` is the value of `ENV_SPARE`."""
-    number, _, imports = told.partition(":")
+    number, pace, imports = told.split(":", 2)
     with socket.socket(fileno=int(number)) as supervisor:
-        pauses = _Pauses(supervisor)
+        pauses = _Pauses(supervisor, eager=pace == EAGER)
         sys.meta_path.insert(0, pauses)
         try:
             _import(json.loads(Path(imports).read_text()))

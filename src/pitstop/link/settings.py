@@ -26,7 +26,10 @@ ENV_SOCKET = "PITSTOP_SOCKET"
 """Environment variable: path of the supervisor's socket, for instrumented processes."""
 
 ENV_SPARE = "PITSTOP_SPARE"
-"""Environment variable of a spare process: its socket's descriptor, a colon, what it imports."""
+"""Environment variable of a spare process, with colons between: its socket's descriptor, `EAGER`
+or nothing, the file with what it imports."""
+EAGER = "eager"
+"""It imports also while all processors are busy."""
 
 ENV_COMPANION = "PITSTOP_COMPANION"
 """Environment variable: a socket for a script that would start its own supervisor."""

@@ -87,6 +87,7 @@ class AttemptPlan:
             self.folder / IMPORTS_FILE,
             {**self.environment, ENV_STACKS: str(stacks_file)},
             self.fingerprint,
+            eager=self.request.restarts.spare is True,
         )
 
     @property

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pitstop.events import JsonValue, SpareReady
-from pitstop.link.settings import ENV_SPARE
+from pitstop.link.settings import EAGER, ENV_SPARE
 from pitstop.machine.memory import available_bytes
 from pitstop.record import record
 from pitstop.supervisor.processes import process
@@ -32,12 +32,14 @@ class SparePlan:
         imports: the list of what it imports; there is none before the trainer has left it.
         environment: of the next attempt.
         fingerprint: of an attempt; in one with another the imports may be others.
+        eager: whether it is to be ready soon, also where no processor is idle.
     """
 
     command: Sequence[str]
     imports: Path
     environment: Mapping[str, str]
     fingerprint: Mapping[str, JsonValue]
+    eager: bool = False
 
 
 @record
@@ -146,7 +148,8 @@ class Spare:
 def _start(plan: SparePlan, program: str, signal_mask: frozenset[signal.Signals]) -> _Started:
     with contextlib.ExitStack() as opened:
         ours, theirs = map(opened.enter_context, socket.socketpair())
-        told = {ENV_SPARE: f"{theirs.fileno()}:{plan.imports}"}
+        pace = EAGER if plan.eager else ""
+        told = {ENV_SPARE: f"{theirs.fileno()}:{pace}:{plan.imports}"}
         output = open_channels()
         opened.callback(_close, output)
         sinks = {target: sink for channel, _, sink in output for target in channel.targets}

@@ -65,13 +65,14 @@ class RestartPolicy:
         most: how many restarts it makes.
         after_hang: also after a standstill.
         divides: goes on with smaller parts of a batch where memory did not suffice.
-        spare: prepares the process of the next attempt while one trains.
+        spare: prepares the process of the next attempt while one trains; None: slowly, as long as
+            all processors are busy.
     """
 
     most: int = 0
     after_hang: bool = True
     divides: bool = False
-    spare: bool = True
+    spare: bool | None = None
 
 
 @record
