@@ -21,7 +21,6 @@ def test_the_sections_in_order() -> None:
         "## What to do",
         "## How it came to this",
         "## Evidence",
-        "## How it went",
         "## Could not be observed",
         "## Also found",
         "## Earlier attempts",

@@ -49,13 +49,9 @@ def test_the_cause_and_what_to_do_come_first() -> None:
     ]
 
 
-def test_the_course_of_a_quantity_that_tells() -> None:
+def test_how_long_it_took_stands_in_the_first_line() -> None:
     text = screen(replace(whole("host_oom_killed", ""), name="a"))
     assert text.startswith("a, attempt 2: failed after 1 min\n")
-    after = text[text.index("How it went") :].splitlines()
-    assert after[1].rstrip() == "  processes : 0 bytes to 4.0 GB; cgroup limit 4.2 GB"
-    assert after[2].strip().startswith("▁")
-    assert after[2].strip().endswith("█")
 
 
 def test_a_chain_is_a_chain() -> None:

@@ -31,8 +31,13 @@ def test_values_are_those_that_can_be_drawn() -> None:
     assert _panel(_LINE).values() == (1.0, 2.0)
 
 
-def test_a_timeline_finds_its_panels_and_never_ends_before_it_began() -> None:
-    timeline = Timeline(10.0, 5.0, (_panel(_LINE),))
-    assert timeline.seconds == 0.0
-    assert timeline.panel("loss") == _panel(_LINE)
-    assert timeline.panel("memory") is None
+def test_a_timeline_never_ends_before_it_began() -> None:
+    assert Timeline(10.0, 5.0, (_panel(_LINE),)).seconds == 0.0
+
+
+def test_what_tells_of_the_end_stands_first() -> None:
+    memory = Panel("memory", "Memory", Unit.BYTES, (_LINE,))
+    timeline = Timeline(0.0, 3.0, (_panel(_LINE), memory))
+    first = timeline.telling_first("host_oom_killed")
+    assert [each.id for each in first.panels] == ["memory", "loss"]
+    assert timeline.telling_first("user_code_error") == timeline

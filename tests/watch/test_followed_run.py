@@ -12,6 +12,7 @@ import numpy as np
 from pitstop.events import StopRequested
 from pitstop.flight.files import FlightFiles
 from pitstop.journal import Journal
+from pitstop.report.timeline import Panel, Timeline
 from pitstop.steps import FILE_NAME
 from pitstop.supervisor.status import stored_status
 from pitstop.watch.followed_run import FollowedRun
@@ -19,6 +20,10 @@ from pitstop.watch.live_page import COST_SHARE, EVERY_SECONDS, wait_seconds
 from pitstop.watch.run_parts import total_steps
 from tests.flight.test_exhaustion_monitor import leaking
 from tests.watch.made_run import START, held, make_run, write_steps
+
+
+def _panel(timeline: Timeline, name: str) -> Panel | None:
+    return next((each for each in timeline.panels if each.id == name), None)
 
 
 def test_a_run_that_is_over_is_what_pitstop_status_says(tmp_path: Path) -> None:
@@ -51,7 +56,7 @@ def test_curves_grow_and_end_now(tmp_path: Path) -> None:
     timeline = run.timeline()
     assert timeline is not None
     assert timeline.ended_seconds == START + 100
-    loss = timeline.panel("loss")
+    loss = _panel(timeline, "loss")
     assert loss is not None
     assert loss.series[0].finite()[-1] == (START + 100, 0.01)
     write_steps(folder.attempt_dir(1) / FILE_NAME, np.array([7.0]), first=101)
@@ -77,7 +82,7 @@ def test_memory_that_grows_is_drawn_to_its_limit(tmp_path: Path) -> None:
         timeline = run.timeline()
         assert run.forecasts() != []
     assert timeline is not None
-    memory = timeline.panel("memory")
+    memory = _panel(timeline, "memory")
     assert memory is not None
     line = memory.series[-1]
     assert line.is_forecast

@@ -10,7 +10,6 @@ from pitstop.durations import duration
 from pitstop.plain_text import plain_record
 from pitstop.report.progress import compare
 from pitstop.report.timeline import clock
-from pitstop.report.trend_lines import course
 from pitstop.report.why import WhyReport
 
 
@@ -36,17 +35,9 @@ def _attempt(report: WhyReport) -> list[str]:
     parts += _section("What to do", [_escape(each) for each in finding.advice])
     parts += _section("How it came to this", [_escape(each.text) for each in diagnosis.chain], "1.")
     parts += _section("Evidence", [_item(item) for item in finding.evidence])
-    parts += _course(report)
     parts += _section("Could not be observed", [_escape(each) for each in finding.missing])
     parts += _section("Also found", [_short(other) for other in diagnosis.others])
     return [*parts, f"This cause: `pitstop explain {finding.cause}`"]
-
-
-def _course(report: WhyReport) -> list[str]:
-    finding = report.last.finding
-    lines = course(report.timeline, finding.cause) if finding else ()
-    drawn = [f"- {each.head}\n\n      {each.line}\n" for each in lines]
-    return ["## How it went", *drawn] if drawn else []
 
 
 def _earlier(report: WhyReport) -> list[str]:

@@ -9,9 +9,9 @@ from pitstop.events import ExhaustionForecast
 from pitstop.flight import series
 from pitstop.flight.resources import memory_limit_bytes, memory_place
 from pitstop.flight.sample import Sample
+from pitstop.report import timeline
 from pitstop.report.timeline import Panel, Series, Unit, panels_with_values, thin
 from pitstop.report.training_panels import COLUMNS
-from pitstop.report.trend_lines import DISK, GPU_MEMORY, MEMORY, OPEN_FILES
 
 _MOST_GPUS = 4
 _MOST_DISKS = 3
@@ -34,7 +34,7 @@ def forecast_drawn(
 ) -> Panel:
     """The panel with a line to its limit, where that is going to be met."""
     for each in forecasts:
-        if panel.id == each.resource == MEMORY and panel.limit is not None:
+        if panel.id == each.resource == timeline.MEMORY and panel.limit is not None:
             ahead = min(each.seconds_left, FORECAST_WINDOWS * each.window_seconds)
             start = panel.limit - each.left
             end = (now_seconds + ahead, start + each.per_second * ahead)
@@ -72,14 +72,14 @@ def _memory(samples: Sequence[Sample]) -> Panel:
     limit = memory_limit_bytes(samples[-1])
     name = "cgroup limit" if group else "machine has"
     most = None if limit is None else float(limit)
-    return Panel(MEMORY, "Memory", Unit.BYTES, lines, most, name)
+    return Panel(timeline.MEMORY, "Memory", Unit.BYTES, lines, most, name)
 
 
 def _gpu_memory(samples: Sequence[Sample], gpus: Sequence[int]) -> Panel:
     lines = tuple(_series(f"GPU {index}", series.gpu_memory(samples, index)) for index in gpus)
     totals = [gpu.total_bytes for gpu in samples[-1].gpus if gpu.total_bytes is not None]
     limit = float(min(totals)) if totals else None
-    return Panel(GPU_MEMORY, "GPU memory", Unit.BYTES, lines, limit, "GPU has")
+    return Panel(timeline.GPU_MEMORY, "GPU memory", Unit.BYTES, lines, limit, "GPU has")
 
 
 def _learning_rate(samples: Sequence[Sample]) -> Panel:
@@ -98,7 +98,7 @@ def _disks(samples: Sequence[Sample]) -> Panel:
         if disk.free_bytes < _SCARCE * disk.size_bytes
     }
     lines = (_series(mount, series.disk_free(samples, mount)) for mount in scarce)
-    return Panel(DISK, "Disk space left", Unit.BYTES, tuple(lines)[:_MOST_DISKS])
+    return Panel(timeline.DISK, "Disk space left", Unit.BYTES, tuple(lines)[:_MOST_DISKS])
 
 
 def _open_files(samples: Sequence[Sample]) -> Panel:
@@ -109,7 +109,7 @@ def _open_files(samples: Sequence[Sample]) -> Panel:
     is_near = limit is not None and any(each.value > limit / 2 for each in points)
     lines = (_series("of the trainer", points),) if is_near else ()
     most = None if limit is None else float(limit)
-    return Panel(OPEN_FILES, "Open files", Unit.COUNT, lines, most, "limit")
+    return Panel(timeline.OPEN_FILES, "Open files", Unit.COUNT, lines, most, "limit")
 
 
 def _shares(panel_id: str, title: str, *lines: Series) -> Panel:

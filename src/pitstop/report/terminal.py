@@ -16,7 +16,6 @@ from pitstop.durations import duration
 from pitstop.plain_text import plain_record
 from pitstop.report.plain import INDENT, PlainText, grid, listed, title, titled
 from pitstop.report.progress import compare
-from pitstop.report.trend_lines import CourseLine, course
 from pitstop.report.why import WhyReport
 
 _STATE_STYLES = {
@@ -86,7 +85,6 @@ def _body(report: WhyReport) -> list[RenderableType]:
     parts += _chain(diagnosis.chain)
     seen = [(item.source, Text(item.text)) for item in finding.evidence]
     parts += titled("Evidence", seen, "dim", gap=2)
-    parts += _course(course(report.timeline, finding.cause))
     parts += listed("Could not be observed", finding.missing)
     return parts + listed("Also found", [_short(other) for other in diagnosis.others])
 
@@ -100,14 +98,6 @@ def _chain(links: tuple[ChainLink, ...]) -> list[RenderableType]:
             for sign, link in zip(signs, links, strict=False)
         ],
     )
-
-
-def _course(lines: tuple[CourseLine, ...]) -> list[RenderableType]:
-    parts: list[RenderableType] = [title("How it went")] if lines else []
-    for each in lines:
-        line = Text(each.line, "cyan", no_wrap=True)
-        parts.append(Padding(Group(Text(each.head), line), INDENT, expand=False))
-    return parts
 
 
 def _earlier(report: WhyReport) -> list[RenderableType]:

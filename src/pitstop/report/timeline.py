@@ -14,6 +14,24 @@ from pitstop.diagnosis import phrases
 from pitstop.diagnosis.event_words import in_words
 from pitstop.journal import Entry
 
+MEMORY, GPU_MEMORY, LOSS, SPEED = "memory", "gpu_memory", "loss", "speed"
+DISK, OPEN_FILES = "disk", "open_files"
+_TELLING: Mapping[str, tuple[str, ...]] = {
+    "nan_loss": (LOSS,),
+    "early_stopping_or_callback_stop": (LOSS,),
+    "host_oom_killed": (MEMORY,),
+    "host_alloc_failure": (MEMORY,),
+    "gpu_oom": (GPU_MEMORY,),
+    "killed_from_outside": (MEMORY,),
+    "disk_full": (DISK,),
+    "shm_exhausted": (DISK, MEMORY),
+    "too_many_open_files": (OPEN_FILES,),
+    "hang_or_stall": (SPEED,),
+    "worker_lost": (SPEED,),
+    "unknown": (MEMORY, LOSS),
+}
+"""Panels that a person would look at first, by cause."""
+
 Point = tuple[float, float]
 """Seconds since the epoch, and a value; NaN and infinities interrupt a line."""
 
@@ -106,9 +124,11 @@ class Timeline:
         ends = (each.points[-1][0] - self.started_seconds for each in lines)
         return max([self.seconds, *ends])
 
-    def panel(self, panel_id: str) -> Panel | None:
-        """One panel, if there is something to show in it."""
-        return next((panel for panel in self.panels if panel.id == panel_id), None)
+    def telling_first(self, cause: str) -> Timeline:
+        """The timeline with the panels that tell of an end for this cause above the others."""
+        telling = _TELLING.get(cause, ())
+        panels = sorted(self.panels, key=lambda panel: panel.id not in telling)
+        return replace(self, panels=tuple(panels))
 
 
 def panels_with_values(panels: Iterable[Panel]) -> tuple[Panel, ...]:

@@ -8,8 +8,16 @@ from itertools import pairwise
 
 from pitstop.events import EpochEnded
 from pitstop.journal import Entry
-from pitstop.report.timeline import Panel, Point, Series, Unit, panels_with_values, thin
-from pitstop.report.trend_lines import LOSS, SPEED
+from pitstop.report.timeline import (
+    LOSS,
+    SPEED,
+    Panel,
+    Point,
+    Series,
+    Unit,
+    panels_with_values,
+    thin,
+)
 from pitstop.steps import StepRecord
 
 COLUMNS = 120

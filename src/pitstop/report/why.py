@@ -14,7 +14,6 @@ from pitstop.flight import files
 from pitstop.report import recorded
 from pitstop.report.progress import AttemptProgress, compare, progress
 from pitstop.report.timeline import Panel, Timeline
-from pitstop.report.trend_lines import telling_first
 from pitstop.store.run_folder import ATTEMPTS_DIR
 
 Fact = tuple[str, str]
@@ -131,7 +130,7 @@ def _report(run_dir: Path, attempts: Sequence[_Explained], damaged_lines: int) -
         earlier=tuple(each.diagnosis for each in attempts[:-1]),
         damaged_lines=damaged_lines,
         attempts=tuple(each.progress for each in attempts),
-        timeline=telling_first(recorded.timeline(run_dir, newest, samples), last.cause),
+        timeline=recorded.timeline(run_dir, newest, samples).telling_first(last.cause),
         losses=recorded.losses(run_dir, [each.evidence.attempt for each in attempts]),
         facts=tuple(facts(newest)),
         output=_last_lines(newest.output),
