@@ -119,3 +119,26 @@ def test_new_trainings_behind_those_that_were_left_out_are_doubtful() -> None:
         (replace(BEFORE, seed=""), replace(BEFORE, seed="")),
     ):
         assert "kept of them in memory" in doubt_of_left_out(now, [before])
+
+
+def test_edited_code_is_doubted_whatever_else_has_changed() -> None:
+    found, now = changed(epochs="20")
+    edited = replace(now, reached="other")
+    before = replace(saved(), identity=replace(BEFORE, reached="one"))
+    for verdict in (TrainingVerdict.CHANGED, TrainingVerdict.EPOCHS):
+        match = TrainingMatch(verdict, before, found.differences)
+        assert "code that this training runs" in decide(match, edited, take=(), force=False).doubt
+    extended = TrainingMatch(
+        TrainingVerdict.EPOCHS, replace(before, milestone="end"), found.differences
+    )
+    assert decide(extended, edited, take=(), force=False).doubt
+
+
+def test_a_variable_of_the_environment_that_is_read_is_named() -> None:
+    before = replace(BEFORE, variables={"SCALE": "one", "NAME": "two"})
+    now = replace(before, variables={"SCALE": "three", "NAME": "two"})
+    match = TrainingMatch(TrainingVerdict.SAME, replace(saved(), identity=before))
+    doubt = decide(match, now, take=(), force=False).doubt
+    assert "SCALE" in doubt
+    assert "NAME" not in doubt
+    assert not decide(match, before, take=(), force=False).doubt

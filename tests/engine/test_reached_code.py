@@ -14,7 +14,9 @@ from tests.engine.script_state.scripted import process
 _SOURCE = """
 import argparse
 import dataclasses
+import os
 
+SCALE = 1.0
 RATES = {"first": 1.0}
 RESULTS = []
 
@@ -40,7 +42,8 @@ class Rule:
         self.options = argparse.Namespace(power=1.0)
 
 def read():
-    return RATES["first"]
+    given = os.environ.get("SCALE"), os.getenv("POWER")
+    return RATES["first"], given, [SCALE * each for each in range(3)]
 
 def outer(power=1.0):
     def inner():
@@ -61,7 +64,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[], Any]:
     return process(_SOURCE, monkeypatch, tmp_path)
 
 
-def _reached(script: Any, rule: Any) -> str:
+def _reached(script: Any, rule: Any) -> tuple[str, dict[str, str]]:
     return digest_of_reached([script.outer(), rule, script.numbers()])
 
 
@@ -74,12 +77,32 @@ def _reached(script: Any, rule: Any) -> str:
         ("script.Rule.every = 2", True),
         ("rule.settings[0].power = 2.0", True),
         ("rule.options.power = 2.0", True),
+        ("script.SCALE = 2.0", True),
+        ("script.os.environ['SCALE'] = '2'", True),
+        ("script.os.environ['POWER'] = '2'", True),
+        ("script.os.environ['UNREAD'] = '2'", False),
     ],
 )
-def test_what_the_code_reads_is_in_it(run: Any, change: str, differs: bool) -> None:
+def test_what_the_code_reads_is_in_it(
+    run: Any, change: str, differs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("SCALE", "POWER", "UNREAD"):
+        monkeypatch.setenv(name, "1")
     script = run()
     before = _reached(script, script.Rule())
     script = run()
     rule = script.Rule()
     exec(change, {"script": script, "rule": rule})
-    assert (_reached(script, rule) != before) == differs
+    assert (_reached(script, rule)[0] != before[0]) == differs
+
+
+def test_variables_that_the_code_reads_are_named(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCALE", "0.5")
+    script = run()
+    before = _reached(script, script.Rule())[1]
+    assert set(before) == {"SCALE"}
+    for value, is_told in (("0.25", True), ("/scratch/1234567", False)):
+        monkeypatch.setenv("SCALE", value)
+        now = _reached(script, script.Rule())[1]
+        assert ("SCALE" in now) == is_told
+        assert now != before

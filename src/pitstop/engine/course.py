@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pitstop.engine.identity import Difference, Identity, RestorePoint
+from pitstop.engine.identity import Difference, Identity, RestorePoint, differences
 from pitstop.engine.matching import (
     EPOCHS,
     INITIAL_EPOCH,
@@ -60,8 +60,22 @@ def decide(found: TrainingMatch, now: Identity, *, take: Collection[str], force:
     training = found.training
     if training is None:
         return Course(goes_on=False)
+    course = _course(found, training, now, take=take, force=force)
+    if not course.goes_on or course.doubt:
+        return course
+    return replace(course, doubt=_doubt_of_edit(now, training.identity))
+
+
+def _course(
+    found: TrainingMatch,
+    training: RestorePoint,
+    now: Identity,
+    *,
+    take: Collection[str],
+    force: bool,
+) -> Course:
     if found.verdict is TrainingVerdict.SAME:
-        return Course(goes_on=True, doubt=_doubt_of_edit(now, training.identity))
+        return Course(goes_on=True)
     if found.verdict is TrainingVerdict.ANOTHER:
         # Doubted where the script goes on with what it saved itself: its History begins there.
         begins = [each for each in found.differences if each.name == INITIAL_EPOCH]
@@ -86,7 +100,9 @@ def decide(found: TrainingMatch, now: Identity, *, take: Collection[str], force:
 
 
 def _doubt_of_edit(now: Identity, before: Identity) -> str:
-    """Its settings are the same, but not the code that it runs, or what this reads."""
+    """Why code that it runs, or what this reads, is not as it was; empty where it is."""
+    if names := [each.name for each in differences(before.variables, now.variables)]:
+        return f"Variables of the environment that this training reads changed: {', '.join(names)}."
     is_same = before.reached in ("", now.reached)
     return "" if is_same or not is_changed(now, before) else EDITED
 

@@ -26,6 +26,7 @@ class Identity:
         complete: frames, counters and arguments tell it from all others.
         values: a digest of the plain values that the callers hold.
         reached: a digest of the script's code and plain values that the training leads to.
+        variables: digests of the variables of the environment that its code reads, by name.
         seed: what the script seeded TensorFlow with, empty for nothing.
         reseeded: the script seeded anew since the training before, in this process.
         architecture: class, configuration and variables of the model, code of its classes.
@@ -45,6 +46,7 @@ class Identity:
     complete: bool = False
     values: str = ""
     reached: str = ""
+    variables: dict[str, str] = field(default_factory=dict)
     seed: str = ""
     reseeded: bool = False
     random: dict[str, str] = field(default_factory=dict)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import os
+import re
 import sys
 import types
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -22,18 +24,25 @@ from pitstop.engine.reachable import cells_of, names_of, user_modules
 from pitstop.engine.script_state.holder import fields_of, is_plain_object
 
 _MAIN = "__main__"
+_ENVIRONMENT = frozenset({"environ", "getenv"})
+_FRACTION = re.compile(r"[-+]?\d*\.\d+(e[-+]?\d+)?$")
 _MOST_MEMBERS = 256
 _MOST_DEPTH = 4
 _FRAMEWORKS = ("keras.", "tf_keras.", "tensorflow.")
 """What objects of theirs hold is compared elsewhere: a training changes it."""
 
 
-def digest_of_reached(roots: Iterable[Any]) -> str:
-    """Of what these lead to, but for names that no code of theirs has: not the whole script."""
+def digest_of_reached(roots: Iterable[Any]) -> tuple[str, dict[str, str]]:
+    """Of what these lead to, but for names that no code of theirs has: not the whole script.
+
+    And digests of the variables of the environment that the code reads, by name.
+    """
     walk = _Walk(whole_modules=False)
     for root in roots:
         walk.reach(getattr(root, "__name__", type(root).__name__), root)
-    return digest_of_text(*(f"{name} {each}" for name, each in walk.digests.items()))
+    variables = {name: digest_of_text(each) for name, each in sorted(walk.variables.items())}
+    words = [f"{name} {each}" for name, each in (walk.digests | variables).items()]
+    return digest_of_text(*words), variables
 
 
 def digests_of_code(codes: Collection[types.CodeType], roots: Iterable[Any]) -> dict[str, str]:
@@ -56,20 +65,19 @@ def digests_of_code(codes: Collection[types.CodeType], roots: Iterable[Any]) -> 
 class _Walk:
     def __init__(self, *, whole_modules: bool) -> None:
         self.digests: dict[str, str] = {}
+        self.variables: dict[str, str] = {}
         self._whole_modules = whole_modules
         self._modules = user_modules()
         self._seen: list[Any] = []
 
     def follow_names(self, code: types.CodeType, names: Mapping[str, Any]) -> None:
         """Reaches what a code names, and what the functions inside of it name."""
-        for name in code.co_names:
-            if name in names:
-                self.reach(name, names[name])
-                if isinstance(names[name], types.ModuleType):
-                    self._reach_named(code, names[name])
-        for inner in code.co_consts:
-            if isinstance(inner, types.CodeType):
-                self.follow_names(inner, names)
+        for inner in _codes(code):
+            for name in inner.co_names:
+                if name in names:
+                    self.reach(name, names[name])
+                    if isinstance(names[name], types.ModuleType):
+                        self._reach_named(inner, names[name])
 
     def reach(self, name: str, value: Any) -> None:
         """Takes the digest of what the user has defined, and goes on from there."""
@@ -85,7 +93,7 @@ class _Walk:
             line = frame.f_lasti if frame else -1
             names = frame.f_globals if frame else {}
             self._add(name, f"{code_digest(value.gi_code)} {line} {place}")
-            self._add(name, _plain(value.gi_code, names))
+            self._add_plain(name, value.gi_code, names)
             self.follow_names(value.gi_code, names)
         elif isinstance(value, types.MethodType):
             self.reach(name, value.__func__)
@@ -122,7 +130,7 @@ class _Walk:
     def _reach_named(self, code: types.CodeType, module: types.ModuleType) -> None:
         """What a code names of a module of the user's."""
         if module.__name__ in self._modules and not self._whole_modules:
-            self._add(module.__name__, _plain(code, vars(module)))
+            self._add_plain(module.__name__, code, vars(module))
             for name in sorted({*code.co_names} & vars(module).keys()):
                 if not isinstance(vars(module)[name], types.ModuleType):
                     self.reach(name, vars(module)[name])
@@ -144,7 +152,7 @@ class _Walk:
             return
         self._seen.append(function)
         self._add(name, f"{describe(function)} {code_digest(function.__code__)}")
-        self._add(name, _plain(function.__code__, function.__globals__))
+        self._add_plain(name, function.__code__, function.__globals__)
         self.follow_names(function.__code__, function.__globals__)
         for each in cells_of(function).values():
             self.reach(name, each)
@@ -160,6 +168,20 @@ class _Walk:
                     elif is_plain(each) and not name.startswith("__"):
                         self._add(base.__name__, f"{name} {describe(each)}")
 
+    def _add_plain(self, name: str, code: types.CodeType, names: Mapping[str, Any]) -> None:
+        """The plain values that a function reads from outside, and the environment's variables."""
+        inside = sorted({each for part in _codes(code) for each in part.co_names})
+        found = {each: names[each] for each in inside if each in names}
+        plain = {key: each for key, each in found.items() if is_plain(each)}
+        told = {key: each for key, each in plain.items() if is_reproducible(each)}
+        self._add(name, describe(told))
+        if not _ENVIRONMENT.isdisjoint(inside):
+            texts = {each for part in _codes(code) for each in part.co_consts if type(each) is str}
+            read = {key: os.environ[key] for key in texts & os.environ.keys()}
+            # Folders and numbers of jobs are other ones in each attempt.
+            same = (key for key in read if _FRACTION.match(read[key]) or is_reproducible(read[key]))
+            self.variables |= {key: read[key] for key in same}
+
     def _add(self, name: str, text: str) -> None:
         # Two of one name are one entry: names repeat, and the order is that of the walk.
         self.digests[name] = digest_of_text(self.digests.get(name, ""), text)
@@ -172,9 +194,9 @@ def _members(kind: type) -> Iterator[tuple[str, Any]]:
         yield name, inspect.unwrap(inner) if callable(inner) else inner
 
 
-def _plain(code: types.CodeType, names: Mapping[str, Any]) -> str:
-    """The plain values that a function reads from outside."""
-    found = {name: names[name] for name in code.co_names if name in names}
-    return describe(
-        {name: each for name, each in found.items() if is_plain(each) and is_reproducible(each)}
-    )
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code of a function, and of those inside of it."""
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from _codes(inner)

@@ -90,13 +90,16 @@ def stage_values(arguments: Mapping[str, Any], *, seeds: bool) -> list[str]:
     ]
 
 
-def reached_by(model: Any, arguments: Mapping[str, Any]) -> str:
-    """Digest of the code that a `fit` runs, and of what this and pipelines read; empty: unknown."""
+def reached_by(model: Any, arguments: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
+    """Digest of the code that a `fit` runs, and of what this and pipelines read; empty: unknown.
+
+    And digests of the variables of the environment that it reads, by name.
+    """
     try:
-        code = digest_of_reached(called_by(model, arguments))
-        return digest_of_text(code, *stage_values(arguments, seeds=True))
+        code, variables = digest_of_reached(called_by(model, arguments))
+        return digest_of_text(code, *stage_values(arguments, seeds=True)), variables
     except Exception:  # noqa: BLE001  objects of the script may do anything
-        return ""
+        return "", {}
 
 
 def is_digested(arguments: Mapping[str, Any]) -> bool:

@@ -146,6 +146,7 @@ class Recognition:
         place = identity_of_present_call(randomness.script_seed())
         trainings = self._session.trainings
         ordinal, visit = trainings.count(place.frames)
+        reached, variables = fit_identity.reached_by(model, arguments)
         identity = replace(
             place,
             ordinal=ordinal,
@@ -157,7 +158,8 @@ class Recognition:
             settings=fit_identity.settings_of(model, arguments),
             data=fit_identity.data_of(arguments),
             digested=fit_identity.is_digested(arguments),
-            reached=fit_identity.reached_by(model, arguments),
+            reached=reached,
+            variables=variables,
         )
         if self._cells is None:
             return identity
