@@ -40,6 +40,13 @@ def test_results_of_an_earlier_attempt(tmp_path: Path, attempt_dir: Path) -> Non
     assert files.read_back(attempt_dir, _BEGAN_SECONDS) == ReadBack("", str(done))
 
 
+def test_a_name_in_bytes(tmp_path: Path, attempt_dir: Path) -> None:
+    state = _written(tmp_path / "state.dir", 10)
+    files = _listening()
+    os.close(os.open(os.fsencode(state), os.O_RDONLY))
+    assert files.read_back(attempt_dir, _BEGAN_SECONDS).other == str(state)
+
+
 def test_weights_stand_before_other_files(tmp_path: Path, attempt_dir: Path) -> None:
     files = _listening()
     _written(tmp_path / "done.json", 10).read_text()

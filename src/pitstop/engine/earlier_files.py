@@ -49,8 +49,9 @@ class EarlierFiles:
         if not (self._listening or self._doubt) or event not in ("open", "sqlite3.connect"):
             return
         path, flags = arguments[0], arguments[2] if event == "open" else 0
-        if not isinstance(path, str) or flags & os.O_TRUNC:
+        if not isinstance(path, str | bytes) or flags & os.O_TRUNC:
             return
+        path = os.fsdecode(path)
         if event == "sqlite3.connect":
             self._note_database(path)
             return
