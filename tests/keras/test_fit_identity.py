@@ -30,7 +30,7 @@ def _read_by(seed: int) -> tuple[str, list[str]]:
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
     arguments = {"x": tf.data.Dataset.range(9).shuffle(4, seed=seed).batch(3)}
-    return reached_by(model, arguments), stage_values(arguments, seeds=False)
+    return reached_by(model, arguments)[0], stage_values(arguments, seeds=False)
 
 
 def test_the_seed_of_a_shuffle_is_read_and_is_no_part_of_the_data() -> None:
