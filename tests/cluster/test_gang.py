@@ -16,6 +16,7 @@ from pitstop.cluster.messages import (
     Muster,
     ResumeAnswer,
     SavedReport,
+    SaveProposal,
     Settled,
     SnapshotOrder,
 )
@@ -93,17 +94,36 @@ def test_a_member_that_begins_again_was_lost() -> None:
     assert getattr(over, "gang", "") == gang
 
 
+def settle(leader: GangLeader, mark: str) -> None:
+    for task in (W0, W1):
+        leader.hear(task, SavedReport(mark))
+
+
 def test_snapshots_are_announced_for_all() -> None:
     leader = new_leader()
-    formed(leader)
+    gang = formed(leader)
     assert leader.tick(100.0, LeaderProgress(1, trains=False)) == []
     assert leader.tick(100.0, TRAINS) == []
     [(_, order), (_, same)] = leader.tick(103.0, TRAINS)
     assert order == same == SnapshotOrder(15)
     assert leader.tick(104.0, TRAINS) == []
+    settle(leader, f"{gang}:0:15:")
     slow = LeaderProgress(20, trains=True, step_seconds=0.1, save_seconds=1.0)
     assert leader.tick(113.0, slow) != []
+    settle(leader, f"{gang}:0:24:")
     assert leader.tick(160.0, slow) == []
+
+
+def test_a_snapshot_that_one_has_missed_is_agreed_on_the_next_time() -> None:
+    leader = new_leader()
+    gang = formed(leader)
+    leader.tick(100.0, TRAINS)
+    [(_, order), _] = leader.tick(103.0, TRAINS)
+    assert order == SnapshotOrder(15)
+    leader.hear(W0, SavedReport(f"{gang}:0:15:"))
+    assert leader.tick(105.0, TRAINS) == []
+    hold = Hold(1, 12, "", saves=True)
+    assert (W1, hold) in leader.tick(105.5, TRAINS)
 
 
 def test_a_state_is_settled_when_all_have_it() -> None:
@@ -113,6 +133,72 @@ def test_a_state_is_settled_when_all_have_it() -> None:
     assert leader.hear(W0, SavedReport("g1:0:15:")) == []
     settled = Settled("g1:0:15:")
     assert leader.hear(W1, SavedReport("g1:0:15:")) == [(W0, settled), (W1, settled)]
+
+
+def hold_all(leader: GangLeader, step: int, rounds: int = 1) -> list[Commit]:
+    """Has both members hold; what they are told then."""
+    leader.hear(W0, HoldAnswer(rounds, HOLDS, step))
+    return [order for _, order in leader.hear(W1, HoldAnswer(rounds, HOLDS, step))]  # type: ignore[misc]
+
+
+def test_a_save_is_agreed_on_like_a_stop_and_all_go_on() -> None:
+    leader = new_leader()
+    gang = formed(leader)
+    leader.tick(100.0, TRAINS)
+    hold = Hold(1, 12, "", saves=True, name="good")
+    assert leader.hear(W1, SaveProposal("good")) == [(W0, hold), (W1, hold)]
+    assert leader.hear(W0, SaveProposal()) == [(W0, hold), (W1, hold)]
+    assert leader.tick(101.0, TRAINS) == [(W0, hold), (W1, hold)]
+    assert hold_all(leader, 12) == [Commit(12), Commit(12)]
+    assert leader.stop_step is None
+    assert leader.tick(102.0, TRAINS) == [(W0, Commit(12)), (W1, Commit(12))]
+    for task in (W0, W1):
+        leader.hear(task, SavedReport(f"{gang}:0:12:"))
+    assert Commit(12) not in [order for _, order in leader.tick(103.0, TRAINS)]
+    assert leader.ask_stop(REASON, TRAINS) == [(W0, Hold(1, 12, REASON)), (W1, Hold(1, 12, REASON))]
+
+
+def test_a_stop_takes_the_place_of_a_save_that_is_not_agreed_yet() -> None:
+    leader = new_leader()
+    formed(leader)
+    leader.tick(100.0, TRAINS)
+    leader.hear(W0, SaveProposal())
+    stop = Hold(1, 12, REASON)
+    assert leader.ask_stop(REASON, LeaderProgress(30, trains=True)) == [(W0, stop), (W1, stop)]
+    assert hold_all(leader, 12) == [Commit(12), Commit(12)]
+    assert leader.stop_step == 12
+
+
+def test_a_stop_behind_a_save_has_a_step_and_a_round_of_its_own() -> None:
+    leader = new_leader()
+    formed(leader)
+    leader.tick(100.0, TRAINS)
+    leader.hear(W0, SaveProposal())
+    hold_all(leader, 12)
+    later = LeaderProgress(14, trains=True)
+    assert leader.ask_stop(REASON, later) == [(W0, Hold(2, 15, REASON)), (W1, Hold(2, 15, REASON))]
+    assert leader.hear(W0, HoldAnswer(1, HOLDS, 12)) == []
+    assert hold_all(leader, 15, rounds=2) == [Commit(15), Commit(15)]
+    assert leader.stop_step == 15
+
+
+def test_a_save_that_failed_for_one_does_not_hold_up_the_next_snapshots() -> None:
+    leader = new_leader()
+    gang = formed(leader)
+    leader.tick(100.0, TRAINS)
+    leader.hear(W0, SaveProposal())
+    hold_all(leader, 12)
+    leader.hear(W0, SavedReport(f"{gang}:0:12:"))
+    assert SnapshotOrder(15) in [order for _, order in leader.tick(103.0, TRAINS)]
+
+
+def test_a_loss_behind_an_agreed_save_ends_the_gang() -> None:
+    leader = new_leader()
+    gang = formed(leader)
+    leader.tick(100.0, TRAINS)
+    leader.hear(W0, SaveProposal())
+    hold_all(leader, 12)
+    assert leader.lost(W1, "silent")[0] == (W0, GangOver(gang, "worker 1", "silent"))
 
 
 def test_the_level_of_one_is_that_of_all() -> None:

@@ -20,6 +20,7 @@ from pitstop.events import (
     CheckpointCommitted,
     GangBroken,
     GangFormed,
+    GangSaved,
     GangStopped,
     Restored,
     TrainerStopped,
@@ -278,6 +279,33 @@ def test_members_of_a_launch_stop_at_one_step(
     again = launch.finish(launch.start(tmp_path, *words, "0.03", before=network))
     assert again.returncode == 0
     assert [each.decode() for each in _DIGEST.findall(again.stdout)] == [uninterrupted] * 2
+
+
+def test_one_command_saves_all_members_of_a_launch_at_one_step(
+    tmp_path: Path, network: tuple[str, ...], uninterrupted: str
+) -> None:
+    words = ["launch", "--workers", "2", "--run-dir", "run", "--", sys.executable, SCRIPT, STEPS]
+    started = launch.start(tmp_path, *words, "0.05", before=network)
+    members = tmp_path / "run" / "members"
+    journal = members / "worker-0" / "journal.jsonl"
+    launch.until(lambda: journal.exists() and b"fit_started" in journal.read_bytes())
+    launch.until(lambda: (launch.status(members, "worker-0")["step"] or 0) > 5)
+    asked = launch.call(tmp_path, "checkpoint", "run", "--name", "mine")
+    assert asked.returncode == 0, asked.stderr
+    saved = [launch.events(members, GangSaved, f"worker-{index}")[-1] for index in (0, 1)]
+    assert saved[0] == saved[1]
+    assert saved[0].name == "mine"
+    assert f"saved step {saved[0].step} ".encode() in asked.stdout
+    assert b"all members have it" in asked.stdout
+    for index in (0, 1):
+        assert launch.status(members, f"worker-{index}")["common_step"] >= saved[0].step
+    for each in psutil.Process(started.pid).children(recursive=True):
+        each.kill()
+    launch.finish(started)
+    again = launch.finish(launch.start(tmp_path, *words, "0.0", before=network))
+    assert [each.decode() for each in _DIGEST.findall(again.stdout)] == [uninterrupted] * 2
+    restored = [launch.events(members, Restored, f"worker-{index}")[-1].step for index in (0, 1)]
+    assert restored[0] == restored[1] >= saved[0].step
 
 
 @pytest.mark.torture

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from pitstop.cli.chosen_gang import begun, find_gang
 from pitstop.cli.chosen_run import find_run
 from pitstop.cli.echo import tell
 from pitstop.cli.places import RUN
@@ -22,8 +23,13 @@ from pitstop.supervisor.terminal.own_words import say
 @click.argument("run", type=RUN, required=False)
 @click.option("--name", type=NAME, help="A name for it; what is named is kept.")
 def checkpoint(run: Path | None, *, name: str | None) -> None:
-    """Write a durable checkpoint of RUN now; training goes on."""
-    folder = find_run(run)
+    """Write a durable checkpoint of RUN now; training goes on.
+
+    Of a launch: of all members that train together, at one step.
+    """
+    gang = find_gang(run)
+    # The leader of a launch comes first.
+    folder = find_run(run) if gang is None else next(iter(begun(gang)), None) or find_run(gang.path)
     with contextlib.closing(LiveRun.get(folder)) as live:
         if pid := suspended(folder) or live.suspended_trainer():
             remedy = f"`fg`, or `kill -CONT {pid}`, wakes it."
@@ -32,9 +38,11 @@ def checkpoint(run: Path | None, *, name: str | None) -> None:
             _check_unused(folder, name)
         later = f"{folder.path} is saved when the step under way has ended."
         saved = live.checkpoint(name or "", lambda: say(later))
+        of_all = live.status().common_step is not None
     path = folder.checkpoints / saved.checkpoint
     called = f", named {name}" if name else ""
-    tell(f"saved step {saved.step} as {path}{called}")
+    everywhere = "; all members have it" if of_all else ""
+    tell(f"saved step {saved.step} as {path}{called}{everywhere}")
 
 
 def _check_unused(folder: RunFolder, name: str) -> None:

@@ -151,6 +151,8 @@ def _saved(status: Status) -> str:
     age = status.checkpoint_age_seconds
     parts = [f"step {status.checkpoint_step}"]
     parts.append("" if age is None else f"{duration(age)} ago")
+    common = status.common_step
+    parts.append("" if common is None else f"step {common} by all members")
     every = status.checkpoint_interval_seconds
     parts.append("" if every is None else f"again every {duration(every)}")
     parts.append(f"memory lost {status.losses} times before" if status.losses else "")

@@ -23,6 +23,7 @@ ToLeader = (
     | messages.ResumeAnswer
     | messages.HoldAnswer
     | messages.SavedReport
+    | messages.SaveProposal
     | messages.LevelReport
     | messages.MemberDown
 )
@@ -46,6 +47,9 @@ _LEAST_SNAPSHOT_SECONDS = 10.0
 _COST_FACTOR = 50
 _NOTICE_SECONDS = 0.25
 """For the order of a snapshot to reach all members before its step."""
+_SETTLE_SECONDS = 2.0
+_SETTLE_FACTOR = 5
+"""For all members to save it, with what the leader's last one took."""
 
 Orders = list[tuple[Task, ToMember]]
 """What is sent to whom."""
@@ -78,18 +82,21 @@ class GangLeader:
         self._ended: dict[Task, int] = {}
         self._over: messages.GangOver | None = None
         self._repeat_at_seconds = 0.0
+        self._progress = LeaderProgress(0, trains=False)
         self._begin()
 
     def _begin(self) -> None:
         self._resume = ResumeAgreement(self._members, self._leader, self._new_name())
-        self._stop: StopAgreement | None = None
+        self._agreement: StopAgreement | None = None
         self._holders: defaultdict[str, set[Task]] = defaultdict(set)
         self._snapshot_at_seconds: float | None = None
+        self._settles_until_seconds: float | None = None
 
     @property
     def stop_step(self) -> int | None:
         """The step that all stop at, once it is agreed."""
-        return self._stop.step if self._stop is not None and self._stop.agreed else None
+        agreement = self._agreement
+        return agreement.step if agreement and agreement.agreed and not agreement.saves else None
 
     @property
     def is_ready(self) -> bool:
@@ -104,9 +111,11 @@ class GangLeader:
             case messages.ResumeAnswer():
                 self._resume, words = resume_agreement.verified(self._resume, task, message)
                 return list(words)
-            case messages.HoldAnswer() if self._stop is not None:
-                self._stop, orders = stop_agreement.answered(self._stop, task, message)
+            case messages.HoldAnswer() if self._agreement is not None:
+                self._agreement, orders = stop_agreement.answered(self._agreement, task, message)
                 return list(orders)
+            case messages.SaveProposal(name):
+                return self._ask_save(name)
             case messages.SavedReport(mark):
                 return self._saved(task, mark)
             case messages.LevelReport(reason):
@@ -120,10 +129,25 @@ class GangLeader:
 
     def ask_stop(self, reason: str, progress: LeaderProgress) -> Orders:
         """Somebody asks for a stop of all."""
-        if not self.is_ready or self._stop is not None:
+        agreement = self._agreement
+        if not self.is_ready or (agreement is not None and not agreement.saves):
             return []
         step = progress.entering + 1
-        self._stop, orders = stop_agreement.begun(self._members, step, reason)
+        begun = stop_agreement.begun(self._members, step, reason, before=agreement)
+        self._agreement, orders = begun
+        return list(orders)
+
+    def _ask_save(self, name: str) -> Orders:
+        """Somebody asks for a checkpoint of all."""
+        agreement = self._agreement
+        if not self.is_ready or (agreement is not None and not agreement.saves):
+            return []
+        step = self._progress.entering + 1
+        if agreement is not None and not agreement.agreed:
+            name = name or agreement.name
+        self._agreement, orders = stop_agreement.begun(
+            self._members, step, "", saves=True, name=name, before=agreement
+        )
         return list(orders)
 
     def lost(self, task: Task, reason: str) -> Orders:
@@ -141,12 +165,13 @@ class GangLeader:
 
     def tick(self, now_seconds: float, progress: LeaderProgress) -> Orders:
         """What is due by the clock: an order is said again, a snapshot is taken."""
+        self._progress = progress
         if not self.is_ready:
             return []
         orders = list(self._snapshot(now_seconds, progress))
-        if self._stop is not None and now_seconds >= self._repeat_at_seconds:
+        if self._agreement is not None and now_seconds >= self._repeat_at_seconds:
             self._repeat_at_seconds = now_seconds + _REPEAT_SECONDS
-            orders += self._stop.orders
+            orders += self._agreement.orders
         return orders
 
     def _mustered(self, task: Task, muster: messages.Muster) -> Orders:
@@ -171,18 +196,34 @@ class GangLeader:
         if self._holders[mark] != self._members:
             return []
         del self._holders[mark]
+        self._settles_until_seconds = None
+        agreement = self._agreement
+        if agreement and agreement.saves and resume_agreement.step_of(mark) >= agreement.step:
+            self._agreement = None
         return [(each, messages.Settled(mark)) for each in sorted(self._members)]
 
     def _snapshot(self, now_seconds: float, progress: LeaderProgress) -> Orders:
-        if not progress.trains or self._stop is not None:
+        agreement = self._agreement
+        if not progress.trains or (agreement and not (agreement.saves and agreement.agreed)):
             return []
         if self._snapshot_at_seconds is None:
             self._snapshot_at_seconds = now_seconds + _FIRST_SNAPSHOT_SECONDS
+        settles_until_seconds = self._settles_until_seconds
+        if settles_until_seconds is not None and now_seconds >= settles_until_seconds:
+            # Some had passed the step before they heard of it.  The next one is agreed on.
+            self._settles_until_seconds = None
+            return self._ask_save("")
         if now_seconds < self._snapshot_at_seconds:
             return []
-        pause_seconds = max(_LEAST_SNAPSHOT_SECONDS, _COST_FACTOR * progress.save_seconds)
+        # A save that not all have by now has failed for one of them.
+        self._agreement = None
+        save_seconds, step_seconds = progress.save_seconds, progress.step_seconds
+        pause_seconds = max(_LEAST_SNAPSHOT_SECONDS, _COST_FACTOR * save_seconds)
         self._snapshot_at_seconds = now_seconds + pause_seconds
-        step_seconds = progress.step_seconds
         ahead = math.ceil(_NOTICE_SECONDS / step_seconds) if step_seconds > 0 else 0
+        notice_seconds = (ahead + 1) * step_seconds
+        self._settles_until_seconds = (
+            now_seconds + notice_seconds + _SETTLE_SECONDS + _SETTLE_FACTOR * save_seconds
+        )
         order = messages.SnapshotOrder(progress.entering + 1 + ahead)
         return [(each, order) for each in sorted(self._members)]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pitstop.link.messages import Count, Message
 from pitstop.record import record
 
-PROTOCOL = 2
+PROTOCOL = 3
 
 
 @record
@@ -126,15 +126,25 @@ class GangRefused(Message):
 
 
 @record
+class SaveProposal(Message):
+    """To the leader: this member was asked for a checkpoint, and so are all; of which name."""
+
+    name: str = ""
+
+
+@record
 class Hold(Message):
     """To a member: its trainer is to wait at the end of this step; see `stop_agreement`.
 
-    `reason`: who asked for the stop, in words.
+    `reason`: who asked for the stop, in words.  `saves`: all are to save there, with this name if
+    any, and go on.
     """
 
     round: Count
     step: Count
     reason: str
+    saves: bool = False
+    name: str = ""
 
 
 @record
@@ -151,7 +161,7 @@ class HoldAnswer(Message):
 
 @record
 class Commit(Message):
-    """To a member: all hold at this step, and stop there."""
+    """To a member: all hold at this step; they stop there, or save and go on."""
 
     step: Count
 

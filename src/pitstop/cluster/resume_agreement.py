@@ -143,6 +143,11 @@ def size_of(gang: str) -> int:
     return int(gang.rpartition("-")[2])
 
 
+def step_of(mark: str) -> int:
+    """The step of a state."""
+    return int(mark.split(":")[2])
+
+
 def gang_of(mark: str) -> str:
     """The name of the gang that a state was saved in."""
     return mark.partition(":")[0]

@@ -1,4 +1,4 @@
-"""The one step at which all members of a gang stop: the leader's side.  Pure.
+"""The one step at which all members of a gang stop, or save: the leader's side.  Pure.
 
 1. All members are told to hold at a step (`Hold`).  Each answers whether it holds there, is still
    on its way, or had passed it before it heard of it.
@@ -32,7 +32,8 @@ Orders = tuple[tuple[Task, Hold | Commit], ...]
 class StopAgreement:
     """What the leader knows of a round (from 1): its step, who was told, their last answers.
 
-    `reason`: who asked for the stop, in words.  `agreed`: all hold at the step.
+    `reason`: who asked for the stop, in words.  `saves`: all save at the step, by this name if any,
+    and go on.  `agreed`: all hold at the step.
     """
 
     members: frozenset[Task]
@@ -42,6 +43,8 @@ class StopAgreement:
     told: frozenset[Task]
     answers: Mapping[Task, HoldAnswer] = field(default_factory=dict)
     agreed: bool = False
+    saves: bool = False
+    name: str = ""
 
     @property
     def orders(self) -> Orders:
@@ -51,9 +54,25 @@ class StopAgreement:
         return _hold(self, self.told)
 
 
-def begun(members: frozenset[Task], step: int, reason: str) -> tuple[StopAgreement, Orders]:
-    """The first round, at a step that none has passed yet if possible, and what is said."""
-    agreement = StopAgreement(members, reason, 1, step, members)
+def begun(
+    members: frozenset[Task],
+    step: int,
+    reason: str,
+    *,
+    saves: bool = False,
+    name: str = "",
+    before: StopAgreement | None = None,
+) -> tuple[StopAgreement, Orders]:
+    """The first round, at a step that none has passed yet if possible, and what is said.
+
+    `before`: an agreement to save; this one takes its place while it is open, or comes behind it.
+    """
+    if before is not None and not before.agreed:
+        agreement = replace(before, reason=reason, saves=saves, name=name)
+    else:
+        # A later round counts also for who has not heard yet that it may go on.
+        number = before.round + 1 if before is not None else 1
+        agreement = StopAgreement(members, reason, number, step, members, saves=saves, name=name)
     return agreement, agreement.orders
 
 
@@ -87,7 +106,7 @@ def _another_round(agreement: StopAgreement, step: int) -> tuple[StopAgreement, 
 
 
 def _hold(agreement: StopAgreement, tasks: frozenset[Task]) -> Orders:
-    order = Hold(agreement.round, agreement.step, agreement.reason)
+    order = Hold(agreement.round, agreement.step, agreement.reason, agreement.saves, agreement.name)
     return tuple((task, order) for task in sorted(tasks))
 
 

@@ -35,6 +35,7 @@ from pitstop.events.checkpoints import (
 from pitstop.events.clusters import (
     GangBroken,
     GangFormed,
+    GangSaved,
     GangStopped,
     LeaderFound,
     MemberEnded,

@@ -119,6 +119,19 @@ class GangStopped(Event):
 
 
 @record
+class GangSaved(Event):
+    """The state at this step is on the disks of all members of a gang.
+
+    path: the checkpoint of this one; name: what the user has called it, or empty.
+    """
+
+    gang: str
+    step: int
+    path: str
+    name: str = ""
+
+
+@record
 class GangBroken(Event):
     """The trainer of a member is gone, so that those of all others end as well.
 

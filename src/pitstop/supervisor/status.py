@@ -76,6 +76,7 @@ class Status:
         patience_seconds: how much of it counts as a standstill, if nothing is done either.
         standstill: where the training stands still, in words; empty while it does not.
         leader: task that leads the cluster, of a member that talks with it.
+        common_step: step of the newest checkpoint that all members have which train together.
         members: of the cluster that this run leads: task, host, state, phase and step of each.
         restarts: how often the call may start the command again.
         rollbacks: how often the run went back behind a number that was not finite.
@@ -123,6 +124,7 @@ class Status:
     patience_seconds: float | None = None
     standstill: str = ""
     leader: str = ""
+    common_step: int | None = None
     members: list[JsonValue] = field(default_factory=list)
     restarts: int = 0
     restarts_left: int = 0
@@ -237,6 +239,7 @@ def live_status(
         level=attempt_state.level,
         level_reason=attempt_state.level_reason,
         resumed_from_step=attempt_state.resumed_from_step,
+        common_step=attempt_state.common_step,
     )
     status = _of_role(status, attempt_state.role)
     status = _with_best(status, attempt_state.best)
@@ -282,6 +285,8 @@ def status_from(
         exit_code=ended.exit_code if ended else None,
         loss=loss if loss is None or math.isfinite(loss) else str(loss),
     )
+    if (common := _last(own, events.GangSaved)) is not None:
+        status = replace(status, common_step=common.step)
     if (saved := _last(entries, events.ScriptSaved)) is not None and info is None:
         status = replace(status, checkpoint_step=saved.step)
     status = _of_role(status, _last(own, events.RoleTaken))

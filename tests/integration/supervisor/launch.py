@@ -91,8 +91,8 @@ def run_trainer(folder: Path, *options: object, **extra: str) -> subprocess.Pope
     return start(folder, *command, SAMPLE_OPTIONS=own, **extra)
 
 
-def status(folder: Path) -> dict[str, Any]:
-    answer = call(folder, "status", "run", "--json")
+def status(folder: Path, run: str = "run") -> dict[str, Any]:
+    answer = call(folder, "status", run, "--json")
     assert answer.returncode == 0, answer.stderr
     found: dict[str, Any] = json.loads(answer.stdout)
     return found

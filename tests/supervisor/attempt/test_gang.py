@@ -24,7 +24,7 @@ from pitstop.events import (
     StopRequested,
     TrainerExited,
 )
-from pitstop.link.beacon import Beacon, Stop
+from pitstop.link.beacon import NEVER, Beacon, Stop
 from pitstop.supervisor.attempt.gang import REPLICA, GangPart
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, RoleAsked, StopAsked
 from pitstop.supervisor.lifecycle.table import Instruction, State, Trigger
@@ -182,6 +182,46 @@ def test_the_stop_word_is_raised_when_all_hold(runs: tuple[MemberRun, MemberRun]
         assert run.told[-1] is Instruction.ARM_DEADLINE
     [asked] = [each for each in runs[0].told if isinstance(each, StopAsked)]
     assert (asked.event.source, asked.event.reason) == ("cluster", "SIGTERM")
+
+
+def test_a_checkpoint_is_taken_by_all_at_the_step_where_they_hold(
+    runs: tuple[MemberRun, MemberRun],
+) -> None:
+    formed(runs)
+    runs[1].part.ask_checkpoint("good")
+    turn(runs)
+    step = runs[0].beacon.hold_step()
+    for run in runs:
+        assert run.part.is_agreeing
+        assert not run.beacon.checkpoint_requests()
+        run.beacon.enter(step + 1)
+        run.beacon.hold(step)
+        turn(runs)
+    for run in runs:
+        assert run.beacon.checkpoint_requests() == 1
+        assert run.beacon.take_checkpoint_name() == "good"
+        assert run.beacon.hold_step() == NEVER
+        assert not run.beacon.stop()
+        assert run.told == []
+        assert not run.part.is_agreeing
+
+
+def test_a_stop_that_is_asked_for_while_all_wait_to_save(
+    runs: tuple[MemberRun, MemberRun],
+) -> None:
+    formed(runs)
+    runs[0].part.ask_checkpoint("")
+    turn(runs)
+    step = runs[0].beacon.hold_step()
+    runs[0].perform(runs[0].part.recorded(StopRequested("signal", "graceful", signal="SIGTERM")))
+    runs[0].part.raise_stop()
+    turn(runs)
+    for run in runs:
+        run.beacon.enter(step + 1)
+        run.beacon.hold(step)
+        turn(runs)
+    assert [run.beacon.stop() for run in runs] == [Stop.GRACEFUL, Stop.GRACEFUL]
+    assert [run.beacon.checkpoint_requests() for run in runs] == [0, 0]
 
 
 def test_the_others_are_killed_when_one_is_lost(runs: tuple[MemberRun, MemberRun]) -> None:

@@ -11,6 +11,7 @@ from pitstop.errors import PeerClosed
 from pitstop.events import (
     CheckpointCommitted,
     CheckpointFailed,
+    GangSaved,
     MemberReleased,
     RoleTaken,
     StopRequested,
@@ -135,6 +136,15 @@ def test_checkpoint_answers_only_with_one_that_is_not_older(ends: Ends) -> None:
     desk.recorded(_committed(8))
     desk.recorded(_committed(9))
     assert body_of(ends[1].receive()) == {"checkpoint": "00000008", "step": 8}
+
+
+def test_a_checkpoint_of_all_members_is_answered_when_all_have_it(ends: Ends) -> None:
+    desk = RequestDesk()
+    desk.await_checkpoint(CheckpointAsked(ends[0], "mine"), 7, of_all=True)
+    desk.recorded(_committed(9, "mine"))
+    desk.recorded(GangSaved("a-2", 8, "00000008"))
+    desk.recorded(GangSaved("a-2", 9, "00000009", "mine"))
+    assert body_of(ends[1].receive()) == {"checkpoint": "00000009", "step": 9}
 
 
 def test_a_named_checkpoint_is_answered_with_the_one_of_that_name(ends: Ends) -> None:

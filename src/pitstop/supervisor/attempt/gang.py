@@ -14,7 +14,7 @@ from pitstop.cluster.messages import Muster
 from pitstop.cluster.resume_agreement import mark_of
 from pitstop.cluster.spec import ClusterSpec
 from pitstop.events import GangFormed
-from pitstop.link.beacon import Phase, Stop
+from pitstop.link.beacon import NEVER, Phase, Stop
 from pitstop.record import record
 from pitstop.store.catalog import CheckpointEntry
 from pitstop.store.manifest import CheckpointInfo
@@ -120,14 +120,23 @@ class GangPart:
         return self._down and bool(self._gang) and not self._over
 
     @property
+    def is_formed(self) -> bool:
+        """Whether its trainer trains together with others."""
+        return bool(self._gang) and not self._over
+
+    @property
     def is_agreeing(self) -> bool:
-        """Whether a stop is asked for, and where is still open."""
+        """Whether a stop or a save is asked for, and where is still open."""
         return self._order is not None and not self._beacon.stop()
 
     @property
     def has_stopped(self) -> bool:
         """Whether all members stop at one step."""
-        return self._order is not None and bool(self._beacon.stop())
+        return self._stops and bool(self._beacon.stop())
+
+    @property
+    def _stops(self) -> bool:
+        return self._order is not None and not self._order.saves
 
     @property
     def _left_in_order(self) -> bool:
@@ -171,7 +180,7 @@ class GangPart:
             case events.StopRequested():
                 self._stop_reason = event.reason or event.signal or event.source
             case events.CheckpointCommitted() if self._gang:
-                for mark in (mark for name, mark in self._marks() if name == event.path):
+                for mark in (mark for path, mark, _ in self._marks() if path == event.path):
                     self._cluster.tell_gang(messages.SavedReport(mark))
             case events.LevelKnown(level="not_exact") if self._gang and event.reason:
                 if not event.reason.startswith(_OTHER):
@@ -193,13 +202,20 @@ class GangPart:
 
     def raise_stop(self) -> None:
         """The trainer is to stop: where all others do, if there are any."""
-        if self._order is not None:
+        if self._stops:
             return
         joined = self._gang or (self._cluster.follows and self._task)
         if joined and not self._over:
             self._cluster.ask_gang_stop(self._stop_reason, self._progress())
         if self._over or not self._gang:
             self._beacon.request_stop(Stop.GRACEFUL)
+
+    def ask_checkpoint(self, name: str) -> None:
+        """Asks for a checkpoint, of all members if there are others than this one."""
+        if self.is_formed:
+            self._cluster.tell_gang(messages.SaveProposal(name))
+        else:
+            self._beacon.request_checkpoint(name)
 
     # -- what it goes on from ----------------------------------------------------------------
 
@@ -242,8 +258,7 @@ class GangPart:
                 self._over = True
                 yield from self._go_alone(reason, is_refused=True)
             case messages.Settled(mark):
-                names = (name for name, known in self._marks() if known == mark)
-                self._resources.persister.keep(next(names, ""))
+                yield from self._settled(mark)
             case messages.SnapshotOrder(step) if self._gang:
                 self._beacon.snapshot_at(step)
             case messages.LevelReport(reason):
@@ -286,11 +301,22 @@ class GangPart:
 
     # -- what it saves -----------------------------------------------------------------------
 
-    def _marks(self) -> Iterator[tuple[str, str]]:
-        """Each checkpoint by its name, and its mark in this gang."""
+    def _marks(self) -> Iterator[tuple[str, str, str]]:
+        """Each checkpoint by its folder's name, its mark in this gang, and the user's name."""
         for entry in self._resources.catalog.entries():
             if entry.manifest:
-                yield entry.path.name, mark_in(self._gang, entry.manifest.info)
+                info = entry.manifest.info
+                yield entry.path.name, mark_in(self._gang, info), info.name
+
+    def _settled(self, mark: str) -> Iterator[Occurrence]:
+        """All members have this state on disk."""
+        for path, known, name in self._marks():
+            if known == mark:
+                self._resources.persister.keep(path)
+                step = resume_agreement.step_of(mark)
+                yield events.GangSaved(self._gang, step, path, name)
+                return
+        self._resources.persister.keep("")
 
     # -- where it stops ----------------------------------------------------------------------
 
@@ -303,8 +329,14 @@ class GangPart:
                 self._ordered_at = time.monotonic()
             self._order, self._answer = order, None
             self._beacon.hold_from(order.step)
-            if held is None and not self._resources.attempt_state.stop_requested:
+            if not (order.saves or self._resources.attempt_state.stop_requested):
                 yield StopAsked(events.StopRequested("cluster", "graceful", reason=order.reason))
+        elif held is not None and held.saves:
+            if held.step == order.step:
+                self._order = None
+                # In this order: it sees what is asked for at the end of the step where it waits.
+                self._beacon.request_checkpoint(held.name)
+                self._beacon.hold_from(NEVER)
         elif held is not None and not self._beacon.stop():
             seconds = round(time.monotonic() - self._ordered_at, 4)
             self._beacon.request_stop(Stop.GRACEFUL)

@@ -93,6 +93,13 @@ class AttemptParts:
         now = live_status(identity, state, resources.attempt_state, progress, time.time())
         return self.flight.seen(now)
 
+    def ask_checkpoint(self, name: str = "") -> int | None:
+        """Asks for a durable checkpoint; the step completed by then, None if nobody trains."""
+        step = self.trainers.step_to_save
+        if step is not None:
+            self.gang.ask_checkpoint(name)
+        return step
+
     def conclude(self) -> Iterator[Occurrence]:
         """How the attempt ended is decided, once it is known whose end came first."""
         give_up_at = time.monotonic() + _VERDICT_SECONDS

@@ -89,7 +89,9 @@ def handlers(parts: AttemptParts) -> Mapping[type, tuple[_Handler, ...]]:
         RoleAsked: (trainers.role_asked, parts.membership.role_asked, parts.gang.role_asked),
         StatusAsked: (lambda asked: desk.tell_status(asked, parts.status()),),
         CheckpointAsked: (
-            lambda asked: desk.await_checkpoint(asked, trainers.ask_checkpoint(asked.name)),
+            lambda asked: desk.await_checkpoint(
+                asked, parts.ask_checkpoint(asked.name), of_all=parts.gang.is_formed
+            ),
         ),
         TrainingAsked: (trainers.training_asked,),
         TrainerCameIn: (parts.command.came_in, parts.restoring.came_in),
@@ -225,7 +227,7 @@ class Supervision:
         elif received.signal is signal.SIGWINCH:
             self._resources.resize()
         elif received.action is Action.CHECKPOINT:
-            taken = self._parts.trainers.ask_checkpoint() is not None
+            taken = self._parts.ask_checkpoint() is not None
             yield notices.checkpoint_asked(received.signal.name, taken=taken)
 
     def _suspend(self) -> None:

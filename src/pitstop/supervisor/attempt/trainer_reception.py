@@ -75,13 +75,13 @@ class TrainerReception:
             return ()
         return (asked.event, Trigger.TRAINER_CONNECTED) if self._lifecycle.is_live else ()
 
-    def ask_checkpoint(self, name: str = "") -> int | None:
-        """Asks for a durable checkpoint; the step completed by then, None if nobody trains."""
+    @property
+    def step_to_save(self) -> int | None:
+        """The step that a checkpoint has which is asked for now; None if nobody trains."""
         progress = self._resources.beacon.progress()
         saves_itself = self._resources.attempt_state.saves_itself
         if not self.slot.connected or progress.phase is Phase.STARTING or saves_itself:
             return None
-        self._resources.beacon.request_checkpoint(name)
         return progress.step
 
     def tick(self) -> Iterator[Occurrence]:

@@ -37,13 +37,18 @@ def stop_request(
 
 @record
 class _Waiting:
-    """What a client waits for: a checkpoint of this step or a later one, of this name if any."""
+    """What a client waits for: a checkpoint of this step or a later one, of this name if any.
+
+    `of_all`: one that all members have which train together.
+    """
 
     step: int
     name: str
+    of_all: bool
 
-    def is_served_by(self, event: events.CheckpointCommitted) -> bool:
-        return self.step <= event.step and self.name in ("", event.name)
+    def is_served_by(self, event: events.CheckpointCommitted | events.GangSaved) -> bool:
+        here = self.of_all == isinstance(event, events.GangSaved)
+        return here and self.step <= event.step and self.name in ("", event.name)
 
 
 class RequestDesk:
@@ -100,16 +105,21 @@ class RequestDesk:
             status = replace(status, state=SUSPENDED)
         asked.connection.tell(messages.StatusAnswer(status.to_json()))
 
-    def await_checkpoint(self, asked: occurrences.CheckpointAsked, step: int | None) -> None:
-        """Has a client wait for a checkpoint of this step or a later one; None: nobody trains."""
+    def await_checkpoint(
+        self, asked: occurrences.CheckpointAsked, step: int | None, *, of_all: bool = False
+    ) -> None:
+        """Has a client wait for a checkpoint of this step or a later one; None: nobody trains.
+
+        `of_all`: until all members have it that train together.
+        """
         if step is None:
             asked.connection.tell(messages.Refusal(_NOTHING_TO_SAVE))
         else:
-            self._waiting[asked.connection] = _Waiting(step, asked.name)
+            self._waiting[asked.connection] = _Waiting(step, asked.name, of_all)
 
     def recorded(self, event: events.Event) -> None:
         """Tells those that wait for a checkpoint, or for the end of the training."""
-        if isinstance(event, events.CheckpointCommitted):
+        if isinstance(event, events.CheckpointCommitted | events.GangSaved):
             answer = messages.CheckpointAnswer(event.path, event.step)
             self._answer(answer, lambda waiting: waiting.is_served_by(event))
         elif isinstance(event, events.CheckpointFailed):

@@ -30,6 +30,7 @@ class AttemptState:
         checkpoint: its folder's name; of a training that saves itself, the script's folder.
         checkpoint_bytes: its size, 0 before the first of the attempt.
         save_seconds: what it took to write, 0 before the first of the attempt.
+        common_step: of the newest that all have which train together with it.
         dead_workers: process ids of the trainer's children that died unasked.
     """
 
@@ -54,6 +55,7 @@ class AttemptState:
     checkpoint_seconds: float | None = None
     checkpoint_bytes: int = 0
     save_seconds: float = 0.0
+    common_step: int | None = None
     dead_workers: frozenset[int] = frozenset()
     best: BestEpoch | None = None
     last_epoch: events.EpochEnded | None = None
@@ -138,6 +140,7 @@ _CHANGES: Mapping[type[events.Event], Callable[[Any, AttemptState], dict[str, An
     events.RoleTaken: lambda event, _: {"role": event},
     events.RollbackRefused: lambda _, __: {"rollback_refused": True},
     events.GangBroken: lambda event, _: {"broken": event},
+    events.GangSaved: lambda event, _: {"common_step": event.step},
     events.MemberReleased: lambda event, _: {"released": event},
     events.InstrumentationUnavailable: lambda _, __: {"uninstrumented": True},
 }
