@@ -302,7 +302,7 @@ def test_one_command_saves_all_members_of_a_launch_at_one_step(
     for each in psutil.Process(started.pid).children(recursive=True):
         each.kill()
     launch.finish(started)
-    again = launch.finish(launch.start(tmp_path, *words, "0.0", before=network))
+    again = launch.finish(launch.start(tmp_path, *words, "0.05", before=network))
     assert [each.decode() for each in _DIGEST.findall(again.stdout)] == [uninterrupted] * 2
     restored = [launch.events(members, Restored, f"worker-{index}")[-1].step for index in (0, 1)]
     assert restored[0] == restored[1] >= saved[0].step
