@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.chain import train_alone
-from tests.integration.interpreters import forking
+from tests.integration.interpreters import forking, forking_kernel
 from tests.integration.keras_run import OUT
 
 CYCLES = "cycles"
@@ -61,6 +61,14 @@ def forked_legacy() -> Iterator[Interpreter]:
     """The same with Keras 2, as a package of its own."""
     with forking("tensorflow", "tf_keras") as python:
         yield (python,)
+
+
+@pytest.fixture(scope="session")
+def forked_kernel() -> Iterator[Interpreter]:
+    """The words that start a kernel which is such a fork."""
+    pytest.importorskip("ipykernel")
+    with forking_kernel() as words:
+        yield words
 
 
 @pytest.fixture

@@ -41,6 +41,13 @@ def forking(*modules: str, **variables: str) -> Iterator[str]:
             server.terminate()
 
 
+@contextmanager
+def forking_kernel() -> Iterator[tuple[str, ...]]:
+    """The words that start a kernel of Jupyter which finds the frameworks imported."""
+    with forking("tensorflow", "keras", "ipykernel.kernelapp") as python:
+        yield python, str(HERE / "kernel_fork.py")
+
+
 def _client(folder: Path) -> str:
     python = folder / "python"
     python.write_text(f"#!{sys.executable} -IS\n{(HERE / 'forked_client.py').read_text()}")

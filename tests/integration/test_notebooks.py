@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -33,28 +34,43 @@ _SAVED_AFTER_SECONDS = 12.0
 """Behind what a new kernel takes to its first `fit`."""
 
 
+Start = Callable[[Path], Kernel]
+"""Starts a kernel in a folder."""
+
+pytestmark = pytest.mark.xdist_group("kernels")
+
+
 @pytest.fixture(autouse=True)
 def _one_entropy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ENV_ENTROPY, "5eed")
 
 
-def _plain(folder: Path, cells: list[str], expression: str = OUTCOME) -> str:
+@pytest.fixture
+def start(request: pytest.FixtureRequest) -> Start:
+    """Real kernels in the fast tests, in the others forks that have imported the frameworks."""
+    if request.node.get_closest_marker("fast"):
+        return Kernel
+    words = request.getfixturevalue("forked_kernel")
+    return lambda folder: Kernel(folder, words)
+
+
+def _plain(start: Start, folder: Path, cells: list[str], expression: str = OUTCOME) -> str:
     """The outcome without Pitstop."""
     folder.mkdir()
-    with Kernel(folder) as kernel:
+    with start(folder) as kernel:
         assert kernel.run_all([SETUP, *cells]).status == "ok"
         return kernel.value(expression)
 
 
-def _uninterrupted(folder: Path, cells: list[str], expression: str = OUTCOME) -> str:
+def _uninterrupted(start: Start, folder: Path, cells: list[str]) -> str:
     """The outcome with it."""
-    return _plain(folder, [LOAD, *cells], expression)
+    return _plain(start, folder, [LOAD, *cells])
 
 
 @pytest.mark.fast
-def test_an_interrupted_cell_goes_on_when_it_is_run_again(tmp_path: Path) -> None:
-    plain = _plain(tmp_path / "plain", [SEEDED, MODEL, FIT])
-    with Kernel(tmp_path) as kernel:
+def test_an_interrupted_cell_goes_on_when_it_is_run_again(start: Start, tmp_path: Path) -> None:
+    plain = _plain(start, tmp_path / "plain", [SEEDED, MODEL, FIT])
+    with start(tmp_path) as kernel:
         assert kernel.run_all([LOAD, SETUP, SEEDED, MODEL]).status == "ok"
         for step in (5, 17):
             kernel.plan("SIGINT", step)
@@ -81,13 +97,13 @@ def test_an_interrupted_cell_goes_on_when_it_is_run_again(tmp_path: Path) -> Non
 
 
 @pytest.mark.fast
-def test_a_killed_kernel_goes_on_in_the_next_one(tmp_path: Path) -> None:
+def test_a_killed_kernel_goes_on_in_the_next_one(start: Start, tmp_path: Path) -> None:
     cells = [SETUP, DATA, MODEL, FIT]
-    whole = _uninterrupted(tmp_path / "whole", cells[1:])
-    with Kernel(tmp_path) as kernel:
+    whole = _uninterrupted(start, tmp_path / "whole", cells[1:])
+    with start(tmp_path) as kernel:
         kernel.plan("SIGKILL", 21)
         assert kernel.run_all([LOAD, *cells]).status == "dead"
-    with Kernel(tmp_path) as kernel:
+    with start(tmp_path) as kernel:
         # Another cell in between, another layout, and one that is left out.
         again = FIT.replace(", verbose", ",  # as before\n  verbose")
         ran = kernel.run_all([LOAD, "import random; random.random()", *cells[:-1], again])
@@ -99,7 +115,7 @@ def test_a_killed_kernel_goes_on_in_the_next_one(tmp_path: Path) -> None:
         further = kernel.value(OUTCOME)
         assert further != whole
         kernel.shut_down()
-    with Kernel(tmp_path) as kernel:
+    with start(tmp_path) as kernel:
         assert kernel.run_all([LOAD, *cells]).status == "ok"
         assert kernel.value(OUTCOME) == whole
         kernel.run(FIT)
@@ -138,14 +154,16 @@ def _die_while_nobody_saves(kernel: Kernel, folder: Path) -> psutil.Process:
     ],
     ids=["learning rate", "data", "code of a callback", "epochs"],
 )
-def test_an_edited_cell_trains_anew_and_says_so(tmp_path: Path, before: str, now: str) -> None:
+def test_an_edited_cell_trains_anew_and_says_so(
+    start: Start, tmp_path: Path, before: str, now: str
+) -> None:
     cells = [SETUP, DATA, MODEL, FIT]
-    with Kernel(tmp_path) as kernel:
+    with start(tmp_path) as kernel:
         kernel.plan("SIGKILL", 21)
         assert kernel.run_all([LOAD, *cells]).status == "dead"
     edited = [cell.replace(before, now) for cell in cells]
-    whole = _uninterrupted(tmp_path / "whole", [edited[0], *edited[1:]])
-    with Kernel(tmp_path) as kernel:
+    whole = _uninterrupted(start, tmp_path / "whole", [edited[0], *edited[1:]])
+    with start(tmp_path) as kernel:
         ran = kernel.run_all([LOAD, *edited])
         assert ran.status == "ok"
         assert RESUMED not in ran.text
@@ -153,8 +171,8 @@ def test_an_edited_cell_trains_anew_and_says_so(tmp_path: Path, before: str, now
         assert kernel.value(OUTCOME) == whole
 
 
-def test_a_model_that_is_built_anew_is_another_training(tmp_path: Path) -> None:
-    with Kernel(tmp_path) as kernel:
+def test_a_model_that_is_built_anew_is_another_training(start: Start, tmp_path: Path) -> None:
+    with start(tmp_path) as kernel:
         assert kernel.run_all([LOAD, SETUP, DATA, MODEL]).status == "ok"
         kernel.plan("SIGINT", 9)
         assert ENDS in kernel.run(FIT).text
@@ -167,8 +185,8 @@ def test_a_model_that_is_built_anew_is_another_training(tmp_path: Path) -> None:
         assert kernel.value("digest(model)") != before
 
 
-def test_weights_that_were_changed_behind_a_stop_are_kept(tmp_path: Path) -> None:
-    with Kernel(tmp_path) as kernel:
+def test_weights_that_were_changed_behind_a_stop_are_kept(start: Start, tmp_path: Path) -> None:
+    with start(tmp_path) as kernel:
         assert kernel.run_all([LOAD, SETUP, DATA, MODEL]).status == "ok"
         kernel.plan("SIGINT", 9)
         assert ENDS in kernel.run(FIT).text
@@ -180,10 +198,10 @@ def test_weights_that_were_changed_behind_a_stop_are_kept(tmp_path: Path) -> Non
         assert kernel.value("int(model.optimizer.iterations)") == "33"
 
 
-def test_two_models_keep_apart(tmp_path: Path) -> None:
+def test_two_models_keep_apart(start: Start, tmp_path: Path) -> None:
     second = "other = build()\no = other.fit(x, y, epochs=2, verbose=0)"
-    whole = _plain(tmp_path / "whole", [SEEDED, MODEL, FIT])
-    with Kernel(tmp_path) as kernel:
+    whole = _plain(start, tmp_path / "whole", [SEEDED, MODEL, FIT])
+    with start(tmp_path) as kernel:
         assert kernel.run_all([LOAD, SETUP, SEEDED, MODEL]).status == "ok"
         kernel.plan("SIGINT", 9)
         assert ENDS in kernel.run(FIT).text
@@ -194,10 +212,10 @@ def test_two_models_keep_apart(tmp_path: Path) -> None:
         assert kernel.value("digest(other)") == other
 
 
-def test_two_fits_of_one_cell(tmp_path: Path) -> None:
+def test_two_fits_of_one_cell(start: Start, tmp_path: Path) -> None:
     cell = f"{MODEL}\n{FIT.replace('h =', 'first =')}\n{FIT}\n"
-    whole = _uninterrupted(tmp_path / "whole", [DATA, cell])
-    with Kernel(tmp_path) as kernel:
+    whole = _uninterrupted(start, tmp_path / "whole", [DATA, cell])
+    with start(tmp_path) as kernel:
         assert kernel.run_all([LOAD, SETUP, DATA]).status == "ok"
         for step in (7, 20, 23):
             kernel.plan("SIGINT", step)
@@ -206,12 +224,12 @@ def test_two_fits_of_one_cell(tmp_path: Path) -> None:
         assert kernel.value(OUTCOME) == whole
 
 
-def test_a_model_of_another_cell_trained_twice_in_one(tmp_path: Path) -> None:
+def test_a_model_of_another_cell_trained_twice_in_one(start: Start, tmp_path: Path) -> None:
     cell = f"{FIT.replace('h =', 'first =')}\n{FIT}\n"
     callbacks = "plateau = keras.callbacks.ReduceLROnPlateau('loss', patience=1, min_delta=9)"
     cell = cell.replace("Ends()", "Ends(), plateau")
-    whole = _plain(tmp_path / "whole", [SEEDED, MODEL, callbacks, cell])
-    with Kernel(tmp_path) as kernel:
+    whole = _plain(start, tmp_path / "whole", [SEEDED, MODEL, callbacks, cell])
+    with start(tmp_path) as kernel:
         assert kernel.run_all([LOAD, SETUP, SEEDED, MODEL, callbacks]).status == "ok"
         for step in (13, 40):
             kernel.plan("SIGINT", step)

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from pitstop.link.settings import ENV_ENTROPY
-from tests.integration.interpreters import forking
-from tests.integration.notebooks.runner import FRAMEWORKS, Runner
+from tests.integration.interpreters import forking_kernel
+from tests.integration.notebooks.runner import Runner
 
 
 def main() -> None:
@@ -23,8 +23,8 @@ def main() -> None:
     deaths = 0
     first, until, minutes = [*map(int, sys.argv[1:]), 10**6][:3]
     ends_at = time.monotonic() + 60 * minutes
-    with forking(*FRAMEWORKS) as python:
-        runner = Runner(folder, (python,))
+    with forking_kernel() as words:
+        runner = Runner(folder, words)
         for number in range(first, until):
             if time.monotonic() > ends_at:
                 break

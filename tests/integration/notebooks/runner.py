@@ -13,9 +13,6 @@ from tests.integration.kernel import PLAN, Kernel
 from tests.integration.notebooks.scenario import Run, Session, scenario
 
 LOAD = "%load_ext pitstop"
-KERNEL = Path(__file__).parents[1] / "kernel_fork.py"
-FRAMEWORKS = ("tensorflow", "keras", "ipykernel.kernelapp")
-"""What a fork finds imported."""
 _SEEDS = "set_random_seed"
 
 
@@ -51,9 +48,10 @@ class Result:
 class Runner:
     """Runs scenarios in folders of their own."""
 
-    def __init__(self, folder: Path, python: Sequence[str] = ()) -> None:
+    def __init__(self, folder: Path, words: Sequence[str] = ()) -> None:
+        """`words`: as for `Kernel`."""
         self._folder = folder
-        self._words = (*python, str(KERNEL)) if python else ()
+        self._words = words
         self._count = 0
 
     def run(self, number: int) -> Result:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 import pytest
 
 from pitstop.link.settings import ENV_ENTROPY
-from tests.integration.interpreters import forking
-from tests.integration.notebooks.runner import FRAMEWORKS, Runner
+from tests.integration.notebooks.runner import Runner
 
 
 @pytest.fixture(scope="module")
-def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
-    """Its kernels are forks, which have imported the frameworks."""
-    pytest.importorskip("ipykernel")
-    with forking(*FRAMEWORKS) as python:
-        yield Runner(tmp_path_factory.mktemp("notebooks"), (python,))
+def runner(tmp_path_factory: pytest.TempPathFactory, forked_kernel: Sequence[str]) -> Runner:
+    return Runner(tmp_path_factory.mktemp("notebooks"), forked_kernel)
 
 
 @pytest.mark.torture
+@pytest.mark.xdist_group("kernels")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("number", range(1, 50))
 def test_no_training_gets_a_state_of_another(
