@@ -19,7 +19,7 @@ from pitstop.events import (
     TrainerStopped,
 )
 from tests.integration.compare import assert_identical
-from tests.integration.conftest import Baseline
+from tests.integration.conftest import Baseline, Interpreter
 from tests.integration.keras_run import OUT, Ended, KerasRun, Started, seconds_to_end
 from tests.integration.supervisor.launch import persister_among, until, until_line
 
@@ -77,10 +77,12 @@ def test_every_way_to_ask_in_mid_epoch(tmp_path: Path, baseline: Baseline) -> No
 
 
 @pytest.mark.timeout(240)
-def test_while_the_input_stalls(tmp_path: Path, baseline: Baseline) -> None:
+def test_while_the_input_stalls(tmp_path: Path, baseline: Baseline, forked: Interpreter) -> None:
     arguments = ("--input", "stalling")
     gate = tmp_path / "gate"
-    run = KerasRun(tmp_path, "train.py", (OUT, *arguments), environment={"GATE": str(gate)})
+    run = KerasRun(
+        tmp_path, "train.py", (OUT, *arguments), environment={"GATE": str(gate)}, interpreter=forked
+    )
     # The input is read ahead: it stands still some steps before the training does.
     process = run.start()
     run.until_training(25)
@@ -101,9 +103,11 @@ def test_while_the_input_stalls(tmp_path: Path, baseline: Baseline) -> None:
     assert run.last(Restored).step == run.saved_step(2)
 
 
-def test_during_validation(tmp_path: Path, baseline: Baseline) -> None:
+def test_during_validation(tmp_path: Path, baseline: Baseline, forked: Interpreter) -> None:
     arguments = ("--input", "tfdata", *_DECIDING)
-    run = KerasRun(tmp_path, "train.py", (OUT, *arguments, "--validation-pace", "0.2"))
+    run = KerasRun(
+        tmp_path, "train.py", (OUT, *arguments, "--validation-pace", "0.2"), interpreter=forked
+    )
     process = run.start()
     run.until_phase("validation")
     process.send_signal(signal.SIGTERM)
@@ -133,12 +137,19 @@ def test_during_predict(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(240)
-def test_during_a_save_and_a_resume(tmp_path: Path, baseline: Baseline) -> None:
+def test_during_a_save_and_a_resume(
+    tmp_path: Path, baseline: Baseline, forked: Interpreter
+) -> None:
     arguments = ("--input", "stalling", "--epochs", "2")
     gate = tmp_path / "gate"
     gate.touch()
     run = KerasRun(
-        tmp_path, "train.py", (OUT, *arguments), ("--every", "1steps"), {"GATE": str(gate)}
+        tmp_path,
+        "train.py",
+        (OUT, *arguments),
+        ("--every", "1steps"),
+        {"GATE": str(gate)},
+        interpreter=forked,
     )
     process = replace(run, pace_seconds=0.25).start()
     run.until_training(27)
@@ -193,10 +204,14 @@ def test_before_fit(tmp_path: Path) -> None:
     assert run.events(EnvironmentChanged) == []  # nothing was saved that it could change
 
 
-def test_between_fits_and_after_the_last(tmp_path: Path, baseline: Baseline) -> None:
+def test_between_fits_and_after_the_last(
+    tmp_path: Path, baseline: Baseline, forked: Interpreter
+) -> None:
     arguments = ("--input", "numpy", "--epochs", "1", "--fits", "2")
     faults = {"FAULTS": "wait@fit:1 wait@fit:2", "FAULTS_DONE": str(tmp_path / "faults")}
-    run = KerasRun(tmp_path, "train.py", (OUT, *arguments), ("--grace", "2s"), faults)
+    run = KerasRun(
+        tmp_path, "train.py", (OUT, *arguments), ("--grace", "2s"), faults, interpreter=forked
+    )
     for attempt, step in ((1, 20), (2, 40)):
         process = run.start()
         until_line(process, b"waiting")
