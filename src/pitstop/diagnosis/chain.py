@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 
 from pitstop import events
 from pitstop.diagnosis.event_words import in_words
@@ -109,39 +108,35 @@ _STOP = (
 )
 _SHORTAGE = (events.ExhaustionForecast, events.Notice)
 
-_LEADS_TO: Mapping[CauseId, tuple[type[events.Event], ...]] = MappingProxyType(
-    {
-        "host_oom_killed": (*_SHORTAGE, events.WorkerDied),
-        "host_alloc_failure": (*_SHORTAGE, events.ExceptionRaised),
-        "hang_or_stall": _STANDSTILL,
-        "killed_from_outside": (*_SHORTAGE, events.TrainingStalled),
-        "nan_loss": (
-            events.NonFiniteLoss,
-            events.NonFiniteWeights,
-            events.NonFiniteLocated,
-            events.StopTrainingSet,
-            events.ExceptionRaised,
-        ),
-        "disk_full": _STORAGE,
-        "shm_exhausted": _STORAGE,
-        "permission_or_readonly": _STORAGE,
-        "callback_error": _STORAGE,
-        "stop_requested": _STOP,
-        "user_interrupt": _STOP,
-        "preempted_or_terminated": _STOP,
-        "time_limit": _STOP,
-    }
-)
+_LEADS_TO: Mapping[CauseId, tuple[type[events.Event], ...]] = {
+    "host_oom_killed": (*_SHORTAGE, events.WorkerDied),
+    "host_alloc_failure": (*_SHORTAGE, events.ExceptionRaised),
+    "hang_or_stall": _STANDSTILL,
+    "killed_from_outside": (*_SHORTAGE, events.TrainingStalled),
+    "nan_loss": (
+        events.NonFiniteLoss,
+        events.NonFiniteWeights,
+        events.NonFiniteLocated,
+        events.StopTrainingSet,
+        events.ExceptionRaised,
+    ),
+    "disk_full": _STORAGE,
+    "shm_exhausted": _STORAGE,
+    "permission_or_readonly": _STORAGE,
+    "callback_error": _STORAGE,
+    "stop_requested": _STOP,
+    "user_interrupt": _STOP,
+    "preempted_or_terminated": _STOP,
+    "time_limit": _STOP,
+}
 """By cause, the events that can lead to it."""
 
-_SOURCES: Mapping[type[events.Event], str] = MappingProxyType(
-    {
-        events.ExhaustionForecast: "flight recorder",
-        events.TrainingStalled: "watchdog",
-        events.ExceptionRaised: "exception",
-        events.NonFiniteLocated: "find-nan",
-    }
-)
+_SOURCES: Mapping[type[events.Event], str] = {
+    events.ExhaustionForecast: "flight recorder",
+    events.TrainingStalled: "watchdog",
+    events.ExceptionRaised: "exception",
+    events.NonFiniteLocated: "find-nan",
+}
 
 
 def _can_lead(event: events.Event, cause: CauseId) -> bool:

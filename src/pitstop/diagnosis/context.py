@@ -5,22 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from pitstop import events
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
 from pitstop.diagnosis.finding import CauseId, EvidenceItem, Finding
 from pitstop.diagnosis.log.advising import about_memory
-from pitstop.events import (
-    CheckpointCommitted,
-    CheckpointFailed,
-    CheckpointQuarantined,
-    FitStarted,
-    InstrumentationUnavailable,
-    JobState,
-    LevelKnown,
-    RoleTaken,
-    ScriptSaved,
-    TrainerConnected,
-)
 
 ENDED_BY_REQUEST: frozenset[CauseId] = frozenset(
     {"stop_requested", "user_interrupt", "preempted_or_terminated", "time_limit"}
@@ -66,14 +55,14 @@ def looked_at(evidence: Evidence) -> tuple[str, ...]:
         "memory cgroup": ended is not None and ended.oom_kills is not None,
         "kernel log": ended is not None and ended.kernel_lines is not None,
         "limits": ended is not None and bool(ended.limits),
-        "scheduler": bool(evidence.all(JobState)),
+        "scheduler": bool(evidence.all(events.JobState)),
     }
     return tuple(name for name, was_read in sources.items() if was_read)
 
 
 def _context(evidence: Evidence) -> tuple[EvidenceItem, ...]:
     items = []
-    at, committed = evidence.position, evidence.last(CheckpointCommitted)
+    at, committed = evidence.position, evidence.last(events.CheckpointCommitted)
     if at:
         place = phrases.place(at.step, at.epoch, at.step_in_epoch)
         phase = f", phase {evidence.exit.phase}" if evidence.exit and evidence.exit.phase else ""
@@ -81,10 +70,13 @@ def _context(evidence: Evidence) -> tuple[EvidenceItem, ...]:
     if committed:
         text = f"step {committed.step:,} is saved ({committed.reason}): {committed.path}"
         items.append(EvidenceItem("checkpoint", text))
-    if saved := evidence.last(ScriptSaved):
+    if saved := evidence.last(events.ScriptSaved):
         text = f"the script has saved step {saved.step:,} itself, in {saved.folder}"
         items.append(EvidenceItem("checkpoint", text))
-    failed, damaged = evidence.last(CheckpointFailed), evidence.last(CheckpointQuarantined)
+    failed, damaged = (
+        evidence.last(events.CheckpointFailed),
+        evidence.last(events.CheckpointQuarantined),
+    )
     if failed:
         text = f"saving step {failed.step:,} failed: {failed.error}"
         items.append(EvidenceItem("checkpoint", text))
@@ -98,13 +90,15 @@ def _resume_advice(finding: Finding, evidence: Evidence) -> tuple[str, ...]:
         return ()
     saved, at = evidence.checkpoint_step, evidence.position
     start = "Run" if finding.cause in _GOES_ON_BY_ITSELF else "After that, run"
-    if saved is None and (evidence.last(RoleTaken) or evidence.last(InstrumentationUnavailable)):
+    if saved is None and (
+        evidence.last(events.RoleTaken) or evidence.last(events.InstrumentationUnavailable)
+    ):
         return (f"{start} the same command again; only what the script saves itself is kept.",)
     if saved is None:
         return (f"{start} the same command again; it starts anew, no checkpoint was saved.",)
     lost = at.step - saved if at else 0
     again = f" ({phrases.steps(lost)} executed again)" if lost > 0 else ""
-    level = evidence.last(LevelKnown)
+    level = evidence.last(events.LevelKnown)
     doubt = f"; not exactly: {level.reason}" if level and level.level == "not_exact" else ""
     return (f"{start} the same command again: it goes on after step {saved:,}{again}{doubt}.",)
 
@@ -113,9 +107,9 @@ def _missing(finding: Finding, evidence: Evidence) -> list[str]:
     missing = list(_unseen_outside(finding, evidence))
     if not evidence.output and evidence.state != "completed":
         missing.append("the output of the script (it is empty)")
-    if evidence.attempt and not evidence.last(TrainerConnected):
+    if evidence.attempt and not evidence.last(events.TrainerConnected):
         missing.append("steps and exceptions inside the script (it never connected)")
-    unavailable = evidence.last(InstrumentationUnavailable)
+    unavailable = evidence.last(events.InstrumentationUnavailable)
     if unavailable:
         missing.append(f"steps and exceptions inside the script ({unavailable.reason})")
     return missing
@@ -127,7 +121,7 @@ def _unseen_outside(finding: Finding, evidence: Evidence) -> list[str]:
         return ["how the process ended"]
     if finding.cause not in _FROM_OUTSIDE and not evidence.signal:
         return []
-    told = evidence.last(JobState)
+    told = evidence.last(events.JobState)
     unasked = [f"what the scheduler did to job {told.job} ({told.problem})"] if told else []
     return [*evidence.exit.missing, *(unasked if told and told.problem else [])]
 
@@ -142,7 +136,7 @@ def advice_of(evidence: Evidence, cause: CauseId) -> tuple[str, ...]:
 
 
 def _batch_size(evidence: Evidence) -> int | None:
-    fit = evidence.open_fit or evidence.last(FitStarted)
+    fit = evidence.open_fit or evidence.last(events.FitStarted)
     size = fit.data.get("batch_size") if fit else None
     return size if isinstance(size, int) else None
 

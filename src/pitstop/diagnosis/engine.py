@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from types import MappingProxyType
 
 from pitstop.diagnosis import output
 from pitstop.diagnosis.chain import chain_of
@@ -74,19 +73,17 @@ _LIKELY = 0.5
 _WORTH_TELLING = 0.3
 
 # A general cause is dropped when a likely finding of a cause that it contains is there.
-YIELDS_TO: Mapping[CauseId, frozenset[CauseId]] = MappingProxyType(
-    {
-        "completed_normally": frozenset(
-            {"nan_loss", "dataset_exhausted", "early_stopping_or_callback_stop"}
-        ),
-        "killed_from_outside": ENDED_BY_REQUEST | {"host_oom_killed", "hang_or_stall"},
-        "preempted_or_terminated": frozenset({"time_limit"}),
-        "native_crash": ENDED_BY_REQUEST
-        | {"shm_exhausted", "host_alloc_failure", "thread_or_process_limit"},
-        "early_stopping_or_callback_stop": frozenset({"nan_loss"}),
-        "user_code_error": ENDED_BY_REQUEST | {"host_oom_killed", "checkpoint_corrupt_or_mismatch"},
-    }
-)
+YIELDS_TO: Mapping[CauseId, frozenset[CauseId]] = {
+    "completed_normally": frozenset(
+        {"nan_loss", "dataset_exhausted", "early_stopping_or_callback_stop"}
+    ),
+    "killed_from_outside": ENDED_BY_REQUEST | {"host_oom_killed", "hang_or_stall"},
+    "preempted_or_terminated": frozenset({"time_limit"}),
+    "native_crash": ENDED_BY_REQUEST
+    | {"shm_exhausted", "host_alloc_failure", "thread_or_process_limit"},
+    "early_stopping_or_callback_stop": frozenset({"nan_loss"}),
+    "user_code_error": ENDED_BY_REQUEST | {"host_oom_killed", "checkpoint_corrupt_or_mismatch"},
+}
 
 
 def diagnose(evidence: Evidence) -> Diagnosis:

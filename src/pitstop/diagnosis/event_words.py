@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any
 
 from pitstop import events
@@ -68,61 +67,55 @@ def _short(text: str) -> str:
     return phrases.shorten(text, 100)
 
 
-_WORDS: Mapping[type[events.Event], Callable[[Any], str]] = MappingProxyType(
-    {
-        events.AttemptEnded: lambda each: each.state if each.state == "completed" else "",
-        events.BatchDivided: lambda each: (
-            f"batches in {each.parts} parts from step {each.step:,} on"
-        ),
-        events.BatchSkipped: lambda each: f"the batch of step {each.step:,} is left out",
-        events.CheckpointCommitted: lambda each: (
-            f"step {each.step:,} saved ({each.reason}){f' as {each.name}' if each.name else ''}"
-        ),
-        events.CheckpointFailed: lambda each: (
-            f"saving step {each.step:,} failed: {_short(each.error)}"
-        ),
-        events.CheckpointQuarantined: lambda each: f"{each.path} was set aside: {each.reason}",
-        events.DivisionRefused: lambda each: f"not computed in parts: {_short(each.reason)}",
-        events.ExceptionRaised: _raised,
-        events.ExhaustionForecast: _exhaustion,
-        events.ExitCalled: lambda each: f"{each.how}({each.code}) at {_source(each)}",
-        events.InputExhausted: lambda each: (
-            f"the input ended after {each.steps} of {each.expected_steps} steps"
-        ),
-        events.InstrumentationUnavailable: lambda each: _short(each.reason),
-        events.NonFiniteLocated: lambda each: (
-            f"step {each.step:,}, run again: {phrases.bad_first(each.where, each.name)}"
-        ),
-        events.NonFiniteLoss: _became_bad,
-        events.NonFiniteWeights: lambda each: f"weights were not finite at step {each.step:,}",
-        events.Notice: lambda each: _short(each.message),
-        events.RestartPlanned: lambda each: (
-            f"restart {each.restart} of {each.restarts} in {each.wait_seconds:.0f} s"
-        ),
-        events.RestartRefused: lambda each: f"not started again: {_short(each.reason)}",
-        events.Restored: lambda each: f"resumed at step {each.step:,}",
-        events.RollbackRefused: lambda each: f"not rolled back: {_short(each.reason)}",
-        events.RolledBack: lambda each: f"rolled back to step {each.to_step:,} ({each.action})",
-        events.StopDeadlinePassed: lambda each: (
-            f"no step ended within {each.waited_seconds:.0f} s ({each.reason})"
-        ),
-        events.StopRequested: _stop_requested,
-        events.StopTrainingSet: lambda each: (
-            f"{each.callback or _source(each)} ended the training at step {each.step:,}"
-        ),
-        events.ThreadFailed: lambda each: (
-            f"thread {each.thread} ended with {each.class_name} at {_source(each)}"
-        ),
-        events.TrainerExited: _trainer_exited,
-        events.TrainerStopped: lambda each: f"stopped after step {each.step:,}",
-        events.TrainingStalled: lambda each: (
-            f"the training stood still at step {each.step:,}, {phrases.shorten(each.place)}"
-        ),
-        events.TrainingWentOn: lambda each: f"went on after {each.seconds:.0f} s without progress",
-        events.UploadFailed: lambda each: f"upload failed: {_short(each.error)}",
-        events.WorkerDied: lambda each: (
-            f"data worker {each.pid} "
-            + (f"was ended by {each.signal}" if each.signal else f"returned {each.exit_code}")
-        ),
-    }
-)
+_WORDS: Mapping[type[events.Event], Callable[[Any], str]] = {
+    events.AttemptEnded: lambda each: each.state if each.state == "completed" else "",
+    events.BatchDivided: lambda each: f"batches in {each.parts} parts from step {each.step:,} on",
+    events.BatchSkipped: lambda each: f"the batch of step {each.step:,} is left out",
+    events.CheckpointCommitted: lambda each: (
+        f"step {each.step:,} saved ({each.reason}){f' as {each.name}' if each.name else ''}"
+    ),
+    events.CheckpointFailed: lambda each: f"saving step {each.step:,} failed: {_short(each.error)}",
+    events.CheckpointQuarantined: lambda each: f"{each.path} was set aside: {each.reason}",
+    events.DivisionRefused: lambda each: f"not computed in parts: {_short(each.reason)}",
+    events.ExceptionRaised: _raised,
+    events.ExhaustionForecast: _exhaustion,
+    events.ExitCalled: lambda each: f"{each.how}({each.code}) at {_source(each)}",
+    events.InputExhausted: lambda each: (
+        f"the input ended after {each.steps} of {each.expected_steps} steps"
+    ),
+    events.InstrumentationUnavailable: lambda each: _short(each.reason),
+    events.NonFiniteLocated: lambda each: (
+        f"step {each.step:,}, run again: {phrases.bad_first(each.where, each.name)}"
+    ),
+    events.NonFiniteLoss: _became_bad,
+    events.NonFiniteWeights: lambda each: f"weights were not finite at step {each.step:,}",
+    events.Notice: lambda each: _short(each.message),
+    events.RestartPlanned: lambda each: (
+        f"restart {each.restart} of {each.restarts} in {each.wait_seconds:.0f} s"
+    ),
+    events.RestartRefused: lambda each: f"not started again: {_short(each.reason)}",
+    events.Restored: lambda each: f"resumed at step {each.step:,}",
+    events.RollbackRefused: lambda each: f"not rolled back: {_short(each.reason)}",
+    events.RolledBack: lambda each: f"rolled back to step {each.to_step:,} ({each.action})",
+    events.StopDeadlinePassed: lambda each: (
+        f"no step ended within {each.waited_seconds:.0f} s ({each.reason})"
+    ),
+    events.StopRequested: _stop_requested,
+    events.StopTrainingSet: lambda each: (
+        f"{each.callback or _source(each)} ended the training at step {each.step:,}"
+    ),
+    events.ThreadFailed: lambda each: (
+        f"thread {each.thread} ended with {each.class_name} at {_source(each)}"
+    ),
+    events.TrainerExited: _trainer_exited,
+    events.TrainerStopped: lambda each: f"stopped after step {each.step:,}",
+    events.TrainingStalled: lambda each: (
+        f"the training stood still at step {each.step:,}, {phrases.shorten(each.place)}"
+    ),
+    events.TrainingWentOn: lambda each: f"went on after {each.seconds:.0f} s without progress",
+    events.UploadFailed: lambda each: f"upload failed: {_short(each.error)}",
+    events.WorkerDied: lambda each: (
+        f"data worker {each.pid} "
+        + (f"was ended by {each.signal}" if each.signal else f"returned {each.exit_code}")
+    ),
+}

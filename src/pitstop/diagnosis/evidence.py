@@ -8,33 +8,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
+from pitstop import events
 from pitstop.diagnosis import exception
 from pitstop.diagnosis.exception import Raised
 from pitstop.diagnosis.finding import EvidenceItem
 from pitstop.diagnosis.flight_record import NOTHING_RECORDED, FlightRecord, MemoryUse
 from pitstop.diagnosis.log.log import Log, parse
-from pitstop.events import (
-    AttemptEnded,
-    AttemptStarted,
-    CheckpointCommitted,
-    Event,
-    ExceptionRaised,
-    ExitCalled,
-    FitEnded,
-    FitRestored,
-    FitStarted,
-    JsonValue,
-    Restored,
-    ResumeChosen,
-    ScriptSaved,
-    StopRequested,
-    TrainerConnected,
-    TrainerExited,
-)
 from pitstop.journal import Entry
 from pitstop.observation.observer import OTHER_PID_NUMBERS
 
-E = TypeVar("E", bound=Event)
+E = TypeVar("E", bound=events.Event)
 
 _SHELL_SIGNAL_BASE = 128
 """A shell returns 128 + N for a child that signal N ended."""
@@ -79,8 +62,8 @@ class Evidence:
         return next(reversed(self.all(kind)), None)
 
     @cached_property
-    def exit(self) -> TrainerExited | None:
-        return self.last(TrainerExited)
+    def exit(self) -> events.TrainerExited | None:
+        return self.last(events.TrainerExited)
 
     @cached_property
     def state(self) -> str:
@@ -88,7 +71,7 @@ class Evidence:
 
         A bare log file does not tell: unknown.
         """
-        ended = self.last(AttemptEnded)
+        ended = self.last(events.AttemptEnded)
         if ended:
             return ended.state
         if self.is_live:
@@ -132,12 +115,12 @@ class Evidence:
         One that was printed counts only where nothing was reported and nothing
         else explains the end: scripts print exceptions that they survive.
         """
-        event = self.last(ExceptionRaised)
+        event = self.last(events.ExceptionRaised)
         if event:
             told = parse(event.traceback).tracebacks
             return replace(exception.from_event(event), causes=told[-1].chain[:-1] if told else ())
         failed_by_itself = self.exit is None or ((self.exit_code or 0) > 0 and not self.signal)
-        call = self.last(ExitCalled)
+        call = self.last(events.ExitCalled)
         chose_to_exit = call is not None and not call.handling
         may_be_it = failed_by_itself and not chose_to_exit and self.state != "completed"
         return self._printed_exception() if may_be_it else None
@@ -157,8 +140,8 @@ class Evidence:
         return replace(headed[-1].raised, causes=headed[-1].chain[:-1])
 
     @cached_property
-    def stop(self) -> StopRequested | None:
-        stops = self.all(StopRequested)
+    def stop(self) -> events.StopRequested | None:
+        stops = self.all(events.StopRequested)
         return next((stop for stop in stops if stop.source not in ("supervisor_lost", "nan")), None)
 
     @property
@@ -179,22 +162,22 @@ class Evidence:
     @property
     def trainer_pids(self) -> frozenset[int]:
         """The process that was started and those that reported."""
-        started = {event.trainer_pid for event in self.all(AttemptStarted)}
-        return frozenset(started | {event.pid for event in self.all(TrainerConnected)})
+        started = {event.trainer_pid for event in self.all(events.AttemptStarted)}
+        return frozenset(started | {event.pid for event in self.all(events.TrainerConnected)})
 
     @cached_property
-    def position(self) -> TrainerExited | Restored | None:
+    def position(self) -> events.TrainerExited | events.Restored | None:
         """What tells the last known place in the training, None when no training was seen."""
-        if self.exit and (self.exit.step or self.last(FitStarted)):
+        if self.exit and (self.exit.step or self.last(events.FitStarted)):
             return self.exit
-        return self.last(Restored)
+        return self.last(events.Restored)
 
     @cached_property
     def checkpoint_step(self) -> int | None:
         """Step of the newest checkpoint, of this attempt or the one it started from."""
-        committed = self.last(CheckpointCommitted) or self.last(ScriptSaved)
-        ended = self.last(AttemptEnded)
-        chosen = self.last(ResumeChosen)
+        committed = self.last(events.CheckpointCommitted) or self.last(events.ScriptSaved)
+        ended = self.last(events.AttemptEnded)
+        chosen = self.last(events.ResumeChosen)
         if committed:
             return committed.step
         if ended and ended.checkpoint_step is not None:
@@ -202,13 +185,13 @@ class Evidence:
         return chosen.step if chosen else None
 
     @cached_property
-    def open_fit(self) -> FitStarted | None:
+    def open_fit(self) -> events.FitStarted | None:
         """The `model.fit` that began and did not return."""
-        ended = {event.fit for event in self.all(FitEnded)}
-        ended |= {event.fit for event in self.all(FitRestored)}
-        return next((fit for fit in self.all(FitStarted) if fit.fit not in ended), None)
+        ended = {event.fit for event in self.all(events.FitEnded)}
+        ended |= {event.fit for event in self.all(events.FitRestored)}
+        return next((fit for fit in self.all(events.FitStarted) if fit.fit not in ended), None)
 
-    def limit(self, name: str) -> dict[str, JsonValue]:
+    def limit(self, name: str) -> dict[str, events.JsonValue]:
         """One of the trainer's limits, see `TrainerExited.limits`; empty when unknown."""
         value = self.exit.limits.get(name) if self.exit else None
         return value if isinstance(value, dict) else {}

@@ -9,14 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from pitstop import journal
+from pitstop import events, journal
 from pitstop.errors import CheckpointCorrupt, UserError
-from pitstop.events import (
-    LOOPS,
-    FitStarted,
-    NonFiniteLocated,
-    NonFiniteLoss,
-)
 from pitstop.export import host
 from pitstop.export.host import Host, Script
 from pitstop.export.source import Source, choose
@@ -32,7 +26,7 @@ _REMEDY = "Run it as the run did: the same command, folder and data."
 class Found:
     """What the step showed; the script went on from the saved state of `from_step`, 0 for none."""
 
-    located: NonFiniteLocated
+    located: events.NonFiniteLocated
     attempt: int
     from_step: int
 
@@ -67,11 +61,12 @@ def find_nan(
 
 def _target(entries: tuple[Entry, ...], step: int) -> tuple[int, int]:
     """The attempt and the step to look at."""
-    bad = [entry for entry in entries if isinstance(entry.event, NonFiniteLoss)]
+    bad = [entry for entry in entries if isinstance(entry.event, events.NonFiniteLoss)]
     loops = {
         entry.attempt
         for entry in entries
-        if isinstance(entry.event, FitStarted) and entry.event.data.get("adapter") in LOOPS
+        if isinstance(entry.event, events.FitStarted)
+        and entry.event.data.get("adapter") in events.LOOPS
     }
     if not entries:
         raise UserError("The run has no journal: nothing of it is known.")
@@ -86,7 +81,7 @@ def _target(entries: tuple[Entry, ...], step: int) -> tuple[int, int]:
             "Call `tf.debugging.enable_check_numerics()` in it, and run it from a copy.",
         )
     first = bad[-1].event if bad else None
-    return attempt, step or (first.step if isinstance(first, NonFiniteLoss) else 0)
+    return attempt, step or (first.step if isinstance(first, events.NonFiniteLoss) else 0)
 
 
 def _state_before(folder: RunFolder, step: int, say: Callable[[str], None]) -> Source | None:
@@ -113,10 +108,10 @@ def _place(step: int) -> str:
 
 def _run_script(
     script: Script, source: Source | None, settings: Settings, scratch: Path
-) -> NonFiniteLocated:
+) -> events.NonFiniteLocated:
     points, image = (source.points, source.image) if source else ((), _no_image)
     outcome = Host(settings, points, image, scratch).run(script)
-    located = [each for each in outcome.events if isinstance(each, NonFiniteLocated)]
+    located = [each for each in outcome.events if isinstance(each, events.NonFiniteLocated)]
     if located:
         return located[-1]
     raise host.failure(outcome, script.log, _REMEDY)

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
 from pitstop import journal
 from pitstop.events import AttemptEnded
@@ -23,9 +22,11 @@ def _json(report: WhyReport) -> str:
     return json.dumps(strict(plain_tree(report.to_json())), indent=2, allow_nan=False) + "\n"
 
 
-FORMS: Mapping[str, Callable[[WhyReport], str]] = MappingProxyType(
-    {"report.json": _json, "report.md": markdown.render, PAGE: page.render}
-)
+FORMS: Mapping[str, Callable[[WhyReport], str]] = {
+    "report.json": _json,
+    "report.md": markdown.render,
+    PAGE: page.render,
+}
 """By the name of the file, in the order in which they are written."""
 
 

@@ -18,6 +18,7 @@ import socket
 import sys
 from pathlib import Path
 
+from pitstop import events
 from pitstop.errors import (
     CheckpointCorrupt,
     EnvironmentFault,
@@ -25,33 +26,9 @@ from pitstop.errors import (
     PitstopError,
     RunFolderUnwritable,
 )
-from pitstop.events import (
-    CheckpointCommitted,
-    CheckpointFailed,
-    CheckpointQuarantined,
-    Event,
-    NonFiniteWeights,
-    Notice,
-    StopRequested,
-    to_record,
-)
 from pitstop.journal import Journal
+from pitstop.link import messages
 from pitstop.link.beacon import Beacon, Phase, Stop
-from pitstop.link.messages import (
-    ArenaOffer,
-    EventReport,
-    Finish,
-    Finished,
-    ImageAnswer,
-    Keep,
-    Load,
-    Message,
-    NoImage,
-    Persist,
-    Persisted,
-    PersistFailed,
-    TrainerPid,
-)
 from pitstop.link.wire import Connection, Received
 from pitstop.machine.signalling import send_to_group
 from pitstop.snapshot.loading import load
@@ -94,24 +71,24 @@ class Persister:
         # One that was killed while it read a snapshot reads no more.
         self._beacon.pin(0)
         try:
-            while not isinstance((received := self._connection.receive()).message, Finish):
+            while not isinstance((received := self._connection.receive()).message, messages.Finish):
                 self._handle(received)
-            self._connection.send(Finished())
+            self._connection.send(messages.Finished())
         except PeerClosed:
             self._orphaned = True
             self._save_without_supervisor()
 
     def _handle(self, received: Received) -> None:
         match received.message:
-            case TrainerPid(pid):
+            case messages.TrainerPid(pid):
                 self._trainer_pid = pid
-            case ArenaOffer():
+            case messages.ArenaOffer():
                 self._saver.use_arena(received.fds[0])
-            case Keep(checkpoint):
+            case messages.Keep(checkpoint):
                 self._saver.kept = checkpoint
-            case Load(checkpoint):
+            case messages.Load(checkpoint):
                 self._answer_load(checkpoint)
-            case Persist(reason):
+            case messages.Persist(reason):
                 self._connection.send(self._persisted(reason))
 
     def _answer_load(self, wanted: str) -> None:
@@ -119,7 +96,7 @@ class Persister:
             if wanted in ("", entry.path.name) and self._give(entry):
                 return
         reason = f"there is no good checkpoint {wanted}".rstrip()
-        self._connection.send(NoImage(wanted, reason))
+        self._connection.send(messages.NoImage(wanted, reason))
 
     def _give(self, entry: CheckpointEntry) -> bool:
         """Answers with a checkpoint; False when it is damaged: the one before is tried then."""
@@ -134,10 +111,10 @@ class Persister:
         except EnvironmentFault as fault:
             # Intact as far as anybody knows: to go on from an older one would be a silent loss.
             reason = fault.message.rstrip(".")
-            self._connection.send(NoImage(name, reason))
+            self._connection.send(messages.NoImage(name, reason))
             return True
         self._saver.restored(image.ledger)
-        self._connection.send(ImageAnswer(name), image.fds)
+        self._connection.send(messages.ImageAnswer(name), image.fds)
         image.close()
         return True
 
@@ -146,43 +123,45 @@ class Persister:
             place = self._catalog.quarantine(entry, reason)
         except RunFolderUnwritable as fault:
             message = f"{entry.path} is damaged ({reason}), and stays: {fault.message}"
-            self._report(Notice("checkpoint_not_set_aside", message, fault.remedy))
+            self._report(events.Notice("checkpoint_not_set_aside", message, fault.remedy))
         else:
-            self._report(CheckpointQuarantined(str(place), reason))
+            self._report(events.CheckpointQuarantined(str(place), reason))
 
-    def _persisted(self, reason: str) -> Message:
+    def _persisted(self, reason: str) -> messages.Message:
         outcome = self._persist(reason)
-        if isinstance(outcome, CheckpointFailed):
-            return PersistFailed(outcome.error)
+        if isinstance(outcome, events.CheckpointFailed):
+            return messages.PersistFailed(outcome.error)
         if outcome is None:
-            return Persisted(0, 0.0)
-        return Persisted(self._saver.saved_sequence, outcome.seconds)
+            return messages.Persisted(0, 0.0)
+        return messages.Persisted(self._saver.saved_sequence, outcome.seconds)
 
-    def _persist(self, reason: str) -> CheckpointCommitted | CheckpointFailed | None:
+    def _persist(self, reason: str) -> events.CheckpointCommitted | events.CheckpointFailed | None:
         try:
-            outcome: CheckpointCommitted | CheckpointFailed | None = self._saver.save_newest(reason)
+            outcome: events.CheckpointCommitted | events.CheckpointFailed | None = (
+                self._saver.save_newest(reason)
+            )
         except PitstopError as error:
             step = self._beacon.progress().snapshot_step
-            outcome = CheckpointFailed(step, error.message, error.remedy)
+            outcome = events.CheckpointFailed(step, error.message, error.remedy)
         if outcome is not None:
             self._report(outcome)
-        if isinstance(outcome, CheckpointCommitted) and outcome.non_finite:
+        if isinstance(outcome, events.CheckpointCommitted) and outcome.non_finite:
             self._tell_non_finite(outcome)
         return outcome
 
-    def _tell_non_finite(self, committed: CheckpointCommitted) -> None:
+    def _tell_non_finite(self, committed: events.CheckpointCommitted) -> None:
         if self._told_non_finite:
             return
         self._told_non_finite = True
         infos = (entry.manifest.info for entry in self._catalog.entries() if entry.manifest)
         finite_step = next((info.step for info in infos if not info.non_finite), -1)
-        self._report(NonFiniteWeights(committed.step, committed.non_finite, finite_step))
+        self._report(events.NonFiniteWeights(committed.step, committed.non_finite, finite_step))
 
-    def _report(self, event: Event) -> None:
+    def _report(self, event: events.Event) -> None:
         """One journal, one writer: ours only once the supervisor is gone."""
         if not self._orphaned:
             try:
-                self._connection.send(EventReport(to_record(event)))
+                self._connection.send(messages.EventReport(events.to_record(event)))
                 return
             except PeerClosed:
                 self._orphaned = True
@@ -192,7 +171,7 @@ class Persister:
 
     def _save_without_supervisor(self) -> None:
         self._beacon.request_stop(Stop.GRACEFUL)
-        self._report(StopRequested(source="supervisor_lost", urgency="graceful"))
+        self._report(events.StopRequested(source="supervisor_lost", urgency="graceful"))
         if self._trainer_pid:
             begun = self._beacon.progress().phase is not Phase.STARTING
             grace_seconds = _ORPHAN_GRACE_SECONDS if begun else _STARTING_GRACE_SECONDS

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 
 from pitstop.errors import UserError
 from pitstop.store.run_folder import RunFolder
@@ -47,6 +46,8 @@ def checkpoint(folder: RunFolder) -> str:
     return f"Step {saved.step:,} is saved."
 
 
-ACTIONS: Mapping[str, Callable[[RunFolder], str]] = MappingProxyType(
-    {"stop": stop, "stop_after_epoch": stop_after_epoch, "checkpoint": checkpoint}
-)
+ACTIONS: Mapping[str, Callable[[RunFolder], str]] = {
+    "stop": stop,
+    "stop_after_epoch": stop_after_epoch,
+    "checkpoint": checkpoint,
+}

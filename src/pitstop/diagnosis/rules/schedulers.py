@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.evidence import Evidence
@@ -18,15 +17,13 @@ from pitstop.durations import duration
 from pitstop.events import JobSeen, JobState, StopRequested, TrainerExited
 from pitstop.observation.schedulers import NAMES
 
-_ASK: Mapping[str, str] = MappingProxyType(
-    {
-        "slurm": "`sacct -j {job} --format=JobID,State,Reason,ExitCode,Elapsed,Timelimit`",
-        "lsf": "`bhist -l {job}`",
-        "pbs": "`qstat -xf {job}`",
-        "sge": "`qacct -j {job}`",
-        "kubernetes": "`kubectl describe pod {job}` and `kubectl get events`",
-    }
-)
+_ASK: Mapping[str, str] = {
+    "slurm": "`sacct -j {job} --format=JobID,State,Reason,ExitCode,Elapsed,Timelimit`",
+    "lsf": "`bhist -l {job}`",
+    "pbs": "`qstat -xf {job}`",
+    "sge": "`qacct -j {job}`",
+    "kubernetes": "`kubectl describe pod {job}` and `kubectl get events`",
+}
 
 _FROM_OUTSIDE = frozenset(
     {"SIGTERM", "SIGKILL", "SIGHUP", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGXCPU"}

@@ -6,7 +6,6 @@ import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 
 from pitstop.diagnosis.finding import CauseId
 from pitstop.diagnosis.wording import read_table
@@ -35,17 +34,15 @@ SIGNALS: Mapping[str, Signal] = {
 }
 
 # NTSTATUS values, see [MS-ERREF] 2.3.1.
-_WINDOWS = MappingProxyType(
-    {
-        0xC0000005: "SIGSEGV",
-        0xC00000FD: "SIGSEGV",
-        0xC0000409: "SIGABRT",
-        0xC0000374: "SIGABRT",
-        0xC000001D: "SIGILL",
-        0xC000013A: "SIGINT",
-        0xC0000094: "SIGFPE",
-    }
-)
+_WINDOWS = {
+    0xC0000005: "SIGSEGV",
+    0xC00000FD: "SIGSEGV",
+    0xC0000409: "SIGABRT",
+    0xC0000374: "SIGABRT",
+    0xC000001D: "SIGILL",
+    0xC000013A: "SIGINT",
+    0xC0000094: "SIGFPE",
+}
 _WORDS = {word: name for name, each in SIGNALS.items() for word in each.words}
 
 WORDS = (

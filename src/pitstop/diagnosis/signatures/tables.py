@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from pitstop.diagnosis.exception import Raised
@@ -142,9 +141,7 @@ LINES = tuple(row for row in _ALL if row.line is not None)
 """What lines look like that no exception stands behind."""
 _CUT = tuple(_rows("cut"))
 """What an exception may be whose last line is not there, by the place that it came out of."""
-BY_NAME: Mapping[str, Signature] = MappingProxyType(
-    {row.name: row for row in (*_ALL, *_CUT) if row.name}
-)
+BY_NAME: Mapping[str, Signature] = {row.name: row for row in (*_ALL, *_CUT) if row.name}
 
 _NO_PART_OF_IT = re.compile(
     r"Hint: If you want to see a list of allocated tensors.*"  # about "OOM", below any error

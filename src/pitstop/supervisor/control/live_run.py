@@ -21,13 +21,7 @@ from pitstop.errors import (
     RunNotFound,
     UserError,
 )
-from pitstop.link.messages import (
-    CheckpointAnswer,
-    ClientRequest,
-    Message,
-    Refusal,
-    StatusAnswer,
-)
+from pitstop.link import messages
 from pitstop.link.wire import Connection
 from pitstop.machine.own_process import is_suspended
 from pitstop.store.lock import LockRecord, is_locked, read_lock
@@ -38,7 +32,7 @@ ANSWER_SECONDS = 1.5
 """What a supervisor has for an answer: it looks for clients several times a second."""
 _ASKED_AT_ONCE = 32
 _POLL_SECONDS = 0.05
-_Answer = TypeVar("_Answer", bound=Message)
+_Answer = TypeVar("_Answer", bound=messages.Message)
 
 
 def holder(folder: RunFolder) -> LockRecord | None:
@@ -99,7 +93,9 @@ class LiveRun:
 
     def status(self) -> Status:
         """What the supervisor says now.  Like all questions, raises `PeerClosed` or `NoAnswer`."""
-        return Status.from_json(self._ask(ClientRequest("status"), StatusAnswer).status)
+        return Status.from_json(
+            self._ask(messages.ClientRequest("status"), messages.StatusAnswer).status
+        )
 
     def suspended_trainer(self) -> int:
         """Process id of the trainer, if that is suspended; else 0."""
@@ -108,25 +104,25 @@ class LiveRun:
 
     def stop(self, *, now: bool) -> None:
         """Asks for a stop; the run obeys at its next step boundary, or `now`."""
-        self._ask(ClientRequest("stop", now=now), StatusAnswer)
+        self._ask(messages.ClientRequest("stop", now=now), messages.StatusAnswer)
 
     def stop_after_epoch(self) -> None:
         """Asks for a stop when the epoch under way has ended."""
-        self._ask(ClientRequest("stop_after_epoch"), StatusAnswer)
+        self._ask(messages.ClientRequest("stop_after_epoch"), messages.StatusAnswer)
 
-    def checkpoint(self, name: str, waits: Callable[[], None]) -> CheckpointAnswer:
+    def checkpoint(self, name: str, waits: Callable[[], None]) -> messages.CheckpointAnswer:
         """Asks for a checkpoint, with a name if one is given, and waits until it is on disk.
 
         `waits` is called once where that takes a while.  `EnvironmentFault` where it is refused.
         """
-        request = ClientRequest("checkpoint", name=name)
+        request = messages.ClientRequest("checkpoint", name=name)
         with contextlib.suppress(NoAnswer):
-            return self._ask(request, CheckpointAnswer)
+            return self._ask(request, messages.CheckpointAnswer)
         waits()
         self._connection.socket.settimeout(None)
-        return self._answer(CheckpointAnswer)
+        return self._answer(messages.CheckpointAnswer)
 
-    def _ask(self, request: ClientRequest, expected: type[_Answer]) -> _Answer:
+    def _ask(self, request: messages.ClientRequest, expected: type[_Answer]) -> _Answer:
         self._connection.socket.settimeout(ANSWER_SECONDS)
         self._connection.send(request)
         try:
@@ -136,7 +132,7 @@ class LiveRun:
 
     def _answer(self, expected: type[_Answer]) -> _Answer:
         answer = self._connection.receive().message
-        if isinstance(answer, Refusal):
+        if isinstance(answer, messages.Refusal):
             raise EnvironmentFault(answer.reason)
         if not isinstance(answer, expected):
             raise PeerClosed(f"The supervisor of this run answered {answer.type}.")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from pitstop.errors import InternalFault
 from pitstop.record import record
@@ -98,56 +97,54 @@ _SAVE_AGAIN = _to(State.SAVING, Instruction.RESTART_PERSISTER, *_SAVE.instructio
 _CONCLUDE = _to(State.SAVED, Instruction.CONCLUDE)
 
 # One row per state; a pair that is not listed cannot happen.
-TABLE: Mapping[tuple[State, Trigger], Transition] = MappingProxyType(
-    {
-        (State.STARTING, Trigger.TRAINER_CONNECTED): _to(State.RUNNING),
-        (State.STARTING, Trigger.NOBODY_CONNECTED): _to(State.RUNNING),
-        (State.STARTING, Trigger.DAEMONIZED): _to(State.STARTING, Instruction.TELL_DAEMONIZED),
-        (State.STARTING, Trigger.LEFTOVERS): _LEFTOVERS,
-        (State.STARTING, Trigger.STOP_GRACEFUL): _STOP,
-        (State.STARTING, Trigger.STOP_NOW): _STOP_AT_ONCE,
-        (State.STARTING, Trigger.HUNG): _KILL,
-        (State.STARTING, Trigger.TRAINER_GONE): _SAVE,
-        (State.RUNNING, Trigger.TRAINER_CONNECTED): _to(State.RUNNING),
-        (State.RUNNING, Trigger.DAEMONIZED): _to(State.RUNNING, Instruction.TELL_DAEMONIZED),
-        (State.RUNNING, Trigger.LEFTOVERS): _LEFTOVERS,
-        (State.RUNNING, Trigger.STOP_GRACEFUL): _STOP,
-        (State.RUNNING, Trigger.STOP_NOW): _STOP_AT_ONCE,
-        (State.RUNNING, Trigger.HUNG): _KILL,
-        (State.RUNNING, Trigger.TRAINER_GONE): _SAVE,
-        (State.STOPPING, Trigger.TRAINER_CONNECTED): _to(State.STOPPING),
-        (State.STOPPING, Trigger.LEFTOVERS): _LEFTOVERS,
-        (State.STOPPING, Trigger.STOP_GRACEFUL): _to(State.STOPPING),
-        (State.STOPPING, Trigger.STOP_NOW): _STOP_AT_ONCE,
-        (State.STOPPING, Trigger.DEADLINE_PASSED): _STOP_AT_ONCE,
-        (State.STOPPING, Trigger.TRAINER_GONE): _SAVE,
-        (State.ENDING, Trigger.TRAINER_CONNECTED): _to(State.ENDING),
-        (State.ENDING, Trigger.LEFTOVERS): _LEFTOVERS,
-        (State.ENDING, Trigger.STOP_GRACEFUL): _to(State.ENDING),
-        (State.ENDING, Trigger.STOP_NOW): _to(State.ENDING, Instruction.KILL_TRAINER),
-        (State.ENDING, Trigger.TERMINATE_GRACE_PASSED): _to(State.ENDING, Instruction.KILL_TRAINER),
-        (State.ENDING, Trigger.TRAINER_GONE): _SAVE,
-        **{
-            (state, trigger): _to(state, instruction)
-            for trigger, instruction in (
-                (Trigger.PERSISTER_LOST, Instruction.RESTART_PERSISTER),
-                (Trigger.PERSISTER_GIVEN_UP, Instruction.GIVE_UP_PERSISTER),
-            )
-            for state in _LIVE
-        },
-        (State.SAVING, Trigger.STOP_GRACEFUL): _to(State.SAVING),
-        (State.SAVING, Trigger.STOP_NOW): _to(State.SAVING),
-        (State.SAVING, Trigger.SAVING_LEFT): _to(
-            State.SAVED, Instruction.LEAVE_PERSISTER, Instruction.CONCLUDE
-        ),
-        (State.SAVING, Trigger.PERSISTER_FINISHED): _CONCLUDE,
-        (State.SAVING, Trigger.PERSISTER_LOST): _SAVE_AGAIN,
-        (State.SAVING, Trigger.PERSISTER_GIVEN_UP): _CONCLUDE,
-        (State.SAVED, Trigger.ENDED_COMPLETED): _to(State.COMPLETED, Instruction.FINISH),
-        (State.SAVED, Trigger.ENDED_STOPPED): _to(State.STOPPED, Instruction.FINISH),
-        (State.SAVED, Trigger.ENDED_FAILED): _to(State.FAILED, Instruction.FINISH),
-    }
-)
+TABLE: Mapping[tuple[State, Trigger], Transition] = {
+    (State.STARTING, Trigger.TRAINER_CONNECTED): _to(State.RUNNING),
+    (State.STARTING, Trigger.NOBODY_CONNECTED): _to(State.RUNNING),
+    (State.STARTING, Trigger.DAEMONIZED): _to(State.STARTING, Instruction.TELL_DAEMONIZED),
+    (State.STARTING, Trigger.LEFTOVERS): _LEFTOVERS,
+    (State.STARTING, Trigger.STOP_GRACEFUL): _STOP,
+    (State.STARTING, Trigger.STOP_NOW): _STOP_AT_ONCE,
+    (State.STARTING, Trigger.HUNG): _KILL,
+    (State.STARTING, Trigger.TRAINER_GONE): _SAVE,
+    (State.RUNNING, Trigger.TRAINER_CONNECTED): _to(State.RUNNING),
+    (State.RUNNING, Trigger.DAEMONIZED): _to(State.RUNNING, Instruction.TELL_DAEMONIZED),
+    (State.RUNNING, Trigger.LEFTOVERS): _LEFTOVERS,
+    (State.RUNNING, Trigger.STOP_GRACEFUL): _STOP,
+    (State.RUNNING, Trigger.STOP_NOW): _STOP_AT_ONCE,
+    (State.RUNNING, Trigger.HUNG): _KILL,
+    (State.RUNNING, Trigger.TRAINER_GONE): _SAVE,
+    (State.STOPPING, Trigger.TRAINER_CONNECTED): _to(State.STOPPING),
+    (State.STOPPING, Trigger.LEFTOVERS): _LEFTOVERS,
+    (State.STOPPING, Trigger.STOP_GRACEFUL): _to(State.STOPPING),
+    (State.STOPPING, Trigger.STOP_NOW): _STOP_AT_ONCE,
+    (State.STOPPING, Trigger.DEADLINE_PASSED): _STOP_AT_ONCE,
+    (State.STOPPING, Trigger.TRAINER_GONE): _SAVE,
+    (State.ENDING, Trigger.TRAINER_CONNECTED): _to(State.ENDING),
+    (State.ENDING, Trigger.LEFTOVERS): _LEFTOVERS,
+    (State.ENDING, Trigger.STOP_GRACEFUL): _to(State.ENDING),
+    (State.ENDING, Trigger.STOP_NOW): _to(State.ENDING, Instruction.KILL_TRAINER),
+    (State.ENDING, Trigger.TERMINATE_GRACE_PASSED): _to(State.ENDING, Instruction.KILL_TRAINER),
+    (State.ENDING, Trigger.TRAINER_GONE): _SAVE,
+    **{
+        (state, trigger): _to(state, instruction)
+        for trigger, instruction in (
+            (Trigger.PERSISTER_LOST, Instruction.RESTART_PERSISTER),
+            (Trigger.PERSISTER_GIVEN_UP, Instruction.GIVE_UP_PERSISTER),
+        )
+        for state in _LIVE
+    },
+    (State.SAVING, Trigger.STOP_GRACEFUL): _to(State.SAVING),
+    (State.SAVING, Trigger.STOP_NOW): _to(State.SAVING),
+    (State.SAVING, Trigger.SAVING_LEFT): _to(
+        State.SAVED, Instruction.LEAVE_PERSISTER, Instruction.CONCLUDE
+    ),
+    (State.SAVING, Trigger.PERSISTER_FINISHED): _CONCLUDE,
+    (State.SAVING, Trigger.PERSISTER_LOST): _SAVE_AGAIN,
+    (State.SAVING, Trigger.PERSISTER_GIVEN_UP): _CONCLUDE,
+    (State.SAVED, Trigger.ENDED_COMPLETED): _to(State.COMPLETED, Instruction.FINISH),
+    (State.SAVED, Trigger.ENDED_STOPPED): _to(State.STOPPED, Instruction.FINISH),
+    (State.SAVED, Trigger.ENDED_FAILED): _to(State.FAILED, Instruction.FINISH),
+}
 
 
 def advance(state: State, signal: Trigger) -> Transition:

@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
-from types import MappingProxyType
 
 from pitstop import journal
 from pitstop.events import (
@@ -37,22 +36,20 @@ _OFTEN = 6
 # row it may come back without a new step; time heals some faults, and a bit-exact
 # repetition none.  A cause that is not listed comes back in every attempt: the script,
 # its data, its folder or the machine must be mended first.
-BRAKE: Mapping[str, int] = MappingProxyType(
-    {
-        "killed_from_outside": _OFTEN,
-        "preempted_or_terminated": _OFTEN,
-        "network_or_download_failure": _OFTEN,
-        MEMBER: _OFTEN,
-        "host_oom_killed": _TWICE,
-        "gpu_oom": _TWICE,
-        "gpu_driver_or_library": _TWICE,
-        "native_crash": _TWICE,
-        "too_many_open_files": _TWICE,
-        "thread_or_process_limit": _TWICE,
-        HANG: _TWICE,
-        "unknown": _TWICE,
-    }
-)
+BRAKE: Mapping[str, int] = {
+    "killed_from_outside": _OFTEN,
+    "preempted_or_terminated": _OFTEN,
+    "network_or_download_failure": _OFTEN,
+    MEMBER: _OFTEN,
+    "host_oom_killed": _TWICE,
+    "gpu_oom": _TWICE,
+    "gpu_driver_or_library": _TWICE,
+    "native_crash": _TWICE,
+    "too_many_open_files": _TWICE,
+    "thread_or_process_limit": _TWICE,
+    HANG: _TWICE,
+    "unknown": _TWICE,
+}
 CauseOf = Callable[[Path], str]
 """The cause that ended the last attempt of the run in a folder."""
 

@@ -41,15 +41,13 @@ class Action(enum.Enum):
     IGNORE = "ignore"
 
 
-_USUAL: Mapping[signal.Signals, Action] = MappingProxyType(
-    {
-        signal.SIGINT: Action.STOP,
-        signal.SIGTERM: Action.STOP,
-        signal.SIGHUP: Action.STOP,
-        signal.SIGUSR1: Action.STOP,
-        signal.SIGUSR2: Action.CHECKPOINT,
-    }
-)
+_USUAL: Mapping[signal.Signals, Action] = {
+    signal.SIGINT: Action.STOP,
+    signal.SIGTERM: Action.STOP,
+    signal.SIGHUP: Action.STOP,
+    signal.SIGUSR1: Action.STOP,
+    signal.SIGUSR2: Action.CHECKPOINT,
+}
 
 
 SignalActions = Mapping[signal.Signals, Action]
