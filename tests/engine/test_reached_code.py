@@ -14,6 +14,7 @@ from tests.engine.script_state.scripted import process
 _SOURCE = """
 import argparse
 import dataclasses
+import functools
 import os
 
 SCALE = 1.0
@@ -24,6 +25,14 @@ RESULTS = []
 class Settings:
     power: float
 
+def scaled(by, value):
+    return by * value
+
+def lifted(value):
+    return value + 1
+
+STEPS = {"first": lifted, "most": 3, "nested": [lifted, 0.5]}
+
 class Closed:
     def __getattr__(self, name):
         raise KeyError(name)
@@ -33,9 +42,11 @@ class Closed:
 
 class Rule:
     every = 5
+    steps = [lifted, 1.0]
 
     def __init__(self):
         self.closed = Closed()
+        self.scale = functools.partial(scaled, 2.0)
         self.nested = [self]
         self.nested.append(self.nested)
         self.settings = [Settings(1.0)]
@@ -43,7 +54,7 @@ class Rule:
 
 def read():
     given = os.environ.get("SCALE"), os.getenv("POWER")
-    return RATES["first"], given, [SCALE * each for each in range(3)]
+    return STEPS, RATES["first"], given, [SCALE * each for each in range(3)]
 
 def outer(power=1.0):
     def inner():
@@ -78,6 +89,14 @@ def _reached(script: Any, rule: Any) -> tuple[str, dict[str, str]]:
         ("rule.settings[0].power = 2.0", True),
         ("rule.options.power = 2.0", True),
         ("script.SCALE = 2.0", True),
+        ("rule.scale = script.functools.partial(script.scaled, 3.0)", True),
+        ("rule.scale = script.functools.partial(script.lifted, 2.0)", True),
+        ("script.lifted.__code__ = script.unused.__code__", True),
+        ("script.STEPS['most'] = 4", True),
+        ("script.STEPS['nested'][1] = 1.0", True),
+        ("script.STEPS['first'] = script.unused", True),
+        ("script.Rule.steps[1] = 2.0", True),
+        ("script.Rule.steps[0] = script.unused", True),
         ("script.os.environ['SCALE'] = '2'", True),
         ("script.os.environ['POWER'] = '2'", True),
         ("script.os.environ['UNREAD'] = '2'", False),
@@ -94,6 +113,25 @@ def test_what_the_code_reads_is_in_it(
     rule = script.Rule()
     exec(change, {"script": script, "rule": rule})
     assert (_reached(script, rule)[0] != before[0]) == differs
+
+
+class OfLibrary:
+    """An object that no class of the script has made."""
+
+    def __init__(self, *called: Any) -> None:
+        self.first, self.second = called
+
+
+def test_functions_that_a_librarys_object_holds(run: Any) -> None:
+    script = run()
+
+    def reached() -> str:
+        return digest_of_reached([OfLibrary(script.read, script.Rule().closed.__call__)])[0]
+
+    before = reached()
+    assert before == reached()
+    script.SCALE = 2.0
+    assert reached() != before
 
 
 def test_variables_that_the_code_reads_are_named(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

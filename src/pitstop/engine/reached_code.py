@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 import os
@@ -26,6 +27,7 @@ from pitstop.engine.script_state.holder import fields_of, is_plain_object
 _MAIN = "__main__"
 _ENVIRONMENT = frozenset({"environ", "getenv"})
 _FRACTION = re.compile(r"[-+]?\d*\.\d+(e[-+]?\d+)?$")
+_CALLED = (types.FunctionType, types.MethodType, functools.partial)
 _MOST_MEMBERS = 256
 _MOST_DEPTH = 4
 _FRAMEWORKS = ("keras.", "tf_keras.", "tensorflow.")
@@ -40,6 +42,10 @@ def digest_of_reached(roots: Iterable[Any]) -> tuple[str, dict[str, str]]:
     walk = _Walk(whole_modules=False)
     for root in roots:
         walk.reach(getattr(root, "__name__", type(root).__name__), root)
+        for name, each in fields_of(root).items():
+            # Also of a library's object, such as a callback that is made of functions.
+            if isinstance(each, _CALLED):
+                walk.reach_members(name, each)
     variables = {name: digest_of_text(each) for name, each in sorted(walk.variables.items())}
     words = [f"{name} {each}" for name, each in (walk.digests | variables).items()]
     return digest_of_text(*words), variables
@@ -75,7 +81,7 @@ class _Walk:
         for inner in _codes(code):
             for name in inner.co_names:
                 if name in names:
-                    self.reach(name, names[name])
+                    self.reach_members(name, names[name])
                     if isinstance(names[name], types.ModuleType):
                         self._reach_named(inner, names[name])
 
@@ -98,6 +104,10 @@ class _Walk:
         elif isinstance(value, types.MethodType):
             self.reach(name, value.__func__)
             self.reach(type(value.__self__).__name__, value.__self__)
+        elif isinstance(value, functools.partial):
+            self._seen.append(value)
+            self._add(name, describe(_plain_in(value)))
+            self.reach_members(name, [value.func, *value.args, *value.keywords.values()])
         elif isinstance(value, types.FunctionType):
             self._reach_function(name, value)
         elif isinstance(value, type):
@@ -112,9 +122,9 @@ class _Walk:
         self._reach_class(type(value))
         if not self._whole_modules:
             for key, each in fields_of(value).items():
-                self._reach_members(f"{name}.{key}", each)
+                self.reach_members(f"{name}.{key}", each)
 
-    def _reach_members(self, name: str, value: Any, depth: int = _MOST_DEPTH) -> None:
+    def reach_members(self, name: str, value: Any, depth: int = _MOST_DEPTH) -> None:
         """Objects that an object holds, also in a collection."""
         try:
             members = list(value.values()) if isinstance(value, Mapping) else value
@@ -125,7 +135,7 @@ class _Walk:
             return
         if isinstance(members, list | tuple) and depth > 0:
             for each in members[:_MOST_MEMBERS]:
-                self._reach_members(name, each, depth - 1)
+                self.reach_members(name, each, depth - 1)
 
     def _reach_named(self, code: types.CodeType, module: types.ModuleType) -> None:
         """What a code names of a module of the user's."""
@@ -155,7 +165,7 @@ class _Walk:
         self._add_plain(name, function.__code__, function.__globals__)
         self.follow_names(function.__code__, function.__globals__)
         for each in cells_of(function).values():
-            self.reach(name, each)
+            self.reach_members(name, each)
         self._reach_module(sys.modules[function.__module__])
 
     def _reach_class(self, kind: type) -> None:
@@ -165,16 +175,15 @@ class _Walk:
                 for name, each in _members(base):
                     if isinstance(each, types.FunctionType):
                         self._reach_function(f"{base.__name__}.{name}", each)
-                    elif is_plain(each) and not name.startswith("__"):
-                        self._add(base.__name__, f"{name} {describe(each)}")
+                    elif not name.startswith("__"):
+                        self._add(base.__name__, f"{name} {describe(_plain_in(each))}")
+                        self.reach_members(name, each)
 
     def _add_plain(self, name: str, code: types.CodeType, names: Mapping[str, Any]) -> None:
         """The plain values that a function reads from outside, and the environment's variables."""
         inside = sorted({each for part in _codes(code) for each in part.co_names})
-        found = {each: names[each] for each in inside if each in names}
-        plain = {key: each for key, each in found.items() if is_plain(each)}
-        told = {key: each for key, each in plain.items() if is_reproducible(each)}
-        self._add(name, describe(told))
+        outside = (each for each in inside if each in names and each not in _ENVIRONMENT)
+        self._add(name, describe({each: _plain_in(names[each]) for each in outside}))
         if not _ENVIRONMENT.isdisjoint(inside):
             texts = {each for part in _codes(code) for each in part.co_consts if type(each) is str}
             read = {key: os.environ[key] for key in texts & os.environ.keys()}
@@ -192,6 +201,20 @@ def _members(kind: type) -> Iterator[tuple[str, Any]]:
         inner = each.__func__ if isinstance(each, classmethod | staticmethod) else each
         inner = each.fget if isinstance(each, property) else inner
         yield name, inspect.unwrap(inner) if callable(inner) else inner
+
+
+def _plain_in(value: Any, depth: int = _MOST_DEPTH) -> Any:
+    """What a value says in plain ones: of a collection its members, of a function its code."""
+    if is_plain(value):
+        return value if is_reproducible(value) else None
+    if isinstance(value, types.FunctionType):
+        return f"{value.__name__} {code_digest(value.__code__)}"
+    if isinstance(value, functools.partial):
+        value = [value.func, value.args, value.keywords]
+    members = list(value.items()) if isinstance(value, dict) else value
+    if not isinstance(members, list | tuple) or depth == 0:
+        return None
+    return [_plain_in(each, depth - 1) for each in members[:_MOST_MEMBERS]]
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
