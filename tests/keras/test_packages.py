@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import keras
@@ -36,3 +38,13 @@ def test_a_model_leads_to_the_names_of_its_package(package: object, names: objec
 
 def test_what_is_of_neither_is_taken_for_keras_3() -> None:
     assert package_of(SimpleNamespace()) == "keras"
+
+
+def test_the_hooks_of_keras_2_do_not_import_keras_3(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where TensorFlow does not either: the hooks of Keras 3 would be put in meanwhile."""
+    monkeypatch.setenv("TF_USE_LEGACY_KERAS", "1")
+    code = (
+        "import sys, pitstop.keras.instrumentation, pitstop.keras.legacy_hooks\n"
+        "sys.exit('keras' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

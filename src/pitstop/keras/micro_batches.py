@@ -15,9 +15,8 @@ import tensorflow as tf
 
 from pitstop.engine.session import Session
 from pitstop.events import Notice
-from pitstop.keras import private
 from pitstop.keras.common_private import layers_of
-from pitstop.keras.packages import private_of
+from pitstop.keras.packages import KERAS_2, package_of, private_of
 from pitstop.link.settings import NOT_DIVIDED
 
 _MEANS = ("sum_over_batch_size", "mean")
@@ -33,7 +32,10 @@ class NotDivisible(Exception):
 
 def divide_steps(session: Session) -> None:
     """From now on each step that Keras' own `train_step` computes is computed in parts."""
-    original: TrainStep = private.TensorFlowTrainer.train_step
+    # It imports Keras 3.
+    from pitstop.keras.private import TensorFlowTrainer  # noqa: PLC0415
+
+    original: TrainStep = TensorFlowTrainer.train_step
     # A step is traced anew for batches of another size.
     told: set[str] = set()
 
@@ -47,7 +49,7 @@ def divide_steps(session: Session) -> None:
                 session.report(_refusal(str(reason)))
         return original(self, data)
 
-    private.TensorFlowTrainer.train_step = train_step
+    TensorFlowTrainer.train_step = train_step
 
 
 def _refusal(reason: str) -> Notice:
@@ -82,7 +84,7 @@ def step_in_parts(original: TrainStep, model: Any, data: Any, parts: int) -> Any
         return start + count, [total + each * tf.cast(share, total.dtype) for total, each in added]
 
     weights = model.trainable_variables
-    zeros = [tf.zeros_like(private.value_of(each)) for each in weights]
+    zeros = [tf.zeros_like(private_of(model).value_of(each)) for each in weights]
     begun = (tf.constant(0), zeros)
     _, sums = tf.while_loop(lambda start, _: start < records, turn, begun, parallel_iterations=1)
     collected.apply(sums)
@@ -111,8 +113,9 @@ def _rows(tensor: Any, start: Any, count: Any) -> Any:
 
 def _why_whole(model: Any) -> str:
     """Why the parts of a batch may not add up to the step of the whole; empty where they do."""
-    if private_of(model) is not private:
+    if package_of(model) == KERAS_2:
         return "it is a model of Keras 2"
+    private = private_of(model)
     if model.distribute_strategy.num_replicas_in_sync > 1:
         return "it is computed on several devices"
     if name := private.own_part_of_step(model):
@@ -157,7 +160,7 @@ class _Collected:
         found = [by_id.get(id(each)) for each in self._model.trainable_variables]
         self._used = [each is not None for each in found]
         return [
-            tf.zeros_like(private.value_of(variable)) if each is None else each
+            tf.zeros_like(private_of(self._model).value_of(variable)) if each is None else each
             for each, variable in zip(found, self._model.trainable_variables, strict=True)
         ]
 
