@@ -105,9 +105,6 @@ def whole(cause: CauseId, text: str = MARKUP, state: str = "failed") -> WhyRepor
             AttemptProgress(2, state, cause, START, START + 60, 20, 47, 40),
         ),
         timeline=course,
-        losses=Panel(
-            "loss", "Loss by step", Unit.PLAIN, (Series("attempt 1", ((0.0, 1.0), (30.0, 0.5))),)
-        ),
         facts=(("command", f"python train.py {text}"), ("host", "box")),
         output=("Epoch 1/5", text),
     )

@@ -13,12 +13,11 @@ from pitstop import steps
 from pitstop.diagnosis import Evidence
 from pitstop.flight.sample import Sample
 from pitstop.report.resource_panels import resource_panels
-from pitstop.report.timeline import Panel, Series, Timeline, Unit, marks, panels_with_values, thin
-from pitstop.report.training_panels import COLUMNS, drawable, training_panels
+from pitstop.report.timeline import Timeline, marks
+from pitstop.report.training_panels import training_panels
 from pitstop.store.run_folder import ATTEMPTS_DIR
 
 _MOST_RECORDS = 4096
-_MOST_ATTEMPTS = 8
 
 
 def log_folder(samples: Sequence[Sample]) -> str:
@@ -41,18 +40,6 @@ def timeline(run_dir: Path, evidence: Evidence, samples: Sequence[Sample]) -> Ti
         *resource_panels(samples),
     )
     return Timeline(started, ended, panels, marks(evidence.entries))
-
-
-def losses(run_dir: Path, attempts: Sequence[int]) -> Panel | None:
-    """The loss of the last attempts over the steps of the run; None for less than two."""
-    lines = []
-    for attempt in attempts[-_MOST_ATTEMPTS:]:
-        records = steps.read_spaced(_steps_file(run_dir, attempt), _MOST_RECORDS)
-        points = thin(sorted((float(each.step), drawable(each.loss)) for each in records), COLUMNS)
-        lines.append(Series(f"attempt {attempt}", points))
-    panel = Panel("loss", "Loss by step", Unit.PLAIN, tuple(lines))
-    found = panels_with_values((panel,))
-    return found[0] if found and len(attempts) > 1 else None
 
 
 def last_step(run_dir: Path, attempt: int) -> int:

@@ -13,7 +13,7 @@ from pitstop.events import AttemptStarted, JsonValue, LevelKnown, TrainerConnect
 from pitstop.flight import files
 from pitstop.report import recorded
 from pitstop.report.progress import AttemptProgress, compare, progress
-from pitstop.report.timeline import Panel, Timeline
+from pitstop.report.timeline import Timeline
 from pitstop.store.run_folder import ATTEMPTS_DIR
 
 Fact = tuple[str, str]
@@ -48,7 +48,6 @@ class WhyReport:
         earlier: those before it, the oldest first.
         attempts: how far each of them came, the oldest first; empty for a log file.
         timeline: of the last one, None where nothing was recorded.
-        losses: of each of them over the steps of the run, where there are several.
     """
 
     name: str
@@ -57,7 +56,6 @@ class WhyReport:
     damaged_lines: int = 0
     attempts: tuple[AttemptProgress, ...] = ()
     timeline: Timeline | None = None
-    losses: Panel | None = None
     facts: tuple[Fact, ...] = ()
     output: tuple[str, ...] = ()
     log_folder: str = ""
@@ -131,7 +129,6 @@ def _report(run_dir: Path, attempts: Sequence[_Explained], damaged_lines: int) -
         damaged_lines=damaged_lines,
         attempts=tuple(each.progress for each in attempts),
         timeline=recorded.timeline(run_dir, newest, samples).telling_first(last.cause),
-        losses=recorded.losses(run_dir, [each.evidence.attempt for each in attempts]),
         facts=tuple(facts(newest)),
         output=_last_lines(newest.output),
         log_folder=recorded.log_folder(samples),

@@ -8,18 +8,15 @@ from pathlib import Path
 from urllib.parse import urlencode
 from xml.etree.ElementTree import Element
 
-from pitstop import steps
 from pitstop.durations import duration
 from pitstop.errors import PitstopError
 from pitstop.report.page.element import Child, element
-from pitstop.report.page.plot import spark
 from pitstop.store.run_folder import find_runs
 from pitstop.supervisor.status import Status
 from pitstop.watch import run_parts
 from pitstop.watch.followed_run import FollowedRun
 
 _LOOK_SECONDS = 5.0
-_SPARK_POINTS = 60
 
 
 class RunList:
@@ -29,7 +26,6 @@ class RunList:
         self.root = root
         self.runs: dict[str, FollowedRun | None] = {}
         self._look_at = 0.0
-        self._sparks: dict[str, tuple[float, Element | None]] = {}
 
     def refresh(self) -> None:
         now = time.monotonic()
@@ -51,7 +47,7 @@ class RunList:
     def section(self, token: str) -> Element:
         """The list as a table, each run with a link to its page."""
         rows = [self._row(name, status, token) for name, status in self.statuses().items()]
-        names = ("run", "state", "step", "time left", "loss", "", "best", "saved", "last activity")
+        names = ("run", "state", "step", "time left", "loss", "best", "saved", "last activity")
         heads = element("tr", *(element("th", each, scope="col") for each in names))
         table = element("table", element("thead", heads), element("tbody", *rows), class_="rows")
         nothing = element("p", f"There is no run under {self.root}/ yet.")
@@ -67,13 +63,12 @@ class RunList:
             element("div", run_parts.step_text(status), run_parts.progress_bar(status)),
             "" if eta is None else duration(eta),
             run_parts.number(status.loss),
-            self._spark(name, run),
             run_parts.best_text(status),
             "" if saved is None else f"step {saved:,}",
             f"{duration(max(0.0, time.time() - _changed(run)))} ago" if run else "",
         ]
-        kinds = ("name", "", "steps", "", "", "line", "", "", "")
-        labels = ("", "", "", "left ", "loss ", "", "best ", "saved ", "")
+        kinds = ("name", "", "steps", "", "", "", "", "")
+        labels = ("", "", "", "left ", "loss ", "best ", "saved ", "")
         found = zip(cells, kinds, labels, strict=True)
         return element(
             "tr",
@@ -82,21 +77,6 @@ class RunList:
                 for cell, kind, label in found
             ),
         )
-
-    def _spark(self, name: str, run: FollowedRun | None) -> Element | None:
-        """The loss of the newest attempt; drawn again when the run has changed."""
-        if run is None or not run.attempt:
-            return None
-        known = self._sparks.get(name)
-        if known is None or known[0] != run.changed_seconds:
-            path = run.folder.attempt_dir(run.attempt) / steps.FILE_NAME
-            records = steps.read_spaced(path, _SPARK_POINTS)
-            points = [(each.step, each.loss) for each in records if math.isfinite(each.loss)]
-            known = self._sparks[name] = (
-                run.changed_seconds,
-                spark(points) if len(points) > 1 else None,
-            )
-        return known[1]
 
 
 def _opened(path: Path) -> FollowedRun | None:

@@ -125,7 +125,7 @@ def attempts(run: FollowedRun) -> Element | None:
     if run.attempt < 2:
         return None
     found = report.why(run.folder.path, live=run.is_live)
-    return attempts_section(found.attempts, found.losses)
+    return attempts_section(found.attempts)
 
 
 def checkpoints(run: FollowedRun) -> Element | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pitstop.report.page.attempts import attempts_section
 from pitstop.report.progress import AttemptProgress
-from pitstop.report.timeline import Panel, Series, Unit
 
 
 def _attempts(count: int) -> list[AttemptProgress]:
@@ -15,7 +14,7 @@ def _attempts(count: int) -> list[AttemptProgress]:
 
 
 def test_a_bar_for_each_over_the_steps_of_the_run() -> None:
-    section = attempts_section(_attempts(3), None)
+    section = attempts_section(_attempts(3))
     assert section is not None
     bars = [each.get("style") for each in section.iter("i")]
     assert bars == [
@@ -29,20 +28,11 @@ def test_a_bar_for_each_over_the_steps_of_the_run() -> None:
 
 
 def test_one_attempt_has_nothing_beside_it() -> None:
-    assert attempts_section(_attempts(1), None) is None
+    assert attempts_section(_attempts(1)) is None
 
 
 def test_many_attempts_are_cut_short() -> None:
-    section = attempts_section(_attempts(45), None)
+    section = attempts_section(_attempts(45))
     assert section is not None
     assert len(list(section.iter("tr"))) == 30
     assert "15 older ones are left out." in "".join(section.itertext())
-
-
-def test_the_losses_of_all() -> None:
-    lines = tuple(Series(f"attempt {i}", ((0.0, 2.0), (20.0, 1.0))) for i in (1, 2))
-    section = attempts_section(_attempts(2), Panel("loss", "Loss", Unit.PLAIN, lines))
-    assert section is not None
-    drawn = [each.get("class") for each in section.iter("path")]
-    assert "line s0" in drawn
-    assert "line s1" in drawn

@@ -7,16 +7,14 @@ from xml.etree.ElementTree import Element
 
 from pitstop.durations import duration
 from pitstop.report.page.element import element, items
-from pitstop.report.page.plot import figure
-from pitstop.report.page.scale import Scale, axis, round_values
+from pitstop.report.page.scale import Scale, axis
 from pitstop.report.progress import AttemptProgress, compare
-from pitstop.report.timeline import Panel, clock
+from pitstop.report.timeline import clock
 
 _MOST_LISTED = 30
-_TICKS = 6
 
 
-def attempts_section(attempts: Sequence[AttemptProgress], losses: Panel | None) -> Element | None:
+def attempts_section(attempts: Sequence[AttemptProgress]) -> Element | None:
     """The section, where there is more than one attempt to compare."""
     if len(attempts) < 2:
         return None
@@ -29,7 +27,6 @@ def attempts_section(attempts: Sequence[AttemptProgress], losses: Panel | None) 
         items("ul", compare(attempts), class_="compared"),
         element("p", f"{left_out} older ones are left out.") if left_out > 0 else None,
         element("table", element("tbody", *rows), class_="attempts"),
-        _losses(losses, across),
         class_="wide",
     )
 
@@ -55,19 +52,3 @@ def _bar(each: AttemptProgress, across: Scale) -> Element:
 def _in_words(each: AttemptProgress) -> str:
     saved = "nothing saved" if each.checkpoint_step is None else f"saved {each.checkpoint_step:,}"
     return f"step {each.first_step:,} to {each.last_step:,}, {saved}"
-
-
-def _losses(losses: Panel | None, across: Scale) -> Element | None:
-    if losses is None:
-        return None
-    names = (
-        element(
-            "span",
-            f"{step:,.0f}" if step else "step 0",
-            class_="minor" if i % 2 else "",
-            style=f"left:{100 * across.place(step):.2f}%",
-        )
-        for i, step in enumerate(round_values(across.low, across.high, _TICKS))
-    )
-    labels = element("div", *names, class_="x", aria_hidden="true")
-    return element("div", figure(losses, across), labels, class_="plots")

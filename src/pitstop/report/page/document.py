@@ -31,7 +31,7 @@ def _main(report: WhyReport) -> Element:
         header(report),
         columns(diagnosis),
         timeline_section(timeline) if timeline else None,
-        attempts_section(report.attempts, report.losses),
+        attempts_section(report.attempts),
         output(report.output),
         _facts(report),
     )

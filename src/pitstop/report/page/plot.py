@@ -14,7 +14,7 @@ from itertools import groupby
 from xml.etree.ElementTree import Element
 
 from pitstop.report.page.element import Child, element
-from pitstop.report.page.scale import Scale, axis, scale_of, shows_limit
+from pitstop.report.page.scale import Scale, scale_of, shows_limit
 from pitstop.report.timeline import Mark, MarkKind, Panel, Point, Series, Unit, value_text
 
 WIDTH, HEIGHT = 1000, 100
@@ -34,22 +34,6 @@ def figure(panel: Panel, across: Scale, marks: Sequence[Mark] = ()) -> Element:
         _caption(panel, scale),
         element("div", _labels(panel, scale), drawing, class_=size),
         class_="panel",
-    )
-
-
-def spark(points: Sequence[Point]) -> Element:
-    """A line without an axis, for a row of a table."""
-    panel = Panel("spark", "Loss", Unit.PLAIN, (Series("loss", tuple(points)),))
-    across = axis(points[0][0], points[-1][0])
-    line = _path(line_path(_placed(points, across, scale_of(panel))), "line s0")
-    return element(
-        "svg",
-        line,
-        viewBox=f"0 0 {WIDTH} {HEIGHT}",
-        preserveAspectRatio="none",
-        class_="spark",
-        role="img",
-        aria_label=_in_words(panel),
     )
 
 
