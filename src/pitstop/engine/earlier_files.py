@@ -2,7 +2,8 @@
 
 One that reads such files before it trains has a resume of its own: it restores weights, goes on
 from a step that it wrote down, or leaves out what it has results of.  One that reads them, or goes
-on at their end, in a restored training sees what steps have written that are computed once more.
+on at their end, in a restored training sees what steps have written that are computed once more;
+so does one that lists a folder in which they have made files.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+_EVENTS = ("open", "os.listdir", "os.scandir", "sqlite3.connect")
 _MOST_FILES = 4096
 _CODE = (".py", ".pyc", ".so", ".pth")
 _WEIGHTS = (".index", ".keras", ".h5", ".hdf5", ".safetensors")
@@ -46,23 +48,24 @@ class EarlierFiles:
             sys.addaudithook(self._hear)
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if not (self._listening or self._doubt) or event not in ("open", "sqlite3.connect"):
+        if not (self._listening or self._doubt) or event not in _EVENTS:
             return
-        path, flags = arguments[0], arguments[2] if event == "open" else 0
+        path, flags = arguments[0] or ".", arguments[2] if event == "open" else 0
         if not isinstance(path, str | bytes) or flags & os.O_TRUNC:
             return
         path = os.fsdecode(path)
         if event == "sqlite3.connect":
             self._note_database(path)
             return
-        if not flags & (os.O_WRONLY | os.O_APPEND):
+        if event == "open" and not flags & (os.O_WRONLY | os.O_APPEND):
             self._note_read(path)
         if self._is_changed(_changed_seconds(path)) and _is_opened_by_script(sys._getframe(1)):
             self._tell(path)
 
-    def note(self, path: str) -> None:
+    def note(self, path: str, *, is_only_read: bool = True) -> None:
         """A file is read by other means than Python's own."""
-        self._note_read(path)
+        if is_only_read:
+            self._note_read(path)
         if self._is_changed(_changed_seconds(path)):
             self._tell(path)
 
@@ -148,7 +151,9 @@ def _is_code(path: str) -> bool:
 
 
 def _is_opened_by_script(frame: types.FrameType | None) -> bool:
-    """Whether it is neither a framework nor Pitstop, which look after their own files."""
+    """Whether it is neither a framework nor Pitstop, which look after their own files; no import."""
+    if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+        return False
     # Loaded where a training runs; this module is by each Python process of a run.
     from pitstop.engine.witness import is_own_file, is_user_file  # noqa: PLC0415
 

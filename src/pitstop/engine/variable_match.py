@@ -183,10 +183,15 @@ def _by_name(saved: Sequence[SavedVariable], present: Sequence[PresentVariable])
     pairs = [(item, by_path[item.path]) for item in saved if item.path in once]
     left = [item for item in saved if item.path not in once]
     rest = [each for each in present if each.path not in once]
+    # What a framework has counted, such as a generator of seeds, where there is one of its kind.
+    kinds = _once(_kind(each.path) for each in left) & _once(_kind(each.path) for each in rest)
+    by_kind = {_kind(each.path): each for each in rest if _kind(each.path) in kinds}
+    counted = [(item, by_kind[_kind(item.path)]) for item in left if _kind(item.path) in kinds]
+    if len(counted) == len(left) == len(rest) and all(fits(*pair) for pair in counted):
+        pairs, left, rest = [*pairs, *counted], [], []
     rivals = [(item, each) for item in left for each in rest if fits(item, each)]
-    for item, each in [*pairs, *rivals]:
-        if not fits(item, each) or item.path != each.path or item.path not in once:
-            raise changed(item, each)
+    if wrong := [*(pair for pair in pairs if not fits(*pair)), *rivals]:
+        raise changed(*wrong[0])
     takers = [each.index for _, each in pairs]
     found = tuple((item, each.index) for item, each in pairs)
     return VariableMatch(found, tuple(left), takers != sorted(takers))
@@ -231,6 +236,11 @@ def _without(first: str, path: str) -> str:
     """A path without the name of a model; the optimizer's have it behind its own (`adam/m_k`)."""
     owner, _, rest = path.partition("/")
     return rest if owner == first else f"{owner}/{rest.removeprefix(f'{first}_')}"
+
+
+def _kind(path: str) -> str:
+    """A path without the numbers that a framework has counted."""
+    return "/".join(_counted(path)[0])
 
 
 def _once(paths: Iterable[str]) -> set[str]:

@@ -108,8 +108,8 @@ def _watch_weights() -> None:
 
     @functools.wraps(original)
     def __init__(self: Any, name: Any, mode: str = "r", *args: Any, **kwargs: Any) -> None:
-        if mode == "r" and isinstance(name, str | os.PathLike):
-            EARLIER.note(str(name))
+        if mode in ("r", "r+", "a") and isinstance(name, str | os.PathLike):
+            EARLIER.note(str(name), is_only_read=mode == "r")
         original(self, name, mode, *args, **kwargs)
 
     h5py.File.__init__ = __init__
