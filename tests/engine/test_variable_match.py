@@ -78,13 +78,16 @@ def test_a_model_that_was_loaded_lacks_its_name_in_front() -> None:
 
 def test_what_a_loaded_model_counts_anew_is_found_where_there_is_one_of_its_kind() -> None:
     before = saved("seed_generator/state", "m/dense/kernel", "adam/iteration")
-    now = present("m/dense/kernel", "adam/iteration", "seed_generator_1/state", first=3)
+    now = present("dense/kernel", "adam/iteration", "seed_generator_1/state", first=3)
     found = match(before, now)
     assert {item.path: index for item, index in found.pairs} == {
         "seed_generator/state": 5,
         "m/dense/kernel": 3,
         "adam/iteration": 4,
     }
+    shifted = saved("dense/k", "dense_1/k", "adam/iteration")
+    with pytest.raises(ResumeRefused):
+        match(shifted, present("adam/iteration", "dense_1/k", "dense_2/k"))
     two = saved("seed_generator/state", "seed_generator_1/state", "m/dense/kernel")
     with pytest.raises(ResumeRefused):
         match(two, present("m/dense/kernel", "seed_generator_2/state", "seed_generator_3/state"))

@@ -128,7 +128,7 @@ class EarlierFiles:
         doubt, self._doubt = self._doubt, None
         if doubt is not None:
             doubt(
-                f"the script goes on with {path}, which an earlier attempt wrote to behind the "
+                f"the script goes on with {Path(path).absolute()}, which an earlier attempt wrote to behind the "
                 "state that is restored"
             )
 
@@ -151,7 +151,7 @@ def _is_code(path: str) -> bool:
 
 
 def _is_opened_by_script(frame: types.FrameType | None) -> bool:
-    """Whether it is neither a framework nor Pitstop, which look after their own files; no import."""
+    """Whether it is no import, no framework and not Pitstop: these see to their own files."""
     if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
         return False
     # Loaded where a training runs; this module is by each Python process of a run.

@@ -183,12 +183,6 @@ def _by_name(saved: Sequence[SavedVariable], present: Sequence[PresentVariable])
     pairs = [(item, by_path[item.path]) for item in saved if item.path in once]
     left = [item for item in saved if item.path not in once]
     rest = [each for each in present if each.path not in once]
-    # What a framework has counted, such as a generator of seeds, where there is one of its kind.
-    kinds = _once(_kind(each.path) for each in left) & _once(_kind(each.path) for each in rest)
-    by_kind = {_kind(each.path): each for each in rest if _kind(each.path) in kinds}
-    counted = [(item, by_kind[_kind(item.path)]) for item in left if _kind(item.path) in kinds]
-    if len(counted) == len(left) == len(rest) and all(fits(*pair) for pair in counted):
-        pairs, left, rest = [*pairs, *counted], [], []
     rivals = [(item, each) for item in left for each in rest if fits(item, each)]
     if wrong := [*(pair for pair in pairs if not fits(*pair)), *rivals]:
         raise changed(*wrong[0])
@@ -200,12 +194,17 @@ def _by_name(saved: Sequence[SavedVariable], present: Sequence[PresentVariable])
 def _of_one_model(
     saved: Sequence[SavedVariable], present: Sequence[PresentVariable]
 ) -> VariableMatch | None:
-    """The same names but for the model's own in front, which a model that was loaded may lack."""
+    """The same names but for the model's own in front, which a model that was loaded may lack.
+
+    What a framework has counted, such as generators of seeds, may have another number there.
+    """
     paths = [*(item.path for item in saved), *(each.path for each in present)]
     firsts = {path.partition("/")[0] for path in paths}
     for first in sorted(firsts):
         before = {_without(first, item.path): item for item in saved}
         now = {_without(first, each.path): each for each in present}
+        anew = _recounted(before, now)
+        now = {anew.get(path, path): each for path, each in now.items()}
         is_certain = len(before) == len(saved) == len(present) and before.keys() == now.keys()
         if is_certain and all(fits(item, now[path]) for path, item in before.items()):
             takers = [now[path].index for path in before]
@@ -238,9 +237,12 @@ def _without(first: str, path: str) -> str:
     return rest if owner == first else f"{owner}/{rest.removeprefix(f'{first}_')}"
 
 
-def _kind(path: str) -> str:
-    """A path without the numbers that a framework has counted."""
-    return "/".join(_counted(path)[0])
+def _recounted(before: Collection[str], now: Collection[str]) -> dict[str, str]:
+    """Paths of before by those of now; they differ in numbers, and are alone of their kind."""
+    words = {path: "/".join(_counted(path)[0]) for path in (*before, *now)}
+    alone = _once(words[path] for path in before) & _once(words[path] for path in now)
+    known = {words[path]: path for path in before}
+    return {path: known[words[path]] for path in now if words[path] in alone}
 
 
 def _once(paths: Iterable[str]) -> set[str]:

@@ -14,6 +14,7 @@ from tests.engine.script_state.scripted import begun, carried, process, saved_of
 
 _SOURCE = """
 import abc
+import array
 import collections
 import dataclasses
 import enum
@@ -86,6 +87,9 @@ class Rule:
         self.numbers = itertools.count(10, 3)
         self.order = iter([5, 4, 3, 2, 1])
         self.table = {"act": self.act, "calls": 0}
+        self.losses = array.array("d", [0.5])
+        self.many = array.array("i", range(9000))
+        self.made = None
         self.queues = collections.defaultdict(collections.Counter)
         self.chosen = self.log
 
@@ -104,6 +108,9 @@ class Rule:
         self.done |= {value}
         self.table["calls"] += 1
         self.queues[value]["n"] += 1
+        self.losses.append(value / 4)
+        self.many[0] += 1
+        self.made = array.array("i", [value])
         self.chosen = self.slots[self.phase]
         return next(self.turns), next(self.numbers), next(self.order)
 """
@@ -138,6 +145,8 @@ def test_each_kind_comes_back(run: Any) -> None:
     assert (list(twin.log), twin.log.total, twin.silent.count) == ([2, 3, 4], 9, 3)
     assert (twin.where, twin.share, twin.done) == (rule.where, rule.share, {2, 3, 4})
     assert twin.table["calls"] == 3
+    assert (twin.losses, twin.made, twin.many) == (rule.losses, rule.made, rule.many)
+    assert (twin.made.typecode, twin.many[0]) == ("i", 3)
     assert twin.queues == {2: {"n": 1}, 3: {"n": 1}, 4: {"n": 1}}
     assert twin.queues["new"]["n"] == 0
     assert twin.act(5) == rule.act(5) == ("a", 19, 2)

@@ -7,6 +7,7 @@ has made anew is brought there.
 from __future__ import annotations
 
 import argparse
+import array
 import ast
 import collections
 import itertools
@@ -35,6 +36,7 @@ COLLECTIONS: Mapping[str, type] = {
     "set": set,
     "deque": deque,
     "bytearray": bytearray,
+    "numbers": array.array,
 }
 FIELDS = ("object", "library", "function", "class", "module", "context")
 _UNSET = object()
@@ -68,7 +70,8 @@ def items_of(value: Any) -> list[Any]:
         return sorted(set.copy(value), key=repr)
     if isinstance(value, deque):
         return list(deque.copy(value))
-    return bytes(value) if isinstance(value, bytearray) else list.copy(value)  # type: ignore[return-value]
+    is_buffer = isinstance(value, bytearray | array.array)
+    return bytes(value) if is_buffer else list.copy(value)  # type: ignore[return-value]
 
 
 def refill(value: Any, items: Any) -> None:
@@ -87,6 +90,8 @@ def refill(value: Any, items: Any) -> None:
         deque.extend(value, items)
     elif isinstance(value, bytearray):
         value[:] = items
+    elif isinstance(value, array.array):
+        value[:] = array.array(value.typecode, items)
 
 
 def form_of(value: Any) -> str:
@@ -96,12 +101,16 @@ def form_of(value: Any) -> str:
         return f"defaultdict {getattr(factory, '__name__', '?') if factory else ''}"
     if isinstance(value, deque):
         return f"deque {value.maxlen if value.maxlen is not None else ''}"
+    if isinstance(value, array.array):
+        return f"numbers {value.typecode}"
     return type(value).__name__
 
 
 def can_be_made(form: str) -> bool:
     """Whether `make` gives such a collection; none of the script's own classes."""
     name, _, factory = form.partition(" ")
+    if name == "numbers":
+        return factory in (*array.typecodes,)
     return ":" not in form and (name != "defaultdict" or not factory or factory in _FACTORIES)
 
 
@@ -116,6 +125,8 @@ def make(kind: str, form: str) -> Any:
         return collections.defaultdict(_FACTORIES[detail] if detail else None)
     if name == "deque":
         return deque(maxlen=int(detail) if detail else None)
+    if name == "numbers":
+        return array.array(detail)
     return _SPECIAL.get(name, COLLECTIONS[kind])()
 
 

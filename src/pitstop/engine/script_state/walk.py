@@ -208,9 +208,9 @@ class Walk:
             return {key: self.freeze(each, f"{name}.{key}") for key, each in fields}
         items = holder.items_of(value)
         if len(items) > MOST_ITEMS:
-            return Opaque(type(value).__name__, fingerprint.of_many(list(items)))
-        if kind == "bytearray":
-            return bytes(value)
+            return Opaque(type(value).__name__, fingerprint.of_many(items))
+        if isinstance(items, bytes):
+            return items
         return [self.freeze(item, f"{name}[{index}]") for index, item in enumerate(items)]
 
     def _fields_of(self, kind: str, value: Any) -> Mapping[str, Any]:
