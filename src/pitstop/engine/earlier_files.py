@@ -128,8 +128,8 @@ class EarlierFiles:
         doubt, self._doubt = self._doubt, None
         if doubt is not None:
             doubt(
-                f"the script goes on with {Path(path).absolute()}, which an earlier attempt wrote to behind the "
-                "state that is restored"
+                f"the script goes on with {Path(path).absolute()}, which an earlier attempt wrote "
+                "to behind the state that is restored"
             )
 
 

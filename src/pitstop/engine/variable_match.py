@@ -200,11 +200,12 @@ def _of_one_model(
     """
     paths = [*(item.path for item in saved), *(each.path for each in present)]
     firsts = {path.partition("/")[0] for path in paths}
+    known = _alone([item.path for item in saved])
+    counted = _alone([each.path for each in present])
+    anew = {counted[words]: known[words] for words in known.keys() & counted.keys()}
     for first in sorted(firsts):
         before = {_without(first, item.path): item for item in saved}
-        now = {_without(first, each.path): each for each in present}
-        anew = _recounted(before, now)
-        now = {anew.get(path, path): each for path, each in now.items()}
+        now = {_without(first, anew.get(each.path, each.path)): each for each in present}
         is_certain = len(before) == len(saved) == len(present) and before.keys() == now.keys()
         if is_certain and all(fits(item, now[path]) for path, item in before.items()):
             takers = [now[path].index for path in before]
@@ -237,12 +238,11 @@ def _without(first: str, path: str) -> str:
     return rest if owner == first else f"{owner}/{rest.removeprefix(f'{first}_')}"
 
 
-def _recounted(before: Collection[str], now: Collection[str]) -> dict[str, str]:
-    """Paths of before by those of now; they differ in numbers, and are alone of their kind."""
-    words = {path: "/".join(_counted(path)[0]) for path in (*before, *now)}
-    alone = _once(words[path] for path in before) & _once(words[path] for path in now)
-    known = {words[path]: path for path in before}
-    return {path: known[words[path]] for path in now if words[path] in alone}
+def _alone(paths: Collection[str]) -> dict[str, str]:
+    """Those that are alone of their kind, by their words without numbers."""
+    words = {path: "/".join(_counted(path)[0]) for path in paths}
+    once = _once(words.values())
+    return {each: path for path, each in words.items() if each in once}
 
 
 def _once(paths: Iterable[str]) -> set[str]:
