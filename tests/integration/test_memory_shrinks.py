@@ -9,7 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pitstop.events import BatchDivided, DivisionRefused, LevelKnown, TrainerExited
+from pitstop.events import (
+    BatchDivided,
+    BuffersReduced,
+    DivisionRefused,
+    LevelKnown,
+    Restored,
+    TrainerExited,
+)
+from tests.integration.compare import assert_identical
 from tests.integration.keras_run import SCRIPTS, KerasRun
 from tests.integration.machine import limited_memory
 from tests.integration.supervisor import launch
@@ -21,21 +29,25 @@ _LIMIT_BYTES = 1000 << 20
 pytestmark = pytest.mark.timeout(300)
 
 
-def test_a_batch_that_does_not_fit_finishes_with_the_losses_of_the_whole(tmp_path: Path) -> None:
-    expected = tmp_path / "expected.npz"
-    launch.run_alone(tmp_path, sys.executable, SCRIPTS / "large_batch.py", expected, BATCH_SIZE)
-    run = KerasRun(tmp_path, "large_batch.py", ("out.npz", BATCH_SIZE), ("--on-oom", "shrink"))
+def _with_little_memory(run: KerasRun) -> subprocess.CompletedProcess[bytes]:
     with limited_memory(_LIMIT_BYTES) as group:
         words = ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "limited"]
-        ended = subprocess.run(
+        return subprocess.run(
             [*words, *launch.PITSTOP, *run.words()],
-            cwd=tmp_path,
+            cwd=run.folder,
             env=launch.environment(**run.variables),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=280,
             check=False,
         )
+
+
+def test_a_batch_that_does_not_fit_finishes_with_the_losses_of_the_whole(tmp_path: Path) -> None:
+    expected = tmp_path / "expected.npz"
+    launch.run_alone(tmp_path, sys.executable, SCRIPTS / "large_batch.py", expected, BATCH_SIZE)
+    run = KerasRun(tmp_path, "large_batch.py", ("out.npz", BATCH_SIZE), ("--on-oom", "shrink"))
+    ended = _with_little_memory(run)
     assert ended.returncode == 0, ended.stderr.decode()
     divided = run.events(BatchDivided)
     assert [each.parts for each in divided] == [2**n for n in range(1, len(divided) + 1)]
@@ -47,6 +59,32 @@ def test_a_batch_that_does_not_fit_finishes_with_the_losses_of_the_whole(tmp_pat
     with np.load(expected) as whole, np.load(tmp_path / "out.npz") as parts:
         for name in whole.files:
             np.testing.assert_allclose(parts[name], whole[name], rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "buffer"),
+    [
+        ("prefetch", "prefetch(buffer_size=80)"),
+        ("cache", "cache()"),
+        ("workers", "workers=2, max_queue_size=80"),
+    ],
+)
+def test_an_input_that_holds_too_much_finishes_with_the_same_bits(
+    kind: str, buffer: str, tmp_path: Path
+) -> None:
+    expected = tmp_path / "expected.npz"
+    launch.run_alone(tmp_path, sys.executable, SCRIPTS / "large_input.py", expected, kind)
+    run = KerasRun(tmp_path, "large_input.py", ("out.npz", kind), ("--on-oom", "shrink"))
+    ended = _with_little_memory(run)
+    assert ended.returncode == 0, ended.stderr.decode()
+    (reduced,) = run.events(BuffersReduced)
+    assert (reduced.cause, reduced.buffers) == ("host_oom_killed", [buffer])
+    assert run.events(TrainerExited)[0].signal == "SIGKILL"
+    # What is read ahead fills the memory before the first step.
+    assert kind != "cache" or run.last(Restored).step > 0
+    assert run.last(LevelKnown).level == "exact_by_replay"
+    assert f"the input holds less, in the same order: {buffer}" in ended.stderr.decode()
+    assert_identical(expected, tmp_path / "out.npz")
 
 
 def test_memory_that_is_used_up_before_a_step_is_not_the_batchs(tmp_path: Path) -> None:

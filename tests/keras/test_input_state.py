@@ -194,7 +194,11 @@ class Input:
         else:
             fresh = FreshIterator.of(self.iterator)
             self.iterator = input_state.restore_iterator(
-                fresh, bytes(arrays[ITERATOR_TENSOR]), saved["created"], lambda: iter(self.dataset)
+                fresh,
+                bytes(arrays[ITERATOR_TENSOR]),
+                saved["created"],
+                lambda: iter(self.dataset),
+                keeps_order=pipeline.keeps_an_order(self.dataset),
             )
             input_state.fast_forward(self.iterator, saved["redrawn"], self.told.append)
         self.state.adopt(saved, arrays)
@@ -239,6 +243,43 @@ def test_a_replay_of_a_native_input_gives_the_same_batches(
     resumed.restore(saved, arrays)
     assert resumed.draw(2) == stopped.draw(2)
     for reader in (stopped, resumed):
+        reader.create()
+    assert resumed.draw(BATCHES) == stopped.draw(BATCHES)
+
+
+CACHED: dict[str, tuple[str, Make]] = {
+    "cache": ("exact", lambda: TFDatasetAdapter(rows().cache().batch(4))),
+    "cache, shuffle": ("exact", lambda: TFDatasetAdapter(rows().cache().shuffle(24).batch(4))),
+    "shuffle, cache, shuffle": (
+        "exact",
+        lambda: TFDatasetAdapter(rows().shuffle(24).cache().shuffle(9).batch(4)),
+    ),
+    # Not behind the end of an epoch.
+    "shuffle, cache": ("not_exact", lambda: TFDatasetAdapter(rows().shuffle(24).cache().batch(4))),
+    "same order, cache": (
+        "not_exact",
+        lambda: TFDatasetAdapter(
+            rows().shuffle(24, seed=1, reshuffle_each_iteration=False).cache().batch(4)
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CACHED)
+def test_a_cache_that_was_filled_goes_on(name: str) -> None:
+    level, make = CACHED[name]
+    stopped, resumed = Input(make), Input(make)
+    for _ in range(2):
+        stopped.create()
+        stopped.draw(BATCHES)
+        assert next(stopped.iterator, None) is None
+    stopped.create()
+    stopped.draw(2)
+    resumed.restore(*stopped.save())
+    assert stopped.state.level.level == level
+    assert resumed.draw(BATCHES - 2) == stopped.draw(BATCHES - 2)
+    for reader in (stopped, resumed):
+        assert next(reader.iterator, None) is None
         reader.create()
     assert resumed.draw(BATCHES) == stopped.draw(BATCHES)
 

@@ -194,7 +194,8 @@ supervision_options = option_group(
         type=click.Choice(("stop", "shrink")),
         default="stop",
         help="What to do when a training step runs out of memory: go on from the state before it "
-        "and compute each batch in 2, 4, ... parts, whose gradients are added up and applied "
+        "with smaller buffers of the input, which has the same bits; then "
+        "compute each batch in 2, 4, ... parts, whose gradients are added up and applied "
         "once.  Equal up to rounding, apart from layers that the level names.  [default: stop]",
     ),
 )

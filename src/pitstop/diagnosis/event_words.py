@@ -71,6 +71,9 @@ _WORDS: Mapping[type[events.Event], Callable[[Any], str]] = {
     events.AttemptEnded: lambda each: each.state if each.state == "completed" else "",
     events.BatchDivided: lambda each: f"batches in {each.parts} parts from step {each.step:,} on",
     events.BatchSkipped: lambda each: f"the batch of step {each.step:,} is left out",
+    events.BuffersReduced: lambda each: (
+        f"smaller buffers of the input from step {each.step:,} on: {', '.join(each.buffers)}"
+    ),
     events.CheckpointCommitted: lambda each: (
         f"step {each.step:,} saved ({each.reason}){f' as {each.name}' if each.name else ''}"
     ),

@@ -46,6 +46,7 @@ from pitstop.events.clusters import (
 )
 from pitstop.events.supervision import (
     BatchDivided,
+    BuffersReduced,
     DivisionRefused,
     ExhaustionForecast,
     RestartCancelled,

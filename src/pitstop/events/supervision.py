@@ -121,6 +121,19 @@ class BatchDivided(Event):
 
 
 @record
+class BuffersReduced(Event):
+    """The memory did not suffice: the input holds less of it from now on, as --on-oom asks.
+
+    cause: of the failure, as a diagnosis names it; step: the one that failed.
+    buffers: those that are smaller, as the script calls them.
+    """
+
+    cause: str
+    step: int
+    buffers: list[str]
+
+
+@record
 class DivisionRefused(Event):
     """The memory did not suffice, and smaller parts of a batch are no way out."""
 

@@ -40,12 +40,14 @@ class FitStarted(Event):
     steps_per_epoch: None when the input does not know its length.
     data: what is known of the input (adapter, batch size, shapes, digest); of a
         loop of the script's own, its `adapter` is one of `LOOPS`.
+    large_buffers: what of the input could hold less in memory, in the same order.
     """
 
     fit: int
     epochs: int
     steps_per_epoch: int | None
     data: dict[str, JsonValue] = field(default_factory=dict)
+    large_buffers: list[str] = field(default_factory=list)
 
 
 @record

@@ -108,6 +108,7 @@ class Continuation:
         Raises:
             Refused: its layout differs, and `--force` was not given.
         """
+        self._run.input.adopt(self._saved)
         changes = data_spec.differences(self._saved.state["fit"]["data"], self._run.data)
         for name, before, now in changes:
             what = f"the training data's {name}"

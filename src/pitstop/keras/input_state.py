@@ -22,7 +22,7 @@ from pitstop.engine.exactness import EXACT, Exactness
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.state_capture import HeldTensor
 from pitstop.keras import refusal
-from pitstop.tensorflow import drawn_inputs, pipeline, private
+from pitstop.tensorflow import buffers, drawn_inputs, pipeline, private
 from pitstop.tensorflow.randomness import RandomStreams
 from pitstop.tensorflow.schedule import ASYNCHRONOUS
 
@@ -106,6 +106,14 @@ def kind_of(adapter: Any) -> str:
     return str(getattr(adapter, "kind", "") or _KINDS.get(type(adapter).__name__, "python"))
 
 
+def large_buffers(adapter: Any, dataset: Any) -> list[str]:
+    """What of an input could hold less in memory without another order, in words."""
+    sequence = getattr(adapter, "py_dataset", None)
+    if sequence is not None and getattr(adapter, "enqueuer", None) is not None:
+        return [f"workers={sequence.workers}, max_queue_size={sequence.max_queue_size}"]
+    return list(buffers.large_buffers(dataset)) if kind_of(adapter) == "dataset" else []
+
+
 def skips_rows(adapter: Any) -> bool:
     """Whether an iterator can be made that begins behind the rows that were read.
 
@@ -122,6 +130,11 @@ _OPEN_ORDER = Exactness(
     "not_exact",
     "a parallel stage of the pipeline may change the order of its elements; "
     "leave out deterministic=False",
+)
+KEPT_ORDER = Exactness(
+    "not_exact",
+    "a cache() keeps the order of the shuffle before it, which no iterator tells behind the end "
+    "of its epoch; shuffle behind the cache",
 )
 
 
@@ -206,8 +219,14 @@ class InputState:
         level = refusal.level_of(drawing, "") if drawing else EXACT
         if pipeline.leaves_order_open(dataset):
             level = _OPEN_ORDER
+        if pipeline.keeps_an_order(dataset):
+            level = KEPT_ORDER
         of_arrays = kind_of(adapter) == "arrays"
-        return cls(native=True, of_arrays=of_arrays, dataset=dataset, level=level, mode=mode)
+        state = cls(native=True, of_arrays=of_arrays, dataset=dataset, level=level, mode=mode)
+        if not of_arrays and buffers.is_reduced(dataset):
+            # A saved iterator has what the larger buffers held.
+            state.replay_from_now_on("its buffers were made small for want of memory")
+        return state
 
     def creating(self, random: dict[str, Any]) -> None:
         """An iterator is about to be created, with the random streams in this state."""
@@ -241,7 +260,7 @@ class InputState:
 
     def replay_from_now_on(self, reason: str) -> None:
         """The iterator's own state is not saved any more."""
-        self.by_replay = True
+        self.by_replay, self.anchor = True, None
         if self.level.level == "exact":
             self.level = Exactness("exact_by_replay", reason)
 
@@ -291,6 +310,11 @@ class InputState:
         self.random = decode(saved["random"], arrays)
         self.variables = decode(saved["variables"], arrays)
 
+    def replay_instead(self, saved: dict[str, Any]) -> None:
+        """Where this input is always replayed, so is one whose iterator was saved."""
+        if self.by_replay and not saved["replay"]:
+            saved |= {"replay": True, "level": [self.level.level, self.level.reason]}
+
     def moved_variables(self) -> list[Any]:
         """The variables of the pipeline that it has changed since its iterator was created."""
         pairs = zip(pipeline.variables_of(self.dataset), self.variables, strict=False)
@@ -316,7 +340,12 @@ def prepare_replay(
 
 
 def restore_iterator(
-    fresh: FreshIterator, data: bytes, created: int, create: Callable[[], Any]
+    fresh: FreshIterator,
+    data: bytes,
+    created: int,
+    create: Callable[[], Any],
+    *,
+    keeps_order: bool = False,
 ) -> Any:
     """A native iterator at its saved position, the shuffles of its dataset as they were.
 
@@ -330,9 +359,11 @@ def restore_iterator(
         data: the saved position.
         created: how many iterators the saved run had created, this one included.
         create: creates another iterator.
+        keeps_order: see `pipeline.keeps_an_order`; another iterator would empty the cache.
     """
     iterator = fresh.iterator
-    if private.counted_seeds(data) >= private.counted_seeds(fresh.state):
+    counted = private.counted_seeds(data) >= private.counted_seeds(fresh.state)
+    if counted or keeps_order:
         private.restore_iterator(iterator, data)
         return iterator
     for _ in range(created - 1):

@@ -22,6 +22,7 @@ from keras.src.callbacks.callback_list import CallbackList
 from keras.src.optimizers.optimizer import Optimizer
 from keras.src.optimizers.schedules.learning_rate_schedule import LearningRateSchedule
 from keras.src.trainers import epoch_iterator
+from keras.src.trainers.data_adapters.py_dataset_adapter import PyDatasetEnqueuer
 from keras.src.trainers.epoch_iterator import EpochIterator
 from keras.src.trainers.trainer import Trainer
 from keras.src.utils import naming, traceback_utils
@@ -33,6 +34,7 @@ from pitstop.tensorflow.naming import Naming
 _FLUSH_FUTURES = "_flush_futures" if hasattr(CallbackList, "_flush_futures") else "_clear_futures"
 """Keras 3.12 renamed it."""
 
+_QUEUE = ("self", "py_dataset", "workers", "use_multiprocessing", "max_queue_size")
 _METHODS: tuple[Method, ...] = (
     (EpochIterator, "_enumerate_iterator", ("self",)),
     (EpochIterator, "_interrupted_warning", ("self",)),
@@ -45,6 +47,7 @@ _METHODS: tuple[Method, ...] = (
     (CallbackList, "on_test_begin", ("self", "logs")),
     (CallbackList, "on_test_end", ("self", "logs")),
     (CallbackList, _FLUSH_FUTURES, ("self",)),
+    (PyDatasetEnqueuer, "__init__", _QUEUE),
     (Variable, "_initialize", ("self", "value")),
     (TensorFlowTrainer, "make_train_function", ("self", "force")),
     (TensorFlowTrainer, "_get_metrics_result_or_logs", ("self", "logs")),
@@ -116,6 +119,22 @@ def warn_as_keras() -> None:
             )
 
     EpochIterator._interrupted_warning = _interrupted_warning
+
+
+def hold_few_batches() -> None:
+    """From now on one worker reads a `PyDataset`, one batch ahead."""
+    original = PyDatasetEnqueuer.__init__
+
+    def __init__(
+        self: Any,
+        py_dataset: Any,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+        max_queue_size: int = 10,
+    ) -> None:
+        original(self, py_dataset, min(workers, 1), use_multiprocessing, min(max_queue_size, 1))
+
+    PyDatasetEnqueuer.__init__ = __init__
 
 
 def flush_callbacks(callbacks: CallbackList) -> None:

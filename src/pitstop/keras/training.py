@@ -26,6 +26,7 @@ from pitstop.keras import (
     left_out,
     micro_batches,
     nan_trace,
+    private,
     stop_training,
     trainables,
 )
@@ -94,6 +95,8 @@ class Training:
         self._caught = CaughtOutcome()
         if session.settings.batch_parts > 1:
             micro_batches.divide_steps(session)
+        if session.settings.small_buffers:
+            private.hold_few_batches()
 
     # -- a fit begins and ends -----------------------------------------------------
 
@@ -263,7 +266,8 @@ class Training:
         epochs = int(run.callbacks.params.get("epochs") or 0)
         steps = run.epoch_iterator.num_batches
         self.session.beacon.write_plan(run.index, epochs, steps or 0, 0)
-        self.session.report(FitStarted(run.index, epochs, steps, run.data))
+        held = [*run.input.large_buffers, *run.validation.large_buffers]
+        self.session.report(FitStarted(run.index, epochs, steps, run.data, held))
 
     @observing()
     def input_exhausted(self, epoch_iterator: Any) -> None:

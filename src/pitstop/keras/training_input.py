@@ -58,6 +58,10 @@ class TrainingInput:
         is_raced = self._shuffles.are_raced(self._state.created)
         return NOT_REPEATABLE if is_raced else self._state.level
 
+    @property
+    def large_buffers(self) -> list[str]:
+        return input_state.large_buffers(self._source.data_adapter, self._dataset)
+
     def _splits_sequence(self) -> bool:
         adapter, steps = self._source.data_adapter, self._source.steps_per_epoch
         sequence = getattr(adapter, "py_dataset", None) or getattr(adapter, "sequence", None)
@@ -157,6 +161,10 @@ class TrainingInput:
             return iter(batches)
         return iter(read._strategy.distribute_datasets_from_function(lambda _: batches))
 
+    def adopt(self, saved: SavedState) -> None:
+        """Before anything is brought back; see `InputState.replay_instead`."""
+        self._state.replay_instead(saved.state["fit"]["input"])
+
     def prepare(self, saved: SavedState) -> None:
         """Before readers start: what a replayed input reads from."""
         described = saved.state["fit"]["input"]
@@ -186,7 +194,13 @@ class TrainingInput:
         else:
             data = bytes(saved.tensors[ITERATOR_TENSOR])
             fresh, created = self._first_iterator(), described["created"]
-            iterator = input_state.restore_iterator(fresh, data, created, self.create_iterator)
+            iterator = input_state.restore_iterator(
+                fresh,
+                data,
+                created,
+                self.create_iterator,
+                keeps_order=pipeline.keeps_an_order(self._dataset),
+            )
             input_state.fast_forward(iterator, described["redrawn"], tell)
         self.iterator = iterator
         self._state.adopt(described, saved.tensors)

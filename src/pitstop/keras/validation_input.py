@@ -17,9 +17,10 @@ from pitstop.engine.exactness import EXACT, Exactness
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.state_capture import HeldTensor
 from pitstop.keras import input_state
-from pitstop.keras.input_state import FreshIterator
+from pitstop.keras.input_state import KEPT_ORDER, FreshIterator
 from pitstop.keras.packages import kinds
 from pitstop.keras.refusal import NOT_REPEATABLE, RepeatedShuffles
+from pitstop.tensorflow import buffers, pipeline
 
 _READ_AHEAD = Exactness(
     "not_exact",
@@ -50,9 +51,15 @@ class ValidationInput:
     def level(self) -> Exactness:
         if hasattr(self.data, "__next__"):
             return _READ_AHEAD
+        if pipeline.keeps_an_order(self.data):
+            return KEPT_ORDER
         # The order of its shuffles may not even be repeatable without an interruption.
         raced = self._shuffles.are_raced(max(self._created, self._planned))
         return NOT_REPEATABLE if raced else EXACT
+
+    @property
+    def large_buffers(self) -> list[str]:
+        return [f"{each} of the validation" for each in buffers.large_buffers(self.data)]
 
     def ended(self, left: Any, created: int) -> None:
         """A validation is over, which has created so many iterators, and left one, or None."""
@@ -79,7 +86,8 @@ class ValidationInput:
         self._saved_state = bytes(tensors.get(VALIDATION_TENSOR, b""))
         if not isinstance(self.data, tf.data.Dataset):
             return
-        if self._saved_state:
+        # Of smaller buffers, only how often they were read counts.
+        if self._saved_state and not buffers.is_reduced(self.data):
             fresh = FreshIterator.of(iter(self.data))
             input_state.restore_iterator(
                 fresh, self._saved_state, self._created, lambda: iter(self.data)

@@ -31,6 +31,9 @@ or nothing, the file with what it imports."""
 EAGER = "eager"
 """It imports also while all processors are busy."""
 
+ENV_SMALL_BUFFERS = "PITSTOP_SMALL_BUFFERS"
+"""Environment variable: pipelines of `tf.data` hold as little as they can."""
+
 ENV_COMPANION = "PITSTOP_COMPANION"
 """Environment variable: a socket for a script that would start its own supervisor."""
 
@@ -80,6 +83,7 @@ class Settings:
         rates: by the step of a saved state, the learning rate to go on with from there.
         look_to_step: behind each step up to this one the weights are looked at.
         batch_parts: in how many parts a step is computed, 1 for one.
+        small_buffers: the input holds as little as it can, in the same order.
         spare: leave a list of what was imported, for a spare process.
         altered: why the numbers are not those of the script alone; empty where they are.
     """
@@ -107,6 +111,7 @@ class Settings:
     rates: tuple[tuple[int, float], ...] = ()
     look_to_step: int = 0
     batch_parts: int = 1
+    small_buffers: bool = False
     spare: bool = False
     altered: str = ""
 
@@ -114,7 +119,8 @@ class Settings:
     def variables(self) -> dict[str, str]:
         """What the environment of the command needs for them."""
         # Read before the first op (tensorflow/core/util/determinism.cc).
-        return {"TF_DETERMINISTIC_OPS": "1"} if self.deterministic else {}
+        asked = {"TF_DETERMINISTIC_OPS": self.deterministic, ENV_SMALL_BUFFERS: self.small_buffers}
+        return {name: "1" for name, is_asked in asked.items() if is_asked}
 
     @property
     def last_step(self) -> int:

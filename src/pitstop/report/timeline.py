@@ -189,6 +189,7 @@ _EVENTS: Mapping[MarkKind, tuple[type[events.Event], ...]] = {
     MarkKind.CHECKPOINT: (events.CheckpointCommitted,),
     MarkKind.RESUME: (
         events.BatchDivided,
+        events.BuffersReduced,
         events.Restored,
         events.RestartPlanned,
         events.RolledBack,

@@ -111,7 +111,12 @@ def _plan(context: RunContext, restarts_left: int, say: Callable[[str], None]) -
     settings = altered(settings, history.rollbacks, allowed=context.request.rollbacks > 0)
     policy = context.request.restarts
     spare = policy.most > 0 and policy.spare is not False and _can_wait(context.request)
-    settings = replace(settings, batch_parts=history.batch_parts, spare=spare)
+    settings = replace(
+        settings,
+        batch_parts=history.batch_parts,
+        small_buffers=history.small_buffers,
+        spare=spare,
+    )
     request = replace(context.request, settings=settings)
     # A script that runs already has made its fingerprint.
     before = {} if request.trainer_pid else history.environment

@@ -71,6 +71,24 @@ def is_known(dataset: Any) -> bool:
     return bool(sources) and known and not file_cache_of(dataset)
 
 
+_READERS = frozenset({"TFRecordDataset", "TFRecordDatasetV2", "TextLineDataset"})
+
+
+def reads_again(dataset: Any) -> bool:
+    """Whether each reading of a pipeline surely gives the same elements in the same order."""
+    drawn = any(
+        getattr(stage, "_reshuffle_each_iteration", False) is not False
+        or getattr(stage, "_rerandomize", None)
+        for stage in every_stage(dataset)
+    )
+    held = (each for _, function in _functions(dataset) for each in function.captured_inputs)
+    same = not drawn and is_known(dataset) and is_deterministic(dataset)
+    functions = all(
+        stage.ops <= _READERS and not stage.random_ops for stage in stateful_stages(dataset)
+    )
+    return same and functions and not any(each.dtype == tf.resource for each in held)
+
+
 def leaves_order_open(dataset: Any) -> bool:
     """Whether a parallel stage of a `tf.data` pipeline may hand its elements on in any order."""
     stages = [stage._deterministic for stage in _stages(dataset, "_deterministic")]
@@ -92,6 +110,18 @@ def shuffles_read_ahead(dataset: Any, *, in_parts: bool) -> list[Any]:
         return []
     injected = dataset.options().experimental_optimization.inject_prefetch is not False
     return list(_reseeded(dataset, in_parts, is_ahead=injected, is_repeated=False))
+
+
+def keeps_an_order(dataset: Any) -> bool:
+    """Whether a cache in memory keeps what a shuffle gave, with no shuffle behind it.
+
+    Such a shuffle is created with each iterator, though the cache reads from one of them only.
+    """
+    if not hasattr(dataset, "_inputs") or hasattr(dataset, "_reshuffle_each_iteration"):
+        return False
+    if hasattr(dataset, "_filename"):
+        return any(_stages(dataset, "_reshuffle_each_iteration"))
+    return any(map(keeps_an_order, dataset._inputs()))
 
 
 _AHEAD = ("Prefetch", "Parallel", "Map")

@@ -193,6 +193,15 @@ CASES: list[tuple[str, str, CauseId]] = [
     ("shell", BARS + "train.sh: line 3:  4711 Killed    python train.py\n", "killed_from_outside"),
     ("zsh", BARS + "zsh: killed     python train.py\n", "killed_from_outside"),
     ("zsh, crash", BARS + "zsh: segmentation fault  python train.py\n", "native_crash"),
+    (
+        "a library of the GPU failed, and then all",
+        BARS + "2018-10-31 13:54:43.930905: E tensorflow/stream_executor/cuda/cuda_dnn.cc:352] "
+        "Could not create cudnn handle: CUDNN_STATUS_NOT_INITIALIZED\n"
+        "2018-10-31 13:54:43.931008: E tensorflow/stream_executor/cuda/cuda_dnn.cc:360] "
+        "Possibly insufficient driver version: 384.111.0\n"
+        "Segmentation fault (core dumped)\n",
+        "gpu_driver_or_library",
+    ),
     ("bash, crash", BARS + "Segmentation fault (core dumped)\n", "native_crash"),
     ("bash, SIGTERM", BARS + "Terminated\n", "preempted_or_terminated"),
     (

@@ -30,6 +30,10 @@ SEGV = (
     'Current thread 0x00007e (most recent call first):\n  File "train.py", line 9 in crash\n'
 )
 
+LEAKED = (
+    "resource_tracker.py:254: UserWarning: resource_tracker: There appear to be 1 leaked "
+    "shared_memory objects to clean up at shutdown\n"
+)
 SEGFAULT = "segfault at 0 ip 0 sp 0 error 4 in libc.so.6"
 
 
@@ -92,6 +96,16 @@ CASES: list[Case] = [
         "bus error with /dev/shm full",
         failed(killed("SIGBUS", limits={"dev_shm": {"size_bytes": 67108864, "free_bytes": 4096}})),
         "shm_exhausted",
+    ),
+    (
+        "bus error, and Python has emptied /dev/shm",
+        failed(killed("SIGBUS", max_rss_bytes=700 << 20), output=LEAKED),
+        "shm_exhausted",
+    ),
+    (
+        "bus error in a script that has shared memory, with a large /dev/shm",
+        failed(killed("SIGBUS", max_rss_bytes=60 << 20), output=LEAKED),
+        "native_crash",
     ),
     (
         "abort of a check",

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pitstop.events import (
     BatchDivided,
+    BuffersReduced,
     DivisionRefused,
     Event,
+    FitStarted,
     Notice,
     Restored,
     TrainerExited,
+    WorkerDied,
 )
 from pitstop.journal import Entry
 from pitstop.link.settings import NOT_DIVIDED
-from pitstop.supervisor.restarts.divisions import decide
+from pitstop.supervisor.restarts.divisions import decide, lacked_memory
 
 
 def _exit(step: int, phase: str = "train") -> TrainerExited:
@@ -50,6 +55,10 @@ def test_memory_that_grows_is_not_the_batchs() -> None:
     decision = decide("host_oom_killed", _journal((_exit(51),)))
     assert isinstance(decision, DivisionRefused)
     assert "grew for 51 steps" in decision.reason
+    shuffles = FitStarted(0, 3, 100, {"pipeline": "TensorSlice > Shuffle 90000 > Batch 32"})
+    kept = decide("host_oom_killed", _journal((shuffles, _exit(51))))
+    assert isinstance(kept, DivisionRefused)
+    assert kept.reason.endswith("Shuffle 90000 keeps its buffer, or the order would change")
     # Counted from where the attempt began.
     resumed = (Restored(1000, 3, 10, "exact", "", 0.1, 0), _exit(1050))
     assert isinstance(decide("host_oom_killed", _journal(resumed)), BatchDivided)
@@ -74,3 +83,26 @@ def test_a_step_that_cannot_be_divided_is_not_tried_again() -> None:
 def test_only_the_last_attempt_counts() -> None:
     told = Notice(NOT_DIVIDED, "Of another model.")
     assert isinstance(decide("gpu_oom", _journal((told, _exit(0)), (_exit(4),))), BatchDivided)
+
+
+_FIT = FitStarted(0, 3, 100, {}, ["prefetch(buffer_size=500)"])
+
+
+@pytest.mark.parametrize("phase", ["first_step", "train", "restoring", "validation"])
+def test_what_the_input_holds_is_made_smaller_first_and_once(phase: str) -> None:
+    attempt = (_FIT, _exit(900, phase))
+    reduced = BuffersReduced("host_oom_killed", 901, ["prefetch(buffer_size=500)"])
+    assert decide("host_oom_killed", _journal(attempt)) == reduced
+    again = decide("host_oom_killed", _journal((*attempt, reduced), (_FIT, _exit(7, "train"))))
+    assert again == BatchDivided("host_oom_killed", 8, 2)
+
+
+def test_buffers_on_the_host_are_not_an_accelerators() -> None:
+    assert isinstance(decide("gpu_oom", _journal((_FIT, _exit(3)))), BatchDivided)
+
+
+def test_a_data_worker_that_was_killed_for_memory_lacked_it() -> None:
+    died, ended = WorkerDied(7, "SIGKILL"), replace(_exit(3), oom_kills=1)
+    assert lacked_memory("hang_or_stall", _journal((died, ended)))
+    assert not lacked_memory("hang_or_stall", _journal((died, _exit(3))))
+    assert not lacked_memory("hang_or_stall", _journal((ended,)))

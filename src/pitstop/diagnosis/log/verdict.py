@@ -52,7 +52,7 @@ def _best(ending: Ending) -> Clue | None:
         return of_completed(ending)
     return (
         _error(ending, loud)
-        or _status(loud)
+        or _crash_explained(ending, _status(loud))
         or of_completed(ending)
         or _nameless(loud)
         or _hint(ending)
@@ -184,6 +184,13 @@ def _status(fatal: Sequence[Clue]) -> Clue | None:
     signalled = [each for each in statuses if each.signal]
     ranked = own or signalled or statuses
     return ranked[-1] if ranked else None
+
+
+def _crash_explained(ending: Ending, clue: Clue | None) -> Clue | None:
+    """A crash for which native code has said a reason just before."""
+    if clue is None or clue.cause != "native_crash":
+        return clue
+    return hints.before(ending.log, clue) or clue
 
 
 def _nameless(fatal: Sequence[Clue]) -> Clue | None:

@@ -22,6 +22,7 @@ _NO_THREAD = re.compile(
     r"^.*(?:pthread_create\(?\)? failed|can't start new thread).*$", re.MULTILINE
 )
 _NO_MEMORY = re.compile(r"^.*(?:std::bad_alloc|Cannot allocate memory).*$", re.MULTILINE)
+_LEAKED = re.compile(r"^.*leaked shared_memory objects.*$", re.MULTILINE)
 _CHECK = re.compile(r"^.*Check failed: .*$", re.MULTILINE)
 _NEARLY_FULL = 0.02
 
@@ -85,11 +86,22 @@ def shared_memory_full(evidence: Evidence) -> Finding | None:
     """SIGBUS while /dev/shm is full: a page of shared memory could not be had."""
     space = evidence.limit("dev_shm")
     size, free = space.get("size_bytes"), space.get("free_bytes")
-    if _signal(evidence) != "SIGBUS" or not size or free is None or free > size * _NEARLY_FULL:
+    if _signal(evidence) != "SIGBUS" or not size or free is None:
         return None
+    if free > size * _NEARLY_FULL:
+        return _shared_memory_removed(evidence, size)
     limits = EvidenceItem("limits", f"/dev/shm: {free} of {size} bytes free")
     seen = (*_seen(evidence, "SIGBUS"), limits)
     return tell("shared_memory_full", seen, free=phrases.size(free), size=phrases.size(size))
+
+
+def _shared_memory_removed(evidence: Evidence, size: int) -> Finding | None:
+    """The same where Python has removed what the script had there, behind its end."""
+    line, used = _LEAKED.search(evidence.output), evidence.exit and evidence.exit.max_rss_bytes
+    if line is None or not used or size > used:
+        return None
+    seen = _seen(evidence, "SIGBUS", line[0])
+    return tell("shared_memory_removed", seen, size=phrases.size(size))
 
 
 def native_no_thread(evidence: Evidence) -> Finding | None:

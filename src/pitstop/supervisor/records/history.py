@@ -11,6 +11,7 @@ from pitstop.events import (
     AttemptEnded,
     AttemptStarted,
     BatchDivided,
+    BuffersReduced,
     CheckpointCommitted,
     EnvironmentChanged,
     EpochEnded,
@@ -129,6 +130,7 @@ class History:
         save_seconds: what the newest checkpoint took to write, 0 when there is none.
         start_from: the saved weights that the run began with, or empty.
         batch_parts: in how many parts its steps are computed by now, 1 for one.
+        small_buffers: its input holds as little as it can by now.
     """
 
     reached_step: int = -1
@@ -141,6 +143,7 @@ class History:
     gangs: Mapping[int, GangFormed] = field(default_factory=dict)
     rollbacks: tuple[RolledBack, ...] = ()
     batch_parts: int = 1
+    small_buffers: bool = False
 
     @classmethod
     def from_entries(cls, entries: Sequence[Entry]) -> History:
@@ -157,6 +160,7 @@ class History:
             start_from=_start_from(entries),
             rollbacks=tuple(events_of(entries, RolledBack)),
             batch_parts=batch_parts(entries),
+            small_buffers=bool(events_of(entries, BuffersReduced)),
             gangs={
                 each.attempt: each.event for each in entries if isinstance(each.event, GangFormed)
             },

@@ -279,6 +279,10 @@ _LINES: Mapping[type[events.Event], Callable[[Any], str]] = {
         f"step {e.step} ran out of memory ({e.cause}): it is computed again, "
         f"and each batch from there on in {e.parts} parts."
     ),
+    events.BuffersReduced: lambda e: (
+        f"step {e.step} ran out of memory ({e.cause}): from here on the input holds less, in the "
+        f"same order: {', '.join(e.buffers)}."
+    ),
     events.DivisionRefused: lambda e: f"not computed in smaller parts: {e.reason}.",
     events.RestartCancelled: lambda _: (
         "stopped while waiting to start again; run the same command again to go on."

@@ -1,14 +1,25 @@
-"""After a failure for want of memory: the steps of the next attempt are computed in more parts.
+"""After a failure for want of memory: the next attempt holds less of its input, or of its batch.
 
-How many parts is in the journal, and only there: every later attempt of the run has them.
+What was made smaller is in the journal, and only there: it is so in every later attempt of the run.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from pitstop.events import BatchDivided, DivisionRefused, Event, Notice, Restored, TrainerExited
-from pitstop.journal import Entry
+from pitstop.events import (
+    BatchDivided,
+    BuffersReduced,
+    DivisionRefused,
+    Event,
+    FitStarted,
+    Notice,
+    Restored,
+    TrainerExited,
+    WorkerDied,
+)
+from pitstop.journal import Entry, events_of
 from pitstop.link.settings import NOT_DIVIDED
 from pitstop.supervisor.records.history import batch_parts
 
@@ -17,28 +28,45 @@ WANT_OF_MEMORY = frozenset({"host_oom_killed", "host_alloc_failure", "gpu_oom"})
 
 MOST_PARTS = 64
 _STEPPING = ("first_step", "train", "restoring")
+_READING = (*_STEPPING, "validation")
+_SHUFFLE = re.compile(r"Shuffle \d+")
 _SOON_STEPS = 50
 """A step that needs too much fails at once, or when it meets the first large batch."""
 
 
-def decide(cause: str, entries: Sequence[Entry]) -> BatchDivided | DivisionRefused:
+def lacked_memory(cause: str, entries: Sequence[Entry]) -> bool:
+    """Whether the last attempt failed for want of memory, its data workers included."""
+    own = [each for each in entries if each.attempt == entries[-1].attempt]
+    kills = sum(each.oom_kills or 0 for each in events_of(own, TrainerExited))
+    died = any(each.signal == "SIGKILL" for each in events_of(own, WorkerDied))
+    return cause in WANT_OF_MEMORY or (died and kills > 0)
+
+
+def decide(cause: str, entries: Sequence[Entry]) -> BatchDivided | BuffersReduced | DivisionRefused:
     """What to do after the last attempt failed for want of memory.
 
     Args:
-        cause: of the failure, one of `WANT_OF_MEMORY`.
+        cause: of the failure, see `lacked_memory`.
         entries: the journal of the run.
     """
     own: list[Event] = [each.event for each in entries if each.attempt == entries[-1].attempt]
     exits = [each for each in own if isinstance(each, TrainerExited)]
     begun = max((each.step for each in own if isinstance(each, Restored)), default=0)
     parts = 2 * batch_parts(entries)
+    fits = [each for each in own if isinstance(each, FitStarted)]
+    held = fits[-1].large_buffers if fits and cause != "gpu_oom" else []
+    if held and exits and exits[-1].phase in _READING and not events_of(entries, BuffersReduced):
+        return BuffersReduced(cause, exits[-1].step + 1, held)
     if any(isinstance(each, Notice) and each.code == NOT_DIVIDED for each in own):
         return DivisionRefused("its steps cannot be computed in parts")
     if not exits or exits[-1].phase not in _STEPPING:
         return DivisionRefused("the memory was used up outside of a training step")
     steps = exits[-1].step - begun
     if cause == "host_oom_killed" and steps > _SOON_STEPS:
-        return DivisionRefused(f"the memory grew for {steps} steps: the batch is not what fills it")
+        shuffled = _SHUFFLE.search(str(fits[-1].data.get("pipeline"))) if fits else None
+        kept = f"; {shuffled[0]} keeps its buffer, or the order would change" if shuffled else ""
+        grew = f"the memory grew for {steps} steps: the batch is not what fills it"
+        return DivisionRefused(grew + kept)
     if parts > MOST_PARTS:
         return DivisionRefused(f"{MOST_PARTS} parts of a batch need too much as well")
     return BatchDivided(cause, exits[-1].step + 1, parts)

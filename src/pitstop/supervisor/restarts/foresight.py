@@ -33,6 +33,8 @@ def foresee(cause: str, policy: RestartPolicy, hang: HangPolicy, rollbacks: int)
         return f"tell where it stands, and go on{lost}"
     if policy.divides and cause in WANT_OF_MEMORY:
         parts = f"compute the step in 2, 4, ... {MOST_PARTS} parts"
+        if cause != "gpu_oom":
+            parts = f"hold less of the input, in the same order; then {parts}"
         return f"{parts}; where the step is not what fills the memory, {again}"
     return again
 

@@ -9,19 +9,20 @@ from pathlib import Path
 
 from pitstop import journal
 from pitstop.events import (
-    BatchDivided,
+    DivisionRefused,
     Event,
     ExceptionRaised,
     RestartPlanned,
     RestartRefused,
 )
+from pitstop.journal import Entry
 from pitstop.record import record
 from pitstop.remote.backoff import delay_seconds
 from pitstop.store.run_folder import open_existing
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.records.attempt_state import AttemptState
 from pitstop.supervisor.restarts import divisions
-from pitstop.supervisor.restarts.divisions import WANT_OF_MEMORY
+from pitstop.supervisor.restarts.divisions import lacked_memory
 from pitstop.supervisor.restarts.rollbacks import Rollbacks
 
 HANG = "hang_or_stall"
@@ -129,9 +130,8 @@ def _failures_without_progress(failures: Sequence[AttemptFailure]) -> int:
     return len(failures) - first
 
 
-def _is_failed_read(run_dir: Path) -> bool:
+def _is_failed_read(entries: Sequence[Entry]) -> bool:
     """Whether the last attempt ended with what the kernel says of a disk that does not answer."""
-    entries = journal.read(open_existing(run_dir).journal).entries
     own = [each for each in entries if each.attempt == entries[-1].attempt]
     return any(FAILED_READ in each.message for each in journal.events_of(own, ExceptionRaised))
 
@@ -172,14 +172,15 @@ class Restarts:
         if not failed or not (self._policy.most or self._policy.divides):
             return None
         cause = MEMBER if broken else self._cause_of(run_dir)
-        if self._policy.divides and cause in WANT_OF_MEMORY and found.role is None:
-            division = divisions.decide(cause, journal.read(open_existing(run_dir).journal).entries)
+        entries = journal.read(open_existing(run_dir).journal).entries
+        if self._policy.divides and found.role is None and lacked_memory(cause, entries):
+            division = divisions.decide(cause, entries)
             record(division)
-            if isinstance(division, BatchDivided):
+            if not isinstance(division, DivisionRefused):
                 return 0.0
         if not self._policy.most:
             return None
-        failure = AttemptFailure(cause, step, _is_failed_read(run_dir))
+        failure = AttemptFailure(cause, step, _is_failed_read(entries))
         self._failures.append(failure)
         decision = decide(self._failures, self._policy, random.random())
         wait_seconds = decision.wait_seconds
