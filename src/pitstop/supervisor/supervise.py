@@ -111,13 +111,7 @@ def _plan(context: RunContext, restarts_left: int, say: Callable[[str], None]) -
     settings = altered(settings, history.rollbacks, allowed=context.request.rollbacks > 0)
     policy = context.request.restarts
     spare = policy.most > 0 and policy.spare is not False and _can_wait(context.request)
-    settings = replace(
-        settings,
-        batch_parts=history.batch_parts,
-        small_buffers=history.small_buffers,
-        spare=spare,
-    )
-    request = replace(context.request, settings=settings)
+    request = replace(context.request, settings=replace(settings, spare=spare))
     # A script that runs already has made its fingerprint.
     before = {} if request.trainer_pid else history.environment
     chosen = fingerprint.choose_threads(len(os.sched_getaffinity(0)), os.environ, before)
@@ -158,7 +152,7 @@ def _settings(
     saved: Sequence[CheckpointEntry],
     say: Callable[[str], None],
 ) -> Settings:
-    """Those that were asked for, with the weights that the run begins with, and its best epochs."""
+    """Those that were asked for, with what the attempts before have left to this one."""
     asked = request.settings.start_from
     if asked and saved:
         say(f"{request.run_dir} goes on from its own state, not from {asked}; --new starts over.")
@@ -168,6 +162,8 @@ def _settings(
         start_from=history.start_from if saved or not asked else asked,
         keep_best=tuple(str(rule) for rule in request.retention.keep_best),
         saved_metrics=tuple((info.step, info.metrics) for info in infos if info.metrics),
+        batch_parts=history.batch_parts,
+        small_buffers=history.small_buffers,
     )
 
 
