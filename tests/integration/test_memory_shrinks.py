@@ -22,7 +22,7 @@ from tests.integration.keras_run import SCRIPTS, KerasRun
 from tests.integration.machine import limited_memory
 from tests.integration.supervisor import launch
 
-BATCH_SIZE = "4096"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "recover_memory.py"
 # The whole batch takes 1.5 GiB; TensorFlow alone 0.5.
 _LIMIT_BYTES = 1000 << 20
 
@@ -44,9 +44,11 @@ def _with_little_memory(run: KerasRun) -> subprocess.CompletedProcess[bytes]:
 
 
 def test_a_batch_that_does_not_fit_finishes_with_the_losses_of_the_whole(tmp_path: Path) -> None:
-    expected = tmp_path / "expected.npz"
-    launch.run_alone(tmp_path, sys.executable, SCRIPTS / "large_batch.py", expected, BATCH_SIZE)
-    run = KerasRun(tmp_path, "large_batch.py", ("out.npz", BATCH_SIZE), ("--on-oom", "shrink"))
+    whole, parted = tmp_path / "whole", tmp_path / "parted"
+    for folder in (whole, parted):
+        folder.mkdir()
+    launch.run_alone(whole, sys.executable, EXAMPLE)
+    run = KerasRun(parted, str(EXAMPLE), (), ("--on-oom", "shrink"))
     ended = _with_little_memory(run)
     assert ended.returncode == 0, ended.stderr.decode()
     divided = run.events(BatchDivided)
@@ -56,9 +58,9 @@ def test_a_batch_that_does_not_fit_finishes_with_the_losses_of_the_whole(tmp_pat
     assert run.last(LevelKnown).level == "not_exact"
     assert "equal up to rounding" in run.last(LevelKnown).reason
     assert f"in {divided[-1].parts} parts" in ended.stderr.decode()
-    with np.load(expected) as whole, np.load(tmp_path / "out.npz") as parts:
-        for name in whole.files:
-            np.testing.assert_allclose(parts[name], whole[name], rtol=1e-3, atol=1e-5)
+    with np.load(whole / "memory.npz") as expected, np.load(parted / "memory.npz") as found:
+        for name in expected.files:
+            np.testing.assert_allclose(found[name], expected[name], rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,7 @@ def test_memory_that_is_used_up_before_a_step_is_not_the_batchs(tmp_path: Path) 
     script.write_text("raise MemoryError('Unable to allocate 55.2 GiB for an array')\n")
     words = ("run", "--run-dir", "run", "--on-oom", "shrink", "--", sys.executable, str(script))
     ended = launch.call(tmp_path, *words)
-    run = KerasRun(tmp_path, "large_batch.py")
+    run = KerasRun(tmp_path, str(script))
     assert ended.returncode == 1
     assert run.events(BatchDivided) == []
     assert "outside of a training step" in run.last(DivisionRefused).reason

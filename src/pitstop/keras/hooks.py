@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from pitstop.keras.fit_run import FitRun
 from pitstop.keras.instrumentation import Hook, Instrumentation, after, observed_callbacks
 from pitstop.keras.refusal import RepeatedShuffles
 from pitstop.keras.training import Training
+from pitstop.link.settings import ENV_SMALL_BUFFERS
 from pitstop.tensorflow.variables import REGISTRY
 
 
@@ -107,6 +109,8 @@ def install(instrumentation: Instrumentation) -> None:
             "Set KERAS_BACKEND=tensorflow, or run on without snapshots.",
         )
     check()
+    if os.environ.get(ENV_SMALL_BUFFERS):
+        private.hold_few_batches()
     private.watch_names(REGISTRY.naming)
     patch(instrumentation)
 

@@ -26,7 +26,6 @@ from pitstop.keras import (
     left_out,
     micro_batches,
     nan_trace,
-    private,
     stop_training,
     trainables,
 )
@@ -95,8 +94,6 @@ class Training:
         self._caught = CaughtOutcome()
         if session.settings.batch_parts > 1:
             micro_batches.divide_steps(session)
-        if session.settings.small_buffers:
-            private.hold_few_batches()
 
     # -- a fit begins and ends -----------------------------------------------------
 
