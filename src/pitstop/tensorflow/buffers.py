@@ -30,7 +30,7 @@ def large_buffers(dataset: Any) -> Iterator[str]:
         if _keeps_what_is_read_again(stage):
             yield "cache()"
         for _, kind, name in _AHEAD:
-            held = getattr(stage, f"_{name}", None)
+            held: Any = getattr(stage, f"_{name}", None)
             if type(stage).__name__ == kind and (count := int(held)) != 1:
                 call = kind.removeprefix("_Parallel").removeprefix("_").removesuffix("Dataset")
                 yield f"{call.lower()}({name}={'AUTOTUNE' if count < 0 else count})"

@@ -29,15 +29,20 @@ class Batches(keras.utils.PyDataset):
         return BATCHES
 
     def __getitem__(self, index):
-        large = batch(index)[1]
-        return large, small(large, large)[1]
+        return np.full((4, VALUES // 4), index / BATCHES, "float32"), np.full(
+            (4, 1), index, "float32"
+        )
 
 
 class Slow(keras.callbacks.Callback):
-    """Steps are slower than the input."""
+    """Steps are slower than the input, the first above all."""
+
+    def on_train_begin(self, logs=None):
+        self.seconds = 5
 
     def on_train_batch_end(self, batch, logs=None):
-        time.sleep(0.1)
+        time.sleep(self.seconds)
+        self.seconds = 0.05
 
 
 def data(kind):
