@@ -96,13 +96,13 @@ def test_a_session_that_saves_nothing_is_left_behind_a_step(
 TASKS = (("ps", "0"), ("worker", "0"), ("worker", "1"))
 
 
-def cluster(tmp_path: Path, network: tuple[str, ...]) -> list[Member]:
+def cluster(tmp_path: Path, network: tuple[str, ...], saved: str = "") -> list[Member]:
     """A parameter server and two workers, of which the first is the chief."""
     members = []
     for task in TASKS:
         folder = tmp_path / "-".join(task)
         folder.mkdir()
-        words = (str(tmp_path / "saved"), "100000", *task)
+        words = (saved or str(tmp_path / "saved"), "100000", *task)
         home = {"HOME": str(tmp_path)}
         members.append(
             Member(folder, "monitored_session.py", words, environment=home, network=network)
@@ -138,6 +138,20 @@ def test_the_workers_of_a_session_stop_before_its_chief_saves(
     assert members[1].last(Restored).step == saved
     assert members[1].pitstop("stop").returncode == 0
     assert [launch.finish(each).returncode for each in processes] == [EXIT_STOPPED] * 3
+
+
+@needs_root
+@pytest.mark.torture
+@pytest.mark.parametrize("folder", ["none", "/tmp/tmpab12cd34"])
+def test_a_cluster_that_saves_nothing_ends_with_one_exit_code(
+    tmp_path: Path, network: tuple[str, ...], folder: str
+) -> None:
+    members = cluster(tmp_path, network, folder)
+    processes = [run.start() for run in members]
+    until_all_train(members[1:])
+    assert members[2].pitstop("stop").returncode == 0
+    assert [launch.finish(each).returncode for each in processes] == [SIGTERM_CODE] * 3
+    assert [run.status()["checkpoint_step"] for run in members] == [None] * 3
 
 
 @needs_root

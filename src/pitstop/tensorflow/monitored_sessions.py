@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,7 +19,7 @@ from pitstop.engine import process_session
 from pitstop.engine.fence import FENCE, observing
 from pitstop.engine.session import Session
 from pitstop.events import ScriptSaved
-from pitstop.tensorflow.session_course import Keeping, SessionCourse, Supervisor, keeping
+from pitstop.tensorflow.session_course import Keeping, SessionCourse, Supervisor, is_drawn, keeping
 
 _Call = Callable[..., Any]
 _SAVER = "compat.v1.train.CheckpointSaverHook"
@@ -31,7 +32,7 @@ _courses: WeakKeyDictionary[Any, SessionCourse] = WeakKeyDictionary()
 
 
 class _SaveListener(tf.compat.v1.train.CheckpointSaverListener):
-    """Hears of the checkpoints that the script saves."""
+    """Hears of the checkpoints that the script saves, where its next run finds them."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -40,7 +41,7 @@ class _SaveListener(tf.compat.v1.train.CheckpointSaverListener):
     def after_save(self, _session: Any, global_step_value: Any) -> None:
         """Part of the protocol of listeners."""
         session = process_session.current()
-        if session is not None:
+        if session is not None and not is_drawn(Path(self._folder)):
             session.report(ScriptSaved(int(global_step_value), self._folder))
 
 

@@ -18,6 +18,7 @@ from pitstop.engine.session import Session
 from pitstop.engine.state_capture import Position
 from pitstop.engine.step_boundary import NO_LOSS, StepBoundary
 from pitstop.events import LOOPS, FitEnded, FitStarted, LevelKnown, Restored, ScriptSaved
+from pitstop.exit_codes import EXIT_STOPPED
 from pitstop.link.beacon import Phase
 from pitstop.record import record
 
@@ -188,12 +189,13 @@ class SessionCourse:
         """
         with ending_threads():
             self._session.beacon.write_phase(Phase.SAVING)
-            self._supervisor.serve()
+            released = self._supervisor.serve()
             try:
                 close()
             finally:
                 self.left = True
-            if SessionCourse._saved:
+            # A worker goes on where its chief has saved something.
+            if SessionCourse._saved and released in (None, EXIT_STOPPED):
                 self._session.stop_with(
                     None, "train", Position(self._step, self._index or 0, 0, self._step)
                 )

@@ -34,7 +34,7 @@ with tf.device(device):
 with tf.train.MonitoredTrainingSession(
     master=master,
     is_chief=index == 0,
-    checkpoint_dir=folder,
+    checkpoint_dir=None if folder == "none" else folder,
     hooks=[tf.train.StopAtStepHook(last_step=int(last_step))],
 ) as session:
     print(f"begins at {session.run(step)}", flush=True)

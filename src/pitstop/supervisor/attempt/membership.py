@@ -33,7 +33,7 @@ _TERMINATED = 128 + signal.SIGTERM
 """The exit code of who trains, and nothing is saved."""
 _TURN_SECONDS = 0.1
 _STORE_LOST = "parameter_server_lost"
-_WITHOUT_STORE_SECONDS = 10.0
+_WITHOUT_STORE_SECONDS = 6.0
 """For the script, to fail by itself when a parameter server is gone; TensorFlow takes 1 to 4."""
 
 
@@ -132,8 +132,9 @@ class Membership:
             saved = self._resources.attempt_state.checkpoint_step is not None
             code = EXIT_STOPPED if saved else _TERMINATED
             self._cluster.end(Release("stopped", code, "the training was stopped"))
-        else:
+        elif self._cluster.follows is None or not self._resources.attempt_state.stop_requested:
             self._desk.release(EXIT_STOPPED)
+        # Else the leader, which has been asked, says whether it goes on.
 
     def finish(self, state: State, exit_code: int) -> Iterator[Occurrence]:
         """Tells the other members how this run ended; who leads waits until they have as well.
