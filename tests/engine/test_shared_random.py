@@ -93,3 +93,69 @@ def test_generators_of_one_of_them_are_not(data: Any, callback: Any) -> None:
 def test_a_callback_that_only_knows_the_input_does_not_draw() -> None:
     data = Rows(SHARED)
     assert level(data, Noise(data=data)) == ""
+
+
+class Images:
+    """A `PyDataset`, whose items several threads make."""
+
+    def __init__(self, workers: int = 2) -> None:
+        self.workers = workers
+        self.stream = np.random.default_rng(3)
+        self.order = np.arange(8)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.order[index]
+
+    def on_epoch_end(self) -> None:
+        self.stream.shuffle(self.order)
+
+
+class OwnStream(Images):
+    def __getitem__(self, index: int) -> Any:
+        return self.moved(index)
+
+    def moved(self, index: int) -> Any:
+        return self.order[index] + self.stream.normal()
+
+
+class Switched(Images):
+    def __init__(self, *, augments: bool) -> None:
+        super().__init__()
+        self.augments = augments
+
+    def __getitem__(self, index: int) -> Any:
+        return np.random.normal() if self.augments else index
+
+
+class StreamOfModule(Images):
+    def __getitem__(self, index: int) -> Any:
+        return SHARED.normal() + index
+
+
+class GlobalStream(Images):
+    def __getitem__(self, index: int) -> Any:
+        return np.random.normal() + index
+
+
+class StreamOfIndex(Images):
+    def __getitem__(self, index: int) -> Any:
+        return np.random.default_rng(index).normal()
+
+
+@pytest.mark.parametrize(
+    ("data", "is_told"),
+    [
+        (OwnStream(), True),
+        (StreamOfModule(), True),
+        (GlobalStream(), True),
+        (Switched(augments=True), True),
+        (Switched(augments=False), False),
+        (OwnStream(workers=1), False),
+        (Images(), False),
+        (StreamOfIndex(), False),
+        (None, False),
+        (np.zeros(3), False),
+    ],
+)
+def test_workers_that_draw_from_one_stream(data: Any, is_told: bool) -> None:
+    assert (script_random.level_of_workers(data) is not None) == is_told

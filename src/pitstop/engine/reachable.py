@@ -237,3 +237,10 @@ def _is_user_module(module: types.ModuleType) -> bool:
     if file is None:
         return module.__name__ in _CELLS
     return isinstance(file, str) and is_user_file(file)
+
+
+@functools.lru_cache(maxsize=4096)
+def names_in(code: types.CodeType) -> frozenset[str]:
+    """The names of globals and attributes in a function and in the functions inside of it."""
+    inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
+    return frozenset(code.co_names).union(*map(names_in, inner))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ KINDS: tuple[type, ...] = (
     random.Random,
 )
 """Classes whose state is known to be all there is of them."""
+
+_MAKERS = frozenset({"default_rng", "RandomState", "Generator", "Random", "seed"})
 
 # They belong to the global streams, whoever else names them.
 _GLOBAL = (getattr(random.random, "__self__", None), np.random.mtrand._rand)
@@ -127,3 +130,43 @@ def level_of_shared(
                     "give each its own",
                 )
     return None
+
+
+def level_of_workers(dataset: Any) -> Exactness | None:
+    """What it makes of a resume that several workers make the items of a `PyDataset`.
+
+    None where its items do not draw from a random generator that lasts.
+    """
+    workers = getattr(dataset, "workers", 1)
+    if not isinstance(workers, int) or workers < 2 or not _draws_in_items(dataset):
+        return None
+    return Exactness(
+        "not_exact",
+        f"{workers} workers of {type(dataset).__name__} draw from one random generator: not "
+        "repeatable even without an interruption; draw from the item's index",
+    )
+
+
+def _draws_in_items(dataset: Any) -> bool:
+    """By the names in the code that makes an item, and in the methods that this calls."""
+    waiting, seen, draws = ["__getitem__"], set[str](), False
+    own = getattr(dataset, "__dict__", {})
+    for name in waiting:
+        function = getattr(type(dataset), name, None)
+        if not isinstance(function, types.FunctionType) or name in seen:
+            continue
+        seen.add(name)
+        names = reachable.names_in(function.__code__)
+        waiting += names
+        if any(_is_off(own[each]) for each in names & own.keys()):
+            # It may draw in another use of the class, such as the one that augments.
+            return False
+        used = [each.get(key) for each in (own, function.__globals__) for key in names]
+        draws |= any(isinstance(each, KINDS) for each in used)
+        of_module = any(each is random or each is np for each in used)
+        draws |= of_module and "random" in names and names.isdisjoint(_MAKERS)
+    return draws
+
+
+def _is_off(value: Any) -> bool:
+    return value is None or value is False or (type(value) is float and not value)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from pitstop.engine import script_random
 from pitstop.engine.exactness import EXACT, Exactness
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.state_capture import HeldTensor
@@ -386,7 +387,10 @@ def _replay_of(adapter: Any) -> Exactness:
     reason = f"the input is Python code ({name_of(adapter)})"
     if doubt := getattr(adapter, "doubt", ""):
         return Exactness("not_exact", doubt)
-    workers = getattr(getattr(adapter, "py_dataset", None), "workers", 1)
+    dataset = getattr(adapter, "py_dataset", None)
+    if raced := script_random.level_of_workers(dataset):
+        return raced
+    workers = getattr(dataset, "workers", 1)
     if workers > 1:
         reason += f", read by {workers} workers: its items must not draw random numbers"
     return Exactness("exact_by_replay", reason)

@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from pitstop.engine.exactness import EXACT, Exactness
 from pitstop.engine.python_state import Encoder
+from pitstop.engine.script_random import level_of_workers
 from pitstop.engine.state_capture import HeldTensor
 from pitstop.keras import input_state
 from pitstop.keras.input_state import KEPT_ORDER, FreshIterator
@@ -55,7 +56,7 @@ class ValidationInput:
             return KEPT_ORDER
         # The order of its shuffles may not even be repeatable without an interruption.
         raced = self._shuffles.are_raced(max(self._created, self._planned))
-        return NOT_REPEATABLE if raced else EXACT
+        return NOT_REPEATABLE if raced else level_of_workers(self.data) or EXACT
 
     @property
     def large_buffers(self) -> list[str]:

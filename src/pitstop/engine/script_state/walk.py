@@ -275,7 +275,7 @@ class Walk:
     def _behind_function(
         self, name: str, function: types.FunctionType
     ) -> Iterator[tuple[str, Any]]:
-        named, scope = names_in(function.__code__), function.__globals__
+        named, scope = reachable.names_in(function.__code__), function.__globals__
         inner = [scope[each] for each in named if isinstance(scope.get(each), types.ModuleType)]
         is_of_user = is_user_file(function.__code__.co_filename)
         for each in (scope, *(vars(module) for module in inner)) if is_of_user else ():
@@ -343,10 +343,3 @@ def is_plain(value: Any) -> bool:
         return all(map(is_plain, value))
     is_number = issubclass(kind, np.generic) and not value.dtype.hasobject
     return kind in _PLAIN or kind in python_state.PLAIN_KINDS or is_number
-
-
-@functools.lru_cache(maxsize=4096)
-def names_in(code: types.CodeType) -> frozenset[str]:
-    """The names of globals and attributes in a function and in the functions inside of it."""
-    inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
-    return frozenset(code.co_names).union(*map(names_in, inner))
