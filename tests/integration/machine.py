@@ -6,8 +6,9 @@ import importlib.util
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from pitstop.machine import cgroup
 
 _LIMIT_FILES = {1: "memory.limit_in_bytes", 2: "memory.max"}
+_REMOVAL_SECONDS = 20.0
 _THROTTLE = Path("/sys/fs/cgroup/blkio")
 
 
@@ -102,7 +104,18 @@ def limited_memory(limit_bytes: int) -> Iterator[Path]:
         _limit(folder / _LIMIT_FILES[parent.version], limit_bytes)
         yield folder
     finally:
-        folder.rmdir()
+        _remove(folder)
+
+
+def _remove(group: Path) -> None:
+    """Removes a cgroup whose last processes are still being taken apart."""
+    give_up_at = time.monotonic() + _REMOVAL_SECONDS
+    while time.monotonic() < give_up_at:
+        with suppress(OSError):
+            group.rmdir()
+            return
+        time.sleep(0.1)
+    group.rmdir()
 
 
 def _limit(file: Path, limit_bytes: int) -> None:
