@@ -7,7 +7,6 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -83,17 +82,6 @@ def test_a_database_is_told_wherever_it_was_opened(
         sqlite3.connect(str(path)).close()
     files.leave()
     assert [str(path) in each for each in found] == [True] * is_told
-
-
-@pytest.mark.parametrize(("age_seconds", "is_told"), [(50, True), (200, False)])
-@pytest.mark.parametrize("look", [os.listdir, lambda each: [*each.glob("*")]])
-def test_a_folder_that_has_got_files_is_told(
-    doubts: list[str], tmp_path: Path, age_seconds: float, is_told: bool, look: Callable[..., Any]
-) -> None:
-    (tmp_path / "epoch-1.txt").touch()
-    os.utime(tmp_path, (0, _NOW_SECONDS - age_seconds))
-    look(tmp_path)
-    assert [str(tmp_path) in each for each in doubts] == [True] * is_told
 
 
 def test_what_is_not_only_read_is_told_in_a_restored_training_alone(tmp_path: Path) -> None:

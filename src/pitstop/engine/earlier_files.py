@@ -2,8 +2,7 @@
 
 One that reads such files before it trains has a resume of its own: it restores weights, goes on
 from a step that it wrote down, or leaves out what it has results of.  One that reads them, or goes
-on at their end, in a restored training sees what steps have written that are computed once more;
-so does one that lists a folder in which they have made files.
+on at their end, in a restored training sees what steps have written that are computed once more.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-_EVENTS = ("open", "os.listdir", "os.scandir", "sqlite3.connect")
+_EVENTS = ("open", "sqlite3.connect")
 _MOST_FILES = 4096
 _CODE = (".py", ".pyc", ".so", ".pth")
 _WEIGHTS = (".index", ".keras", ".h5", ".hdf5", ".safetensors")
