@@ -90,7 +90,8 @@ class GangLeader:
         self._agreement: StopAgreement | None = None
         self._holders: defaultdict[str, set[Task]] = defaultdict(set)
         self._snapshot_at_seconds: float | None = None
-        self._settles_until_seconds: float | None = None
+        self._ordered_step: int | None = None
+        self._settles_until_seconds = 0.0
 
     @property
     def stop_step(self) -> int | None:
@@ -196,7 +197,7 @@ class GangLeader:
         if self._holders[mark] != self._members:
             return []
         del self._holders[mark]
-        self._settles_until_seconds = None
+        self._ordered_step = None
         agreement = self._agreement
         if agreement and agreement.saves and resume_agreement.step_of(mark) >= agreement.step:
             self._agreement = None
@@ -208,22 +209,22 @@ class GangLeader:
             return []
         if self._snapshot_at_seconds is None:
             self._snapshot_at_seconds = now_seconds + _FIRST_SNAPSHOT_SECONDS
-        settles_until_seconds = self._settles_until_seconds
-        if settles_until_seconds is not None and now_seconds >= settles_until_seconds:
+        save_seconds, step_seconds = progress.save_seconds, progress.step_seconds
+        settled_seconds = now_seconds + _SETTLE_SECONDS + _SETTLE_FACTOR * save_seconds
+        if self._ordered_step is not None and progress.entering <= self._ordered_step:
+            self._settles_until_seconds = settled_seconds
+        elif self._ordered_step is not None and now_seconds >= self._settles_until_seconds:
             # Some had passed the step before they heard of it.  The next one is agreed on.
-            self._settles_until_seconds = None
+            self._ordered_step = None
             return self._ask_save("")
         if now_seconds < self._snapshot_at_seconds:
             return []
         # A save that not all have by now has failed for one of them.
         self._agreement = None
-        save_seconds, step_seconds = progress.save_seconds, progress.step_seconds
         pause_seconds = max(_LEAST_SNAPSHOT_SECONDS, _COST_FACTOR * save_seconds)
         self._snapshot_at_seconds = now_seconds + pause_seconds
         ahead = math.ceil(_NOTICE_SECONDS / step_seconds) if step_seconds > 0 else 0
-        notice_seconds = (ahead + 1) * step_seconds
-        self._settles_until_seconds = (
-            now_seconds + notice_seconds + _SETTLE_SECONDS + _SETTLE_FACTOR * save_seconds
-        )
-        order = messages.SnapshotOrder(progress.entering + 1 + ahead)
+        self._ordered_step = progress.entering + 1 + ahead
+        self._settles_until_seconds = settled_seconds
+        order = messages.SnapshotOrder(self._ordered_step)
         return [(each, order) for each in sorted(self._members)]
