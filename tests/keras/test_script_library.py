@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,31 @@ def test_the_contexts_of_summary_writers_are_no_state_of_the_script(tmp_path: Pa
     for value in (writer, writer.as_default(), tf.summary.record_if(True)):
         assert library.is_elsewhere(type(value))
     assert not library.is_elsewhere(dict)
+
+
+def test_what_a_pipeline_calls_for_its_rows_belongs_to_the_input() -> None:
+    kept = {"passes": 0}
+
+    class Rows:
+        def __init__(self) -> None:
+            self.passes = 0
+
+        def __call__(self) -> Iterator[Any]:
+            self.passes += 1
+            yield self.passes
+
+    def rows() -> Iterator[Any]:
+        kept["passes"] += 1
+        yield kept["passes"]
+
+    for source in (Rows(), rows, Rows().__call__):
+        dataset = tf.data.Dataset.from_generator(source, output_signature=tf.TensorSpec(()))
+        state = ScriptState(KerasLibrary())
+        state.begin({}, {"x": dataset.shuffle(4).batch(2).prefetch(1)})
+        list(dataset)
+        saved, unverified = state.capture_input(Encoder(""))
+        assert unverified == []
+        assert "passes" in str(saved)
 
 
 _ROW = tf.ones((1, 2))

@@ -105,7 +105,8 @@ class KerasLibrary:
         return is_callback and type(owner).__module__.startswith(SOURCES) and type(value) is str
 
     def functions_of(self, value: Any) -> Iterator[Any]:
-        """The Python function of a `tf.function`."""
+        """The Python function of a `tf.function`, and what makes the rows of a pipeline."""
+        yield from tensorflow_private.generators_of(value)
         # By the class: an object of the script may answer to any name, or with an error.
         has_one = hasattr(type(value), "python_function")
         function = value.python_function if has_one else None

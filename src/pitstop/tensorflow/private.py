@@ -9,12 +9,13 @@ from __future__ import annotations
 import functools
 import os
 import random
-from collections.abc import Callable, Iterable, Mapping
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.checkpoint import checkpoint, checkpoint_management
-from tensorflow.python.data.ops import iterator_ops
+from tensorflow.python.data.ops import dataset_ops, iterator_ops
 from tensorflow.python.eager import context, record
 from tensorflow.python.eager.polymorphic_function import concrete_function, polymorphic_function
 from tensorflow.python.framework import (
@@ -32,6 +33,7 @@ from tensorflow.python.ops import (
 from tensorflow.python.training import py_checkpoint_reader
 
 from pitstop.engine.fence import observing
+from pitstop.engine.reachable import cells_of
 from pitstop.errors import UnsupportedVersion
 from pitstop.tensorflow import drawn_inputs, traced_ops
 from pitstop.tensorflow.traced_ops import OpKind
@@ -50,6 +52,7 @@ _NEEDED: tuple[tuple[Any, str], ...] = (
     (gen_resource_variable_ops, "read_variable_op"),
     (iterator_ops.OwnedIterator, "_serialize_to_tensors"),
     (iterator_ops.OwnedIterator, "_restore_from_tensors"),
+    (dataset_ops.DatasetV2, "_GeneratorState"),
     (context.Context, "clear_kernel_cache"),
     (func_graph.FuncGraph, "_create_op_internal"),
     (context, "global_seed"),
@@ -227,6 +230,17 @@ def _writes_trainable(graph: Any) -> bool:
         for index, tensor in enumerate(graph.inputs)
         if tensor.dtype == tf.resource and index not in unwritten
     )
+
+
+def generators_of(part: Any) -> Iterator[Any]:
+    """What `from_generator` calls for the rows, where this part of a pipeline holds it."""
+    function = getattr(part, "_func", None)
+    if isinstance(function, types.FunctionType):
+        # It is two functions deep: in one that makes ops, which lies in one that makes a dataset.
+        inner = [each for each in cells_of(function).values() if type(each) is types.FunctionType]
+        for held in (held for each in inner for held in cells_of(each).values()):
+            if isinstance(held, dataset_ops.DatasetV2._GeneratorState):
+                yield held._generator
 
 
 def is_eager_tensor(value: Any) -> bool:
