@@ -46,7 +46,8 @@ def test_what_a_snapshot_cost_is_told_when_the_steps_behind_it_have_ended(
 ) -> None:
     costs: list[float] = []
     supervisor = make(every_steps=100)
-    boundary = StepBoundary(supervisor.session, costs.append)
+    boundary = StepBoundary(supervisor.session)
+    boundary.on_cost = costs.append
     boundary.reach(99, 0, 99, 0.5, 0)
     boundary.measure(1_000_000)
     boundary.reach(100, 0, 100, 0.5, 1_000_000)

@@ -25,6 +25,10 @@ def shuffled() -> Any:
     return tf.data.Dataset.from_tensor_slices(ROWS).shuffle(24).batch(4)
 
 
+OVERHEAD = 1e-9
+"""With next to no budget any state costs too much."""
+
+
 def reading(dataset: Any, mode: str = "auto", **settings: Any) -> TrainingInput:
     keras.utils.set_random_seed(1)
     source = TFEpochIterator(
@@ -32,7 +36,7 @@ def reading(dataset: Any, mode: str = "auto", **settings: Any) -> TrainingInput:
     )
     objects = FitObjects()
     objects.begin({"x": dataset}, [])
-    reader = TrainingInput(source, RandomStreams(), InputMode(mode), objects)
+    reader = TrainingInput(source, RandomStreams(), InputMode(mode), objects, OVERHEAD)
     reader.before_iterator()
     reader.create_iterator()
     return reader
@@ -48,7 +52,7 @@ def test_a_dear_state_is_given_up() -> None:
     reader = reading(shuffled())
     assert not is_replayed(reader)
     assert reader.level.level == "exact"
-    reader.reconsider(snapshot_seconds=1e-6, overhead=1e-9)
+    reader.reconsider(snapshot_seconds=1e-6)
     assert is_replayed(reader)
     assert reader.level.level == "exact_by_replay"
     assert "too large to save" in reader.level.reason
@@ -73,7 +77,7 @@ def unordered() -> Any:
 def test_a_dear_state_is_kept_where(reader: Any) -> None:
     made = reader()
     assert not is_replayed(made)
-    made.reconsider(snapshot_seconds=1e-6, overhead=1e-9)
+    made.reconsider(snapshot_seconds=1e-6)
     assert not is_replayed(made)
 
 

@@ -72,13 +72,14 @@ class StepBoundary:
     Attributes:
         is_settled: whether a cut at this time waits for nothing; else one that nobody has asked
             for is left to a later boundary.
+        on_cost: is told the seconds that a snapshot has cost.
     """
 
-    def __init__(self, session: Session, on_cost: Callable[[float], None] | None = None) -> None:
+    def __init__(self, session: Session) -> None:
         self.is_settled: Callable[[int], bool] = lambda _: True
+        self.on_cost: Callable[[float], None] = lambda _: None
         self.passed_ns = 0
         self._session = session
-        self._on_cost = on_cost
         self._clock = StepClock()
 
     def start(self) -> None:
@@ -117,5 +118,4 @@ class StepBoundary:
         if cost_seconds is None:
             return
         self._session.snapshot_cost(cost_seconds)
-        if self._on_cost is not None:
-            self._on_cost(cost_seconds)
+        self.on_cost(cost_seconds)

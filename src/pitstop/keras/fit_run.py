@@ -96,10 +96,7 @@ class FitRun:
         self.path_of = VariablePaths(model)
         self._others = OtherVariables(registry, self.path_of)
         self._fit_random: dict[str, Any] = {}
-        overhead = session.settings.overhead
-        self._boundary = StepBoundary(
-            session, lambda cost_seconds: self.input.reconsider(cost_seconds, overhead)
-        )
+        self._boundary = StepBoundary(session)
         self._vitals = FitVitals(session.vitals)
         self.numbers = StepNumbers()
 
@@ -132,6 +129,7 @@ class FitRun:
             self.streams,
             InputMode(self.session.settings.input_mode),
             self.objects,
+            self.session.settings.overhead,
         )
         self.parts.shared = script_random.level_of_shared(
             self.arguments.get("x"), self.listed_callbacks(), is_part_of_an_input
@@ -142,6 +140,9 @@ class FitRun:
             epoch_iterator.steps_per_epoch,
             self.arguments.get("validation_data"),
         )
+        # Nothing here leads back to this object: it ends with `fit`, and the iterator with it, as
+        # without us. One that is left to the interpreter's exit waits for the script's generator.
+        self._boundary.on_cost = self.input.reconsider
         # The last: without an input of ours, Keras reads its own.
         self.epoch_iterator = epoch_iterator
 

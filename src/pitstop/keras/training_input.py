@@ -37,9 +37,19 @@ class TrainingInput:
     """
 
     def __init__(
-        self, source: Any, streams: RandomStreams, mode: InputMode, objects: FitObjects
+        self,
+        source: Any,
+        streams: RandomStreams,
+        mode: InputMode,
+        objects: FitObjects,
+        overhead: float,
     ) -> None:
-        """Nothing has been read from Keras' epoch iterator yet."""
+        """Nothing has been read from Keras' epoch iterator yet.
+
+        Args:
+            overhead: the share of the time that saving may take.
+        """
+        self._overhead = overhead
         self._objects = objects
         self.iterator: Any = None
         self.own_variables: list[Any] = []
@@ -119,12 +129,12 @@ class TrainingInput:
         """The JSON form of the position, and the iterator's bytes if there are any."""
         return self._state.capture(self.iterator, encoder)
 
-    def reconsider(self, snapshot_seconds: float, overhead: float) -> None:
+    def reconsider(self, snapshot_seconds: float) -> None:
         """Gives the iterator's own state up where it costs too much for such a snapshot."""
         state, anchor = self._state, self._state.anchor
         if state.mode is not InputMode.AUTO or state.by_replay or anchor is None:
             return
-        if anchor.costs_too_much(snapshot_seconds, overhead) and self._is_replayed_soon():
+        if anchor.costs_too_much(snapshot_seconds, self._overhead) and self._is_replayed_soon():
             state.replay_from_now_on(anchor.cost_words)
 
     def _is_replayed_soon(self) -> bool:
