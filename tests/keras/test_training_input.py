@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -58,6 +59,10 @@ def test_a_dear_state_is_given_up() -> None:
     assert "too large to save" in reader.level.reason
 
 
+def rows() -> Any:
+    return tf.data.Dataset.from_tensor_slices(ROWS)
+
+
 def unordered() -> Any:
     options = tf.data.Options()
     options.deterministic = False
@@ -92,6 +97,46 @@ def test_what_cannot_be_repeated_is_not_promised_by_a_replay() -> None:
     reader = reading(noisy, "replay")
     assert is_replayed(reader)
     assert reader.level.level == "not_exact"
+
+
+_PASSES = [0]
+_FORM = tf.TensorSpec((1,))
+
+
+def _drawn() -> Iterator[Any]:
+    _PASSES[0] += 1
+    yield from ROWS[:6] * _PASSES[0]
+
+
+def _same() -> Iterator[Any]:
+    yield from ROWS[:6]
+
+
+@pytest.mark.parametrize(
+    ("dataset", "level"),
+    [
+        (shuffled().repeat(2), "not_exact"),
+        (
+            rows().repeat(2).shuffle(24).batch(4),
+            "exact_by_replay",
+        ),
+        (shuffled().cache().shuffle(6), "not_exact"),
+        (rows().cache().shuffle(24).batch(4), "exact_by_replay"),
+        (tf.data.Dataset.from_generator(_drawn, output_signature=_FORM).cache(), "not_exact"),
+        (tf.data.Dataset.from_generator(_same, output_signature=_FORM).cache(), "exact_by_replay"),
+    ],
+    ids=["repeated", "shuffled", "order", "rows", "generator that draws", "generator"],
+)
+def test_what_a_later_epoch_has_from_an_earlier_one_is_not_drawn_again(
+    dataset: Any, level: str
+) -> None:
+    reader = reading(dataset, "replay")
+    is_replayed(reader)
+    assert reader.level.level == "exact_by_replay"
+    list(dataset)
+    reader.before_iterator()
+    reader.create_iterator()
+    assert reader.level.level == level
 
 
 class Numbers(keras.utils.PyDataset):

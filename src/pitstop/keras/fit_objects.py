@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pitstop.engine.python_state import Encoder
+from pitstop.engine.script_state.fingerprint import of_saved
 from pitstop.engine.script_state.state import Part, Saved, ScriptState
 from pitstop.engine.script_state.walk import Node
 from pitstop.keras import callback_nodes
@@ -54,6 +55,11 @@ class FitObjects:
         data = {name: arguments[name] for name in ("x",) if name in arguments}
         with self._fenced():
             self._state.begin({**named, **rest}, data)
+
+    @property
+    def input_digest(self) -> str:
+        """Of what an iterator reads from, as it was when it was created."""
+        return of_saved(self._input, self._input_arrays)
 
     def capture_input(self) -> None:
         """An iterator over the input is about to be created."""

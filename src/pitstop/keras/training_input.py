@@ -13,10 +13,12 @@ from pitstop.engine.exactness import Exactness
 from pitstop.engine.fence import observing
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
+from pitstop.engine.script_state.fingerprint import of_saved
 from pitstop.engine.state_capture import HeldTensor
 from pitstop.keras import input_state
 from pitstop.keras.fit_objects import FitObjects
 from pitstop.keras.input_state import ITERATOR_TENSOR, FreshIterator, InputMode, InputState
+from pitstop.keras.later_epochs import LaterEpochs
 from pitstop.keras.refusal import NOT_REPEATABLE, RepeatedShuffles
 from pitstop.tensorflow import pipeline, randomness
 from pitstop.tensorflow.randomness import RandomStreams
@@ -56,6 +58,7 @@ class TrainingInput:
         self._source = source
         self._streams = streams
         self._dataset = pipeline.of_one_device(source._distributed_dataset)
+        self._later = LaterEpochs(self._dataset)
         self._state = InputState.of(source.data_adapter, mode, self._dataset)
         self._shuffles = RepeatedShuffles.of(source)
         self._first: FreshIterator | None = None
@@ -65,6 +68,8 @@ class TrainingInput:
     def level(self) -> Exactness:
         if self._splits_sequence():
             return _SPLIT_SEQUENCE
+        if self._state.by_replay and self._state.created > 1 and self._later.doubt:
+            return Exactness("not_exact", self._later.doubt)
         is_raced = self._shuffles.are_raced(self._state.created)
         return NOT_REPEATABLE if is_raced else self._state.level
 
@@ -82,9 +87,14 @@ class TrainingInput:
     @observing(spoils=True)
     def before_iterator(self) -> None:
         """An iterator is about to be created, and readers to be started for it."""
-        self._state.creating(self._streams.capture())
+        random = self._streams.capture()
+        self._state.creating(random)
         if not self._state.of_arrays:
             self._objects.capture_input()
+        if self._later.caches_python:
+            encoder = Encoder("")
+            streams = of_saved(encoder.encode(random), encoder.arrays)
+            self._later.creating(streams + self._objects.input_digest)
 
     @property
     def is_untouched(self) -> bool:
@@ -145,6 +155,7 @@ class TrainingInput:
             and not source.steps_per_epoch
             and input_state.kind_of(source.data_adapter) == "dataset"
             and pipeline.is_deterministic(source._get_iterator())
+            and not self._later.doubt
         )
 
     # -- bringing it back --------------------------------------------------------

@@ -76,17 +76,33 @@ _READERS = frozenset({"TFRecordDataset", "TFRecordDatasetV2", "TextLineDataset"}
 
 def reads_again(dataset: Any) -> bool:
     """Whether each reading of a pipeline surely gives the same elements in the same order."""
-    drawn = any(
-        getattr(stage, "_reshuffle_each_iteration", False) is not False
-        or getattr(stage, "_rerandomize", None)
-        for stage in every_stage(dataset)
-    )
     held = (each for _, function in _functions(dataset) for each in function.captured_inputs)
-    same = not drawn and is_known(dataset) and is_deterministic(dataset)
-    functions = all(
-        stage.ops <= _READERS and not stage.random_ops for stage in stateful_stages(dataset)
-    )
+    same = not draws(dataset) and is_known(dataset) and is_deterministic(dataset)
+    functions = all(stage.ops <= _READERS for stage in stateful_stages(dataset))
     return same and functions and not any(each.dtype == tf.resource for each in held)
+
+
+def draws(dataset: Any) -> bool:
+    """Whether a pipeline itself draws something else in each reading: an order, random numbers."""
+    drawing = any(stage.random_ops for stage in stateful_stages(dataset))
+    return drawing or any(map(_is_drawn, every_stage(dataset)))
+
+
+def _is_drawn(stage: Any) -> bool:
+    is_shuffle = getattr(stage, "_reshuffle_each_iteration", False) is not False
+    return is_shuffle or bool(getattr(stage, "_rerandomize", None))
+
+
+def cached_in_memory(dataset: Any) -> Iterator[Any]:
+    """What each cache in memory reads from."""
+    for stage in _stages(dataset, "_filename"):
+        if not stage._filename.numpy():
+            yield from stage._inputs()
+
+
+def repeats_a_shuffle(dataset: Any) -> bool:
+    """Whether an iterator draws more than one order."""
+    return any(_reseeded(dataset, in_parts=True, is_ahead=True, is_repeated=False))
 
 
 def leaves_order_open(dataset: Any) -> bool:
@@ -133,11 +149,10 @@ def _reseeded(stage: Any, in_parts: bool, *, is_ahead: bool, is_repeated: bool) 
     if name == "_RepeatDataset" and is_ahead:
         count = int(stage._count)
         is_repeated = is_repeated or count < 0 or (in_parts and count > 1)
-    is_drawn = getattr(stage, "_reshuffle_each_iteration", False) is not False
-    if is_repeated and (is_drawn or getattr(stage, "_rerandomize", None)):
+    if is_repeated and _is_drawn(stage):
         yield stage
     is_ahead = is_ahead or any(word in name for word in _AHEAD)
-    for each in stage._inputs():
+    for each in getattr(stage, "_inputs", tuple)():
         yield from _reseeded(each, in_parts, is_ahead=is_ahead, is_repeated=is_repeated)
 
 

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import pickle
 import secrets
 import types
 import zlib
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+
+from pitstop.engine.described import digest_of_text
 
 _MOST_BYTES = 8 << 20
 _WHOLE_BYTES = 1 << 20
@@ -104,6 +108,12 @@ def _pickled(value: Any) -> str | None:
     except Exception:  # noqa: BLE001  whatever an object does when it is asked for its state
         return None
     return sink.digest.hexdigest()
+
+
+def of_saved(described: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> str:
+    """A checksum of what an `Encoder` has made of a value."""
+    parts = (f"{name} {of_array(array)}" for name, array in arrays.items())
+    return digest_of_text(json.dumps(described), *parts)
 
 
 def of_array(array: np.ndarray[Any, Any]) -> str:

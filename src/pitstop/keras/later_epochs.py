@@ -1,0 +1,44 @@
+"""Whether a pipeline that is drawn again behind its first epoch gives the same batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pitstop.tensorflow import pipeline
+
+_REPEATED = (
+    "a shuffle() with a repeat() behind it draws several seeds in an epoch, and a resume counts "
+    "one for each epoch; put repeat() before shuffle()"
+)
+_CACHED = (
+    "a cache() keeps what the first epoch drew, and a resume fills it anew; put it before what "
+    "draws, or give it a file"
+)
+
+
+class LaterEpochs:
+    """What is older than the iterator of an epoch, with whose creation a replay begins.
+
+    That are the seeds that shuffles have drawn, and what a cache in memory holds.
+    """
+
+    def __init__(self, dataset: Any) -> None:
+        self._repeats = pipeline.repeats_a_shuffle(dataset)
+        read = list(pipeline.cached_in_memory(dataset))
+        self._caches_a_draw = any(map(pipeline.draws, read))
+        self.caches_python = not all(map(pipeline.reads_again, read))
+        """Whether a cache holds what code of the script gave, which may read its state."""
+        self._state = ""
+        self._state_moved = False
+
+    def creating(self, state: str) -> None:
+        """An iterator is about to be created; `state`: a digest of what its code may read."""
+        self._state_moved = self._state_moved or self._state not in ("", state)
+        self._state = state
+
+    @property
+    def doubt(self) -> str:
+        """Why a replay of a later epoch is not exact; empty where it is."""
+        if self._repeats:
+            return _REPEATED
+        return _CACHED if self._caches_a_draw or self._state_moved else ""
