@@ -53,7 +53,7 @@ class Rule:
         self.options = argparse.Namespace(power=1.0)
 
 def read():
-    given = os.environ.get("SCALE"), os.getenv("POWER")
+    given = os.environ.get("SCALE"), os.getenv("POWER"), os.getenv("SLURM_RESTART_COUNT")
     return STEPS, RATES["first"], given, [SCALE * each for each in range(3)]
 
 def outer(power=1.0):
@@ -100,6 +100,7 @@ def _reached(script: Any, rule: Any) -> tuple[str, dict[str, str]]:
         ("script.os.environ['SCALE'] = '2'", True),
         ("script.os.environ['POWER'] = '2'", True),
         ("script.os.environ['UNREAD'] = '2'", False),
+        ("script.os.environ['SLURM_RESTART_COUNT'] = '2'", False),
     ],
 )
 def test_what_the_code_reads_is_in_it(

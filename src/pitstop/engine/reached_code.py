@@ -26,6 +26,8 @@ from pitstop.engine.script_state.holder import fields_of, is_plain_object
 
 _MAIN = "__main__"
 _ENVIRONMENT = frozenset({"environ", "getenv"})
+_OF_THE_JOB = ("SLURM", "PBS_", "LSB_", "KUBERNETES_", "HOSTNAME", "TF_CONFIG", "PITSTOP_")
+"""Begins of names of variables that say where, or for how many times, this process runs."""
 _FRACTION = re.compile(r"[-+]?\d*\.\d+(e[-+]?\d+)?$")
 _CALLED = (types.FunctionType, types.MethodType, functools.partial)
 _MOST_MEMBERS = 256
@@ -186,7 +188,8 @@ class _Walk:
         self._add(name, describe({each: _plain_in(names[each]) for each in outside}))
         if not _ENVIRONMENT.isdisjoint(inside):
             texts = {each for part in _codes(code) for each in part.co_consts if type(each) is str}
-            read = {key: os.environ[key] for key in texts & os.environ.keys()}
+            names = (key for key in texts & os.environ.keys() if not key.startswith(_OF_THE_JOB))
+            read = {key: os.environ[key] for key in names}
             # Folders and numbers of jobs are other ones in each attempt.
             same = (key for key in read if _FRACTION.match(read[key]) or is_reproducible(read[key]))
             self.variables |= {key: read[key] for key in same}
