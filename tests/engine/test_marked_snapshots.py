@@ -14,6 +14,7 @@ import pytest
 
 from pitstop.engine.leaving import TrainingStopped
 from pitstop.engine.session import Session
+from pitstop.engine.state_capture import StateCapture
 from pitstop.link.beacon import Beacon, Stop
 from pitstop.link.settings import Settings
 from pitstop.link.wire import Received, pair
@@ -72,6 +73,17 @@ def test_a_name_is_part_of_the_snapshot_and_of_no_other(persister: Persister) ->
     persister.session.act(4, lambda: cut(4))
     persister.next_snapshot()
     assert "name" not in persister.newest_state()
+
+
+def test_a_request_that_comes_while_the_cut_is_taken_is_durable(persister: Persister) -> None:
+    def take() -> StateCapture:
+        persister.beacon.request_checkpoint("early")
+        return cut(3)
+
+    persister.session.act(3, take)
+    snapshot = body_of(persister.next_snapshot())
+    assert (snapshot["reason"], snapshot["durable"]) == ("requested", True)
+    assert persister.newest_state()["name"] == "early"
 
 
 def test_a_name_that_waits_is_given_to_the_snapshot_of_a_stop(persister: Persister) -> None:

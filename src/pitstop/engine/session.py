@@ -301,7 +301,9 @@ class Session:
         self.beacon.write_phase(Phase.SAVING)
         self._durability.wait(lambda: self.beacon.stop() < Stop.NOW, _STOP_WAIT_SECONDS)
         if cut is not None and not self._given_up:
-            self._durability.expect(self._copier.copy_now(self._named(cut), "stop", durable=True))
+            name = self._take_request()
+            named = cut.named(name) if name else cut
+            self._durability.expect(self._copier.copy_now(named, "stop", durable=True))
         where = cut.position if cut is not None else at or self.beacon.progress()
         self.report(TrainerStopped(where.step, where.epoch, where.step_in_epoch, phase))
         if self.alone:
@@ -313,10 +315,6 @@ class Session:
 
     def _nobody_stops(self) -> bool:
         return not self.stop_requested()
-
-    def _named(self, cut: StateCapture) -> StateCapture:
-        name = self._take_request()
-        return cut.named(name) if name else cut
 
     def _take_request(self) -> str | None:
         """The name, or nothing, of a checkpoint that was asked for since; None when none was."""
@@ -336,8 +334,12 @@ class Session:
         self._copier.wait()
         started_ns = time.monotonic_ns()
         cut = None if self._given_up else take()
+        # One may have come while the cut was taken.
+        name = self._take_request()
+        if name is not None:
+            reason, durable = "requested", True
         if cut is None:
-            if self._take_request() is not None:
+            if name is not None:
                 step = self.beacon.progress().step
                 words = "No snapshot can be taken of this training."
                 self.report(CheckpointFailed(step, words, "`pitstop status` tells why."))
@@ -348,7 +350,7 @@ class Session:
         if waits and not durable and self._copier.makes_room(cut.size_bytes):
             self._cadence.postponed(started_ns)
             return False
-        cut = self._named(cut)
+        cut = cut.named(name) if name else cut
         self._cadence.taken(cut.position.step, started_ns)
         if waits:
             self._copier.copy_now(cut, reason, durable=durable)
