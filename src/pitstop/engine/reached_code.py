@@ -188,8 +188,8 @@ class _Walk:
         self._add(name, describe({each: _plain_in(names[each]) for each in outside}))
         if not _ENVIRONMENT.isdisjoint(inside):
             texts = {each for part in _codes(code) for each in part.co_consts if type(each) is str}
-            names = (key for key in texts & os.environ.keys() if not key.startswith(_OF_THE_JOB))
-            read = {key: os.environ[key] for key in names}
+            told = (key for key in texts & os.environ.keys() if not key.startswith(_OF_THE_JOB))
+            read = {key: os.environ[key] for key in told}
             # Folders and numbers of jobs are other ones in each attempt.
             same = (key for key in read if _FRACTION.match(read[key]) or is_reproducible(read[key]))
             self.variables |= {key: read[key] for key in same}
