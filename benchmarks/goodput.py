@@ -207,7 +207,7 @@ def _cell(cell: Cell, strikes: Sequence[float], lines: Sequence[str]) -> Cell:
     """The cell, with what the lines of the steps tell."""
     times = [float(line.split()[0]) for line in lines]
     processes = [line.split()[2] for line in lines]
-    firsts = [i for i in range(1, len(times)) if processes[i] != processes[i - 1]]
+    firsts = [i for i in range(len(times)) if i == 0 or processes[i] != processes[i - 1]]
     paces = [times[i] - times[i - 1] for i in range(1, len(times)) if i not in firsts]
     # A strike before the first step of a process, or during a start, has its part in the next one.
     nexts = [bisect.bisect([times[i] for i in firsts], strike) for strike in strikes]
