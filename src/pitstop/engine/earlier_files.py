@@ -15,7 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-_EVENTS = ("open", "sqlite3.connect")
 _MOST_FILES = 4096
 _CODE = (".py", ".pyc", ".so", ".pth")
 _WEIGHTS = (".index", ".keras", ".h5", ".hdf5", ".safetensors")
@@ -47,16 +46,16 @@ class EarlierFiles:
             sys.addaudithook(self._hear)
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if not (self._listening or self._doubt) or event not in _EVENTS:
+        if not (self._listening or self._doubt) or event not in ("open", "sqlite3.connect"):
             return
-        path, flags = arguments[0] or ".", arguments[2] if event == "open" else 0
+        path, flags = arguments[0], arguments[2] if event == "open" else 0
         if not isinstance(path, str | bytes) or flags & os.O_TRUNC:
             return
         path = os.fsdecode(path)
         if event == "sqlite3.connect":
             self._note_database(path)
             return
-        if event == "open" and not flags & (os.O_WRONLY | os.O_APPEND):
+        if not flags & (os.O_WRONLY | os.O_APPEND):
             self._note_read(path)
         if self._is_changed(_changed_seconds(path)) and _is_opened_by_script(sys._getframe(1)):
             self._tell(path)
