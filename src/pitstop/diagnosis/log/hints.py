@@ -39,6 +39,8 @@ _NAMED = re.compile(r"(?P<name>(?:[A-Za-z_]\w*\.)*[A-Za-z]\w*(?:Error|Exception)
 _GOES_ON = re.compile(r"[a-z]+ ")
 """A line that a terminal or a page has broken off."""
 _MOST_LINES = 60
+_FEW_LINES = 3
+"""Whoever quotes no more than these quotes what failed, in whatever words."""
 _MOST_AFTER = 8
 _FACTOR = 0.45
 _LINES_BEFORE = 8
@@ -58,7 +60,11 @@ def find(log: Log) -> Iterator[Clue]:
     for above, line, below in around:
         if line.number <= last:
             continue  # the program went on after it
-        is_told = _ANNOUNCES.match(above) or _OF_AN_OPERATION.match(below.text)
+        is_told = (
+            _ANNOUNCES.match(above)
+            or _OF_AN_OPERATION.match(below.text)
+            or (len(told) <= _FEW_LINES and not _IS_NONE.search(line.text))
+        )
         if line.number not in inside and (is_told or _may_be_an_error(line.text)):
             yield from _of(log, line, below.text if _GOES_ON.match(below.text) else "")
 
