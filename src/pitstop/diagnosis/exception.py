@@ -11,7 +11,7 @@ from itertools import pairwise
 from pitstop.diagnosis import phrases
 from pitstop.events import ExceptionRaised
 
-_LIBRARY = re.compile(r"site-packages|dist-packages|lib/python\d|lib\\|<frozen |<string>")
+_LIBRARY = re.compile(r"site-packages|dist-packages|lib/python\d|lib\\|<frozen |<string>|\.pyx$")
 _FRAME = re.compile(
     r'^\s*(?:\||│)?\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+?))?\s*$'
 )

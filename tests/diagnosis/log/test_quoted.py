@@ -156,41 +156,80 @@ def test_pages_and_notebooks_are_read_through(written: object) -> None:
         ("9: I core/bfc_allocator.cc:680] 22 Chunks of size 512 totalling 11.0KiB", "gpu_oom"),
         ("    Buffer 11:\n        Size: 96.00MiB\n        XLA Label: fusion", "gpu_oom"),
         (
-            "x: W core/bfc_allocator.cc:275] Allocator (GPU_0_bfc) ran out of memory trying to "
-            "allocate 2.4MiB.  Current allocation summary follows.\n"
-            "x: I core/bfc_allocator.cc:630] Bin (256): \tTotal Chunks: 23, Chunks in use: 23.",
+            (
+                "x: W core/bfc_allocator.cc:275] Allocator (GPU_0_bfc) ran out of memory trying to "
+                "allocate 2.4MiB.  Current allocation summary follows.\n"
+                "x: I core/bfc_allocator.cc:630] Bin (256): \tTotal Chunks: 23, Chunks in use: 23."
+            ),
             "gpu_oom",
         ),
         (
-            "x: W core/bfc_allocator.cc:21] Allocator (GPU_0_bfc) ran out of memory trying to "
-            "allocate 2.4GiB. The caller indicates that this is not a failure, but may mean that",
+            (
+                "x: W core/bfc_allocator.cc:21] Allocator (GPU_0_bfc) ran out of memory trying to "
+                "allocate 2.4GiB. The caller indicates that this is not a failure, but may mean"
+            ),
             "unknown",
         ),
         (
-            "x: E core/rocm_event.cc:28] Error polling for event status: failed to query event: "
-            "hipError_t(600)\nx: F core/gpu_event_mgr.cc:273] Unexpected Event status: 1",
+            (
+                "x: E core/rocm_event.cc:28] Error polling event status: failed to query event: "
+                "hipError_t(600)\nx: F core/gpu_event_mgr.cc:273] Unexpected Event status: 1"
+            ),
             "gpu_driver_or_library",
         ),
         (
-            "3/9 [==>...] - ETA: 2s - loss: 0.87Memory access fault by GPU node-1 (Agent handle: "
-            "0x5f) on address 0x7fb5. Reason: Page not present.\nAborted (core dumped)",
+            (
+                "3/9 [==>...] - ETA: 2s - loss: 0.87Memory access fault by GPU node-1 (Agent: "
+                "0x5f) on address 0x7fb5. Reason: Page not present.\nAborted (core dumped)"
+            ),
             "gpu_driver_or_library",
         ),
         # of launchers, object stores, and in words without the class of the exception
         (
-            "An MPI communication peer process has unexpectedly disconnected.  This\nusually "
-            "indicates a failure in the peer process (e.g., a crash or\notherwise exiting "
-            "without calling MPI_FINALIZE first).\n\n  Local host: a\n  Peer host:  b\n",
+            (
+                "An MPI communication peer process has unexpectedly disconnected.  This\nusually "
+                "indicates a failure in the peer process (e.g., a crash or\notherwise exiting "
+                "without calling MPI_FINALIZE first).\n\n  Local host: a\n  Peer host:  b\n"
+            ),
             "worker_lost",
         ),
         (
-            "Failed to get matching files on gs://a/model.ckpt-0: Permission denied: Error "
-            "executing an HTTP request: HTTP response code 403 with body '{\n"
-            + "".join(f' "{name}": "a",\n' for name in "abcdefghi")
-            + "}'",
+            (
+                "Failed to get matching files on gs://a/model.ckpt-0: Permission denied: Error "
+                "executing an HTTP request: HTTP response code 403 with body '{\n"
+                + "".join(f' "{name}": "a",\n' for name in "abcdefghi")
+                + "}'"
+            ),
             "permission_or_readonly",
         ),
         ("`logits` and `labels` must have the same shape, received (2, 5) vs (2,)", "data_error"),
+        (
+            (
+                'File "h5py\\h5f.pyx", line 116, in h5py.h5f.create OSError: Unable to create file '
+                "(unable to open file: name = 'a/best.hdf5', errno = 2, error message = 'No such"
+            ),
+            "callback_error",
+        ),
+        (
+            "OSError: Unable to create file (name = 'a/b.h5', errno = 2, flags = 13",
+            "callback_error",
+        ),
+        (
+            "W core/op_kernel.cc:975] Data loss: file is too short to be an sstable",
+            "checkpoint_corrupt_or_mismatch",
+        ),
+        (
+            (
+                '`Traceback (most recent call last):\n  File "a.py", line 9, in <module>\n'
+                "    return np.array(images)\nMemoryError`"
+            ),
+            "host_alloc_failure",
+        ),
+        (
+            'KeyError: "Couldn\'t find field google.protobuf.DescriptorProto.options"',
+            "dependency_or_import_error",
+        ),
+        ("Optimization complete with best validation score of 5.6 %", "completed_normally"),
         # of schedulers, terminals and in other languages
         ("PBS;Job;7.x;Job deleted at request of root@x", "preempted_or_terminated"),
         ("Job deleted at request of r\nMOAB: job exceeded wallclock limit", "time_limit"),

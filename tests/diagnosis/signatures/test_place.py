@@ -29,6 +29,15 @@ CASES: list[tuple[str, tuple[Frame, ...], Place]] = [
         ),
         "importing",
     ),
+    (
+        "in an import of a module of one's own",
+        (
+            Frame("/app/train.py", 1, "<module>", "from net import build"),
+            Frame("/app/net.py", 1, "<module>", "from keras.layers import Input"),
+            Frame(f"{LIBRARY}/google/protobuf/descriptor.py", 3, "__new__"),
+        ),
+        "importing",
+    ),
     ("reading", (MAIN, Frame(f"{LIBRARY}/torch/utils/data/dataloader.py", 3, "f")), "input"),
     ("downloading", (MAIN, Frame("/usr/lib/python3.11/urllib/request.py", 3, "do")), "download"),
     (

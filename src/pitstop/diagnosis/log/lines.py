@@ -59,7 +59,9 @@ _GLUED = re.compile(
 _ESCAPED = re.compile(rf'{re.escape(_HEADER)}:?\\n\s*File \\?"')
 """A traceback in a text as Python's repr() or JSON writes it."""
 
-_ON_ONE_LINE = re.compile(rf'{re.escape(_HEADER)}:?\s+File "')
+_ON_ONE_LINE = re.compile(
+    rf'{re.escape(_HEADER)}:?\s+File "|File "[^"]+", line \d+, in .*\S\s[\w.]+(?:Error|Exception): '
+)
 _BREAKS = re.compile(
     rf"\s+(?={re.escape(_HEADER)})"
     r'|\s+(?=File "[^"]+", line \d+, in )'
@@ -79,6 +81,8 @@ _LONGEST_LINE = 4000
 def unquoted(raw: str) -> str:
     """The line without what a page or a notebook's file made of it."""
     raw = _BOLD.sub(r"\1", raw) if raw.startswith("**") else raw
+    if raw.count("`") % 2:  # of a quotation that goes over several lines
+        raw = raw.strip("`")
     text = _from_notebook(raw) if raw.endswith(('\\n",', '\\n"')) else raw
     if "&" in text and _ENTITY.search(text):
         text = html.unescape(text).replace("\xa0", " ")

@@ -37,8 +37,8 @@ _WHOLE_EPOCH = re.compile(r"^(?:\d+m?s - )?(?:\w+_)?[Ll]oss: [\d.]")
 _REST_OF_BAR = re.compile(r"^ - (?:ETA: )?\d")
 """What a notebook puts on a line of its own, where Keras had gone back in the line."""
 _COMPLETE = re.compile(
-    r"^\W*(?:(?:the )?(?:model )?(?:training|experiment|job|run|all)(?: (?:is|was|has))? ?"
-    r"(?:complete|completed|finished|done|ends(?= @|[.!:]*$))\b"
+    r"^\W*(?:(?:the )?(?:model )?(?:training|optimi[sz]ation|experiment|job|run|all)"
+    r"(?: (?:is|was|has))? ?(?:complete|completed|finished|done|ends(?= @|[.!:]*$))\b"
     r"|.*\b(?:worker group|training|job|run|script|program)\b (?:has )?"
     r"(?:successfully (?:finished|completed)|(?:finished|completed) successfully)"
     r"|finished training|done training|done[.!]*$|all done|Successfully completed"

@@ -22,11 +22,12 @@ Place = Literal[
     "shapes",
     "saving_in_fit",
     "producing",
+    "unseen",
 ]
 """Loading saved weights; deep in a library that loads them; saving; importing a package;
 reading data; downloading; talking to processes of its own; computing; comparing shapes;
 writing a file while a model is fitted, which callbacks do; functions of
-the script that produce data, as libraries call them."""
+the script that produce data, as libraries call them; no frame of the script is known."""
 
 _TABLE = read_table(Path(__file__).with_name("places.toml"))
 
@@ -57,6 +58,8 @@ def places_of(raised: Raised) -> frozenset[Place]:
     # Keras takes the frames of its callbacks out of tracebacks.
     if fits and inner and ("saving" in found or _KERAS_FILES.search(inner.posix_path)):
         found |= {"saving", "saving_in_fit"}
+    if all(frame.is_library for frame in raised.frames):
+        found.add("unseen")
     if _is_restoring_inside(raised.frames):
         found.add("restoring_inside")
     return frozenset(found)
@@ -78,7 +81,8 @@ def _is_restoring_inside(frames: tuple[Frame, ...]) -> bool:
 
 
 def _is_importing(frames: tuple[Frame, ...]) -> bool:
-    """A package failed while it was loaded: all frames below the import are libraries'."""
-    imports = [i for i, frame in enumerate(frames) if _IMPORT.match(frame.code)]
-    below = frames[imports[0] + 1 :] if imports else ()
+    """A package failed while it was loaded: all below the script's last import is libraries'."""
+    imports = [i for i, each in enumerate(frames) if _IMPORT.match(each.code)]
+    own = [i for i in imports if not frames[i].is_library] or imports[:1]
+    below = frames[own[-1] + 1 :] if own else ()
     return bool(below) and all(frame.is_library for frame in below)
