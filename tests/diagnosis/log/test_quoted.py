@@ -230,6 +230,52 @@ def test_pages_and_notebooks_are_read_through(written: object) -> None:
             "dependency_or_import_error",
         ),
         ("Optimization complete with best validation score of 5.6 %", "completed_normally"),
+        (
+            (
+                "FailedPreconditionError: Error while reading resource variable a/kernel. This could "
+                "mean that the variable was uninitialized. Not found: Resource localhost/a/kernel "
+                "does not exist."
+            ),
+            "user_code_error",
+        ),
+        (
+            (
+                "9.8 - loss: 2.1x: W core/base_collective_executor.cc:217] BaseCollectiveExecutor::"
+                "StartAbort Out of range: End of sequence\n\t [[{{node IteratorGetNext}}]]"
+            ),
+            "unknown",
+        ),
+        ("`W core/root_dataset.cc:163] Optimization loop failed: CANCELLED: by it`", "unknown"),
+        ("NotFoundError: Graph execution error:\n\nDetected at node a defined at", "unknown"),
+        ("NotFoundError: Op type not registered 'CaseFold' in binary", "unknown"),
+        ("NotFoundError: a/b.jpg; No such file or directory", "data_error"),
+        (
+            (
+                "Error executing an HTTP request: HTTP response code 404 with body '{\n"
+                + "".join(f' "{name}": "a",\n' for name in "abcdefghi")
+                + "}'"
+            ),
+            "data_error",
+        ),
+        (
+            (
+                "x: I cloud/retrying_utils.cc:73] The operation failed and will be automatically "
+                "retried (attempt 1 out of 10), caused by: Unavailable: Error executing an HTTP "
+                "request: libcurl code 6 meaning 'Couldn't resolve host name'"
+            ),
+            "network_or_download_failure",
+        ),
+        (
+            (
+                "x: E cloud/curl_http_request.cc:610] The transmission  of request 0x1c has been "
+                "stuck at 0 of 0 bytes for 61 seconds and will be aborted. CURL timing "
+                "information: lookup time: 7.7e-05 (No error)"
+            ),
+            "network_or_download_failure",
+        ),
+        ("INFO:tensorflow:ShutdownHook: lame workers found: HeartbeatManager(/job:", "worker_lost"),
+        ("Unable to determine the device handle for GPU0: Unknown Error", "gpu_driver_or_library"),
+        ("./train.sh:  60: 11880 killed              python3 main.py", "killed_from_outside"),
         # of schedulers, terminals and in other languages
         ("PBS;Job;7.x;Job deleted at request of root@x", "preempted_or_terminated"),
         ("Job deleted at request of r\nMOAB: job exceeded wallclock limit", "time_limit"),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pitstop.diagnosis import phrases
 from pitstop.diagnosis.exception import Raised, from_title
 from pitstop.diagnosis.log.clues import Clue, classified
-from pitstop.diagnosis.log.lines import Line
+from pitstop.diagnosis.log.lines import Line, without_marks
 from pitstop.diagnosis.log.log import Log
 from pitstop.diagnosis.signatures.tables import TENSORFLOW, Weight, classify, with_status_names
 
@@ -22,8 +22,8 @@ _SOUNDS_LIKE_AN_ERROR = re.compile(
     re.IGNORECASE,
 )
 _IS_NONE = re.compile(
-    r"warning|^W |: W |^W\d{4} |not a failure|End of sequence|Unable to register|cuInit"
-    r"|dynamic library|Killed? process|\bretry|ignor|TF-TRT|NUMA|no error|0 errors"
+    r"warning|^W |: W |^W\d{4} |not a failure|Unable to register|cuInit"
+    r"|dynamic library|Killed? process|\bretry(?!ing_utils)|ignor|TF-TRT|NUMA|no error(?!\))|0 errors"
     r"|interpreter state|OOM score",
     re.IGNORECASE,
 )
@@ -32,6 +32,8 @@ _WAITS = re.compile(r"\bwait(?:s|ed|ing)?\b", re.IGNORECASE)
 _OP_FAILED = re.compile(r"\b(?:op_kernel|executor)\.cc:\d+\] ")
 """TensorFlow calls it a warning when an operation fails; the exception comes afterwards."""
 _STATUS = re.compile(r"\b(?P<code>[A-Z]+(?:_[A-Z]+)*): ")
+_END_OF_INPUT = "End of sequence"
+"""TensorFlow warns of it at the end of each epoch."""
 _ANNOUNCES = re.compile(r"^\W*(?i:errors?|error message|fehler|erreur|报错|错误|エラー)\W*$")
 _OF_AN_OPERATION = re.compile(r"^\s*\[\[(?:\{\{|[Nn]ode)")
 """TensorFlow prints the operation that failed below the message of its exception."""
@@ -58,12 +60,12 @@ def find(log: Log) -> Iterator[Clue]:
     ordinary = [each.number for each in others if not _may_be_an_error(each.text)]
     last = ordinary[-_MOST_AFTER] if len(ordinary) >= _MOST_AFTER else 0
     for above, line, below in around:
-        if line.number <= last:
+        if line.number <= last or _END_OF_INPUT in line.text:
             continue  # the program went on after it
         is_told = (
             _ANNOUNCES.match(above)
             or _OF_AN_OPERATION.match(below.text)
-            or (len(told) <= _FEW_LINES and not _IS_NONE.search(line.text))
+            or (len(told) <= _FEW_LINES and not _IS_NONE.search(without_marks(line.text)))
         )
         if line.number not in inside and (is_told or _may_be_an_error(line.text)):
             yield from _of(log, line, below.text if _GOES_ON.match(below.text) else "")
@@ -113,7 +115,8 @@ def waiting(log: Log) -> Clue | None:
 
 def _may_be_an_error(text: str) -> bool:
     if _OP_FAILED.search(text):
-        return "End of sequence" not in text
+        return _END_OF_INPUT not in text
+    text = without_marks(text)
     return bool(_SOUNDS_LIKE_AN_ERROR.search(text)) and not _IS_NONE.search(text)
 
 
