@@ -232,8 +232,8 @@ def test_pages_and_notebooks_are_read_through(written: object) -> None:
         ("Optimization complete with best validation score of 5.6 %", "completed_normally"),
         (
             (
-                "FailedPreconditionError: Error while reading resource variable a/kernel. This could "
-                "mean that the variable was uninitialized. Not found: Resource localhost/a/kernel "
+                "FailedPreconditionError: Error while reading resource variable a/kernel. This "
+                "could mean that the variable was uninitialized. Not found: Resource localhost/a "
                 "does not exist."
             ),
             "user_code_error",
@@ -276,6 +276,37 @@ def test_pages_and_notebooks_are_read_through(written: object) -> None:
         ("INFO:tensorflow:ShutdownHook: lame workers found: HeartbeatManager(/job:", "worker_lost"),
         ("Unable to determine the device handle for GPU0: Unknown Error", "gpu_driver_or_library"),
         ("./train.sh:  60: 11880 killed              python3 main.py", "killed_from_outside"),
+        (
+            (
+                "libc++abi: terminating due to uncaught exception of type std::runtime_error: "
+                "[METAL] Command buffer execution failed: Impacting Interactivity"
+            ),
+            "gpu_driver_or_library",
+        ),
+        (
+            "Error: command buffer exited with error status.\n" + "\tno\n" * 9,
+            "gpu_driver_or_library",
+        ),
+        (
+            (
+                "x: F core/resize_gpu.cu.cc:493] Non-OK-status: GpuLaunchKernel(kernel, a) status: "
+                "Internal: too many resources requested for launch\nFatal Python error: Aborted"
+            ),
+            "gpu_driver_or_library",
+        ),
+        (
+            "*** Received signal 11 ***\n*** BEGIN MANGLED STACK TRACE ***\n0 a + 160",
+            "native_crash",
+        ),
+        ("Epoch 1:   0%|    | 0/10 [00:00<?, ?it/szsh: bus error  python train.py", "native_crash"),
+        ("* thread #28, stop reason = EXC_BAD_ACCESS (code=1, address=0x8)", "native_crash"),
+        (
+            (
+                'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n'
+                '    rows = pd.read_csv(path)\n  File "C:\\Users\\a\\lib\\site-'
+            ),
+            "data_error",
+        ),
         # of schedulers, terminals and in other languages
         ("PBS;Job;7.x;Job deleted at request of root@x", "preempted_or_terminated"),
         ("Job deleted at request of r\nMOAB: job exceeded wallclock limit", "time_limit"),

@@ -53,7 +53,7 @@ _GLUED = re.compile(
     r"(?P<bar>.*\d ?/ ?\d.*?[\w%.\]](?: [\\|/-])?)"
     r"(?=(?:(?:\.{0,2}/|[a-zA-Z])[\w./-]*: line \d+: +\d+ )?"
     r"(?:Killed|Terminated|Segmentation fault|Aborted|Bus error|Floating point exception|Hangup"
-    r"|Illegal instruction|CPU time limit exceeded)\b|slurmstepd: |terminate called "
+    r"|Illegal instruction|CPU time limit exceeded)\b|slurmstepd: |zsh: |terminate called "
     r"|Fatal Python error: |\^C|Traceback \(most|/\S+\.py:\d+: \w*Warning: )"
 )
 _ESCAPED = re.compile(rf'{re.escape(_HEADER)}:?\\n\s*File \\?"')

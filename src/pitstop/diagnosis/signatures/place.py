@@ -23,11 +23,13 @@ Place = Literal[
     "saving_in_fit",
     "producing",
     "unseen",
+    "reading",
 ]
 """Loading saved weights; deep in a library that loads them; saving; importing a package;
 reading data; downloading; talking to processes of its own; computing; comparing shapes;
 writing a file while a model is fitted, which callbacks do; functions of
-the script that produce data, as libraries call them; no frame of the script is known."""
+the script that produce data, as libraries call them; no frame of the script is known;
+reading a table."""
 
 _TABLE = read_table(Path(__file__).with_name("places.toml"))
 
