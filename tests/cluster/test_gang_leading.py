@@ -12,6 +12,7 @@ from pitstop.cluster.leader_server import LeaderServer
 from pitstop.cluster.leading import GangLeading, Leading
 from pitstop.cluster.messages import (
     PROTOCOL,
+    Beat,
     EndReport,
     GangOver,
     GangReady,
@@ -82,6 +83,31 @@ def test_one_that_has_come_back_was_not(network: PlayedNetwork) -> None:
     leader = formed(network)
     again = JoinRequest(PROTOCOL, str(TASKS[2]), SPEC.counts, "1", "host", 7)
     network.coming += [Parted(TASKS[2]), Heard(TASKS[2], again)]
+    network.coming.append(Heard(TASKS[1], MemberDown(1, "its process returned 1")))
+    leader.heard()
+    assert over(leader).task == "worker 1"
+
+
+def test_who_fails_beside_a_suspended_trainer_has_failed_for_it(network: PlayedNetwork) -> None:
+    leader = formed(network)
+    network.coming.append(Heard(TASKS[2], Beat("running", "suspended", 3)))
+    network.coming.append(Heard(TASKS[1], MemberDown(1, "its process returned 1")))
+    leader.heard()
+    assert (over(leader).task, over(leader).reason) == ("worker 2", "its process was suspended")
+
+
+def test_the_leaders_own_trainer_may_be_the_suspended_one(network: PlayedNetwork) -> None:
+    leader = formed(network)
+    leader.tick(Beat("running", "suspended", 3))
+    network.coming.append(Heard(TASKS[1], MemberDown(1, "its process returned 1")))
+    leader.heard()
+    assert over(leader).task == "worker 0"
+
+
+def test_one_that_goes_on_was_not_the_first(network: PlayedNetwork) -> None:
+    leader = formed(network)
+    for phase in ("suspended", "train"):
+        network.coming.append(Heard(TASKS[2], Beat("running", phase, 3)))
     network.coming.append(Heard(TASKS[1], MemberDown(1, "its process returned 1")))
     leader.heard()
     assert over(leader).task == "worker 1"

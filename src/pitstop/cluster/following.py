@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pitstop.cluster.gang import ToLeader, ToMember
 from pitstop.cluster.messages import Beat, EndReport, Release, StopProposal
 from pitstop.cluster.network_thread import Heard, Parted, Trouble
-from pitstop.cluster.roster import BEAT_SECONDS, BeatLease
+from pitstop.cluster.roster import BEAT_SECONDS, SUSPENDED, BeatLease
 from pitstop.cluster.spec import Task
 from pitstop.events import Event, LeaderFound, MemberReleased, Notice
 from pitstop.exit_codes import EXIT_STOPPED
@@ -82,7 +82,7 @@ class Following:
             case Heard(_, Beat() as beat):
                 before, self.connected = self.connected, True
                 heard = self._lease or BeatLease(self._lease_seconds, 0.0)
-                self._lease = heard.renewed(time.monotonic(), suspended=beat.state == "suspended")
+                self._lease = heard.renewed(time.monotonic(), suspended=beat.state == SUSPENDED)
                 return None if before else LeaderFound(str(self.leader))
             case Heard(_, message) if isinstance(message, ToMember):
                 self.orders.append(message)

@@ -12,7 +12,7 @@ from pitstop.cluster.gang import GangLeader, LeaderProgress, Orders, ToLeader, T
 from pitstop.cluster.messages import Beat, EndReport, JoinRequest, MemberDown, Release, StopProposal
 from pitstop.cluster.network_thread import Heard, Parted, Trouble
 from pitstop.cluster.resume_agreement import gang_name
-from pitstop.cluster.roster import BEAT_SECONDS, BeatLease, ClusterMember, Roster
+from pitstop.cluster.roster import BEAT_SECONDS, SUSPENDED, BeatLease, ClusterMember, Roster
 from pitstop.cluster.spec import ClusterSpec, Task
 from pitstop.events import Event, MemberEnded, MemberJoined, MemberRestarted, Notice, StopRequested
 
@@ -27,30 +27,31 @@ class GangLeading:
 
     Attributes:
         orders: for this run's own trainer, in order.
-        parted: members whose connection is closed, and that may come back.
+        own: the member that this run is.
+        absent: members that may be back, and what is known of them.
     """
 
     def __init__(self, server: LeaderServer, spec: ClusterSpec, own: Task) -> None:
         self.orders: deque[ToMember] = deque()
-        self.parted: set[Task] = set()
+        self.own = own
+        self.absent: dict[Task, str] = {}
         self._server = server
-        self._own = own
         members = spec.trainers
         self._gang = GangLeader(members, own, lambda: gang_name(secrets.token_hex(4), len(members)))
 
     def hear(self, task: Task, message: ToLeader) -> None:
         """A member has said something.
 
-        Where a trainer fails while the supervisor of another one is out of reach, it is that one
-        whose machine is gone.
+        Where a trainer fails while another one is suspended, or the supervisor of another one is
+        out of reach, it has failed for that one.
         """
-        out_of_reach = self.parted - {task}
-        if isinstance(message, MemberDown) and out_of_reach:
-            self.lost(min(out_of_reach), "its supervisor is out of reach")
+        absent = sorted(set(self.absent) - {task})
+        if isinstance(message, MemberDown) and absent:
+            self.lost(absent[0], self.absent[absent[0]])
         self._send(self._gang.hear(task, message))
 
     def hear_own(self, message: ToLeader) -> None:
-        self.hear(self._own, message)
+        self.hear(self.own, message)
 
     def ask_stop(self, reason: str, progress: LeaderProgress) -> None:
         self._send(self._gang.ask_stop(reason, progress))
@@ -59,9 +60,19 @@ class GangLeading:
         """A member is gone, or its supervisor is silent."""
         self._send(self._gang.lost(task, reason))
 
+    def parted(self, task: Task) -> None:
+        self.absent[task] = "its supervisor is out of reach"
+
+    def beat(self, task: Task, beat: Beat) -> None:
+        """A member is there; TensorFlow takes one whose trainer is suspended for crashed."""
+        if beat.phase == SUSPENDED:
+            self.absent[task] = "its process was suspended"
+        else:
+            self.absent.pop(task, None)
+
     def joined(self, task: Task, *, same: bool) -> None:
         """A member has come, or has come back; as another process, if it is not the same."""
-        self.parted.discard(task)
+        self.absent.pop(task, None)
         if not same:
             self.lost(task, "its run has begun again")
             self._gang.forget(task)
@@ -71,7 +82,7 @@ class GangLeading:
 
     def _send(self, orders: Orders) -> None:
         for task, order in orders:
-            if task == self._own:
+            if task == self.own:
                 self.orders.append(order)
             else:
                 self._server.send(task, order)
@@ -104,6 +115,7 @@ class Leading:
     def tick(self, beat: Beat) -> tuple[Event, ...]:
         """What is due by the clock: beats go out, and who is silent is given up."""
         now = time.monotonic()
+        self.gang.beat(self.gang.own, beat)
         if now >= self._beat_at_seconds:
             self._beat_at_seconds = now + BEAT_SECONDS
             self.beat(beat)
@@ -148,7 +160,7 @@ class Leading:
             case Parted(task):
                 member = self._roster.members[task]
                 if member.is_live:
-                    self.gang.parted.add(task)
+                    self.gang.parted(task)
                     self._roster = roster.parted(self._roster, task, time.monotonic())
             case Heard(_, JoinRequest() as request):
                 return self._joined(request)
@@ -161,6 +173,7 @@ class Leading:
                 self._roster = roster.heard(self._roster, task, message, time.monotonic())
                 if isinstance(message, EndReport):
                     return self._ended(task)
+                self.gang.beat(task, message)
                 if roster.is_new_process(before.beat, message):
                     return MemberRestarted(str(task), before.host)
         return None

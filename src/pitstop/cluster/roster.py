@@ -19,6 +19,9 @@ LEASE_SECONDS = 10.0
 PARTED_SECONDS = 2.0
 """The same where the connection is closed: who is there comes back sooner."""
 
+SUSPENDED = "suspended"
+"""The state of a supervisor that will be silent, and the phase of a trainer that does nothing."""
+
 
 @record
 class BeatLease:
@@ -121,7 +124,7 @@ def heard(roster: Roster, task: Task, message: Beat | EndReport, now_seconds: fl
     member = roster.members[task]
     if isinstance(message, EndReport):
         return roster.with_member(replace(member, end=message))
-    lease = member.lease.renewed(now_seconds, suspended=message.state == "suspended")
+    lease = member.lease.renewed(now_seconds, suspended=message.state == SUSPENDED)
     return roster.with_member(replace(member, beat=message, lease=lease))
 
 

@@ -15,6 +15,7 @@ from pitstop.cluster.gang import GangLeader, LeaderProgress, ToLeader, ToMember
 from pitstop.cluster.spec import Task
 from pitstop.events import (
     Event,
+    ExceptionRaised,
     GangBroken,
     GangFormed,
     GangStopped,
@@ -104,7 +105,7 @@ class MemberRun:
             beacon=beacon,
             attempt_state=AttemptState(),
             catalog=SimpleNamespace(entries=tuple),
-            lifecycle=SimpleNamespace(state=State.ENDING),
+            lifecycle=SimpleNamespace(state=State.ENDING, is_calm=False),
         )
         plan: Any = SimpleNamespace(
             attempt=1,
@@ -242,6 +243,30 @@ def test_one_that_failed_for_it_is_not_the_first(runs: tuple[MemberRun, MemberRu
     turn(runs)
     assert not runs[0].part.awaits_verdict
     assert runs[0].resources.attempt_state.broken is not None
+
+
+def test_a_trainer_that_the_others_have_given_up_is_ended(
+    runs: tuple[MemberRun, MemberRun],
+) -> None:
+    formed(runs)
+    runs[1].resources.lifecycle.is_calm = True
+    network = runs[0].link.network
+    network.deliver(network.leader.lost(W1, "its process was suspended"))
+    turn(runs)
+    assert runs[1].told[-1] is Trigger.HUNG
+    assert runs[0].resources.attempt_state.broken is not None
+
+
+def test_an_exception_is_told_before_the_process_has_ended(
+    runs: tuple[MemberRun, MemberRun],
+) -> None:
+    formed(runs)
+    runs[1].resources.lifecycle.is_calm = True
+    runs[1].perform([ExceptionRaised("builtins.ValueError", "", "", 0, "", "", "train", "")])
+    turn(runs)
+    assert runs[0].resources.attempt_state.broken.reason == "its script raised ValueError"
+    # It still has to write what it holds.
+    assert runs[1].told[-1] is not Trigger.HUNG
 
 
 def test_who_has_stopped_in_order_is_not_lost(runs: tuple[MemberRun, MemberRun]) -> None:

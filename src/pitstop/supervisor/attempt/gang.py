@@ -187,6 +187,9 @@ class GangPart:
                     self._cluster.tell_gang(messages.LevelReport(event.reason))
             case events.MemberReleased(outcome="lost" | "failed") if self._gang:
                 yield from self._broken(event.leader, event.reason)
+            case events.ExceptionRaised(class_name) if self._task and not self._left_in_order:
+                # TensorFlow may take half a minute to end the process, if it misses another one.
+                self._tell_down(f"its script raised {class_name.rpartition('.')[2]}")
             case events.TrainerExited() if (
                 self._task and event.exit_code != 0 and not self._left_in_order
             ):
@@ -195,10 +198,11 @@ class GangPart:
                     if event.signal
                     else f"returned {event.exit_code}"
                 )
-                self._down = True
-                self._cluster.tell_gang(
-                    messages.MemberDown(self._plan.attempt, f"its process {how}")
-                )
+                self._tell_down(f"its process {how}")
+
+    def _tell_down(self, reason: str) -> None:
+        self._down = True
+        self._cluster.tell_gang(messages.MemberDown(self._plan.attempt, reason))
 
     def raise_stop(self) -> None:
         """The trainer is to stop: where all others do, if there are any."""
@@ -359,6 +363,10 @@ class GangPart:
             return
         self._over = True
         if task == self._task:
+            if self._gang and not self._down and self._resources.lifecycle.is_calm:
+                # It is still there, and the others have gone: it was suspended, or out of reach.
+                yield events.Notice("given_up", f"The other members have ended: {reason}.")
+                yield Trigger.HUNG
             return
         if not self._resources.attempt_state.stop_requested:
             yield events.GangBroken(self._gang, task, reason)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from pitstop.cluster.cluster_link import MEMBERS_SECONDS
 from pitstop.cluster.messages import Beat, Release
-from pitstop.cluster.roster import STORES
+from pitstop.cluster.roster import STORES, SUSPENDED
 from pitstop.cluster.spec import ClusterSpec, Task
 from pitstop.events import (
     Event,
@@ -20,8 +20,10 @@ from pitstop.events import (
     StopRequested,
 )
 from pitstop.exit_codes import EXIT_STOPPED
+from pitstop.machine.own_process import is_suspended
 from pitstop.record import record
 from pitstop.supervisor.attempt.plan import AttemptResources
+from pitstop.supervisor.attempt.trainer_reception import TrainerReception
 from pitstop.supervisor.control.requests import RequestDesk
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, RoleAsked, StopAsked
 from pitstop.supervisor.lifecycle.table import Instruction, State, Trigger
@@ -49,9 +51,12 @@ class _LostStore:
 class Membership:
     """Hears the other members, and tells them what this run does."""
 
-    def __init__(self, resources: AttemptResources, desk: RequestDesk) -> None:
+    def __init__(
+        self, resources: AttemptResources, desk: RequestDesk, trainers: TrainerReception
+    ) -> None:
         self._resources = resources
         self._desk = desk
+        self._trainers = trainers
         self._cluster = resources.run.cluster
         self._watched = False
         self._ends_at_seconds = 0.0
@@ -107,7 +112,7 @@ class Membership:
 
     def suspend(self) -> None:
         """Tells the others that nothing will be heard for a while, which is no reason to end."""
-        self._cluster.beat_now(self._beat("suspended"))
+        self._cluster.beat_now(self._beat(SUSPENDED))
 
     def hands_on(self, event: StopRequested) -> bool:
         """Whether somebody was asked to end in order, so that no signal is needed.
@@ -195,7 +200,7 @@ class Membership:
             # The server was answered when the event was recorded; from now on it has its time.
             yield Trigger.STOP_GRACEFUL
             yield Instruction.ARM_DEADLINE
-        elif event.outcome != "completed":
+        elif event.outcome != "completed" and not self._resources.attempt_state.raised:
             reason = f"{event.leader}: {event.reason}"
             yield StopAsked(StopRequested("cluster", "graceful", reason=reason))
 
@@ -203,4 +208,6 @@ class Membership:
         progress, attempt_state = self._resources.beacon.progress(), self._resources.attempt_state
         role = attempt_state.role
         phase = role.role if role else progress.phase.name.lower()
+        if (pid := self._trainers.watched_pid) and is_suspended(pid):
+            phase = SUSPENDED
         return Beat(state, phase, progress.step, attempt_state.serves)

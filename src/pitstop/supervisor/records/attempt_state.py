@@ -17,6 +17,7 @@ class AttemptState:
     """The facts that later decisions and the status need.
 
     Attributes:
+        raised: an exception has ended the script; its process may still be there.
         trains: a training has begun, and not come to its end.
         stop_sources: who has asked for a stop.
         bad: the first that was not finite.
@@ -38,6 +39,7 @@ class AttemptState:
     stop_sources: frozenset[str] = frozenset()
     bad: events.NonFiniteLoss | events.NonFiniteWeights | None = None
     script_ended: bool = False
+    raised: bool = False
     trainer_stopped: bool = False
     trains: bool = False
     role: events.RoleTaken | None = None
@@ -106,6 +108,7 @@ _CHANGES: Mapping[type[events.Event], Callable[[Any, AttemptState], dict[str, An
     events.NonFiniteWeights: lambda event, state: {"bad": state.bad or event},
     events.TrainerConnected: lambda _, __: {"script_ended": False},
     events.ScriptEnded: lambda _, __: {"script_ended": True},
+    events.ExceptionRaised: lambda _, __: {"raised": True},
     events.TrainerStopped: lambda _, __: {"trainer_stopped": True},
     events.FitStarted: lambda _, __: {"trains": True},
     events.FitEnded: lambda _, __: {"trains": False},
