@@ -11,7 +11,9 @@ from itertools import pairwise
 from pitstop.diagnosis import phrases
 from pitstop.events import ExceptionRaised
 
-_LIBRARY = re.compile(r"site-packages|dist-packages|lib/python\d|lib\\|<frozen |<string>|\.pyx$")
+_LIBRARY = re.compile(
+    r"site-packages|dist-packages|lib/python\d|lib\\|<frozen |<string>|\.pyx$|/src/pitstop/"
+)
 _FRAME = re.compile(
     r'^\s*(?:\||│)?\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+?))?\s*$'
 )
@@ -141,9 +143,13 @@ def innermost_own(frames: tuple[Frame, ...]) -> Frame | None:
 
 def said_in(message: str) -> str:
     """The first line of a message that says what happened; of TensorFlow's that may stand low."""
+    return next(iter(telling_lines(message)), "").strip()
+
+
+def telling_lines(message: str) -> list[str]:
+    """The lines of a message without those that only tell where it was; all where none is left."""
     lines = [line for line in message.splitlines() if line.strip()]
-    telling = [line for line in lines if not _SAYS_WHERE.match(line)]
-    return (telling or lines or [""])[0].strip()
+    return [line for line in lines if not _SAYS_WHERE.match(line)] or lines
 
 
 def bare(name: str) -> str:

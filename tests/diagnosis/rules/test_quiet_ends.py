@@ -207,3 +207,10 @@ def test_leaving_a_fit_quietly_names_the_call() -> None:
     finding = finding_of(completed(call, exited(0)))
     assert "(callback Guard called os._exit at /app/train.py:12" in finding.summary
     assert finding.confidence > finding_of(completed(exited(0))).confidence
+
+
+def test_an_exit_for_an_exception_that_was_caught_names_it() -> None:
+    call = ExitCalled("sys.exit", "0", "/app/train.py", 12, "<module>", handling="ValueError")
+    finding = finding_of(completed(call, exited(0)))
+    assert "with exit code 0 after it had caught ValueError (sys.exit at" in finding.summary
+    assert "no exception" not in finding.summary

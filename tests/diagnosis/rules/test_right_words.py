@@ -83,6 +83,9 @@ def test_steps_that_a_full_disk_kept_from_being_saved_are_told() -> None:
     assert "no checkpoint" not in finding_of(completed(refused, saved, *FINISHED)).summary
 
 
+_OWN_FILE = "/app/src/pitstop/tensorflow/private.py"
+
+
 @pytest.mark.parametrize(
     ("frames", "cause"),
     [
@@ -166,3 +169,20 @@ def test_a_run_of_no_use_is_not_green() -> None:
     assert diagnose(completed(nan, *FINISHED)).tone == "doubtful"
     assert diagnose(completed(*FINISHED)).tone == "completed"
     assert diagnose(failed(nan, exited(1))).tone == "failed"
+
+
+def test_of_frames_in_a_message_neither_ours_nor_the_others_hide_what_it_says() -> None:
+    frames = "".join(f'  File "{file}", line 9, in op\n' for file in ("train.py", _OWN_FILE))
+    message = f"Graph execution error:\n\nDetected at node a defined at\n{frames}bad label 5\n"
+    event = raised("tensorflow.python.framework.errors_impl.InvalidArgumentError", message)
+    finding = finding_of(failed(event, exited(1)))
+    assert any("train.py:9" in each for each in finding.advice)
+    assert finding.evidence[0].text == "InvalidArgumentError: bad label 5"
+
+
+def test_a_callback_that_reports_to_a_server_is_no_download() -> None:
+    words = "<urlopen error [Errno 111] Connection refused>"
+    event = raised("urllib.error.URLError", words, "OSError", callback="Report")
+    finding = finding_of(failed(event, exited(1)))
+    assert finding.cause == "network_or_download_failure"
+    assert "run without this callback" in finding.advice[0]

@@ -12,7 +12,7 @@ from pitstop.diagnosis.log.clues import signal_told
 from pitstop.diagnosis.rules.numerics import NAN_MESSAGE
 from pitstop.diagnosis.signatures.signals import SIGNALS
 from pitstop.diagnosis.signatures.tables import Signature, classify
-from pitstop.diagnosis.wording import tell
+from pitstop.diagnosis.wording import ADVICE, tell
 from pitstop.events import ExceptionRaised, FitStarted, Notice, TrainerConnected
 
 _PRINTED_FACTOR = 0.95
@@ -31,7 +31,9 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
     raised = evidence.raised
     if raised is None or NAN_MESSAGE.search(raised.message) or evidence.state == "completed":
         return None
-    message = "\n".join(output.last_lines(raised.message, 6)) or "(no message)"
+    holds_frames = 'File "' in raised.message
+    told = "\n".join(exception.telling_lines(raised.message)) if holds_frames else raised.message
+    message = "\n".join(output.last_lines(told, 6)) or "(no message)"
     source = "output" if raised.printed else "exception"
     seen = [EvidenceItem(source, f"{raised.name}: {message}")]
     seen.append(EvidenceItem("exception", f"raised at {raised.place}"))
@@ -41,12 +43,14 @@ def uncaught_exception(evidence: Evidence) -> Finding | None:
     row = known or _own_code(raised)
     if limit := evidence.limit(row.limit):
         seen.append(EvidenceItem("limits", f"{row.limit}: {phrases.limit(limit)}"))
+    reports = raised.callback and row.cause == "network_or_download_failure"
+    advice = (ADVICE["callback_survives"],) if reports else row.advice
     return Finding(
         row.cause or "unknown",
         row.confidence * (_PRINTED_FACTOR if raised.printed else 1),
         f"{row.headline}{_at(evidence, raised)}: {raised.title}",
         tuple(seen),
-        (*row.advice, *((f"It was raised from {raised.place}.",) if known and raised.file else ())),
+        (*advice, *((f"It was raised from {raised.place}.",) if known and raised.file else ())),
     )
 
 

@@ -192,7 +192,8 @@ def left_during_fit(evidence: Evidence) -> Finding | None:
         EvidenceItem("journal", f"fit {fit.fit} began ({fit.epochs} epochs) and never returned"),
     )
     words, place = _call_words(call), _call_place(call)
-    return tell("left_during_fit", seen, at=evidence.at_step, call=words, place=place)
+    why = f"after it had caught {call.handling}" if call.handling else "and no exception"
+    return tell("left_during_fit", seen, at=evidence.at_step, call=words, place=place, why=why)
 
 
 def exit_called(evidence: Evidence) -> Finding | None:
