@@ -20,9 +20,9 @@ _FRAME = re.compile(
 
 _SAYS_WHERE = re.compile(
     r"\s*(?:Graph execution error|Detected at|File \"|<stack traces|defined at|-{2,}|Node: "
-    r"|Caused by op)|    "
+    r"|Caused by op|Exception encountered when calling)|    "
 )
-"""Lines of an error of TensorFlow that tell where it was, not what."""
+"""Lines of an error of TensorFlow or Keras that tell where it was, not what."""
 _HINT = re.compile(r"\s*Hint: .*", re.DOTALL)
 """TensorFlow adds one about "OOM" to errors that have nothing to do with memory."""
 HOW_TO_REPORT = (

@@ -186,3 +186,22 @@ def test_a_callback_that_reports_to_a_server_is_no_download() -> None:
     finding = finding_of(failed(event, exited(1)))
     assert finding.cause == "network_or_download_failure"
     assert "run without this callback" in finding.advice[0]
+
+
+def test_of_what_keras_says_of_a_layer_the_line_that_tells_is_shown() -> None:
+    message = (
+        "Exception encountered when calling Net.call().\n\n"
+        "Input 'y' of 'AddV2' Op has type float64\n"
+        "\nArguments received by Net.call():\n  • z=tf.Tensor(shape=(32, 8))"
+    )
+    finding = finding_of(failed(raised("TypeError", message), exited(1)))
+    assert finding.summary.endswith("TypeError: Input 'y' of 'AddV2' Op has type float64")
+
+
+def test_json_that_is_none_is_told_from_a_damaged_file() -> None:
+    event = raised(
+        "json.decoder.JSONDecodeError", "Expecting value: line 1 column 27", "ValueError"
+    )
+    finding = finding_of(failed(event, exited(1)))
+    assert finding.cause == "data_error"
+    assert "json.tool" in finding.advice[0]
