@@ -1,9 +1,15 @@
 """Files that an earlier attempt wrote behind the restored state."""
 
+# Each way to look at them.
+# ruff: noqa: PLW0108, PTH110, PTH113, PTH202, PTH207, PTH208
+
 from __future__ import annotations
 
+import glob
 import os
+import shutil
 import sqlite3
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -97,6 +103,65 @@ def test_what_is_not_only_read_is_told_in_a_restored_training_alone(tmp_path: Pa
     files.note(str(path), is_only_read=False)
     files.leave()
     assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda path: path.exists(),
+        lambda path: os.path.exists(path),
+        lambda path: os.path.getsize(path),
+        lambda path: os.path.isfile(str(path)),
+        lambda path: os.listdir(path.parent),
+        lambda path: [*os.walk(path.parent)],
+        lambda path: glob.glob(f"{path.parent}/*.txt"),
+        lambda path: glob.glob("*", root_dir=path.parent),
+        lambda path: [*path.parent.iterdir()],
+        lambda path: [*path.parent.glob("l*")],
+        lambda path: subprocess.run(f"wc -l <{path}", shell=True, check=True),
+        lambda path: subprocess.run(["cat", path], check=True),
+        lambda path: os.system(f"cat '{path}'"),
+    ],
+)
+@pytest.mark.parametrize(("age_seconds", "is_told"), [(50, True), (200, False)])
+def test_a_look_at_a_file_is_told(
+    doubts: list[str],
+    tmp_path: Path,
+    age_seconds: float,
+    look: Callable[[Path], object],
+    is_told: bool,
+) -> None:
+    path = tmp_path / "log.txt"
+    path.touch()
+    os.utime(path, (0, _NOW_SECONDS - age_seconds))
+    look(path)
+    assert [str(path) in each for each in doubts] == [True] * is_told
+
+
+def test_looks_that_say_nothing(doubts: list[str], tmp_path: Path) -> None:
+    """A folder is there, other files are listed, a child works on nothing of the training's."""
+    folder, path = tmp_path / "plots", tmp_path / "log.txt"
+    folder.mkdir()
+    path.touch()
+    for each in (folder, path):
+        os.utime(each, (0, _NOW_SECONDS - 50))
+    assert folder.exists()
+    assert os.listdir(folder) == []
+    assert glob.glob(f"{tmp_path}/*.csv") == []
+    assert not (tmp_path / "missing").exists()
+    subprocess.run(["true", "log"], cwd=tmp_path, check=True)
+    shutil.copy(os.__file__, tmp_path / "copy.py")
+    assert doubts == []
+
+
+def test_what_stands_for_os_stat_is_as_good(doubts: list[str], tmp_path: Path) -> None:
+    """The standard library asks which arguments it takes."""
+    for each in ("supports_follow_symlinks", "supports_fd", "supports_dir_fd"):
+        assert os.stat in getattr(os, each)
+    link = tmp_path / "link"
+    link.symlink_to(os.__file__)
+    shutil.copy2(link, tmp_path / "copy", follow_symlinks=False)
+    assert doubts == []
 
 
 def test_it_is_told_once(doubts: list[str], tmp_path: Path) -> None:

@@ -40,8 +40,9 @@ def test_it_waits_for_the_frameworks_and_loads_little() -> None:
         "pitstop.inject",
         "pitstop.engine",
         "pitstop.engine.earlier_files",
-        "pitstop.engine.library_imports",
         "pitstop.engine.made_folders",
+        "pitstop.engine.library_imports",
+        "pitstop.engine.outside",
         "pitstop.inject.autoload",
     ]
     program = "import sys; print(*{'numpy', 'tensorflow', 'keras', 'asyncio'} & set(sys.modules))"

@@ -30,7 +30,10 @@ OVERHEAD = 1e-9
 """With next to no budget any state costs too much."""
 
 
-def reading(dataset: Any, mode: str = "auto", **settings: Any) -> TrainingInput:
+def reading(
+    dataset: Any, mode: str = "auto", *, fresh: bool = False, **settings: Any
+) -> TrainingInput:
+    """Its reader, which has created an iterator unless it is `fresh`."""
     keras.utils.set_random_seed(1)
     source = TFEpochIterator(
         x=dataset, distribute_strategy=tf.distribute.get_strategy(), **settings
@@ -38,8 +41,9 @@ def reading(dataset: Any, mode: str = "auto", **settings: Any) -> TrainingInput:
     objects = FitObjects()
     objects.begin({"x": dataset}, [])
     reader = TrainingInput(source, RandomStreams(), InputMode(mode), objects, OVERHEAD)
-    reader.before_iterator()
-    reader.create_iterator()
+    if not fresh:
+        reader.before_iterator()
+        reader.create_iterator()
     return reader
 
 

@@ -35,6 +35,28 @@ def test_a_function_trains_if_it_writes_what_is_trainable() -> None:
     assert FunctionCall(update, lambda: None, (), {}).name == "update"
 
 
+def test_a_function_trains_if_it_writes_what_is_trainable_and_given() -> None:
+    image, total = tf.Variable([1.0]), tf.Variable([1.0], trainable=False)
+
+    @tf.function
+    def update(given: Any) -> Any:
+        return given.assign_add([1.0])
+
+    @tf.function
+    def measure(given: Any) -> Any:
+        return given + 1.0
+
+    for function, given, trains in (
+        (update, image, True),
+        (measure, image, False),
+        (tf.function(lambda given: given.assign([0.0])), total, False),
+    ):
+        call = FunctionCall(function, lambda: None, (given,), {})
+        function(given)
+        assert call.trains() is trains
+        assert [each is given for each in call.variables()] == [True]
+
+
 @pytest.mark.parametrize(
     ("name", "trains", "feeds_itself"),
     [("train_on_batch", True, False), ("test_on_batch", False, False), ("evaluate", False, True)],

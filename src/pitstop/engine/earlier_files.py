@@ -1,25 +1,38 @@
 """Files that an earlier attempt wrote while it trained, and that a script opens when it runs again.
 
 One that reads such files before it trains has a resume of its own: it restores weights, goes on
-from a step that it wrote down, or leaves out what it has results of.  One that reads them, or goes
-on at their end, in a restored training sees what steps have written that are computed once more.
+from a step that it wrote down, or leaves out what it has results of.  One that reads them, goes on
+at their end, or looks whether they are there, in a restored training sees what steps have written
+that are computed once more.
 """
 
 from __future__ import annotations
 
+import functools
+import glob
 import os
+import re
+import stat
 import sys
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+from pitstop.engine.made_folders import script_frame
+
+_T = TypeVar("_T")
 
 _MOST_FILES = 4096
 _CODE = (".py", ".pyc", ".so", ".pth")
 _WEIGHTS = (".index", ".keras", ".h5", ".hdf5", ".safetensors")
 _ELSEWHERE = tuple({sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev"})
 _FRAMEWORKS = tuple(f"{os.sep}{name}{os.sep}" for name in ("keras", "tensorflow"))
+_GLOBBING = ("glob.py", "pathlib.py", f"pathlib{os.sep}_local.py")
+_WORD = re.compile(r"[^\s<>|;&()\"'=]+")
 
 
 class ReadBack(NamedTuple):
@@ -39,6 +52,8 @@ class EarlierFiles:
         self._databases: dict[str, float] = {}
         self._since_seconds = 0.0
         self._doubt: Callable[[str], None] | None = None
+        self._stat = os.stat
+        self._fenced: Callable[..., None] = self._look
 
     def _hook(self) -> None:
         if not self._is_hooked:
@@ -46,6 +61,8 @@ class EarlierFiles:
             sys.addaudithook(self._hear)
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event in _LOOKS and self._doubt and _is_look(sys._getframe(1)):
+            self._fenced(_LOOKS[event], arguments)
         if not (self._listening or self._doubt) or event not in ("open", "sqlite3.connect"):
             return
         path, flags = arguments[0], arguments[2] if event == "open" else 0
@@ -106,14 +123,51 @@ class EarlierFiles:
 
     def watch(self, since_seconds: float, doubt: Callable[[str], None]) -> None:
         """Tells the first file that is opened and was changed since then."""
+        # Loaded where a training runs; this module is by each Python process of a run.
+        from pitstop.engine.fence import observing  # noqa: PLC0415
+
+        self.leave()
+        self._fenced = observing()(self._look)
         self._since_seconds, self._doubt = since_seconds, doubt
         self._hook()
+        self._stat = os.stat
+        os.stat = self.looking(os.stat, _by_name)
+        for each in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks):
+            each.add(os.stat)
         for path, changed_seconds in self._databases.items():
             if self._is_changed(changed_seconds):
                 self._tell(path)
 
     def leave(self) -> None:
         self._doubt = None
+        if getattr(os.stat, "__wrapped__", None) is self._stat:
+            os.stat = self._stat
+
+    def looking(
+        self, original: Callable[..., _T], paths_of: Callable[[Any, _T], Iterable[Any]]
+    ) -> Callable[..., _T]:
+        """The same function; hears what the script looks at with it.
+
+        Args:
+            original: its first argument is a path.
+            paths_of: the files that were looked at, of the first argument and what came back.
+        """
+
+        @functools.wraps(original)
+        def look(path: Any, *arguments: Any, **options: Any) -> _T:
+            found = original(path, *arguments, **options)
+            if self._doubt and script_frame(sys._getframe(1)):
+                self._fenced(paths_of, (path, found))
+            return found
+
+        return look
+
+    def _look(self, paths_of: Callable[..., Iterable[Any]], arguments: tuple[Any, ...]) -> None:
+        for path in islice(paths_of(*arguments), _MOST_FILES):
+            with suppress(OSError, ValueError):
+                found = os.stat(path)  # noqa: PTH116
+                if stat.S_ISREG(found.st_mode) and self._is_changed(found.st_mtime):
+                    self._tell(os.fsdecode(path))
 
     def _is_changed(self, changed_seconds: float) -> bool:
         # What this process has written belongs to it.
@@ -129,6 +183,39 @@ class EarlierFiles:
                 f"the script goes on with {Path(path).absolute()}, which an earlier attempt wrote "
                 "to behind the state that is restored"
             )
+
+
+def _by_name(path: Any, _: Any) -> Iterable[Any]:
+    return () if isinstance(path, int) else (path,)
+
+
+def _listed(folder: Any) -> Iterator[Any]:
+    for name in () if isinstance(folder, int) else os.listdir(folder):  # noqa: PTH208
+        yield os.path.join(folder or type(name)(), name)  # noqa: PTH118  in bytes too
+
+
+def _matching(pattern: Any, recursive: bool, root_dir: Any, _: Any) -> Iterator[Any]:
+    for name in glob.iglob(pattern, root_dir=root_dir, recursive=recursive):  # noqa: PTH207
+        yield os.path.join(root_dir or type(name)(), name)  # noqa: PTH118
+
+
+def _named(_: Any, words: Iterable[Any], folder: Any = None, __: Any = None) -> Iterator[str]:
+    """Files that a command names."""
+    for word in map(os.fsdecode, words):
+        for name in {word, *_WORD.findall(word)}:
+            yield os.path.join(os.fsdecode(folder or ""), name)  # noqa: PTH118
+
+
+_LOOKS: dict[str, Callable[..., Iterable[Any]]] = {
+    "os.listdir": _listed,
+    "os.scandir": _listed,
+    "glob.glob/2": _matching,
+    "pathlib.Path.glob": Path.glob,
+    "pathlib.Path.rglob": Path.rglob,
+    "subprocess.Popen": _named,
+    "os.system": lambda command: _named(None, [command]),
+}
+"""Audit events, and the files that are looked at then."""
 
 
 EARLIER = EarlierFiles()
@@ -163,3 +250,14 @@ def _is_opened_by_script(frame: types.FrameType | None) -> bool:
             return False
         frame = frame.f_back
     return False
+
+
+def _is_look(frame: types.FrameType) -> bool:
+    """Whether the script lists a folder, and not a part of the library that looks for a pattern."""
+    is_of_pattern = frame.f_code.co_filename.endswith(_GLOBBING) and frame.f_code.co_name not in (
+        "iterdir",
+        "glob",
+        "rglob",
+        "iglob",
+    )
+    return not is_of_pattern and script_frame(frame) is not None

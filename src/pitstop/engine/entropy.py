@@ -10,10 +10,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import sys
 import threading
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
+from pitstop.engine.outside import OUTSIDE
 from pitstop.link.settings import ENV_ENTROPY, ENV_STACKS
 
 CLAIMS_FILE = "streams"
@@ -68,8 +70,10 @@ def bits(purpose: str, count: int) -> int:
     """A number of this many bits: the run's, where this process has a part of its entropy."""
     import secrets  # noqa: PLC0415
 
-    known = _current is not None and _current.is_here
-    return _current.bits(purpose, count) if _current and known else secrets.randbits(count)
+    if _current is not None and _current.is_here:
+        return _current.bits(purpose, count)
+    OUTSIDE.drawn(sys._getframe(2))
+    return secrets.randbits(count)
 
 
 def drawn() -> dict[str, int]:

@@ -75,7 +75,7 @@ class MadeFolders:
         return mkdir
 
     def _is_of_earlier(self, path: Any, caller: types.FrameType) -> bool:
-        if not isinstance(path, str | os.PathLike) or not _is_asked_by_script(caller):
+        if not isinstance(path, str | os.PathLike) or script_frame(caller) is None:
             return False
         folder = Path(path).absolute()
         if str(folder) not in self._earlier or not folder.is_dir():
@@ -88,7 +88,7 @@ class MadeFolders:
         if event != "os.mkdir":
             return
         path, _, folder_fd = arguments
-        if isinstance(path, str) and folder_fd == -1 and _is_asked_by_script(sys._getframe(1)):
+        if isinstance(path, str) and folder_fd == -1 and script_frame(sys._getframe(1)):
             self._note(Path(path).absolute())
 
     def _note(self, folder: Path) -> None:
@@ -105,16 +105,16 @@ MADE = MadeFolders()
 """Of this process."""
 
 
-def _is_asked_by_script(frame: types.FrameType | None) -> bool:
-    """Whether it is the script that makes a folder, be it by the standard library."""
+def script_frame(frame: types.FrameType | None) -> types.FrameType | None:
+    """Where the script asks by itself, be it by the standard library; None where others do."""
     while frame is not None:
         file = frame.f_code.co_filename
         if file.startswith(_OWN) or any(name in file for name in _INSTALLED):
-            return False
+            return None
         if not file.startswith(_LIBRARY):
-            return True
+            return frame
         frame = frame.f_back
-    return False
+    return None
 
 
 def is_moved(now: Any, before: Any) -> bool:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.library_imports import IMPORTS
 from pitstop.engine.made_folders import MADE
+from pitstop.engine.outside import OUTSIDE
 
 if TYPE_CHECKING:
     from pitstop.engine.session import Session
@@ -271,6 +272,7 @@ def install(socket_path: str, also: Mapping[str, Callable[[], None]] | None = No
 def watch_files() -> None:
     """Sees from now on which files the script reads, and which folders it makes."""
     EARLIER.listen()
+    OUTSIDE.watch()
     # `ENV_STACKS` by its value: its module is not loaded in every process of the run.
     stacks_path = os.environ.get("PITSTOP_STACKS")
     MADE.watch(Path(stacks_path).parent if stacks_path else None)

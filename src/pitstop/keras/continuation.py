@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from pitstop.engine.course import Course
+from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.exactness import Exactness
 from pitstop.engine.fence import observing
 from pitstop.engine.python_state import decode
@@ -178,6 +179,8 @@ class Continuation:
         starts the readers of the input.
         """
         self._started = time.monotonic()
+        # Readers of the input look at files too.
+        EARLIER.watch(self._saved.state["time_seconds"], self._run.doubt)
         self._run.build_missing(self._saved)
         if not self._restarts_epoch:
             self._prepare_input()

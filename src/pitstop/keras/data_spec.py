@@ -34,6 +34,9 @@ def describe(
     if input_state.kind_of(adapter) == "dataset":
         spec["pipeline"] = pipeline.pipeline_of(dataset)
         spec["digest"] = _digest(pipeline.source_tensors(dataset))
+    kept = [each for each in (dataset, validation) if pipeline.keeps_an_order(each)]
+    if kept:
+        spec["orders"] = str(list(map(pipeline.seeds_of, kept)))
     if validation is not None:
         if isinstance(validation, tf.data.Dataset):
             validation = pipeline.source_tensors(validation)

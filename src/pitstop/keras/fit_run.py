@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import tensorflow as tf
+
 from pitstop import steps
-from pitstop.engine import last_epoch, script_random
+from pitstop.engine import last_epoch, reachable, script_random
 from pitstop.engine.exactness import Exactness
 from pitstop.engine.fence import observing
+from pitstop.engine.outside import OUTSIDE
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.session import Session
@@ -71,8 +74,11 @@ class FitRun:
         self.model = model
         self._private = private_of(model)
         epochs = arguments.get("epochs", 1) - arguments.get("initial_epoch", 0)
-        self.validation = ValidationInput(arguments.get("validation_data"), epochs)
         self.arguments = arguments
+        self.callbacks: Any = None
+        in_parts = self._shares_input() or bool(arguments.get("validation_steps"))
+        data = arguments.get("validation_data")
+        self.validation = ValidationInput(data, epochs, is_shared=in_parts)
         self.index, self.step = beginning.index, step
         self.epoch = self.step_in_epoch = self.steps_this_attempt = 0
         self.logs: dict[str, Any] = {}
@@ -84,7 +90,6 @@ class FitRun:
         self.objects = FitObjects()
         self.structure = Structure(model)
         self.doubt(beginning.course.doubt)
-        self.callbacks: Any = None
         self.epoch_iterator: Any = None
         self.held_iterator: Any = None
         self.data: dict[str, Any] = {}
@@ -130,6 +135,7 @@ class FitRun:
             InputMode(self.session.settings.input_mode),
             self.objects,
             self.session.settings.overhead,
+            is_shared=self._shares_input(),
         )
         self.parts.shared = script_random.level_of_shared(
             self.arguments.get("x"), self.listed_callbacks(), is_part_of_an_input
@@ -145,6 +151,14 @@ class FitRun:
         self._boundary.on_cost = self.input.reconsider
         # The last: without an input of ours, Keras reads its own.
         self.epoch_iterator = epoch_iterator
+
+    def _shares_input(self) -> bool:
+        """Whether a callback may read a dataset, too."""
+        used = (
+            reachable.find_used(each, (tf.data.Dataset,), is_part_of_an_input)
+            for each in self.listed_callbacks()
+        )
+        return any(used)
 
     @property
     def step_reached(self) -> int:
@@ -205,6 +219,7 @@ class FitRun:
         self.session.beacon.write_phase(
             Phase.TRAIN if self.steps_this_attempt else Phase.FIRST_STEP
         )
+        OUTSIDE.begin_steps()
         self._boundary.start()
         self._reach_boundary(self._boundary.passed_ns)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from pitstop.engine import trackers
-from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.made_folders import MADE
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
@@ -43,7 +42,6 @@ def restore(run: Any, saved: SavedState) -> None:
     elif new:
         run.session.report(Notice("callbacks_changed", message))
     run.doubt(run.objects.lost)
-    EARLIER.watch(saved.state["time_seconds"], run.doubt)
     run.input.restore_streams(saved)
     if missing := run.streams.missing(decode(saved.state["random"], saved.tensors)):
         message = f"Random generators that the script no longer has: {', '.join(missing)}."

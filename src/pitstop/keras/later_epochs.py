@@ -22,9 +22,10 @@ class LaterEpochs:
     That are the seeds that shuffles have drawn, and what a cache in memory holds.
     """
 
-    def __init__(self, dataset: Any) -> None:
+    def __init__(self, dataset: Any, *, fills: bool = False) -> None:
+        """Nothing is read yet; `fills`: a resume fills caches as the first epoch did."""
         self._repeats = pipeline.repeats_a_shuffle(dataset)
-        read = list(pipeline.cached_in_memory(dataset))
+        read = [] if fills else list(pipeline.cached_in_memory(dataset))
         self._caches_a_draw = any(map(pipeline.draws, read))
         self.caches_python = not all(map(pipeline.reads_again, read))
         """Whether a cache holds what code of the script gave, which may read its state."""

@@ -14,6 +14,7 @@ from pitstop.engine.export_order import refuse_to_train
 from pitstop.engine.fence import observing
 from pitstop.engine.identity import RestorePoint
 from pitstop.engine.leaving import Refused, TrainingStopped, ending_threads
+from pitstop.engine.outside import OUTSIDE
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.script_stop import StopSignals
 from pitstop.engine.session import Session
@@ -118,6 +119,7 @@ class Training:
         finally:
             self.run = None
             EARLIER.leave()
+            OUTSIDE.leave()
             self._step = run.step
             self._recognition.ended(run.parts.deviation)
             self._trained.add(model, run.path_of)
@@ -185,6 +187,7 @@ class Training:
             randomness.seed_if_unseeded()
             left_out.cut_rate(run, run.step)
         run.begin()
+        OUTSIDE.begin(run.doubt)
         self.session.start_steps(run.step, repeats=beginning.repeats)
         self.run = run
 

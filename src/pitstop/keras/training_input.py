@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import atexit
+import collections
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from pitstop.engine.exactness import Exactness
+from pitstop.engine.exactness import EXACT, Exactness
 from pitstop.engine.fence import observing
 from pitstop.engine.python_state import Encoder, decode
 from pitstop.engine.saved_state import SavedState
@@ -45,11 +46,18 @@ class TrainingInput:
         mode: InputMode,
         objects: FitObjects,
         overhead: float,
+        *,
+        is_shared: bool = False,
     ) -> None:
         """Nothing has been read from Keras' epoch iterator yet.
 
         Args:
+            source: Keras' epoch iterator.
+            streams: the random streams of the process.
+            mode: how the user wants the place in it to be saved.
+            objects: those of the script.
             overhead: the share of the time that saving may take.
+            is_shared: callbacks may read a dataset too.
         """
         self._overhead = overhead
         self._objects = objects
@@ -58,8 +66,15 @@ class TrainingInput:
         self._source = source
         self._streams = streams
         self._dataset = pipeline.of_one_device(source._distributed_dataset)
-        self._later = LaterEpochs(self._dataset)
+        is_alone = self._dataset is source._distributed_dataset and not is_shared
+        self._fills = (
+            mode is not InputMode.NATIVE and is_alone and pipeline.fills_alike(self._dataset)
+        )
+        self._later = LaterEpochs(self._dataset, fills=self._fills)
         self._state = InputState.of(source.data_adapter, mode, self._dataset)
+        if self._fills:
+            self._state.level = EXACT
+            self._state.replay_from_now_on("a cache() keeps the order of the first epoch")
         self._shuffles = RepeatedShuffles.of(source)
         self._first: FreshIterator | None = None
         self._before_replay: dict[str, Any] | None = None
@@ -190,6 +205,8 @@ class TrainingInput:
         """Before readers start: what a replayed input reads from."""
         described = saved.state["fit"]["input"]
         if described["replay"]:
+            if self._fills and (described["created"] > 1 or saved.position.milestone):
+                collections.deque(self._dataset, maxlen=0)
             input_state.prepare_replay(
                 described,
                 saved.tensors,

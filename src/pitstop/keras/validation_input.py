@@ -8,6 +8,7 @@ next is how far the seeds of a dataset's shuffles have gone, and what a
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Mapping
 from typing import Any
 
@@ -39,20 +40,24 @@ class ValidationInput:
         data: what each validation reads from: the inputs alone of a tuple.
     """
 
-    def __init__(self, data: Any, planned: int = 1) -> None:
-        """Nothing has been read yet of a `validation_data`; `planned` readings are to come."""
+    def __init__(self, data: Any, planned: int = 1, *, is_shared: bool = False) -> None:
+        """Nothing has been read yet of a `validation_data`; `planned` readings are to come.
+
+        It `is_shared` where others may read from it, or a validation reads a part of it.
+        """
         self._planned = planned
         self.data = data[0] if isinstance(data, tuple | list) and data else data
         self._created = 0
         self._left: Any = None
         self._saved_state = b""
         self._shuffles = RepeatedShuffles(self.data, in_parts=True)
+        self._fills = not is_shared and pipeline.fills_alike(self.data)
 
     @property
     def level(self) -> Exactness:
         if hasattr(self.data, "__next__"):
             return _READ_AHEAD
-        if pipeline.keeps_an_order(self.data):
+        if pipeline.keeps_an_order(self.data) and not self._fills:
             return KEPT_ORDER
         # The order of its shuffles may not even be repeatable without an interruption.
         raced = self._shuffles.are_raced(max(self._created, self._planned))
@@ -78,7 +83,8 @@ class ValidationInput:
         described = {"created": self._created}
         # Not kept from cut to cut: the seeds in it belong to the dataset, and
         # go on when a callback evaluates the same data.
-        reads_tensors = self._left is not None and isinstance(self.data, tf.data.Dataset)
+        is_dataset = isinstance(self.data, tf.data.Dataset) and not self._fills
+        reads_tensors = self._left is not None and is_dataset
         state = FreshIterator.of(self._left).state if reads_tensors else self._saved_state
         return described, [HeldTensor.of_bytes(VALIDATION_TENSOR, state)] if state else []
 
@@ -86,6 +92,10 @@ class ValidationInput:
         self._created = saved["created"]
         self._saved_state = bytes(tensors.get(VALIDATION_TENSOR, b""))
         if not isinstance(self.data, tf.data.Dataset):
+            return
+        if self._fills:
+            # The first validation has left its order in the cache.
+            collections.deque(self.data if self._created else (), maxlen=0)
             return
         # Of smaller buffers, only how often they were read counts.
         if self._saved_state and not buffers.is_reduced(self.data):

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from pitstop import steps
+from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.exactness import Exactness
 from pitstop.engine.leaving import TrainingStopped, ending_threads
+from pitstop.engine.outside import OUTSIDE
 from pitstop.engine.python_state import decode
 from pitstop.engine.saved_state import SavedState
 from pitstop.engine.script_stop import StopSignals
@@ -54,6 +56,7 @@ class Run:
         """
         started = time.monotonic()
         self._state.restore(saved)
+        EARLIER.watch(saved.state["time_seconds"], self._state.doubt)
         self._unsettled = saved
         position = self._saved = saved.position
         self._loop.step = position.step
@@ -104,6 +107,8 @@ class Run:
         beacon, loop = self._session.beacon, self._loop
         beacon.write_plan(loop.index, 1, count or 0, 0)
         loop.begin(count)
+        OUTSIDE.begin(self._state.doubt)
+        OUTSIDE.begin_steps()
         beacon.write_phase(Phase.FIRST_STEP)
         loop.boundary.start()
         loop.reach(loop.boundary.passed_ns)
@@ -111,6 +116,8 @@ class Run:
         while count is None or loop.done < count:
             yield loop.done
             self._step_done()
+        OUTSIDE.leave()
+        EARLIER.leave()
         self._session.milestone(lambda: self._cut("fit_end"))
         loop.tell_end()
         beacon.write_phase(Phase.BETWEEN_FITS)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from pitstop.replay import values
 from pitstop.replay.values import Form
@@ -99,7 +100,9 @@ class FunctionCall(Call):
 
     def variables(self) -> list[Any]:
         held = (each for graph in private.graphs(self.owner) for each in graph.variables)
-        return list({id(variable): variable for variable in held}.values())
+        given = tf.nest.flatten((list(self.args), dict(self.kwargs)))
+        passed = [each for each in given if isinstance(each, tf.Variable)]
+        return list({id(variable): variable for variable in (*held, *passed)}.values())
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def watch_functions(
     variable_use.after_write(observing(spoils=True)(recorder.wrote))
     variable_use.after_gradient(observing()(recorder.took_gradients))
     private.around_checkpoint_writes(recorder.writes)
-    _watch_weights()
+    _watch_readers()
     private.on_traced_op(
         {
             OpKind.RANDOM: recorder.traced.random_op,
@@ -102,7 +102,7 @@ def _waiting(recorder: Recorder, original: Callable[..., Any]) -> Callable[..., 
     return method
 
 
-def _watch_weights() -> None:
+def _watch_readers() -> None:
     private.on_checkpoint_read(EARLIER.note)
     original = h5py.File.__init__
 
@@ -113,6 +113,21 @@ def _watch_weights() -> None:
         original(self, name, mode, *args, **kwargs)
 
     h5py.File.__init__ = __init__
+    gfile = tf.io.gfile
+    for owner, name, paths_of in (
+        (gfile, "exists", _named),
+        (gfile, "stat", _named),
+        (gfile, "listdir", lambda folder, names: [f"{folder}/{each}" for each in names]),
+        (gfile, "glob", lambda _, paths: paths),
+        (gfile.GFile, "__init__", lambda file, _: [file.name] if file.mode[0] in "ra" else []),
+        (tf.io, "read_file", _named),
+    ):
+        setattr(owner, name, EARLIER.looking(getattr(owner, name), paths_of))
+
+
+def _named(path: Any, _: Any) -> list[Any]:
+    known = path if isinstance(path, str | bytes | os.PathLike) else tf.get_static_value(path)
+    return [] if known is None else [known]
 
 
 def _led(recorder: Recorder, call: Call) -> Any:

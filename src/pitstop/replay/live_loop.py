@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from pitstop.engine.exactness import Exactness
+from pitstop.engine.outside import OUTSIDE
 from pitstop.engine.python_state import Encoder
 from pitstop.engine.session import Session
 from pitstop.engine.state_capture import StateCapture
@@ -67,6 +68,7 @@ class LiveLoop(ScriptLoop):
         else:
             self.level = level_of_process(session) or Exactness("exact_by_replay")
         self._pid = os.getpid()
+        OUTSIDE.begin(self.doubt)
 
     def start(self) -> None:
         self.begin()
@@ -146,6 +148,7 @@ class LiveLoop(ScriptLoop):
 
     def finish(self) -> None:
         """The loop is over, because a `fit` begins; its outcome is kept."""
+        OUTSIDE.leave()
         self.session.milestone(lambda: self.take(milestone="loop_end"))
         self._report_end()
 

@@ -128,6 +128,25 @@ def shuffles_read_ahead(dataset: Any, *, in_parts: bool) -> list[Any]:
     return list(_reseeded(dataset, in_parts, is_ahead=injected, is_repeated=False))
 
 
+_REPEATABLE = _READERS | {"LookupTableFindV2", "LookupTableSizeV2", "ReadFile"}
+
+
+def fills_alike(dataset: Any) -> bool:
+    """Whether a cache that keeps an order gets the same from the first reading in any process."""
+    if not (isinstance(dataset, tf.data.Dataset) and keeps_an_order(dataset)):
+        return False
+    stages = stateful_stages(dataset)
+    repeatable = all(each.ops <= _REPEATABLE and not each.random_ops for each in stages)
+    seeded = all(map(any, seeds_of(dataset))) and is_known(dataset) and is_deterministic(dataset)
+    return seeded and repeatable and not variables_of(dataset)
+
+
+def seeds_of(dataset: Any) -> list[list[int]]:
+    """Those that the orders of its shuffles begin with; zeros where chance chooses them."""
+    shuffles = _stages(dataset, "_reshuffle_each_iteration")
+    return [[int(stage._seed), int(stage._seed2)] for stage in shuffles]
+
+
 def keeps_an_order(dataset: Any) -> bool:
     """Whether a cache in memory keeps what a shuffle gave, with no shuffle behind it.
 

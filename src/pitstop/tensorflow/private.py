@@ -49,6 +49,7 @@ _NEEDED: tuple[tuple[Any, str], ...] = (
     (checkpoint.TrackableSaver, "save"),
     *((checkpoint_management, name) for name in _CHECKPOINT_FILES),
     (resource_variable_ops, "_UnreadVariable"),
+    (resource_variable_ops, "VariableSpec"),
     (gen_resource_variable_ops, "read_variable_op"),
     (iterator_ops.OwnedIterator, "_serialize_to_tensors"),
     (iterator_ops.OwnedIterator, "_restore_from_tensors"),
@@ -223,8 +224,14 @@ def graphs(function: Any) -> list[Any]:
 def _writes_trainable(graph: Any) -> bool:
     # The same analysis by which TensorFlow orders ops that touch one resource.
     unwritten = set(auto_control_deps_utils.get_read_only_resource_input_indices_graph(graph))
-    trainable = {id(each.handle) for each in graph.variables if each.trainable}
+    trainable: set[int | None] = {id(each.handle) for each in graph.variables if each.trainable}
     outer = {id(inner): id(captured) for captured, inner in graph.captures}
+    given = tf.nest.flatten(graph.structured_input_signature)
+    if any(
+        isinstance(each, resource_variable_ops.VariableSpec) and each.trainable for each in given
+    ):
+        # What is given is not captured.
+        trainable.add(None)
     return any(
         outer.get(id(tensor)) in trainable
         for index, tensor in enumerate(graph.inputs)

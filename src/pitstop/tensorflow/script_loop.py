@@ -89,6 +89,7 @@ class ScriptLoop:
             "position": dict(vars(position)),
             "level": {**vars(level), "unverified": held.refused},
             "versions": self._versions,
+            "time_seconds": time.time(),
             **held.state,
             "random": encoder.encode(randomness.capture()),
             **own,

@@ -82,6 +82,61 @@ def make_data(x, y):
 
     return {"x": tf.data.Dataset.from_tensor_slices((x, y)).batch(BATCH).map(mapped)}
 """
+_FROM_GENERATOR = """\
+$before
+def make_data(x, y):
+    $begin
+
+    def rows():
+        $rows
+
+    spec = tf.TensorSpec([6]), tf.TensorSpec([1])
+    data = tf.data.Dataset.from_generator(rows, output_signature=spec)
+    return {"x": data$stages$more}
+"""
+
+
+def _from_generator(
+    rows: str,
+    begin: str = "pass",
+    stages: str = ".batch(BATCH)",
+    more: str = "",
+    before: str = "",
+) -> str:
+    parts = {"rows": rows, "begin": begin, "stages": stages, "more": more, "before": before}
+    text = _FROM_GENERATOR
+    for name, part in parts.items():
+        text = text.replace(f"${name}", part)
+    return text
+
+
+_EACH = """
+        for index in order:
+            yield x[index], y[index]"""
+_FOR_EVER = ', "steps_per_epoch": len(x) // BATCH'
+_ROWS_OBJECT = """\
+class Rows:
+    def __init__(self, x, y):
+        self.x, self.y, self.epoch, self.order = x, y, 0, list(range(len(x)))
+
+    def __call__(self):
+        self.epoch += 1
+        random.shuffle(self.order)
+        for index in self.order:
+            yield self.x[index] * np.float32(1 + 0.1 * self.epoch), self.y[index]
+
+
+"""
+
+
+def _tf_data(stages: str) -> str:
+    return f"""\
+def make_data(x, y):
+    data = tf.data.Dataset.from_tensor_slices((x, y))
+    return {{"x": {stages}}}
+"""
+
+
 _GENERATOR = """\
 def make_data(x, y):
     def batches():
@@ -186,6 +241,63 @@ DATA = {
     "tf_data_generator": _TF_DATA_GENERATOR,
     "tf_data_function": _TF_DATA_FUNCTION,
     "tf_data_calls": _TF_DATA_CALLS,
+    "from_generator_stream": _from_generator(
+        f"order = stream.permutation(len(x)){_EACH}", "stream = np.random.default_rng(3)"
+    ),
+    "from_generator_unseeded": _from_generator(
+        f"order = stream.permutation(len(x)){_EACH}", "stream = np.random.default_rng()"
+    ),
+    "from_generator_counts": _from_generator(
+        f"calls.append(1)\n        order = np.roll(np.arange(len(x)), len(calls)){_EACH}",
+        "calls = []",
+    ),
+    "from_generator_global": _from_generator(
+        f"HARDNESS[0] += 1\n        order = np.arange(len(x)) % (40 // HARDNESS[0]){_EACH}",
+        before="HARDNESS = [0]\n\n",
+    ),
+    "from_generator_object": _from_generator(
+        "yield from source()", "source = Rows(x, y)", before=_ROWS_OBJECT
+    ),
+    "from_generator_table": _from_generator(
+        f"table.insert('n', table.lookup('n') + 1)\n"
+        f"        order = np.roll(np.arange(len(x)), int(table.lookup('n'))){_EACH}",
+        "table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, 0)",
+    ),
+    "from_generator_shuffled": _from_generator(
+        f"order = np.random.permutation(len(x)){_EACH}", stages=".shuffle(9).batch(BATCH)"
+    ),
+    "from_generator_cached": _from_generator(
+        f"order = np.random.permutation(len(x)){_EACH}", stages=".cache().batch(BATCH)"
+    ),
+    "from_generator_repeated": _from_generator(
+        f"order = np.random.permutation(len(x)){_EACH}",
+        stages=".repeat().batch(BATCH).prefetch(1)",
+        more=_FOR_EVER,
+    ),
+    "from_generator_for_ever": _from_generator(
+        f"order = np.random.randint(0, len(x), 10_000){_EACH}",
+        stages=".batch(BATCH).prefetch(4)",
+        more=_FOR_EVER,
+    ),
+    "tf_data_sampled": _tf_data(
+        "tf.data.Dataset.sample_from_datasets([data.shuffle(9), data.skip(9).shuffle(9)], [0.5] * 2"
+        ").batch(BATCH)"
+    ),
+    "tf_data_interleaved": _tf_data(
+        "tf.data.Dataset.range(4).shuffle(4).interleave(lambda i: data.shard(4, i).shuffle(9),"
+        " num_parallel_calls=2).batch(BATCH)"
+    ),
+    "tf_data_windows": _tf_data(
+        "data.shuffle(20).group_by_window(lambda a, b: tf.cast(b[0] > 0, tf.int64),"
+        " lambda key, rows: rows.batch(BATCH), window_size=BATCH)"
+    ),
+    "tf_data_cached_shuffle": _tf_data("data.shuffle(48).batch(BATCH).cache()"),
+    "tf_data_cached_twice": _tf_data("data.shuffle(48).cache().shuffle(48).batch(BATCH)"),
+    "tf_data_cached_batches": _tf_data("data.shuffle(48).batch(BATCH).cache().shuffle(9)"),
+    "tf_data_scanned": _tf_data(
+        "data.shuffle(20).scan(0.0, lambda s, row: (s + 0.1, (row[0] * (1 + s), row[1])))"
+        ".batch(BATCH)"
+    ),
     "generator": _GENERATOR,
     "generator_shuffles": _GENERATOR_SHUFFLES,
     "generator_shared": _GENERATOR_SHARED,
@@ -255,6 +367,11 @@ VALIDATIONS = {
         "def make_validation():\n"
         "    data = tf.data.Dataset.from_tensor_slices((x_other, y_other))\n"
         "    return {'validation_data': data.shuffle(24).take(16).batch(8)}\n"
+    ),
+    "tf_data_cached": (
+        "def make_validation():\n"
+        "    data = tf.data.Dataset.from_tensor_slices((x_other, y_other))\n"
+        "    return {'validation_data': data.shuffle(24).batch(5).cache().prefetch(1)}\n"
     ),
     "generator": _VALIDATION_GENERATOR,
     "every_second_epoch": (

@@ -116,6 +116,19 @@ VALUES = {
     ),
     "file": Value("'state.json'", "count_in_file($it)", "read_file($it)", in_file=True),
     "appended_file": Value("'lines.txt'", "append_line($it)", "read_lines($it)", in_file=True),
+    "tensorflow_file": Value("'count.txt'", "count_by_tf($it)", "read_by_tf($it)", in_file=True),
+    "files_that_are_there": Value("'mark'", "add_mark($it)", "count_marks($it)", in_file=True),
+    "files_of_a_pattern": Value(
+        "'epoch'",
+        "open(f'{$it}-{time.time_ns()}.txt', 'w').close()",
+        "len(glob.glob(f'{$it}-*.txt'))",
+        in_file=True,
+    ),
+    "environment": Value(
+        "'PROGRAM_STATE'",
+        "os.environ[$it] = str(int(os.environ.get($it, 0)) + 1)",
+        "int(os.environ.get($it, 0))",
+    ),
 }
 """Kinds of state, from those that JSON carries to those that nothing restores."""
 
@@ -183,5 +196,21 @@ def append_line(path):
 
 def read_lines(path):
     return len(open(path).readlines()) if os.path.exists(path) else 0
+
+
+def count_by_tf(path):
+    tf.io.write_file(path, str(read_by_tf(path) + 1))
+
+
+def read_by_tf(path):
+    return int(tf.io.read_file(path).numpy()) if tf.io.gfile.exists(path) else 0
+
+
+def count_marks(name):
+    return next(number for number in itertools.count() if not os.path.exists(f"{name}{number}"))
+
+
+def add_mark(name):
+    open(f"{name}{count_marks(name)}", "w").close()
 """
 """What the values need in the script."""

@@ -24,12 +24,14 @@ import decimal
 import enum
 import fractions
 import functools
+import glob
 import hashlib
 import heapq
 import itertools
 import json
 import os
 import random
+import time
 
 import keras
 import numpy as np

@@ -1,0 +1,74 @@
+"""What a training does that no checkpoint holds: it draws from the machine, sets variables."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+from pitstop.engine.made_folders import script_frame
+
+_DRAWS = (
+    "the training draws from the machine's entropy (os.urandom, secrets, uuid, a generator without "
+    "a seed in a thread) at {}:{}: not repeatable even without an interruption; seed a generator"
+)
+_SETS = (
+    "the training sets variables of the environment ({}), which are not restored; use an attribute"
+)
+
+
+class Outside:
+    """Hears of it while one training runs."""
+
+    def __init__(self) -> None:
+        self._doubt: Callable[[str], None] | None = None
+        self._steps = False
+
+    def watch(self) -> None:
+        """In a process that may train, from now on."""
+        os.urandom = self._drawing(os.urandom)
+        # It has a name of its own for it, which `secrets` and `SystemRandom` use.
+        if hasattr(known := sys.modules.get("random"), "_urandom"):
+            known._urandom = os.urandom  # type: ignore[union-attr]
+        sys.addaudithook(self._hear)
+
+    def begin(self, doubt: Callable[[str], None]) -> None:
+        """A training begins; `doubt` is told why it is not exact."""
+        self._doubt, self._steps = doubt, False
+
+    def begin_steps(self) -> None:
+        """What is set from now on is not set again by a resume."""
+        self._steps = True
+
+    def leave(self) -> None:
+        self._doubt = None
+
+    def drawn(self, frame: types.FrameType) -> None:
+        """Somebody draws from the machine."""
+        if self._doubt and (place := script_frame(frame)):
+            self._tell(_DRAWS.format(place.f_code.co_filename, place.f_lineno))
+
+    def _tell(self, reason: str) -> None:
+        doubt, self._doubt = self._doubt, None
+        if doubt is not None:
+            doubt(reason)
+
+    def _drawing(self, original: Callable[[int], bytes]) -> Callable[[int], bytes]:
+        @functools.wraps(original)
+        def urandom(size: int, /) -> bytes:
+            self.drawn(sys._getframe(1))
+            return original(size)
+
+        return urandom
+
+    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        is_set = event in ("os.putenv", "os.unsetenv") and self._steps
+        if is_set and self._doubt and script_frame(sys._getframe(1)):
+            self._tell(_SETS.format(os.fsdecode(arguments[0])))
+
+
+OUTSIDE = Outside()
+"""Of this process."""

@@ -1,0 +1,67 @@
+"""What a training does that no checkpoint holds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_SCRIPT = """
+import os, random, secrets, sys, tempfile, threading, uuid
+sys.path.insert(0, sys.argv[1])
+from pitstop.engine import entropy
+from pitstop.engine.outside import OUTSIDE
+OUTSIDE.watch()
+os.urandom(1)
+OUTSIDE.begin(lambda reason: print("told", reason))
+os.environ["BEFORE_STEPS"] = "1"
+OUTSIDE.begin_steps()
+{}
+OUTSIDE.leave()
+os.urandom(1)
+os.environ["BEHIND"] = "1"
+"""
+
+
+def _said(tmp_path: Path, code: str) -> str:
+    script = tmp_path / "script.py"
+    script.write_text(_SCRIPT.format(code))
+    source = Path(__file__).parents[2] / "src"
+    return subprocess.check_output([sys.executable, script, source], text=True)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "os.urandom(4)",
+        "secrets.randbelow(9)",
+        "secrets.token_hex()",
+        "uuid.uuid4()",
+        "random.SystemRandom().shuffle([1, 2])",
+        "t = threading.Thread(target=lambda: secrets.randbits(8)); t.start(); t.join()",
+    ],
+)
+def test_a_draw_is_told_with_its_place(tmp_path: Path, code: str) -> None:
+    (line,) = _said(tmp_path, code).splitlines()
+    assert "script.py:11" in line
+
+
+@pytest.mark.parametrize("code", ["os.environ['STATE'] = '2'", "os.environ.pop('BEFORE_STEPS')"])
+def test_a_variable_of_the_environment_is_told(tmp_path: Path, code: str) -> None:
+    assert "STEPS" in _said(tmp_path, code) or "STATE" in _said(tmp_path, code)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "pass",
+        "random.random()",
+        "tempfile.mkdtemp()",
+        "tempfile.NamedTemporaryFile()",
+        "uuid.uuid5",
+    ],
+)
+def test_what_is_not_told(tmp_path: Path, code: str) -> None:
+    assert _said(tmp_path, code) == ""
