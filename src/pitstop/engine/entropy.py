@@ -77,8 +77,8 @@ def bits(purpose: str, count: int) -> int:
 
 
 def drawn() -> dict[str, int]:
-    """How many numbers have been drawn for each purpose."""
-    return dict(_current.drawn) if _current is not None else {}
+    """How many numbers have been drawn for each purpose, whichever was first."""
+    return dict(sorted(_current.drawn.items())) if _current is not None else {}
 
 
 def go_on(drawn: Mapping[str, int]) -> None:

@@ -77,6 +77,11 @@ class Browser:
         """Puts the pointer somewhere."""
         self._ask("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
+    def press(self, x: float, y: float) -> None:
+        """Presses the left button of the pointer somewhere."""
+        for kind in ("mousePressed", "mouseReleased"):
+            self._ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
     def picture(self, *, whole: bool) -> str:
         """A picture of the window, or of the whole page, as PNG in base64."""
         return str(self._ask("Page.captureScreenshot", captureBeyondViewport=whole)["data"])
