@@ -50,6 +50,9 @@ _SIGNAL_INSIDE = re.compile(
     rf"|{_KILLED}(?P<word>[A-Z][a-z]+(?: [a-z]+)*)"
 )
 _BENIGN_ABOVE = re.compile(r"^Exception ignored (?:in|on)|^--- Logging error ---")
+_TELLS_NOTHING = re.compile(r"(?:En|De)queue operation was cancelled")
+"""TensorFlow 1 ends the threads of its queues so, whatever the reason."""
+
 _OWN_NAME = r"[\w.:/-]*(?:py|torch|train|ray|jup|pt_|tf_|conda|cuda|main|data|worker|mpi|xla)"
 _OTHER_PROGRAM = re.compile(
     rf"[Kk]ill(?:ed)? process \d+ \((?!{_OWN_NAME})"
@@ -157,7 +160,7 @@ def _from_tracebacks(log: Log) -> Iterator[Clue]:
     texts = {line.number: line.text for line in log.lines}
     for each in log.tracebacks[-_MOST_EXCEPTIONS:]:
         above = texts.get(each.first - 1, "")
-        if _BENIGN_ABOVE.match(above):
+        if _BENIGN_ABOVE.match(above) or _TELLS_NOTHING.match(each.raised.message):
             continue
         clue = _of_cut(each) if each.is_cut else _of_exception(log, each)
         if clue is None:

@@ -20,7 +20,7 @@ _TITLE = re.compile(
     r"(?::(?: (?P<message>.*))?)?$"
 )
 ERROR_NAME = re.compile(
-    r"^(?:[A-Za-z_]\w*\.)*(?:Exception|[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Iteration|Fault|Failure"
+    r"^(?:[A-Za-z_]\w*\.)*(?:Exception|_?[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Iteration|Fault|Failure"
     r"|Timeout|Refused|NotFound|OutOfMemory|Stopped|Exceeded|Died|Lost|Raised|Exited|Failed)\d*"
     r"|error|gaierror|timeout)$"
 )
@@ -49,7 +49,8 @@ _MESSAGE_STOP = re.compile(
     r"^(?:\d{4}-\d\d-\d\d[ T][\d:.]+: [IWEF] |\[?[IWEF]\d{0,4} |slurmstepd|srun: |=>> PBS|\S*[$#] "
     r"|Exception ignored|Process finished|Killed$|Terminated$|Aborted|Segmentation fault"
     r"|\[?Epoch |Traceback |During handling|The above exception|wandb: |ERROR conda|make: "
-    r"|command terminated|(?i:full )?(?i:stack ?trace|traceback)\W*$)"
+    r"|command terminated|Command exited |Failed to execute "
+    r"|(?i:full )?(?i:stack ?trace|traceback)\W*$)"
 )
 _RAISE = re.compile(r"raise (?P<name>[\w.]+)")
 _HALF_A_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)$')
