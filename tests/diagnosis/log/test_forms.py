@@ -61,7 +61,15 @@ _GRAPPLER = """\
 Epoch 1/100
 E tensorflow/core/grappler/optimizers/meta_optimizer.cc:502] layout failed: Invalid argument: size 1
 """
+_IN_FIT = """\
+Traceback (most recent call last):
+  File "train.py", line 9, in <module>
+    model.fit(x)
+"""
 _TOO_LATE = "RuntimeError: Collective ops must be configured at program startup"
+_AT_A_PROMPT = "(env) ada@box:~/upload$ python test.py --saved_model='udr_1/model_49600.ckpt'\n"
+_STOPPED = "1848/1875 [====>.] - ETA: 0s - loss: 0.1\n{}\n1875/1875 [====] - 2s - loss: 0.1\n"
+_BY_CALLBACK: CauseId = "early_stopping_or_callback_stop"
 
 
 def _cause(text: str) -> CauseId:
@@ -79,6 +87,11 @@ def _cause(text: str) -> CauseId:
         (_IN_A_MAP, "data_error"),
         (_INTERRUPTED, "user_interrupt"),
         (_TOO_LATE, "user_code_error"),
+        (_AT_A_PROMPT, "unknown"),
+        (_STOPPED.format("Reached 95% accuracy so cancelling training!"), _BY_CALLBACK),
+        (_STOPPED.format("Loss is low so stopping the training"), _BY_CALLBACK),
+        (_STOPPED.format("到達95%準確度,停止訓練!"), _BY_CALLBACK),
+        (_STOPPED.format('print("Reached 95% accuracy so cancelling training!")'), "unknown"),
         (_END_OF_QUEUE, "unknown"),
         (_REFUSED, "unknown"),
         (_NO_KERNEL, "unknown"),
@@ -87,3 +100,18 @@ def _cause(text: str) -> CauseId:
 )
 def test_the_cause_is_named_in_this_form(text: str, cause: CauseId) -> None:
     assert _cause(text) == cause
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Expected input data to be non-empty.",
+        "Expect x to be a non-empty array or dataset.",
+        "Asked to retrieve element 0, but the Sequence has length 0",
+        "The PyDataset has length 0",
+        "Unexpected result of `train_function` (Empty Logs). Please use run_eagerly",
+        "With n_samples=0, test_size=0.2, the resulting train set will be empty.",
+    ],
+)
+def test_an_input_without_anything_in_it_is_told(message: str) -> None:
+    assert _cause(f"{_IN_FIT}ValueError: {message}\n") == "data_error"

@@ -24,7 +24,8 @@ _SOUNDS_LIKE_AN_ERROR = re.compile(
 _IS_NONE = re.compile(
     r"warning|^W |: W |^W\d{4} |not a failure|Unable to register|cuInit"
     r"|dynamic library|Killed? process|\bretry(?!ing_utils)|ignor|TF-TRT|NUMA|no error(?!\))"
-    r"|0 errors|interpreter state|OOM score|grappler/optimizers",
+    r"|0 errors|interpreter state|OOM score|grappler/optimizers"
+    r"|[$#>] (?:python|srun|bash)",
     re.IGNORECASE,
 )
 _CALLED_AN_ERROR = re.compile(r"(?:^|: )E(?:\d{4})? .*?\] (?P<said>.*)$")
