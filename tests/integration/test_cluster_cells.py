@@ -27,8 +27,8 @@ SCRIPTS = Path(__file__).parent / "scripts"
 LONGEST_END_SECONDS = 30.0
 """From the interruption to the last process gone, where nothing begins again."""
 STARTING_SECONDS = 70.0
-"""The same where no member knows of the others yet: a worker waits in TensorFlow for one that is gone,
-and TensorFlow takes its SIGTERM.  The launch ends it behind `--linger` and `--grace`."""
+"""The same where no member knows of the others yet.  A worker waits in TensorFlow for one that is
+gone, and TensorFlow takes its SIGTERM: the launch ends it behind `--linger` and `--grace`."""
 PAUSE_SECONDS = 3.0
 _OUTCOME = re.compile(r"^(?:DIGEST|ends) .*$", re.MULTILINE)
 
