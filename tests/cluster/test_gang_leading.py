@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import closing
 from typing import cast
@@ -124,7 +125,28 @@ def test_a_run_that_has_begun_again_as_another_process_was_lost(network: PlayedN
 @pytest.mark.parametrize(("state", "gone"), [("failed", "worker 1"), ("completed", "")])
 def test_who_has_ended_for_good_is_known(network: PlayedNetwork, state: str, gone: str) -> None:
     leader = formed(network)
-    assert leader.gone_for_good == ""
+    assert leader.gone_for_good(launched=False) == ""
     network.coming.append(Heard(TASKS[1], EndReport(state, 0)))
     leader.heard()
-    assert leader.gone_for_good == gone
+    assert leader.gone_for_good(launched=False) == gone
+
+
+@pytest.mark.parametrize(
+    ("launched", "pid", "gone"),
+    [
+        (True, 1 << 22, "worker 1"),
+        (True, os.getpid(), ""),
+        (False, 1 << 22, ""),
+    ],
+)
+def test_a_silent_member_is_gone_for_good_where_nobody_starts_its_killed_run_again(
+    network: PlayedNetwork, *, launched: bool, pid: int, gone: str
+) -> None:
+    server = cast(LeaderServer, network)
+    leader = Leading(server, 0.0, GangLeading(server, SPEC, TASKS[0]))
+    request = JoinRequest(PROTOCOL, str(TASKS[1]), SPEC.counts, "1", "host", pid)
+    network.coming.append(Heard(TASKS[1], request))
+    leader.heard()
+    leader.tick(Beat("running", "train", 3))
+    assert [each.lost for each in leader.members] == [True]
+    assert leader.gone_for_good(launched=launched) == gone

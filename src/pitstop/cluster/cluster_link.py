@@ -80,10 +80,10 @@ class ClusterLink:
         if self.part is not None:
             self.part.tell_gang(message)
 
-    @property
-    def gone_for_good(self) -> str:
-        """A member that trains and whose run has ended before the training, as the leader knows."""
-        return self.part.gone_for_good if isinstance(self.part, Leading) else ""
+    def gone_for_good(self, *, launched: bool) -> str:
+        """A member that trains and is not started again, as far as the leader knows."""
+        part = self.part
+        return part.gone_for_good(launched=launched) if isinstance(part, Leading) else ""
 
     def ask_gang_stop(self, reason: str, progress: LeaderProgress) -> None:
         """All members of the gang are to stop at one step."""

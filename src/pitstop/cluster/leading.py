@@ -15,6 +15,7 @@ from pitstop.cluster.resume_agreement import gang_name
 from pitstop.cluster.roster import BEAT_SECONDS, SUSPENDED, BeatLease, ClusterMember, Roster
 from pitstop.cluster.spec import ClusterSpec, Task
 from pitstop.events import Event, MemberEnded, MemberJoined, MemberRestarted, Notice, StopRequested
+from pitstop.machine.own_process import is_there
 
 if TYPE_CHECKING:
     from pitstop.cluster.leader_server import LeaderServer
@@ -121,10 +122,17 @@ class Leading:
             self.beat(beat)
         return tuple(self._given_up(task) for task in roster.silent(self._roster, now))
 
-    @property
-    def gone_for_good(self) -> str:
-        """A member that trains and whose run has ended before the training; empty for none."""
-        ended = (each for each in self.members if each.end and each.end.state != "completed")
+    def gone_for_good(self, *, launched: bool) -> str:
+        """A member that trains and whose run has ended before the training; empty for none.
+
+        `launched`: all are on this machine, and a run that was killed is not started again.
+        """
+        ended = (
+            each
+            for each in self.members
+            if (each.end and each.end.state != "completed")
+            or (launched and each.lost and not is_there(each.pid))
+        )
         return next((str(each.task) for each in ended if each.task.trains), "")
 
     def beat(self, beat: Beat) -> None:

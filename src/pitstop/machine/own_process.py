@@ -29,7 +29,7 @@ def start_time_ticks() -> int:
     return _start_of(_fields(Path("/proc/self/stat").read_bytes()))
 
 
-def is_there(pid: int, began_ticks: int) -> bool:
+def is_there(pid: int, began_ticks: int | None = None) -> bool:
     """Whether the process that began then is there now, and not another one with its number.
 
     One that only waits for its parent to hear of its end is gone.

@@ -56,7 +56,6 @@ class Link:
 
     part: Any = "there"
     follows = None
-    gone_for_good = ""
 
     def __init__(self, network: Network, task: Task) -> None:
         self.network, self.task = network, task
@@ -64,6 +63,9 @@ class Link:
     def orders(self) -> Iterator[ToMember]:
         while self.network.orders[self.task]:
             yield self.network.orders[self.task].popleft()
+
+    def gone_for_good(self, *, launched: bool) -> str:
+        return ""
 
     def tell_gang(self, message: ToLeader) -> None:
         self.network.hear(self.task, message)
@@ -110,7 +112,7 @@ class MemberRun:
         plan: Any = SimpleNamespace(
             attempt=1,
             history=SimpleNamespace(gangs={}),
-            request=SimpleNamespace(settings=SimpleNamespace(force=False)),
+            request=SimpleNamespace(settings=SimpleNamespace(force=False), launcher_pid=0),
         )
         loads: Any = self.loads
         self.part = GangPart(plan, cast(Any, self.resources), loads)

@@ -159,7 +159,9 @@ class GangPart:
         """Hears the leader, and answers."""
         if self._cluster.part is None:
             return
-        gone = self._cluster.gone_for_good if self._plan.history.gangs else ""
+        launched = bool(self._plan.request.launcher_pid)
+        begun = self._plan.history.gangs
+        gone = self._cluster.gone_for_good(launched=launched) if begun else ""
         if gone and not (self._over or self.has_stopped):
             # TensorFlow would wait for it, before the script says anything; and no restart helps.
             self._over = True
