@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pitstop.cluster import spec
+from pitstop.cluster.roster import STORES
 from pitstop.record import record
 from pitstop.store.gang_folder import Shape, member_dir
 
@@ -22,13 +23,16 @@ HOST = "127.0.0.1"
 class Member:
     """One process of the cluster: its name for users, and the variables that only it gets.
 
-    `leads`: its end is the end of the training.
+    Attributes:
+        leads: its end is the end of the training.
+        needed: the others cannot go on without it.
     """
 
     name: str
     run_dir: Path
     environment: Mapping[str, str]
     leads: bool
+    needed: bool
 
     @property
     def prefix(self) -> str:
@@ -55,6 +59,10 @@ def plan(shape: Shape, ports: Sequence[int], path: Path) -> tuple[Member, ...]:
                 spec.PORT_VARIABLE: str(supervisors),
             },
             leads=place == 0,
+            # Those that parameter servers coordinate do not wait for each other.
+            needed=place == 0
+            or kind == STORES
+            or (kind != spec.EVALUATOR and STORES not in cluster),
         )
         for place, (kind, index) in enumerate(shape.tasks)
     )

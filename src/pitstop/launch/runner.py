@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import signal
@@ -88,7 +89,7 @@ class _Launcher:
         self._terminal = terminal
         self._signals = signals
         self._began_seconds = time.time()
-        self._leader_ended_at: float | None = None
+        self._dismiss_at = math.inf
         self._members: list[MemberProcess] = []
         self.ends: list[MemberEnd] = []
 
@@ -153,14 +154,16 @@ class _Launcher:
             return
         self.ends.append(member.ended(ended.wait_status, self._began_seconds))
         self._terminal.say(f"{member.member.name} {self.ends[-1]}.")
-        if member.member.leads:
-            self._leader_ended_at = time.monotonic()
+        if member.member.needed and os.WIFSIGNALED(ended.wait_status):
+            # Its supervisor has told nobody, and is not started again.
+            self._dismiss_at = time.monotonic()
+        elif member.member.leads:
+            lingers_until = time.monotonic() + self._request.linger_seconds
+            self._dismiss_at = min(self._dismiss_at, lingers_until)
 
     def _dismiss(self) -> None:
-        """Ends those who remain too long when the leader has ended."""
-        if self._leader_ended_at is None:
-            return
-        over_seconds = time.monotonic() - self._leader_ended_at - self._request.linger_seconds
+        """Ends those who remain too long when the leader has ended, or one that all need."""
+        over_seconds = time.monotonic() - self._dismiss_at
         for each in self._living:
             if over_seconds >= self._request.grace_seconds + _SAVE_SECONDS:
                 each.kill()
