@@ -21,6 +21,9 @@ _NOTEBOOK = "window.jupyterapp.shell.currentWidget"
 _KERNEL = f"{_NOTEBOOK}.sessionContext.session?.kernel"
 _IS_READY = f"{_KERNEL}?.status === 'idle' && {_KERNEL}.connectionStatus === 'connected'"
 _ACCEPT = ".jp-Dialog button.jp-mod-accept"
+_SETTINGS = (
+    ".jupyter/lab/user-settings/@jupyterlab/apputils-extension/notification.jupyterlab-settings"
+)
 _PATIENCE_SECONDS = 120.0
 
 
@@ -34,7 +37,16 @@ class Lab:
         notebook = nbformat.v4.new_notebook(cells=code)
         notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
         nbformat.write(notebook, folder / "digits.ipynb")
-        options = ("--no-browser", "--allow-root", "--expose-app-in-browser", "--port=0")
+        settings = folder / _SETTINGS
+        settings.parent.mkdir(parents=True)
+        settings.write_text('{"fetchNews": "false"}')
+        options = (
+            "--no-browser",
+            "--allow-root",
+            "--expose-app-in-browser",
+            "--port=0",
+            "--LabApp.news_url=None",
+        )
         self._server = subprocess.Popen(
             [sys.executable, "-m", "jupyterlab", *options, f"--ServerApp.root_dir={folder}"],
             cwd=folder,

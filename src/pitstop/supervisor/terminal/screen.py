@@ -32,6 +32,7 @@ class Screen:
     def __init__(self, *, status_row: bool, stdout: int = 1, stderr: int = 2) -> None:
         """`status_row`: the bottom row of the terminal is kept for the status line."""
         self._targets = {1: stdout, 2: stderr}
+        self._is_seen_with_ours = {1: _is_same(stdout, stderr), 2: True}
         self._terminal = threading.Lock()
         self._tail = b""
         self._status_row = status_row
@@ -53,7 +54,7 @@ class Screen:
         fd = self._targets[target]
         with self._owned(fd):
             write_all(fd, data)
-            if os.isatty(fd):
+            if self._is_seen_with_ours[target]:
                 self._tail = (self._tail + data)[-status_line.LONGEST_SEQUENCE_BYTES :]
 
     def say(self, line: str) -> None:
@@ -94,8 +95,7 @@ class Screen:
     def _say(self, line: str) -> None:
         fd = self._targets[2]
         with self._owned(fd):
-            fresh = not os.isatty(fd) or self._tail.endswith(b"\n") or not self._tail
-            start = "" if fresh else "\n"
+            start = "" if self._tail.endswith(b"\n") or not self._tail else "\n"
             write_all(fd, f"{start}{PREFIX}{plain_line(line)}\n".encode())
             self._tail = b"\n"
 
@@ -129,6 +129,12 @@ class Screen:
 
     def _owned(self, fd: int) -> AbstractContextManager[object]:
         return self._terminal if os.isatty(fd) else nullcontext()
+
+
+def _is_same(one: int, other: int) -> bool:
+    with contextlib.suppress(OSError):
+        return os.path.sameopenfile(one, other)
+    return False
 
 
 def write_all(fd: int, data: bytes) -> None:
