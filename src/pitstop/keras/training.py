@@ -256,7 +256,10 @@ class Training:
             if self.continuation.finished:
                 history, error = self.continuation.finish(), self.continuation.raises()
                 raise error if error is not None else FitAlreadyFinished(history)
+        # What is drawn here, such as a name of the run, is in attributes, which come back.
+        OUTSIDE.leave()
         begin(callbacks, logs)
+        OUTSIDE.begin(run.doubt)
         if self.continuation is not None:
             epoch = self.continuation.position.epoch
             private_of(run.model).continue_at_epoch(run.model, epoch)

@@ -1,0 +1,39 @@
+"""State outside of the process: what a training reads back makes a resume inexact, and is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pitstop.events import LevelKnown, Restored
+from tests.integration.conftest import Interpreter
+from tests.integration.keras_run import KerasRun
+
+_KILLED = 128 + 9
+
+
+@pytest.mark.parametrize(
+    ("way", "named"),
+    [
+        ("tensorflow", "count"),
+        ("files", "file-"),
+        ("mark", "mark"),
+        ("environment", "COUNT"),
+        ("secrets", "looks_outside.py"),
+        ("logs", ""),
+        ("name", ""),
+    ],
+)
+def test_what_is_read_back_is_named(
+    way: str, named: str, tmp_path: Path, forked: Interpreter
+) -> None:
+    options = ("--every", "15steps")
+    run = KerasRun(tmp_path, "looks_outside.py", (way,), options, interpreter=forked)
+    # Behind the end of the first epoch, at 20, which the state of 15 does not know.
+    assert run.attempt("--die-at-step", "24").returncode == _KILLED
+    assert run.attempt().returncode == 0
+    assert run.last(Restored).step == 15
+    known = run.last(LevelKnown)
+    assert known.level == ("not_exact" if named else "exact")
+    assert named in known.reason
