@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.errors import EnvironmentFault, PeerClosed
+from pitstop.errors import EnvironmentFault, NoAnswer, PeerClosed
 from pitstop.link.messages import (
     ArenaOffer,
     EventReport,
@@ -317,4 +317,20 @@ def test_connecting_to_a_listener(tmp_path: Path) -> None:
     assert server.receive().message == Hello(1, 7, argv=[])
     assert server.socket.gettimeout() is None
     for end in (client, server, listener):
+        end.close()
+
+
+def test_who_finds_the_queue_full_waits_for_its_turn(tmp_path: Path) -> None:
+    path = str(tmp_path / "socket")
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(0)
+    first = Connection.connect(path)
+    with pytest.raises(NoAnswer, match="lets nobody in"):
+        Connection.connect(path, 0.05)
+    accepting = threading.Timer(0.1, lambda: listener.accept()[0].close())
+    accepting.start()
+    second = Connection.connect(path, 30.0)
+    accepting.join()
+    for end in (first, second, listener):
         end.close()

@@ -31,6 +31,10 @@ _READ_BYTES = 1 << 16
 _MOST_BYTES = 1 << 26
 
 
+def _timeval(seconds: float) -> bytes:
+    return struct.pack("ll", int(seconds), int(seconds % 1 * 1e6))
+
+
 @record
 class Received:
     """A message, and descriptors that the receiver now owns."""
@@ -52,7 +56,8 @@ class Connection:
     def connect(cls, path: str, timeout_seconds: float = 10.0) -> Connection:
         """Connects; `PeerClosed` where nobody listens, `NoAnswer` where nobody is let in."""
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        sock.settimeout(timeout_seconds)
+        # With a timeout of Python's, who finds the queue full is sent away at once (unix(7)).
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(timeout_seconds))
         try:
             sock.connect(path)
         except (BlockingIOError, TimeoutError) as error:
@@ -61,7 +66,7 @@ class Connection:
         except OSError as error:
             sock.close()
             raise PeerClosed(f"Nobody listens at {path} ({error.strerror}).") from error
-        sock.settimeout(None)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(0))
         return cls(sock)
 
     def fileno(self) -> int:
