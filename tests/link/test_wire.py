@@ -328,7 +328,12 @@ def test_who_finds_the_queue_full_waits_for_its_turn(tmp_path: Path) -> None:
     first = Connection.connect(path)
     with pytest.raises(NoAnswer, match="lets nobody in"):
         Connection.connect(path, 0.05)
-    accepting = threading.Timer(0.1, lambda: listener.accept()[0].close())
+
+    def let_one_in() -> None:
+        accepted, _ = listener.accept()
+        accepted.close()
+
+    accepting = threading.Timer(0.1, let_one_in)
     accepting.start()
     second = Connection.connect(path, 30.0)
     accepting.join()
