@@ -109,6 +109,17 @@ def test_a_later_fit_has_nothing_more_to_spend() -> None:
     assert not last
 
 
+def test_what_a_later_fit_has_begun_is_saved_before_its_first_step() -> None:
+    cadence = Cadence(0.01)
+    cadence.start(0, 0, marks=False)
+    assert not cadence.due(0, 0)
+    cadence.taken(1, 0)
+    cadence.start(6, SECOND_NS // 10, marks=True)
+    assert cadence.due(6, SECOND_NS // 10)
+    cadence.taken(6, SECOND_NS // 10)
+    assert not cadence.due(7, SECOND_NS // 10)
+
+
 def test_nothing_is_due_before_the_start() -> None:
     assert not Cadence(0.01, every_steps=1, every_ns=1).due(10**9, 10**18)
 

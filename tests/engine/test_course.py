@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pitstop.engine.course import Course, decide, doubt_of_left_out
+from pitstop.engine.course import Course, decide, doubt_of_left_out, doubt_of_memory
 from pitstop.engine.identity import Identity, RestorePoint, differences
 from pitstop.engine.matching import TrainingMatch, TrainingVerdict
 
@@ -119,6 +119,16 @@ def test_new_trainings_behind_those_that_were_left_out_are_doubtful() -> None:
         (replace(BEFORE, seed=""), replace(BEFORE, seed="")),
     ):
         assert "kept of them in memory" in doubt_of_left_out(now, [before])
+
+
+def test_what_names_hold_no_more_is_named() -> None:
+    """`done` was read from a file, `best` is as at the very beginning."""
+    start = replace(BEFORE, names={"best": "inf", "done": "none", "x": "data"})
+    before = {"best": "0.5", "done": "none", "x": "data"}
+    now = {"best": "inf", "done": "two", "x": "data"}
+    assert doubt_of_memory(now, before, [start]).endswith(": best.")
+    assert not doubt_of_memory(now, before, [])
+    assert not doubt_of_memory(before, before, [start])
 
 
 def test_edited_code_is_doubted_whatever_else_has_changed() -> None:

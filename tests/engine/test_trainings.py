@@ -1,5 +1,7 @@
 """Tests of pitstop.engine.trainings."""
 
+from dataclasses import replace
+
 from pitstop.engine.identity import Identity, RestorePoint
 from pitstop.engine.trainings import Trainings
 from pitstop.link.beacon import Beacon
@@ -19,3 +21,40 @@ def test_a_training_that_has_not_ended_is_interrupted_until_a_call_is_it() -> No
 
 def test_finished_trainings_are_not_interrupted() -> None:
     assert not Trainings([FINISHED], Beacon.create()).has_interrupted()
+
+
+def test_what_is_left_out_behind_a_training_that_is_repeated() -> None:
+    """A script that always trains its first model, and leaves out finished trials behind it."""
+    identities = [Identity(frames=("a",), complete=True)]
+    identities += [
+        Identity(ordinal=1 + trial, frames=("b",), counters=(f"trial={trial}",), complete=True)
+        for trial in range(3)
+    ]
+    points = [
+        RestorePoint(f"{number:08d}", number, number, "fit_end", identity=each)
+        for number, each in enumerate(identities[:3])
+    ]
+    trainings = Trainings(points, Beacon.create())
+    trainings.match(identities[0])
+    trainings.claim(points[0])
+    new = replace(identities[3], ordinal=1)
+    trainings.match(new)
+    assert trainings.left_out(new) == identities[1:3]
+    assert trainings.left_out(identities[2], points[2]) == identities[1:2]
+    trainings.claim(points[2])
+    trainings.match(new)
+    assert not trainings.left_out(new)
+
+
+def test_what_is_trained_anew_is_not_left_out() -> None:
+    """The user has changed the second of three."""
+    identities = [Identity(frames=(name,), complete=True, program="old") for name in "abc"]
+    points = [
+        RestorePoint(f"{number:08d}", number, number, "fit_end", identity=each)
+        for number, each in enumerate(identities)
+    ]
+    trainings = Trainings(points, Beacon.create())
+    for each in identities:
+        changed = replace(each, program="new", settings={"loss": "mae"})
+        trainings.match(changed)
+        assert trainings.left_out(changed) == []

@@ -51,6 +51,27 @@ def test_names_decide_where_the_order_is_another() -> None:
     assert (takers(found), found.reordered) == ([1, 0, 2], True)
 
 
+def test_what_a_model_that_is_loaded_by_now_was_compiled_with_does_not_come_back() -> None:
+    """A teacher was trained in the first process, and is loaded from its file in the second."""
+    before = saved("adam/rate", "total", "adam/momentum", "total", owned=False)
+    before += saved("kernel", first=4)
+    now = [*present("total", owned=False), *present("kernel", first=1)]
+    found = match(before, now)
+    assert {item.index: index for item, index in found.pairs} == {3: 0, 4: 1}
+    assert [item.index for item in found.waiting] == [0, 1, 2]
+
+
+def test_models_that_the_script_has_loaded_keep_what_it_has_loaded() -> None:
+    """They were trained before, and have other names when they come from a file."""
+    before = [*saved("sequential/kernel", "adam/m", owned=False), *saved("head", first=2)]
+    now = [*present("adam/m", "kernel", owned=False), *present("head", first=2)]
+    with pytest.raises(ResumeRefused):
+        match(before, now)
+    found = match(before, now, some=True)
+    assert takers(found) == [2]
+    assert [item.index for item in found.waiting] == [0, 1]
+
+
 def test_a_checkpoint_that_is_restored_by_now_makes_its_counter_earlier() -> None:
     before = saved("Variable", "Variable", "total", "total", "save_counter", owned=False)
     now = present("Variable", "save_counter", "Variable", "total", "total", owned=False)

@@ -64,6 +64,38 @@ def test_a_sampler_that_begins_anew_after_an_interruption_is_not_exact(
     assert {event.level for event in run.events(LevelKnown, 2)} == {"not_exact"}
 
 
+@pytest.mark.timeout(300)
+def test_a_trial_that_was_killed_in_its_first_step_is_known_again(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    run = KerasRun(tmp_path, "sweep.py", ("repeats",), interpreter=forked)
+    assert run.attempt("--die-at-step", "73").returncode != 0
+    assert run.attempt().returncode == 0
+    assert {event.level for event in run.events(LevelKnown, 2)} == {"exact"}
+
+
+@pytest.mark.timeout(300)
+def test_what_a_sweep_has_lost_from_memory_is_named(tmp_path: Path, forked: Interpreter) -> None:
+    """The best of the trials that it leaves out."""
+    run = KerasRun(tmp_path, "sweep.py", ("best",), ("--every", "5steps"), interpreter=forked)
+    assert run.attempt("--die-at-step", "50").returncode != 0
+    assert run.attempt().returncode == 0
+    known = run.events(LevelKnown, 2)
+    assert {event.level for event in known} == {"not_exact"}
+    assert known[0].reason.endswith(": best.")
+
+
+@pytest.mark.timeout(300)
+def test_trials_that_are_left_out_behind_one_that_is_repeated_are_missed(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    """They have drawn random numbers that nobody draws now."""
+    run = KerasRun(tmp_path, "sweep.py", ("pretrained",), interpreter=forked)
+    assert run.attempt("--die-at-step", "73").returncode != 0
+    assert run.attempt().returncode == 0
+    assert {event.level for event in run.events(LevelKnown, 2)} == {"not_exact"}
+
+
 @pytest.mark.torture
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("kind", KINDS)

@@ -66,18 +66,23 @@ class Cadence:
         self._fixed_due_ns = _NEVER
         self._due_ns = _NEVER
 
-    def start(self, step: int, now_ns: int, age_ns: int = 0) -> None:
+    def start(self, step: int, now_ns: int, age_ns: int = 0, *, marks: bool = False) -> None:
         """Steps begin.
 
         The first snapshot follows the first step, whose tracing or compiling is
         the dearest part of many attempts, and behind which the input may stall; in a later
         training only where it is due: some are no longer than a step.
+
+        Args:
+            marks: the first snapshot is taken before the first step, to show what was begun.
         """
         if self._earned_seconds is None:
             self._earned_seconds = self._share * min(age_ns, _LONGEST_START_NS) / 1e9
             self._taken_ns = now_ns
         if self._by_budget and (not self._origin_ns or now_ns >= self._budget_due_ns):
             self._first_step = step + 1
+        if self._by_budget and marks:
+            self._first_step = step
         self._plan_fixed(step, now_ns)
 
     def due(self, step: int, now_ns: int) -> bool:
@@ -172,10 +177,12 @@ class Milestones:
     """
 
     def __init__(self, overhead: float) -> None:
+        """Nothing was saved yet; `last_saved` tells of the training that ended last."""
         self.left_out = 0
         self._share = overhead * _MILESTONES_SHARE
         self._cost_seconds = _MILESTONE_SECONDS
         self._begun_ns = self._repeats_until_ns = 0
+        self.last_saved = False
 
     @property
     def short_ns(self) -> int:
@@ -195,11 +202,13 @@ class Milestones:
         """Whether to save the end of a training, with which `begun` trainings have begun."""
         wanted = begun <= _FIRST_MILESTONES or now_ns - self._begun_ns > self.short_ns
         self.left_out += not wanted
+        self.last_saved = False
         return wanted
 
     def saved(self, seconds: float) -> None:
         """One was saved, and the script waited this long."""
         self._cost_seconds = seconds
+        self.last_saved = True
 
 
 class BestWatch:

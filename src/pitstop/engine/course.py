@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pitstop.engine.identity import Difference, Identity, RestorePoint, differences
@@ -230,6 +230,28 @@ def _told_another(found: TrainingMatch, training: RestorePoint, now: Identity) -
 
 def told(found: Iterable[Difference]) -> str:
     return "; ".join(map(str, found))
+
+
+def doubt_of_memory(
+    now: Mapping[str, str], before: Mapping[str, str], left_out: Sequence[Identity]
+) -> str:
+    """Why what follows a training may not be what it is without an interruption; empty if it is.
+
+    What a name held when the first of those left out began, and holds again, has lost what it
+    held of them: `best` is infinite once more.
+
+    Args:
+        now: what names hold behind the restored state, as in `Identity.names`.
+        before: what they held when the training began.
+    """
+    start = left_out[0].names if left_out else {}
+    lost = [name for name, value in now.items() if start.get(name) == value != before.get(name)]
+    if not lost:
+        return ""
+    return (
+        f"The script has left out {len(left_out)} trainings that were finished, and does not "
+        f"hold in memory what it held of them: {', '.join(lost)}."
+    )
 
 
 def doubt_of_left_out(now: Identity, left_out: Sequence[Identity]) -> str:

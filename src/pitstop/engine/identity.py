@@ -25,6 +25,7 @@ class Identity:
         process: which process of the script, empty for the first.
         complete: frames, counters and arguments tell it from all others.
         values: a digest of the plain values that the callers hold.
+        names: digests of what the callers' names hold: plain values, attributes, numbers of items.
         reached: a digest of the script's code and plain values that the training leads to.
         variables: digests of the variables of the environment that its code reads, by name.
         seed: what the script seeded TensorFlow with, empty for nothing.
@@ -45,6 +46,7 @@ class Identity:
     arguments: tuple[str, ...] = ()
     complete: bool = False
     values: str = ""
+    names: dict[str, str] = field(default_factory=dict)
     reached: str = ""
     variables: dict[str, str] = field(default_factory=dict)
     seed: str = ""
@@ -99,6 +101,7 @@ class RestorePoint:
         epoch: counted from 0.
         identity: what is trained.
         is_loop: it has no identity, and is known by its number.
+        begins: no step of the training was computed.
     """
 
     checkpoint: str
@@ -108,6 +111,7 @@ class RestorePoint:
     epoch: int = 0
     identity: Identity = field(default_factory=Identity)
     is_loop: bool = False
+    begins: bool = False
 
     @property
     def finished(self) -> bool:
@@ -123,5 +127,7 @@ class RestorePoint:
         except ValueError:
             # Nobody of ours wrote it: it is like no training that there is.
             identity = Identity()
-        position = info["step"], info["fit"], info["milestone"], info.get("epoch", 0)
-        return cls(point["checkpoint"], *position, identity, not described)
+        epoch, first_epoch = info.get("epoch", 0), identity.settings.get("initial_epoch", "0")
+        begins = (str(epoch), info.get("step_in_epoch")) == (first_epoch, 0)
+        position = info["step"], info["fit"], info["milestone"], epoch
+        return cls(point["checkpoint"], *position, identity, not described, begins)

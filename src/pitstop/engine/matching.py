@@ -151,6 +151,12 @@ def is_same_call(now: Identity, before: Identity, saved: Sequence[RestorePoint])
     return _is_alone(now, saved) or (now.ordinal, now.visit) == (before.ordinal, before.visit)
 
 
+def replaces(now: Identity, before: Identity) -> bool:
+    """Whether a call stands for a saved training, the same one or a changed one."""
+    places = [(each.frames, each.counters, each.arguments, each.process) for each in (now, before)]
+    return places[0] == places[1] and (now.complete or is_changed(now, before))
+
+
 def _stands_where(now: Identity, before: Identity, saved: Sequence[RestorePoint]) -> bool:
     if (now.frames, now.counters) != (before.frames, before.counters):
         return False

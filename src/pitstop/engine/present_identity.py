@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import dis
 import functools
@@ -15,7 +16,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pitstop.engine.described import describe, digest_of_text, is_plain, is_reproducible
+from pitstop.engine.described import (
+    describe,
+    digest_of_text,
+    is_plain,
+    is_reproducible,
+    plain_attributes,
+)
 from pitstop.engine.identity import Identity
 from pitstop.engine.reachable import user_modules
 from pitstop.engine.witness import is_own_file, is_user_file
@@ -26,6 +33,9 @@ _PREPARE = ("NOP", "EXTENDED_ARG", "CACHE")
 _INLINE = ("<module>", "<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
 _NAMESPACES = frozenset({"locals", "vars"})
 _MOST_PLAIN_CHARACTERS = 10_000
+_COLLECTIONS = (dict, list, set, tuple, collections.deque)
+_FRAMEWORKS = frozenset({"keras", "tf_keras", "tensorflow"})
+_CODE = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)
 _Targets = tuple[str, ...]
 """The names that a `for` stores to, none of a `while`."""
 
@@ -39,6 +49,11 @@ def identity_of_present_call(seed: int | None) -> Identity:
         command=digest_of_text(*sys.argv[1:]),
         seed="" if seed is None else str(seed),
     )
+
+
+def held_by_callers() -> dict[str, str]:
+    """What the callers' names hold now, see `Identity.names`."""
+    return site_of(list(_stack(sys._getframe(1)))).names
 
 
 def process_name() -> str:
@@ -133,6 +148,7 @@ def site_of(stack: list[types.FrameType]) -> Identity:
     counters: list[str] = []
     arguments: list[str] = []
     values: list[str] = []
+    digests: dict[str, str] = {}
     complete = bool(users)
     for frame in users:
         code, names = frame.f_code, _names(frame)
@@ -144,13 +160,20 @@ def site_of(stack: list[types.FrameType]) -> Identity:
             told = _told(names, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
             arguments += told
             complete &= bool(told)
-        values += _plain_values(names)
+        held, place = _held(names), "" if code.co_name == "<module>" else f" of {code.co_qualname}"
+        digests |= {name + place: digest_of_text(text) for name, text in held.items()}
+        values += [
+            f"{name}={text}"
+            for name, text in held.items()
+            if is_plain(names[name]) and len(text) <= _MOST_PLAIN_CHARACTERS
+        ]
     return Identity(
         frames=tuple(map(_described, users)),
         counters=tuple(counters),
         arguments=tuple(arguments),
         complete=complete,
         values=digest_of_text(*values),
+        names=digests,
     )
 
 
@@ -197,13 +220,23 @@ def _names(frame: types.FrameType) -> Mapping[str, Any]:
     return names
 
 
-def _plain_values(names: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in sorted(names.items()):
-        if name.startswith("_") or not is_plain(value) or not is_reproducible(value):
-            continue
-        text = describe(value)
-        if len(text) <= _MOST_PLAIN_CHARACTERS:
-            yield f"{name}={text}"
+def _held(names: Mapping[str, Any]) -> dict[str, str]:
+    """By name: what tells whether it holds the same as before, which need not be all of it."""
+    return {
+        name: _text_of(value)
+        for name, value in sorted(names.items())
+        if not (name.startswith("_") or isinstance(value, _CODE)) and is_reproducible(value)
+    }
+
+
+def _text_of(value: Any) -> str:
+    if is_plain(value):
+        return describe(value)
+    size = len(value) if isinstance(value, _COLLECTIONS) else ""
+    # A model has another name each time that it is made.
+    kinds = {each.__module__.partition(".")[0] for each in type(value).__mro__}
+    attributes = {} if kinds & _FRAMEWORKS else plain_attributes(value)
+    return f"{type(value).__qualname__} {size} {describe(attributes)}"
 
 
 def _described(frame: types.FrameType) -> str:

@@ -201,9 +201,11 @@ class Session:
         """The first step of a fit is about to run; the cadence counts from here.
 
         One that `repeats` was too short to be saved: it is not saved, for as long as it is short.
+        Behind one that was saved in this process, what was begun is saved at once: a script that
+        leaves out what has ended may be killed while it is traced.
         """
         now_ns = time.monotonic_ns()
-        self._cadence.start(step, now_ns, age_ns())
+        self._cadence.start(step, now_ns, age_ns(), marks=self.milestones.last_saved)
         self.milestones.begin(now_ns, repeats=repeats)
         if repeats:
             self._cadence.postponed(now_ns, self.milestones.short_ns)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Sequence
 
 from pitstop.engine.identity import Identity, RestorePoint
-from pitstop.engine.matching import TrainingMatch, TrainingVerdict, match
+from pitstop.engine.matching import TrainingMatch, TrainingVerdict, match, replaces
 from pitstop.link.beacon import Beacon
 
 
@@ -17,6 +18,7 @@ class Trainings:
         self._points = list(points)
         self._beacon = beacon
         self._claimed: set[int] = set()
+        self._passed: set[int] = set()
         self._begun: set[int] = set()
         self._visits: Counter[tuple[str, ...]] = Counter()
         self.begun = 0
@@ -63,11 +65,22 @@ class Trainings:
         saved = self._open()
         found = match(identity, saved, strayed=self._strayed)
         self._strayed |= bool(saved) and found.verdict is not TrainingVerdict.SAME
+        self._passed |= {each.fit for each in saved if replaces(identity, each.identity)}
         return found
 
-    def left_out(self) -> list[Identity]:
-        """The finished trainings, where no call of this process was one of the saved ones yet."""
-        return [] if self._claimed else [each.identity for each in self._known() if each.finished]
+    def left_out(self, identity: Identity, point: RestorePoint | None = None) -> list[Identity]:
+        """The finished trainings before a call that were no calls of this process, nor replaced.
+
+        Args:
+            point: the saved training that the call is, where it is one.
+        """
+        here = [each for each in self._known() if replaces(identity, each.identity)]
+        first = min((each.fit for each in (*here, point) if each), default=sys.maxsize)
+        return [
+            each.identity
+            for each in self._open()
+            if each.finished and each.fit < first and each.fit not in self._passed
+        ]
 
     def has_interrupted(self) -> bool:
         """Whether a training that has not ended is no call of this process yet."""
@@ -82,8 +95,9 @@ class Trainings:
         return newest.left_out > 0 and identity.ordinal < newest.ordinal
 
     def claim(self, point: RestorePoint) -> None:
-        """A call is this training: its number is taken."""
+        """A call is this training: its number is taken, and it is known what came before it."""
         self._claimed.add(point.fit)
+        self._passed |= {each.fit for each in self._known() if each.fit < point.fit}
         self._beacon.take_training(point.fit)
 
     def begin_another(self) -> int:

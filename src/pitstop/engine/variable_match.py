@@ -93,8 +93,13 @@ class VariableMatch:
     reordered: bool = False
 
 
-def match(saved: Sequence[SavedVariable], present: Sequence[PresentVariable]) -> VariableMatch:
+def match(
+    saved: Sequence[SavedVariable], present: Sequence[PresentVariable], *, some: bool = False
+) -> VariableMatch:
     """Finds the variable of each saved value.
+
+    Args:
+        some: of those that are not the model's, none has a partner where not all are certain.
 
     Raises:
         ResumeRefused: a variable has no certain partner.
@@ -109,6 +114,7 @@ def match(saved: Sequence[SavedVariable], present: Sequence[PresentVariable]) ->
         _by_name(
             [item for item in saved if item.owned == owned],
             [each for each in present if each.alive and each.owned == owned],
+            some=some and not owned,
         )
         for owned in (True, False)
     ]
@@ -170,7 +176,9 @@ def named(items: Collection[SavedVariable]) -> str:
     return ", ".join(labels[:_SHOWN]) + more
 
 
-def _by_name(saved: Sequence[SavedVariable], present: Sequence[PresentVariable]) -> VariableMatch:
+def _by_name(
+    saved: Sequence[SavedVariable], present: Sequence[PresentVariable], *, some: bool
+) -> VariableMatch:
     in_turn = list(zip(saved, present, strict=False))
     if len(saved) == len(present) and (
         all(is_same(*pair) for pair in in_turn) or _renumbered(in_turn)
@@ -178,6 +186,8 @@ def _by_name(saved: Sequence[SavedVariable], present: Sequence[PresentVariable])
         return VariableMatch(tuple((item, each.index) for item, each in in_turn))
     if nested := _of_one_model(saved, present) or _but_for_save_counters(saved, present):
         return nested
+    if latest := _latest(saved, present):
+        return latest
     once = _once(item.path for item in saved) & _once(each.path for each in present)
     by_path = {each.path: each for each in present if each.path in once}
     pairs = [(item, by_path[item.path]) for item in saved if item.path in once]
@@ -185,6 +195,8 @@ def _by_name(saved: Sequence[SavedVariable], present: Sequence[PresentVariable])
     rest = [each for each in present if each.path not in once]
     rivals = [(item, each) for item in left for each in rest if fits(item, each)]
     if wrong := [*(pair for pair in pairs if not fits(*pair)), *rivals]:
+        if some:
+            return VariableMatch((), tuple(saved))
         raise changed(*wrong[0])
     takers = [each.index for _, each in pairs]
     found = tuple((item, each.index) for item, each in pairs)
@@ -230,6 +242,18 @@ def _but_for_save_counters(
     pairs = (*in_turn, *zip(counters, takers, strict=False))
     found = tuple((item, each.index) for item, each in pairs)
     return VariableMatch(found, tuple(counters[len(takers) :]))
+
+
+def _latest(
+    saved: Sequence[SavedVariable], present: Sequence[PresentVariable]
+) -> VariableMatch | None:
+    """The last ones are the same, where the script has left out what made those before them."""
+    count = len(present)
+    in_turn = list(zip(saved[-count:], present, strict=False))
+    if any(item.owned for item in saved) or not all(is_same(*pair) for pair in in_turn):
+        return None
+    pairs = tuple((item, each.index) for item, each in in_turn)
+    return VariableMatch(pairs, tuple(saved[:-count])) if 0 < count < len(saved) else None
 
 
 def _without(first: str, path: str) -> str:

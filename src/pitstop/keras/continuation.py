@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from pitstop.engine.course import Course
+from pitstop.engine.course import doubt_of_memory
 from pitstop.engine.earlier_files import EARLIER
 from pitstop.engine.exactness import Exactness
 from pitstop.engine.fence import observing
+from pitstop.engine.present_identity import held_by_callers
 from pitstop.engine.python_state import decode
 from pitstop.engine.restoring import restoring
 from pitstop.engine.saved_state import SavedState
@@ -28,6 +29,7 @@ from pitstop.keras.event_files import earlier_processes
 from pitstop.keras.fit_call import ChangedSettings
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.packages import private_of
+from pitstop.keras.recognition import FitBeginning
 from pitstop.store.run_folder import JOURNAL_FILE
 from pitstop.tensorflow import randomness
 
@@ -58,9 +60,10 @@ class Continuation:
     """
 
     @restoring
-    def __init__(self, run: FitRun, saved: SavedState, course: Course) -> None:
+    def __init__(self, run: FitRun, saved: SavedState, beginning: FitBeginning) -> None:
         self._run = run
         self._saved = saved
+        self._left_out, course = beginning.left_out, beginning.course
         self._doubts = [course.doubt] if course.doubt else []
         self._restarts_epoch = False
         self._started = 0.0
@@ -259,6 +262,10 @@ class Continuation:
             self._refuse_or_force(refusal)
         self.settings.take()
         left_out.cut_rate(run, self.position.step)
+        if self._left_out:
+            names = self._saved.state["identity"].get("names", {})
+            lost = doubt_of_memory(held_by_callers(), names, self._left_out)
+            self._doubts += [lost] if lost else []
         # What is saved from here on is not what it would have been; or what was saved is not, or
         # does not come back so.
         level = self._saved.state["level"]
@@ -268,7 +275,9 @@ class Continuation:
     def _restore_variables(self) -> None:
         run, registry = self._run, self._run.registry
         try:
-            doubt = registry.restore_all(self._saved, run.path_of, run.input.own_variables)
+            others = run.input.own_variables
+            some = bool(self._left_out)
+            doubt = registry.restore_all(self._saved, run.path_of, others, some=some)
         except ResumeRefused as refusal:
             if not self.settings.keep_variables:
                 self._refuse_or_force(refusal)

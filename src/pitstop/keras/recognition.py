@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from pitstop.engine import variable_match
-from pitstop.engine.course import DOES_NOT_GO_ON, Course, decide, doubt_of_left_out
+from pitstop.engine.course import (
+    DOES_NOT_GO_ON,
+    Course,
+    decide,
+    doubt_of_left_out,
+    doubt_of_memory,
+)
 from pitstop.engine.identity import Identity, RestorePoint
 from pitstop.engine.matching import TrainingMatch, TrainingVerdict
 from pitstop.engine.present_identity import identity_of_present_call
@@ -52,6 +58,8 @@ class FitBeginning:
         point: the state that it goes on from, None to train from its beginning.
         course: why, and with which settings.
         repeats: see `Session.start_steps`.
+        left_out: finished trainings before it that the script has not come to.
+        step: of the run, at which an earlier attempt had begun it.
     """
 
     index: int
@@ -59,6 +67,8 @@ class FitBeginning:
     point: RestorePoint | None = None
     course: Course = _ANEW
     repeats: bool = False
+    left_out: tuple[Identity, ...] = ()
+    step: int = 0
 
 
 class Recognition:
@@ -113,11 +123,29 @@ class Recognition:
         if course.told and not repeats:
             self._session.report(Notice("training_compared", course.told))
         if course.goes_on and found.training is not None:
-            trainings.claim(found.training)
-            return FitBeginning(found.training.fit, identity, found.training, course)
+            point = found.training
+            # The user of a notebook decides what is trained, and when.
+            left_out = () if self._cells else tuple(trainings.left_out(identity, point))
+            trainings.claim(point)
+            if left_out and point.begins:
+                return self._begin_again(identity, found, left_out)
+            return FitBeginning(point.fit, identity, point, course, left_out=left_out)
         if not course.doubt and not repeats:
             course = Course(goes_on=False, doubt=self._doubt_of_new(identity))
         return FitBeginning(trainings.begin_another(), identity, None, course, repeats)
+
+    def _begin_again(
+        self, identity: Identity, found: TrainingMatch, left_out: Sequence[Identity]
+    ) -> FitBeginning:
+        """Of what was begun and is known again nothing was computed that could be restored.
+
+        Variables that the first step makes, and those of the trainings left out, are not there.
+        """
+        point = found.training or RestorePoint("", 0, 0, "")
+        doubt = doubt_of_memory(identity.names, point.identity.names, left_out)
+        if found.verdict is not TrainingVerdict.SAME:
+            doubt = doubt_of_left_out(identity, left_out)
+        return FitBeginning(point.fit, identity, None, Course(False, doubt=doubt), step=point.step)
 
     def _doubt_of_new(self, identity: Identity) -> str:
         trainings = self._session.trainings
@@ -126,7 +154,7 @@ class Recognition:
             return ""
         if trainings.has_interrupted():
             return DOES_NOT_GO_ON
-        return doubt_of_left_out(identity, trainings.left_out())
+        return doubt_of_left_out(identity, trainings.left_out(identity))
 
     def _with_variables(
         self, refusal: ResumeRefused, found: TrainingMatch, model: Any

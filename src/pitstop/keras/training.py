@@ -175,7 +175,7 @@ class Training:
             # What it changes is no part of what the training is.
             trainables.quiet(arguments.get("callbacks"))
         # A recorded loop may have come before it.
-        step = max(self._step, self.session.beacon.progress().step)
+        step = max(self._step, self.session.beacon.progress().step, beginning.step)
         kind = FitOnWorkers if is_sent_to_workers(model) else FitRun
         run = kind(self.session, self._registry, self._versions, model, beginning, step, arguments)
         run.doubt(self._recognition.deviation)
@@ -208,7 +208,7 @@ class Training:
                 self.session.report(last_epoch.NOT_KEPT)
                 return None
             saved = unended
-        return Continuation(run, saved, beginning.course)
+        return Continuation(run, saved, beginning)
 
     def _fetch(self, point: RestorePoint) -> SavedState:
         try:

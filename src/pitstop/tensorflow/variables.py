@@ -253,7 +253,12 @@ class VariableRegistry:
         )
 
     def restore(
-        self, saved: SavedState, path_of: PathOf = no_path, left_alone: Sequence[Any] = ()
+        self,
+        saved: SavedState,
+        path_of: PathOf = no_path,
+        left_alone: Sequence[Any] = (),
+        *,
+        some: bool = False,
     ) -> None:
         """Assigns every saved value; until `settle`, variables still to come get theirs too.
 
@@ -261,12 +266,13 @@ class VariableRegistry:
             saved: the saved values.
             path_of: as at the cut.
             left_alone: variables that keep the value they have.
+            some: see `variable_match.match`.
 
         Raises:
             ResumeRefused: a variable has no certain value; none has been assigned.
         """
         kept = {id(variable) for variable in left_alone}
-        found = variable_match.match(saved_variables(saved), self._present(path_of))
+        found = variable_match.match(saved_variables(saved), self._present(path_of), some=some)
         for item, index in found.pairs:
             variable = self._created[index].reference()
             if variable is not None and id(variable) not in kept:
@@ -274,10 +280,15 @@ class VariableRegistry:
         self._awaited = Awaited(found, lambda item, variable: assign(variable, item, saved))
 
     def restore_all(
-        self, saved: SavedState, path_of: PathOf = no_path, left_alone: Sequence[Any] = ()
+        self,
+        saved: SavedState,
+        path_of: PathOf = no_path,
+        left_alone: Sequence[Any] = (),
+        *,
+        some: bool = False,
     ) -> str:
         """The same where whatever creates variables has been run; a doubt, see `settle`."""
-        self.restore(saved, path_of, left_alone)
+        self.restore(saved, path_of, left_alone, some=some)
         return self.settle(saved, path_of)
 
     def settle(self, saved: SavedState, path_of: PathOf = no_path) -> str:

@@ -1,6 +1,6 @@
 """A sweep of the kind that people write by hand; what it has results of, it leaves out.
 
-usage: sweep.py grid|repeats|folds|sampler|random [PLAIN]
+usage: sweep.py grid|repeats|folds|sampler|random|best|pretrained [PLAIN]
 """
 
 from __future__ import annotations
@@ -41,6 +41,19 @@ if kind == "grid":
             continue
         keras.utils.set_random_seed(1)
         note(str(rate), train(rate, 4))
+elif kind == "best":
+    best = float("inf")
+    for rate in (0.1, 0.01, 0.001):
+        if str(rate) not in done:
+            keras.utils.set_random_seed(1)
+            note(str(rate), train(rate, 4))
+            best = min(best, done[str(rate)])
+elif kind == "pretrained":
+    keras.utils.set_random_seed(1)
+    train(0.1, 4)
+    for rate in (0.1, 0.01, 0.001):
+        if str(rate) not in done:
+            note(str(rate), train(rate, 4))
 elif kind == "repeats":
     for seed in range(3):
         if str(seed) not in done:
