@@ -15,16 +15,22 @@ from tests.integration.keras_run import SCRIPTS, KerasRun
 from tests.integration.supervisor.launch import run_alone
 
 KINDS = ("grid", "repeats", "folds", "random")
+LIBRARIES = ("optuna", "keras_tuner")
 STEPS_OF_A_TRIAL = 24  # of a fold, and 36 of the others
-KILLED_IN_TORTURE = 25
+KILLED_IN_TORTURE = 17
 MOST_ATTEMPTS = 6
 
 
 def killed_sweep(
-    folder: Path, kind: str, steps: tuple[int, ...], interpreter: Interpreter
+    folder: Path,
+    kind: str,
+    steps: tuple[int, ...],
+    interpreter: Interpreter,
+    **environment: str,
 ) -> bytes:
     """What a sweep prints in the end that was killed at these steps of its attempts."""
-    run = KerasRun(folder, "sweep.py", (kind,), ("--every", "5steps"), interpreter=interpreter)
+    options = ("--every", "5steps")
+    run = KerasRun(folder, "sweep.py", (kind,), options, environment, interpreter=interpreter)
     for step in steps:
         if run.attempt("--die-at-step", str(step)).returncode == 0:
             break
@@ -86,6 +92,16 @@ def test_what_a_sweep_has_lost_from_memory_is_named(tmp_path: Path, forked: Inte
 
 
 @pytest.mark.timeout(300)
+def test_what_a_finished_training_left_in_an_object_that_is_not_restored_is_missed(
+    tmp_path: Path, forked: Interpreter
+) -> None:
+    run = KerasRun(tmp_path, "sweep.py", ("noted",), ("--every", "5steps"), interpreter=forked)
+    assert run.attempt("--die-at-step", "50").returncode != 0
+    assert run.attempt().returncode == 0
+    assert "StringIO" in run.events(LevelKnown, 2)[-1].reason
+
+
+@pytest.mark.timeout(300)
 def test_trials_that_are_left_out_behind_one_that_is_repeated_are_missed(
     tmp_path: Path, forked: Interpreter
 ) -> None:
@@ -100,6 +116,7 @@ def test_trials_that_are_left_out_behind_one_that_is_repeated_are_missed(
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("kind", KINDS)
 def test_killed_sweeps_lose_no_trial(tmp_path: Path, kind: str, forked: Interpreter) -> None:
+    """Killed in the middle of trials, twice, and sometimes between two of them."""
     plain = tmp_path / "plain"
     plain.mkdir()
     expected = expected_results(plain, kind)
@@ -108,5 +125,30 @@ def test_killed_sweeps_lose_no_trial(tmp_path: Path, kind: str, forked: Interpre
         folder = tmp_path / str(number)
         folder.mkdir()
         steps = tuple(sorted(choice.sample(range(3, 3 * STEPS_OF_A_TRIAL), 2)))
-        found = json.loads(killed_sweep(folder, kind, steps, forked))
-        assert found == expected, (kind, steps)
+        behind = choice.choice(("0", "1", "2"))
+        found = json.loads(killed_sweep(folder, kind, steps, forked, KILLED_BEHIND=behind))
+        assert found == expected, (kind, steps, behind)
+
+
+@pytest.mark.torture
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_killed_sweeps_of_a_library_lose_no_trial(
+    tmp_path: Path, library: str, forked: Interpreter
+) -> None:
+    """Each trial that it has came to what its own settings come to, when they are trained alone."""
+    found = pytest.importorskip(library)
+    words = (library, str(Path(found.__file__).parents[1]))
+    choice = random.Random(library)
+    for number in range(KILLED_IN_TORTURE):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        options = ("--every", "5steps")
+        run = KerasRun(folder, "library_sweep.py", words, options, interpreter=forked)
+        for step in sorted(choice.sample(range(3, 3 * STEPS_OF_A_TRIAL), 2)):
+            run.attempt("--die-at-step", str(step))
+        ended = run.attempt()
+        assert ended.returncode == 0, ended.stderr
+        script = SCRIPTS / "library_sweep.py"
+        checked = run_alone(folder, *forked, script, *words, "--check")
+        assert int(checked.stdout.split()[-1]) == 3, (library, number)

@@ -27,6 +27,7 @@ from pitstop.keras import (
 )
 from pitstop.keras.event_files import earlier_processes
 from pitstop.keras.fit_call import ChangedSettings
+from pitstop.keras.fit_level import missing
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.packages import private_of
 from pitstop.keras.recognition import FitBeginning
@@ -270,7 +271,9 @@ class Continuation:
         # does not come back so.
         level = self._saved.state["level"]
         is_lost = level["level"] == "not_exact" and not self.finished
-        run.doubt(" ".join(self._doubts) or str(level["reason" if is_lost else "deviation"]))
+        lost = missing(level["unverified"]) if self.finished and level["unverified"] else ""
+        told = lost or level["reason" if is_lost else "deviation"]
+        run.doubt(" ".join(self._doubts) or str(told))
 
     def _restore_variables(self) -> None:
         run, registry = self._run, self._run.registry

@@ -143,7 +143,7 @@ class Recognition:
         """
         point = found.training or RestorePoint("", 0, 0, "")
         doubt = doubt_of_memory(identity.names, point.identity.names, left_out)
-        if found.verdict is not TrainingVerdict.SAME:
+        if found.verdict is not TrainingVerdict.SAME or identity.random != point.identity.random:
             doubt = doubt_of_left_out(identity, left_out)
         return FitBeginning(point.fit, identity, None, Course(False, doubt=doubt), step=point.step)
 
