@@ -278,9 +278,8 @@ class Continuation:
     def _restore_variables(self) -> None:
         run, registry = self._run, self._run.registry
         try:
-            others = run.input.own_variables
-            some = bool(self._left_out)
-            doubt = registry.restore_all(self._saved, run.path_of, others, some=some)
+            inputs, some = run.input.own_variables, bool(self._left_out)
+            doubt = registry.restore_all(self._saved, run.path_of, *inputs, some=some)
         except ResumeRefused as refusal:
             if not self.settings.keep_variables:
                 self._refuse_or_force(refusal)

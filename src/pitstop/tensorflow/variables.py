@@ -280,12 +280,7 @@ class VariableRegistry:
         self._awaited = Awaited(found, lambda item, variable: assign(variable, item, saved))
 
     def restore_all(
-        self,
-        saved: SavedState,
-        path_of: PathOf = no_path,
-        left_alone: Sequence[Any] = (),
-        *,
-        some: bool = False,
+        self, saved: SavedState, path_of: PathOf = no_path, *left_alone: Any, some: bool = False
     ) -> str:
         """The same where whatever creates variables has been run; a doubt, see `settle`."""
         self.restore(saved, path_of, left_alone, some=some)
