@@ -12,15 +12,16 @@ INTERRUPTED = RestorePoint("00000012", 12, 1, "", identity=Identity(frames=("b",
 
 def test_a_training_that_has_not_ended_is_interrupted_until_a_call_is_it() -> None:
     trainings = Trainings([FINISHED, INTERRUPTED], Beacon.create())
-    assert trainings.has_interrupted()
+    assert trainings.has_interrupted(Identity())
+    assert not trainings.has_interrupted(Identity(program="edited"))
     found = trainings.match(Identity(frames=("b",))).training
     assert found == INTERRUPTED
     trainings.claim(found)
-    assert not trainings.has_interrupted()
+    assert not trainings.has_interrupted(Identity())
 
 
 def test_finished_trainings_are_not_interrupted() -> None:
-    assert not Trainings([FINISHED], Beacon.create()).has_interrupted()
+    assert not Trainings([FINISHED], Beacon.create()).has_interrupted(Identity())
 
 
 def test_what_is_left_out_behind_a_training_that_is_repeated() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,6 +72,17 @@ def test_models_that_the_script_has_loaded_keep_what_it_has_loaded() -> None:
     found = match(before, now, some=True)
     assert takers(found) == [2]
     assert [item.index for item in found.waiting] == [0, 1]
+
+
+def test_variables_that_the_script_had_dropped_refuse_nothing() -> None:
+    """A trial was put in front of a finished one, whose model was dropped before the third."""
+    before = [replace(each, dropped=True) for each in saved("dense/kernel", owned=False)]
+    before += saved("head", first=1)
+    now = present("dense/kernel", shape=(3,), owned=False)
+    now += [*present("dense/kernel", owned=False, first=1), *present("head", first=2)]
+    found = match(before, now)
+    assert takers(found) == [2]
+    assert [item.index for item in found.waiting] == [0]
 
 
 def test_a_checkpoint_that_is_restored_by_now_makes_its_counter_earlier() -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from pitstop.engine.identity import Identity, RestorePoint
-from pitstop.engine.matching import TrainingMatch, TrainingVerdict, match, replaces
+from pitstop.engine.matching import TrainingMatch, TrainingVerdict, is_changed, match, replaces
 from pitstop.link.beacon import Beacon
 
 
@@ -82,9 +82,13 @@ class Trainings:
             if each.finished and each.fit < first and each.fit not in self._passed
         ]
 
-    def has_interrupted(self) -> bool:
-        """Whether a training that has not ended is no call of this process yet."""
-        return any(not point.finished for point in self._open())
+    def has_interrupted(self, identity: Identity) -> bool:
+        """Whether a training that has not ended is no call of this process yet.
+
+        One of another script than the call's may come later, or no more: its user has changed it.
+        """
+        waiting = (each.identity for each in self._open() if not each.finished)
+        return any(not is_changed(identity, each) for each in waiting)
 
     def repeats(self, identity: Identity) -> bool:
         """Whether a call that is none of the saved ones comes before the newest of them.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -197,6 +197,11 @@ def _by_name(
     if wrong := [*(pair for pair in pairs if not fits(*pair)), *rivals]:
         if some:
             return VariableMatch((), tuple(saved))
+        if dropped := [item for item in saved if item.dropped]:
+            # Nobody asks for them.
+            lasting = [item for item in saved if not item.dropped]
+            rest = _by_name(lasting, present, some=some)
+            return replace(rest, waiting=(*rest.waiting, *dropped))
         raise changed(*wrong[0])
     takers = [each.index for _, each in pairs]
     found = tuple((item, each.index) for item, each in pairs)

@@ -152,7 +152,7 @@ class Recognition:
         if self._cells is not None:
             # Its user decides what is trained, and when.
             return ""
-        if trainings.has_interrupted():
+        if trainings.has_interrupted(identity):
             return DOES_NOT_GO_ON
         return doubt_of_left_out(identity, trainings.left_out(identity))
 
