@@ -200,8 +200,8 @@ def _by_name(
         if dropped := [item for item in saved if item.dropped]:
             # Nobody asks for them.
             lasting = [item for item in saved if not item.dropped]
-            rest = _by_name(lasting, present, some=some)
-            return replace(rest, waiting=(*rest.waiting, *dropped))
+            without = _by_name(lasting, present, some=some)
+            return replace(without, waiting=(*without.waiting, *dropped))
         raise changed(*wrong[0])
     takers = [each.index for _, each in pairs]
     found = tuple((item, each.index) for item, each in pairs)
