@@ -271,6 +271,18 @@ def test_an_exception_is_told_before_the_process_has_ended(
     assert runs[1].told[-1] is not Trigger.HUNG
 
 
+def test_who_raises_for_a_killed_one_is_not_the_first(runs: tuple[MemberRun, MemberRun]) -> None:
+    """TensorFlow is told of a closed connection before the supervisor hears of its child."""
+    formed(runs)
+    of_tensorflow = "tensorflow.python.framework.errors_impl.UnavailableError"
+    runs[1].perform([ExceptionRaised(of_tensorflow, "", "", 0, "", "", "train", "")])
+    turn(runs)
+    assert runs[0].resources.attempt_state.broken is None
+    runs[0].perform([KILLED])
+    turn(runs)
+    assert [each.task for each in runs[1].told if isinstance(each, GangBroken)] == ["worker 0"]
+
+
 def test_who_has_stopped_in_order_is_not_lost(runs: tuple[MemberRun, MemberRun]) -> None:
     formed(runs)
     state = runs[1].resources.attempt_state

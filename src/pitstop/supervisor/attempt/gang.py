@@ -77,6 +77,8 @@ REPLICA = "replica"
 _FORM_SECONDS = 60.0
 """For the trainers of all members to be there: TensorFlow has made them wait for each other."""
 _TOLD_SECONDS = 10.0
+_DOUBT_SECONDS = 2.0
+"""For another member to tell that its trainer is gone, of which TensorFlow makes an exception."""
 _REPEAT_SECONDS = 1.0
 _OTHER = "of another member, "
 _NOT_AGREED = "not all members answered: no common state was agreed on"
@@ -111,6 +113,8 @@ class GangPart:
         self._order: messages.Hold | None = None
         self._ordered_at = 0.0
         self._answer: messages.HoldAnswer | None = None
+        self._raised = ""
+        self._tell_raised_at = 0.0
         self._down = False
         self._over = False
 
@@ -160,8 +164,7 @@ class GangPart:
         if self._cluster.part is None:
             return
         launched = bool(self._plan.request.launcher_pid)
-        begun = self._plan.history.gangs
-        gone = self._cluster.gone_for_good(launched=launched) if begun else ""
+        gone = self._cluster.gone_for_good(launched=launched) if self._plan.history.gangs else ""
         if gone and not (self._over or self.has_stopped):
             # TensorFlow would wait for it, before the script says anything; and no restart helps.
             self._over = True
@@ -169,6 +172,8 @@ class GangPart:
         if not self._task:
             return
         now = time.monotonic()
+        if self._raised and now >= self._tell_raised_at and not self._down:
+            self._tell_down(self._raised)
         self._cluster.lead_gang(now, self._progress())
         yield from self._wait(now)
         for order in self._cluster.orders():
@@ -191,15 +196,14 @@ class GangPart:
                 yield from self._broken(event.leader, event.reason)
             case events.ExceptionRaised(class_name) if self._task and not self._left_in_order:
                 # TensorFlow may take half a minute to end the process, if it misses another one.
-                self._tell_down(f"its script raised {class_name.rpartition('.')[2]}")
+                self._raised = f"its script raised {class_name.rpartition('.')[2]}"
+                doubt_seconds = _DOUBT_SECONDS if class_name.startswith("tensorflow.") else 0.0
+                self._tell_raised_at = time.monotonic() + doubt_seconds
             case events.TrainerExited() if (
                 self._task and event.exit_code != 0 and not self._left_in_order
             ):
-                how = (
-                    f"was ended by {event.signal}"
-                    if event.signal
-                    else f"returned {event.exit_code}"
-                )
+                by = event.signal
+                how = f"was ended by {by}" if by else f"returned {event.exit_code}"
                 self._tell_down(f"its process {how}")
 
     def _tell_down(self, reason: str) -> None:
