@@ -33,6 +33,7 @@ COMMANDS = (
     "drill",
     "export",
     "find-nan",
+    "plan",
     "completion",
 )
 

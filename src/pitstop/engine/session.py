@@ -103,7 +103,7 @@ class Session:
         self._connection: Connection | None = connection
         self._checkpoints_seen = beacon.checkpoint_requests()
         self._blocked_seconds = 0.0
-        self._given_up = self.settings.find_nan_step > 0
+        self._given_up = self.settings.looks_only
         self._durability = Durability(beacon, lambda: self._connection is not None)
         self._cadence = Cadence(
             self.settings.overhead,

@@ -75,6 +75,7 @@ from pitstop.events.training import (
     NonFiniteLoss,
     Restored,
     ScriptEnded,
+    StepMemory,
     StopTrainingSet,
     ThreadFailed,
     TrainerConnected,

@@ -161,6 +161,30 @@ class NonFiniteLocated(Event):
 
 
 @record
+class StepMemory(Event):
+    """What training steps took in a process that was run to measure that, up to now.
+
+    share: of the script's own batch; 0 before the first step.
+    records: in the batch, 0 where nobody knows.
+    peak_bytes: resident at the most, in these steps, or before the first one.
+    mapped_files_bytes: of it, what the kernel could read again from files.
+    children_bytes: what the script's own processes hold, without what is shared.
+    state_bytes: of all variables.
+    devices: the most that TensorFlow's allocator had taken of each.
+    error: that ended the steps for want of memory, else empty.
+    """
+
+    share: float
+    records: int
+    peak_bytes: int
+    mapped_files_bytes: int = 0
+    children_bytes: int = 0
+    state_bytes: int = 0
+    devices: dict[str, int] = field(default_factory=dict)
+    error: str = ""
+
+
+@record
 class StopTrainingSet(Event):
     """`model.stop_training` became true, and who set it.
 

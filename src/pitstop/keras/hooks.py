@@ -13,7 +13,7 @@ import keras
 
 from pitstop.engine.fence import observing
 from pitstop.errors import UnsupportedVersion
-from pitstop.keras import left_out, nan_trace, private
+from pitstop.keras import left_out, nan_trace, private, step_memory
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.instrumentation import Hook, Instrumentation, after, observed_callbacks
 from pitstop.keras.refusal import RepeatedShuffles
@@ -52,6 +52,7 @@ def _training_steps(training: Training, run: FitRun, source: Any) -> Iterator[An
     if total > 0:
         source._current_iterator = iterator
     run.begin_steps()
+    step_memory.look(run)
     if continuation is None or continuation.position.stage == "steps":
         yield from _steps(run, source, iterator, total)
     run.steps_finished()

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from pitstop.engine.fence import observing
-from pitstop.keras import left_out, legacy_private, nan_trace
+from pitstop.keras import left_out, legacy_private, nan_trace, step_memory
 from pitstop.keras.continuation import Continuation
 from pitstop.keras.fit_run import FitRun
 from pitstop.keras.instrumentation import Hook, Instrumentation, after, observed_callbacks
@@ -85,6 +85,7 @@ def enumerate_steps(training: Training, original: _Original, handler: Any) -> It
         run.look_for_streams()
         run.input.before_iterator()
     run.begin_steps()
+    step_memory.look(run)
     if continuation is None or continuation.position.stage == "steps":
         for step in original(handler):
             stride = run.epoch_iterator.steps_per_execution

@@ -239,7 +239,7 @@ class Training:
             begin(callbacks, logs)
             return
         run.use_callbacks(callbacks)
-        if self.session.settings.find_nan_step:
+        if self.session.settings.looks_only:
             run.silenced = nan_trace.silence(callbacks.callbacks)
         self._publish_plan(run)
         if run.index == 0 and self.session.settings.start_from:

@@ -72,6 +72,8 @@ class Settings:
         export_path: what `export_to` writes, an absolute path.
         keep_best: rules of `store.best_rule`, as text: epochs whose ends are kept.
         saved_metrics: step and metrics of the checkpoints that there are.
+        measure_from: run a few training steps for the memory that they take, the first ones with
+            this share of the script's batch, and end there, saving nothing; 0 to train.
         flight_seconds: time between two samples of the flight recorder, 0 for none.
         stop_returns: a stop ends the training, and the script goes on behind it; else
             it ends the script.
@@ -104,6 +106,7 @@ class Settings:
     saved_metrics: tuple[tuple[int, dict[str, float]], ...] = ()
     stop_returns: bool = False
     find_nan_step: int = 0
+    measure_from: float = 0.0
     flight_seconds: float = 1.0
     take: tuple[str, ...] = ()
     rolls_back: bool = False
@@ -114,6 +117,11 @@ class Settings:
     small_buffers: bool = False
     spare: bool = False
     altered: str = ""
+
+    @property
+    def looks_only(self) -> bool:
+        """Steps are run to learn of them: nothing is saved, and callbacks do not act."""
+        return self.find_nan_step > 0 or self.measure_from > 0
 
     @property
     def variables(self) -> dict[str, str]:

@@ -1,0 +1,187 @@
+"""What `pitstop plan` does: runs the first steps of a script, and reckons from what they took."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from pitstop.errors import CheckpointCorrupt
+from pitstop.events import StepMemory
+from pitstop.export import host
+from pitstop.export.host import Host, Outcome, Script
+from pitstop.flight import gpus
+from pitstop.link.settings import Settings
+from pitstop.machine import cgroup
+from pitstop.machine.memory import available_bytes
+
+_SHARES = (1.0, 1 / 8, 1 / 64)
+"""Of the script's batch: the next smaller one is tried where not even the first step fits."""
+_USABLE = 0.9
+"""Of what is left: a run needs more now and then."""
+HALT_STEP = 20
+"""A training whose memory nobody measures ends here."""
+_REMEDY = "Run the script by itself first; plan measures model.fit, pitstop.start and tf.functions."
+
+
+@dataclass(frozen=True)
+class MemoryNeed:
+    """What the steps need of one memory.
+
+    Attributes:
+        name: "host", or a device.
+        peak_bytes: at the script's batch, None where nobody could tell.
+        is_measured: else it was reckoned from smaller batches.
+        bytes_per_record: None where it was too little to be seen, or was not measured.
+        left_bytes: that may be taken, None where nobody knows.
+        largest_batch: of which a tenth of the memory stays free; None where nobody knows.
+    """
+
+    name: str
+    peak_bytes: int | None
+    is_measured: bool
+    bytes_per_record: float | None
+    left_bytes: int | None
+    largest_batch: int | None
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the script's batch does; None where nobody knows."""
+        if not self.is_measured:
+            return False
+        if self.left_bytes is None or self.peak_bytes is None:
+            return None
+        return self.peak_bytes <= self.left_bytes
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """What a script needs.
+
+    Attributes:
+        records: of its batch, 0 where nobody knows.
+        before_bytes: the peak before the first step, 0 where nobody knows.
+        mapped_files_bytes: of the host's peak, libraries that the kernel could read again.
+        state_bytes: of all variables.
+        needs: the host first.
+        error: what the step ended in, at the script's batch.
+    """
+
+    records: int
+    before_bytes: int
+    mapped_files_bytes: int
+    state_bytes: int
+    needs: tuple[MemoryNeed, ...]
+    error: str
+
+    @property
+    def fits(self) -> bool:
+        """Nothing is known that speaks against it."""
+        return all(each.fits is not False for each in self.needs)
+
+
+def make_plan(
+    command: Sequence[str], environment: Mapping[str, str], say: Callable[[str], None]
+) -> MemoryPlan:
+    """Runs the command up to its first training steps, in processes of their own.
+
+    Raises `EnvironmentFault`, or a `UserError` where no steps could be measured.
+    """
+    left_bytes, devices_left = available_bytes(), _left_on_devices()
+    told: list[StepMemory] = []
+    for share in _SHARES:
+        say(f"running the script up to its first steps{_of(share)}; nothing is saved.")
+        kills = _oom_kills()
+        with tempfile.TemporaryDirectory(prefix="pitstop-plan-") as folder:
+            log = Path(folder) / "output.log"
+            settings = Settings(measure_from=share, halt_at_step=HALT_STEP)
+            script = Script(command, Path.cwd(), environment, log)
+            outcome = Host(settings, (), _no_image, Path(folder)).run(script)
+            found = [each for each in outcome.events if isinstance(each, StepMemory)]
+            told += found
+            if any(_is_good(each) for each in found):
+                break
+            if not _was_short(outcome, found, _oom_kills() - kills):
+                raise host.failure(outcome, log, _REMEDY)
+        if not found:
+            break
+    return reckon(told, left_bytes, devices_left)
+
+
+def reckon(told: Sequence[StepMemory], left_bytes: int, devices_left: int | None) -> MemoryPlan:
+    """The plan from what was told, by one process or by one after the other.  Pure."""
+    begun = [each for each in told if not each.share]
+    good = sorted(filter(_is_good, told), key=lambda each: each.share)
+    before = max((each.peak_bytes for each in begun), default=0)
+    at_one = [each for each in good if each.share == 1]
+    records = round(good[0].records / good[0].share) if good else 0
+    needs = [_need("host", good, lambda each: each.peak_bytes + each.children_bytes, left_bytes)]
+    names = good[0].devices if good else {}
+    needs += [
+        _need(name, good, lambda each, name=name: each.devices.get(name, 0), devices_left)
+        for name in names
+    ]
+    errors = [each.error for each in told if each.error and each.share == 1]
+    first = (at_one or good or told or [StepMemory(0, 0, 0)])[0]
+    sizes = first.mapped_files_bytes, first.state_bytes
+    return MemoryPlan(records, before, *sizes, tuple(needs), "".join(errors[:1]))
+
+
+def _need(
+    name: str,
+    good: Sequence[StepMemory],
+    peak_of: Callable[[StepMemory], int],
+    left_bytes: int | None,
+) -> MemoryNeed:
+    """A straight line through the smallest and the largest batch that were measured."""
+    if not good:
+        return MemoryNeed(name, None, False, None, left_bytes, None)
+    first, last = good[0], good[-1]
+    more = last.records - first.records
+    slope = (peak_of(last) - peak_of(first)) / more if more > 0 else 0.0
+    at_one = next((each for each in good if each.share == 1), None)
+    largest = None
+    if slope > 0 and left_bytes is not None:
+        largest = max(0, first.records + int((left_bytes * _USABLE - peak_of(first)) / slope))
+    if at_one is not None:
+        return MemoryNeed(name, peak_of(at_one), True, slope or None, left_bytes, largest)
+    whole = last.records / last.share
+    reckoned = int(peak_of(last) + slope * (whole - last.records)) if slope > 0 else None
+    return MemoryNeed(name, reckoned, False, slope or None, left_bytes, largest)
+
+
+def _is_good(each: StepMemory) -> bool:
+    return each.share > 0 and not each.error
+
+
+def _of(share: float) -> str:
+    return "" if share == 1 else f" with {share:.1%} of its batch"
+
+
+def _was_short(outcome: Outcome, found: Iterable[StepMemory], kills: int) -> bool:
+    """Whether the steps ended for want of memory."""
+    return any(each.error for each in found) or (kills > 0 and outcome.exit_code == -signal.SIGKILL)
+
+
+def _oom_kills() -> int:
+    group = cgroup.find(os.getpid())
+    return (cgroup.read(group).oom_kills or 0) if group is not None else 0
+
+
+def _left_on_devices() -> int | None:
+    """What is free on the GPU with the least of it; None without one."""
+    samples = gpus.GpuReader(gpus.load(), set).read()
+    free = [
+        each.total_bytes - each.used_bytes
+        for each in samples
+        if each.total_bytes is not None and each.used_bytes is not None
+    ]
+    return min(free, default=None)
+
+
+def _no_image(name: str) -> NoReturn:
+    raise CheckpointCorrupt(Path(name), "no state was to be restored")

@@ -1,0 +1,116 @@
+"""Runs the first steps of a `fit` for the memory that they take, then with larger batches.
+
+The process was started for this, and ends behind it: without the `finally` blocks of the script,
+which would save a model that is hardly trained.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import tensorflow as tf
+
+from pitstop.engine.export_order import ExportEnded, NotExportable, refuse
+from pitstop.engine.leaving import end_process
+from pitstop.events import StepMemory
+from pitstop.keras.fit_on_workers import FitOnWorkers
+from pitstop.keras.fit_run import FitRun
+from pitstop.machine import resident
+from pitstop.machine.memory import available_bytes
+from pitstop.tensorflow import step_memory
+
+_MOST_SECONDS = 15.0
+_FEWER_STEPS = 3
+_GROWTH = 1.5
+"""The peak has grown so far: more would not tell the share of a record any better."""
+_MOST_SHARE = 256
+_OUT_OF_MEMORY = (tf.errors.ResourceExhaustedError, MemoryError)
+
+
+def look(run: FitRun) -> None:
+    """Where the process is to measure, does so in the place of the first epoch, and ends it.
+
+    Raises:
+        ExportEnded: the steps run elsewhere.
+    """
+    share = run.session.settings.measure_from
+    if not share:
+        return
+    if isinstance(run, FitOnWorkers):
+        refuse(run.session, NotExportable("The steps run on the workers of a cluster, not here."))
+    started = time.monotonic()
+    told = [step_memory.now(0)]
+    run.session.report(told[0])
+    batch = next(run.input.iterator)
+    while len(told) == 1 or _goes_on(told, started):
+        told.append(_measured(run, batch, share))
+        run.session.report(told[-1])
+        share *= 2
+    end_process(ExportEnded(0))
+
+
+def _measured(run: FitRun, batch: Any, share: float) -> StepMemory:
+    records = _records(batch)
+    if share != 1 and not records:
+        refuse(run.session, NotExportable("Its batches are not made of dense tensors."))
+    wanted = max(1, int(records * share))
+    step_memory.forget_peaks()
+    error = ""
+    try:
+        iterator = run.input.iterator if share == 1 else _repeated(run, batch, wanted)
+        for _ in range(step_memory.STEPS if share == 1 else _FEWER_STEPS):
+            run.model.train_function(iterator)
+    except _OUT_OF_MEMORY as problem:
+        error = f"{type(problem).__name__}: {str(problem).splitlines()[0]}"
+    except (tf.errors.OutOfRangeError, StopIteration):
+        pass  # the script's input has fewer batches
+    return step_memory.now(share, wanted, error)
+
+
+def _goes_on(told: list[StepMemory], started: float) -> bool:
+    """Whether a batch of twice the size tells more, and is likely to fit."""
+    *_, before, last = told
+    if last.error or not last.records or time.monotonic() - started > _MOST_SECONDS:
+        return False
+    if last.share >= told[1].share * _MOST_SHARE or _has_grown(told[1], last):
+        return False
+    next_bytes = last.peak_bytes + 2 * (last.peak_bytes - before.peak_bytes)
+    return next_bytes < resident.present_bytes() + available_bytes()
+
+
+def _has_grown(first: StepMemory, last: StepMemory) -> bool:
+    pairs = [(first.peak_bytes, last.peak_bytes)]
+    pairs += [(first.devices.get(name, 0), peak) for name, peak in last.devices.items()]
+    return last is not first and all(after >= _GROWTH * before for before, after in pairs)
+
+
+def _records(batch: Any) -> int:
+    """How many the batch has; 0 where its parts cannot be taken one by one."""
+    tensors = [each for each in tf.nest.flatten(batch) if each is not None]
+    if not tensors or not all(isinstance(each, tf.Tensor) and each.shape.rank for each in tensors):
+        return 0
+    return int(tensors[0].shape[0])
+
+
+def _repeated(run: FitRun, batch: Any, records: int) -> Any:
+    """An iterator over one batch of so many records, without end."""
+    times = -(-records // _records(batch))
+    larger = tf.nest.map_structure(
+        lambda each: None if each is None else tf.concat([each] * times, 0)[:records], batch
+    )
+    spec = run.input.iterator.element_spec
+    batches = tf.data.Dataset.from_tensors(larger).map(lambda *parts: _sized(parts, spec))
+    return iter(batches.repeat())
+
+
+@tf.autograph.experimental.do_not_convert
+def _sized(parts: tuple[Any, ...], spec: Any) -> Any:
+    """Of any size where the script's batch may have any: the step is not traced again."""
+
+    def sized(tensor: Any, given: Any) -> Any:
+        if tensor is None or not given.shape.rank or given.shape[0] is not None:
+            return tensor
+        return tf.compat.v1.placeholder_with_default(tensor, [None, *given.shape[1:]])
+
+    return tf.nest.map_structure(sized, parts if isinstance(spec, tuple) else parts[0], spec)
