@@ -36,8 +36,8 @@ _NOT_COVERED = (
 def plan(context: click.Context, *, as_json: bool, command: tuple[str, ...]) -> None:
     """Measure what memory the training steps of COMMAND need, and say which batch fits.
 
-    Runs COMMAND in this folder up to its first training, there ten steps with its batch, then a few
-    with larger ones while that is safe, and ends it.  Nothing of the steps is saved; what
+    Runs COMMAND in this folder up to its first training, there some steps with its batch, then
+    a few with larger ones while that is safe, and ends it.  Nothing of the steps is saved; what
     the script does before them, it does.  The script sees PITSTOP_DRILL=1.
     """
     find_program(command)

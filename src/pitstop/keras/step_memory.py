@@ -22,6 +22,7 @@ from pitstop.tensorflow import step_memory
 
 _MOST_SECONDS = 15.0
 _FEWER_STEPS = 3
+_NOISE = 1.002
 _GROWTH = 1.5
 """The peak has grown so far: more would not tell the share of a record any better."""
 _MOST_SHARE = 256
@@ -58,20 +59,35 @@ def _measured(run: FitRun, batch: Any, share: float) -> StepMemory:
     step_memory.forget_peaks()
     error = ""
     try:
-        iterator = run.input.iterator if share == 1 else _repeated(run, batch, wanted)
-        for _ in range(step_memory.STEPS if share == 1 else _FEWER_STEPS):
-            run.model.train_function(iterator)
+        if share != 1:
+            _run_steps(run, _repeated(run, batch, wanted), _FEWER_STEPS)
+        elif not _run_steps(run, run.input.iterator, step_memory.STEPS) and records:
+            _run_steps(run, _repeated(run, batch, wanted), step_memory.STEPS)
     except _OUT_OF_MEMORY as problem:
         error = f"{type(problem).__name__}: {str(problem).splitlines()[0]}"
-    except (tf.errors.OutOfRangeError, StopIteration):
-        pass  # the script's input has fewer batches
     return step_memory.now(share, wanted, error)
+
+
+def _run_steps(run: FitRun, iterator: Any, quiet_steps: int) -> bool:
+    """Runs steps until the peak has stood for so many; False where the input ends before."""
+    ends_at = time.monotonic() + _MOST_SECONDS
+    peak_bytes = quiet = done = 0
+    while quiet < quiet_steps and (done < _FEWER_STEPS or time.monotonic() < ends_at):
+        try:
+            run.model.train_function(iterator)
+        except (tf.errors.OutOfRangeError, StopIteration):
+            return False
+        now_bytes = resident.peak_bytes()
+        quiet = 0 if now_bytes > peak_bytes * _NOISE else quiet + 1
+        peak_bytes = max(peak_bytes, now_bytes)
+        done += 1
+    return True
 
 
 def _goes_on(told: list[StepMemory], started: float) -> bool:
     """Whether a batch of twice the size tells more, and is likely to fit."""
     *_, before, last = told
-    if last.error or not last.records or time.monotonic() - started > _MOST_SECONDS:
+    if last.error or not last.records or time.monotonic() - started > 2 * _MOST_SECONDS:
         return False
     if last.share >= told[1].share * _MOST_SHARE or _has_grown(told[1], last):
         return False
