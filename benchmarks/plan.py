@@ -54,8 +54,8 @@ def run(words: Sequence[str], group: Path | None = None) -> tuple[int, int]:
     """Runs a script by itself; its exit code, and its peak in bytes."""
     command = _within(group, [sys.executable, *words])
     with tempfile.TemporaryDirectory() as folder:
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        process = subprocess.Popen(command, cwd=folder, **quiet)
+        quiet = subprocess.DEVNULL
+        process = subprocess.Popen(command, cwd=folder, stdout=quiet, stderr=quiet)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     return process.returncode, usage.ru_maxrss << 10

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from typing import Any
 
 import keras
 import numpy as np
@@ -23,7 +25,7 @@ def main() -> None:
     model.compile("adam", "sparse_categorical_crossentropy")
     generator = np.random.default_rng(0)
 
-    def rows():
+    def rows() -> Iterator[tuple[Any, Any]]:
         for _ in range(STEPS):
             x = generator.random((batch, 64, 64, 3), dtype="float32")
             yield x, generator.integers(0, 10, batch)

@@ -7,6 +7,7 @@ import signal
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -103,9 +104,11 @@ def make_plan(
             outcome = Host(settings, (), _no_image, Path(folder)).run(script)
             found = [each for each in outcome.events if isinstance(each, StepMemory)]
             told += found
-            if any(_is_good(each) for each in found):
+            if _tells_enough(told):
                 break
-            if not _was_short(outcome, found, _oom_kills() - kills):
+            if not any(map(_is_good, found)) and not _was_short(
+                outcome, found, _oom_kills() - kills
+            ):
                 raise host.failure(outcome, log, _REMEDY)
         if not found:
             break
@@ -121,10 +124,7 @@ def reckon(told: Sequence[StepMemory], left_bytes: int, devices_left: int | None
     records = round(good[0].records / good[0].share) if good else 0
     needs = [_need("host", good, lambda each: each.peak_bytes + each.children_bytes, left_bytes)]
     names = good[0].devices if good else {}
-    needs += [
-        _need(name, good, lambda each, name=name: each.devices.get(name, 0), devices_left)
-        for name in names
-    ]
+    needs += [_need(name, good, partial(_device_peak, name), devices_left) for name in names]
     errors = [each.error for each in told if each.error and each.share == 1]
     first = (at_one or good or told or [StepMemory(0, 0, 0)])[0]
     sizes = first.mapped_files_bytes, first.state_bytes
@@ -154,12 +154,21 @@ def _need(
     return MemoryNeed(name, reckoned, False, slope or None, left_bytes, largest)
 
 
+def _device_peak(name: str, each: StepMemory) -> int:
+    return each.devices.get(name, 0)
+
+
 def _is_good(each: StepMemory) -> bool:
     return each.share > 0 and not each.error
 
 
 def _of(share: float) -> str:
     return "" if share == 1 else f" with {share:.1%} of its batch"
+
+
+def _tells_enough(told: Iterable[StepMemory]) -> bool:
+    shares = {each.share for each in told if _is_good(each)}
+    return 1 in shares or len(shares) > 1
 
 
 def _was_short(outcome: Outcome, found: Iterable[StepMemory], kills: int) -> bool:

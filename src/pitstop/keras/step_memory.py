@@ -91,7 +91,9 @@ def _goes_on(told: list[StepMemory], started: float) -> bool:
         return False
     if last.share >= told[1].share * _MOST_SHARE or _has_grown(told[1], last):
         return False
-    next_bytes = last.peak_bytes + 2 * (last.peak_bytes - before.peak_bytes)
+    # Before the first batch there was none: it has brought no less than as many again will.
+    times = 2 if before.share else 1
+    next_bytes = last.peak_bytes + times * (last.peak_bytes - before.peak_bytes)
     return next_bytes < resident.present_bytes() + available_bytes()
 
 
