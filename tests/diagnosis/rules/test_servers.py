@@ -108,6 +108,13 @@ def test_a_server_that_was_released_tells_how_its_leader_ended(
     assert "chief 0" in finding.summary
 
 
+def test_a_member_that_failed_before_it_was_released_tells_its_own_failure() -> None:
+    released = MemberReleased("worker 0", "stopped", 75, "it was stopped")
+    failed = raised("builtins.ValueError", "my bug")
+    finding = finding_of(attempt_of(FIT, failed, released, exited(1), state="failed"))
+    assert "my bug" in finding.summary
+
+
 @pytest.mark.parametrize(
     "gone",
     [

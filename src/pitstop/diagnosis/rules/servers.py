@@ -30,7 +30,7 @@ _SEEN_WAITING = 0.9
 def released_by_leader(evidence: Evidence) -> Finding | None:
     """The leader of the cluster has ended, and this member with it."""
     event = evidence.last(events.MemberReleased)
-    if event is None:
+    if event is None or (evidence.state == "failed" and evidence.last(events.ExceptionRaised)):
         return None
     seen = (EvidenceItem("journal", f"{event.leader}: {event.outcome}, {event.reason}"),)
     outcome = event.outcome if event.outcome in ("completed", "stopped", "lost") else "failed"
