@@ -55,6 +55,8 @@ def test_a_function_trains_if_it_writes_what_is_trainable_and_given() -> None:
         function(given)
         assert call.trains() is trains
         assert [each is given for each in call.variables()] == [True]
+        assert call.signature(1) == call.signature(1)
+        assert call.iterators() == []
 
 
 @pytest.mark.parametrize(

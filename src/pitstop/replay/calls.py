@@ -189,7 +189,7 @@ def _leaves(values: Sequence[Any]) -> Iterator[Any]:
                 yield np.asarray(private.as_numpy(value))
         elif drawn_inputs.is_iterator(value):
             yield drawn_inputs.contents_of(value)
-        elif private.is_composite(value):
+        elif private.is_composite(value) and not isinstance(value, tf.Variable):
             yield from _leaves(private.components(value))
         elif isinstance(value, list | tuple):
             yield from _leaves(value)
