@@ -48,6 +48,21 @@ def test_every_way_to_read_a_variable_is_told(reads: list[str]) -> None:
     assert len(reads) == 1
 
 
+def test_every_way_to_write_a_variable_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    ways = ("assign", "assign_add", "assign_sub")
+    for name in ("BaseResourceVariable", "ResourceVariable"):
+        base = getattr(resource_variable_ops, name)
+        for way in set(ways) & set(vars(base)):
+            monkeypatch.setattr(base, way, getattr(base, way))
+    heard: list[str] = []
+    variable_use.after_write(lambda variable: heard.append(variable.name))
+    variable = tf.Variable(1.0, name="v")
+    for way in ways:
+        getattr(variable, way)(2.0)
+        assert heard == ["v:0"], way
+        heard.clear()
+
+
 def test_input_that_a_function_draws_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FuncGraph, "_create_op_internal", FuncGraph._create_op_internal)
     heard: list[str] = []

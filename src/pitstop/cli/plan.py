@@ -81,4 +81,6 @@ def _of_memory(need: MemoryNeed) -> Iterator[str]:
         yield f"{'':14}what a record takes was not measured"
     elif need.largest_batch is not None:
         record = size(round(need.bytes_per_record))
-        yield f"{'':14}{record} for each record: about {need.largest_batch:,} would fit"
+        largest = need.largest_batch
+        rounded = largest - largest % 10 ** max(0, len(str(largest)) - 2)
+        yield f"{'':14}{record} for each record: about {rounded:,} would fit"

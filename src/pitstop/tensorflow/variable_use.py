@@ -40,9 +40,14 @@ def around_read(before: Callable[[Any], None], behind: Callable[[Any, Any], None
 
 def after_write(notify: Callable[[Any], None]) -> None:
     """Calls `notify` with a variable after Python code has changed its value."""
-    base = resource_variable_ops.BaseResourceVariable
-    for name in _WRITES:
-        setattr(base, name, _told_after(getattr(base, name), notify))
+    # TensorFlow replaces some of them in the subclass.
+    for kind in (
+        resource_variable_ops.BaseResourceVariable,
+        resource_variable_ops.ResourceVariable,
+    ):
+        for name in _WRITES:
+            if name in vars(kind):
+                setattr(kind, name, _told_after(vars(kind)[name], notify))
 
 
 def after_gradient(notify: Callable[[], None]) -> None:
