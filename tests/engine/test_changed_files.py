@@ -164,6 +164,34 @@ def test_what_stands_for_os_stat_is_as_good(doubts: list[str], tmp_path: Path) -
     assert doubts == []
 
 
+@pytest.mark.parametrize("look", [lambda path: path.stat(), lambda path: path.read_text()])
+@pytest.mark.parametrize(("age_seconds", "is_told"), [(50, True), (200, False)])
+def test_what_was_written_on_before_the_training_is_not_of_this_process(
+    tmp_path: Path, age_seconds: float, look: Callable[[Path], object], is_told: bool
+) -> None:
+    path = tmp_path / "steps.log"
+    path.touch()
+    os.utime(path, (0, _NOW_SECONDS - age_seconds))
+    found: list[str] = []
+    files = EarlierFiles()
+    files.listen()
+    with path.open("a") as log:
+        log.write("x")
+    files.watch(_NOW_SECONDS - 100, found.append)
+    look(path)
+    files.leave()
+    assert [str(path) in each for each in found] == [True] * is_told
+
+
+def test_a_file_that_this_process_has_begun_is_its_own(doubts: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "steps.log"
+    with path.open("a") as log:
+        log.write("x")
+    path.read_text()
+    path.stat()
+    assert doubts == []
+
+
 def test_it_is_told_once(doubts: list[str], tmp_path: Path) -> None:
     path = tmp_path / "log.txt"
     path.touch()

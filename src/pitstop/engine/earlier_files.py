@@ -28,6 +28,7 @@ _T = TypeVar("_T")
 
 _MOST_FILES = 4096
 _CODE = (".py", ".pyc", ".so", ".pth")
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND
 _WEIGHTS = (".index", ".keras", ".h5", ".hdf5", ".safetensors")
 _ELSEWHERE = tuple({sys.prefix, sys.base_prefix, "/proc", "/sys", "/dev"})
 _FRAMEWORKS = tuple(f"{os.sep}{name}{os.sep}" for name in ("keras", "tensorflow"))
@@ -50,6 +51,7 @@ class EarlierFiles:
         self._is_hooked = self._listening = False
         self._read: dict[str, float] = {}
         self._databases: dict[str, float] = {}
+        self._continued: dict[str, float] = {}
         self._since_seconds = 0.0
         self._doubt: Callable[[str], None] | None = None
         self._stat = os.stat
@@ -63,25 +65,31 @@ class EarlierFiles:
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event in _LOOKS and self._doubt and _is_look(sys._getframe(1)):
             self._fenced(_LOOKS[event], arguments)
-        if not (self._listening or self._doubt) or event not in ("open", "sqlite3.connect"):
+        if event not in ("open", "sqlite3.connect"):
             return
         path, flags = arguments[0], arguments[2] if event == "open" else 0
         if not isinstance(path, str | bytes) or flags & os.O_TRUNC:
             return
         path = os.fsdecode(path)
+        if flags & _WRITING:
+            self._note_written(path)
+        if not (self._listening or self._doubt):
+            return
         if event == "sqlite3.connect":
             self._note_database(path)
             return
         if not flags & (os.O_WRONLY | os.O_APPEND):
             self._note_read(path)
-        if self._is_changed(_changed_seconds(path)) and _is_opened_by_script(sys._getframe(1)):
+        if self._is_changed(_changed_seconds(path), path) and _is_opened_by_script(
+            sys._getframe(1)
+        ):
             self._tell(path)
 
     def note(self, path: str, *, is_only_read: bool = True) -> None:
         """A file is read by other means than Python's own."""
         if is_only_read:
             self._note_read(path)
-        if self._is_changed(_changed_seconds(path)):
+        if self._is_changed(_changed_seconds(path), path):
             self._tell(path)
 
     # -- before a training -----------------------------------------------------------------
@@ -99,6 +107,12 @@ class EarlierFiles:
         # What this process wrote itself, it may read.
         if 0 < changed_seconds < self._started_seconds:
             self._read[str(Path(path).absolute())] = changed_seconds
+
+    def _note_written(self, path: str) -> None:
+        """A file is written on: what it holds is not of this process alone."""
+        changed_seconds = _changed_seconds(path)
+        if changed_seconds and len(self._continued) < _MOST_FILES and not _is_code(path):
+            self._continued.setdefault(os.path.abspath(path), changed_seconds)  # noqa: PTH100
 
     def _note_database(self, path: str) -> None:
         """One of SQLite, which stays open."""
@@ -166,11 +180,16 @@ class EarlierFiles:
         for path in islice(paths_of(*arguments), _MOST_FILES):
             with suppress(OSError, ValueError):
                 found = os.stat(path)  # noqa: PTH116
-                if stat.S_ISREG(found.st_mode) and self._is_changed(found.st_mtime):
+                if stat.S_ISREG(found.st_mode) and self._is_changed(
+                    found.st_mtime, os.fsdecode(path)
+                ):
                     self._tell(os.fsdecode(path))
 
-    def _is_changed(self, changed_seconds: float) -> bool:
-        # What this process has written belongs to it.
+    def _is_changed(self, changed_seconds: float, path: str = "") -> bool:
+        # What this process has written belongs to it, but not what it has written on.
+        if path and self._continued:
+            before = self._continued.get(os.path.abspath(path), changed_seconds)  # noqa: PTH100
+            changed_seconds = min(before, changed_seconds)
         return (
             self._doubt is not None
             and self._since_seconds < changed_seconds < self._started_seconds

@@ -52,7 +52,7 @@ def test_a_killed_trainer_goes_on_by_itself(tmp_path: Path) -> None:
     assert (planned.cause, planned.restart, planned.restarts) == ("killed_from_outside", 1, 2)
     assert [each.state for each in events(tmp_path, AttemptEnded)] == ["failed", "completed"]
     assert [each.attempt for each in events(tmp_path, AttemptStarted)] == [1, 2]
-    assert b"restart 1 of 2 in" in ended.stderr
+    assert b"restart 1 of 2 at once" in ended.stderr
     assert processes_in(tmp_path) == []
 
 

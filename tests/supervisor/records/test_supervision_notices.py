@@ -31,6 +31,8 @@ def test_a_standstill_says_how_long_where_and_what_is_done() -> None:
 def test_restarts_say_what_comes_next() -> None:
     planned = line_for(RestartPlanned("worker_lost", 1.26, 2, 5))
     assert planned == "failed (worker_lost); restart 2 of 5 in 1.3 s."
+    at_once = line_for(RestartPlanned("native_crash", 0.0, 1, 5))
+    assert at_once == "failed (native_crash); restart 1 of 5 at once."
     assert line_for(RestartRefused("unknown", "why")) == "not started again: why."
     assert "run the same command again" in line_for(RestartCancelled("file"))
     assert "after 90 s" in line_for(TrainingWentOn(90.0))

@@ -57,7 +57,17 @@ def test_what_would_come_back_is_not_retried(cause: str) -> None:
 
 @pytest.mark.parametrize("cause", sorted(BRAKE))
 def test_what_may_pass_is_retried_after_a_wait(cause: str) -> None:
-    assert _after((cause, 5)).wait_seconds == pytest.approx(0.75)
+    other = HANG if cause != HANG else KILLED
+    assert _after((other, 5), (cause, 5)).wait_seconds == pytest.approx(1.5)
+
+
+def test_what_waits_for_nobody_is_retried_at_once_where_steps_were_made() -> None:
+    assert _after((KILLED, 5)).wait_seconds == 0.0
+    assert _after((KILLED, 5), (CRASHED, 6)).wait_seconds == 0.0
+    assert _after((KILLED, 5), (CRASHED, 5)).wait_seconds == pytest.approx(1.5)
+    assert _after(("network_or_download_failure", 5)).wait_seconds == pytest.approx(0.75)
+    read = AttemptFailure("native_crash", 5, may_pass=True)
+    assert decide([read], MANY, 0.5).wait_seconds == pytest.approx(0.75)
 
 
 def test_a_read_that_failed_is_retried_whatever_it_is_called() -> None:
@@ -71,8 +81,8 @@ def test_a_read_that_failed_is_retried_whatever_it_is_called() -> None:
 def test_waits_grow_while_nothing_is_gained_and_begin_again_with_a_new_step() -> None:
     stuck = [(KILLED, 5), (KILLED, 5), (KILLED, 3)]
     waits = [_after(*stuck[: count + 1]).wait_seconds for count in range(3)]
-    assert waits == pytest.approx([0.75, 1.5, 3.0])
-    assert _after(*stuck, (KILLED, 6)).wait_seconds == pytest.approx(0.75)
+    assert waits == pytest.approx([0.0, 1.5, 3.0])
+    assert _after(*stuck, (KILLED, 6)).wait_seconds == 0.0
 
 
 def test_the_same_cause_at_the_same_step_twice_is_enough() -> None:
@@ -125,4 +135,4 @@ def test_no_series_of_failures_is_retried_for_ever(
     else:
         assert len(failures) <= most
         assert failures[-1].cause in BRAKE
-        assert 0 < decision.wait_seconds <= LONGEST_SECONDS
+        assert 0 <= decision.wait_seconds <= LONGEST_SECONDS

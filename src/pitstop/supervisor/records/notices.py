@@ -269,7 +269,8 @@ _LINES: Mapping[type[events.Event], Callable[[Any], str]] = {
     events.TrainingWentOn: lambda e: f"the training goes on, after {e.seconds:.0f} s.",
     events.ExhaustionForecast: _forecast_line,
     events.RestartPlanned: lambda e: (
-        f"failed ({e.cause}); restart {e.restart} of {e.restarts} in {e.wait_seconds:.1f} s."
+        f"failed ({e.cause}); restart {e.restart} of {e.restarts} "
+        + (f"in {e.wait_seconds:.1f} s." if e.wait_seconds else "at once.")
     ),
     events.RestartRefused: lambda e: f"not started again: {e.reason}.",
     events.RolledBack: _rolled_back_line,

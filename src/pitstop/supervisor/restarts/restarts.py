@@ -51,6 +51,9 @@ BRAKE: Mapping[str, int] = {
     HANG: _TWICE,
     "unknown": _TWICE,
 }
+_AT_ONCE = frozenset({"killed_from_outside", "host_oom_killed", "native_crash", HANG})
+"""The causes that wait for nobody: the first of them in a row is followed by an attempt at once."""
+
 CauseOf = Callable[[Path], str]
 """The cause that ended the last attempt of the run in a folder."""
 
@@ -114,7 +117,10 @@ def decide(failures: Sequence[AttemptFailure], policy: RestartPolicy, chance: fl
         return Decision(None, f"{last.cause} {times} in a row, and no new step since")
     if len(failures) > policy.most:
         return Decision(None, f"all restarts are used up ({policy.most})")
-    return Decision(delay_seconds(_failures_without_progress(failures), chance))
+    in_a_row = _failures_without_progress(failures)
+    if in_a_row == 1 and last.cause in _AT_ONCE and not last.may_pass:
+        return Decision(0.0)
+    return Decision(delay_seconds(in_a_row, chance))
 
 
 def _repeats(failures: Sequence[AttemptFailure]) -> int:
