@@ -132,16 +132,13 @@ def test_who_has_ended_for_good_is_known(network: PlayedNetwork, state: str, gon
 
 
 @pytest.mark.parametrize(
-    ("launched", "pid", "gone"),
-    [
-        (True, 1 << 22, "worker 1"),
-        (True, os.getpid(), ""),
-        (False, 1 << 22, ""),
-    ],
+    ("launched", "is_there", "gone"),
+    [(True, False, "worker 1"), (True, True, ""), (False, False, "")],
 )
 def test_a_silent_member_is_gone_for_good_where_nobody_starts_its_killed_run_again(
-    network: PlayedNetwork, *, launched: bool, pid: int, gone: str
+    network: PlayedNetwork, *, launched: bool, is_there: bool, gone: str
 ) -> None:
+    pid = os.getpid() if is_there else 1 << 22
     server = cast(LeaderServer, network)
     leader = Leading(server, 0.0, GangLeading(server, SPEC, TASKS[0]))
     request = JoinRequest(PROTOCOL, str(TASKS[1]), SPEC.counts, "1", "host", pid)

@@ -36,12 +36,18 @@ def count_as_users(module: str) -> None:
     _CELLS.add(module)
 
 
+_LIBRARIES: dict[str, types.ModuleType] = {}
+"""Modules with a file that is not the user's: thousands, which are asked for at each `fit`."""
+
+
 def user_modules() -> dict[str, types.ModuleType]:
     """The script and the modules of its own that it has imported, by name."""
     found = {
         name: module
         for name, module in sys.modules.copy().items()
-        if issubclass(type(module), types.ModuleType) and _is_user_module(module)
+        if _LIBRARIES.get(name) is not module
+        and issubclass(type(module), types.ModuleType)
+        and _is_user_module(name, module)
     }
     return dict(sorted(found.items()))
 
@@ -231,12 +237,15 @@ def is_of(kind: type, modules: Mapping[str, Any]) -> bool:
     return any(base.__module__ in modules for base in kind.__mro__)
 
 
-def _is_user_module(module: types.ModuleType) -> bool:
+def _is_user_module(name: str, module: types.ModuleType) -> bool:
     # Not by attribute, which would load a module that is lazy.
     file = vars(module).get("__file__")
     if file is None:
         return module.__name__ in _CELLS
-    return isinstance(file, str) and is_user_file(file)
+    is_users = isinstance(file, str) and is_user_file(file)
+    if not is_users:
+        _LIBRARIES[name] = module
+    return is_users
 
 
 @functools.lru_cache(maxsize=4096)
