@@ -22,6 +22,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from pitstop.engine.audit_events import hear
 from pitstop.engine.made_folders import script_frame
 
 _T = TypeVar("_T")
@@ -60,13 +61,16 @@ class EarlierFiles:
     def _hook(self) -> None:
         if not self._is_hooked:
             self._is_hooked = True
-            sys.addaudithook(self._hear)
+            hear(_LOOKS, self._hear_look)
+            hear(("open", "sqlite3.connect"), self._hear)
 
-    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event in _LOOKS and self._doubt and _is_look(sys._getframe(1)):
+    def _hear_look(
+        self, event: str, arguments: tuple[Any, ...], frame: types.FrameType | None
+    ) -> None:
+        if self._doubt and frame is not None and _is_look(frame):
             self._fenced(_LOOKS[event], arguments)
-        if event not in ("open", "sqlite3.connect"):
-            return
+
+    def _hear(self, event: str, arguments: tuple[Any, ...], frame: types.FrameType | None) -> None:
         path, flags = arguments[0], arguments[2] if event == "open" else 0
         if not isinstance(path, str | bytes) or flags & os.O_TRUNC:
             return
@@ -80,9 +84,7 @@ class EarlierFiles:
             return
         if not flags & (os.O_WRONLY | os.O_APPEND):
             self._note_read(path)
-        if self._is_changed(_changed_seconds(path), path) and _is_opened_by_script(
-            sys._getframe(1)
-        ):
+        if self._is_changed(_changed_seconds(path), path) and _is_opened_by_script(frame):
             self._tell(path)
 
     def note(self, path: str, *, is_only_read: bool = True) -> None:

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from pitstop.engine.audit_events import hear
+
 FOLDERS_FILE = "folders.jsonl"
 """Its name in the folder of an attempt: the folders that the script has made, one in each line."""
 _MOST_FOLDERS = 64
@@ -62,7 +64,7 @@ class MadeFolders:
                     self._earlier.update(map(json.loads, file.read_text().splitlines()))
         if self._earlier:
             os.mkdir = self.made_again(os.mkdir)
-        sys.addaudithook(self._hear)
+        hear(("os.mkdir",), self._hear)
 
     def made_again(self, original: Callable[..., None]) -> Callable[..., None]:
         """An `os.mkdir` that makes each folder of an earlier attempt once more."""
@@ -84,11 +86,9 @@ class MadeFolders:
         self._note(folder)
         return True
 
-    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event != "os.mkdir":
-            return
-        path, _, folder_fd = arguments
-        if isinstance(path, str) and folder_fd == -1 and script_frame(sys._getframe(1)):
+    def _hear(self, _: str, arguments: tuple[Any, ...], frame: types.FrameType | None) -> None:
+        path, _mode, folder_fd = arguments
+        if isinstance(path, str) and folder_fd == -1 and script_frame(frame):
             self._note(Path(path).absolute())
 
     def _note(self, folder: Path) -> None:

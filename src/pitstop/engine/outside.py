@@ -9,6 +9,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from pitstop.engine.audit_events import hear
 from pitstop.engine.made_folders import script_frame
 
 _DRAWS = (
@@ -33,7 +34,7 @@ class Outside:
         # It has a name of its own for it, which `secrets` and `SystemRandom` use.
         if hasattr(known := sys.modules.get("random"), "_urandom"):
             known._urandom = os.urandom  # type: ignore[union-attr]
-        sys.addaudithook(self._hear)
+        hear(("os.putenv", "os.unsetenv"), self._hear)
 
     def begin(self, doubt: Callable[[str], None]) -> None:
         """A training begins; `doubt` is told why it is not exact."""
@@ -46,7 +47,7 @@ class Outside:
     def leave(self) -> None:
         self._doubt = None
 
-    def drawn(self, frame: types.FrameType) -> None:
+    def drawn(self, frame: types.FrameType | None) -> None:
         """Somebody draws from the machine."""
         if self._doubt and (place := script_frame(frame)):
             self._tell(_DRAWS.format(place.f_code.co_filename, place.f_lineno))
@@ -64,9 +65,8 @@ class Outside:
 
         return urandom
 
-    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        is_set = event in ("os.putenv", "os.unsetenv") and self._steps
-        if is_set and self._doubt and script_frame(sys._getframe(1)):
+    def _hear(self, _: str, arguments: tuple[Any, ...], frame: types.FrameType | None) -> None:
+        if self._steps and self._doubt and script_frame(frame):
             self._tell(_SETS.format(os.fsdecode(arguments[0])))
 
 
