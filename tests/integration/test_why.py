@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -177,6 +178,9 @@ def test_weights_that_turn_into_nan_behind_a_finite_loss(tmp_path: Path) -> None
     run = KerasRun(tmp_path, "nan_hidden.py")
     ended, found = run.attempt(), run.why()
     assert (ended.returncode, found["cause"]) == (0, "nan_loss")
-    assert "Weights were NaN or infinite at step 40" in found["summary"]
-    assert "not finite at step 40: sequential/first/kernel" in _evidence(found)
-    assert "weights hold NaN or infinite numbers at step 40" in ended.stderr.decode()
+    # That of the first snapshot behind the bad row of step 8, whenever that is taken.
+    told = re.search(r"Weights were NaN or infinite at step (\d+)", found["summary"])
+    assert told is not None, found["summary"]
+    assert 8 <= int(told[1]) <= 40
+    assert f"not finite at step {told[1]}: sequential/first/kernel" in _evidence(found)
+    assert f"weights hold NaN or infinite numbers at step {told[1]}" in ended.stderr.decode()
