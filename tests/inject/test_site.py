@@ -40,6 +40,7 @@ def test_it_waits_for_the_frameworks_and_loads_little() -> None:
         "pitstop.inject",
         "pitstop.engine",
         "pitstop.engine.made_folders",
+        "pitstop.engine.audit_events",
         "pitstop.engine.earlier_files",
         "pitstop.engine.library_imports",
         "pitstop.engine.outside",
