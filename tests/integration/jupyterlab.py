@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,6 @@ _ACCEPT = ".jp-Dialog button.jp-mod-accept"
 _SETTINGS = (
     ".jupyter/lab/user-settings/@jupyterlab/apputils-extension/notification.jupyterlab-settings"
 )
-_PATIENCE_SECONDS = 120.0
 
 
 class Lab:
@@ -40,13 +38,7 @@ class Lab:
         settings = folder / _SETTINGS
         settings.parent.mkdir(parents=True)
         settings.write_text('{"fetchNews": "false"}')
-        options = (
-            "--no-browser",
-            "--allow-root",
-            "--expose-app-in-browser",
-            "--port=0",
-            "--LabApp.news_url=None",
-        )
+        options = ("--no-browser", "--allow-root", "--expose-app-in-browser", "--port=0")
         self._server = subprocess.Popen(
             [sys.executable, "-m", "jupyterlab", *options, f"--ServerApp.root_dir={folder}"],
             cwd=folder,
@@ -70,10 +62,7 @@ class Lab:
 
     def _place(self, runtime: Path) -> str:
         """The notebook's address, from the file that the server leaves when it listens."""
-        give_up_at = time.monotonic() + _PATIENCE_SECONDS
-        while not (told := list(runtime.glob("jpserver-*.json"))):
-            assert time.monotonic() < give_up_at
-            time.sleep(0.1)
+        told = launch.until(lambda: list(runtime.glob("jpserver-*.json")))
         server: dict[str, Any] = json.loads(told[0].read_text())
         return f"{server['url']}lab/tree/digits.ipynb?token={server['token']}"
 
@@ -114,10 +103,7 @@ class Lab:
         self._browser.press(*self._browser.value(where))
 
     def _until(self, expression: str) -> None:
-        give_up_at = time.monotonic() + _PATIENCE_SECONDS
-        while self._browser.value(expression) is not True:
-            assert time.monotonic() < give_up_at, f"not so: {expression}"
-            time.sleep(0.1)
+        launch.until(lambda: self._browser.value(expression) is True)
 
     @staticmethod
     def _outputs(cell: int) -> str:

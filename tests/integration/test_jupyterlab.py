@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from pitstop.link.settings import ENV_ENTROPY
 from tests.integration.jupyterlab import Lab
 from tests.integration.kernel import PLAN, SETUP, Kernel
+from tests.integration.supervisor.launch import until
 from tests.integration.test_notebooks import FIT, LOAD, MODEL, OUTCOME, RESUMED, SEEDED
 from tests.report.page.browser import COMMAND
 
@@ -33,7 +33,6 @@ _CELLS = [
     "%pitstop why",
 ]
 _FIT, _END, _WHY = 4, 5, 6
-_PATIENCE_SECONDS = 120.0
 
 pytestmark = [
     pytest.mark.skipif(COMMAND is None, reason="no browser"),
@@ -54,7 +53,7 @@ def test_the_button_stops_a_cell_and_a_dead_kernel_goes_on(lab: Lab, tmp_path: P
         assert kernel.run_all([SETUP, SEEDED, MODEL, FIT]).status == "ok"
         plain = kernel.value(OUTCOME)
     lab.run_all()
-    _until_exists(tmp_path / "reached")
+    until((tmp_path / "reached").exists)
     lab.press("notebook:interrupt-kernel")
     lab.until_shown(_FIT, "stopping")
     (tmp_path / "go").touch()
@@ -70,10 +69,3 @@ def test_the_button_stops_a_cell_and_a_dead_kernel_goes_on(lab: Lab, tmp_path: P
     assert "not exact" not in lab.until_shown(_FIT, RESUMED)
     assert lab.until_shown(_END, "END ").strip() == f"END {plain}"
     lab.until_page(_WHY)
-
-
-def _until_exists(path: Path) -> None:
-    give_up_at = time.monotonic() + _PATIENCE_SECONDS
-    while not path.exists():
-        assert time.monotonic() < give_up_at
-        time.sleep(0.1)

@@ -181,11 +181,9 @@ class EarlierFiles:
     def _look(self, paths_of: Callable[..., Iterable[Any]], arguments: tuple[Any, ...]) -> None:
         for path in islice(paths_of(*arguments), _MOST_FILES):
             with suppress(OSError, ValueError):
-                found = os.stat(path)  # noqa: PTH116
-                if stat.S_ISREG(found.st_mode) and self._is_changed(
-                    found.st_mtime, os.fsdecode(path)
-                ):
-                    self._tell(os.fsdecode(path))
+                found, name = os.stat(path), os.fsdecode(path)  # noqa: PTH116
+                if stat.S_ISREG(found.st_mode) and self._is_changed(found.st_mtime, name):
+                    self._tell(name)
 
     def _is_changed(self, changed_seconds: float, path: str = "") -> bool:
         # What this process has written belongs to it, but not what it has written on.
