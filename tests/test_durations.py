@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pitstop.durations import about, duration
+from pitstop.durations import about, duration, wait
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,7 @@ def test_a_forecast_s_duration_is_no_more_precise_than_the_forecast(
     seconds: float, text: str
 ) -> None:
     assert about(seconds) == text
+
+
+def test_a_wait_is_none_where_there_is_nothing_to_wait_for() -> None:
+    assert (wait(0.0), wait(1.26)) == ("at once", "in 1.3 s")

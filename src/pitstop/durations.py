@@ -15,6 +15,11 @@ def duration(seconds: float) -> str:
     return f"{seconds:.2g} s" if seconds < 10 else f"{whole} s"
 
 
+def wait(seconds: float) -> str:
+    """`at once`, `in 1.3 s`."""
+    return f"in {duration(seconds)}" if seconds else "at once"
+
+
 def about(seconds: float) -> str:
     """`40 seconds`, `5 minutes`, `3 hours`, `2 days`: to the precision of a forecast."""
     for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):

@@ -23,6 +23,7 @@ def test_size(size_bytes: int, text: str) -> None:
 
 def test_steps_and_places() -> None:
     assert (phrases.steps(1), phrases.steps(1200)) == ("1 step", "1,200 steps")
+    assert phrases.place(47, 0, 47) == "step 47"
     assert phrases.place(1200, 0, 7) == "step 1,200 (epoch 1, batch 7)"
 
 

@@ -22,7 +22,7 @@ def test_who_asked_for_an_event_hears_of_it_alone_and_from_where(tmp_path: Path)
         if arguments[0] == str(tmp_path / "made") and frame is not None:
             heard.append((event, frame.f_code.co_name))
 
-    audit_events.hear(("os.mkdir", "os.rmdir"), handler)
+    audit_events.subscribe(("os.mkdir", "os.rmdir"), handler)
     os.mkdir(str(tmp_path / "made"))  # noqa: PTH102  its frame is this one
     id(heard)
     os.rmdir(str(tmp_path / "made"))  # noqa: PTH106
@@ -40,7 +40,7 @@ def test_what_fails_in_a_handler_does_not_fail_in_the_script(
         if arguments[0] == str(tmp_path):
             raise ValueError("no matter")
 
-    audit_events.hear(("os.listdir",), handler)
+    audit_events.subscribe(("os.listdir",), handler)
     assert os.listdir(str(tmp_path)) == []  # noqa: PTH208
     assert noted == ["no matter"]
 

@@ -51,6 +51,7 @@ def run(tmp_path: Path, call: str) -> tuple[int, list[Event], str]:
         ("os._exit(0)", "os._exit", 0, "0"),
         ("os._exit(status=2)", "os._exit", 2, "2"),
         ("os.abort()", "os.abort", -6, "0"),
+        ("os.kill(os.getpid(), 9)", "os.kill", -9, "SIGKILL"),
         ("exit(4)", "exit", 4, "4"),
         ("quit()", "quit", 0, "0"),
     ],
@@ -82,3 +83,16 @@ def test_a_thread_that_an_exception_ends_is_told_and_printed(tmp_path: Path) -> 
     message = "ValueError: invalid literal for int() with base 10: 'x'"
     assert returned == 0
     assert told == [ThreadFailed("reader", "ValueError", message.partition(": ")[2], "", 0, "")]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "os.kill(os.getpid(), 0)",
+        "import signal; os.kill(os.getpid(), signal.SIGCHLD)",
+        "import signal; signal.signal(10, lambda *_: None); os.kill(os.getpid(), 10)",
+        "import subprocess; other = subprocess.Popen(['sleep', '9']); os.kill(other.pid, 9)",
+    ],
+)
+def test_a_signal_that_does_not_end_the_script_is_not_told(tmp_path: Path, call: str) -> None:
+    assert run(tmp_path, call)[:2] == (0, [])

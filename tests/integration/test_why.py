@@ -169,7 +169,7 @@ def test_loss_that_turns_into_nan(tmp_path: Path) -> None:
     run = KerasRun(tmp_path, "nan_loss.py")
     ended, found = run.attempt(), run.why()
     assert (ended.returncode, found["cause"]) == (0, "nan_loss")
-    assert "The loss became nan at step 8 (epoch 1, batch 8)" in found["summary"]
+    assert "The loss became nan at step 8" in found["summary"]
     assert "its last finite value was" in _evidence(found)
     assert "after the fix start over" in found["advice"][0]
 

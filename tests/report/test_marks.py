@@ -79,7 +79,8 @@ _CASES: list[tuple[Event, MarkKind, str]] = [
         MarkKind.WARNING,
         "the use of memory grew by 1 bytes/s at step 5: it would be used up in about 40 minutes",
     ),
-    (RestartPlanned("native_crash", 2.9, 1, 5), MarkKind.RESUME, "restart 1 of 5 in 3 s"),
+    (RestartPlanned("native_crash", 2.9, 1, 5), MarkKind.RESUME, "restart 1 of 5 in 2.9 s"),
+    (RestartPlanned("native_crash", 0.0, 1, 5), MarkKind.RESUME, "restart 1 of 5 at once"),
     (
         RestartRefused("disk_full", "it would come back"),
         MarkKind.WARNING,

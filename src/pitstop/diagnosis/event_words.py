@@ -8,6 +8,7 @@ from typing import Any
 
 from pitstop import events
 from pitstop.diagnosis import phrases
+from pitstop.durations import wait
 
 _STOPPED_BY = {
     "command": "`pitstop stop`",
@@ -94,7 +95,7 @@ _WORDS: Mapping[type[events.Event], Callable[[Any], str]] = {
     events.NonFiniteWeights: lambda each: f"weights were not finite at step {each.step:,}",
     events.Notice: lambda each: _short(each.message),
     events.RestartPlanned: lambda each: (
-        f"restart {each.restart} of {each.restarts} in {each.wait_seconds:.0f} s"
+        f"restart {each.restart} of {each.restarts} {wait(each.wait_seconds)}"
     ),
     events.RestartRefused: lambda each: f"not started again: {_short(each.reason)}",
     events.Restored: lambda each: f"resumed at step {each.step:,}",

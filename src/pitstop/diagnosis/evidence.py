@@ -95,6 +95,12 @@ class Evidence:
         return signal.Signals(number).name if is_signal else ""
 
     @property
+    def signalled_itself(self) -> bool:
+        """The script sent the signal that ended it to itself."""
+        call = self.last(events.ExitCalled)
+        return call is not None and call.how == "os.kill" and call.code == self.signal
+
+    @property
     def ended_by_signal(self) -> EvidenceItem:
         return EvidenceItem("exit status", f"ended by {self.signal}")
 

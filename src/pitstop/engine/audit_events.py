@@ -1,4 +1,4 @@
-"""What Python tells of what it does (PEP 578), heard by one hook for all who want to know.
+"""What Python tells of what it does (PEP 578), given by one hook to all who subscribe.
 
 A hook is called at each event, and `id(x)` is one.  A plain function that looks up a name takes
 0.2 µs; a bound method takes more than 1 µs, since Python asks it for attributes each time.
@@ -17,7 +17,7 @@ AuditHandler = Callable[[str, tuple[Any, ...], types.FrameType | None], None]
 _handlers: dict[str, list[AuditHandler]] = {}
 
 
-def hear(events: Iterable[str], handler: AuditHandler) -> None:
+def subscribe(events: Iterable[str], handler: AuditHandler) -> None:
     """Calls `handler` at each of these events from now on; nobody can take that back."""
     if not _handlers:
         sys.addaudithook(_hook)
@@ -33,4 +33,4 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
             # Loaded where a training runs; this module is by each Python process of a run.
             from pitstop.engine.fence import FENCE  # noqa: PLC0415
 
-            FENCE.note(f"what hears of {event}", error)
+            FENCE.note(f"what is told of {event}", error)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import signal
 import sys
 import threading
 import traceback
@@ -17,6 +18,7 @@ from multiprocessing import popen_fork
 from types import FrameType
 from typing import Any
 
+from pitstop.engine.audit_events import subscribe
 from pitstop.engine.fence import observing
 from pitstop.engine.witness import innermost_user_frame, is_own_file, name_of
 from pitstop.events import Event, ExitCalled, ThreadFailed, WorkerDied
@@ -24,6 +26,11 @@ from pitstop.machine.signalling import signal_name
 
 _CALLS = ((sys, "exit"), (os, "_exit"), (os, "abort"))
 _QUITTERS = ("exit", "quit")
+_END_NOBODY = frozenset(
+    {0, *map(int, (signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH))}
+    | set(map(int, (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)))
+)
+"""By default; see signal(7)."""
 
 
 class ExitWatch:
@@ -46,8 +53,16 @@ class ExitWatch:
             if quitter.__module__ == "_sitebuiltins":
                 self._watch_quitter(quitter)
                 break
+        subscribe(("os.kill",), self._on_kill)
         self._thread_hook = threading.excepthook
         threading.excepthook = self._on_thread_failed
+
+    def _on_kill(self, _: str, arguments: tuple[Any, ...], __: FrameType | None) -> None:
+        """The script may send a signal to itself, or to all of its process group."""
+        pid, number = arguments
+        ends_it = number not in _END_NOBODY and signal.getsignal(number) is signal.SIG_DFL
+        if pid in (0, self._pid) and ends_it:
+            self._tell("os.kill", signal_name(number))
 
     def _told(self, how: str, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
@@ -98,7 +113,7 @@ class ExitWatch:
 
 
 class WorkerWatch:
-    """Hears of every child whose status `multiprocessing` collects.
+    """Is told of every child whose status `multiprocessing` collects.
 
     Children that this process ended itself are none to tell of, and so are those that
     returned 0.

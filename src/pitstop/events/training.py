@@ -130,11 +130,11 @@ class NonFiniteLoss(Event):
 
 @record
 class BatchSkipped(Event):
-    """A batch was drawn and not trained on, after a rollback.
+    """A batch was not trained on, after a rollback or since it cannot be read.
 
     step: that it would have been; step_in_epoch counts from 1.
     file: with its arrays, for NumPy; empty where it was not written.
-    found: what of it is NaN or infinite, one phrase each.
+    found: what of it is NaN or infinite, one phrase each; or the error of its reading.
     """
 
     step: int
@@ -237,8 +237,8 @@ class ThreadFailed(Event):
 class ExitCalled(Event):
     """The script asked to exit.
 
-    how: "sys.exit", "os._exit", "os.abort", "exit" or "quit".
-    code: what it gives back, in words when it is no number.
+    how: "sys.exit", "os._exit", "os.abort", "os.kill", "exit" or "quit".
+    code: what it gives back, in words when it is no number; of os.kill the signal's name.
     callback: class name of the callback that it was called in, or empty.
     handling: class name of the exception that was being handled then, or empty.
     """

@@ -113,3 +113,22 @@ def test_what_ends_in_a_number_may_be_one(text: str, cause: CauseId) -> None:
     found = first(f"start\n{text}\n")
     assert found is not None
     assert found.cause == cause
+
+
+def test_that_something_was_saved_is_no_error() -> None:
+    assert first("Current checkpoint saved to results/epoch_5.pth\n") is None
+    found = first("Checkpoint of another model: shapes differ\n")
+    assert found is not None
+    assert found.cause == "checkpoint_corrupt_or_mismatch"
+
+
+def test_a_call_over_the_network_that_failed_in_the_last_line() -> None:
+    found = first(
+        f'{BARS}{STAMP}W a/master.cc:159] RPC failed with status = "Unavailable: closed"\n'
+    )
+    assert found is not None
+    assert (found.cause, found.confidence < 0.5) == ("worker_lost", True)
+
+
+def test_an_exit_code_that_a_launcher_prints_may_be_of_any_end() -> None:
+    assert first(BARS + "replica 0 exited with a non-zero status of 1\n") is None

@@ -115,3 +115,8 @@ def test_a_traceback_in_a_quoted_text_is_taken_apart(quote: str) -> None:
         "KeyError: 1",
         "'",
     ]
+
+
+def test_a_traceback_on_one_line_whose_beginning_was_left_out() -> None:
+    text = 'Traceback (most recent call last): [...] File "a.py", line 3, in f g() ValueError: no'
+    assert [line.text.strip() for line in split(text)][-1] == "ValueError: no"

@@ -47,10 +47,24 @@ def test_the_last_batch_of_the_last_epoch_is_the_end() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "is_end"),
+    [
+        *(("Epoch 2/2, Loss: 0.123", True), ("Epoch 2/2 - Loss moyenne: 0.53", True)),
+        *(("Epoch 2/2", False), ("Epoch 2/2, lr: 0.001", False), ("Epoch 2/3, loss: 0.1", False)),
+        *(("Epoch [2/2], Step [10/60], Loss: 0.3", False), ("Epoch 2/2 step 10 loss: 0.3", False)),
+    ],
+)
+def test_a_loop_of_the_script_that_tells_of_its_last_epoch(line: str, is_end: bool) -> None:
+    log = parse(f"Epoch 1/2, loss: 0.4\n{line}\nsaved\n")
+    assert progress.ran_to_its_end(log.progress) is is_end
+
+
+@pytest.mark.parametrize(
     "text",
     [
         *("8/8 - loss: nan", "step 3 loss=NaN", "Epoch 1/3 loss: inf"),
         *("step: 100 total_loss: nan cls: nan", "iter 7/90 | lm loss: nan | lr 0.1"),
+        "training loss(stage a): box: 1.2, total_loss: nan",
     ],
 )
 def test_a_loss_that_is_no_number(text: str) -> None:
@@ -98,3 +112,15 @@ def test_a_bar_that_is_drawn_again_is_no_step() -> None:
 def test_a_loss_that_a_notebook_puts_on_a_line_of_its_own() -> None:
     text = "Epoch 9/9\n 12/33 [>....]\n - ETA: 0s - loss: nan\n 13/33 [>....]\n - 0s - loss: 1.0\n"
     assert [each.is_nan for each in progress.find(tuple(split(text)))] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_so"),
+    [
+        ("step 1 loss: nan\nstep 2 loss: nan\nstep 3 acc: 0.1\n", True),
+        ("step 1 loss: nan\nstep 2 loss: 0.7\nstep 3 acc: 0.1\n", False),
+        ("", False),
+    ],
+)
+def test_a_loss_that_came_back_to_numbers_did_not_end_in_nan(text: str, is_so: bool) -> None:
+    assert progress.ended_in_nan(progress.find(tuple(split(text)))) is is_so

@@ -33,6 +33,9 @@ MESSAGE = "Job a failed: the main process exited with code {}"
         (WORKER.format("Killed") + JOINT + GONE, "killed_from_outside"),
         (BARS + "  912 Illegal instruction     (core dumped) python a.py\n", "illegal_instruction"),
         (BARS + "User defined signal 2\n", "preempted_or_terminated"),
+        ("rank 6 failed cmd ['python', 'train.py'] code -6 log workerlog.6\n", "native_crash"),
+        ("The replica master 0 ran out-of-memory and exited with a non-zero status of 9\n",
+         "host_oom_killed"),
         (("(raylet) E 9] (raylet) m.cc:3: 2 Workers (tasks / actors) killed due to memory pressure "
          "(OOM), 0 Workers crashed\n"), "host_oom_killed"),
         ("W0611 poll.py:9] The TPU b'mine-3' is in state PREEMPTED.\n", "preempted_or_terminated"),

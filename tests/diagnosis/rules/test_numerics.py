@@ -105,7 +105,7 @@ def test_cause(evidence: Evidence, cause: CauseId) -> None:
 
 def test_the_first_bad_step_and_the_last_good_value_are_told() -> None:
     finding = finding_of(completed(NAN_AT_12, *FINISHED))
-    assert "became nan at step 12 (epoch 1, batch 12)" in finding.summary
+    assert "became nan at step 12; the" in finding.summary
     assert "its last finite value was 0.7" in [item.text for item in finding.evidence]
 
 

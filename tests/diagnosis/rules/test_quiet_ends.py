@@ -212,5 +212,29 @@ def test_leaving_a_fit_quietly_names_the_call() -> None:
 def test_an_exit_for_an_exception_that_was_caught_names_it() -> None:
     call = ExitCalled("sys.exit", "0", "/app/train.py", 12, "<module>", handling="ValueError")
     finding = finding_of(completed(call, exited(0)))
-    assert "with exit code 0 after it had caught ValueError (sys.exit at" in finding.summary
-    assert "no exception" not in finding.summary
+    assert finding.cause == "completed_normally"
+    assert "did not return" in finding.summary
+    assert "it caught ValueError and left (sys.exit at" in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"), [("SIGKILL", "killed_from_outside"), ("SIGSEGV", "native_crash")]
+)
+def test_a_signal_that_the_script_sent_to_itself_names_the_line(name: str, cause: str) -> None:
+    call = replace(CALL, how="os.kill", code=name)
+    diagnosis = diagnose(failed(call, killed(name)))
+    first, behind = diagnosis.finding, diagnosis.others[0]
+    assert first
+    assert first.cause == cause
+    assert behind.cause == "user_code_error"
+    assert f"ended itself with {name}: callback Guard called os.kill" in behind.summary
+    assert "says" not in behind.summary
+    other = diagnose(failed(replace(call, code="SIGHUP"), killed(name)))
+    assert "user_code_error" not in [each.cause for each in other.others]
+
+
+def test_a_sigterm_that_the_script_sent_to_itself_is_nobody_elses() -> None:
+    call = replace(CALL, how="os.kill", code="SIGTERM")
+    finding = finding_of(failed(call, killed("SIGTERM")))
+    assert finding.cause == "preempted_or_terminated"
+    assert finding.summary.startswith("The script sent SIGTERM")

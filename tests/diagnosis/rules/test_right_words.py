@@ -134,7 +134,7 @@ def test_a_folder_that_is_not_there_to_save_in_is_no_missing_input() -> None:
 
 def test_a_loss_that_goes_bad_is_told_when_it_does() -> None:
     line = notices.line_for(NonFiniteLoss(12, 0, 12, "loss", "nan", 0.7))
-    assert "the loss became nan at step 12 (epoch 1, step 12)" in line
+    assert "the loss became nan at step 12:" in line
 
 
 def test_weights_that_are_not_finite_are_told_and_outweigh_a_finite_loss() -> None:

@@ -49,6 +49,18 @@ CASES: list[tuple[str, str, CauseId | None]] = [
         "Key w not found in checkpoint",
         "checkpoint_corrupt_or_mismatch",
     ),
+    (
+        "TypeError",
+        "Could not locate class 'Mine'. Make sure custom classes are decorated",
+        "checkpoint_corrupt_or_mismatch",
+    ),
+    ("AttributeError", "'Mine' object has no attribute 'build'", None),
+    ("ImportError", "DLL load failed: Die Auslagerungsdatei ist zu klein", "host_alloc_failure"),
+    (
+        "tensorflow.errors.UnknownError",
+        "ncclCommInitRank failed: unhandled system error",
+        "worker_lost",
+    ),
     (INVALID, "You must feed a value for placeholder tensor 'x'", "user_code_error"),
     (INVALID, "something with the values of this batch", "data_error"),
     (

@@ -33,7 +33,7 @@ _RUN = Path("runs/a")
         ),
         (
             Restored(5, 0, 5, "not_exact", "a generator", 0.5, 0),
-            "resuming at step 5 (epoch 1, step 5): not exact: a generator",
+            "resuming at step 5: not exact: a generator",
         ),
         (StopRequested("signal", "graceful"), "stopping (once more: stop at once)."),
         (StopRequested("setting", "graceful"), "stopping at the step it was told to."),
@@ -74,6 +74,11 @@ def test_completed_run_says_where_it_is_and_what_it_came_to() -> None:
     epoch = EpochEnded(0, 2, 5, 5, {"loss": 0.51234, "val_loss": 1.5})
     [line] = final_lines(State.COMPLETED, 0, AttemptState(last_epoch=epoch), _RUN, 1.0)
     assert ": epoch 3, loss 0.5123, val_loss 1.5;" in line
+
+
+def test_a_fit_that_did_not_return_is_told_at_the_end_of_a_completed_run() -> None:
+    [line] = final_lines(State.COMPLETED, 0, AttemptState(trains=True), _RUN, 1.0)
+    assert "exit code 0, though model.fit did not return (`pitstop why" in line
 
 
 def test_stopped_run_says_where_it_goes_on() -> None:

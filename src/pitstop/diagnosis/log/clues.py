@@ -64,7 +64,7 @@ _SAYS_LITTLE = frozenset({"Error", "error", "Exception", "RuntimeError", "OSErro
 """Classes that stand for anything: without frames of the script they accuse nobody."""
 
 _MESSAGES = ("what", "fatal", "uncaught", "check")
-_CODES = ("code", "exited", "finished", "finished_as", "returned", "deepspeed")
+_CODES = ("code", "exited", "finished", "finished_as", "returned", "deepspeed", "minus")
 """Groups of patterns of signs."""
 
 _COUNTED = "in this case"

@@ -11,7 +11,7 @@ from pitstop.diagnosis.finding import CauseId
 from pitstop.diagnosis.log import clues
 from pitstop.diagnosis.log.clues import LIKELY, Clue
 from pitstop.diagnosis.log.log import Log
-from pitstop.diagnosis.log.progress import ran_to_its_end
+from pitstop.diagnosis.log.progress import ended_in_nan, ran_to_its_end
 from pitstop.diagnosis.signatures.tables import Weight
 from pitstop.diagnosis.wording import ADVICE
 
@@ -61,7 +61,7 @@ def of_completed(ending: Ending) -> Clue | None:
     quiet = (each for each in ending.clues if each.cause in (*QUIET_ENDS, "nan_loss"))
     told = [each for each in quiet if not _is_of_another_fit(ending, each)]
     likely = [each for each in told if each.confidence >= LIKELY]
-    is_nan = any(each.is_nan for each in progress[-3:])
+    is_nan = ended_in_nan(progress)
     if likely and not (is_nan and all(each.cause != "nan_loss" for each in likely)):
         return max(likely, key=lambda each: (each.cause == "nan_loss", each.weight, each.number))
     if is_nan:

@@ -28,6 +28,7 @@ _IS_NONE = re.compile(
     r"|[$#>] (?:python|srun|bash)",
     re.IGNORECASE,
 )
+_TELLS_OF_SUCCESS = re.compile(r"\b(?:saved|written|loaded|restored|restoring)\b", re.IGNORECASE)
 _CALLED_AN_ERROR = re.compile(r"(?:^|: )E(?:\d{4})? .*?\] (?P<said>.*)$")
 _WAITS = re.compile(r"\bwait(?:s|ed|ing)?\b", re.IGNORECASE)
 _OP_FAILED = re.compile(r"\b(?:op_kernel|executor)\.cc:\d+\] ")
@@ -66,7 +67,7 @@ def find(log: Log) -> Iterator[Clue]:
         is_told = (
             _ANNOUNCES.match(above)
             or _OF_AN_OPERATION.match(below.text)
-            or (len(told) <= _FEW_LINES and not _IS_NONE.search(without_marks(line.text)))
+            or (len(told) <= _FEW_LINES and not _is_ordinary(without_marks(line.text)))
         )
         if line.number not in inside and (is_told or _may_be_an_error(line.text)):
             yield from _of(log, line, below.text if _GOES_ON.match(below.text) else "")
@@ -112,6 +113,10 @@ def waiting(log: Log) -> Clue | None:
         "It waited for something that did not come, as its last lines say.",
         ("Look at what is named there: its log, its address, and whether it was started.",),
     )
+
+
+def _is_ordinary(text: str) -> bool:
+    return bool(_IS_NONE.search(text) or _TELLS_OF_SUCCESS.search(text))
 
 
 def _may_be_an_error(text: str) -> bool:

@@ -60,7 +60,8 @@ _ESCAPED = re.compile(rf'{re.escape(_HEADER)}:?\\n\s*File \\?"')
 """A traceback in a text as Python's repr() or JSON writes it."""
 
 _ON_ONE_LINE = re.compile(
-    rf'{re.escape(_HEADER)}:?\s+File "|File "[^"]+", line \d+, in .*\S\s[\w.]+(?:Error|Exception): '
+    rf'{re.escape(_HEADER)}:?\s+(?:\[\.\.\.\] )?File "'
+    r'|File "[^"]+", line \d+, in .*\S\s[\w.]+(?:Error|Exception): '
 )
 _BREAKS = re.compile(
     rf"\s+(?={re.escape(_HEADER)})"

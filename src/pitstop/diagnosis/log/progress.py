@@ -32,8 +32,13 @@ _NAN = re.compile(
     r"|^(?!.*loss)(?:.*\b\w+[=:] ?-?nan\b){2}",
     re.IGNORECASE,
 )
+_METRICS = re.compile(r"(?:[\w)][\"']?[:=] ?-?(?:\d|nan|inf).*){2}", re.IGNORECASE)
+_FINITE = re.compile(r"\bloss\b[\"']?\s*[:=]\s*\d", re.IGNORECASE)
 _WHOLE_EPOCH = re.compile(r"^(?:\d+m?s - )?(?:\w+_)?[Ll]oss: [\d.]")
 """What Keras with `verbose=2`, or a loop of the script, prints of an epoch at its end."""
+_TOLD_EPOCH = re.compile(r"(?:loss|acc(?:uracy)?)\b[^:=\d]{0,20}[:=]\s*\d*\.\d", re.IGNORECASE)
+"""What a loop of the script prints behind `Epoch 3/3`, when that epoch is over."""
+_LAST_ONES = 3
 _REST_OF_BAR = re.compile(r"^ - (?:ETA: )?\d")
 """What a notebook puts on a line of its own, where Keras had gone back in the line."""
 _COMPLETE = re.compile(
@@ -60,7 +65,8 @@ class LogProgress:
         number, group: of its line.
         state: where the training was; another state means that it went on.
         epoch, epochs: as printed; None where they are not.
-        is_nan: its loss is no number.
+        is_nan, is_finite: what its loss is; neither where none is told.
+        is_told: a loop of the script tells there how the epoch went, which is over.
     """
 
     number: int
@@ -71,6 +77,8 @@ class LogProgress:
     done: int | None = None
     total: int | None = None
     is_nan: bool = False
+    is_finite: bool = False
+    is_told: bool = False
 
     @property
     def is_before_its_end(self) -> bool:
@@ -99,13 +107,19 @@ def completions(lines: Sequence[Line]) -> Iterator[Line]:
     return (line for line in lines if _COMPLETE.match(line.text))
 
 
+def ended_in_nan(progress: Sequence[LogProgress]) -> bool:
+    """The last loss that was told is no number; mixed precision survives one that is none."""
+    told = [each for each in progress[-_LAST_ONES:] if each.is_nan or each.is_finite]
+    return bool(told) and told[-1].is_nan
+
+
 def ran_to_its_end(progress: Sequence[LogProgress]) -> bool:
     """The last epoch that was announced was printed to its last batch."""
     epochs = [each for each in progress if each.epoch is not None and each.epochs]
     if not epochs or epochs[-1].epoch != epochs[-1].epochs:
         return False
     last = progress[-1]
-    return last.total is not None and last.done == last.total
+    return last.is_told or (last.total is not None and last.done == last.total)
 
 
 def _of(line: Line) -> LogProgress | None:
@@ -113,12 +127,16 @@ def _of(line: Line) -> LogProgress | None:
     if not text or _NO_PROGRESS.search(text):
         return None
     is_nan = bool(_NAN.search(text))
+    is_finite = not is_nan and bool(_FINITE.search(text))
     epoch = _EPOCH.match(text)
     bar = _BAR.search(text, epoch.end() if epoch else 0)
     step = None if bar else _STEP.search(text)
     if _WHOLE_EPOCH.match(text):
-        return LogProgress(line.number, line.group, text, done=1, total=1, is_nan=is_nan)
-    is_step = step and _MEASURED.search(text)
+        place = (line.number, line.group, text)
+        return LogProgress(*place, done=1, total=1, is_nan=is_nan, is_finite=is_finite)
+    is_step = (step and _MEASURED.search(text)) or (
+        is_nan and _METRICS.search(text) and not _REST_OF_BAR.match(text)
+    )
     if not (epoch or (bar and _LOOKS_LIKE_TRAINING.search(text)) or is_step):
         return None
     done = bar["done"] if bar else (step[0] if step else "")
@@ -131,4 +149,6 @@ def _of(line: Line) -> LogProgress | None:
         int(bar["done"]) if bar else None,
         int(bar["total"]) if bar else None,
         is_nan,
+        is_finite,
+        is_told=bool(epoch and not bar and not step and _TOLD_EPOCH.search(text)),
     )

@@ -54,7 +54,7 @@ def _best(ending: Ending) -> Clue | None:
         _error(ending, loud)
         or _crash_explained(ending, _status(loud))
         or of_completed(ending)
-        or _nameless(loud)
+        or _nameless(ending, loud)
         or _hint(ending)
     )
 
@@ -193,9 +193,14 @@ def _crash_explained(ending: Ending, clue: Clue | None) -> Clue | None:
     return hints.before(ending.log, clue) or clue
 
 
-def _nameless(fatal: Sequence[Clue]) -> Clue | None:
-    """It failed, and nothing in the log tells why."""
-    codes = [each for each in fatal if each.weight is Weight.STATUS]
+def _nameless(ending: Ending, fatal: Sequence[Clue]) -> Clue | None:
+    """It failed, and nothing in the log tells why.
+
+    The exit code that a launcher or a scheduler prints may be of any end, unless a script raised.
+    """
+    statuses = (each for each in fatal if each.weight is Weight.STATUS)
+    failed = any(each.raised for each in ending.clues)
+    codes = [each for each in statuses if failed or not each.number]
     if not codes:
         return None
     cause: CauseId = "user_code_error" if codes[-1].cause is None else codes[-1].cause

@@ -223,7 +223,8 @@ def trainer_signalled(evidence: Evidence) -> Finding | None:
     sent = SIGNALS.get(evidence.signal)
     if sent is None or not sent.asks_to_end or sent.cause == "time_limit" or evidence.stop:
         return None
-    text = f"Somebody sent {evidence.signal} to the training process itself, not to Pitstop."
+    sender = "The script" if evidence.signalled_itself else "Somebody"
+    text = f"{sender} sent {evidence.signal} to the training process itself, not to Pitstop."
     own = (sent.advice_when_sent,) if sent.advice_when_sent else ()
     advice = (ADVICE["signal_pitstop"], *(_ask_scheduler(evidence) or own))
     seen = (evidence.ended_by_signal, *schedulers.job_items(evidence))

@@ -83,6 +83,8 @@ def killed_from_outside(evidence: Evidence) -> Finding | None:
     ended = evidence.exit
     if ended is None or evidence.signal != "SIGKILL" or evidence.last(events.StopDeadlinePassed):
         return None
+    if evidence.signalled_itself:
+        return tell("killed_itself", (EvidenceItem("exit status", _status(evidence)),))
     memory = "no memory kill was counted" if ended.oom_kills == 0 else "its sender is not known"
     usage = _flight(evidence) or _memory(ended)
     seen = (EvidenceItem("exit status", _status(evidence)), *_counter(ended), *usage)

@@ -27,6 +27,7 @@ _RAN_OUT = re.compile(r"^.*[Yy]our input ran out of data.*$", re.MULTILINE)
 _NEEDED = re.compile(r"in this case, (?P<batches>\d+) batches")
 _BLOWN_UP_FACTOR = 2.0
 _REMARK = 0.3
+_OF_SIGNALS = 0.8
 
 
 def callback_stop(evidence: Evidence) -> Finding | None:
@@ -191,9 +192,10 @@ def left_during_fit(evidence: Evidence) -> Finding | None:
         EvidenceItem("exit status", "exit code 0"),
         EvidenceItem("journal", f"fit {fit.fit} began ({fit.epochs} epochs) and never returned"),
     )
+    name = "caught_and_left" if call.handling else "left_during_fit"
     words, place = _call_words(call), _call_place(call)
-    why = f"after it had caught {call.handling}" if call.handling else "and no exception"
-    return tell("left_during_fit", seen, at=evidence.at_step, call=words, place=place, why=why)
+    at, caught = evidence.at_step, call.handling
+    return tell(name, seen, at=at, call=words, place=place, caught=caught)
 
 
 def exit_called(evidence: Evidence) -> Finding | None:
@@ -201,13 +203,14 @@ def exit_called(evidence: Evidence) -> Finding | None:
     call = _exit_call(evidence)
     if call is None or evidence.exit_code == 0 or evidence.raised or evidence.stop:
         return None
-    words = f' and says "{phrases.shorten(call.code, 120)}"' if not _is_number(call.code) else ""
+    is_said = not _is_number(call.code) and call.how != "os.kill"
+    words = f' and says "{phrases.shorten(call.code, 120)}"' if is_said else ""
     code = evidence.signal or f"exit code {evidence.exit_code}"
     return tell(
         "exit_called",
         (*_call_items(call), EvidenceItem("exit status", code)),
-        # An abort is a crash for everybody who looks from outside; who called it stands behind it.
-        confidence=0.85 if call.how == "os.abort" else None,
+        # From outside, an abort or a signal is a crash or a kill; who called it stands behind it.
+        confidence=_OF_SIGNALS if evidence.signal else None,
         code=code,
         call=_call_words(call),
         words=words,
@@ -220,8 +223,9 @@ def _exit_call(evidence: Evidence) -> ExitCalled | None:
     call, ended = evidence.last(ExitCalled), evidence.exit
     if call is None or ended is None:
         return None
-    if call.how == "os.abort":
-        return call if evidence.signal == "SIGABRT" else None
+    if call.how in ("os.abort", "os.kill"):
+        is_abort = call.how == "os.abort" and evidence.signal == "SIGABRT"
+        return call if is_abort or evidence.signalled_itself else None
     code = call.code if _is_number(call.code) else "1"
     return call if ended.exit_code is not None and int(code) % 256 == ended.exit_code else None
 

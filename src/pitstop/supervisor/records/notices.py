@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pitstop import events
-from pitstop.durations import about, duration
+from pitstop.durations import about, duration, wait
 from pitstop.store.run_folder import STOP_FILE
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.records import fingerprint
@@ -106,7 +106,9 @@ def final_lines(
 ) -> tuple[str, ...]:
     after, why = f"after {duration(seconds)}", f"`pitstop why {run_dir}` tells why"
     if state is State.COMPLETED and not attempt_state.rollback_refused:
-        return (f"complete {after}{_outcome(attempt_state)}; the run is {run_dir}.",)
+        how = f"; exit code 0, though model.fit did not return ({why})"
+        outcome = _outcome(attempt_state) + (how if attempt_state.trains else "")
+        return (f"complete {after}{outcome}; the run is {run_dir}.",)
     step = attempt_state.checkpoint_step
     saved = "nothing was saved" if step is None else f"saved at step {step}"
     if attempt_state.rollback_refused:
@@ -154,6 +156,8 @@ def _stop_line(event: events.StopRequested) -> str:
 
 
 def _place(event: events.Restored | events.NonFiniteLoss) -> str:
+    if event.epoch == 0 and event.step_in_epoch == event.step:
+        return f"step {event.step}"  # all that is known of a loop of the script's own
     return f"step {event.step} (epoch {event.epoch + 1}, step {event.step_in_epoch})"
 
 
@@ -269,8 +273,7 @@ _LINES: Mapping[type[events.Event], Callable[[Any], str]] = {
     events.TrainingWentOn: lambda e: f"the training goes on, after {e.seconds:.0f} s.",
     events.ExhaustionForecast: _forecast_line,
     events.RestartPlanned: lambda e: (
-        f"failed ({e.cause}); restart {e.restart} of {e.restarts} "
-        + (f"in {e.wait_seconds:.1f} s." if e.wait_seconds else "at once.")
+        f"failed ({e.cause}); restart {e.restart} of {e.restarts} {wait(e.wait_seconds)}."
     ),
     events.RestartRefused: lambda e: f"not started again: {e.reason}.",
     events.RolledBack: _rolled_back_line,
@@ -296,7 +299,7 @@ _LINES: Mapping[type[events.Event], Callable[[Any], str]] = {
         f"{e.error} {e.remedy}".strip() + " It is tried again; training goes on."
     ),
     events.UploadGivenUp: _given_up_line,
-    events.MemberReleased: lambda e: f"{e.leader}: {e.reason}; what serves it here ends.",
+    events.MemberReleased: lambda e: f"{e.leader}: {e.reason}; this run ends, too.",
     events.MemberEnded: lambda e: (
         f"{e.task} on {e.host} {_MEMBER_ENDS[e.state]}." if e.state in _MEMBER_ENDS else ""
     ),
