@@ -11,6 +11,8 @@ STOPPED = MemberEnd(75)
 LED = MemberEnd(0, leads=True)
 LED_STOPPED = MemberEnd(75, leads=True)
 LED_FAILED = MemberEnd(1, failed=True, leads=True)
+LED_WAITED = MemberEnd(75, dismissed=True, assembling=True, leads=True)
+LED_DISMISSED = MemberEnd(75, dismissed=True, leads=True)
 FAILED = MemberEnd(3, failed=True)
 SERVER_STOPPED = MemberEnd(143)
 SERVER_DISMISSED = MemberEnd(143, failed=True, dismissed=True)
@@ -30,6 +32,9 @@ SERVER_DISMISSED = MemberEnd(143, failed=True, dismissed=True)
         ((LED, SERVER_DISMISSED), 0),
         ((LED, SERVER_DISMISSED, FAILED), 3),
         ((SERVER_STOPPED, LED_STOPPED), 75),
+        ((FAILED, LED_WAITED), 3),
+        ((STOPPED, LED_WAITED), 75),
+        ((FAILED, LED_DISMISSED), 75),
     ],
 )
 def test_the_exit_code_is_the_leaders_or_of_who_failed_first(
@@ -44,5 +49,5 @@ def test_how_each_ended_is_said_in_words() -> None:
         "completed",
         "stopped (exit code 75)",
         "failed (exit code 3)",
-        "was ended, as the leader had (exit code 143)",
+        "was ended, as another one had (exit code 143)",
     ]

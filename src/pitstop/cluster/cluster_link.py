@@ -47,7 +47,7 @@ class ClusterLink:
 
     @property
     def follows(self) -> Following | None:
-        """The part of a member that hears of its leader."""
+        """The part of a member that is told of its leader."""
         part = self.part
         return part if isinstance(part, Following) and part.connected else None
 

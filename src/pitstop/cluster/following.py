@@ -1,4 +1,4 @@
-"""The part of a member that does not lead: it hears of the leader, and ends when the leader has."""
+"""The part of a member that does not lead: it follows the leader, and ends when that has ended."""
 
 from __future__ import annotations
 

@@ -11,13 +11,16 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from pitstop import journal
+from pitstop.errors import PitstopError
 from pitstop.events import AttemptEnded
 from pitstop.exit_codes import EXIT_COMPLETED, EXIT_STOPPED
 from pitstop.launch.plan import Member
 from pitstop.machine import signalling
 from pitstop.machine.own_process import heeds
 from pitstop.record import record
-from pitstop.store.run_folder import JOURNAL_FILE
+from pitstop.store.run_folder import JOURNAL_FILE, open_existing
+from pitstop.supervisor.attempt.gang import ASSEMBLING
+from pitstop.supervisor.control.live_run import status_of
 from pitstop.supervisor.lifecycle.table import State
 from pitstop.supervisor.processes import family, process
 from pitstop.supervisor.processes.process import StandardStreams
@@ -32,28 +35,33 @@ class MemberEnd:
 
     Attributes:
         failed: neither complete, nor stopped as somebody had asked.
-        dismissed: told to end, since the leader had.
+        dismissed: told to end, since the leader had, or one that it waited for.
+        assembling: it had waited for all the others until then.
         leads: its end is the end of the training.
     """
 
     exit_code: int
     failed: bool = False
     dismissed: bool = False
+    assembling: bool = False
     leads: bool = False
 
     def __str__(self) -> str:
         if self.exit_code == EXIT_COMPLETED:
             return "completed"
-        how = "was ended, as the leader had" if self.dismissed else "stopped"
+        how = "was ended, as another one had" if self.dismissed else "stopped"
         return f"{'failed' if self.failed else how} (exit code {self.exit_code})"
 
 
 def exit_code(ends: Sequence[MemberEnd]) -> int:
-    """The launch's exit code, from all ends in time: the leader's, or that of who failed first."""
-    leaders = [each.exit_code for each in ends if each.leads and each.exit_code]
+    """The launch's exit code, from all ends in time: the leader's, or that of who failed first.
+
+    A leader that has only waited for the others has no say.
+    """
+    leaders = [each.exit_code for each in ends if each.leads and not each.assembling]
     failures = [each.exit_code for each in ends if each.failed and not each.dismissed]
     stopped = [each.exit_code for each in ends if each.exit_code == EXIT_STOPPED]
-    return next(iter([*leaders, *failures, *stopped]), EXIT_COMPLETED)
+    return next(filter(None, [*leaders, *failures, *stopped]), EXIT_COMPLETED)
 
 
 _LONGEST_LINE_BYTES = 1 << 20
@@ -125,7 +133,7 @@ class MemberProcess:
         self.member = member
         self.end: MemberEnd | None = None
         self._output = output
-        self._dismissed = False
+        self._dismissed = self._assembling = False
         self._unheard: list[signal.Signals] = []
         nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         streams = StandardStreams(output.streams.stdout, output.streams.stderr, nothing)
@@ -161,10 +169,20 @@ class MemberProcess:
     def _listens(self, number: signal.Signals) -> bool:
         return all(heeds(self.pid, each) for each in (_LAST_HEEDED, number))
 
+    @property
+    def assembles(self) -> bool:
+        """Whether its trainer waits for those of all others, or did when it was dismissed."""
+        if self._dismissed:
+            return self._assembling
+        try:
+            return status_of(open_existing(self.member.run_dir)).phase == ASSEMBLING
+        except PitstopError:
+            return False
+
     def dismiss(self) -> None:
-        """Asks it once to end, since the leader has."""
+        """Asks it once to end, since the leader has, or one that it waits for."""
         if not self._dismissed:
-            self._dismissed = True
+            self._dismissed, self._assembling = True, self.assembles
             self.send(signal.SIGTERM)
 
     def kill(self) -> None:
@@ -179,7 +197,7 @@ class MemberProcess:
         returned = os.waitstatus_to_exitcode(wait_status)
         code = _SIGNALLED - returned if returned < 0 else returned
         failed = code not in (EXIT_COMPLETED, EXIT_STOPPED) and not self._was_stopped(since_seconds)
-        self.end = MemberEnd(code, failed, self._dismissed, self.member.leads)
+        self.end = MemberEnd(code, failed, self._dismissed, self._assembling, self.member.leads)
         return self.end
 
     def _was_stopped(self, since_seconds: float) -> bool:

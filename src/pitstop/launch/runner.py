@@ -13,6 +13,7 @@ from contextlib import ExitStack, closing
 
 import psutil
 
+from pitstop.exit_codes import EXIT_COMPLETED
 from pitstop.launch.member_process import (
     MemberEnd,
     MemberOutput,
@@ -90,6 +91,7 @@ class _Launcher:
         self._signals = signals
         self._began_seconds = time.time()
         self._dismiss_at = math.inf
+        self._is_short = False
         self._members: list[MemberProcess] = []
         self.ends: list[MemberEnd] = []
 
@@ -154,6 +156,7 @@ class _Launcher:
             return
         self.ends.append(member.ended(ended.wait_status, self._began_seconds))
         self._terminal.say(f"{member.member.name} {self.ends[-1]}.")
+        self._is_short |= member.member.needed and self.ends[-1].exit_code != EXIT_COMPLETED
         if member.member.needed and os.WIFSIGNALED(ended.wait_status):
             # Its supervisor has told nobody, and is not started again.
             self._dismiss_at = time.monotonic()
@@ -162,12 +165,15 @@ class _Launcher:
             self._dismiss_at = min(self._dismiss_at, lingers_until)
 
     def _dismiss(self) -> None:
-        """Ends those who remain too long when the leader has ended, or one that all need."""
+        """Ends those who remain too long when the leader has ended, or one that all need.
+
+        Who waits for all the others to begin would wait without end for one that has ended.
+        """
         over_seconds = time.monotonic() - self._dismiss_at
         for each in self._living:
             if over_seconds >= self._request.grace_seconds + _SAVE_SECONDS:
                 each.kill()
-            elif over_seconds >= 0:
+            elif over_seconds >= 0 or (self._is_short and each.assembles):
                 each.dismiss()
 
 

@@ -30,7 +30,7 @@ def watch(supervisor: Supervisor) -> None:
     wrap(_SERVER, "join", functools.partial(_in_place_of_join, supervisor))
     wrap(_COORDINATOR, "__init__", functools.partial(_before_coordinator, supervisor))
     for strategy in _MULTI_WORKER:
-        wrap(strategy, "__init__", functools.partial(_after_strategy, supervisor))
+        wrap(strategy, "__init__", functools.partial(_around_strategy, supervisor))
     monitored_sessions.watch(wrap, supervisor)
     plain_sessions.watch(wrap, supervisor)
     for server in _DATA_SERVERS:
@@ -84,11 +84,19 @@ def _before_coordinator(supervisor: Supervisor, original: _Call, *args: Any, **k
     supervisor.take("coordinator", *_place_of_coordinator(args[0]))
 
 
-def _after_strategy(supervisor: Supervisor, original: _Call, *args: Any, **kwargs: Any) -> None:
+def _around_strategy(supervisor: Supervisor, original: _Call, *args: Any, **kwargs: Any) -> None:
+    """The constructor waits for all other workers, as long as it takes."""
+    given = (*args[1:], *kwargs.values())
+    resolvers = (each for each in given if hasattr(each, "cluster_spec"))
+    _take(supervisor, "assembling", next(resolvers, None))
     original(*args, **kwargs)
-    cluster, task = _place_of_strategy(args[0])
+    _take(supervisor, "replica", args[0].cluster_resolver)
+
+
+def _take(supervisor: Supervisor, role: str, resolver: Any) -> None:
+    cluster, task = _place_of_resolver(resolver)
     if task:
-        supervisor.take("replica", cluster, task)
+        supervisor.take(role, cluster, task)
 
 
 def _or_unknown(find: Callable[[Any], _Place]) -> Callable[[Any], _Place]:
@@ -114,9 +122,12 @@ def _place_of_coordinator(coordinator: Any) -> _Place:
 
 
 @_or_unknown
-def _place_of_strategy(strategy: Any) -> _Place:
-    """All tasks of its cluster, and its own; nothing where it is alone."""
-    resolver = strategy.cluster_resolver
+def _place_of_resolver(resolver: Any) -> _Place:
+    """All tasks of the cluster of a strategy, and its own; nothing where it is alone.
+
+    `resolver`: None for the one that the strategy takes where the script names none.
+    """
+    resolver = resolver or tf.distribute.cluster_resolver.TFConfigClusterResolver()
     cluster = resolver.cluster_spec().as_dict()
     kind, index = resolver.task_type, resolver.task_id
     return (cluster, f"{kind} {index}") if cluster and kind else ({}, "")

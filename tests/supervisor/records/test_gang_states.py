@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pitstop.events import GangFormed
 from pitstop.store.catalog import Catalog, CheckpointEntry
-from pitstop.supervisor.attempt.gang import held_states
+from pitstop.supervisor.attempt.gang_states import held_states
 from tests.store.samples import save
 
 OURS = GangFormed("a-2", "worker 1", 2)

@@ -3,76 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pitstop import events
 from pitstop.cluster import messages, resume_agreement, stop_agreement
 from pitstop.cluster.gang import LeaderProgress, ToMember
-from pitstop.cluster.messages import Muster
-from pitstop.cluster.resume_agreement import mark_of
 from pitstop.cluster.spec import ClusterSpec
-from pitstop.events import GangFormed
 from pitstop.link.beacon import NEVER, Phase, Stop
-from pitstop.record import record
-from pitstop.store.catalog import CheckpointEntry
-from pitstop.store.manifest import CheckpointInfo
+from pitstop.supervisor.attempt.gang_states import GangStates, held_states, mark_in
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
 from pitstop.supervisor.helpers.restoring import Restoring
 from pitstop.supervisor.lifecycle.occurrences import Occurrence, RoleAsked, StopAsked
 from pitstop.supervisor.lifecycle.table import Instruction, State, Trigger
 
-_MOST_GANGS = 200
-
-
-@record
-class GangStates:
-    """What there is to go on from, newest first.
-
-    Attributes:
-        names: of the checkpoints, by their marks, see `cluster.resume_agreement`.
-        gangs: all that this run was in, as this task.
-        strays: there are others, that no gang has agreed on.
-    """
-
-    names: Mapping[str, str] = field(default_factory=dict)
-    levels: Mapping[str, str] = field(default_factory=dict)
-    gangs: tuple[str, ...] = ()
-    strays: bool = False
-
-    def muster(self, attempt: int) -> Muster:
-        return Muster(
-            attempt, list(self.names), list(self.levels.values()), list(self.gangs), self.strays
-        )
-
-
-def held_states(
-    saved: Iterable[CheckpointEntry], formed: Mapping[int, GangFormed], task: str
-) -> GangStates:
-    """The states of a run, from its checkpoints, newest first, and its gangs by attempt."""
-    names: dict[str, str] = {}
-    levels: dict[str, str] = {}
-    strays = False
-    for name, info in ((each.path.name, each.manifest.info) for each in saved if each.manifest):
-        gang = formed.get(info.attempt)
-        if gang is None or gang.task != task:
-            strays = True
-            continue
-        mark = mark_in(gang.gang, info)
-        if mark not in names:
-            names[mark], levels[mark] = name, info.level
-    gangs = tuple(each.gang for each in formed.values() if each.task == task)
-    return GangStates(names, levels, gangs[-_MOST_GANGS:], strays)
-
-
-def mark_in(gang: str, info: CheckpointInfo) -> str:
-    """The mark of a checkpoint that was written in this gang."""
-    return mark_of(gang, info.fit, info.step, info.milestone)
-
-
 REPLICA = "replica"
 """The role of a process that takes each training step together with all others."""
+ASSEMBLING = "assembling"
+"""The role of a process before that: TensorFlow has it wait for all others."""
 
 _FORM_SECONDS = 60.0
 """For the trainers of all members to be there: TensorFlow has made them wait for each other."""
@@ -102,6 +50,8 @@ class GangPart:
         self._beacon = resources.beacon
         self._restoring = restoring
         self._task = ""
+        self._tasks: set[str] = set()
+        self._assembles = False
         self._states = GangStates()
         self._waits_since: float | None = None
         self._told_waiting = False
@@ -129,6 +79,11 @@ class GangPart:
         return bool(self._gang) and not self._over
 
     @property
+    def assembles(self) -> bool:
+        """Whether its trainer waits for those of all others, and can do nothing else."""
+        return self._assembles and self._beacon.phase() is Phase.STARTING
+
+    @property
     def is_agreeing(self) -> bool:
         """Whether a stop or a save is asked for, and where is still open."""
         return self._order is not None and not self._beacon.stop()
@@ -149,7 +104,14 @@ class GangPart:
 
     def role_asked(self, asked: RoleAsked) -> Iterator[Occurrence]:
         """The trainer takes part in a strategy; the network is there, where it can be."""
-        if asked.event.role != REPLICA or self._task or not _is_of_several(asked.cluster):
+        role = asked.event.role
+        if role not in (ASSEMBLING, REPLICA) or not _is_of_several(asked.cluster):
+            return
+        self._tasks.add(asked.event.task)
+        if self._task:
+            return
+        self._assembles = role == ASSEMBLING
+        if self._assembles:
             return
         for _ in self._cluster.orders():  # of an earlier attempt
             continue
@@ -164,7 +126,8 @@ class GangPart:
         if self._cluster.part is None:
             return
         launched = bool(self._plan.request.launcher_pid)
-        gone = self._cluster.gone_for_good(launched=launched) if self._plan.history.gangs else ""
+        awaited = self._plan.history.gangs or self.assembles
+        gone = self._cluster.gone_for_good(launched=launched) if awaited else ""
         if gone and not (self._over or self.has_stopped):
             # TensorFlow would wait for it, before the script says anything; and no restart helps.
             self._over = True
@@ -214,7 +177,7 @@ class GangPart:
         """The trainer is to stop: where all others do, if there are any."""
         if self._stops:
             return
-        joined = self._gang or (self._cluster.follows and self._task)
+        joined = self._gang or (self._cluster.follows and (self._task or self.assembles))
         if joined and not self._over:
             self._cluster.ask_gang_stop(self._stop_reason, self._progress())
         if self._over or not self._gang:
@@ -234,7 +197,9 @@ class GangPart:
         if self._waits_since is None or self._gang:
             return
         waited_seconds = now - self._waits_since
-        if waited_seconds >= _FORM_SECONDS and not self._proposed:
+        # Those that one script starts have one supervisor, which is one member.
+        in_vain = len(self._tasks) > 1 or waited_seconds >= _FORM_SECONDS
+        if in_vain and not self._proposed:
             yield _NO_GANG
             yield from self._go_alone(_NOT_AGREED)
         elif now >= self._repeat_at:

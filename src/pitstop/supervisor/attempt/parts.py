@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pitstop.supervisor.attempt.command import Command
 from pitstop.supervisor.attempt.flight import Flight
-from pitstop.supervisor.attempt.gang import GangPart
+from pitstop.supervisor.attempt.gang import ASSEMBLING, GangPart
 from pitstop.supervisor.attempt.membership import Membership
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources, RunningCommand
 from pitstop.supervisor.attempt.stopping import Stopping
@@ -91,6 +92,7 @@ class AttemptParts:
         )
         state, progress = resources.lifecycle.state, resources.beacon.progress()
         now = live_status(identity, state, resources.attempt_state, progress, time.time())
+        now = replace(now, phase=ASSEMBLING) if self.gang.assembles else now
         return self.flight.seen(now)
 
     def ask_checkpoint(self, name: str = "") -> int | None:

@@ -107,7 +107,7 @@ class Stopping:
         attempt_state = self._resources.attempt_state
         wait = deadline.patience(
             progress,
-            connected=self._trainers.watches,
+            connected=self._trainers.watches or self._gang.assembles,
             stopped=attempt_state.trainer_stopped,
             grace_seconds=self._plan.request.grace_seconds,
             goes_on=self._plan.goes_on,

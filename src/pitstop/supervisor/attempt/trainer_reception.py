@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from pitstop.events import Notice
 from pitstop.link.beacon import Phase
-from pitstop.supervisor.attempt.gang import REPLICA
+from pitstop.supervisor.attempt.gang import ASSEMBLING, REPLICA
 from pitstop.supervisor.attempt.plan import AttemptPlan, AttemptResources
 from pitstop.supervisor.lifecycle.occurrences import (
     Occurrence,
@@ -71,7 +71,7 @@ class TrainerReception:
         return (self._pending.pop(0)[0],) if self._pending else ()
 
     def role_asked(self, asked: RoleAsked) -> tuple[Occurrence, ...]:
-        if asked.event.role == REPLICA:
+        if asked.event.role in (ASSEMBLING, REPLICA):
             return ()
         return (asked.event, Trigger.TRAINER_CONNECTED) if self._lifecycle.is_live else ()
 

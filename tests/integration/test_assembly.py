@@ -1,0 +1,95 @@
+"""Workers that wait for each other in the constructor of their strategy."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pitstop.events import FitStarted, LevelKnown, Notice, TrainerConnected
+from pitstop.exit_codes import EXIT_STOPPED
+from pitstop.journal import read
+from pitstop.store.run_folder import open_existing
+from tests.integration.conftest import Interpreter
+from tests.integration.keras_run import SCRIPTS
+from tests.integration.member import Member
+from tests.integration.supervisor import launch
+
+pytestmark = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root"),
+    pytest.mark.timeout(150),
+]
+SCRIPT = """
+import json, os, sys
+import tensorflow as tf
+if json.loads(os.environ["TF_CONFIG"])["task"]["index"] == 1:
+    sys.exit(3)
+tf.distribute.MultiWorkerMirroredStrategy()
+"""
+SPAWNS = """
+import json, os, subprocess, sys
+cluster = {"worker": ["127.0.0.1:7304", "127.0.0.1:7305"]}
+started = []
+for index in range(2):
+    task = {"cluster": cluster, "task": {"type": "worker", "index": index}}
+    variables = {**os.environ, "TF_CONFIG": json.dumps(task)}
+    started.append(subprocess.Popen([sys.executable, *sys.argv[1:]], env=variables))
+sys.exit(max(each.wait() for each in started))
+"""
+LONGEST_SECONDS = 15.0
+"""To end them; one that nobody tells waits for an hour."""
+
+
+def test_a_stop_of_one_reaches_the_others(
+    tmp_path: Path, network: tuple[str, ...], forked: Interpreter
+) -> None:
+    cluster = {"worker": [f"127.0.0.1:{port}" for port in (7301, 7302, 7303)]}
+    members = []
+    for index in (0, 1):
+        task = {"cluster": cluster, "task": {"type": "worker", "index": index}}
+        variables = {"TF_CONFIG": json.dumps(task), "HOME": str(tmp_path)}
+        own = tmp_path / str(index)
+        own.mkdir()
+        member = Member(own, "gang_member.py", ("9", "0"), environment=variables, network=network)
+        members.append(replace(member, interpreter=forked))
+    started = [each.start() for each in members]
+    for each in members:
+        each.until_phase("assembling")
+    launch.until(lambda: members[1].status()["leader"])
+    began_seconds = time.monotonic()
+    assert members[1].pitstop("stop").returncode == 0
+    assert [launch.finish(each).returncode for each in started] == [EXIT_STOPPED] * 2
+    assert time.monotonic() - began_seconds < LONGEST_SECONDS
+
+
+def test_nobody_waits_for_a_member_of_a_launch_that_has_failed(
+    tmp_path: Path, network: tuple[str, ...]
+) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    words = ("launch", "--workers", "2", "--run-dir", "run", "--", sys.executable, "script.py")
+    ended = launch.finish(launch.start(tmp_path, *words, before=network))
+    assert ended.returncode == 3, ended.stderr
+    assert b"worker 0 was ended, as another one had (exit code 75)" in ended.stderr
+
+
+def test_workers_that_one_script_starts_do_not_wait_for_a_gang(
+    tmp_path: Path, network: tuple[str, ...]
+) -> None:
+    (tmp_path / "script.py").write_text(SPAWNS)
+    member = str(SCRIPTS / "gang_member.py")
+    words = ("run", "--run-dir", "run", "--", sys.executable, "script.py", member, "9", "0")
+    ended = launch.finish(launch.start(tmp_path, *words, before=network, HOME=str(tmp_path)))
+    assert ended.returncode == 0, ended.stderr
+    assert "no_gang" in [each.code for each in launch.events(tmp_path, Notice)]
+    assert launch.last(tmp_path, LevelKnown).level == "not_exact"
+    entries = read(open_existing(tmp_path / "run").journal).entries
+    connected, begun = (
+        next(each.time_seconds for each in entries if isinstance(each.event, kind))
+        for kind in (TrainerConnected, FitStarted)
+    )
+    assert begun - connected < LONGEST_SECONDS
