@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import collections
+import csv
+import ctypes
+import io
 import itertools
-from collections.abc import Callable
+import json
+import multiprocessing
+import queue
+import threading
+import weakref
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 import numpy as np
 import pytest
@@ -16,12 +26,17 @@ _SOURCE = """
 import abc
 import array
 import collections
+import contextlib
 import dataclasses
 import enum
 import fractions
+import functools
 import itertools
+import multiprocessing
 import pathlib
+import queue
 import typing
+import weakref
 
 class Phase(enum.Enum):
     WARM = 1
@@ -66,6 +81,26 @@ class Silent:
         raise RuntimeError
     __hash__ = None
 
+seen = []
+
+@contextlib.contextmanager
+def noted(value):
+    seen.append(value)
+    yield len(seen)
+
+@functools.singledispatch
+def weight(value):
+    return len(seen)
+
+class Held:
+    class Inside:
+        hits = 0
+
+    def hit(self):
+        with noted("a"):
+            type(self).Inside.hits += 1
+            noted.last = self.Inside.hits * weight(self)
+
 class Pretender:
     @property
     def __class__(self):
@@ -90,6 +125,10 @@ class Rule:
         self.losses = array.array("d", [0.5])
         self.many = array.array("i", range(9000))
         self.made = None
+        self.urgent = queue.PriorityQueue()
+        self.epoch = multiprocessing.Value("d", 0.5)
+        self.cells = multiprocessing.Array("i", 3)
+        self.known = weakref.WeakKeyDictionary({self.act.__func__: [0]})
         self.queues = collections.defaultdict(collections.Counter)
         self.chosen = self.log
 
@@ -110,6 +149,10 @@ class Rule:
         self.queues[value]["n"] += 1
         self.losses.append(value / 4)
         self.many[0] += 1
+        self.urgent.put((-value, "item"))
+        self.epoch.value += value
+        self.known[type(self).act].append(value)
+        self.cells[1] += value
         self.made = array.array("i", [value])
         self.chosen = self.slots[self.phase]
         return next(self.turns), next(self.numbers), next(self.order)
@@ -147,6 +190,13 @@ def test_each_kind_comes_back(run: Any) -> None:
     assert twin.table["calls"] == 3
     assert (twin.losses, twin.made, twin.many) == (rule.losses, rule.made, rule.many)
     assert (twin.made.typecode, twin.many[0]) == ("i", 3)
+    assert [twin.urgent.get_nowait() for _ in range(3)] == [
+        (-4, "item"),
+        (-3, "item"),
+        (-2, "item"),
+    ]
+    assert (twin.epoch.value, twin.cells[:]) == (9.5, [0, 9, 0])
+    assert twin.known[script.Rule.act] == [0, 2, 3, 4]
     assert twin.queues == {2: {"n": 1}, 3: {"n": 1}, 4: {"n": 1}}
     assert twin.queues["new"]["n"] == 0
     assert twin.act(5) == rule.act(5) == ("a", 19, 2)
@@ -180,9 +230,12 @@ def test_an_object_that_is_gone_leaves_what_is_there_and_is_named(run: Any) -> N
 
 
 def test_arrays_that_are_replaced_before_a_restoration_come_back(run: Any) -> None:
-    one, other = run().Rule(), run().Rule()
-    one.last, other.last = np.arange(3.0), np.arange(3.0)
-    state, into = begun(rule=one), begun(rule=other)
+    one = run().Rule()
+    one.last = np.arange(3.0)
+    state = begun(rule=one)
+    other = run().Rule()
+    other.last = np.arange(3.0)
+    into = begun(rule=other)
     one.act(1)
     one.last = None
     one.last = np.arange(3.0)
@@ -224,6 +277,18 @@ def test_a_new_collection_of_the_scripts_own_class_is_named(run: Any) -> None:
     assert "rule.last" in state.unverified[0]
 
 
+def _begun(words: list[str]) -> Iterator[str]:
+    """A generator that has given a word, and has no variable that tells which."""
+
+    def each() -> Iterator[str]:
+        while True:
+            yield from words
+
+    generator = each()
+    next(generator)
+    return generator
+
+
 @pytest.mark.parametrize(
     "make",
     [
@@ -231,6 +296,11 @@ def test_a_new_collection_of_the_scripts_own_class_is_named(run: Any) -> None:
         lambda: filter(lambda number: number > 2, range(9)),
         lambda: zip(range(9), range(9), strict=True),
         lambda: itertools.cycle(number for number in range(9)),
+        lambda: iter(lambda: 3, 4),
+        lambda: _begun(list("abc")),
+        lambda: csv.reader(["a,b", "c,d"]),
+        lambda: io.TextIOWrapper(io.BytesIO(b"a\nb\nc")),
+        lambda: np.arange(9).flat,
     ],
 )
 def test_other_iterators_that_move_are_named(run: Any, make: Any) -> None:
@@ -241,6 +311,101 @@ def test_other_iterators_that_move_are_named(run: Any, make: Any) -> None:
     next(rule.last)
     saved_of(state)
     assert any("rule.last" in name for name in state.unverified)
+
+
+@pytest.mark.parametrize("of_whom", ["keys", "values", "members"])
+def test_a_weak_collection_with_another_member_is_named(run: Any, of_whom: str) -> None:
+    rule, kinds = run().Rule(), {"keys": WeakKeyDictionary, "values": WeakValueDictionary}
+    rule.last = weak = kinds[of_whom]() if of_whom in kinds else WeakSet()
+    state = begun(rule=rule)
+    saved_of(state)
+    assert state.unverified == []
+    weak.add(run) if of_whom == "members" else weak.update({run: run})
+    saved_of(state)
+    assert any("rule.last" in name for name in state.unverified)
+
+
+def test_an_object_of_a_library_with_a_lambda_in_it_is_named_when_it_changes(run: Any) -> None:
+    rule = run().Rule()
+    rule.last = collections.ChainMap({"scale": lambda value: value * 2})
+    state = begun(rule=rule)
+    saved_of(state)
+    assert state.unverified == []
+    rule.last["seen"] = 1
+    saved_of(state)
+    assert any("rule.last" in name for name in state.unverified)
+
+
+def test_shared_memory_that_is_new_is_named(run: Any) -> None:
+    rule = run().Rule()
+    state = begun(rule=rule)
+    rule.last = multiprocessing.RawArray("d", 3)
+    saved_of(state)
+    assert any("rule.last" in name for name in state.unverified)
+
+
+def test_a_queue_between_threads_is_left_to_them(run: Any) -> None:
+    rules, over = [run().Rule(), run().Rule()], threading.Event()
+    for rule in rules:
+        rule.last = queue.Queue(2)
+    state, into = begun(rule=rules[0]), begun(rule=rules[1])
+    rules[0].last.put(3)
+    carried(state, into)
+    assert rules[1].last.get_nowait() == 3
+    thread = threading.Thread(target=over.wait)
+    thread.start()
+    try:
+        carried(state, into)
+    finally:
+        over.set()
+        thread.join()
+    assert rules[1].last.empty()
+
+
+def test_pointers_are_never_written(run: Any) -> None:
+    rule = run().Rule()
+    rule.last = ctypes.py_object(rule.log)
+    state = begun(rule=rule)
+    rule.last.value = rule.table
+    saved, _ = saved_of(state)
+    assert "memory" not in json.dumps(saved)
+
+
+def test_what_a_bound_method_of_a_list_or_a_weak_reference_leads_to_comes_back(run: Any) -> None:
+    rules = [run().Rule(), run().Rule()]
+    held = [rule.silent for rule in rules]
+    for rule in rules:
+        rule.last, rule.table = rule.log.append, {}
+        rule.chosen = weakref.ref(rule.silent)
+        del rule.silent, rule.log
+    state, into = begun(rule=rules[0]), begun(rule=rules[1])
+    rules[0].last(5)
+    rules[0].chosen().count = 4
+    carried(state, into)
+    assert rules[1].last.__self__ == [5]
+    assert held[1].count == 4
+
+
+def test_a_generator_that_stands_still_is_not_named(run: Any) -> None:
+    rule = run().Rule()
+    rule.last = _begun(list("abc"))
+    state = begun(rule=rule)
+    saved_of(state)
+    assert state.unverified == []
+
+
+def test_what_is_behind_a_decorator_of_a_library_and_in_a_class_of_a_class_comes_back(
+    run: Any,
+) -> None:
+    first = run()
+    held = first.Held()
+    state = begun(held=held)
+    held.hit()
+    saved, arrays = saved_of(state)
+    second = run()
+    into = begun(held=second.Held())
+    assert (state.unverified, into.restore(saved, arrays, read_ahead=False)) == ([], [])
+    assert (second.seen, second.Held.Inside.hits, second.noted.last) == (["a"], 1, 1)
 
 
 def test_attributes_of_a_tuple_are_not_lost_without_a_word(run: Any) -> None:

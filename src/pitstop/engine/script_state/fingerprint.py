@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import io
 import json
 import pickle
 import secrets
@@ -28,7 +29,8 @@ _DISPLAYS = (
     *("matplotlib", "tqdm", "logging", "rich", "IPython", "ipywidgets", "PIL", "wandb"),
     *("datetime", "pathlib", "uuid"),
 )
-_ITERATORS = ("builtins", "itertools")
+_ITERATORS = ("builtins", "itertools", "csv", "_csv", "numpy")
+_CALLING = type(iter(int, 1))
 _FRAMEWORKS = ("keras", "tf_keras", "tensorflow", "jax", "torch")
 CACHED = functools._lru_cache_wrapper
 """Functions that remember what they have returned."""
@@ -54,6 +56,9 @@ class _Sink:
 
 class _Pickler(pickle.Pickler):
     def persistent_id(self, value: Any) -> str | None:
+        if issubclass(type(value), types.FunctionType | type):
+            # A lambda has no name by which pickle would find it.
+            return str(value.__qualname__)
         # Their state is saved elsewhere, and takes long to write.
         return _package(value) if _package(value) in _FRAMEWORKS else None
 
@@ -75,11 +80,26 @@ def fingerprint(value: Any) -> str | None:
         if hasattr(type(value), "__next__") and not is_written:
             return _moved()
         return str(getattr(value, "__dict__", {}).get("_name", ""))
+    if isinstance(value, io.TextIOWrapper):
+        return _of_text_file(value)
     if package in _DISPLAYS:
         return None
     found = _pickled(value)
     is_iterator = package in _ITERATORS and hasattr(type(value), "__next__")
-    return _moved() if found is None and is_iterator else found
+    cannot_say = found is None or isinstance(value, _CALLING)
+    return _moved() if cannot_say and is_iterator else found
+
+
+def _of_text_file(file: io.TextIOWrapper) -> str | None:
+    if file.closed or not file.seekable():
+        return None
+    try:
+        file.tell()
+    except OSError:
+        # Somebody reads line after line.
+        return _moved()
+    # It may be one that is read by place.
+    return None
 
 
 def _moved() -> str:
@@ -95,8 +115,12 @@ def _of_generator(generator: types.GeneratorType[Any, Any, Any]) -> str:
     frame = generator.gi_frame
     if frame is None:
         return "ended"
-    plain = {key: value for key, value in frame.f_locals.items() if isinstance(value, int | float)}
-    return f"{frame.f_lasti} {sorted(plain.items())}"
+    kinds = (int, float, str, bytes)
+    plain = {key: value for key, value in frame.f_locals.items() if isinstance(value, kinds)}
+    # `yield from` stays where it is: what it reads from moves.
+    inner = generator.gi_yieldfrom
+    read_from = "" if inner is None else fingerprint(inner)
+    return f"{frame.f_lasti} {sorted(plain.items())} {read_from}"
 
 
 def _pickled(value: Any) -> str | None:

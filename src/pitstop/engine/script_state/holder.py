@@ -10,10 +10,13 @@ import argparse
 import array
 import ast
 import collections
+import ctypes
 import itertools
+import queue
 import threading
 import types
 import warnings
+import weakref
 from collections import OrderedDict, deque
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -29,7 +32,14 @@ _PLAIN_OBJECTS = (
     collections.UserDict,
     collections.UserList,
     threading.local,
+    weakref.WeakKeyDictionary,
+    weakref.WeakValueDictionary,
+    weakref.WeakSet,
 )
+_SHARED_VALUES = "multiprocessing.sharedctypes"
+"""Imported by those who have such values."""
+_MEMORY: Any = ctypes.c_double.__mro__[-2]
+"""What all numbers, arrays, structures and pointers of `ctypes` are."""
 COLLECTIONS: Mapping[str, type] = {
     "list": list,
     "dict": dict,
@@ -37,6 +47,8 @@ COLLECTIONS: Mapping[str, type] = {
     "deque": deque,
     "bytearray": bytearray,
     "numbers": array.array,
+    "memory": _MEMORY,
+    "queue": queue.Queue,
 }
 FIELDS = ("object", "library", "function", "class", "module", "context")
 _UNSET = object()
@@ -51,12 +63,29 @@ def kind_of(kind: type) -> str:
     """Which kind of collection a class is; empty for what is none."""
     if issubclass(kind, np.ndarray):
         return "array"
+    if issubclass(kind, _MEMORY):
+        return "memory" if _holds_numbers(kind) else ""
+    if issubclass(kind, queue.Queue):
+        return "" if _has_other_threads() else "queue"
     return next((name for name, base in COLLECTIONS.items() if issubclass(kind, base)), "")
+
+
+def _holds_numbers(kind: Any) -> bool:
+    """Whether there are no pointers in a class of `ctypes`."""
+    while issubclass(kind, ctypes.Array):
+        kind = kind._type_
+    return getattr(kind, "_type_", "P") in (*array.typecodes, "?")
+
+
+def _has_other_threads() -> bool:
+    """A queue between threads is no state: its items are read, or will be put there again."""
+    others = (each for each in threading.enumerate() if each is not threading.main_thread())
+    return not all(each.name.startswith("pitstop-") for each in others)
 
 
 def is_plain_object(kind: type) -> bool:
     """Whether a class of the standard library holds nothing but attributes."""
-    return issubclass(kind, _PLAIN_OBJECTS)
+    return issubclass(kind, _PLAIN_OBJECTS) or kind.__module__ == _SHARED_VALUES
 
 
 def items_of(value: Any) -> list[Any]:
@@ -70,7 +99,9 @@ def items_of(value: Any) -> list[Any]:
         return sorted(set.copy(value), key=repr)
     if isinstance(value, deque):
         return list(deque.copy(value))
-    is_buffer = isinstance(value, bytearray | array.array)
+    if isinstance(value, queue.Queue):
+        return list(value.queue)
+    is_buffer = isinstance(value, bytearray | array.array | _MEMORY)
     return bytes(value) if is_buffer else list.copy(value)  # type: ignore[return-value]
 
 
@@ -92,6 +123,12 @@ def refill(value: Any, items: Any) -> None:
         value[:] = items
     elif isinstance(value, array.array):
         value[:] = array.array(value.typecode, items)
+    elif isinstance(value, queue.Queue):
+        value.queue.clear()
+        value.queue.extend(items)
+        value.unfinished_tasks = len(items)
+    elif isinstance(value, _MEMORY):
+        memoryview(value).cast("B")[:] = items
 
 
 def form_of(value: Any) -> str:
@@ -103,6 +140,8 @@ def form_of(value: Any) -> str:
         return f"deque {value.maxlen if value.maxlen is not None else ''}"
     if isinstance(value, array.array):
         return f"numbers {value.typecode}"
+    if isinstance(value, _MEMORY | queue.Queue):
+        return f"{kind_of(type(value))} {type(value).__name__}"
     return type(value).__name__
 
 
@@ -111,6 +150,8 @@ def can_be_made(form: str) -> bool:
     name, _, factory = form.partition(" ")
     if name == "numbers":
         return factory in (*array.typecodes,)
+    if name in ("memory", "queue"):
+        return False
     return ":" not in form and (name != "defaultdict" or not factory or factory in _FACTORIES)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import types
 import weakref
 from collections import deque
@@ -26,6 +27,10 @@ MOST_ITEMS = 4096
 _PLAIN = (type(None), bool, int, str, float, bytes)
 _COLLECTIONS = (*holder.COLLECTIONS, "array")
 _LED_FROM = (*holder.FIELDS, *holder.COLLECTIONS, "elsewhere")
+_FOLLOWED = (
+    *(types.MethodType, types.BuiltinFunctionType, functools.partial, types.GeneratorType),
+    *(weakref.ref, tuple, frozenset, fingerprint.CACHED),
+)
 _NO_HOLDERS = (type(None), bool, float, bytes, types.ModuleType, *weakref.ProxyTypes)
 
 
@@ -150,7 +155,7 @@ class Walk:
     def _kind_of(self, value: Any) -> str:
         kind = type(value)
         if issubclass(kind, types.FunctionType):
-            return "function" if is_user_file(value.__code__.co_filename) else ""
+            return "function" if _is_users(inspect.unwrap(value)) else ""
         if issubclass(kind, type):
             return "class" if value.__module__ in self._modules else ""
         found = self._kinds.get(kind)
@@ -186,8 +191,7 @@ class Walk:
 
     def _is_followed(self, kind: type) -> bool:
         if kind not in self._are_followed:
-            followed = (types.MethodType, functools.partial, types.GeneratorType, tuple, frozenset)
-            is_of_python = issubclass(kind, (*followed, fingerprint.CACHED))
+            is_of_python = issubclass(kind, _FOLLOWED)
             is_of_library = self._known is None and self._library.is_followed(kind)
             self._are_followed[kind] = is_of_python or is_of_library
         return self._are_followed[kind]
@@ -215,7 +219,11 @@ class Walk:
 
     def _fields_of(self, kind: str, value: Any) -> Mapping[str, Any]:
         if kind == "function":
-            return reachable.cells_of(value) | dict(vars(value))
+            if _is_users(value):
+                return reachable.cells_of(value) | dict(vars(value))
+            # Around a function of the script, a library keeps what is its own.
+            both = {key: each for key, each in vars(value).items() if not callable(each)}
+            return both | {"__wrapped__": vars(value)["__wrapped__"]}
         if kind == "class":
             return holder.data_of_class(value)
         if kind == "library":
@@ -277,8 +285,7 @@ class Walk:
     ) -> Iterator[tuple[str, Any]]:
         named, scope = reachable.names_in(function.__code__), function.__globals__
         inner = [scope[each] for each in named if isinstance(scope.get(each), types.ModuleType)]
-        is_of_user = is_user_file(function.__code__.co_filename)
-        for each in (scope, *(vars(module) for module in inner)) if is_of_user else ():
+        for each in (scope, *(vars(module) for module in inner)) if _is_users(function) else ():
             owner = self._modules.get(str(each.get("__name__")))
             if owner is not None and vars(owner) is each:
                 self._note_globals(owner, named)
@@ -302,7 +309,7 @@ class Walk:
             if base.__module__ in self._modules:
                 yield f"{base.__qualname__}", base
                 for key, value in list(vars(base).items()):
-                    yield f"{name}.{key}", _function_in(value)
+                    yield f"{name}.{key}", _code_in(value)
 
     def _behind_library(
         self, name: str, value: Any, only: frozenset[str] | None
@@ -328,12 +335,17 @@ def enumerate_values(name: str, values: Any) -> Iterator[tuple[str, Any]]:
     return ((f"{name}({index})", value) for index, value in enumerate(values))
 
 
-def _function_in(value: Any) -> Any:
+def _is_users(function: Any) -> bool:
+    code = getattr(function, "__code__", None)
+    return isinstance(code, types.CodeType) and is_user_file(code.co_filename)
+
+
+def _code_in(value: Any) -> Any:
     if isinstance(value, staticmethod | classmethod):
         return value.__func__
     if isinstance(value, property):
         return value.fget
-    return value if isinstance(value, types.FunctionType) else None
+    return value if isinstance(value, types.FunctionType | type) else None
 
 
 def is_plain(value: Any) -> bool:
